@@ -63,7 +63,7 @@ def pytest_xdist_auto_num_workers() -> int | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected stays until the end: Python does not look for garbage in it, nor while it is made."""
+    """Keep all that is collected until the end: Python does not look for garbage in it, nor while it is made."""
     gc.disable()
     try:
         return (yield)

@@ -140,7 +140,7 @@ def stored_outcomes(folder: Path) -> list[PytestRun]:
 
 
 def uv(*arguments: str) -> str:
-    """What uv prints; the script ends with what went wrong where it fails."""
+    """The output of uv; the script ends with the error where it fails."""
     try:
         process = subprocess.run(["uv", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     except FileNotFoundError:

@@ -116,12 +116,12 @@ def test_the_fastest_right_form_of_a_runtime_is_chosen() -> None:
 
 @pytest.fixture(scope="module")
 def conformer() -> Program:
-    """It comes seven frames late."""
+    """The conformer comes seven frames late."""
     return pulse.stream(SYNTHETIC["conformer"].source(), 8)
 
 
 def test_frames_of_a_delay_are_dropped_before_results_are_compared(conformer: Program) -> None:
-    """What tract says of its own delay counts for tract."""
+    """The delay that tract reports is dropped from the frames of tract."""
     (port,) = conformer.outputs
     pulses = contests.noise(conformer, 1.0)[:3]
     frames = contests.stream_outputs(contests.PulsePeer(conformer), conformer, pulses)["y"].shape[1]

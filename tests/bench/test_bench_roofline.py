@@ -10,7 +10,7 @@ from pulse.jit.rows.pointer import operand
 
 
 def test_the_kernels_add_and_multiply() -> None:
-    """As plain Python, with every access checked."""
+    """The kernels run as plain Python, with every access checked."""
     memory, result = np.zeros(1024, np.uint8), np.zeros(64, np.uint8)
     floats = memory.view(np.float32)
     floats[:] = np.arange(256)

@@ -60,7 +60,7 @@ CHAINS: dict[str, Callable[[Path], TypedModel]] = {
 
 
 def require_close(output: np.ndarray, expected: np.ndarray) -> None:
-    """As long as whole blocks make it, and equal."""
+    """Require whole blocks, and equal frames."""
     output, expected = output.ravel(), expected.ravel()
     assert len(expected) - 128 < output.size <= len(expected)
     np.testing.assert_allclose(output, expected[: output.size], 0, SCALED * np.abs(expected).max())

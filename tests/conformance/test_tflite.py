@@ -16,7 +16,7 @@ TWINS = {"hey_mycroft": "tflite/hey_mycroft.onnx", "dtln_1": "models/dtln_1.onnx
 
 
 def stored_calls(name: str, side: str) -> list[list[Array]]:
-    """What LiteRT took or gave in each call, in the order of the names."""
+    """The inputs or outputs of LiteRT in each call, in the order of the names."""
     arrays = np.load(shared_path("tflite") / f"{name}.npz")
     names = sorted(key.split("/", 1)[1] for key in arrays.files if key.startswith(f"0/{side}/"))
     return [[arrays[f"{call}/{key}"] for key in names] for call in range(CALLS)]

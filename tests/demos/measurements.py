@@ -1,4 +1,4 @@
-"""What a live demo prints about its run."""
+"""The report that a live demo prints about its run."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 
 
 def assert_measured(report: str) -> None:
-    """What was measured is what was reported, and that is not nothing."""
+    """Assert that the report has what was measured, and that it is not empty."""
     reported = int(re.search(r"reported +(\d+) frames", report)[1])
     measured = float(re.search(r"measured +([\d.]+) frames: agrees", report)[1])
     assert reported > 100

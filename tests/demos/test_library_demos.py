@@ -49,7 +49,7 @@ def noisy() -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def wanted_sound(noisy: np.ndarray) -> np.ndarray:
-    """What Python gives."""
+    """The sound that Python gives."""
     session = Session(open_model(model_path(), ModelOptions()).compile(None, "numba", None))
     pieces = [session.push(noisy[None] / np.float32(32768)), session.flush()]
     return np.concatenate([piece["denoised"] for piece in pieces], 1)[0]

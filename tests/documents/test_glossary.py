@@ -1,5 +1,6 @@
 """Every word of the public names is ordinary or in the glossary, and words of a private dialect stay away."""
 
+import ast
 import re
 from collections.abc import Iterable
 
@@ -7,6 +8,7 @@ import pulse
 import streaming
 from tests.documents.pages import ROOT, pages
 from tests.documents.vocabulary import commands, definitions, docstrings
+from tests.sources import modules_in, nodes_in, tree_of
 
 MAX_TERMS = 40
 TERM = re.compile(r"^\| ([a-z][a-z -]*) \|", re.MULTILINE)
@@ -28,6 +30,11 @@ first lines that are read only after another docstring; where for if, behind for
 
 TALES = re.compile(r"\b(nobody|somebody|whoever|anew|heard|(is|are) told(?! to\b))\b", re.IGNORECASE)
 """Words that docstrings of tests once had, as if there were persons in the runtime."""
+
+FRAGMENTS = re.compile(r"\A(It|Then|As|What|So|Also|Although)\b")
+"""First words of docstrings that are read only after the name above them."""
+
+DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def parts(names: Iterable[str]) -> set[str]:
@@ -89,3 +96,11 @@ def test_docstrings_of_tests_have_no_history() -> None:
 def test_docstrings_of_tests_have_no_phrases_of_a_dialect() -> None:
     texts = docstrings("tests")
     assert not {name: match.group() for name, text in texts.items() if (match := PHRASES.search(text))}
+
+
+def test_docstrings_of_tests_begin_as_sentences() -> None:
+    nodes = [(path, node) for path in modules_in("tests") for node in nodes_in(tree_of(path))]
+    texts = [(path, ast.get_docstring(node) or "") for path, node in nodes if isinstance(node, DOCUMENTED)]
+    assert len(texts) > 5000
+    beginnings = [f"{path}: {text}" for path, text in texts if FRAGMENTS.match(text)]
+    assert not beginnings

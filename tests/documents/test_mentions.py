@@ -142,7 +142,7 @@ def simple_commands(line: str) -> Iterator[list[str]]:
 
 
 def wrong_words(command: Sequence[str]) -> list[str]:
-    """What a command says that it does not take, or that does not exist."""
+    """The options of a command that it does not take, and commands that do not exist."""
     name, *arguments = command
     options = [word.partition("=")[0] for word in arguments if re.match(r"--?[a-z]", word)]
     if name == "pulse":

@@ -40,7 +40,7 @@ class SitePage:
 
     @cached_property
     def ids(self) -> set[str]:
-        """What links may name behind #."""
+        """The ids that links may name behind #."""
         return {attributes["id"] for _, attributes in self.tags if "id" in attributes}
 
     def links(self) -> Iterator[str]:
@@ -48,7 +48,7 @@ class SitePage:
         return (attributes["href"] for tag, attributes in self.tags if tag == "a" and "href" in attributes)
 
     def loads(self) -> Iterator[str]:
-        """What a browser fetches when it shows the page."""
+        """The addresses that a browser fetches when it shows the page."""
         for tag, attributes in self.tags:
             if tag == "link" and LOADED_LINKS & set(attributes.get("rel", "").split()):
                 yield attributes["href"]

@@ -69,7 +69,7 @@ class FrontBuilder:
 
 @dataclass(frozen=True)
 class Front:
-    """One way of moving frames.
+    """A way of moving frames.
 
     build   adds its nodes
     frames  of its output, for a number of those of its input

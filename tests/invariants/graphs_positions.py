@@ -14,7 +14,7 @@ from tests.invariants.builder import Builder
 
 
 def hidden_padding(builder: Builder) -> None:
-    """No frame is hidden, or the last one."""
+    """Hide no frame, or the last one."""
     x = builder.pick()
     end = builder.length(x) - builder.small(0, 1)
     place = builder.add(Range(0, 1, builder.length(x), np.dtype(np.int64)))

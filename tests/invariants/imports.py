@@ -49,7 +49,7 @@ def modules(root: Path = ROOT, packages: tuple[str, ...] = PACKAGES) -> dict[str
 
 @cache
 def imports_of(path: Path) -> tuple[str, ...]:
-    """What a file imports anywhere: at its top, in functions, for type checkers; ``module.name`` of what it takes.
+    """The names that a file imports anywhere, in functions and for type checkers too; ``module.name`` of what it takes.
 
     Several tests ask for the same files.
     """

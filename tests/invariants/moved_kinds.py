@@ -1,4 +1,4 @@
-"""One model of every kind of operator, on streams that are late or early."""
+"""A model of every kind of operator, on streams that are late or early."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from tests.invariants.moved_cases import StreamingCase, assignments, movable_cas
 
 
 def every_kind() -> Iterator[StreamingCase]:
-    """One for each set of operators, number of streaming inputs, and axis counted from the end."""
+    """A case for each set of operators, number of streaming inputs, and axis counted from the end."""
     kinds: set[object] = set()
     for case in movable_cases():
         operators = frozenset(node.op_type for node in case[1].graph.node)

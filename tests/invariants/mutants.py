@@ -224,7 +224,7 @@ class EarlyEviction(FaultyOp):
 
 @dataclass(frozen=True)
 class GraphMutant:
-    """One node with another op; ``slow`` where only the numpy backend has it."""
+    """A graph with another op in one node; ``slow`` where only the numpy backend has it."""
 
     name: str
     node: int

@@ -17,7 +17,7 @@ PEAK_MIB = 1024
 
 
 def outcomes(*arguments: object) -> Iterator[dict[str, Any]]:
-    """What a worker tells of each file; fails with the file's name where the worker dies."""
+    """The outcomes that a worker reports for each file; fails with the file's name where the worker dies."""
     command = [sys.executable, "-m", "tests.invariants.mutation_worker", *map(str, arguments)]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     process = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

@@ -136,7 +136,7 @@ def peak_mib() -> int:
 
 
 def say(**fields: Any) -> None:
-    """One line for the test."""
+    """Print a line for the test."""
     print(json.dumps(fields), flush=True)
 
 

@@ -60,7 +60,7 @@ def mutated_program(number: int) -> tuple[str, bytes]:
 
 
 def _change_leaf(value: Any, rng: Random) -> None:
-    """One value somewhere in JSON, dropped or another one."""
+    """Drop or change a value somewhere in JSON."""
     while True:
         keys: list[Any] = list(value) if isinstance(value, dict) else list(range(len(value)))
         if not keys:

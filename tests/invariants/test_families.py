@@ -4,6 +4,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -14,6 +15,7 @@ from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.program.kernels.elementwise_microops import MICRO_OPS
 from tests.invariants.imports import import_graph, modules
 from tests.pulse.cases import families as cases
+from tests.pulse.tflite.cases import families as tflite_cases
 from tests.sources import modules_in, name_of, nodes_in, tree_of
 
 ROOT = Path(__file__).parents[2]
@@ -60,6 +62,7 @@ FOLDERS: Mapping[str, frozenset[str]] = {
         {"copy", "dtypes", "families", "vmath", "vmath_hyperbolic", "vmath_trigonometry"}
     ),
     "tests/pulse/cases": frozenset({"build", "families"}),
+    "tests/pulse/tflite/cases": frozenset({"case", "families"}),
 }
 """Each folder that goes by families, and what all families in it are made of."""
 
@@ -203,9 +206,13 @@ def test_one_list_imports_the_files_for_interleaved_lanes() -> None:
     assert importers == {registrar}, "most programs need none of them, and would import them at each start"
 
 
-def test_every_file_of_cases_is_a_family_of_cases() -> None:
-    names = {path.stem for path in (ROOT / "tests/pulse/cases").glob("*.py")} - {"__init__"}
-    assert set(cases.FAMILIES) == names - FOLDERS["tests/pulse/cases"]
+@pytest.mark.parametrize(
+    ("folder", "families"),
+    [("tests/pulse/cases", cases.FAMILIES), ("tests/pulse/tflite/cases", tflite_cases.FAMILIES)],
+    ids=["onnx", "tflite"],
+)
+def test_every_file_of_cases_is_a_family_of_cases(folder: str, families: Mapping[str, ModuleType]) -> None:
+    assert set(families) == {*stems(folder)} - FOLDERS[folder]
 
 
 def test_every_elementwise_function_has_a_kernel_an_onnx_operator_and_a_rule() -> None:

@@ -1,4 +1,4 @@
-"""What several tests use is in a helper module: no module imports a test."""
+"""Helpers that several tests use are in modules of their own: no module imports a test."""
 
 from tests.invariants.imports import imports_of, packages_of
 from tests.sources import modules_in, name_of

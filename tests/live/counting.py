@@ -46,7 +46,7 @@ def request(
     latency: str | float = "low",
     finished: Callable[[], None] = lambda: None,
 ) -> StreamRequest:
-    """What opens a stream that counts in ``words``."""
+    """A request for a stream that counts in ``words``."""
     inputs, outputs = (channels if source else 0), (channels if target else 0)
     words[[CHANNELS_IN, CHANNELS_OUT]] = inputs, outputs
     return StreamRequest(

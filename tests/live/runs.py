@@ -72,7 +72,7 @@ def place_of(sound: NDArray[np.float32], within: NDArray[np.float32]) -> int:
 
 
 def with_gaps(played: NDArray[np.float32], expected: NDArray[np.float32], silent: int) -> NDArray[np.float32]:
-    """What is expected, with silence where it came late, which a machine that others share may cause."""
+    """The expected sound, with silence where it came late, which a machine that others share may cause."""
     if silent == 0:
         return expected[: len(played)]
     sounds, played_at = np.flatnonzero(expected), np.flatnonzero(played)

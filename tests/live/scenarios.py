@@ -24,6 +24,7 @@ from tests.waiting import becomes_true
 
 JACK = "JACK Audio Connection Kit: system"
 BACK_S = 8.0
+"""For a stream to come back after its server or device."""
 FIRST_S = 15.0
 """For the first callbacks of a server that has just been started, beside other processes."""
 
@@ -56,8 +57,12 @@ class Player:
         before = self.words[CALLS]
         return becomes_true(lambda: self.words[CALLS] >= before + calls, limit_s)
 
+    def is_still(self) -> bool:
+        """Whether it is not called for a tenth of a second."""
+        return not self.runs(1, 0.1)
+
     def comes_back(self) -> bool:
-        """What a watch does: look again and open, until it calls."""
+        """Whether it comes back as in a watch: look again and open, until it calls."""
 
         def can_open() -> bool:
             if not self.host.refresh():
@@ -95,8 +100,8 @@ def _exit() -> None:
     atexit._run_exitfuncs()
 
 
-def check_time(true: bool, started: float, limit_s: float) -> None:
-    """It was true soon: what hangs, or waits for its own limit, takes longer."""
+def require_no_hang(true: bool, started: float, limit_s: float) -> None:
+    """Require that a condition became true soon: a call that hangs, or waits for its own limit, takes longer."""
     took = time.monotonic() - started
     assert true, f"not true after {took:.2f} s"
     assert took < limit_s, f"true after {took:.2f} s"
@@ -111,7 +116,7 @@ def jack_killed() -> None:
             server.kill()
             assert becomes_true(lambda: player.stream.is_lost)
             started = time.monotonic()
-            check_time(not player.stream.stop(30.0), started, 20.0)
+            require_no_hang(not player.stream.stop(30.0), started, 20.0)
             assert player.stream.stop(30.0)
             assert not player.stream.active
             assert not player.stream.is_lost
@@ -147,14 +152,14 @@ def jack_hangs() -> None:
     with _jack() as server:
         player = Player(JACK, JACK)
         server.pause()
-        time.sleep(0.1)
+        assert becomes_true(player.is_still)
         started, stream, words, calls = (
             time.monotonic(),
             player.stream,
             player.words,
             int(player.words[CALLS]),
         )
-        check_time(not stream.stop(0.5), started, 20.0)
+        require_no_hang(not stream.stop(0.5), started, 20.0)
         assert not portaudio.refresh(limit_s=0.3)
         server.resume()
         assert player.comes_back()
@@ -170,7 +175,7 @@ def pulse_killed() -> None:
             server.kill()
             assert becomes_true(lambda: player.stream.is_lost and player.finished == losses)  # noqa: B023
             started = time.monotonic()
-            check_time(player.stream.stop(30.0), started, 20.0)
+            require_no_hang(player.stream.stop(30.0), started, 20.0)
             assert player.is_away()
             assert server.start()
             assert player.comes_back()
@@ -200,13 +205,13 @@ def pulse_unplugged() -> None:
 
 
 def pulse_hangs() -> None:
-    """As ``jack_hangs``."""
+    """A PulseAudio that hangs lets nothing hang here, and a stream that was given up is not called again."""
     with _pulse() as server:
         player = Player("ALSA: pulse_mic", "ALSA: pulse_cable")
         server.pause()
-        time.sleep(0.1)
+        assert becomes_true(player.is_still)
         started, words, calls = time.monotonic(), player.words, int(player.words[CALLS])
-        check_time(not player.stream.stop(0.5), started, 20.0)
+        require_no_hang(not player.stream.stop(0.5), started, 20.0)
         assert not portaudio.refresh(limit_s=0.3)
         server.resume()
         assert player.comes_back()

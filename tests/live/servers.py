@@ -1,4 +1,4 @@
-"""Sound servers for tests: those of ``bench.live.server``, and PulseAudio with a null sink.
+"""The real servers of JACK and PulseAudio that the tests of this folder start; the latter has a null sink.
 
 Where ``PULSE_REQUIRE_SERVERS=1`` a missing server is a failure, otherwise the test is skipped.
 """

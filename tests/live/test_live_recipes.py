@@ -22,7 +22,7 @@ HOP_S = 256 / 16_000
 
 
 def ran(server: JackServer, recipe: Path, seconds: int) -> dict[str, Any]:
-    """What ``pulse run RECIPE --live --json`` says in the end."""
+    """The last report of ``pulse run RECIPE --live --json``."""
     command = (*pulse_command(), "run", str(recipe), "--live", *DEVICES, str(seconds), "--json")
     with play_sound(server, *command, times=2 + seconds // 4) as program:
         printed, problem = program.communicate(timeout=seconds + 60)
@@ -50,7 +50,7 @@ def require_delay(server: JackServer, recipe: Path, report: dict[str, Any], seco
 
 
 def test_a_recipe_runs_on_jack(tmp_path: Path) -> None:
-    """What is late on a machine with other work is counted elsewhere; here, that it runs and what its delay is."""
+    """The recipe runs and has its delay; late blocks of a machine with other work are counted elsewhere."""
     recipe = lay_out_recipe("gtcrn.toml", tmp_path, shared_path("models").parent)
     with server_or_skip(jack_server()) as server, found_here(server):
         report = ran(server, recipe, 2)
@@ -62,7 +62,7 @@ def test_a_recipe_runs_on_jack(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_minute_loses_no_frame(tmp_path: Path) -> None:
-    """No xrun, no late block; wants a machine that does nothing else."""
+    """A minute has no xrun and no late block on a machine that does nothing else."""
     recipe = lay_out_recipe("gtcrn.toml", tmp_path, shared_path("models").parent)
     with server_or_skip(jack_server()) as server, found_here(server):
         report = ran(server, recipe, 60)

@@ -54,7 +54,7 @@ def test_stream_takes_every_source(tmp_path: Path, kind: str, backend: str) -> N
 
 
 def test_stream_keeps_the_outputs_that_are_asked_for() -> None:
-    """Also an inner wire; an unknown one is refused by name."""
+    """The outputs may be inner wires; an unknown one is refused by name."""
     assert [port.name for port in pulse.load(proto(), outputs=["z"]).pulsify().outputs] == ["z"]
     with pytest.raises(PulseError, match="no wire is called 'nothing'"):
         pulse.stream(pulse.load(proto(), outputs=["nothing"]))
@@ -114,7 +114,7 @@ def test_a_pulsed_model_in_place_of_a_program_is_refused() -> None:
 
 
 def test_ports_convert_to_text_and_to_data() -> None:
-    """What a user reads, and what a tool does."""
+    """The text is for users, the data for tools."""
     model = pulse.load(proto()).analyse().pulsify(pulse=4)
     assert str(model.port("z")) == "z: 1,2,4,f32, axis 2, delay 1, rate 1, length T"
     assert model.port("x").as_dict() == {

@@ -1,4 +1,4 @@
-"""What a model costs: counted by its own arithmetic, and known figures of published models."""
+"""The costs of a model: counted by its own arithmetic, and known figures of published models."""
 
 import inspect
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ class Secret(Op):
 
 
 class Told(Secret):
-    """One that does."""
+    """An operator that states its costs."""
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
         return Work.of_each(outputs[0], 3)
@@ -80,14 +80,26 @@ def test_ops_of_users_without_work_are_listed() -> None:
 @pytest.mark.parametrize(
     ("op", "inputs"),
     [
-        (Conv((1,), (1,), no_pads(1)), [ones(2, 6, 9), ones(4, 6, 3)]),
-        (Conv((2,), (3,), no_pads(1), 2), [ones(1, 6, 19), ones(4, 3, 3)]),
-        (Conv((1, 2), (1, 1), no_pads(2), 6), [ones(1, 6, 5, 9), ones(6, 1, 2, 3)]),
-        (ConvTranspose((2,), (1,), no_pads(1), (0,)), [ones(1, 6, 5), ones(6, 4, 3)]),
-        (ConvTranspose((2, 1), (1, 2), no_pads(2), (0, 0), 3), [ones(1, 6, 5, 4), ones(6, 2, 3, 2)]),
-        (MatMul(), [ones(3, 1, 4, 5), ones(2, 5, 7)]),
-        (MatMul(), [ones(5), ones(5, 7)]),
-        (MatMul(), [ones(4, 5), ones(5)]),
+        pytest.param(Conv((1,), (1,), no_pads(1)), [ones(2, 6, 9), ones(4, 6, 3)], id="conv"),
+        pytest.param(
+            Conv((2,), (3,), no_pads(1), 2), [ones(1, 6, 19), ones(4, 3, 3)], id="conv with stride and groups"
+        ),
+        pytest.param(
+            Conv((1, 2), (1, 1), no_pads(2), 6),
+            [ones(1, 6, 5, 9), ones(6, 1, 2, 3)],
+            id="depthwise conv of two axes",
+        ),
+        pytest.param(
+            ConvTranspose((2,), (1,), no_pads(1), (0,)), [ones(1, 6, 5), ones(6, 4, 3)], id="transposed"
+        ),
+        pytest.param(
+            ConvTranspose((2, 1), (1, 2), no_pads(2), (0, 0), 3),
+            [ones(1, 6, 5, 4), ones(6, 2, 3, 2)],
+            id="transposed with groups",
+        ),
+        pytest.param(MatMul(), [ones(3, 1, 4, 5), ones(2, 5, 7)], id="batched product"),
+        pytest.param(MatMul(), [ones(5), ones(5, 7)], id="vector and matrix"),
+        pytest.param(MatMul(), [ones(4, 5), ones(5)], id="matrix and vector"),
     ],
 )
 def test_multiply_adds_are_the_terms_of_the_sums(op: Op, inputs: list[Array]) -> None:
@@ -135,7 +147,7 @@ def small() -> CostReport:
     return pulse.cost_report(pulse.load(proto).analyse().declutter().pulsify(pulse=4), rate_hz=100)
 
 
-def test_costs_of_a_model() -> None:
+def test_a_report_counts_the_work_of_a_model() -> None:
     report = small()
     assert report.parameters == 4 * 2 * 3 + 4 + 4 * 4
     assert report.weight_bytes == 4 * report.parameters
@@ -144,6 +156,10 @@ def test_costs_of_a_model() -> None:
     assert report.pulse_cost is not None
     assert report.pulse_cost.work.macs == 4 * 24 + 2 * 16
     assert (report.pulse_cost.delay_bytes, report.pulse_cost.state_bytes) == (2 * 2 * 4, 2 * 2 * 4)
+
+
+def test_a_report_shows_its_counts_as_text_and_data() -> None:
+    report = small()
     lines = str(report).splitlines()
     assert "parameters" in lines[2]
     assert "44" in lines[2]
@@ -155,8 +171,8 @@ def test_costs_of_a_model() -> None:
     assert [row["op"] for row in data["nodes"]].count("Conv") == 2
 
 
-def test_costs_of_every_stage() -> None:
-    """A file's bytes, a Model, a TypedModel, a Program; weights that two nodes share count once."""
+def test_every_stage_of_a_model_has_the_same_costs() -> None:
+    """The stages are a file's bytes, Model, TypedModel and Program; weights that two nodes share count once."""
     proto = model(
         [node("MatMul", "x w", "h"), node("MatMul", "h w")],
         {"x": floats("x", 1, 9, 4)},

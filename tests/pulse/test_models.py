@@ -50,7 +50,14 @@ def test_all_functions_give_a_typed_model() -> None:
     assert type(pulse.load(sketch_model()).pulsify(4)) is PulsedModel
 
 
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+@pytest.mark.parametrize(
+    "again",
+    [
+        pytest.param(copy.copy, id="copy"),
+        pytest.param(copy.deepcopy, id="deepcopy"),
+        pytest.param(lambda model: pickle.loads(pickle.dumps(model)), id="pickle"),
+    ],
+)
 def test_copies_keep_their_steps(again) -> None:
     typed = sketch_model()
     for model in (typed, typed.pulsify(pulse=4)):

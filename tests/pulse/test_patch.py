@@ -93,7 +93,9 @@ def test_known_wires_are_folded_in_a_patch() -> None:
     ]
 
 
-@pytest.mark.parametrize("op", [Cast(np.dtype(np.float64)), AddAxis(0)])
+@pytest.mark.parametrize(
+    "op", [pytest.param(Cast(np.dtype(np.float64)), id="type"), pytest.param(AddAxis(0), id="rank")]
+)
 def test_a_differing_fact_is_refused(op) -> None:
     graph = chain().graph
     patch = Patch(graph)

@@ -35,7 +35,7 @@ class Tone:
 
 @dataclass(frozen=True)
 class PlainTone:
-    """What ``Tone`` is compared with."""
+    """A class that ``Tone`` is compared with."""
 
     hertz: float
     name: str = "a"
@@ -73,7 +73,7 @@ class NamedRecord:
 
 @record
 class Point:
-    """What is hashed."""
+    """A class that is hashed."""
 
     x: int
     y: int
@@ -186,7 +186,7 @@ def test_records_filled_without_init_are_compared_and_copied() -> None:
 
     @record
     class Fresh:
-        """Nothing of it is written yet."""
+        """A class without written methods yet."""
 
         x: int
 

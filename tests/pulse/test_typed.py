@@ -111,7 +111,7 @@ def test_with_outputs_and_copy_leave_the_model_alone() -> None:
 
 
 def test_a_fact_error_names_the_node_and_its_inputs() -> None:
-    """So that it can be found in the file."""
+    """The names serve to find the node in the file."""
     builder = ModelBuilder(x="1,2,T", y="1,3,T")
     with pytest.raises(FactError, match=r"join \(Concat\): .*\[reads x: 1,2,T,f32; y: 1,3,T,f32\]"):
         builder.add("join", Concat(2), builder["x"], builder["y"])

@@ -60,7 +60,7 @@ def cancelling_program(pulse_frames: int = 160, backend: str = "numba") -> Any:
 
 
 def cancelled_sound(program: Any, mic: Array, far: Array) -> dict[str, Array]:
-    """What a session gives for two sounds of one length, each output in one row."""
+    """The outputs of a session for two sounds of one length, each output in one row."""
     session = Session(program)
     parts = session.push({"mic": mic[None], "far": far[None]}), session.flush()
     return {name: np.concatenate([part[name] for part in parts], axis=1)[0] for name in parts[0]}

@@ -132,7 +132,7 @@ class Emulator:
 
 
 def _bytes(address: int, size: int) -> NDArray[np.uint8]:
-    """What is there, to read and to write."""
+    """The bytes that are left, to read and to write."""
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
 
 

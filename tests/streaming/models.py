@@ -1,6 +1,8 @@
 """Small models built by hand, and the available backends."""
 
 import importlib.util
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -105,13 +107,28 @@ def two_input_model(length: str) -> TypedModel:
     return builder.finish(y=y, z=z)
 
 
-def limited_model() -> TypedModel:
-    """Of x [1, T], T <= 10: y [1, T], one more."""
+def copy_model() -> TypedModel:
+    """Of x [1, T]: y [1, T], the same."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
-    builder.scope.assume("T <= 10")
-    return builder.finish(y=builder.wire("y", Elementwise("add"), x, builder.constant("one", [[1.0]])))
+    return builder.finish(y=builder.wire("y", Elementwise("mul"), x, builder.constant("one", [[1.0]])))
+
+
+def limited_model(frames: int = 1000) -> TypedModel:
+    """Of x [1, T]: y [1, T], the same; T is limited to this many frames."""
+    builder = TypedBuilder()
+    x = builder.source("x", "1,T,f32")
+    builder.scope.assume(f"T <= {frames}")
+    return builder.finish(y=builder.wire("y", Elementwise("mul"), x, builder.constant("one", [[1.0]])))
 
 
 def program(model: TypedModel, pulse: int | None = None, backend: str = "numpy") -> Program:
     return compile_model(model.pulsify(None, pulse), backend)
+
+
+@cache
+def cached_program(
+    make: Callable[[], TypedModel] = copy_model, pulse_frames: int = 160, backend: str = "numba"
+) -> Program:
+    """The program of a small model, made once."""
+    return program(make(), pulse_frames, backend)

@@ -35,7 +35,7 @@ LANES = 9
 
 @pytest.fixture(scope="module", params=PROCESSORS)
 def emulator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
-    """One of a level, with all kernels; those that Python calls need the interpreter."""
+    """An emulator of a level, with all kernels; those that Python calls need the interpreter."""
     level = str(request.param)
     PROCESSORS[level].require()
     folder = tmp_path_factory.mktemp(level)

@@ -40,7 +40,7 @@ def begin_session(program: Program, frames: int = 11) -> Session:
 def outcomes(
     begin: Callable[..., Any], call: Callable[..., Any], unit: str, step: int, after: Callable[..., Any]
 ) -> Counter:
-    """What became of sessions whose call was interrupted, at every place; none gives a wrong number.
+    """The outcomes of sessions whose call was interrupted, at every place; none gives a wrong number.
 
     begin  makes a session, always the same
     after  tells how it goes on
@@ -94,7 +94,7 @@ def test_an_interrupted_push_is_undone_or_refused(name: str, backend: str, unit:
 def test_an_interrupted_push_of_just_a_pulse_is_undone_or_whole(
     name: str, backend: str, unit: str, step: int
 ) -> None:
-    """It goes past the buffers; what is counted is the same."""
+    """The push goes past the buffers; the counts are the same."""
     compiled = program(name, backend)
     x, more = block(compiled, compiled.pulse, 5), block(compiled, 2 * compiled.pulse + 1, 6)
     counts = outcomes(
@@ -164,7 +164,7 @@ def test_flush_is_undone(backend: str, unit: str, step: int) -> None:
 
 @pytest.mark.parametrize("ahead", [0, 9, 61])
 def test_inputs_that_wait_for_each_other_survive_an_interruption(ahead: int) -> None:
-    """One input is ahead, so that its buffer grows, moves on and empties inside a push."""
+    """The first input is ahead, so that its buffer grows, moves on and empties inside a push."""
     compiled = models.program(models.two_rate_model(), 2, "numba")
     rng = np.random.default_rng(0)
     fast = rng.standard_normal((1, 1, 400)).astype(np.float32)

@@ -97,7 +97,7 @@ def test_damaged_libraries_are_reported_and_skipped(folder: Path, tmp_path: Path
 
 @pytest.mark.parametrize("change", ["no index", "format", "level", "made_of", "sources"])
 def test_libraries_that_do_not_fit_are_skipped(folder: Path, tmp_path: Path, change: str) -> None:
-    """No libraries, those of another format, of other levels, of other sources."""
+    """The libraries are missing, or of another format, other levels or other sources."""
     assert HERE is not None
     index = json.loads((folder / INDEX).read_bytes())
     index.update(
@@ -164,7 +164,7 @@ def test_libraries_that_cannot_be_built_are_refused(tmp_path: Path, monkeypatch:
 
 
 def test_code_for_another_processor_is_of_its_architecture(tmp_path: Path) -> None:
-    """Also of what reads the processor's registers: ELF says for which architecture it is."""
+    """The code that reads the processor's registers is, too: ELF says for which architecture it is."""
     names = "move", "machine.run", "machine.read_ticks"
     code = f"from pathlib import Path; from streaming.libraries import write_objects; write_objects(Path(), {names})"
     environment = {**os.environ, "PULSE_LEVEL": "aarch64", "PYTHONPATH": str(Path(__file__).parents[2])}

@@ -1,6 +1,7 @@
 """A session gives the offline frames whatever the sizes of the blocks, and loses nothing to an error."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,13 @@ from hypothesis import strategies as st
 from pulse.errors import InputError, PulseError
 from pulse.facts import Array
 from pulse.interface import Port
-from pulse.program.program import Program
 from pulse.program.whole_stream import run_whole
 from streaming import Session
 from tests.noise import normal_noise
 from tests.streaming.executor.streams import assert_close
 from tests.streaming.models import (
     BACKENDS,
+    cached_program,
     decimating_model,
     ending_model,
     filter_model,
@@ -28,15 +29,6 @@ from tests.streaming.models import (
 )
 
 both_backends = pytest.mark.parametrize("backend", BACKENDS)
-PROGRAMS = {}
-
-
-def cached_program(make: Callable[..., Any], pulse: int, backend: str) -> Program:
-    """A program, made once."""
-    key = make, pulse, backend
-    if key not in PROGRAMS:
-        PROGRAMS[key] = program(make(), pulse, backend)
-    return PROGRAMS[key]
 
 
 def join_pieces(pieces: list[dict[str, Array]], port: Port) -> Array:
@@ -87,9 +79,9 @@ def test_any_split_gives_the_offline_frames(make, axis, shape, backend, data) ->
 def test_inputs_of_two_rates_may_come_in_any_order(
     backend: str, frames: int, fast_cuts: list[int], slow_cuts: list[int]
 ) -> None:
-    chosen = cached_program(two_rate_model, 2, backend)
+    compiled = cached_program(two_rate_model, 2, backend)
     gain = np.full((1, 1, 1), 0.5, np.float32)
-    session = Session(chosen, {"gain": gain})
+    session = Session(compiled, {"gain": gain})
     fast, slow = normal_noise(1, 1, 4 * frames), normal_noise(1, 1, frames, seed=1)
     pieces = [
         session.push({"fast": block})
@@ -100,8 +92,8 @@ def test_inputs_of_two_rates_may_come_in_any_order(
         for block in np.split(slow, sorted(min(c, frames) for c in slow_cuts), 2)
     ]
     pieces.append(session.flush(np.nan))
-    expected = chosen.model.typed.run({"fast": fast, "slow": slow, "gain": gain})
-    assert_close({"y": join_pieces(pieces, chosen.outputs[0])}, expected)
+    expected = compiled.model.typed.run({"fast": fast, "slow": slow, "gain": gain})
+    assert_close({"y": join_pieces(pieces, compiled.outputs[0])}, expected)
 
 
 def test_an_input_far_ahead_waits_for_the_other() -> None:
@@ -146,8 +138,8 @@ def test_an_empty_stream_can_be_flushed() -> None:
 
 
 def test_the_block_belongs_to_the_caller() -> None:
-    chosen = cached_program(filter_model, 6, "numpy")
-    session, x = Session(chosen), normal_noise(1, 40)
+    compiled = cached_program(filter_model, 6, "numpy")
+    session, x = Session(compiled), normal_noise(1, 40)
     pieces, block = [], np.empty((1, 5), np.float32)
     for at in range(0, 40, 5):
         block[...] = x[:, at : at + 5]
@@ -155,7 +147,7 @@ def test_the_block_belongs_to_the_caller() -> None:
         block[...] = np.nan
     pieces.append(session.flush())
     np.testing.assert_allclose(
-        join_pieces(pieces, chosen.outputs[0]), chosen.model.typed.run(x)["y"], rtol=1e-5, atol=1e-6
+        join_pieces(pieces, compiled.outputs[0]), compiled.model.typed.run(x)["y"], rtol=1e-5, atol=1e-6
     )
 
 
@@ -164,20 +156,20 @@ def test_the_block_belongs_to_the_caller() -> None:
 @given(at=st.integers(0, 40), length=st.integers(3, 40))
 def test_a_snapshot_continues_in_another_session(backend: str, at: int, length: int) -> None:
     at = min(at, length)
-    chosen = cached_program(ending_model, 4, backend)
+    compiled = cached_program(ending_model, 4, backend)
     x = normal_noise(1, length)
-    first = Session(chosen)
+    first = Session(compiled)
     pieces = [first.push(x[:, :at])]
     saved = first.snapshot()
     first.push(x[:, :at])
-    second = Session(chosen)
+    second = Session(compiled)
     second.push(normal_noise(1, 7, seed=3))
     second.restore(saved)
     assert second.snapshot() == saved
     assert (second.frames_in, second.pending_frames) == (at, at % 4)
     pieces += [second.push(x[:, at:]), second.flush(np.nan)]
-    expected = chosen.model.typed.run(x)
-    np.testing.assert_allclose(join_pieces(pieces, chosen.outputs[0]), expected["y"], rtol=1e-6)
+    expected = compiled.model.typed.run(x)
+    np.testing.assert_allclose(join_pieces(pieces, compiled.outputs[0]), expected["y"], rtol=1e-6)
     np.testing.assert_allclose(pieces[-1]["last"], expected["last"], rtol=1e-6)
 
 
@@ -197,28 +189,39 @@ def test_a_snapshot_of_an_ended_stream_has_ended() -> None:
 
 @both_backends
 def test_reset_begins_again(backend: str) -> None:
-    chosen = cached_program(filter_model, 6, backend)
-    session = Session(chosen)
+    compiled = cached_program(filter_model, 6, backend)
+    session = Session(compiled)
     session.push(normal_noise(1, 23, seed=5))
     session.reset()
     assert (session.frames_in, session.pending_frames) == (0, 0)
     x = normal_noise(1, 20)
-    assert_close(push_and_flush(session, x, [3, 9], 1), chosen.model.typed.run(x))
+    assert_close(push_and_flush(session, x, [3, 9], 1), compiled.model.typed.run(x))
     session.reset()
-    assert_close(push_and_flush(session, x, [11], 1), chosen.model.typed.run(x))
+    assert_close(push_and_flush(session, x, [11], 1), compiled.model.typed.run(x))
 
 
 @pytest.mark.parametrize(
     ("block", "message"),
     [
-        (np.zeros((1, 4)), r"x: expected \[1, any\] f32, got f64; convert it with \.astype\(np\.float32\)"),
-        (np.zeros((2, 4), np.float32), r"x: expected \[1, any\] f32, got shape \[2, 4\]"),
-        (np.zeros(4, np.float32), r"got shape \[4\]"),
-        (
+        pytest.param(
+            np.zeros((1, 4)),
+            r"x: expected \[1, any\] f32, got f64; convert it with \.astype\(np\.float32\)",
+            id="f64",
+        ),
+        pytest.param(
+            np.zeros((2, 4), np.float32), r"x: expected \[1, any\] f32, got shape \[2, 4\]", id="two rows"
+        ),
+        pytest.param(np.zeros(4, np.float32), r"got shape \[4\]", id="no batch"),
+        pytest.param(
             np.array([[0, 0, np.nan, 0]], np.float32),
             r"x: NaN at frame 7; replace it, or let it .* check_finite=False$",
+            id="nan",
         ),
-        ({"z": np.zeros((1, 4), np.float32)}, r"z is not a streaming input; push x: \[1, any\] f32"),
+        pytest.param(
+            {"z": np.zeros((1, 4), np.float32)},
+            r"z is not a streaming input; push x: \[1, any\] f32",
+            id="unknown input",
+        ),
     ],
 )
 def test_a_refused_block_leaves_the_stream_as_it_was(block: Array | dict[str, Array], message: str) -> None:
@@ -272,27 +275,31 @@ def test_inputs_that_end_at_different_moments_can_be_completed() -> None:
 
 @pytest.mark.parametrize(
     ("length", "half"),
-    [("T/2", lambda n: n // 2), ("(T+1)/2", lambda n: (n + 1) // 2), ("T+3", lambda n: n + 3)],
+    [
+        pytest.param("T/2", lambda n: n // 2, id="half"),
+        pytest.param("(T+1)/2", lambda n: (n + 1) // 2, id="half rounded up"),
+        pytest.param("T+3", lambda n: n + 3, id="three more"),
+    ],
 )
 @settings(max_examples=20, deadline=None)
 @given(frames=st.integers(1, 30), cut=st.integers(0, 30))
 def test_lengths_of_inputs_need_not_be_multiples_of_each_other(
     length: str, half: Callable[..., Any], frames: int, cut: int
 ) -> None:
-    chosen = program(two_input_model(length), 4)
+    compiled = program(two_input_model(length), 4)
     x, other = normal_noise(1, frames), normal_noise(1, half(frames), seed=1)
-    session = Session(chosen)
+    session = Session(compiled)
     pieces = [
         session.push({"x": x[:, :cut], "half": other}),
         session.push({"x": x[:, cut:]}),
         session.flush(np.nan),
     ]
-    outputs = {port.name: join_pieces(pieces, port) for port in chosen.outputs}
-    assert_close(outputs, chosen.model.typed.run({"x": x, "half": other}))
+    outputs = {port.name: join_pieces(pieces, port) for port in compiled.outputs}
+    assert_close(outputs, compiled.model.typed.run({"x": x, "half": other}))
 
 
 def test_a_model_with_a_longest_stream_takes_no_more() -> None:
-    session = Session(cached_program(limited_model, 2, "numpy"))
+    session = Session(cached_program(partial(limited_model, 10), 2, "numpy"))
     session.push(normal_noise(1, 7))
     before = session.snapshot()
     with pytest.raises(InputError, match="at most 10 frames of T and has received 7"):
@@ -321,7 +328,14 @@ def test_constants_and_programs_are_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda s: b"", lambda s: b"x" * 99, lambda s: s[:-1], lambda s: s + b"0", lambda s: s[:20]]
+    "damage",
+    [
+        pytest.param(lambda s: b"", id="empty"),
+        pytest.param(lambda s: b"x" * 99, id="no snapshot"),
+        pytest.param(lambda s: s[:-1], id="last byte lost"),
+        pytest.param(lambda s: s + b"0", id="byte more"),
+        pytest.param(lambda s: s[:20], id="cut short"),
+    ],
 )
 def test_a_damaged_snapshot_changes_nothing(damage: Callable[..., Any]) -> None:
     session = Session(cached_program(ending_model, 4, "numpy"))

@@ -1,4 +1,4 @@
-"""What is imported before the first result."""
+"""Modules that are imported before the first result."""
 
 import subprocess
 import sys
@@ -58,7 +58,7 @@ def unless_compiled(*names: str) -> tuple[str, ...]:
 
 
 def ran(code: str, *arguments: str) -> Sequence[str]:
-    """What a process writes, line by line."""
+    """The output of a process, line by line."""
     process = subprocess.run(
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
     )
@@ -82,7 +82,7 @@ def test_a_model_of_a_file_imports_only_what_it_needs(relu: str) -> None:
 
 
 def test_a_program_of_a_file_imports_only_what_it_runs(relu: str, tmp_path: Path) -> None:
-    """It imports the kernels that it runs, and nothing that knows of models."""
+    """The program imports the kernels that it runs, and nothing that knows of models."""
     path = tmp_path / "relu.pulse"
     pulse.stream(relu, 4).save(path)
     heavy = (*HEAVY, *MODELS, *UNUSED, *unless_compiled(*CARRIED, *KEPT))
@@ -115,7 +115,7 @@ def modules_of_command(folder: Path, heavy: Sequence[str], *arguments: str) -> s
 
 
 def test_the_command_line_imports_only_what_it_needs(tmp_path: Path) -> None:
-    """No conversion of what is not given, nothing that is live."""
+    """The conversions of other formats and all that is live are not imported."""
     heavy = ("onnx", "pydantic", "streaming.live", "pulse.proof", *unless_compiled(*CARRIED, *KEPT))
     assert modules_of_command(tmp_path, heavy, "run", "--json") == "|"
 
@@ -174,7 +174,7 @@ def test_the_messages_are_those_of_onnx() -> None:
 
 
 def test_messages_are_those_of_onnx_without_their_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then onnx gives them itself."""
+    """The installed onnx gives the messages itself."""
     monkeypatch.setattr(proto, "MODULE", "onnx.nothing")
     assert proto.messages() is onnx
 

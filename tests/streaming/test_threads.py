@@ -21,7 +21,8 @@ from streaming.realtime.rights import CAP_SYS_NICE, is_capable
 from tests.noise import normal_noise
 from tests.streaming.command import pulse, refusal, report
 from tests.streaming.executor.streams import blocks, collect, join_pieces
-from tests.streaming.live.runs import BLOCK, cached_program, delayed_model, runs
+from tests.streaming.live.runs import BLOCK, delayed_model, runs
+from tests.streaming.models import cached_program
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 

@@ -28,7 +28,7 @@ def area_under_curve(scores: Array, truth: Array) -> float:
 
 
 def silero(x: Array) -> Array:
-    """What a trained detector says of each 512 samples."""
+    """The results of a trained detector for each 512 samples."""
     session = onnxruntime.InferenceSession(shared_path("models/silero_vad_16k_static.onnx"))
     state, context, probabilities = np.zeros((2, 1, 128), np.float32), np.zeros(64, np.float32), []
     for start in range(0, len(x) - 511, 512):

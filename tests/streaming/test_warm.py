@@ -56,14 +56,27 @@ def test_kernels_are_compiled_once(folder: Path) -> None:
     assert {path.suffix for path in files} == {".kernel"}
     second = warming.warm(QUICK)
     assert (second.compiled_s, second.present, second.jobs) == ({}, QUICK, 0)
+
+
+@pytest.fixture
+def warm_folder(folder: Path) -> Path:
+    """A folder that has the quick kernels."""
+    warming.warm(QUICK, jobs=2)
+    return folder
+
+
+def test_the_command_reports_kernels_that_are_present(warm_folder: Path) -> None:
     text = CliRunner().invoke(app, ["warm", *only(*QUICK)]).stdout
-    assert str(folder) in text
+    assert str(warm_folder) in text
     assert "there before  4" in text
     details = json.loads(CliRunner().invoke(app, ["warm", "--json", *only(*QUICK)]).stdout)
-    assert details["folder"] == str(folder)
+    assert details["folder"] == str(warm_folder)
     assert details["present"] == list(QUICK)
     assert details["compiled_s"] == {}
-    for path in folder.rglob("move-*"):
+
+
+def test_the_command_compiles_only_what_is_missing(warm_folder: Path) -> None:
+    for path in warm_folder.rglob("move-*"):
         path.unlink()
     details = json.loads(CliRunner().invoke(app, ["warm", "--json", *only(*QUICK)]).stdout)
     assert list(details["compiled_s"]) == ["move"]
@@ -156,7 +169,7 @@ def begun_processes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(
     tmp_path: Path, begun_processes: list[Any]
 ) -> None:
-    """One warning reports it."""
+    """A warning reports it once."""
     with kernels_in(blocked_cache(tmp_path)["PULSE_CACHE"]):
         with pytest.warns(
             PulseWarning, match="set PULSE_CACHE to a folder that can be written; until then"
@@ -175,7 +188,7 @@ def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(
 def test_where_the_disk_is_full_this_process_compiles(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch, begun_processes: list[Any], foreseen: bool
 ) -> None:
-    """No process begins, or they end with the first function that they cannot keep."""
+    """The other processes do not begin, or end with the first function that they cannot keep."""
     if not foreseen:
         monkeypatch.setattr(warming, "why_not_cached", lambda: None)
     with kernels_in(small_disk / "kernels"):
@@ -226,7 +239,7 @@ def test_commands_report_a_full_disk(
 
 
 def test_kernels_that_another_process_cannot_compile(folder: Path, tmp_path: Path) -> None:
-    """It says why, in one line."""
+    """The reason is one line."""
     (tmp_path / "chatty.py").write_text(
         "from pulse.jit.registry import kernel\n"
         "from pulse.program.kernels.time import TickRow\n"
@@ -272,7 +285,7 @@ print(len(begun), [KERNELS[name].is_cached for name in ("tick", "move", "mine")]
 def test_a_script_is_not_run_again_by_compiling_processes(
     folder: Path, tmp_path: Path, optimised: tuple[Any, ...]
 ) -> None:
-    """No guard of ``__main__`` is needed; a kernel that the script declares is compiled where it is known."""
+    """A guard of ``__main__`` is not needed; a kernel that the script declares is compiled where it is known."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT.format(root=str(Path(__file__).parents[2])))
     process = subprocess.run(

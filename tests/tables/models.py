@@ -107,7 +107,7 @@ def text_of_each(values: Sequence[object]) -> str:
 
 
 def row(model: SharedModel, folder: Path) -> Sequence[object]:
-    """One line of the table."""
+    """A line of the table."""
     path = folder / model.file
     try:
         chunking = Chunking(context=model.context)

@@ -46,7 +46,7 @@ constants, mostly.
 
 @dataclass
 class Found:
-    """What the cases of an operator show; ``compiled`` is None if none came to that."""
+    """The findings in the cases of an operator; ``compiled`` is None if none came to that."""
 
     relations: set[str] = field(default_factory=set)
     refused: bool = False
@@ -72,7 +72,7 @@ def axes_of(feeds: dict[str, Array]) -> Iterator[dict[str, str]]:
 
 
 def attempts() -> dict[str, Found]:
-    """What the cases show of each operator."""
+    """The findings in the cases, for each operator."""
     attempts_by_name: dict[str, Found] = defaultdict(Found)
     tried: dict[str, int] = defaultdict(int)
     tried_models: set[bytes] = set()
@@ -100,7 +100,7 @@ def attempts() -> dict[str, Found]:
 
 
 def attempt(proto: Any, specs: dict[str, str]) -> tuple[set[str], bool, bool | None]:
-    """One case over one axis: relations, whether refused, whether compiled (None: it never came to that)."""
+    """The result of a case over an axis: relations, whether refused, whether compiled (None: not attempted)."""
     try:
         model = pulsify(load(proto, inputs=specs).analyse())
         relations = relate(model.typed, model.symbol).relations.values()

@@ -129,12 +129,17 @@ def test_a_part_with_channels_last_changes_nothing_outside() -> None:
 @pytest.mark.parametrize(
     ("view", "message"),
     [
-        (lambda: Sequential([Conv2D(1, 2, 1), Softmax(1)]), r"softmax \(Softmax\): names axes"),
-        (
+        pytest.param(
+            lambda: Sequential([Conv2D(1, 2, 1), Softmax(1)]),
+            r"softmax \(Softmax\): names axes",
+            id="softmax names an axis",
+        ),
+        pytest.param(
             lambda: Sequential([Parallel([Conv2D(1, 2, 1), Conv2D(1, 2, 1)]), Concat(2, 1)]),
             "concat.*names axes",
+            id="concat names an axis",
         ),
-        (lambda: Sequential([ReLU()]), "needs convolutions or pools"),
+        pytest.param(lambda: Sequential([ReLU()]), "needs convolutions or pools", id="no convolution"),
     ],
 )
 def test_a_layout_that_cannot_be_is_refused(view, message: str) -> None:

@@ -217,30 +217,58 @@ def test_softmin_is_the_softmax_of_the_negative() -> None:
 @pytest.mark.parametrize(
     ("part", "shape"),
     [
-        (lambda: ConvTranspose1D(2, 3, 4, stride_dims=2), "1,2,T"),
-        (lambda: ConvDepthWise1D(2, 3, padding_dims=1), "1,2,T"),
-        (lambda: BatchNorm1D(2, scale=[1, 2], mean=[0.5, 0]), "1,2,T"),
-        (lambda: AvgPool1D(3, stride_dims=2, padding_dims=1), "1,2,T"),
-        (lambda: [GRU(2, 3, batch_first=True), Reshape([0, 0, -1]), FC(3, 2), Dropout()], "1,T,2"),
-        (lambda: [Transpose([0, 2, 1]), FC(2, 2, no_bias=True), Softmax()], "1,2,T"),
-        (lambda: [Conv2D(1, 2, [3, 3], padding_dims=[0, 1, 0, 1]), ReLU()], "1,1,T,4"),
-        (lambda: Conv3D(2, 2, [3, 1, 2], stride_dims=[1, 2, 1]), "1,2,T,3,4"),
-        (lambda: ConvTranspose2D(2, 3, [3, 2], stride_dims=[2, 1], groups=1), "1,2,T,4"),
-        (lambda: ConvTransposeDepthWise1D(2, 3, output_padding=1, stride_dims=2), "1,2,T"),
-        (lambda: ConvTranspose3D(1, 2, [2, 1, 1]), "1,1,T,3,4"),
-        (lambda: [MaxPool3D([2, 1, 2]), AvgPool3D([3, 2, 1])], "1,2,T,3,4"),
-        (lambda: [MaxPool2D([3, 2], padding_dims=[1, 0]), AvgPool2D(2, count_include_pad=True)], "1,2,T,4"),
-        (lambda: [BatchNorm3D(2, variance=[0.5, 2]), ReLU()], "1,2,T,3,4"),
-        (lambda: [ELU(0.5), HardSwish(), LeakyReLU(0.1), GELU(), Tanh(), Sigmoid()], "1,2,T"),
-        (lambda: [Parallel([Softplus(), PReLU(2, 3)]), Mul()], "1,2,T"),
-        (lambda: [Parallel([[Sigmoid(), Sigmoid()], Tanh()]), Pow()], "1,2,T"),
-        (lambda: [Parallel([Tanh(), [Softplus(), Softplus()]]), Div()], "1,2,T"),
-        (lambda: [Parallel([[Transpose([0, 2, 1])], Identity()]), MatMul()], "T,3,3"),
-        (lambda: [RNN(2, 3), Squeeze([1]), LayerNorm([3])], "T,1,2"),
-        (lambda: [LSTM(2, 3, no_bias=True), Unsqueeze([0]), ReduceMean([4])], "T,1,2"),
-        (lambda: [Pad([2, 0], [2]), Slice([1], [-1], [2])], "1,2,T"),
-        (lambda: [Parallel([Sigmoid(), Tanh()]), Concat(2, 1)], "1,2,T"),
-        (lambda: GenericOperator("Clip"), "1,2,T"),
+        pytest.param(lambda: ConvTranspose1D(2, 3, 4, stride_dims=2), "1,2,T", id="ConvTranspose1D"),
+        pytest.param(lambda: ConvDepthWise1D(2, 3, padding_dims=1), "1,2,T", id="ConvDepthWise1D"),
+        pytest.param(lambda: BatchNorm1D(2, scale=[1, 2], mean=[0.5, 0]), "1,2,T", id="BatchNorm1D"),
+        pytest.param(lambda: AvgPool1D(3, stride_dims=2, padding_dims=1), "1,2,T", id="AvgPool1D"),
+        pytest.param(
+            lambda: [GRU(2, 3, batch_first=True), Reshape([0, 0, -1]), FC(3, 2), Dropout()],
+            "1,T,2",
+            id="GRU and FC",
+        ),
+        pytest.param(
+            lambda: [Transpose([0, 2, 1]), FC(2, 2, no_bias=True), Softmax()], "1,2,T", id="Transpose and FC"
+        ),
+        pytest.param(
+            lambda: [Conv2D(1, 2, [3, 3], padding_dims=[0, 1, 0, 1]), ReLU()], "1,1,T,4", id="Conv2D"
+        ),
+        pytest.param(lambda: Conv3D(2, 2, [3, 1, 2], stride_dims=[1, 2, 1]), "1,2,T,3,4", id="Conv3D"),
+        pytest.param(
+            lambda: ConvTranspose2D(2, 3, [3, 2], stride_dims=[2, 1], groups=1),
+            "1,2,T,4",
+            id="ConvTranspose2D",
+        ),
+        pytest.param(
+            lambda: ConvTransposeDepthWise1D(2, 3, output_padding=1, stride_dims=2),
+            "1,2,T",
+            id="ConvTransposeDepthWise1D",
+        ),
+        pytest.param(lambda: ConvTranspose3D(1, 2, [2, 1, 1]), "1,1,T,3,4", id="ConvTranspose3D"),
+        pytest.param(
+            lambda: [MaxPool3D([2, 1, 2]), AvgPool3D([3, 2, 1])], "1,2,T,3,4", id="MaxPool3D and AvgPool3D"
+        ),
+        pytest.param(
+            lambda: [MaxPool2D([3, 2], padding_dims=[1, 0]), AvgPool2D(2, count_include_pad=True)],
+            "1,2,T,4",
+            id="MaxPool2D and AvgPool2D",
+        ),
+        pytest.param(lambda: [BatchNorm3D(2, variance=[0.5, 2]), ReLU()], "1,2,T,3,4", id="BatchNorm3D"),
+        pytest.param(
+            lambda: [ELU(0.5), HardSwish(), LeakyReLU(0.1), GELU(), Tanh(), Sigmoid()],
+            "1,2,T",
+            id="activations",
+        ),
+        pytest.param(lambda: [Parallel([Softplus(), PReLU(2, 3)]), Mul()], "1,2,T", id="PReLU and Mul"),
+        pytest.param(lambda: [Parallel([[Sigmoid(), Sigmoid()], Tanh()]), Pow()], "1,2,T", id="Pow"),
+        pytest.param(lambda: [Parallel([Tanh(), [Softplus(), Softplus()]]), Div()], "1,2,T", id="Div"),
+        pytest.param(
+            lambda: [Parallel([[Transpose([0, 2, 1])], Identity()]), MatMul()], "T,3,3", id="MatMul"
+        ),
+        pytest.param(lambda: [RNN(2, 3), Squeeze([1]), LayerNorm([3])], "T,1,2", id="RNN"),
+        pytest.param(lambda: [LSTM(2, 3, no_bias=True), Unsqueeze([0]), ReduceMean([4])], "T,1,2", id="LSTM"),
+        pytest.param(lambda: [Pad([2, 0], [2]), Slice([1], [-1], [2])], "1,2,T", id="Pad and Slice"),
+        pytest.param(lambda: [Parallel([Sigmoid(), Tanh()]), Concat(2, 1)], "1,2,T", id="Concat"),
+        pytest.param(lambda: GenericOperator("Clip"), "1,2,T", id="GenericOperator"),
     ],
 )
 @pytest.mark.parametrize("backend", ["numpy", "onnxruntime"])
@@ -272,32 +300,78 @@ def test_a_parameter_gives_way_to_a_node() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Conv1D(2, 4, 3, stride_dims=0), "conv.*stride_dims.*at least 1"),
-        (lambda: Conv1D(3, 4, 3, groups=2), "2 groups do not divide 3"),
-        (lambda: Conv1D(1, 1, 3, weight=np.zeros((1, 1, 2))), r"weight must have the shape \[1, 1, 3\]"),
-        (lambda: Conv2D(1, 1, [3]), "kernel_dims has 1 entries for 2 axes"),
-        (lambda: Conv1D(1, 1, 3, no_bias=True, bias=[0.0]), "a bias is given, and no_bias"),
-        (lambda: Dropout(training=True), "does not train"),
-        (lambda: Add()(Connector()), "2 data inputs, and 1 connectors"),
-        (lambda: Sequential([]), "at least one part"),
-        (lambda: Sequential([ReLU(), Add()]), "gives 1 wires and .* has 2 open inputs"),
-        (lambda: Sequential([relu := ReLU(), relu]), "appears twice"),
-        (lambda: ReLU().add_child("relu"), "feeds a node or a view, not 'relu'"),
-        (lambda: ReLU()("x"), "called with connectors, not with 'x'"),
-        (lambda: Conv1D(2, 3, "wide"), "kernel_dims must be integers, not 'wide'"),
-        (lambda: Sequential([Producer([1.0]), ReLU()]), "a constant is not a part"),
-        (lambda: Sequential(["relu"]), "made of nodes, views and lists"),
-        (lambda: Parallel([ReLU(), Add()]), "read the same inputs"),
-        (lambda: ReLU().add_child(Add(), in_=2), "no input 2"),
-        (lambda: ReLU().add_child(Add(), out=1), "no output 1"),
-        (lambda: GenericOperator("LeakyRelu", alhpa=1.0), "alhpa .did you mean alpha"),
-        (lambda: GenericOperator("LeakyRelu", alpha="much"), "alpha must be a number"),
-        (lambda: GenericOperator("Foo"), "give its number of inputs"),
-        (lambda: GenericOperator("Relu", inputs=2), "takes 1 to 1 inputs"),
-        (lambda: Transpose([0, 1]).set_attributes(perm=0.5), "perm must be integers"),
-        (lambda: GraphView([ReLU(), ReLU()]), "several graphs"),
-        (lambda: ReLU()(Connector("x")).graph().graph({"y": "1,T"}), "no input is called y"),
-        (lambda: ReLU()(Connector("x")).graph().graph({"x": "1,,T/0"}), "input x: the shape"),
+        pytest.param(
+            lambda: Conv1D(2, 4, 3, stride_dims=0), "conv.*stride_dims.*at least 1", id="stride of 0"
+        ),
+        pytest.param(
+            lambda: Conv1D(3, 4, 3, groups=2), "2 groups do not divide 3", id="groups that do not divide"
+        ),
+        pytest.param(
+            lambda: Conv1D(1, 1, 3, weight=np.zeros((1, 1, 2))),
+            r"weight must have the shape \[1, 1, 3\]",
+            id="weight of another shape",
+        ),
+        pytest.param(
+            lambda: Conv2D(1, 1, [3]), "kernel_dims has 1 entries for 2 axes", id="kernel of another rank"
+        ),
+        pytest.param(
+            lambda: Conv1D(1, 1, 3, no_bias=True, bias=[0.0]),
+            "a bias is given, and no_bias",
+            id="bias and no_bias",
+        ),
+        pytest.param(lambda: Dropout(training=True), "does not train", id="training"),
+        pytest.param(lambda: Add()(Connector()), "2 data inputs, and 1 connectors", id="too few connectors"),
+        pytest.param(lambda: Sequential([]), "at least one part", id="empty sequence"),
+        pytest.param(
+            lambda: Sequential([ReLU(), Add()]),
+            "gives 1 wires and .* has 2 open inputs",
+            id="too many open inputs",
+        ),
+        pytest.param(
+            lambda: Sequential([relu := ReLU(), relu]), "appears twice", id="part that appears twice"
+        ),
+        pytest.param(
+            lambda: ReLU().add_child("relu"), "feeds a node or a view, not 'relu'", id="child that is text"
+        ),
+        pytest.param(lambda: ReLU()("x"), "called with connectors, not with 'x'", id="call with text"),
+        pytest.param(
+            lambda: Conv1D(2, 3, "wide"), "kernel_dims must be integers, not 'wide'", id="kernel that is text"
+        ),
+        pytest.param(
+            lambda: Sequential([Producer([1.0]), ReLU()]), "a constant is not a part", id="constant as a part"
+        ),
+        pytest.param(lambda: Sequential(["relu"]), "made of nodes, views and lists", id="part that is text"),
+        pytest.param(lambda: Parallel([ReLU(), Add()]), "read the same inputs", id="parts of unlike inputs"),
+        pytest.param(lambda: ReLU().add_child(Add(), in_=2), "no input 2", id="no such input"),
+        pytest.param(lambda: ReLU().add_child(Add(), out=1), "no output 1", id="no such output"),
+        pytest.param(
+            lambda: GenericOperator("LeakyRelu", alhpa=1.0),
+            "alhpa .did you mean alpha",
+            id="misspelled attribute",
+        ),
+        pytest.param(
+            lambda: GenericOperator("LeakyRelu", alpha="much"),
+            "alpha must be a number",
+            id="attribute that is text",
+        ),
+        pytest.param(lambda: GenericOperator("Foo"), "give its number of inputs", id="unknown operator"),
+        pytest.param(lambda: GenericOperator("Relu", inputs=2), "takes 1 to 1 inputs", id="too many inputs"),
+        pytest.param(
+            lambda: Transpose([0, 1]).set_attributes(perm=0.5),
+            "perm must be integers",
+            id="permutation of fractions",
+        ),
+        pytest.param(lambda: GraphView([ReLU(), ReLU()]), "several graphs", id="several graphs"),
+        pytest.param(
+            lambda: ReLU()(Connector("x")).graph().graph({"y": "1,T"}),
+            "no input is called y",
+            id="no input of that name",
+        ),
+        pytest.param(
+            lambda: ReLU()(Connector("x")).graph().graph({"x": "1,,T/0"}),
+            "input x: the shape",
+            id="malformed shape",
+        ),
     ],
 )
 def test_misfits_are_refused(make, message: str) -> None:

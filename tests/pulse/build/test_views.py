@@ -169,8 +169,11 @@ def pointwise(inputs: list[TypedFact], axes: list[int | None]) -> Pointwise:
 @pytest.mark.parametrize(
     "part",
     [
-        lambda: Function(gain, relation=pointwise, name="gain"),
-        lambda: Sequential([Conv1D(3, 3, 1, weight=2 * np.eye(3)[:, :, None], no_bias=True)]),
+        pytest.param(lambda: Function(gain, relation=pointwise, name="gain"), id="function"),
+        pytest.param(
+            lambda: Sequential([Conv1D(3, 3, 1, weight=2 * np.eye(3)[:, :, None], no_bias=True)]),
+            id="sequence",
+        ),
     ],
 )
 def test_something_takes_the_place_of_an_unknown_operator(part) -> None:
@@ -210,7 +213,13 @@ def test_a_function_with_facts_changes_the_shape() -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [lambda x: x[:1], lambda x: x.astype(np.int64), lambda x: (x, x), lambda x: "x"]
+    "function",
+    [
+        pytest.param(lambda x: x[:1], id="shorter"),
+        pytest.param(lambda x: x.astype(np.int64), id="another type"),
+        pytest.param(lambda x: (x, x), id="two results"),
+        pytest.param(lambda x: "x", id="text"),
+    ],
 )
 def test_a_function_that_gives_something_else_is_refused(function) -> None:
     with pytest.raises(InputError, match=r"gives .* and its facts say"):

@@ -193,7 +193,7 @@ def causal(graph: AttentionBuilder, scores: str) -> str:
 
 
 def full(graph: AttentionBuilder, scores: str) -> str:
-    """No mask at all."""
+    """Attention without a mask."""
     return scores
 
 

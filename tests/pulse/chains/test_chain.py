@@ -193,32 +193,60 @@ def test_declared_inputs_are_read_by_name() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: chain(), "a chain needs a model"),
-        (
+        pytest.param(lambda: chain(), "a chain needs a model", id="no stage"),
+        pytest.param(
             lambda: chain(conv(3), models.cache_of_sound()),
             r"y \(1,1,T-2,f32\) does not fit x \(1,T,f32\): .* 3 axes.* 2",
+            id="another rank",
         ),
-        (
+        pytest.param(
             lambda: chain(models.cache_of_sound(), models.gru()),
             r"stage 2 .*y \(1,T,f32\) does not fit x \(1,T,4,f32\)",
+            id="another size",
         ),
-        (lambda: chain(models.counter(), conv(3)), "the types differ"),
-        (lambda: chain(conv(3), Stage(conv(3), reads={"q": "y"})), "no input is called q"),
-        (lambda: chain(conv(3), Stage(conv(3), reads={"x": "yy"})), r"no wire is called yy \(did you mean y"),
-        (lambda: chain(conv(3), Stage(conv(3), reads=["x", "y"])), "reads 2 wires and has inputs x"),
-        (lambda: chain(conv(3), Stage(conv(3), gives={"z": "a"})), "no output is called z"),
-        (lambda: chain(conv(3), Stage(conv(3), gives=["y"])), "a wire is called y already"),
-        (lambda: chain(conv(3), outputs=["z"]), "the chain's outputs: no wire is called z"),
-        (
+        pytest.param(lambda: chain(models.counter(), conv(3)), "the types differ", id="another type"),
+        pytest.param(
+            lambda: chain(conv(3), Stage(conv(3), reads={"q": "y"})),
+            "no input is called q",
+            id="unknown input",
+        ),
+        pytest.param(
+            lambda: chain(conv(3), Stage(conv(3), reads={"x": "yy"})),
+            r"no wire is called yy \(did you mean y",
+            id="unknown wire",
+        ),
+        pytest.param(
+            lambda: chain(conv(3), Stage(conv(3), reads=["x", "y"])),
+            "reads 2 wires and has inputs x",
+            id="too many reads",
+        ),
+        pytest.param(
+            lambda: chain(conv(3), Stage(conv(3), gives={"z": "a"})),
+            "no output is called z",
+            id="unknown output",
+        ),
+        pytest.param(
+            lambda: chain(conv(3), Stage(conv(3), gives=["y"])),
+            "a wire is called y already",
+            id="name in use",
+        ),
+        pytest.param(
+            lambda: chain(conv(3), outputs=["z"]),
+            "the chain's outputs: no wire is called z",
+            id="unknown output of the chain",
+        ),
+        pytest.param(
             lambda: chain(
                 conv(3),
                 models.build([node("Add", "a b", "c")], {"a": [1, "T"], "b": [1, "T"]}, {"c": [1, "T"]}),
             ),
             r"which outputs of the stage before it \(y: 1,1,T-2,f32\) does it read as a: 1,T,f32; b: .*reads=",
+            id="ambiguous inputs",
         ),
-        (
+        pytest.param(
             lambda: chain(conv(3), pulse.load(conv(3), {"x": "1,1,2*S"})),
             "no S makes them equal",
+            id="no common length",
         ),
     ],
 )

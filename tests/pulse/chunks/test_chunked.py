@@ -237,46 +237,96 @@ CACHED, GRU = models.cache_of_sound(), models.gru()
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [
-        (CACHED, {"pulse": 4}, "pulse 4: one call of the model takes 8 new frames; use a multiple of that"),
-        (CACHED, {"pulse": 6, "context": {"x": 4}}, "takes 4 new frames, after 4 of context of x"),
-        (
+        pytest.param(
+            CACHED,
+            {"pulse": 4},
+            "pulse 4: one call of the model takes 8 new frames; use a multiple of that",
+            id="pulse that is no multiple",
+        ),
+        pytest.param(
+            CACHED,
+            {"pulse": 6, "context": {"x": 4}},
+            "takes 4 new frames, after 4 of context of x",
+            id="pulse and context",
+        ),
+        pytest.param(
             CACHED,
             {"context": {"x": 8}},
             "context x=8: a chunk has 8 frames on axis 1, and some of them must be new",
+            id="context of the whole chunk",
         ),
-        (
+        pytest.param(
             CACHED,
             {"context": {"cache": 1}},
             "a context is given for cache, which is not a streaming input; there is x",
+            id="context of a state",
         ),
-        (CACHED, {"states": {"cash": "cache_out"}}, "no input is called cash; inputs are x, cache"),
-        (CACHED, {"states": {"cache": "cash"}}, "no output is called cash; .*outputs are y, cache_out"),
-        (
+        pytest.param(
+            CACHED,
+            {"states": {"cash": "cache_out"}},
+            "no input is called cash; inputs are x, cache",
+            id="unknown input of a state",
+        ),
+        pytest.param(
+            CACHED,
+            {"states": {"cache": "cash"}},
+            "no output is called cash; .*outputs are y, cache_out",
+            id="unknown output of a state",
+        ),
+        pytest.param(
             CACHED,
             {"states": {"cache": "y"}},
             "state cache=y: cache is 1,4,f32 and y is 1,8,f32; a state keeps",
+            id="state of another shape",
         ),
-        (CACHED, {"states": {"x": "y", "cache": "y"}}, "two states have one output as their next value"),
-        (CACHED, {"states": {"x": "y", "cache": "cache_out"}}, "no input streams"),
-        (
+        pytest.param(
+            CACHED,
+            {"states": {"x": "y", "cache": "y"}},
+            "two states have one output as their next value",
+            id="states of one output",
+        ),
+        pytest.param(
+            CACHED, {"states": {"x": "y", "cache": "cache_out"}}, "no input streams", id="no input left"
+        ),
+        pytest.param(
             CACHED,
             {"initial": {"cache": np.zeros((1, 5))}},
             "initial value of cache: its shape is 1,5, the state's 1,4; give that, or one number",
+            id="initial value of another shape",
         ),
-        (
+        pytest.param(
             CACHED,
             {"initial": {"c": np.zeros((1, 4))}},
             "an initial value is given for c, which is not a state",
+            id="initial value of no state",
         ),
-        (CACHED, {"axes": {"x": 2}}, "axis x=2: its shape is 1,8; count axes from 0"),
-        (CACHED, {"axes": {"z": 0}}, "an axis is given for z, which is not an input or output"),
-        (CACHED, {"delay": {"x": 3}}, "a delay is given for x, which is not a streaming output; there is y"),
-        (
+        pytest.param(
+            CACHED, {"axes": {"x": 2}}, "axis x=2: its shape is 1,8; count axes from 0", id="no such axis"
+        ),
+        pytest.param(
+            CACHED,
+            {"axes": {"z": 0}},
+            "an axis is given for z, which is not an input or output",
+            id="axis of an unknown name",
+        ),
+        pytest.param(
+            CACHED,
+            {"delay": {"x": 3}},
+            "a delay is given for x, which is not a streaming output; there is y",
+            id="delay of an input",
+        ),
+        pytest.param(
             models.gru("time"),
             {},
             r"takes chunks of any length and states \(h=hn\).*with pulse=; .*states={}\)$",
+            id="chunks of any length",
         ),
-        (models.gru(3), {}, "no input streams: x: 1,3,4,f32; h: 1,1,3,f32, a state; .*axes=.*1"),
+        pytest.param(
+            models.gru(3),
+            {},
+            "no input streams: x: 1,3,4,f32; h: 1,1,3,f32, a state; .*axes=.*1",
+            id="no streaming input",
+        ),
     ],
 )
 def test_misfits_are_refused_with_the_reason(

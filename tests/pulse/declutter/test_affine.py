@@ -126,10 +126,10 @@ def test_scales_of_shared_weights_stay() -> None:
 
 
 @pytest.mark.parametrize(("kind", "value"), [
-    ("div", np.float32(0)),
-    ("mul", np.float32(np.inf)),
-    ("mul", np.float32(3e38)),
-    ("mul", np.float32(1e-38)),
+    pytest.param("div", np.float32(0), id="division by 0"),
+    pytest.param("mul", np.float32(np.inf), id="infinity"),
+    pytest.param("mul", np.float32(3e38), id="overflow"),
+    pytest.param("mul", np.float32(1e-38), id="underflow"),
 ])  # fmt: skip
 def test_values_beyond_the_type_are_not_folded(kind: str, value: np.float32) -> None:
     op, w = conv_of(1, no_pads(1))

@@ -46,7 +46,7 @@ def test_written_entries_are_read(stored: bool, first: int, start: int, end: str
     [(0, 1, 0, "T+1"), (1, 1, 0, "T"), (0, 2, 0, "T"), (1, 1, 1, "T+2")],
 )
 def test_other_rows_of_the_table_are_read_from_it(first: int, step: int, start: int, end: str) -> None:
-    """One frame too many, one too early, every second row."""
+    """The rows are one frame too many, one too early, or every second row."""
     small = Small("T,4,f32")
     y = small.add("y", Slice(0, TDim.of(start), small.dim(end)), write_frames(small, first, step))
     result, fired = declutter_and_compare(small.model(y))

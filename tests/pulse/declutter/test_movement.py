@@ -61,13 +61,15 @@ def test_a_transpose_with_another_reader_stays() -> None:
 @pytest.mark.parametrize(
     "steps",
     [
-        (AddAxis(1), RemoveAxis(1)),
-        (AddAxis(0), RemoveAxis(1)),
-        (AddAxis(3), AddAxis(0), RemoveAxis(4), RemoveAxis(0)),
-        (RemoveAxis(0), AddAxis(0)),
-        (Reshape((FOUR, FREE)), AddAxis(0)),
-        (AddAxis(2), Reshape((ONE, FOUR, FREE))),
-        (Reshape((TDim.of(2), TDim.of(2), FREE)), Reshape((ONE, FOUR, FREE))),
+        pytest.param((AddAxis(1), RemoveAxis(1)), id="add and remove"),
+        pytest.param((AddAxis(0), RemoveAxis(1)), id="add before and remove"),
+        pytest.param((AddAxis(3), AddAxis(0), RemoveAxis(4), RemoveAxis(0)), id="two added, two removed"),
+        pytest.param((RemoveAxis(0), AddAxis(0)), id="remove and add"),
+        pytest.param((Reshape((FOUR, FREE)), AddAxis(0)), id="reshape and add"),
+        pytest.param((AddAxis(2), Reshape((ONE, FOUR, FREE))), id="add and reshape"),
+        pytest.param(
+            (Reshape((TDim.of(2), TDim.of(2), FREE)), Reshape((ONE, FOUR, FREE))), id="two reshapes"
+        ),
     ],
 )
 def test_steps_that_undo_each_other_vanish(steps: tuple[Op, ...]) -> None:

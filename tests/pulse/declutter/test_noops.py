@@ -22,28 +22,32 @@ def el(kind: str) -> Elementwise:
     return Elementwise(kind)
 
 
-GONE: list[tuple[str, Case]] = [
-    ("identity", lambda s: s.add("y", Reshape((ONE, FOUR, TDim.of(-1))), s.x)),
-    ("identity", lambda s: s.add("y", Expand((ONE, FOUR, ONE)), s.x)),
-    ("identity", lambda s: s.add("y", Transpose((0, 1, 2)), s.x)),
-    ("identity", lambda s: s.add("y", Cast(np.dtype(np.float32)), s.x)),
-    ("identity", lambda s: s.add("y", Slice(2, TDim.of(0), s.dim("T")), s.x)),
-    ("identity", lambda s: s.add("y", Pad(no_pads(3), "edge"), s.x)),
-    ("identity", lambda s: s.add("y", Concat(1), s.x)),
-    ("identity", lambda s: s.add("y", Concat(2), NOTHING, s.x)),
-    ("identity", lambda s: s.add("y", Tile((ONE, ONE, ONE)), s.x)),
-    ("neutral_operand", lambda s: s.add("y", el("mul"), s.x, 1.0)),
-    ("neutral_operand", lambda s: s.add("y", el("mul"), WIDE, s.x)),
-    ("neutral_operand", lambda s: s.add("y", el("div"), s.x, 1.0)),
-    ("neutral_operand", lambda s: s.add("y", el("add"), 0.0, s.x)),
-    ("neutral_operand", lambda s: s.add("y", el("sub"), s.x, 0.0)),
-    ("neutral_operand", lambda s: s.add("y", el("pow"), s.x, 1.0)),
-    ("identity", lambda s: s.add("y", el("mean"), s.x)),
-    ("identity", lambda s: s.add("y", el("max"), s.x)),
-    ("identity", lambda s: s.add("y", Reduce("mean", (0,), True), s.x)),
-    ("identity", lambda s: s.add("y", Reduce("max", (), True), s.x)),
-    ("decided_where", lambda s: s.add("y", el("where"), np.ones((4, 1), np.bool_), s.x, 0.0)),
-    ("decided_where", lambda s: s.add("y", el("where"), np.array(False), 0.0, s.x)),
+GONE = [
+    pytest.param("identity", lambda s: s.add("y", Reshape((ONE, FOUR, TDim.of(-1))), s.x), id="reshape"),
+    pytest.param("identity", lambda s: s.add("y", Expand((ONE, FOUR, ONE)), s.x), id="expand"),
+    pytest.param("identity", lambda s: s.add("y", Transpose((0, 1, 2)), s.x), id="transpose"),
+    pytest.param("identity", lambda s: s.add("y", Cast(np.dtype(np.float32)), s.x), id="cast"),
+    pytest.param("identity", lambda s: s.add("y", Slice(2, TDim.of(0), s.dim("T")), s.x), id="slice"),
+    pytest.param("identity", lambda s: s.add("y", Pad(no_pads(3), "edge"), s.x), id="pad"),
+    pytest.param("identity", lambda s: s.add("y", Concat(1), s.x), id="join of one"),
+    pytest.param("identity", lambda s: s.add("y", Concat(2), NOTHING, s.x), id="join with nothing"),
+    pytest.param("identity", lambda s: s.add("y", Tile((ONE, ONE, ONE)), s.x), id="tile"),
+    pytest.param("neutral_operand", lambda s: s.add("y", el("mul"), s.x, 1.0), id="times 1"),
+    pytest.param("neutral_operand", lambda s: s.add("y", el("mul"), WIDE, s.x), id="times ones"),
+    pytest.param("neutral_operand", lambda s: s.add("y", el("div"), s.x, 1.0), id="divided by 1"),
+    pytest.param("neutral_operand", lambda s: s.add("y", el("add"), 0.0, s.x), id="plus 0"),
+    pytest.param("neutral_operand", lambda s: s.add("y", el("sub"), s.x, 0.0), id="minus 0"),
+    pytest.param("neutral_operand", lambda s: s.add("y", el("pow"), s.x, 1.0), id="power of 1"),
+    pytest.param("identity", lambda s: s.add("y", el("mean"), s.x), id="mean of one"),
+    pytest.param("identity", lambda s: s.add("y", el("max"), s.x), id="maximum of one"),
+    pytest.param(
+        "identity", lambda s: s.add("y", Reduce("mean", (0,), True), s.x), id="mean over an axis of 1"
+    ),
+    pytest.param("identity", lambda s: s.add("y", Reduce("max", (), True), s.x), id="maximum over no axis"),
+    pytest.param(
+        "decided_where", lambda s: s.add("y", el("where"), np.ones((4, 1), np.bool_), s.x, 0.0), id="always"
+    ),
+    pytest.param("decided_where", lambda s: s.add("y", el("where"), np.array(False), 0.0, s.x), id="never"),
 ]
 
 
@@ -56,21 +60,28 @@ def test_ops_without_effect_are_removed(rule: str, case: Case) -> None:
     assert result.graph.output_names == ["y"]
 
 
-STAYS: list[Case] = [
-    lambda s: s.add("y", Expand((TDim.of(2), FOUR, ONE)), s.x),
-    lambda s: s.add("y", Transpose((0, 2, 1)), s.x),
-    lambda s: s.add("y", Cast(np.dtype(np.float64)), s.x),
-    lambda s: s.add("y", Slice(2, TDim.of(0), s.dim("T-1")), s.x),
-    lambda s: s.add("y", Slice(2, s.dim("T-1"), TDim.of(-1), -1), s.x),
-    lambda s: s.add("y", Concat(1), s.x, s.x),
-    lambda s: s.add("y", Tile((ONE, TDim.of(2), ONE)), s.x),
-    lambda s: s.add("y", el("mul"), s.x, np.ones((2, 1, 1), np.float32)),
-    lambda s: s.add("y", el("sub"), 0.0, s.x),
-    lambda s: s.add("y", el("div"), 1.0, s.x),
-    lambda s: s.add("y", el("add"), s.x, np.float32([[0], [0], [0], [1]])),
-    lambda s: s.add("y", Reduce("sum", (0,), False), s.x),
-    lambda s: s.add("y", Reduce("l2", (0,), True), s.x),
-    lambda s: s.add("y", el("where"), np.array([[True], [False], [True], [True]]), s.x, 0.0),
+STAYS = [
+    pytest.param(lambda s: s.add("y", Expand((TDim.of(2), FOUR, ONE)), s.x), id="expand"),
+    pytest.param(lambda s: s.add("y", Transpose((0, 2, 1)), s.x), id="transpose"),
+    pytest.param(lambda s: s.add("y", Cast(np.dtype(np.float64)), s.x), id="cast"),
+    pytest.param(lambda s: s.add("y", Slice(2, TDim.of(0), s.dim("T-1")), s.x), id="slice"),
+    pytest.param(lambda s: s.add("y", Slice(2, s.dim("T-1"), TDim.of(-1), -1), s.x), id="reversed slice"),
+    pytest.param(lambda s: s.add("y", Concat(1), s.x, s.x), id="join"),
+    pytest.param(lambda s: s.add("y", Tile((ONE, TDim.of(2), ONE)), s.x), id="tile"),
+    pytest.param(
+        lambda s: s.add("y", el("mul"), s.x, np.ones((2, 1, 1), np.float32)), id="broadcast product"
+    ),
+    pytest.param(lambda s: s.add("y", el("sub"), 0.0, s.x), id="difference from 0"),
+    pytest.param(lambda s: s.add("y", el("div"), 1.0, s.x), id="quotient of 1"),
+    pytest.param(
+        lambda s: s.add("y", el("add"), s.x, np.float32([[0], [0], [0], [1]])), id="sum with a vector"
+    ),
+    pytest.param(lambda s: s.add("y", Reduce("sum", (0,), False), s.x), id="sum without its axis"),
+    pytest.param(lambda s: s.add("y", Reduce("l2", (0,), True), s.x), id="norm"),
+    pytest.param(
+        lambda s: s.add("y", el("where"), np.array([[True], [False], [True], [True]]), s.x, 0.0),
+        id="mixed condition",
+    ),
 ]
 
 

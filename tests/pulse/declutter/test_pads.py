@@ -28,11 +28,11 @@ def test_zeros_in_time_join_a_convolution() -> None:
 
 
 @pytest.mark.parametrize(("amounts", "mode", "fill"), [
-    (TIME, "constant", 1.0),
-    (TIME, "edge", 0.0),
-    (TIME, "reflect", 0.0),
-    (pads_of((0, 0), (1, 1), (2, 0)), "constant", 0.0),
-    (pads_of((1, 0), (0, 0), (2, 0)), "constant", 0.0),
+    pytest.param(TIME, "constant", 1.0, id="fill of 1"),
+    pytest.param(TIME, "edge", 0.0, id="edge"),
+    pytest.param(TIME, "reflect", 0.0, id="reflect"),
+    pytest.param(pads_of((0, 0), (1, 1), (2, 0)), "constant", 0.0, id="channels"),
+    pytest.param(pads_of((1, 0), (0, 0), (2, 0)), "constant", 0.0, id="batch"),
 ])  # fmt: skip
 def test_other_pads_do_not_join_a_convolution(amounts: Pads, mode: PadMode, fill: float) -> None:
     small = Small()

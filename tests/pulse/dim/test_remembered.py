@@ -1,4 +1,4 @@
-"""What is found out about a dim is kept as long as it holds, and no longer than the dim's scope."""
+"""Facts that are found out about a dim are kept as long as they hold, and no longer than the dim's scope."""
 
 import gc
 import weakref

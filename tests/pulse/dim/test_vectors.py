@@ -174,19 +174,19 @@ def test_broadcast_dims_are_equal_or_one(scope: SymbolScope) -> None:
 @pytest.mark.parametrize(
     ("text", "slope"),
     [
-        ("(S+23)/2-1", Fraction(1, 2)),
-        ("(3*S+T)/4 - S/2", Fraction(1, 4)),
-        ("T*P + 3", 0),
-        ("max(S, 2*T, 7) - min(S, T)", 1),
-        ("min(S/3, S/2 + 9)", Fraction(1, 3)),
-        ("max(S, S+T)", 1),
-        ("S*(S > T)", 1),
-        ("S*(S == T) + S % 5", 0),
-        ("S*min(S, 3)", 3),
-        ("broadcast(S/2, T)", Fraction(1, 2)),
-        ("-S/5", Fraction(-1, 5)),
-        ("S*S/7 - S*S/7", 0),
-        ("max(3, -S*S)", 0),
+        pytest.param("(S+23)/2-1", Fraction(1, 2), id="(S+23)/2-1"),
+        pytest.param("(3*S+T)/4 - S/2", Fraction(1, 4), id="(3*S+T)/4 - S/2"),
+        pytest.param("T*P + 3", 0, id="T*P + 3"),
+        pytest.param("max(S, 2*T, 7) - min(S, T)", 1, id="max(S, 2*T, 7) - min(S, T)"),
+        pytest.param("min(S/3, S/2 + 9)", Fraction(1, 3), id="min(S/3, S/2 + 9)"),
+        pytest.param("max(S, S+T)", 1, id="max(S, S+T)"),
+        pytest.param("S*(S > T)", 1, id="S*(S > T)"),
+        pytest.param("S*(S == T) + S % 5", 0, id="S*(S == T) + S % 5"),
+        pytest.param("S*min(S, 3)", 3, id="S*min(S, 3)"),
+        pytest.param("broadcast(S/2, T)", Fraction(1, 2), id="broadcast(S/2, T)"),
+        pytest.param("-S/5", Fraction(-1, 5), id="-S/5"),
+        pytest.param("S*S/7 - S*S/7", 0, id="S*S/7 - S*S/7"),
+        pytest.param("max(3, -S*S)", 0, id="max(3, -S*S)"),
     ],
 )
 def test_slopes_of_dims_are_exact(scope: SymbolScope, text: str, slope: Fraction) -> None:
@@ -209,7 +209,15 @@ def test_a_dim_that_is_a_number_divides(scope: SymbolScope) -> None:
 
 
 @pytest.mark.parametrize("divide", [operator.floordiv, operator.mod])
-@pytest.mark.parametrize("divisor", [0, -2, "S", TDim.of(-1)])
+@pytest.mark.parametrize(
+    "divisor",
+    [
+        pytest.param(0, id="zero"),
+        pytest.param(-2, id="negative"),
+        pytest.param("S", id="symbol"),
+        pytest.param(TDim.of(-1), id="negative dim"),
+    ],
+)
 def test_division_needs_a_positive_integer(
     scope: SymbolScope, divisor: int | str | TDim, divide: Callable[[TDim, Any], TDim]
 ) -> None:

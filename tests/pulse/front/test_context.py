@@ -115,14 +115,28 @@ def test_verify_proves_the_stream() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: stack(0), "stack: m=0 must be a whole number from 1"),
-        (lambda: stack(ends="mirror"), "ends='mirror' must be one of 'edge', 'zeros', 'none'"),
-        (lambda: stack(shape="1,frames"), "must have 3 axes, such as '1,frames,80'"),
-        (lambda: stack(shape="1,80,frames"), "the bins, axis 2 of '1,80,frames', must be a number"),
-        (lambda: splice(-1), "left=-1 must be a whole number from 0"),
-        (lambda: splice(ends="none"), "ends='none' must be one of 'edge', 'zeros'"),
-        (lambda: deltas(0), "order=0 must be a whole number from 1 to 8"),
-        (lambda: deltas(nested=1), "nested=1 must be True or False"),
+        pytest.param(lambda: stack(0), "stack: m=0 must be a whole number from 1", id="stack(0)"),
+        pytest.param(
+            lambda: stack(ends="mirror"),
+            "ends='mirror' must be one of 'edge', 'zeros', 'none'",
+            id="stack(ends=mirror)",
+        ),
+        pytest.param(
+            lambda: stack(shape="1,frames"),
+            "must have 3 axes, such as '1,frames,80'",
+            id="stack(shape=1,frames)",
+        ),
+        pytest.param(
+            lambda: stack(shape="1,80,frames"),
+            "the bins, axis 2 of '1,80,frames', must be a number",
+            id="stack(shape=1,80,frames)",
+        ),
+        pytest.param(lambda: splice(-1), "left=-1 must be a whole number from 0", id="splice(-1)"),
+        pytest.param(
+            lambda: splice(ends="none"), "ends='none' must be one of 'edge', 'zeros'", id="splice(ends=none)"
+        ),
+        pytest.param(lambda: deltas(0), "order=0 must be a whole number from 1 to 8", id="deltas(0)"),
+        pytest.param(lambda: deltas(nested=1), "nested=1 must be True or False", id="deltas(nested=1)"),
     ],
 )
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:

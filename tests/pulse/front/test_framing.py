@@ -85,16 +85,40 @@ def test_verify_proves_the_stream() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: frames(0, 4), "frames: size=0 must be a whole number from 1"),
-        (lambda: frames(4, 1.5), "frames: hop=1.5 must be a whole number"),
-        (lambda: frames(4, 2, pad_mode="circular"), "pad_mode='circular' must be one of 'constant', 'zeros'"),
-        (lambda: frames(4, 2, shape="1,T,2"), "must have 2 axes, such as '1,T'"),
-        (lambda: frames(4, 2, shape="1,T,i16"), "must be f32"),
-        (lambda: frames(4, 2, shape="1,T+*"), "must be dims such as '1,80,T'"),
-        (lambda: frames(4, 2, shape=7), "must be dims such as"),
-        (lambda: overlap_add(4, 2, shape="1,frames,5"), "are not of size=4"),
-        (lambda: overlap_add(4, 2, shape="1,frames,n"), "must be a number of at least 1"),
-        (lambda: overlap_add(4, 2, trim_end=-1), "trim_end=-1 must be a whole number from 0"),
+        pytest.param(lambda: frames(0, 4), "frames: size=0 must be a whole number from 1", id="frames(0, 4)"),
+        pytest.param(lambda: frames(4, 1.5), "frames: hop=1.5 must be a whole number", id="frames(4, 1.5)"),
+        pytest.param(
+            lambda: frames(4, 2, pad_mode="circular"),
+            "pad_mode='circular' must be one of 'constant', 'zeros'",
+            id="frames(4, 2, pad_mode=circular)",
+        ),
+        pytest.param(
+            lambda: frames(4, 2, shape="1,T,2"),
+            "must have 2 axes, such as '1,T'",
+            id="frames(4, 2, shape=1,T,2)",
+        ),
+        pytest.param(lambda: frames(4, 2, shape="1,T,i16"), "must be f32", id="frames(4, 2, shape=1,T,i16)"),
+        pytest.param(
+            lambda: frames(4, 2, shape="1,T+*"),
+            "must be dims such as '1,80,T'",
+            id="frames(4, 2, shape=1,T+*)",
+        ),
+        pytest.param(lambda: frames(4, 2, shape=7), "must be dims such as", id="frames(4, 2, shape=7)"),
+        pytest.param(
+            lambda: overlap_add(4, 2, shape="1,frames,5"),
+            "are not of size=4",
+            id="overlap_add(4, 2, shape=1,frames,5)",
+        ),
+        pytest.param(
+            lambda: overlap_add(4, 2, shape="1,frames,n"),
+            "must be a number of at least 1",
+            id="overlap_add(4, 2, shape=1,frames,n)",
+        ),
+        pytest.param(
+            lambda: overlap_add(4, 2, trim_end=-1),
+            "trim_end=-1 must be a whole number from 0",
+            id="overlap_add(4, 2, trim_end=-1)",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:

@@ -1,4 +1,4 @@
-"""What holds for every function of ``pulse.front``."""
+"""Properties of every function of ``pulse.front``."""
 
 import inspect
 import re
@@ -92,7 +92,7 @@ def test_parameters_fit_into_a_file(name: str) -> None:
     ],
 )
 def test_collected_options_are_parameters_of_the_same_type(name: str, options: type) -> None:
-    """No type checker sees what ``collect`` puts into a record."""
+    """A type checker does not see what ``collect`` puts into a record."""
     assert get_type_hints(options).items() <= get_type_hints(front.FUNCTIONS[name]).items()
 
 

@@ -32,7 +32,11 @@ FILTERS: list[tuple[TypedModel, float, float]] = [
 ]
 
 
-@pytest.mark.parametrize(("model", "before", "back"), FILTERS)
+@pytest.mark.parametrize(
+    ("model", "before", "back"),
+    FILTERS,
+    ids=["preemphasis", "half preemphasis", "deemphasis", "no deemphasis", "dc_block"],
+)
 def test_filters_equal_their_recursion(model: TypedModel, before: float, back: float) -> None:
     several = [sound(length) + np.float32(0.1) for length in (1, 777)]
     for x in several:
@@ -98,15 +102,37 @@ def test_verify_proves_the_stream() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: gain(), "gain: give either factor or db"),
-        (lambda: gain(1.0, 2.0), "give either factor or db"),
-        (lambda: gain(float("inf")), "factor=inf must be a finite number"),
-        (lambda: preemphasis(first="mirror"), "first='mirror' must be one of 'zero', 'repeat'"),
-        (lambda: preemphasis(shape="1,T,2"), "must have 2 axes, such as '1,T'"),
-        (lambda: deemphasis(1.0), "coefficient=1.0 must be a finite number of at least 0 and at most 1"),
-        (lambda: dc_block(-0.1), "coefficient=-0.1 must be a finite number of at least 0"),
-        (lambda: limiter(0.0), "threshold=0.0 must be a finite number above 0"),
-        (lambda: limiter(lookahead_ms=-1.0), "lookahead_ms=-1.0 must be a finite number of at least 0"),
+        pytest.param(lambda: gain(), "gain: give either factor or db", id="gain()"),
+        pytest.param(lambda: gain(1.0, 2.0), "give either factor or db", id="gain(1.0, 2.0)"),
+        pytest.param(lambda: gain(float("inf")), "factor=inf must be a finite number", id="gain(float(inf))"),
+        pytest.param(
+            lambda: preemphasis(first="mirror"),
+            "first='mirror' must be one of 'zero', 'repeat'",
+            id="preemphasis(first=mirror)",
+        ),
+        pytest.param(
+            lambda: preemphasis(shape="1,T,2"),
+            "must have 2 axes, such as '1,T'",
+            id="preemphasis(shape=1,T,2)",
+        ),
+        pytest.param(
+            lambda: deemphasis(1.0),
+            "coefficient=1.0 must be a finite number of at least 0 and at most 1",
+            id="deemphasis(1.0)",
+        ),
+        pytest.param(
+            lambda: dc_block(-0.1),
+            "coefficient=-0.1 must be a finite number of at least 0",
+            id="dc_block(-0.1)",
+        ),
+        pytest.param(
+            lambda: limiter(0.0), "threshold=0.0 must be a finite number above 0", id="limiter(0.0)"
+        ),
+        pytest.param(
+            lambda: limiter(lookahead_ms=-1.0),
+            "lookahead_ms=-1.0 must be a finite number of at least 0",
+            id="limiter(lookahead_ms=-1.0)",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:

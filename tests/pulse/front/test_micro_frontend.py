@@ -49,7 +49,7 @@ def times(x: tuple[int, int], turn: float) -> tuple[int, int]:
 
 
 def complex_transform(x: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """What kissfft does with four branches, in integers of 16 bits."""
+    """The transform of kissfft with four branches, in integers of 16 bits."""
     size = len(x)
     if size == 1:
         return x

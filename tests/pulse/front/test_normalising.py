@@ -160,15 +160,35 @@ def test_verify_proves_the_stream() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: cmvn(), "give the path of a file of statistics, or mean and std"),
-        (lambda: cmvn("x", mean=1.0), "give a path, or mean and std, not both"),
-        (lambda: cmvn("/nowhere"), "cannot be read"),
-        (lambda: cmvn(mean=[1.0]), "mean must be one finite number, or 80 of them"),
-        (lambda: cmvn(std=0.0), "std must be above 0 for every bin"),
-        (lambda: cmvn(mean=1.0, form="numpy"), "form='numpy' must be one of 'auto', 'kaldi', 'funasr'"),
-        (lambda: cmvn(mean=1.0, axis=1), "the bins, axis 1 of '1,frames,80', must be a number"),
-        (lambda: sliding_cmvn(10, 11), "min_window=11 must be a whole number from 1 to 10"),
-        (lambda: sliding_cmvn(center=None), "center=None must be True or False"),
+        pytest.param(lambda: cmvn(), "give the path of a file of statistics, or mean and std", id="cmvn()"),
+        pytest.param(
+            lambda: cmvn("x", mean=1.0), "give a path, or mean and std, not both", id="cmvn(x, mean=1.0)"
+        ),
+        pytest.param(lambda: cmvn("/nowhere"), "cannot be read", id="cmvn(/nowhere)"),
+        pytest.param(
+            lambda: cmvn(mean=[1.0]), "mean must be one finite number, or 80 of them", id="cmvn(mean=[1.0])"
+        ),
+        pytest.param(lambda: cmvn(std=0.0), "std must be above 0 for every bin", id="cmvn(std=0.0)"),
+        pytest.param(
+            lambda: cmvn(mean=1.0, form="numpy"),
+            "form='numpy' must be one of 'auto', 'kaldi', 'funasr'",
+            id="cmvn(mean=1.0, form=numpy)",
+        ),
+        pytest.param(
+            lambda: cmvn(mean=1.0, axis=1),
+            "the bins, axis 1 of '1,frames,80', must be a number",
+            id="cmvn(mean=1.0, axis=1)",
+        ),
+        pytest.param(
+            lambda: sliding_cmvn(10, 11),
+            "min_window=11 must be a whole number from 1 to 10",
+            id="sliding_cmvn(10, 11)",
+        ),
+        pytest.param(
+            lambda: sliding_cmvn(center=None),
+            "center=None must be True or False",
+            id="sliding_cmvn(center=None)",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:
@@ -178,19 +198,21 @@ def test_bad_arguments_are_refused(call: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "no matrix in brackets"),
-        (b"[ 1 2\n 3 ]", "not of one length"),
-        (b"[ 1 2\n 3 x ]", "'x' is not a number"),
-        (b"[ 1 0\n 3 0 ]", "a count of 0 frames"),
-        (b"[ 1 nan\n 3 0 ]", "'nan' is not a number"),
-        (b"[ 1 2 ]\n", "statistics of 1 bins for features of 5"),
-        (b"\0BCM \4", "its matrix begins with"),
-        (binary(np.ones((2, 6)))[:-1], "and is shorter"),
-        (b"\0BDM \4\xff\xff\xff\xff\4\2\0\0\0", "it says -1 rows"),
-        (binary(np.ones((3, 6))), "instead of 2 rows"),
-        (b"<AddShift> [ 1 2 ]", "no <Rescale>"),
-        (b"<AddShift> [ 1 2 ] <Rescale> [ 1 ]", "2 shifts and 1 scales"),
-        (b" " * (1 << 20) + b" ", "has more than 1048576 bytes"),
+        pytest.param(b"", "no matrix in brackets", id="empty"),
+        pytest.param(b"[ 1 2\n 3 ]", "not of one length", id="ragged rows"),
+        pytest.param(b"[ 1 2\n 3 x ]", "'x' is not a number", id="no number"),
+        pytest.param(b"[ 1 0\n 3 0 ]", "a count of 0 frames", id="count of 0"),
+        pytest.param(b"[ 1 nan\n 3 0 ]", "'nan' is not a number", id="nan"),
+        pytest.param(b"[ 1 2 ]\n", "statistics of 1 bins for features of 5", id="too few bins"),
+        pytest.param(b"\0BCM \4", "its matrix begins with", id="compressed"),
+        pytest.param(binary(np.ones((2, 6)))[:-1], "and is shorter", id="cut short"),
+        pytest.param(b"\0BDM \4\xff\xff\xff\xff\4\2\0\0\0", "it says -1 rows", id="negative rows"),
+        pytest.param(binary(np.ones((3, 6))), "instead of 2 rows", id="three rows"),
+        pytest.param(b"<AddShift> [ 1 2 ]", "no <Rescale>", id="no scale"),
+        pytest.param(
+            b"<AddShift> [ 1 2 ] <Rescale> [ 1 ]", "2 shifts and 1 scales", id="fewer scales than shifts"
+        ),
+        pytest.param(b" " * (1 << 20) + b" ", "has more than 1048576 bytes", id="too long"),
     ],
 )
 def test_broken_files_are_refused(data: bytes, message: str, tmp_path: Path) -> None:

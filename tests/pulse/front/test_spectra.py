@@ -111,15 +111,39 @@ def test_verify_proves_the_stream() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: magnitude(-1.0), "epsilon=-1.0 must be a finite number of at least 0"),
-        (lambda: magnitude(shape="1,9,frames,3"), "has 3 entries, not halves"),
-        (lambda: magnitude(axis=4), "axis=4 is out of range for '1,257,frames,2'; allowed are -4 to 3"),
-        (lambda: magnitude(axis=2), "must be a number of at least 1"),
-        (lambda: power(0.0), "exponent=0.0 must be a finite number above 0"),
-        (lambda: from_polar(9), "axis=9 must be from -4 to 3"),
-        (lambda: mask("soft"), "kind='soft' must be one of 'real', 'ratio', 'complex', 'polar'"),
-        (lambda: mask("complex", mask_shape="1,9,frames"), "must have the shape '1,257,frames,2' of x"),
-        (lambda: mask(mask_shape="1,257,frames,2"), "must have 3 axes, such as '1,257,frames'"),
+        pytest.param(
+            lambda: magnitude(-1.0),
+            "epsilon=-1.0 must be a finite number of at least 0",
+            id="magnitude(-1.0)",
+        ),
+        pytest.param(
+            lambda: magnitude(shape="1,9,frames,3"),
+            "has 3 entries, not halves",
+            id="magnitude(shape=1,9,frames,3)",
+        ),
+        pytest.param(
+            lambda: magnitude(axis=4),
+            "axis=4 is out of range for '1,257,frames,2'; allowed are -4 to 3",
+            id="magnitude(axis=4)",
+        ),
+        pytest.param(lambda: magnitude(axis=2), "must be a number of at least 1", id="magnitude(axis=2)"),
+        pytest.param(lambda: power(0.0), "exponent=0.0 must be a finite number above 0", id="power(0.0)"),
+        pytest.param(lambda: from_polar(9), "axis=9 must be from -4 to 3", id="from_polar(9)"),
+        pytest.param(
+            lambda: mask("soft"),
+            "kind='soft' must be one of 'real', 'ratio', 'complex', 'polar'",
+            id="mask(soft)",
+        ),
+        pytest.param(
+            lambda: mask("complex", mask_shape="1,9,frames"),
+            "must have the shape '1,257,frames,2' of x",
+            id="mask(complex, mask_shape=1,9,frames)",
+        ),
+        pytest.param(
+            lambda: mask(mask_shape="1,257,frames,2"),
+            "must have 3 axes, such as '1,257,frames'",
+            id="mask(mask_shape=1,257,frames,2)",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:
@@ -145,10 +169,15 @@ def test_compress_keeps_phases_and_signs(exponent: float, epsilon: float) -> Non
     assert_near(offline(model, split_parts(z, 1)), np.stack([z.real, z.imag], 1) * factor[:, None])
 
 
-def test_compress_refuses() -> None:
-    with pytest.raises(InputError, match=r"compress: exponent=0 must be a finite number above 0"):
-        compress(0)
-    with pytest.raises(InputError, match=r"compress: of='power' must be one of 'complex', 'real'"):
-        compress(of="power")
-    with pytest.raises(InputError, match="has 257 entries, not halves"):
-        compress(axis=1, shape="1,257,frames")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"exponent": 0}, "compress: exponent=0 must be a finite number above 0"),
+        ({"of": "power"}, "compress: of='power' must be one of 'complex', 'real'"),
+        ({"axis": 1, "shape": "1,257,frames"}, "has 257 entries, not halves"),
+    ],
+    ids=["exponent", "kind", "odd number of parts"],
+)
+def test_bad_arguments_of_compress_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        compress(**options)

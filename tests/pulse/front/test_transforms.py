@@ -219,7 +219,7 @@ def test_a_two_sided_transform_inverts_to_the_frames() -> None:
     ids=["hann", "hamming", "hamming, not centred"],
 )
 def test_the_delay_leaves_out_zeros_of_the_window(how: dict[str, Any], delay: int) -> None:
-    """No frame waits for zeros at the ends of a window."""
+    """A frame does not wait for zeros at the ends of a window."""
     assert assert_streams_equal(stft(**how), sound(3000), (1,)) == {"spectrum": delay}
 
 
@@ -229,7 +229,7 @@ def test_the_delay_of_an_inverse_transform_leaves_out_half_a_frame() -> None:
 
 
 def test_the_inverse_has_the_given_length() -> None:
-    """Also in the symbol of the sound before the transform, whose frames say only how many hops it has."""
+    """The length may be in the symbol of the sound before the transform, whose frames say only how many hops it has."""
     model = istft(64, 16, length="T", shape="1,33,T//16+1,2")
     assert str(model.outputs["sound"].shape[1]) == "T"
     model = istft(64, 16, length="16*frames-9")
@@ -284,28 +284,75 @@ def test_an_inverse_transform_is_one_kernel(how: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: stft(1), "stft: n_fft=1 must be a whole number from 2 to 8192"),
-        (lambda: stft(512, 0), "hop=0 must be a whole number from 1"),
-        (lambda: stft(512, 256, win_length=600), "win_length=600 must be a whole number from 1 to 512"),
-        (lambda: stft(512, layout="F,2"), "layout='F,2' must be one of 'F,T,2'"),
-        (
+        pytest.param(lambda: stft(1), "stft: n_fft=1 must be a whole number from 2 to 8192", id="stft(1)"),
+        pytest.param(lambda: stft(512, 0), "hop=0 must be a whole number from 1", id="stft(512, 0)"),
+        pytest.param(
+            lambda: stft(512, 256, win_length=600),
+            "win_length=600 must be a whole number from 1 to 512",
+            id="stft(512, 256, win_length=600)",
+        ),
+        pytest.param(
+            lambda: stft(512, layout="F,2"), "layout='F,2' must be one of 'F,T,2'", id="stft(512, layout=F,2)"
+        ),
+        pytest.param(
             lambda: stft(512, parts="polar", layout="T,F,2"),
             "layout of parts='polar'='T,F,2' must be one of 'F,T'",
+            id="stft(512, parts=polar, layout=T,F,2)",
         ),
-        (lambda: stft(512, parts="two"), "parts='two' must be one of 'complex', 'apart', 'polar'"),
-        (lambda: stft(512, pad_mode="circular"), "pad_mode='circular' must be one of"),
-        (lambda: stft(512, normalized="yes"), "normalized='yes' must be one of 'frame_length', 'window'"),
-        (lambda: stft(512, center=1), "center=1 must be True or False"),
-        (lambda: stft(512, window=[0.0] * 512), "is all zeros"),
-        (lambda: istft(64, 32, center=False), "leave sample 0 uncovered"),
-        (lambda: istft(64, 65, window=None), "leave sample"),
-        (lambda: istft(64, 16, shape="1,30,frames,2"), "has 30 frequencies, a transform of this size has 33"),
-        (lambda: istft(64, 16, shape="1,33,frames"), "must have 4 axes, such as '1,257,frames,2'"),
-        (lambda: istft(64, 16, shape="1,33,frames,3"), "does not have 2 parts"),
-        (lambda: istft(64, 16, length="T-"), "length='T-' must be a number or an expression"),
-        (lambda: istft(64, 16, length="99+16*frames"), "the samples that the frames reach"),
-        (lambda: rfft(64, "none"), "norm='none' must be one of 'backward', 'ortho', 'forward'"),
-        (lambda: irfft(0), "n=0 must be"),
+        pytest.param(
+            lambda: stft(512, parts="two"),
+            "parts='two' must be one of 'complex', 'apart', 'polar'",
+            id="stft(512, parts=two)",
+        ),
+        pytest.param(
+            lambda: stft(512, pad_mode="circular"),
+            "pad_mode='circular' must be one of",
+            id="stft(512, pad_mode=circular)",
+        ),
+        pytest.param(
+            lambda: stft(512, normalized="yes"),
+            "normalized='yes' must be one of 'frame_length', 'window'",
+            id="stft(512, normalized=yes)",
+        ),
+        pytest.param(lambda: stft(512, center=1), "center=1 must be True or False", id="stft(512, center=1)"),
+        pytest.param(
+            lambda: stft(512, window=[0.0] * 512), "is all zeros", id="stft(512, window=[0.0] * 512)"
+        ),
+        pytest.param(
+            lambda: istft(64, 32, center=False), "leave sample 0 uncovered", id="istft(64, 32, center=False)"
+        ),
+        pytest.param(lambda: istft(64, 65, window=None), "leave sample", id="istft(64, 65, window=None)"),
+        pytest.param(
+            lambda: istft(64, 16, shape="1,30,frames,2"),
+            "has 30 frequencies, a transform of this size has 33",
+            id="istft(64, 16, shape=1,30,frames,2)",
+        ),
+        pytest.param(
+            lambda: istft(64, 16, shape="1,33,frames"),
+            "must have 4 axes, such as '1,257,frames,2'",
+            id="istft(64, 16, shape=1,33,frames)",
+        ),
+        pytest.param(
+            lambda: istft(64, 16, shape="1,33,frames,3"),
+            "does not have 2 parts",
+            id="istft(64, 16, shape=1,33,frames,3)",
+        ),
+        pytest.param(
+            lambda: istft(64, 16, length="T-"),
+            "length='T-' must be a number or an expression",
+            id="istft(64, 16, length=T-)",
+        ),
+        pytest.param(
+            lambda: istft(64, 16, length="99+16*frames"),
+            "the samples that the frames reach",
+            id="istft(64, 16, length=99+16*frames)",
+        ),
+        pytest.param(
+            lambda: rfft(64, "none"),
+            "norm='none' must be one of 'backward', 'ortho', 'forward'",
+            id="rfft(64, none)",
+        ),
+        pytest.param(lambda: irfft(0), "n=0 must be", id="irfft(0)"),
     ],
 )
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:

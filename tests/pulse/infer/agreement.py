@@ -1,11 +1,11 @@
-"""What inference must find, and what it may leave open."""
+"""Facts that inference must find, and those that it may leave open."""
 
 from pulse.infer.fact import InferenceFact
 from pulse.models import Model
 
 
 def facts_by_name(model: Model) -> dict[str, InferenceFact]:
-    """What is inferred of each wire, by name."""
+    """The inferred fact of each wire, by name."""
     graph = model.infer().graph
     names = {}
     for node in graph.nodes:

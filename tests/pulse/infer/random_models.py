@@ -215,7 +215,7 @@ STEPS = (
 
 
 def random_sketch(seed: int, steps: int, symbolic: bool = False) -> RandomBuilder:
-    """One or two inputs, and steps at random."""
+    """A sketch of one or two inputs, and steps at random."""
     builder = RandomBuilder(np.random.default_rng(seed))
     for number in range(builder.small(1, 2)):
         shape: Shape = tuple(builder.small(1, 4) for _ in range(builder.small(2, 4)))

@@ -84,7 +84,7 @@ def test_an_input_whose_type_nothing_determines_is_refused() -> None:
     assert str(load(model, {"x": "2,T,f16"}).analyse().inputs["x"]) == "2,T,f16"
 
 
-def test_one_wire_read_twice() -> None:
+def test_a_wire_that_is_read_twice_gives_half_of_a_join() -> None:
     assert (
         inferred_facts([node("Concat", "x x", axis=0)], {"x": "?,3,f32"}, {"y": "8,3,f32"})["x"] == "4,3,f32"
     )

@@ -28,7 +28,7 @@ def input_of(
     opset: int = 17,
     **attributes: Any,
 ) -> str:
-    """What is known of x after y is stated, for ``y = op(x, constants...)``."""
+    """The fact of x after y is stated, for ``y = op(x, constants...)``."""
     wires = " ".join(["x", *(constants or {})])
     return inferred_facts(
         [node(op, wires, **attributes)], {"x": stated}, {"y": output}, constants, opset=opset

@@ -1,4 +1,4 @@
-"""What a file says of wires that its graph determines: checked, used where inputs are unknown, else ignored."""
+"""Claims of a file about wires that its graph determines: checked, used where inputs are unknown, else ignored."""
 
 import re
 import warnings

@@ -1,4 +1,4 @@
-"""What codes stand for, through metadata."""
+"""The meaning of codes, through metadata."""
 
 import pytest
 

@@ -20,7 +20,7 @@ from pulse.jit.rows.pointer import operand
 
 
 class Scaling(Instruction):
-    """One number."""
+    """A record of one number."""
 
     y: Operand = updates("f32", 1)
 

@@ -74,7 +74,7 @@ def start(folder, value="2.0", **environment):
 
 
 def answer(process):
-    """What the script prints, and what is on stderr where that is not nothing."""
+    """The output of the script, and its stderr where that is not empty."""
     out, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     return json.loads(out) + ([errors] if errors else [])
@@ -269,7 +269,7 @@ def test_a_whole_file_of_another_user_is_compiled_again(folder) -> None:
 
 
 def run_damaged(tmp_path, seed, count):
-    """What a process finds that damages a file this many times: kinds, all outcomes, its warnings, what is left."""
+    """The report of a process that damages a file this many times: kinds, all outcomes, its warnings, what is left."""
     environment = {**os.environ, "PULSE_CACHE": str(tmp_path / f"kernels{seed}")}
     command = [sys.executable, "-m", "tests.pulse.jit.damage", str(seed), str(count)]
     process = subprocess.run(
@@ -323,7 +323,7 @@ def test_a_full_disk_is_reported_and_kernels_run(small_disk) -> None:
 
 
 def test_kernels_on_a_disk_without_write_access_are_used(small_disk) -> None:
-    """What is there is used, without a word."""
+    """The stored kernels are used without a warning."""
     with kernels_in(small_disk / "kernels"):
         damage.compile_and_call(damage.doubles)
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
@@ -346,7 +346,7 @@ def test_without_any_folder_kernels_are_compiled_but_not_kept(tmp_path, monkeypa
 
 
 def test_a_warning_that_is_an_error_damages_nothing(folder) -> None:
-    """It is raised once; then all is as if it had been reported."""
+    """The warning is raised once; afterwards all is as if it had been reported."""
     path = Path(damage.compile_and_call(damage.doubles)[0].path())
     path.write_bytes(b"")
     kernel = Kernel("doubles", damage.doubles, 0)
@@ -385,7 +385,7 @@ def test_fingerprint_follows_helpers_globals_closures_and_constants(monkeypatch)
 
 
 def test_sources_hash_covers_the_sources_of_kernels(monkeypatch, tmp_path) -> None:
-    """What a kernel's module uses, and every file of the language: what functions mean to numba stands beside it."""
+    """The hash covers what a kernel's module uses, and every file of the language."""
     from pulse.program.kernels.recurrent import gru
 
     assert fingerprint.linked_modules(gru.__name__) >= {

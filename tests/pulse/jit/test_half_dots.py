@@ -63,7 +63,7 @@ def outputs(kernel: Kernel, total: Array, a: Array, b: Array) -> list[Array]:
 
 
 def both_ways(monkeypatch: pytest.MonkeyPatch, total: Array, a: Array, b: Array) -> list[Array]:
-    """As Python, by the instruction if there is one, as Python, by fused products."""
+    """The dots in Python, by the instruction if there is one, in Python again, and by fused products."""
     first = outputs(by_instruction, total, a, b)
     monkeypatch.setattr(dots, "is_fast_on_halves", lambda: False)
     return [*first, *outputs(by_fused_products, total, a, b)]

@@ -72,7 +72,7 @@ def sums(row: Sums) -> None:
 
 @named_kernel("tests_outside")
 def read_behind_end(row: Sums) -> None:
-    """One element behind the declared ones."""
+    """Read an element behind the declared ones."""
     y = row.y
     y[0] = row.x[row.n]
 
@@ -174,7 +174,7 @@ def test_a_kernel_for_each_form_of_weights() -> None:
 
 
 def test_the_type_includes_the_layout() -> None:
-    """So a kernel that was compiled for another one is not taken for this: the type is in its fingerprint."""
+    """The type is in a kernel's fingerprint, so a kernel compiled for another layout is not taken for this one."""
 
     def declare(*names: str) -> type[Instruction]:
         return type("Declared", (Instruction,), {"__annotations__": dict.fromkeys(names, int)})

@@ -112,8 +112,8 @@ def to_a_good_one(path):
     ("make", "words"),
     [
         (folder, "cannot be read: Is a directory"),
-        pytest.param(lambda path: os.mkfifo(path), "not a file", marks=posix),
-        pytest.param(lambda path: path.symlink_to("/dev/zero"), "cannot be read", marks=posix),
+        pytest.param(lambda path: os.mkfifo(path), "not a file", marks=posix, id="pipe"),
+        pytest.param(lambda path: path.symlink_to("/dev/zero"), "cannot be read", marks=posix, id="device"),
         pytest.param(to_nowhere, "cannot be read", marks=posix),
         pytest.param(to_a_good_one, "cannot be read", marks=posix),
     ],

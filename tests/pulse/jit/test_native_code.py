@@ -106,7 +106,7 @@ def test_an_entry_may_keep_the_gil(keeps_gil) -> None:
 
 
 def test_an_entry_may_take_objects() -> None:
-    """It gets their addresses, of any class, and holds none of them; the other arguments are ints."""
+    """The entry gets their addresses, of any class, and holds none of them; the other arguments are ints."""
     call = Entry("test.beside", distance_plus_number, 3, returns="int", objects=(0, 2)).call
     argument = object()
     before = sys.getrefcount(argument)

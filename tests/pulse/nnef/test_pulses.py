@@ -96,7 +96,11 @@ TRACT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "delay", "expected"), TRACT)
+@pytest.mark.parametrize(
+    ("body", "delay", "expected"),
+    TRACT,
+    ids=["delay", "max_pool", "pad and box", "replicated pad", "cumsum", "scan", "sum", "concat"],
+)
 def test_a_file_of_tract_is_the_offline_model(body: str, delay: int, expected: Array) -> None:
     model = whole(body, delay)
     np.testing.assert_allclose(model.run({"x": X})["y"], expected, rtol=1e-6, atol=1e-6)
@@ -121,7 +125,11 @@ def test_pulses_without_an_offline_model_are_refused(body: str, delay: int, axis
 @pytest.mark.skipif(not has_tract(), reason="tract is not installed: pip install tract")
 @pytest.mark.parametrize(
     ("source", "frames"),
-    [(conv(pads=[1, 1]), 4), (recurrent("GRU", 3), 2), (conv(strides=[2], pads=[2, 0]), 4)],
+    [
+        pytest.param(conv(pads=[1, 1]), 4, id="padding"),
+        pytest.param(recurrent("GRU", 3), 2, id="recurrent"),
+        pytest.param(conv(strides=[2], pads=[2, 0]), 4, id="stride"),
+    ],
 )
 def test_dumps_of_tract_are_read(source: ModelProto, frames: int, tmp_path: Path) -> None:
     import tract

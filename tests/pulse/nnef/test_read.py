@@ -58,7 +58,7 @@ STATEMENTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "expected"), STATEMENTS)
+@pytest.mark.parametrize(("body", "expected"), STATEMENTS, ids=[body for body, _ in STATEMENTS])
 def test_statements_give_what_numpy_gives(body: str, expected: Array) -> None:
     (output,) = outputs_of(body, X)
     np.testing.assert_allclose(output, expected, rtol=2e-6, atol=2e-6)

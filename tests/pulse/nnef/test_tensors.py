@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.errors import LoadError, WriteError
+from pulse.facts import Array
 from pulse.nnef.tensors import HEADER, dump_tensor, load_tensor
 
 TYPES = ("f2", "f4", "f8", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "?")
@@ -37,15 +38,23 @@ def change_byte(at: int, number: int) -> bytes:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "0 bytes are not a .dat file"),
-        (b"PK" + bytes(200), "not a .dat file of NNEF 1.0"),
-        (change_byte(8, 9), "9 axes, but a .dat file has up to 8"),
-        (change_byte(12, 1 << 31), r"the header states shape \[2147483648, 3\], 25769803776 bytes"),
-        (change_byte(4, 1 << 30), "1073741824 bytes of data, but 24 follow"),
-        (change_byte(44, 33), "entries of kind 0 with 33 bits of vendor 0x0 are not supported"),
-        (change_byte(48, 77), "entries of kind 77"),
-        (change_byte(0, 0x0002EF4E), "not a .dat file of NNEF 1.0"),
-        (dump_tensor(np.zeros(3, np.float32), "x")[:-1], "but 11 follow"),
+        pytest.param(b"", "0 bytes are not a .dat file", id="empty"),
+        pytest.param(b"PK" + bytes(200), "not a .dat file of NNEF 1.0", id="zip"),
+        pytest.param(change_byte(8, 9), "9 axes, but a .dat file has up to 8", id="nine axes"),
+        pytest.param(
+            change_byte(12, 1 << 31),
+            r"the header states shape \[2147483648, 3\], 25769803776 bytes",
+            id="huge shape",
+        ),
+        pytest.param(change_byte(4, 1 << 30), "1073741824 bytes of data, but 24 follow", id="huge size"),
+        pytest.param(
+            change_byte(44, 33),
+            "entries of kind 0 with 33 bits of vendor 0x0 are not supported",
+            id="33 bits",
+        ),
+        pytest.param(change_byte(48, 77), "entries of kind 77", id="unknown kind"),
+        pytest.param(change_byte(0, 0x0002EF4E), "not a .dat file of NNEF 1.0", id="wrong magic"),
+        pytest.param(dump_tensor(np.zeros(3, np.float32), "x")[:-1], "but 11 follow", id="cut short"),
     ],
 )
 def test_files_that_contradict_themselves_are_refused(data: bytes, reason: str) -> None:
@@ -53,8 +62,13 @@ def test_files_that_contradict_themselves_are_refused(data: bytes, reason: str) 
         load_tensor(data, "w")
 
 
-def test_tensors_that_no_file_can_hold() -> None:
-    with pytest.raises(WriteError, match=r"w: a .dat file cannot hold complex64"):
-        dump_tensor(np.zeros(2, np.complex64), "w")
-    with pytest.raises(WriteError, match=r"w: a .dat file holds up to 8 axes, not the 9"):
-        dump_tensor(np.zeros((1,) * 9, np.float32), "w")
+@pytest.mark.parametrize(
+    ("tensor", "reason"),
+    [
+        pytest.param(np.zeros(2, np.complex64), "cannot hold complex64", id="complex"),
+        pytest.param(np.zeros((1,) * 9, np.float32), "holds up to 8 axes, not the 9", id="nine axes"),
+    ],
+)
+def test_tensors_that_no_file_can_hold_are_refused(tensor: Array, reason: str) -> None:
+    with pytest.raises(WriteError, match=rf"w: a .dat file {reason}"):
+        dump_tensor(tensor, "w")

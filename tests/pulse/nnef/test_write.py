@@ -1,4 +1,4 @@
-"""What is written as NNEF: read back, and run by tract, it gives what the offline model gives."""
+"""A model that is written as NNEF, read back and run by tract gives what the offline model gives."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -102,7 +102,7 @@ def with_table() -> ModelProto:
 
 @needs_tract
 def test_bounds_are_written_in_terms_of_a_symbol() -> None:
-    """As many rows of a table as frames; a slice of what a convolution without padding gives, nothing of 1 frame."""
+    """The bounds are the rows of a table, and a slice of an unpadded convolution, empty for 1 frame."""
     typed = pulse.load(with_table()).analyse().declutter()
     archive = typed.to_nnef()
     assert "end = [T]" in archive.document.text()
@@ -142,7 +142,7 @@ def kinds(archive: Archive) -> set[str]:
 
 
 def test_extensions_are_named_only_where_plain_nnef_lacks_operators() -> None:
-    """No registry of tract's without its operators; a pulsed model has its states in one scan."""
+    """A registry of tract is named only for its operators; a pulsed model has its states in one scan."""
     typed, streamed = typed_and_pulsed(conv(pads=[2, 0]), 4)
     offline = typed.declutter().to_nnef()
     assert kinds(offline) == {"external", "variable<scalar>", "conv", "relu"}
@@ -174,7 +174,7 @@ REFUSED: Sequence[tuple[ModelProto, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("source", "reason"), REFUSED)
+@pytest.mark.parametrize(("source", "reason"), REFUSED, ids=["remainder of floats", "places of a pool"])
 def test_models_that_cannot_be_expressed_are_refused(source: ModelProto, reason: str) -> None:
     with pytest.raises(WriteError, match=reason):
         pulse.load(source).analyse().to_nnef()

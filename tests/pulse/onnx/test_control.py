@@ -19,7 +19,7 @@ def model_with_branch(then: str, other: str) -> ModelProto:
 
 
 def test_the_branch_that_is_not_taken_is_not_read() -> None:
-    """It may hold an unknown operator, or have another rank."""
+    """The other branch may hold an unknown operator, or have another rank."""
     unknown = helper.make_node("Nothing", ["x"], ["r"], domain="my.sounds")
     bodies = {
         "then_branch": graph([node("Flatten", "x", "r")], [], [("r", F32)]),

@@ -70,7 +70,7 @@ def entry_points() -> str:
 
 
 def model(kind: str, stated: Any = ("1", "T"), reads: str = "x", **attributes: Any) -> ModelProto:
-    """One node of the domain my.sounds; ``stated`` is the shape that the file gives its output."""
+    """A model of one node of the domain my.sounds; ``stated`` is the shape that the file gives its output."""
     operator = helper.make_node(kind, reads.split(), ["y"], "unit", domain="my.sounds", **attributes)
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, "T"])
     shape = None if stated is None else [int(dim) if dim.isdigit() else dim for dim in stated]
@@ -131,7 +131,7 @@ PLAIN = """<ir_version: 8, opset_import: ["" : 17]> case (float[1, T] x) => (flo
 
 
 def test_an_unknown_operator_is_kept() -> None:
-    """It loads with its attributes, is refused by name in a stream, and fails when it is executed."""
+    """The operator loads with its attributes, is refused by name in a stream, and fails when it is executed."""
     loaded = pulse.load(model("Echo", taps=[1, 2]))
     assert any("y = my.sounds::Echo(x) taps=[1, 2]" in line for line in loaded.model.lines())
     typed = loaded.analyse()

@@ -17,7 +17,7 @@ WEIGHTS = floats("weights", 3, 5, 2)
 
 
 def one_node(kind: str, feeds: Feeds, outputs: str = "y", **attributes: Any) -> ModelProto:
-    """One node of the domain."""
+    """A model of one node of the domain."""
     operator = helper.make_node(kind, list(feeds), outputs.split(), domain="com.microsoft", **attributes)
     proto = model([operator], feeds, outputs=" ".join(filter(None, outputs.split())))
     proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))

@@ -65,7 +65,15 @@ def test_names_that_are_expressions_of_known_symbols() -> None:
     assert [str(fact.shape[0]) for fact in typed.inputs.values()] == ["T", "T-1", "time_axis"]
 
 
-@pytest.mark.parametrize("source", [None, 3, [], object()])
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(None, id="none"),
+        pytest.param(3, id="number"),
+        pytest.param([], id="list"),
+        pytest.param(object(), id="object"),
+    ],
+)
 def test_content_that_is_no_model_is_refused(source: object) -> None:
     with pytest.raises(pulse.LoadError, match="give a path"):
         pulse.load(source)  # type: ignore[arg-type]

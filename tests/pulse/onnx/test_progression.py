@@ -99,7 +99,15 @@ def test_constant_rows_are_slices(step: int) -> None:
     assert not any(isinstance(item.op, Gather) for item in typed.graph.nodes)
 
 
-@pytest.mark.parametrize("rows", [[0, 1], list(range(9, 0, -1)), [0, 1, 2, 3, 4, 5, 6, 8, 9], [3] * 9])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([0, 1], id="too few"),
+        pytest.param(list(range(9, 0, -1)), id="reversed"),
+        pytest.param([0, 1, 2, 3, 4, 5, 6, 8, 9], id="one skipped"),
+        pytest.param([3] * 9, id="all equal"),
+    ],
+)
 def test_other_constants_are_looked_up(rows: list[int]) -> None:
     feeds = {"x": floats("x", 1, 7, 24, 2)}
     proto = model([node("Gather", "x rows", "y", axis=2)], feeds, {"rows": np.array(rows)}, 17, {"x": 1})

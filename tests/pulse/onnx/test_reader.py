@@ -1,4 +1,4 @@
-"""What is read from a file, what the caller may say about it, and errors."""
+"""The facts that are read from a file, those that the caller may state, and errors."""
 
 from pathlib import Path
 

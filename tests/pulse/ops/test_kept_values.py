@@ -1,4 +1,4 @@
-"""What ops state of the elements that they move."""
+"""Statements of ops about the elements that they move."""
 
 import pkgutil
 from collections.abc import Iterator

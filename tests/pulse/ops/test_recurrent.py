@@ -128,8 +128,8 @@ def test_the_last_state_feeds_a_classifier(op: str, length: int) -> None:
 
 
 @pytest.mark.parametrize("op", LAYERS)
-def test_zeros_of_the_stream_length_as_initial_state(op: str) -> None:
-    """As exporters write it: the batch is the stream, the state is made by its length."""
+def test_an_initial_state_of_zeros_may_have_the_stream_length(op: str) -> None:
+    """Exporters write it like this: the batch is the stream, and the state is made by its length."""
     last = node("Concat", "one batch size", "shape", axis=0)
     nodes = [
         node("Shape", "x", "dims"),

@@ -1,4 +1,4 @@
-"""What ops state of the stream axis, proved on chunks of a stream."""
+"""Statements of ops about the stream axis, proved on chunks of a stream."""
 
 from collections.abc import Sequence
 

@@ -70,16 +70,18 @@ def test_streams_exactly(
 @pytest.mark.parametrize(
     ("ratio", "coordinates", "rounding", "delay"),
     [
-        (Fraction(2), "asymmetric", "floor", 0),
-        (Fraction(2), "half_pixel", "round_prefer_floor", 0),
-        (Fraction(1, 2), "asymmetric", "floor", 0),
-        (Fraction(1, 2), "half_pixel", None, 0),
-        (Fraction(3, 2), "asymmetric", "floor", 0),
-        (Fraction(2, 3), "half_pixel", None, 0),
-        (Fraction(160, 441), "half_pixel", None, 0),
-        (Fraction(2), "asymmetric", None, 2),
-        (Fraction(2), "half_pixel", None, 1),
-        (Fraction(3), "half_pixel", None, 1),
+        pytest.param(Fraction(2), "asymmetric", "floor", 0, id="2 asymmetric floor 0"),
+        pytest.param(
+            Fraction(2), "half_pixel", "round_prefer_floor", 0, id="2 half_pixel round_prefer_floor 0"
+        ),
+        pytest.param(Fraction(1, 2), "asymmetric", "floor", 0, id="1/2 asymmetric floor 0"),
+        pytest.param(Fraction(1, 2), "half_pixel", None, 0, id="1/2 half_pixel None 0"),
+        pytest.param(Fraction(3, 2), "asymmetric", "floor", 0, id="3/2 asymmetric floor 0"),
+        pytest.param(Fraction(2, 3), "half_pixel", None, 0, id="2/3 half_pixel None 0"),
+        pytest.param(Fraction(160, 441), "half_pixel", None, 0, id="160/441 half_pixel None 0"),
+        pytest.param(Fraction(2), "asymmetric", None, 2, id="2 asymmetric None 2"),
+        pytest.param(Fraction(2), "half_pixel", None, 1, id="2 half_pixel None 1"),
+        pytest.param(Fraction(3), "half_pixel", None, 1, id="3 half_pixel None 1"),
     ],
 )
 def test_a_resize_has_the_delay_of_its_sampling(
@@ -105,14 +107,31 @@ def test_a_window_reads_no_frame_of_weight_zero(ratio: Fraction) -> None:
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (resize_model(Fraction(2), Sampling("align_corners", None)), "with align_corners the place"),
-        (resize_model(Fraction(3, 2), Sampling("half_pixel_symmetric", None)), "with half_pixel_symmetric"),
-        (
+        pytest.param(
+            resize_model(Fraction(2), Sampling("align_corners", None)),
+            "with align_corners the place",
+            id="align_corners",
+        ),
+        pytest.param(
+            resize_model(Fraction(3, 2), Sampling("half_pixel_symmetric", None)),
+            "with half_pixel_symmetric",
+            id="half_pixel_symmetric",
+        ),
+        pytest.param(
             resize_model(Fraction(2), Sampling("half_pixel", None, exclude_outside=True)),
             "with exclude_outside the",
+            id="exclude_outside",
         ),
-        (resize_model(None, Sampling("half_pixel", None), "100"), "its factor, 100 frames of T, depends on"),
-        (resize_model(Fraction(1237, 1000), Sampling("half_pixel", None)), "not a ratio of small numbers"),
+        pytest.param(
+            resize_model(None, Sampling("half_pixel", None), "100"),
+            "its factor, 100 frames of T, depends on",
+            id="fixed length",
+        ),
+        pytest.param(
+            resize_model(Fraction(1237, 1000), Sampling("half_pixel", None)),
+            "not a ratio of small numbers",
+            id="ratio of large numbers",
+        ),
     ],
 )
 def test_resizes_that_cannot_stream_are_refused(model: TypedModel, reason: str) -> None:

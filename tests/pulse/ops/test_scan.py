@@ -85,7 +85,7 @@ def test_a_scan_between_delays_streams_as_offline(length: int, pulse_frames: int
 
 
 def test_a_deferred_function_is_captured() -> None:
-    """What the body reads around it is stored before it runs."""
+    """The values that the body reads around it are stored before it runs."""
     nodes = [
         node("Exp", "v", "e"),
         node("Neg", "e", "w"),

@@ -55,7 +55,7 @@ class Doubling(Instruction):
 
 @kernel
 def tests_doubled(row: Doubling) -> None:
-    """One after the other."""
+    """Double one element after the other."""
     y, x = row.y, row.x
     for i in range(row.n):
         y[i] = x[i] + x[i]
@@ -63,7 +63,7 @@ def tests_doubled(row: Doubling) -> None:
 
 @lowers(Doubled)
 def lower_doubled(lowering: Lowering, node: PulsedNode, op: Doubled) -> list[Value]:
-    """One row."""
+    """Emit a single row."""
     x = lowering.value(node.inputs[0])
     x = lowering.order_axes(x, x.order)
     y = lowering.allocate_temporary(x.shape, x.dtype, x.order)

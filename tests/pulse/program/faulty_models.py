@@ -148,7 +148,7 @@ def negative_to_u8() -> Case:
 
 @case
 def broadcast_divisor() -> Case:
-    """One divisor for all channels of a frame."""
+    """A model that divides all channels of a frame by one divisor."""
     builder = ModelBuilder(x="1,2,T,i64", i="1,1,T,i64")
     the = builder.add("the", Elementwise("div"), builder["x"], builder["i"])
     return builder.model(the), {"x": indices(29), "i": indices(29, 1, 4)[:, :1]}, 0

@@ -54,12 +54,12 @@ def static_model(typed: TypedModel) -> PulsedModel:
 
 
 def run_native(program: NativeProgram, feeds: dict[str, Array]) -> dict[str, Array]:
-    """One run of the compiled machine."""
+    """Run the compiled machine once."""
     return program.spawn(feeds).step({})
 
 
 def run_as_python(program: NativeProgram, feeds: dict[str, Array]) -> dict[str, Array]:
-    """One run of the same table with every kernel as plain Python, each access checked."""
+    """Run the same table once with every kernel as plain Python, each access checked."""
     from pulse.program.machine.machine import run_python
     from pulse.program.table.memory import Region
 

@@ -61,7 +61,7 @@ def kernels_to_show(names: Any) -> Any:
 
 @pytest.mark.parametrize("name", kernels_to_show(OURS))
 def test_kernels_call_nothing_and_never_fail(name: str) -> None:
-    """No allocator, no interpreter, no exception: what is not called cannot be waited for."""
+    """Kernels call no allocator and no interpreter, and raise no exception, so they never wait for one."""
     check_calls(module(name))
 
 

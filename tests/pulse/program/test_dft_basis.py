@@ -51,7 +51,7 @@ def test_windows_short_frames_and_one_sided_inverses_are_recognised() -> None:
 @pytest.mark.parametrize("order", ["turns", "blocks"])
 @pytest.mark.parametrize("zeros", [1, 56])
 def test_windows_after_an_inverse_are_recognised(order: str, zeros: int) -> None:
-    """Also those that begin with zeros, as every periodic window of cosines does."""
+    """Windows may begin with zeros, as every periodic window of cosines does."""
     window = np.zeros(512)
     window[zeros:] = np.hanning(512 - zeros + 2)[1:-1]
     weight = np.where(np.arange(257) % 256 == 0, 1, 2)[:, None, None, None]
@@ -73,7 +73,7 @@ def test_windows_after_an_inverse_are_recognised(order: str, zeros: int) -> None
 def test_transforms_without_their_first_points_are_recognised(
     order: str, onesided: bool, first: int, size: int
 ) -> None:
-    """What a window that begins with zeros leaves of them."""
+    """A window that begins with zeros leaves only the later points."""
     window = np.hamming(size)[:, None, None, None]
     part = dft_matrix(512, 1, 512, 257 if onesided else 512, False)[first : first + size] * window
     matrix = arrange_parts(part, "turns", order)

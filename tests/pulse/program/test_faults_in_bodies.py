@@ -58,7 +58,7 @@ def test_faults_in_scans_are_counted(final: bool) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_node_of_a_body_has_one_count_for_every_pulse(backend: str) -> None:
-    """One count for each node of a body, whatever the pulse; offline the first frame that fails is named."""
+    """Each node of a body has one count, whatever the pulse; offline the first frame that fails is named."""
     proto = model(
         [node("Scan", "s x", "last rows", body=table_lookup_body(), num_scan_inputs=1)],
         {"x": np.arange(7)},

@@ -217,7 +217,7 @@ def test_bodies_in_unchecked_scans_are_not_checked_either() -> None:
 
 
 def test_factors_of_a_product_of_tensors_join_its_instruction() -> None:
-    """It multiplies by them itself, unless something else reads a factor."""
+    """The instruction multiplies by the factors, unless something else reads a factor."""
     feeds = {"x": np.linspace(-1, 1, 5 * 6, dtype=np.float32).reshape(1, 5, 6)}
     constants = {
         "half": np.float32(0.5),

@@ -89,7 +89,7 @@ def test_halves_are_not_used_for_what_they_cannot_hold(value: float) -> None:
 
 
 def test_halves_are_not_used_if_each_form_loses_a_weight() -> None:
-    """One is too fine for bf16, the other too small for f16."""
+    """The first weight is too fine for bf16, the second too small for f16."""
     assert as_halves(np.array([[1 + 2.0**-10, 2.0**-25]], np.float32)) is None
 
 

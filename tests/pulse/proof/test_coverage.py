@@ -1,4 +1,4 @@
-"""What a proof says it has seen: an output that shows nothing is not proved by being equal."""
+"""The coverage that a proof reports: an output that shows nothing is not proved by being equal."""
 
 import json
 
@@ -46,7 +46,7 @@ REASONS = {
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
 @pytest.mark.parametrize("kind", REASONS)
 def test_an_output_that_shows_nothing_is_not_proved(kind: str) -> None:
-    """It is equal but not proved; the other output is proved."""
+    """The output is equal but not proved; the other output is proved."""
     report = pulse.verify(empty_model(kind), pulse=4)
     good, y = report.outputs
     assert report.equal

@@ -78,13 +78,13 @@ def drift(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
     return np.where(frames > 2000, y + np.float32(0.01), y)
 
 
-def sevens(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
+def wrong_at_lengths_of_seven(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
     """Wrong in streams whose length is a multiple of seven."""
     ends = clock.end is not None and clock.end % 7 == 0
     return y + np.float32(0.01) if ends else y
 
 
-def sevenths(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
+def wrong_in_each_seventh_pulse(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
     """Wrong in every seventh pulse."""
     return y + np.float32(0.01) if clock.pulse % 7 == 6 else y
 
@@ -94,21 +94,31 @@ def limit(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
     return 2 * np.clip(x, -6, 6)
 
 
-def dead(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
+def without_small_values(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
     """Small values are lost."""
     return np.where(np.abs(x) < 1e-5, 0, y).astype(y.dtype)
 
 
-def stale(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
+def noise_in_silence(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
     """Silence is not silent."""
     return np.where(x == 0, np.float32(1e-3), y)
 
 
-LIES = {f.__name__: f for f in (drift, sevens, sevenths, limit, dead, stale)}
+LIES = {
+    f.__name__: f
+    for f in (
+        drift,
+        wrong_at_lengths_of_seven,
+        wrong_in_each_seventh_pulse,
+        limit,
+        without_small_values,
+        noise_in_silence,
+    )
+}
 
 
 def honest(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
-    """No lie."""
+    """Give the correct pulse."""
     return y
 
 
@@ -118,14 +128,14 @@ def model_of(op: Op) -> Any:
 
 
 def test_an_honest_operator_is_proved() -> None:
-    """So it is the lie that is found."""
+    """The proof does not fail without a lie."""
     assert pulse.verify(model_of(TwiceWithLie(honest)), pulse=4, backend="numpy").require().equal
 
 
 @pytest.mark.parametrize("pulse_frames", [1, 4])
 @pytest.mark.parametrize("lie", LIES)
 def test_a_lie_is_found(lie: str, pulse_frames: int) -> None:
-    if (lie, pulse_frames) == ("sevens", 1):
+    if (lie, pulse_frames) == ("wrong_at_lengths_of_seven", 1):
         pulse_frames = 2  # in pulses of one frame all have been sent before the end is known
     report = pulse.verify(model_of(TwiceWithLie(LIES[lie])), pulse=pulse_frames, backend="numpy")
     assert report.outcome == "diverged"
@@ -134,7 +144,7 @@ def test_a_lie_is_found(lie: str, pulse_frames: int) -> None:
 
 
 def test_an_undeclared_window_is_found() -> None:
-    """Although the receptive field says one frame."""
+    """The receptive field says one frame, and the operator looks 3,000 back."""
     report = pulse.verify(model_of(Echo()), pulse=4, backend="numpy")
     assert report.trials.seen == 1
     assert report.divergence is not None

@@ -1,4 +1,4 @@
-"""What streams hear: several scales, silence and jumps; integers over the range that the model takes."""
+"""The signals of proofs: several scales, silence and jumps; integers over the range that the model takes."""
 
 import numpy as np
 import pytest

@@ -184,7 +184,7 @@ def test_whole_numbers_are_exact() -> None:
 
 
 def test_the_sine_of_a_large_angle_is_as_uncertain_as_the_angle() -> None:
-    """It is as uncertain as the angle: units of 1e5, not of 1."""
+    """The angle has units of 1e5, and so has the tolerance of its sine."""
     builder = ModelBuilder(x="1,1,T")
     model = builder.model(builder.apply("sin", builder.apply("mul", builder["x"], builder.constant(F(1e5)))))
     x = normal_noise(1, 1, 300)
@@ -287,7 +287,7 @@ def test_a_half_precision_model_has_its_own_scale() -> None:
     assert not reference.judge("y", (reference.native["y"] * np.float16(1.05)), 1).agrees
 
 
-def test_a_sum_over_a_long_stream() -> None:
+def test_a_drift_in_a_sum_over_a_long_stream_is_found() -> None:
     """Terms in f32, the sum in f64, as kernels have it: what drifts is found, however late."""
     builder = ModelBuilder(x="1,1,T")
     model = builder.model(builder.add("total", CumSum(2, False, False), builder["x"]))

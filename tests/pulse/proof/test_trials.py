@@ -105,7 +105,7 @@ def test_a_stream_of_limited_length_gets_every_signal() -> None:
 
 
 def test_one_length_gets_every_signal() -> None:
-    """So that outputs of the same length can be compared; every long stream too, with ``long``."""
+    """Every signal has a stream of that length, so outputs can be compared; every long stream too, with ``long``."""
     trials = plan_trials(filter_model(3, 4)).trials
     lengths = Counter(trial.length for trial in trials if trial.signal != "noise" and not trial.long)
     assert list(lengths.values()) == [len(PURE) - 1]
@@ -114,7 +114,7 @@ def test_one_length_gets_every_signal() -> None:
 
 
 def test_lengths_of_the_user_are_the_only_ones() -> None:
-    """Nothing else is tried; noise and a mixture, and every signal with ``long``."""
+    """The streams are noise and a mixture, and every signal with ``long``."""
     trials = plan_trials(filter_model(3, 4), [5, 9]).trials
     assert [(trial.length, trial.signal) for trial in trials] == [
         (5, "noise"),
@@ -151,7 +151,7 @@ def test_long_trials_are_offered() -> None:
 
 
 def test_a_file_in_pulses_takes_time_for_each_pulse() -> None:
-    """It runs pulse by pulse, so its long streams are shorter than those of the model that it was written from."""
+    """The file runs pulse by pulse, so its long streams are shorter than those of its source model."""
     model = filter_model(3, 4, channels=8)
     read = pulse.load(to_onnx(model)).pulsify()
     effort = Effort(read)

@@ -94,7 +94,7 @@ def subsampled_attention(mask: Mask) -> tuple[ModelProto, Feeds]:
 
 
 def upsampled_attention(mask: Mask) -> tuple[ModelProto, Feeds]:
-    """One frame becomes two before the attention."""
+    """A model that doubles each frame before the attention."""
     graph = AttentionBuilder()
     wide = graph.add("MatMul", "x", graph.weights(WIDTH, 2 * WIDTH))
     h = graph.add("Reshape", wide, graph.integers(1, -1, WIDTH))

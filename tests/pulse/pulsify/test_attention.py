@@ -273,9 +273,16 @@ def relative(mask: Mask, offset: int = 0) -> tuple[ModelProto, Feeds]:
     return graph.model(feeds), feeds
 
 
-@pytest.mark.parametrize(("mask", "delay"), [(chunks(4, 1), 3), (window(5, 2), 2), (window(6, 0), 0)])
+@pytest.mark.parametrize(
+    ("mask", "delay"),
+    [
+        pytest.param(chunks(4, 1), 3, id="chunks"),
+        pytest.param(window(5, 2), 2, id="window"),
+        pytest.param(window(6, 0), 0, id="causal"),
+    ],
+)
 def test_relative_positions_that_are_shifted_stream(mask: Mask, delay: int) -> None:
-    """As Transformer-XL and the Conformer write them; streams are as long as the table allows."""
+    """Transformer-XL and the Conformer shift like this; streams are as long as the table allows."""
     proto, feeds = relative(mask)
     model = require_streams_equal(proto, feeds, 1, pulses=(1, 7), lengths=(1, 2, 5, 13, 40))
     assert model.outputs[0].delay == delay
@@ -283,7 +290,7 @@ def test_relative_positions_that_are_shifted_stream(mask: Mask, delay: int) -> N
 
 
 def test_another_shift_is_refused() -> None:
-    """One column too far: a score of another distance."""
+    """The shift is a column too far: a score of another distance."""
     with pytest.raises(PulsifyError, match=r"where the table begins .* depends on the length of the stream"):
         load_decluttered(relative(window(5, 0), 1)[0]).pulsify()
 
@@ -330,7 +337,7 @@ def test_scores_may_add_products_with_positions() -> None:
 
 
 def test_a_mask_that_is_an_input_is_refused() -> None:
-    """What it lets through is not known before the stream begins."""
+    """The values of such a mask are unknown before the stream begins."""
 
     def mask_of_input(graph: AttentionBuilder, scores: str) -> str:
         return add_mask(

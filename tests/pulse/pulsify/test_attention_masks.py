@@ -43,7 +43,7 @@ def refusal(proto: ModelProto, max_context: int | None = None) -> str:
 
 @pytest.mark.parametrize("context", [None, 50])
 def test_full_attention_is_refused(context: int | None) -> None:
-    """One refusal names the attention; a context alone does not help."""
+    """The refusal names the attention; a context alone does not help."""
     message = refusal(attention_example(full)[0], context)
     assert "attention" in message
     assert "stream axis 2: whole" in message
@@ -151,7 +151,7 @@ def stored_table(values: np.ndarray) -> Mask:
 
 
 def test_a_stored_mask_is_read_to_its_end() -> None:
-    """One pair of frames far from its beginning breaks the band."""
+    """A pair of frames far from the beginning of the mask breaks the band."""
     rows, columns = np.arange(1800)[:, None], np.arange(1800)
     values = np.where((columns <= rows) & (rows - columns < 5), 0, -np.inf)
     assert band_of(attention_example(stored_table(values))[0]).back == 4
@@ -209,7 +209,7 @@ def far_pairs(graph: AttentionBuilder, scores: str) -> str:
     [(opened_late, r"\(greater\)"), (opened_in_turns, r"\(div\)"), (far_pairs, "or more apart may meet")],
 )
 def test_a_mask_that_changes_beyond_the_runs_is_refused(mask: Mask, node: str) -> None:
-    """No run shows the change; a stream that ends before it is taken, and no longer one."""
+    """The change is in no run; a stream that ends before it is taken, and no longer one."""
     proto, feeds = attention_example(mask)
     message = refusal(proto)
     assert "keeps one pattern up to frame 4096, but not surely beyond it" in message

@@ -186,7 +186,7 @@ def test_delay_rate_length_and_buffers_are_those_worked_out_by_hand(case: DelayC
 
 
 def test_free_wires_are_made_at_the_offset_of_their_reader() -> None:
-    """One reader at a delay and one at a prefix: two sources, no buffer for either."""
+    """A reader at a delay and a reader at a prefix have two sources, and no buffer."""
     builder = ModelBuilder(x="1,2,T")
     x = builder["x"]
     steps = builder.add("steps", Range(0.0, 1.0, builder.length(x), np.dtype(np.float32)))
@@ -234,7 +234,7 @@ def test_inputs_of_several_rates_have_pulses_of_their_own() -> None:
 
 
 def test_a_lead_that_depends_on_a_side_input_becomes_a_delay() -> None:
-    """What stands before the stream is not known when the model is compiled."""
+    """The frames before the stream are unknown when the model is compiled."""
     builder = ModelBuilder(x="1,2,T", gain="1,2,1")
     typed = builder.model(
         builder.conv(builder.apply("mul", builder.pad(builder["x"], (2, 0), fill=1.0), builder["gain"]), 3)

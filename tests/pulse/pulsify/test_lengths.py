@@ -174,7 +174,15 @@ def test_positions_that_do_not_grow_are_refused(limit: str) -> None:
         pulsify_range(limit)
 
 
-@pytest.mark.parametrize("wrong", [1.5, "8", True, np.float64(4)])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        pytest.param(1.5, id="fraction"),
+        pytest.param("8", id="text"),
+        pytest.param(True, id="bool"),
+        pytest.param(np.float64(4), id="numpy float"),
+    ],
+)
 def test_a_pulse_that_is_no_whole_number_is_refused(wrong: Any) -> None:
     with pytest.raises(pulse.PulsifyError, match="whole number of frames"):
         pulse.load(model(20)).analyse().pulsify(pulse=wrong)

@@ -94,7 +94,7 @@ def recurrent_model(before: int, cut: int, outputs: str) -> ModelProto:
 def test_a_state_that_is_an_output_waits_until_its_frames_surely_exist(
     before: int, cut: int, delay: int, times: int
 ) -> None:
-    """It takes each frame when that surely exists, which costs nothing where only the frames are outputs."""
+    """The state takes each frame when that surely exists, which costs nothing where only the frames are outputs."""
     pulsed = pulsify(pulse.load(recurrent_model(before, cut, "y h")).analyse(), pulse=times)
     assert pulsed.port("y").delay == delay
     compiled = programs(pulsed)

@@ -84,7 +84,7 @@ def test_every_failing_node_is_in_one_error() -> None:
 
 
 def test_the_message_counts_and_names_the_stream() -> None:
-    """One node is refused, then two."""
+    """The model has one node that is refused, then two."""
     builder = ModelBuilder(x="1,2,T")
     a = builder.add("a", Softmax(2), builder["x"])
     with pytest.raises(PulsifyError, match="builder cannot be streamed over T: 1 node refused\n  a "):

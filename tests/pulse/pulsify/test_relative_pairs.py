@@ -45,7 +45,13 @@ def shaw(mask: Mask, distance: Callable[[AttentionBuilder], str] = by_distance) 
 
 
 @pytest.mark.parametrize(
-    ("mask", "delay"), [(window(5, 0), 0), (window(3, 2), 2), (window(9, 0), 0), (chunks(4, 1), 3)]
+    ("mask", "delay"),
+    [
+        pytest.param(window(5, 0), 0, id="causal"),
+        pytest.param(window(3, 2), 2, id="window"),
+        pytest.param(window(9, 0), 0, id="long causal"),
+        pytest.param(chunks(4, 1), 3, id="chunks"),
+    ],
 )
 def test_vectors_by_distance_stream(mask: Mask, delay: int) -> None:
     """The band is narrower than the table, or wider."""

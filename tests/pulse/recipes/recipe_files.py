@@ -21,7 +21,7 @@ def gain() -> onnx.ModelProto:
 
 
 def mask_model() -> onnx.ModelProto:
-    """One frame of magnitudes [1, 1, 9] and a state to a mask [1, 1, 9]: the mean of this frame and the one before."""
+    """A mask [1, 1, 9] of a frame of magnitudes and a state: the mean of this frame and the one before."""
     size = [1, 1, BINS]
     nodes = [
         node("Add", "x h", "both"),

@@ -80,7 +80,7 @@ def test_every_call_opens_it_as_the_recipe(tmp_path: Path) -> None:
 
 
 def test_states_of_an_embedded_stage_are_those_of_the_file(tmp_path: Path) -> None:
-    """What the stage says of its states goes to the file itself."""
+    """The keys of the stage about its states go to the file itself."""
     x = normal_noise(1, 203)
     (expected,) = recipe_model(write_masked(tmp_path)).run(x).values()
     path = save_model(tmp_path, "whole.onnx", with_recipes(mask_model(), MASKED.replace("masking.onnx", ".")))
@@ -106,15 +106,24 @@ def test_an_embedded_recipe_replaces_the_older_one(tmp_path: Path) -> None:
     np.testing.assert_array_equal(next(iter(recipe_model(tmp_path / "whole.onnx").run(x).values())), expected)
 
 
-def test_files_that_cannot_hold_a_recipe(tmp_path: Path) -> None:
-    """More models than one, none, and one that was written in pulses."""
-    spectral(tmp_path)
-    for text, message in [
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
         ("[[stage]]\nlog = {}", "names no models, and one file can hold its own recipe only"),
         ('[[stage]]\nmodel = "gain.onnx"\n' * 2, "names 2 models"),
-    ]:
-        with pytest.raises(pulse.LoadError, match=message):
-            embed_recipe(text, RecipeContext.of(tmp_path / "recipe.toml"))
+    ],
+    ids=["no model", "two models"],
+)
+def test_a_recipe_of_another_number_of_models_is_not_embedded(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    spectral(tmp_path)
+    with pytest.raises(pulse.LoadError, match=message):
+        embed_recipe(text, RecipeContext.of(tmp_path / "recipe.toml"))
+
+
+def test_a_model_that_was_written_in_pulses_holds_no_recipe(tmp_path: Path) -> None:
+    spectral(tmp_path)
     onnx.save(pulse.stream(tmp_path / "gain.onnx").model.to_onnx(), tmp_path / "gain.onnx")
     with pytest.raises(pulse.LoadError, match="was written in pulses, so it needs no recipe"):
         embed_recipe(SPECTRAL, RecipeContext.of(tmp_path / "recipe.toml"))
@@ -126,20 +135,44 @@ def test_files_that_cannot_hold_a_recipe(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", ": has no stages"),
-        ("[[stage]\n", ": not valid TOML: "),
-        (ITSELF.replace("rate", "ratee"), "no key is called ratee (did you mean rate?)"),
-        (ITSELF.replace("n_fft = 16", "n_fft = 32"), "axis 1 is 17 in one and 9 in the other"),
-        (ITSELF.replace('"."', '"model.onnx"'), "the recipe is a stage of itself"),
-        (ITSELF.replace('"."', '"gone.onnx"'), "gone.onnx: no such file; check the path"),
-        (ITSELF.replace('"."', '"../gain.onnx"'), "../gain.onnx: is outside "),
-        (ITSELF.replace('"."', '"/gain.onnx"'), "/gain.onnx: is outside "),
-        (ITSELF.replace('"."', '"out/gain.onnx"'), "out/gain.onnx: is outside "),
-        (ITSELF.replace('"."', '"a\\u0000b"'), "is not a path"),
-        (ITSELF + '[[stage]]\ncmvn = { path = "../cmvn.ark" }', "../cmvn.ark: is outside "),
-        (ITSELF.replace('"."', '"."\ninitial = { h = "../h.npy" }'), "../h.npy: is outside "),
-        ("#" * (MAX_FILE_BYTES + 1), "which no recipe has"),
-        (b"rate = \xff\xfe", "is not text; the file is damaged, get it again"),
+        pytest.param("", ": has no stages", id="empty"),
+        pytest.param("[[stage]\n", ": not valid TOML: ", id="no TOML"),
+        pytest.param(
+            ITSELF.replace("rate", "ratee"),
+            "no key is called ratee (did you mean rate?)",
+            id="misspelled key",
+        ),
+        pytest.param(
+            ITSELF.replace("n_fft = 16", "n_fft = 32"), "axis 1 is 17 in one and 9 in the other", id="misfit"
+        ),
+        pytest.param(
+            ITSELF.replace('"."', '"model.onnx"'), "the recipe is a stage of itself", id="stage of itself"
+        ),
+        pytest.param(
+            ITSELF.replace('"."', '"gone.onnx"'), "gone.onnx: no such file; check the path", id="no such file"
+        ),
+        pytest.param(
+            ITSELF.replace('"."', '"../gain.onnx"'), "../gain.onnx: is outside ", id="outside, above"
+        ),
+        pytest.param(
+            ITSELF.replace('"."', '"/gain.onnx"'), "/gain.onnx: is outside ", id="outside, absolute"
+        ),
+        pytest.param(
+            ITSELF.replace('"."', '"out/gain.onnx"'), "out/gain.onnx: is outside ", id="in a folder"
+        ),
+        pytest.param(ITSELF.replace('"."', '"a\\u0000b"'), "is not a path", id="null character"),
+        pytest.param(
+            ITSELF + '[[stage]]\ncmvn = { path = "../cmvn.ark" }',
+            "../cmvn.ark: is outside ",
+            id="statistics outside",
+        ),
+        pytest.param(
+            ITSELF.replace('"."', '"."\ninitial = { h = "../h.npy" }'),
+            "../h.npy: is outside ",
+            id="state outside",
+        ),
+        pytest.param("#" * (MAX_FILE_BYTES + 1), "which no recipe has", id="too long"),
+        pytest.param(b"rate = \xff\xfe", "is not text; the file is damaged, get it again", id="no text"),
     ],
 )
 def test_bad_recipes_are_refused(tmp_path: Path, text: str | bytes, message: str) -> None:

@@ -54,7 +54,7 @@ def proposal(folder: Path, read: list[int | str], shape_out: list[int | str] | N
     ],
 )
 def test_stages_are_guessed_from_sizes(tmp_path: Path, read: list[int | str], stages: list[str]) -> None:
-    """What is in front and behind, in this order; every guess is said."""
+    """The stages before and after the model have this order; every guess is said."""
     proposed = proposal(tmp_path, read)
     places = [proposed.text.index(stage) for stage in stages]
     assert places == sorted(places)
@@ -75,7 +75,7 @@ def test_an_output_of_another_size_gets_no_inverse_transform(tmp_path: Path) -> 
 
 
 def test_a_proposal_has_the_lines_that_a_stage_needs(tmp_path: Path) -> None:
-    """One stream of several, outputs that go on, the rate of its metadata, a pulse."""
+    """The lines are one stream of several, outputs that go on, the rate of its metadata, and a pulse."""
     nodes = [node("Neg", "x", "y"), node("ReduceSum", "w", "z", keepdims=0)]
     model = models.build(
         nodes, {"x": ["batch", "time", 80]}, {"y": ["batch", "time", 80], "z": []}, {"w": normal_noise(3)}

@@ -72,7 +72,6 @@ def test_recipes_are_proved(tmp_path: Path, make: Callable[[Path], Path], frames
 def test_a_recipe_written_as_one_file_is_the_same_stream(
     tmp_path: Path, make: Callable[[Path], Path]
 ) -> None:
-    """What is written of a recipe is the same stream."""
     path = make(tmp_path)
     pulsed = pulse.load(path).pulsify()
     again = pulse.load(pulsed.to_onnx()).analyse().pulsify()
@@ -196,7 +195,7 @@ def test_a_recipe_may_have_several_inputs_and_outputs(tmp_path: Path) -> None:
 
 
 def test_a_recipe_may_be_a_stage_of_another(tmp_path: Path) -> None:
-    """It equals a chain of the two models, and of the two files."""
+    """The recipe equals a chain of the two models, and of the two files."""
     spectral(tmp_path).rename(tmp_path / "inner.toml")
     (tmp_path / "outer").mkdir()
     path = write_recipe(
@@ -231,7 +230,7 @@ def test_the_rate_of_a_recipe_is_that_of_its_functions(tmp_path: Path) -> None:
 
 
 def test_a_stage_may_be_a_function_of_the_facts_of_its_inputs() -> None:
-    """It is given the facts of the wires in the order of ``reads``."""
+    """The function gets the facts of the wires in the order of ``reads``."""
     facts_of_calls: list[list[str]] = []
 
     def mask(facts: list[object]) -> pulse.TypedModel:

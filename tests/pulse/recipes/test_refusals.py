@@ -184,7 +184,7 @@ def test_how_models_are_called_belongs_in_the_recipe(tmp_path: Path) -> None:
 
 
 def test_a_recipe_is_no_model_of_onnx(tmp_path: Path) -> None:
-    """It has no nodes of a file; its bytes alone do not say where its models are."""
+    """A recipe has no nodes of a file; its bytes alone do not say where its models are."""
     path = spectral(tmp_path)
     with pytest.raises(pulse.LoadError, match="recipe: has no nodes of a file"):
         _ = pulse.load(path).model
@@ -242,7 +242,12 @@ def test_paths_without_a_file_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [lambda path: b"", lambda path: path.read_bytes()[:100], lambda path: b"PK\3\4"]
+    "make",
+    [
+        pytest.param(lambda path: b"", id="empty"),
+        pytest.param(lambda path: path.read_bytes()[:100], id="cut short"),
+        pytest.param(lambda path: b"PK\3\4", id="zip"),
+    ],
 )
 def test_damaged_models_are_refused_by_their_stage(tmp_path: Path, make: Callable[[Path], bytes]) -> None:
     path = save_model(tmp_path, "gain.onnx", mask_model())

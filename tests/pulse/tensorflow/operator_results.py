@@ -1,4 +1,4 @@
-"""What an operator gives, and arrays for it."""
+"""The results of an operator, and arrays for it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ POSITIVE = np.abs(X) + np.float32(0.1)
 
 
 def results_of_operator(op: str, inputs: Sequence[Any], count: int = 1, **attributes: Any) -> list[Array]:
-    """What an operator gives; the first input is fed, the others are constants."""
+    """The results of an operator; the first input is fed, the others are constants."""
     builder = GraphDefBuilder()
     arrays = [np.asarray(value) for value in inputs]
     types = {

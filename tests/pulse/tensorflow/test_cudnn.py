@@ -40,7 +40,7 @@ def sigmoid(x: Array) -> Array:
 
 
 def layer_output(kind: str, x: Array, matrices: list[Array], biases: list[Array]) -> Array:
-    """One layer in one direction, gate by gate as cuDNN's documentation has them."""
+    """The output of a layer in one direction, gate by gate as cuDNN's documentation has them."""
     count = GATES[kind]
     h, c, frames = np.zeros(SIZE), np.zeros(SIZE), list[Array]()
     for frame in x:

@@ -18,7 +18,7 @@ from tests.pulse.tensorflow.graphs import F32, I32, Call, GraphDefBuilder
 
 @pytest.fixture(autouse=True)
 def registers() -> Iterator[None]:
-    """What a test registers goes with it."""
+    """Remove the operators that a test registers when it ends."""
     translators, registered = dict(registry.GIVEN), dict(OWN)
     yield
     registry.GIVEN.clear()

@@ -36,7 +36,7 @@ def calls(data: bytes, feeds: Sequence[Sequence[Array]]) -> list[list[Array]]:
 
 @dataclass(frozen=True)
 class PortScale:
-    """What the codes of a port stand for: ``scale * (code - zero)``."""
+    """The meaning of the codes of a port: ``scale * (code - zero)``."""
 
     scale: float
     zero: int

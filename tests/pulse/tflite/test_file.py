@@ -1,4 +1,4 @@
-"""What is said of files, signatures and sizes, and of those that are not supported."""
+"""Reports of files, signatures and sizes, and of those that are not supported."""
 
 import struct
 from pathlib import Path
@@ -61,11 +61,13 @@ def test_open_sizes_are_symbols_and_an_open_batch_is_one() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (file_of_operator("TANH")[:200], "damaged"),
-        (b"\x10\0\0\0TFL3" + b"\0" * 8, "damaged"),
-        (file_of_operator("NO_SUCH_OPERATOR"), "CUSTOM NO_SUCH_OPERATOR"),
-        (file_of_operator("HASHTABLE_LOOKUP"), "not supported: HASHTABLE_LOOKUP"),
-        (file_of_operator("TANH", 7), "names one of"),
+        pytest.param(file_of_operator("TANH")[:200], "damaged", id="cut short"),
+        pytest.param(b"\x10\0\0\0TFL3" + b"\0" * 8, "damaged", id="no tables"),
+        pytest.param(file_of_operator("NO_SUCH_OPERATOR"), "CUSTOM NO_SUCH_OPERATOR", id="unknown operator"),
+        pytest.param(
+            file_of_operator("HASHTABLE_LOOKUP"), "not supported: HASHTABLE_LOOKUP", id="unsupported operator"
+        ),
+        pytest.param(file_of_operator("TANH", 7), "names one of", id="unknown code"),
     ],
 )
 def test_damage_is_named(data: bytes, words: str) -> None:

@@ -1,4 +1,4 @@
-"""What an exporter writes for the example's length alone is found by running the module and the model."""
+"""A constant that an exporter writes for the example's length alone is found by running the module and the model."""
 
 import importlib.util
 import math
@@ -21,7 +21,7 @@ T = {"x": {2: "T"}}
 
 @pytest.fixture
 def older_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It traces the example, and refuses little."""
+    """The exporter that traces the example, and refuses little."""
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(
         pulse.torch.exporter, "find_spec", lambda name: None if name == "onnxscript" else find_spec(name)
@@ -109,7 +109,7 @@ def test_demucs_differs_at_other_lengths() -> None:
 
 @needs_onnxscript
 def test_a_branch_that_the_example_took_is_found() -> None:
-    """No shape tells it; ``compare=False`` and lengths that are given let it pass."""
+    """The shapes do not show the branch; ``compare=False`` and lengths that are given let it pass."""
     module = FunctionModule(lambda x: x * 2 if x.shape[-1] > 10 else x * 3)
     example = torch.randn(1, 3, 20)
     with pytest.raises(
@@ -207,7 +207,6 @@ def test_what_the_tracer_has_fixed() -> None:
 
 @needs_onnxscript
 def test_a_module_is_compared_in_its_state_and_keeps_it() -> None:
-    """It is compared in the state that it has, and keeps it."""
 
     class Running(nn.Module):
         def __init__(self) -> None:
@@ -230,8 +229,11 @@ def test_a_module_is_compared_in_its_state_and_keeps_it() -> None:
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda x: torch.rand_like(x),
-        lambda x: torch.from_numpy(np.random.default_rng().standard_normal((3, 1)).astype(np.float32)),
+        pytest.param(lambda x: torch.rand_like(x), id="torch"),
+        pytest.param(
+            lambda x: torch.from_numpy(np.random.default_rng().standard_normal((3, 1)).astype(np.float32)),
+            id="numpy",
+        ),
     ],
 )
 def test_random_numbers_of_a_module_are_named(draw: Any) -> None:
@@ -283,23 +285,26 @@ def test_the_module_takes_no_other_length() -> None:
 @pytest.mark.parametrize(
     ("module", "example", "lengths", "words"),
     [
-        (
+        pytest.param(
             nn.LazyConv1d(4, 3),
             torch.zeros(1, 3, 10),
             None,
             "LazyConv1d has lazy layers whose parameters are not initialised yet",
+            id="lazy layer",
         ),
-        (
+        pytest.param(
             nn.Conv1d(3, 4, 3),
             torch.zeros(1, 3, 10),
             [{"S": 3}],
             "lengths: dynamic has no symbol 'S'; it has T",
+            id="unknown symbol",
         ),
-        (
+        pytest.param(
             nn.Bilinear(3, 3, 1),
             (torch.zeros(2, 9, 3), torch.zeros(2, 8, 3)),
             None,
             "T is 9 frames in the example of input1",
+            id="unequal lengths",
         ),
     ],
 )

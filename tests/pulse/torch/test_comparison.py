@@ -87,18 +87,25 @@ def test_without_dynamic_axes_only_the_example_is_compared() -> None:
 @pytest.mark.parametrize(
     ("exported", "words"),
     [
-        (
+        pytest.param(
             lambda x: 2 * x[..., :25],
             r"T = 41 .*output y: the module gives shape \[1, 3, 41\], the model \[1, 3, 25\]",
+            id="shorter",
         ),
-        (lambda x: 2 * np.pad(x, [(0, 0), (0, 0), (0, 20 - x.shape[2])]), r"T = 7 .* the model \[1, 3, 20\]"),
-        (
+        pytest.param(
+            lambda x: 2 * np.pad(x, [(0, 0), (0, 0), (0, 20 - x.shape[2])]),
+            r"T = 7 .* the model \[1, 3, 20\]",
+            id="longer",
+        ),
+        pytest.param(
             lambda x: x * (2 + (np.arange(x.shape[2]) >= 20)),
             r"T = 41 .*output y, frame 20, at \[0, 0, 20\]: ",
+            id="changes after 20 frames",
         ),
-        (
+        pytest.param(
             lambda x: x * x.shape[2] / 10,
             r"T = 7 .*output y, frame 0, at \[0, 0, 0\]: the module gives .*, the model ",
+            id="scaled by the length",
         ),
     ],
 )
@@ -152,12 +159,12 @@ def double_of(feeds: Mapping[str, Array]) -> Outputs:
 
 
 def test_the_example_is_the_shortest() -> None:
-    """Nothing to tell: streams are longer."""
+    """There is nothing to report: streams are longer."""
     assert difference_of(Seen(double, lambda lengths: lengths["x"] >= 20), double_of, sampled_inputs()) == []
 
 
 def test_the_example_is_the_longest() -> None:
-    """It is reported, with the module's reason."""
+    """The limit is reported, with the module's reason."""
     notes = difference_of(Seen(double, lambda lengths: lengths["x"] <= 20), double_of, sampled_inputs())
     assert len(notes) == 1
     assert "longer than the example's (T = 20)" in notes[0]

@@ -1,4 +1,4 @@
-"""What is a difference, and which is the first."""
+"""The definition of a difference, and which is the first."""
 
 from collections.abc import Mapping
 

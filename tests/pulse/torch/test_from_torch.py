@@ -219,18 +219,36 @@ def test_the_older_exporter_is_used_without_onnxscript(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("example", "dynamic", "words"),
     [
-        (torch.zeros(1, 3, 10), {"y": {2: "T"}}, "dynamic names input 'y'; the examples are of x"),
-        (torch.zeros(1, 3, 10), {3: {2: "T"}}, "dynamic names input 3"),
-        (torch.zeros(1, 3, 10), {"x": {3: "T"}}, "has 3 axes, so none is 3"),
-        (torch.zeros(1, 3, 1), {"x": {2: "T"}}, "the example has 1 frames"),
-        ((torch.zeros(1), 2, 3), {}, "3 examples for the inputs x, h of forward"),
-        ({"z": torch.zeros(1)}, {}, "forward has no input z; it has x, h"),
-        ((torch.zeros(1, 3, 10), 2), {"h": {0: "T"}}, "its example is not a tensor: int"),
-        (torch.zeros(1, 3, 10), {"x": [2]}, r'dynamic of x: \[2\] names no symbols; .*{"x": {0: "T"}}'),
-        (
+        pytest.param(
+            torch.zeros(1, 3, 10),
+            {"y": {2: "T"}},
+            "dynamic names input 'y'; the examples are of x",
+            id="unknown input",
+        ),
+        pytest.param(torch.zeros(1, 3, 10), {3: {2: "T"}}, "dynamic names input 3", id="input by number"),
+        pytest.param(torch.zeros(1, 3, 10), {"x": {3: "T"}}, "has 3 axes, so none is 3", id="no such axis"),
+        pytest.param(torch.zeros(1, 3, 1), {"x": {2: "T"}}, "the example has 1 frames", id="one frame"),
+        pytest.param(
+            (torch.zeros(1), 2, 3), {}, "3 examples for the inputs x, h of forward", id="too many examples"
+        ),
+        pytest.param({"z": torch.zeros(1)}, {}, "forward has no input z; it has x, h", id="unknown example"),
+        pytest.param(
+            (torch.zeros(1, 3, 10), 2),
+            {"h": {0: "T"}},
+            "its example is not a tensor: int",
+            id="int as stream",
+        ),
+        pytest.param(
+            torch.zeros(1, 3, 10),
+            {"x": [2]},
+            r'dynamic of x: \[2\] names no symbols; .*{"x": {0: "T"}}',
+            id="axes without symbols",
+        ),
+        pytest.param(
             torch.zeros(1, 3, 10),
             {"x": {2: "1-T"}},
             "dynamic of x, axis 2: '1-T' is not a name; give one such as 'T'",
+            id="no name",
         ),
     ],
 )

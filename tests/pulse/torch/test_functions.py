@@ -63,7 +63,7 @@ def numbered_loops(self: Any, x: Any) -> Any:
 
 
 def from_the_end(self: Any, x: Any) -> Any:
-    """As many frames as a later layer has, counted from the end."""
+    """The last frames, as many as a later layer has."""
     early = self.first(x)
     late = self.second(early)
     return torch.cat([sound[:, :, -late.size(2) :] for sound in (early, late)], 1)

@@ -67,7 +67,14 @@ def test_floats_that_are_all_alike_become_noise(level: float, dtype: Any) -> Non
         assert (drawn_input > 0).any()
 
 
-@pytest.mark.parametrize("value", [np.zeros(30, np.int64), np.ones(30, np.bool_), np.full(1, 0.5)])
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(np.zeros(30, np.int64), id="integers"),
+        pytest.param(np.ones(30, np.bool_), id="truth values"),
+        pytest.param(np.full(1, 0.5), id="single number"),
+    ],
+)
 def test_integers_truth_values_and_numbers_are_not_replaced_by_noise(value: Array) -> None:
     """Integers, truth values, single numbers."""
     np.testing.assert_array_equal(draw({"x": SampledInputs(value, {})}, {})["x"], value)

@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 
 def test_mapped_arrays_are_the_same() -> None:
-    """Also after their memory has gone; they are not written to."""
+    """The arrays hold after their memory has gone; they are not written to."""
     arrays = [np.arange(5000.0).reshape(50, 100).T, np.ones(3, np.float32)]
     mapped = map_arrays(arrays)
     for array, copy in zip(arrays, mapped):

@@ -113,7 +113,7 @@ def test_each_run_begins_again_and_nothing_stays() -> None:
 
 
 def test_a_dict_that_refuses_to_be_written_is_left_alone() -> None:
-    """As libraries keep settings in; it is left alone."""
+    """Libraries keep settings in such dicts."""
 
     class Frozen(dict[str, Any]):
         def clear(self) -> None:
@@ -164,7 +164,7 @@ def test_runs_compute_no_gradients() -> None:
 
 
 def test_a_tensor_of_inference_mode_is_read() -> None:
-    """It counts no writes, and cannot be written."""
+    """Such a tensor counts no writes, and cannot be written."""
     module = ForwardModule(lambda x, y: x + module.table)
     with torch.inference_mode():
         module.table = torch.ones(3)
@@ -175,13 +175,19 @@ def test_a_tensor_of_inference_mode_is_read() -> None:
 @pytest.mark.parametrize(
     ("returned", "expected"),
     [
-        (lambda x: x, {"a": (2, 5)}),
-        (lambda x: (x, None, {"deep": [x[:1]], "flag": True}), {"a": (2, 5), "b": (1, 5)}),
-        (lambda x: {"late": x, "early": x[:, :1]}, {"a": (2, 5), "b": (2, 1)}),
-        (lambda x: x.to(torch.complex64), {"a": (2, 5, 2)}),
-        (lambda x: x.sum() > 0, {"a": ()}),
-        (lambda x: list(x[0]), {"a": (), "b": (), "output 2": (), "output 3": (), "output 4": ()}),
-        (lambda x: None, {}),
+        pytest.param(lambda x: x, {"a": (2, 5)}, id="tensor"),
+        pytest.param(
+            lambda x: (x, None, {"deep": [x[:1]], "flag": True}), {"a": (2, 5), "b": (1, 5)}, id="nested"
+        ),
+        pytest.param(lambda x: {"late": x, "early": x[:, :1]}, {"a": (2, 5), "b": (2, 1)}, id="dict"),
+        pytest.param(lambda x: x.to(torch.complex64), {"a": (2, 5, 2)}, id="complex"),
+        pytest.param(lambda x: x.sum() > 0, {"a": ()}, id="truth value"),
+        pytest.param(
+            lambda x: list(x[0]),
+            {"a": (), "b": (), "output 2": (), "output 3": (), "output 4": ()},
+            id="list",
+        ),
+        pytest.param(lambda x: None, {}, id="nothing"),
     ],
 )
 def test_outputs_have_the_order_and_names_of_the_model(
@@ -198,7 +204,7 @@ def test_outputs_have_the_order_and_names_of_the_model(
     [torch.float16, torch.float32, torch.float64, torch.complex64, torch.int64, torch.uint8, torch.bool],
 )
 def test_inputs_have_the_type_of_the_example(dtype: Any) -> None:
-    """What goes in has the example's type again."""
+    """The inputs are converted back to the example's type."""
     inputs: list[Any] = []
 
     def forward(x: Any, y: Any) -> Any:

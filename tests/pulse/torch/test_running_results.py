@@ -34,7 +34,7 @@ class RunningResults(nn.Module):
 
 
 class Empty(nn.Module):
-    """Nothing is there until the first large value: sums of no exponentials."""
+    """The state before the first large value: sums of no exponentials."""
 
     def forward(self, x: Any) -> Any:
         return torch.logcumsumexp(torch.where(x > 1.0, x, -torch.inf), 2).clamp(min=-100.0)

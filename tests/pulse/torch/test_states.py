@@ -189,22 +189,44 @@ class Late(nn.Module):
 @pytest.mark.parametrize(
     ("module", "more", "states", "message"),
     [
-        (Grown(), (torch.zeros(1, 2, 2),), {"cache": 1}, r"\[1, 2, 2\] .* before a call and \[1, 2, 8\]"),
-        (
+        pytest.param(
+            Grown(),
+            (torch.zeros(1, 2, 2),),
+            {"cache": 1},
+            r"\[1, 2, 2\] .* before a call and \[1, 2, 8\]",
+            id="growing",
+        ),
+        pytest.param(
             Grown(),
             (torch.zeros(1, 2, 2),),
             {"cach": 1},
             "states names input cach; the examples are of x, cache",
+            id="unknown input",
         ),
-        (Grown(), (torch.zeros(1, 2, 2),), {"cache": 5}, "5 as the next value of cache; the result has 0, 1"),
-        (
+        pytest.param(
+            Grown(),
+            (torch.zeros(1, 2, 2),),
+            {"cache": 5},
+            "5 as the next value of cache; the result has 0, 1",
+            id="no such result",
+        ),
+        pytest.param(
             Returned(),
             ({"conv": (torch.zeros(1, 2, 2),), "deep": torch.zeros(1, 2, 2)},),
             {"cache": 0},
             "has 2 tensors",
+            id="two tensors",
         ),
-        (Counted(), (), None, "calls is a Python value that each call changes, from 0 to 1"),
-        (Late(), (), None, "past is made by the first call; register a buffer"),
+        pytest.param(
+            Counted(),
+            (),
+            None,
+            "calls is a Python value that each call changes, from 0 to 1",
+            id="python value",
+        ),
+        pytest.param(
+            Late(), (), None, "past is made by the first call; register a buffer", id="made by the first call"
+        ),
     ],
 )
 def test_states_that_cannot_be_kept_are_refused(

@@ -15,7 +15,7 @@ WIDTH = 4
 
 
 class StreamedAttention(nn.Module):
-    """One head whose mask is a function of the places of queries and keys."""
+    """A head whose mask is a function of the places of queries and keys."""
 
     def __init__(self, visible: Callable[[Any, Any], Any]) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ def test_a_mirrored_start_is_replaced_on_request() -> None:
 
 
 class LastState(nn.Module):
-    """What is left at the end of a sequence: its length does not follow the input's."""
+    """The state at the end of a sequence: its length does not follow the input's."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -26,7 +26,7 @@ class Padded(torch.nn.Module):
 
 
 class Counting(torch.nn.Module):
-    """It assigns its buffer, which is no number then."""
+    """A module that assigns its buffer, which is no number then."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -73,7 +73,7 @@ def complex_frames(x: Any) -> Any:
 
 
 def as_demucs_pads(x: Any) -> Any:
-    """As far at the end as two strides need."""
+    """Pad the end as far as two strides need."""
     length = x.shape[-1]
     for _ in range(2):
         length = max(math.ceil((length - 8) / 4) + 1, 1)
@@ -199,7 +199,7 @@ def test_constants_that_are_nearly_0_or_1_stay() -> None:
 
 
 def test_padding_in_front_that_depends_on_the_length_is_refused() -> None:
-    """It is unknown before the stream ends; the error names the node and the amount."""
+    """The length is unknown before the stream ends; the error names the node and the amount."""
     model = pulse.from_torch(
         Written(padded_in_front_by_its_length, None), torch.randn(1, 1, 41), {"x": {2: "T"}}
     )
@@ -323,7 +323,7 @@ def test_a_module_and_an_example_are_enough() -> None:
     pulse.verify(typed, pulse=2).require()
 
 
-def test_a_method_and_a_dict() -> None:
+def test_a_method_is_read_with_a_dict_of_examples() -> None:
     codec = Codec().train()
     example = {"x": torch.randn(1, 1, 64), "gain": torch.full((1,), 0.5)}
     typed = pulse.from_torch(codec, example, {"x": {2: "T"}}, method="encode").analyse().declutter()
@@ -332,8 +332,11 @@ def test_a_method_and_a_dict() -> None:
         ["frames", "levels_peak"],
         True,
     )
+
+
+def test_an_unknown_method_is_refused() -> None:
     with pytest.raises(pulse.InputError, match="Codec has no method 'decode'"):
-        pulse.from_torch(codec, torch.randn(1, 1, 64), method="decode")
+        pulse.from_torch(Codec(), torch.randn(1, 1, 64), method="decode")
 
 
 def test_errors_name_what_to_write(capfd: pytest.CaptureFixture[str]) -> None:

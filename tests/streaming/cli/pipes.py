@@ -28,7 +28,7 @@ def command(*arguments: Path | str, **how: Any) -> Popen:
 
 
 def pipe(data: bytes | None, *arguments: str, code: int = 0, **how: Any) -> tuple[Any, ...]:
-    """What the command gives for bytes on standard input: output, and messages."""
+    """The result of the command for bytes on standard input: output, and messages."""
     process = command(*arguments, **how)
     out, errors = process.communicate(data, LIMIT_S)
     assert process.returncode == code, errors

@@ -80,7 +80,7 @@ def test_other_commands_show_the_states(command: str) -> None:
 
 
 def test_one_number_is_a_whole_state() -> None:
-    """As with fixed inputs; integers do for floats."""
+    """A number is a whole fixed input too; integers do for floats."""
     np.save("x.npy", normal_noise(1, 5, 4))
     path = save_model("gru", models.gru())
     for number, value in enumerate(("1", "[[[1, 1, 1]]]")):
@@ -155,5 +155,5 @@ def test_a_dim_that_counts_streams() -> None:
     ],
 )
 def test_bad_options_are_refused(options: list[str], message: str) -> None:
-    """One line, exit code 2."""
+    """Each error is one line with exit code 2."""
     assert message in refusal("check", save_model("filter", models.cache_of_sound()), *options)

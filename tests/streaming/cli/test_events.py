@@ -129,7 +129,7 @@ def test_a_pipe_gets_json_lines_or_the_requested_format(tmp_path: Path) -> None:
 
 
 def test_a_terminal_has_nothing_else_between() -> None:
-    """No bar while events are printed; the report follows them."""
+    """A bar is not shown while events are printed; the report follows them."""
     voice("model.onnx")
     bursts()
     primary, terminal = pty.openpty()

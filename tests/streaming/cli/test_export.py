@@ -37,7 +37,7 @@ def test_the_builtin_model_is_exported_and_proved(tmp_path: Path) -> None:
 
 
 def test_the_report_of_an_export_has_its_proof() -> None:
-    """What was written and how it was proved."""
+    """The report says what was written and how it was proved."""
     written = report("convert", "-o", "out.onnx", "--opset", "18")["written"]
     assert written["path"] == "out.onnx"
     assert written["opset"] == 18

@@ -1,4 +1,4 @@
-"""One line for each bad use of ``pulse fleet``, with or without Ray; what it does is in tests/streaming/fleet."""
+"""Bad uses of ``pulse fleet`` give one line, with or without Ray; tests/streaming/fleet tests the fleet itself."""
 
 import sys
 from pathlib import Path

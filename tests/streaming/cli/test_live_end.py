@@ -76,7 +76,7 @@ def run_ended_by(tmp_path, monkeypatch, all_is_recorded):
     return ends
 
 
-@pytest.mark.parametrize("end", [*signals.ENDS, DeviceError("the cable is out")])
+@pytest.mark.parametrize("end", [*signals.ENDS, pytest.param(DeviceError("the cable is out"), id="failure")])
 def test_all_is_kept_and_reported(
     run_ended_by: Callable[..., Any], tmp_path: Path, end: DeviceError | Signals
 ) -> None:
@@ -111,7 +111,7 @@ def signalled_after(
 
 @pytest.mark.parametrize("number", signals.ENDS)
 def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, all_is_recorded, number) -> None:
-    """It ends the run soon, with every frame; others that come while files are being finished change nothing."""
+    """The signal ends the run soon, with every frame; later ones, while files are finished, change nothing."""
     x = tone(8000, 30.0).astype(np.float32)
     soundfile.write("in.wav", x, 8000, subtype="FLOAT")
     pieces = count(1)
@@ -315,7 +315,7 @@ def test_frames_are_complete_though_the_disk_of_the_sound_is_full(small_disk: Pa
 def test_ctrl_c_does_not_hide_that_the_disk_is_full(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is the usual end, and does not hide what went wrong."""
+    """Ctrl-C is the usual end, and does not hide what went wrong."""
     soundfile.write("in.wav", tone(16000, 1.0), 16000)
     occupy(small_disk)
     follow = command.follow
@@ -350,7 +350,7 @@ def test_files_of_a_lost_folder_are_reported(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_line_in_use_is_not_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not touched again: the frames end where they are, and that is reported."""
+    """The line is not touched again: the frames end where they are, and that is reported."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
     stop, workers = Worker.stop, []
     monkeypatch.setattr(Worker, "stop", lambda worker: bool(workers.append(worker)))

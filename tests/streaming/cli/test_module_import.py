@@ -17,16 +17,26 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 @pytest.mark.parametrize(
     ("path", "parts"),
     [
-        (PurePosixPath("app:make"), ("app", "make")),
-        (PurePosixPath("my.models:Net.make"), ("my.models", "Net.make")),
-        (PurePosixPath("some-where/app.py:make"), ("some-where/app.py", "make")),
-        (PureWindowsPath(r"C:\models\app.py:make"), (r"C:\models\app.py", "make")),
-        (PurePosixPath("model.onnx"), None),
-        (PurePosixPath("http://host/model"), None),
-        (PurePosixPath("app:my-model"), None),
-        (PureWindowsPath(r"C:\models\model.onnx"), None),
-        (PureWindowsPath("C:model.onnx"), None),
-        (PureWindowsPath("C:model"), None),
+        pytest.param(PurePosixPath("app:make"), ("app", "make"), id="posix app:make"),
+        pytest.param(
+            PurePosixPath("my.models:Net.make"), ("my.models", "Net.make"), id="posix my.models:Net.make"
+        ),
+        pytest.param(
+            PurePosixPath("some-where/app.py:make"),
+            ("some-where/app.py", "make"),
+            id="posix some-where/app.py:make",
+        ),
+        pytest.param(
+            PureWindowsPath(r"C:\models\app.py:make"),
+            (r"C:\models\app.py", "make"),
+            id="windows C:\\models\\app.py:make",
+        ),
+        pytest.param(PurePosixPath("model.onnx"), None, id="posix model.onnx"),
+        pytest.param(PurePosixPath("http://host/model"), None, id="posix http://host/model"),
+        pytest.param(PurePosixPath("app:my-model"), None, id="posix app:my-model"),
+        pytest.param(PureWindowsPath(r"C:\models\model.onnx"), None, id="windows C:\\models\\model.onnx"),
+        pytest.param(PureWindowsPath("C:model.onnx"), None, id="windows C:model.onnx"),
+        pytest.param(PureWindowsPath("C:model"), None, id="windows C:model"),
     ],
 )
 def test_names_of_modules_are_read(path: PurePath, parts: tuple[str, str] | None) -> None:

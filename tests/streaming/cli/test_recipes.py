@@ -32,7 +32,7 @@ def sound(frames: int = 2_003, rate_hz: int = 8000) -> Array:
 
 @MAKES
 def test_run_equals_the_whole_model(tmp_path: Path, make: Callable[..., Any]) -> None:
-    """What is written is what the whole model gives, at the rate that the recipe says."""
+    """The written sound has the rate that the recipe says."""
     x = sound()
     path = make(tmp_path)
     rate = () if make is spectral else ("--rate", "8000")
@@ -71,7 +71,7 @@ def test_check_bench_and_dump_take_recipes(tmp_path: Path, make: Callable[..., A
 
 @MAKES
 def test_convert_writes_one_proved_file(tmp_path: Path, make: Callable[..., Any]) -> None:
-    """One file with its state in the open, proved, which has the rate of the recipe and gives the same sound."""
+    """The file has its state in the open and the rate of the recipe, is proved, and gives the same sound."""
     x = sound()
     path = make(tmp_path)
     details = report("convert", path, "--pulse", "8", "-o", "one.onnx")["written"]
@@ -94,7 +94,7 @@ def test_a_recipe_runs_live(tmp_path: Path) -> None:
 
 
 def test_errors_name_the_file_and_the_stage(tmp_path: Path) -> None:
-    """One line with the file and the stage; options of models belong in the recipe, and are spelled as options."""
+    """Options of models belong in the recipe, and are spelled as options."""
     path = spectral(tmp_path)
     assert "omit --state, and write states in the stage" in refusal("check", path, "--state", "none")
     path.write_text("[[stage]]\nstft = { hop = 0 }")
@@ -149,7 +149,6 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_recipes_are_refused_in_one_line(tmp_path: Path, name: str) -> None:
-    """One line each, whatever is asked of it."""
     sound(400)
     old, new, message = BAD[name]
     path = spectral(tmp_path)
@@ -259,7 +258,7 @@ def test_an_exported_model_describes_itself(tmp_path: Path) -> None:
 
 
 def test_a_recipe_of_two_models_is_proposed(tmp_path: Path) -> None:
-    """What is between them, by their sizes."""
+    """The proposal has the stage between them, by their sizes."""
     save_model(tmp_path, "first.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
     size = [1, "T", 512]
     save_model(tmp_path, "second.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}))

@@ -1,4 +1,4 @@
-"""One line for each bad model, sound, array and option of the command line."""
+"""Errors of one line for each bad model, sound, array and option of the command line."""
 
 import struct
 from pathlib import Path
@@ -41,15 +41,33 @@ def test_a_missing_model_is_refused() -> None:
     assert "none.onnx: no such file" in refusal("run", "none.onnx")
 
 
-def test_models_without_a_stream_or_with_two(tmp_path: Path) -> None:
-    neg = [helper.make_node("Neg", ["x"], ["y"])]
-    still = save(tmp_path / "still.onnx", neg, {"x": [1, 8]}, {"y": [1, 8]})
-    two = save(tmp_path / "two.onnx", neg, {"x": ["C", "T"]}, {"y": ["C", "T"]})
+def negation(path: Path, *shape: int | str) -> Any:
+    """Write a model of one operator whose input and output have this shape."""
+    return save(path, [helper.make_node("Neg", ["x"], ["y"])], {"x": [*shape]}, {"y": [*shape]})
+
+
+def test_a_model_without_a_stream_is_refused(tmp_path: Path) -> None:
+    still = negation(tmp_path / "still.onnx", 1, 8)
     assert "no input has a symbolic dim" in refusal("convert", still)
-    assert "2 symbols (C, T)" in refusal("convert", two)
-    assert "no input has a symbol Q" in refusal("convert", two, "--symbol", "Q")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param([], "2 symbols (C, T)", id="none"),
+        pytest.param(["--symbol", "Q"], "no input has a symbol Q", id="unknown"),
+        pytest.param(["--input", "1,T"], "give a name and a shape", id="shape without a name"),
+    ],
+)
+def test_a_model_of_two_symbols_is_refused_without_a_choice(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    assert message in refusal("convert", negation(tmp_path / "two.onnx", "C", "T"), *arguments)
+
+
+def test_a_given_shape_chooses_the_symbol(tmp_path: Path) -> None:
+    two = negation(tmp_path / "two.onnx", "C", "T")
     assert report("convert", two, "--input", "x=1,T,f32")["symbol"] == "T"
-    assert "give a name and a shape" in refusal("convert", two, "--input", "1,T")
 
 
 def test_the_error_of_a_model_that_cannot_stream_names_the_node(tmp_path: Path) -> None:

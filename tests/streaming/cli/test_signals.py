@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("usual_signals")
 
 
 def end_by_signal(code: str, number: Signals) -> tuple[int, str]:
-    """What a process says that gets a signal when it said that it is ready, and then the end of its input."""
+    """The output of a process that gets a signal when it said that it is ready, and then the end of its input."""
     command, pipe = [sys.executable, "-c", code], subprocess.PIPE
     process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
     assert process.stdout is not None
@@ -61,7 +61,7 @@ main()
     ],
 )
 def test_a_signal_inside_of_the_compiler_ends_the_command(number: Signals, code: int, message: str) -> None:
-    """It calls Python back where an exception would be lost, or end the process by a crash."""
+    """The compiler calls Python back where an exception would be lost, or end the process by a crash."""
     assert end_by_signal(COMPILES, number) == (code, message)
 
 
@@ -76,7 +76,7 @@ def test_a_closed_terminal_ends_the_command(tmp_path: Path) -> None:
 
 
 def test_processes_that_compile_end_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What each of them compiles may take many seconds."""
+    """A kernel may take many seconds to compile."""
     from pulse.program.machine import machine
     from streaming import warming
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("working_folder", "usual_signals")
 
 
 def identity_model(path: str = "same.onnx") -> str:
-    """What comes in goes out."""
+    """A model that gives its input."""
     return save(path, [helper.make_node("Identity", ["x"], ["y"])], {"x": [1, "T"]}, {"y": [1, "T"]})
 
 
@@ -153,7 +153,7 @@ def test_names_that_are_no_utf8() -> None:
 
 @pytest.mark.parametrize("target", ["-", "/dev/stdout"])
 def test_sound_goes_from_standard_input_to_standard_output(target: str) -> None:
-    """What a file would hold; nothing but sound is on standard output."""
+    """Standard output has the bytes of a file, and nothing else."""
     write_sound("in.wav", uniform_noise(30_000, 2), subtype="PCM_24")
     with open("in.wav", "rb") as file:
         out, errors = pipe(file.read(), identity_model(), "-", target, "--channel", "each")

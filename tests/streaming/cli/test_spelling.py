@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def test_names_are_spelled_for_python_and_as_options() -> None:
-    """One message is spelled for Python, then inside the command line, then for Python again."""
+    """A message is spelled for Python, then inside the command line, then for Python again."""
     values = [("symbol", None), ("inputs", {"x": "1,T"}), ("states", {}), ("ignore_value_info", True)]
     python = ["symbol=", 'inputs={"x": "1,T"}', "chunking=Chunking(states={})", "ignore_value_info=True"]
     assert [spell(*value) for value in values] == python

@@ -76,7 +76,7 @@ class Batcher:
         self.pairs = states
 
     def request(self, start: bool, **inputs):
-        """One request; the outputs."""
+        """The outputs of a request."""
         names = [value.name for value in self.session.get_outputs()]
         results = dict(
             zip(names, self.session.run(None, {**inputs, **self.states, "START": np.array([start])}))

@@ -83,7 +83,7 @@ class Ladspa:
         self.about.activate(self._handle)
 
     def run(self, block: Sound, bypass: bool = False) -> Sound:
-        """One block, in place."""
+        """Run a block in place."""
         sound = block.copy()
         self._bypass[0] = float(bypass)
         self._connect(0, sound)
@@ -256,7 +256,7 @@ class Clap:
         self._of.reset(self._plugin)
 
     def run(self, block: Sound, bypass: bool | None = None) -> Sound:
-        """One block, in place; ``bypass`` is set by an event if it is given."""
+        """Run a block in place; ``bypass`` is set by an event if it is given."""
         sound = block.copy()
         channel = (c_void_p * 1)(sound.ctypes.data)
         buffer = ClapBuffer(ctypes.cast(channel, POINTER(c_void_p)), None, 1, 0, 0)

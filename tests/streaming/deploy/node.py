@@ -27,7 +27,7 @@ def require_tools() -> None:
 
 
 def run_node(script: str, folder: Path, scratch: Path, content: bytes = b"") -> tuple[bytes, str]:
-    """What a script writes to the file ``made``, and what it prints; it reads ``content`` from the file ``given``."""
+    """The bytes that a script writes to the file ``made``, and its output; it reads ``content`` from ``given``."""
     code, source, result = scratch / "run.mjs", scratch / "given.bin", scratch / "made.bin"
     code.write_text(OPENED + script)
     source.write_bytes(content)

@@ -22,7 +22,7 @@ class _Quiet(SimpleHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
+        """Print nothing."""
 
 
 class _Isolated(_Quiet):

@@ -183,7 +183,7 @@ def place_of(pattern: Sound, inside: Sound) -> int:
 def test_sound_of_a_microphone_is_played_at_the_reported_delay(
     denoiser: tuple[Program, Path], tmp_path: Path
 ) -> None:
-    """What the page hears is the file, and what it plays is what Python makes of it, at the reported delay."""
+    """The microphone of the page is the file, and the sound that it plays is what Python makes of it."""
     program, folder = denoiser
     rate_hz = 44_100
     speech, _ = soundfile.read(noisy_path(), dtype="float32")
@@ -212,7 +212,7 @@ def test_sound_of_a_microphone_is_played_at_the_reported_delay(
 @pytest.mark.parametrize("name", ["denoise", "gtcrn.toml"])
 @pytest.mark.parametrize("rate_hz", [48_000, 44_100])
 def test_the_work_of_a_block_is_bounded(build: Build, name: str, rate_hz: int) -> None:
-    """No block runs more pulses than fit into it, none takes memory, and a stream after ``reset`` has the same bits.
+    """A block runs no more pulses than fit into it and takes no memory, and a stream after ``reset`` has the same bits.
 
     The times of blocks are printed. They depend on the machine and on what else runs there, so nothing bounds them.
     """

@@ -1,4 +1,4 @@
-"""What an object or a shared library still needs: symbols of those that compilers make, and damaged ones."""
+"""The symbols that an object or a shared library still needs: those that compilers make, and damaged ones."""
 
 import subprocess
 from pathlib import Path

@@ -144,7 +144,7 @@ def test_snapshots_and_ends_of_streams(folder: Path, program: NativeProgram, tmp
 
 
 def test_a_model_that_takes_no_sound_has_no_page(tmp_path: Path) -> None:
-    """It has no page; its streams run pulse by pulse, and ``Sound`` says why it does not."""
+    """The streams of such a model run pulse by pulse, and ``Sound`` says why it does not."""
     require_tools()
     library = build(compile_program(decimating_model(), 6), tmp_path, "wasm32", rate_hz=RATE_HZ)
     assert "module.wasm" in library.sizes

@@ -12,7 +12,7 @@ from tests.streaming.events.blocks import blocks, whole
 RULES = [Segments(100, min_silence_s=0.1), Segments.silero(100), Segments.fireredvad(100)]
 
 
-@pytest.mark.parametrize("detector", RULES)
+@pytest.mark.parametrize("detector", RULES, ids=["plain", "silero", "fireredvad"])
 def test_blocks_leave_no_trace(detector: Segments) -> None:
     p = np.load(shared_path("sound/fireredvad_en.npz"))["out"][0]
     events = whole(detector, p)

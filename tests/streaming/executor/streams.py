@@ -15,11 +15,11 @@ from pulse.program.program import Program
 from streaming.executor.statistics import ExecutorStatistics
 from streaming.executor.stream import Stream
 from tests.streaming.models import (
+    cached_program,
     decimating_model,
     ending_model,
     filter_model,
     limited_model,
-    program,
     two_rate_model,
 )
 
@@ -28,14 +28,13 @@ MODELS = {
     "decimated": decimating_model,
     "ending": ending_model,
     "two_rates": two_rate_model,
-    "short": limited_model,
+    "short": functools.partial(limited_model, 10),
 }
 
 
-@functools.cache
-def cached_program(name: str, pulse: int, backend: str = "numba") -> Program:
-    """A program of one of the small models."""
-    return program(MODELS[name](), pulse, backend)
+def named_program(name: str, pulse: int, backend: str = "numba") -> Program:
+    """The program of one of the small models, by its name; made once."""
+    return cached_program(MODELS[name], pulse, backend)
 
 
 def join_pieces(pieces: list[dict[str, Array]], program: Program) -> dict[str, Array]:

@@ -21,9 +21,9 @@ from tests.streaming.executor.manual_engine import HeldEngine
 from tests.streaming.executor.streams import (
     assert_balanced,
     assert_close,
-    cached_program,
     collect,
     join_pieces,
+    named_program,
     nothing_left,
 )
 from tests.streaming.models import BACKENDS
@@ -63,7 +63,7 @@ class Source:
 
 @both_backends
 async def test_leaving_a_stream_closes_its_source_and_others_continue(backend: str) -> None:
-    program = cached_program("filtered", PULSE, backend)
+    program = named_program("filtered", PULSE, backend)
     source, x = Source(), normal_noise(1, 20)
     with nothing_left():
         async with Executor(program) as executor:
@@ -83,7 +83,7 @@ async def test_leaving_a_stream_closes_its_source_and_others_continue(backend: s
 async def test_closing_a_stream_waits_for_its_source(backend: str) -> None:
     source = Source()
     with nothing_left():
-        async with Executor(cached_program("filtered", PULSE, backend)) as executor:
+        async with Executor(named_program("filtered", PULSE, backend)) as executor:
             async with executor.stream(source.blocks()) as stream:
                 await anext(stream)
             assert source.closed
@@ -98,7 +98,7 @@ async def test_closing_a_stream_waits_for_its_source(backend: str) -> None:
 
 @both_backends
 async def test_a_cancelled_take_loses_no_output(backend: str) -> None:
-    program = cached_program("filtered", PULSE, backend)
+    program = named_program("filtered", PULSE, backend)
     x, pieces = normal_noise(1, 120), []
     send, receive = anyio.create_memory_object_stream(100)
     async with Executor(program) as executor, executor.stream(receive) as stream:
@@ -115,7 +115,7 @@ async def test_a_cancelled_take_loses_no_output(backend: str) -> None:
 @both_backends
 @pytest.mark.parametrize("group", [False, True])
 async def test_the_error_of_a_source_is_raised_after_all_its_outputs(backend: str, group: bool) -> None:
-    program = cached_program("filtered", PULSE, backend)
+    program = named_program("filtered", PULSE, backend)
     error = OSError("the cable is out")
     source = Source(12, ExceptionGroup("tasks", [ExceptionGroup("more", [error])]) if group else error)
     pieces = []
@@ -133,7 +133,7 @@ async def test_the_error_of_a_source_is_raised_after_all_its_outputs(backend: st
 
 
 async def test_errors_of_sources_are_never_lost() -> None:
-    program = cached_program("filtered", PULSE)
+    program = named_program("filtered", PULSE)
 
     async def has_failed(source):
         while source.fail_at is not None and not source.closed:
@@ -187,21 +187,21 @@ async def test_the_error_of_the_body_is_raised_unchanged(backend: str) -> None:
     error, source = KeyError("mine"), Source()
     with nothing_left():
         with pytest.raises(KeyError) as raised:
-            async with Executor(cached_program("filtered", PULSE, backend)) as executor:
+            async with Executor(named_program("filtered", PULSE, backend)) as executor:
                 async for _ in executor.stream(source.blocks()):
                     raise error
         assert raised.value is error
         assert source.closed
         group = ExceptionGroup("the body's own", [error])
         with pytest.raises(ExceptionGroup) as raised:
-            async with Executor(cached_program("filtered", PULSE, backend)):
+            async with Executor(named_program("filtered", PULSE, backend)):
                 raise group
         assert raised.value is group
 
 
 @both_backends
 async def test_closing_an_executor_ends_its_streams_with_an_error(backend: str) -> None:
-    program, refusals = cached_program("filtered", PULSE, backend), []
+    program, refusals = named_program("filtered", PULSE, backend), []
 
     async def take(stream):
         with pytest.raises(ExecutorError, match="has been closed") as refusal:
@@ -229,7 +229,7 @@ async def test_cancelling_an_executor_closes_its_sources(backend: str) -> None:
     source = Source()
     with nothing_left():
         with anyio.CancelScope() as scope:
-            async with Executor(cached_program("filtered", PULSE, backend)) as executor:
+            async with Executor(named_program("filtered", PULSE, backend)) as executor:
                 async for _ in executor.stream(source.blocks()):
                     if executor.statistics().frames_out > 0:
                         scope.cancel()
@@ -242,7 +242,7 @@ async def test_cancelling_an_executor_closes_its_sources(backend: str) -> None:
 async def test_two_tasks_may_not_take_from_one_stream() -> None:
     engine = HeldEngine()
     with nothing_left():
-        async with Executor(cached_program("filtered", PULSE), engine=engine) as executor:
+        async with Executor(named_program("filtered", PULSE), engine=engine) as executor:
             stream = executor.stream([normal_noise(1, 9)])
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(anext, stream)
@@ -256,7 +256,7 @@ async def test_two_tasks_may_not_take_from_one_stream() -> None:
 async def test_the_error_of_a_pulse_is_raised_after_the_outputs_before_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    program = cached_program("filtered", PULSE, "numpy")
+    program = named_program("filtered", PULSE, "numpy")
     state = type(program.spawn())
     run = state.advance
 
@@ -283,7 +283,7 @@ async def test_the_error_of_a_pulse_is_raised_after_the_outputs_before_it(
 async def test_outputs_of_pulses_run_after_the_last_look_are_given_before_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    program, engine = cached_program("filtered", PULSE, "numpy"), HeldEngine()
+    program, engine = named_program("filtered", PULSE, "numpy"), HeldEngine()
     state = type(program.spawn())
     run, look = state.advance, ThreadSlots.count_ready
 
@@ -328,7 +328,7 @@ async def test_a_worker_that_hangs_is_an_error_after_the_timeout() -> None:
 
 
 async def test_a_stream_does_not_outlive_a_fork() -> None:
-    async with Executor(cached_program("filtered", PULSE)) as executor:
+    async with Executor(named_program("filtered", PULSE)) as executor:
         stream = executor.stream(Source().blocks())
         await anext(stream)
         with warnings.catch_warnings():

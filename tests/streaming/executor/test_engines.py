@@ -15,7 +15,7 @@ from streaming.executor.native_engine import NativeEngine, NativeSlots
 from streaming.executor.thread_engine import ThreadEngine, ThreadSlots
 from streaming.realtime import Realtime
 from tests.noise import normal_noise
-from tests.streaming.executor.streams import cached_program, collect, nothing_left
+from tests.streaming.executor.streams import collect, named_program, nothing_left
 from tests.streaming.models import BACKENDS
 from tests.waiting import wait_until
 
@@ -25,7 +25,7 @@ PULSE = 6
 
 @pytest.fixture(params=BACKENDS)
 def program(request: pytest.FixtureRequest) -> Program:
-    return cached_program("filtered", PULSE, request.param)
+    return named_program("filtered", PULSE, request.param)
 
 
 def pulse(number: int) -> dict[str, Array]:
@@ -42,8 +42,8 @@ def wait_for_pulses(slots: NativeSlots | ThreadSlots, count: int) -> None:
 
 
 def test_the_engine_suits_the_backend() -> None:
-    assert isinstance(engine_for(cached_program("filtered", PULSE, "numpy"), None), ThreadEngine)
-    assert isinstance(engine_for(cached_program("filtered", PULSE, "numba"), None), NativeEngine)
+    assert isinstance(engine_for(named_program("filtered", PULSE, "numpy"), None), ThreadEngine)
+    assert isinstance(engine_for(named_program("filtered", PULSE, "numba"), None), NativeEngine)
 
 
 async def test_streams_take_turns(program: Program) -> None:

@@ -17,9 +17,9 @@ from tests.streaming.executor.streams import (
     assert_balanced,
     assert_close,
     blocks,
-    cached_program,
     collect,
     join_pieces,
+    named_program,
     threads,
 )
 from tests.streaming.models import BACKENDS
@@ -36,7 +36,7 @@ SHAPES = {"filtered": (1, 0), "decimated": (1, 0, 2), "ending": (1, 0)}
 @given(data=st.data())
 def test_any_split_gives_the_offline_frames(name, backend, loop, data) -> None:
     """Drawn outside the loop: what Hypothesis raises to stop would stay in a task, to be raised at any time."""
-    program = cached_program(name, data.draw(st.sampled_from([3, 6, 12]), "pulse"), backend)
+    program = named_program(name, data.draw(st.sampled_from([3, 6, 12]), "pulse"), backend)
     length = data.draw(st.integers(3, 90), "length")
     cuts = data.draw(st.lists(st.integers(0, length), max_size=12), "cuts")
     depth = data.draw(st.integers(1, 4), "depth")
@@ -56,7 +56,7 @@ def test_any_split_gives_the_offline_frames(name, backend, loop, data) -> None:
 
 @both_backends
 async def test_streams_at_once_have_states_of_their_own(backend: str) -> None:
-    program = cached_program("filtered", 3, backend)
+    program = named_program("filtered", 3, backend)
     sounds = [normal_noise(1, 50 + 7 * number, seed=number) for number in range(9)]
     outputs = {}
 
@@ -75,7 +75,7 @@ async def test_streams_at_once_have_states_of_their_own(backend: str) -> None:
 
 @both_backends
 async def test_inputs_of_two_rates_and_constants_give_the_offline_frames(backend: str) -> None:
-    program = cached_program("two_rates", 2, backend)
+    program = named_program("two_rates", 2, backend)
     fast, slow, gain = (
         normal_noise(1, 1, 44),
         normal_noise(1, 1, 11, seed=1),
@@ -91,7 +91,7 @@ async def test_inputs_of_two_rates_and_constants_give_the_offline_frames(backend
 
 
 async def test_every_output_has_frames_and_the_last_ones_come_at_the_end() -> None:
-    program = cached_program("ending", 4)
+    program = named_program("ending", 4)
     x = normal_noise(1, 30)
     async with Executor(program) as executor:
         pieces = await collect(executor.stream(blocks(x, 1, range(0, 30, 3))))
@@ -101,10 +101,10 @@ async def test_every_output_has_frames_and_the_last_ones_come_at_the_end() -> No
 
 @both_backends
 async def test_an_empty_source_gives_nothing(backend: str) -> None:
-    async with Executor(cached_program("filtered", 3, backend)) as executor:
+    async with Executor(named_program("filtered", 3, backend)) as executor:
         assert await collect(executor.stream([])) == []
         assert await collect(executor.stream([np.zeros((1, 0), np.float32)])) == []
-    async with Executor(cached_program("ending", 4, backend)) as executor:
+    async with Executor(named_program("ending", 4, backend)) as executor:
         with pytest.raises(InputError, match="last: unknown in a stream of 0 frames"):
             await collect(executor.stream([]))
 
@@ -113,7 +113,7 @@ async def test_an_empty_source_gives_nothing(backend: str) -> None:
 async def test_input_that_the_model_does_not_take_is_refused_after_the_outputs_before_it(
     backend: str,
 ) -> None:
-    program = cached_program("filtered", 3, backend)
+    program = named_program("filtered", 3, backend)
     x = normal_noise(1, 31)
     bad = np.array([[0, np.nan]], np.float32)
     async with Executor(program) as executor:
@@ -135,7 +135,7 @@ async def test_input_that_the_model_does_not_take_is_refused_after_the_outputs_b
 
 @both_backends
 async def test_a_model_with_a_longest_stream_takes_no_more(backend: str) -> None:
-    program = cached_program("short", 2, backend)
+    program = named_program("short", 2, backend)
     async with Executor(program) as executor:
         pieces = []
         with pytest.raises(InputError, match="at most 10 frames of T and has received 8"):
@@ -148,7 +148,7 @@ async def test_a_model_with_a_longest_stream_takes_no_more(backend: str) -> None
 
 
 async def test_a_length_that_the_model_refuses_discards_its_frames() -> None:
-    async with Executor(cached_program("ending", 4)) as executor:
+    async with Executor(named_program("ending", 4)) as executor:
         with pytest.raises(InputError, match="2 frames of T"):
             await collect(executor.stream([normal_noise(1, 2)]))
         statistics = executor.statistics()
@@ -156,7 +156,7 @@ async def test_a_length_that_the_model_refuses_discards_its_frames() -> None:
 
 
 async def test_sources_wait_until_their_outputs_are_taken() -> None:
-    program = cached_program("filtered", 3)
+    program = named_program("filtered", 3)
     drawn = 0
 
     async def source():
@@ -184,7 +184,7 @@ async def test_sources_wait_until_their_outputs_are_taken() -> None:
 
 
 async def test_a_long_stream_takes_no_more_memory_than_a_short_one() -> None:
-    program, x = cached_program("filtered", 6), normal_noise(1, 6)
+    program, x = named_program("filtered", 6), normal_noise(1, 6)
 
     async def peak(pulses):
         tracemalloc.start()
@@ -201,7 +201,7 @@ async def test_a_long_stream_takes_no_more_memory_than_a_short_one() -> None:
 
 async def test_all_streams_share_one_thread_that_ends_with_the_executor() -> None:
     before = threads()
-    async with Executor(cached_program("filtered", 3)) as executor:
+    async with Executor(named_program("filtered", 3)) as executor:
         streams = [executor.stream([normal_noise(1, 30)]) for _ in range(6)]
         for stream in streams:
             await anext(stream)
@@ -210,7 +210,7 @@ async def test_all_streams_share_one_thread_that_ends_with_the_executor() -> Non
 
 
 async def test_executors_may_be_nested() -> None:
-    program = cached_program("filtered", 6)
+    program = named_program("filtered", 6)
     x = normal_noise(1, 200)
     expected = program.model.typed.run({"x": x})["loud"]
     async with Executor(program) as outer, Executor(program) as inner:
@@ -220,7 +220,7 @@ async def test_executors_may_be_nested() -> None:
 
 
 async def test_an_executor_is_opened_once_and_before_its_streams() -> None:
-    executor = Executor(cached_program("filtered", 3))
+    executor = Executor(named_program("filtered", 3))
     stream = executor.stream([normal_noise(1, 9)])
     with pytest.raises(ExecutorError, match="the executor is not open"):
         await anext(stream)
@@ -248,16 +248,16 @@ async def test_an_executor_is_opened_once_and_before_its_streams() -> None:
 )
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Executor(cached_program("filtered", 3), **options)
+        Executor(named_program("filtered", 3), **options)
 
 
 def test_programs_and_sources_are_checked() -> None:
     with pytest.raises(PulseError, match="expected a Program, got str"):
         Executor("model.onnx")
     with pytest.raises(InputError, match="int is not a source"):
-        Executor(cached_program("filtered", 3)).stream(3)
+        Executor(named_program("filtered", 3)).stream(3)
 
 
 def test_the_deadline_of_a_known_rate_is_a_pulse() -> None:
-    assert Executor(cached_program("filtered", 6), rate_hz=600).deadline_s == 0.01
-    assert Executor(cached_program("filtered", 6), rate_hz=600, deadline_s=0.5).deadline_s == 0.5
+    assert Executor(named_program("filtered", 6), rate_hz=600).deadline_s == 0.01
+    assert Executor(named_program("filtered", 6), rate_hz=600, deadline_s=0.5).deadline_s == 0.5

@@ -21,9 +21,9 @@ from tests.streaming.executor.manual_engine import run_held
 from tests.streaming.executor.streams import (
     assert_balanced,
     assert_close,
-    cached_program,
     collect,
     join_pieces,
+    named_program,
     threads,
 )
 from tests.streaming.live.manual_device import open_descriptors
@@ -74,14 +74,14 @@ async def outputs_of(
 
 @pytest.mark.parametrize("sizes", [[160] * 25, [1] * 40 + [1000, 2960], [7, 313, 1, 4000 - 321]])
 async def test_blocks_of_any_size_give_the_offline_frames(sizes: list[int]) -> None:
-    program, x = cached_program("filtered", 6), normal_noise(sum(sizes), 1)
+    program, x = named_program("filtered", 6), normal_noise(sum(sizes), 1)
     outputs, statistics = await outputs_of(ending_host(), x, sizes, program)
     assert_close(outputs, program.model.typed.run({"x": x.T}))
     assert statistics.frames_in == statistics.frames_out == len(x)
 
 
 async def test_one_of_the_channels_or_their_mean_is_taken() -> None:
-    program, x = cached_program("filtered", 6), normal_noise(600, 3)
+    program, x = named_program("filtered", 6), normal_noise(600, 3)
     host = ending_host(inputs=3)
     outputs, _ = await outputs_of(host, x[:, :2], [60] * 10, program)
     np.testing.assert_allclose(outputs["loud"], 2 * x[:, :2].mean(1)[None], atol=1e-6)
@@ -92,7 +92,7 @@ async def test_one_of_the_channels_or_their_mean_is_taken() -> None:
 async def test_another_rate_is_resampled() -> None:
     time = np.arange(48_000) / 48_000
     x = np.sin(2 * np.pi * 440 * time).astype(np.float32)[:, None]
-    host, program = ending_host(rate_hz=48_000), cached_program("filtered", 6)
+    host, program = ending_host(rate_hz=48_000), named_program("filtered", 6)
     outputs, statistics = await outputs_of(host, x, [480] * 100, program)
     expected = 2 * np.sin(2 * np.pi * 440 * np.arange(16_000) / 16_000)
     assert statistics.frames_in == 16_000
@@ -121,7 +121,7 @@ async def tick_when_open(host: VirtualHost, frames: int) -> None:
 
 
 async def test_a_device_that_ends_by_itself_gives_its_frames_and_raises() -> None:
-    host, program = VirtualHost(VirtualDevice(rate_hz=RATE_HZ)), cached_program("filtered", 6)
+    host, program = VirtualHost(VirtualDevice(rate_hz=RATE_HZ)), named_program("filtered", 6)
     lengths = []
     async with anyio.create_task_group() as tasks, Executor(program, rate_hz=RATE_HZ) as executor:
         tasks.start_soon(play_and_end, host, normal_noise(600, 1), [60] * 10)
@@ -134,7 +134,7 @@ async def test_a_device_that_ends_by_itself_gives_its_frames_and_raises() -> Non
 
 
 async def test_cancelling_closes_the_device() -> None:
-    host, program = VirtualHost(VirtualDevice(rate_hz=RATE_HZ)), cached_program("filtered", 6)
+    host, program = VirtualHost(VirtualDevice(rate_hz=RATE_HZ)), named_program("filtered", 6)
     before = threads()
     async with Executor(program, rate_hz=RATE_HZ) as executor, anyio.create_task_group() as tasks:
         tasks.start_soon(collect, executor.stream(Microphone(host=host)))
@@ -148,7 +148,7 @@ async def test_cancelling_closes_the_device() -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="descriptors are counted on Linux")
 async def test_no_descriptor_stays_open() -> None:
-    host, program = ending_host(), cached_program("filtered", 6)
+    host, program = ending_host(), named_program("filtered", 6)
     await outputs_of(host, normal_noise(600, 1), [60] * 10, program)
     for _ in range(3):
         before = open_descriptors()

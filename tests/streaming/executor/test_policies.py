@@ -18,9 +18,9 @@ from tests.streaming.executor.manual_engine import HeldEngine, run_held
 from tests.streaming.executor.streams import (
     assert_balanced,
     assert_close,
-    cached_program,
     collect,
     join_pieces,
+    named_program,
 )
 
 PULSE = 6
@@ -30,7 +30,7 @@ both_loops = pytest.mark.parametrize("loop", BACKENDS)
 
 def executor(engine: HeldEngine, policy: str, depth: int = 4, deadline_s: float | None = None) -> Executor:
     return Executor(
-        cached_program("filtered", PULSE, "numpy"), policy, depth, engine=engine, deadline_s=deadline_s
+        named_program("filtered", PULSE, "numpy"), policy, depth, engine=engine, deadline_s=deadline_s
     )
 
 

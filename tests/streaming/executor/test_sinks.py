@@ -19,7 +19,7 @@ from streaming.builtin import model_path, noisy_path
 from streaming.executor import Executor, FramesFileSink, PcmSink, SoundFileSink, sinks
 from streaming.sound.files import AudioReader
 from tests.noise import normal_noise
-from tests.streaming.executor.streams import assert_close, blocks, cached_program, join_pieces, nothing_left
+from tests.streaming.executor.streams import assert_close, blocks, join_pieces, named_program, nothing_left
 from tests.streaming.models import TypedBuilder
 from tests.streaming.models import program as small_program
 
@@ -42,7 +42,7 @@ class ByteSink(anyio.abc.ByteSendStream):
 async def run_into(
     sink: Any, x: Array | None = None, name: str = "filtered", **options: Any
 ) -> dict[str, Array]:
-    program = cached_program(name, 6)
+    program = named_program(name, 6)
     x = normal_noise(1, 75) if x is None else x
     async with Executor(program, rate_hz=RATE_HZ, **options) as executor:
         await executor.run(blocks(x, 1, range(0, x.shape[1], 7)), sink)
@@ -59,7 +59,7 @@ async def test_functions_and_coroutines_are_sinks() -> None:
     for sink in (pieces.append, slow):
         pieces.clear()
         expected = await run_into(sink)
-        assert_close(join_pieces(pieces, cached_program("filtered", 6)), expected)
+        assert_close(join_pieces(pieces, named_program("filtered", 6)), expected)
 
 
 async def test_a_memory_stream_sets_the_pace() -> None:
@@ -74,7 +74,7 @@ async def test_a_memory_stream_sets_the_pace() -> None:
                 ahead.append(executor.statistics().frames_in_flight)
 
         tasks.start_soon(take)
-        async with send, Executor(cached_program("filtered", 6), depth=2) as executor:
+        async with send, Executor(named_program("filtered", 6), depth=2) as executor:
             await executor.run(blocks(normal_noise(1, 200), 1, range(0, 200, 6)), send)
     assert join_pieces(pieces, executor.program)["loud"].shape == (1, 200)
     assert max(ahead) <= 3 * 6
@@ -163,7 +163,7 @@ async def test_many_small_pieces_wait_in_bounded_memory(
 
     monkeypatch.setattr(sinks.Waiting, "take", count_pieces)
     sink = sinks.sink_of(tmp_path / path)
-    async with sink.open(cached_program("filtered", 6), RATE_HZ, None) as write:
+    async with sink.open(named_program("filtered", 6), RATE_HZ, None) as write:
         for _ in range(count):
             await write({name: np.zeros(frame, np.float32)})
     assert 0 < most <= 1000
@@ -171,7 +171,7 @@ async def test_many_small_pieces_wait_in_bounded_memory(
 
 
 async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path: Path) -> None:
-    program = cached_program("filtered", 6)
+    program = named_program("filtered", 6)
     error = OSError("the disk is full")
 
     def full(outputs):
@@ -191,7 +191,7 @@ async def test_an_error_of_a_sink_is_raised_and_leaves_no_file(tmp_path: Path) -
 
 
 async def test_invalid_sinks_are_refused(tmp_path: Path) -> None:
-    program = cached_program("decimated", 6)
+    program = named_program("decimated", 6)
     async with Executor(program) as executor:
         x = normal_noise(1, 30, 2)
         with pytest.raises(InputError, match="int is not a sink"):
@@ -205,6 +205,6 @@ async def test_invalid_sinks_are_refused(tmp_path: Path) -> None:
     async with Executor(small_program(builder.finish(same=doubled), 6)) as executor:
         with pytest.raises(InputError, match="builder: no output is sound; the outputs are same"):
             await executor.run(normal_noise(2, 30), PcmSink(ByteSink(), "s16"))
-    async with Executor(cached_program("filtered", 6)) as executor:
+    async with Executor(named_program("filtered", 6)) as executor:
         with pytest.raises(InputError, match="sound needs the model's rate"):
             await executor.run(normal_noise(1, 30), tmp_path / "x.wav")

@@ -19,8 +19,8 @@ from tests.noise import normal_noise
 from tests.streaming.executor.streams import (
     assert_balanced,
     assert_close,
-    cached_program,
     join_pieces,
+    named_program,
     nothing_left,
 )
 from tests.streaming.models import BACKENDS
@@ -31,7 +31,7 @@ STREAMS = 4
 
 
 class BrokenStreamError(Exception):
-    """What a source says that fails."""
+    """The error of a source that fails."""
 
 
 async def source(x: Array, rng: Random, fails: bool) -> AsyncIterator[Any]:
@@ -48,7 +48,7 @@ async def source(x: Array, rng: Random, fails: bool) -> AsyncIterator[Any]:
 
 
 class RandomStreams:
-    """One random stream after the other, and how many ended in each way."""
+    """Random streams one after the other, and how many ended in each way."""
 
     def __init__(self, executor: Executor, seed: int) -> None:
         self.executor, self.rng = executor, random.Random(seed)
@@ -108,7 +108,7 @@ async def run_executors(policy: str, backend: str, seconds: float, seed: int) ->
     ends = {}
     until = time.monotonic() + seconds
     while not ends or time.monotonic() < until:
-        program = cached_program("filtered", PULSE, backend)
+        program = named_program("filtered", PULSE, backend)
         depth = random.Random(seed).choice([1, 3, 8])
         try:
             async with (

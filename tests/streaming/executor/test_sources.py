@@ -16,7 +16,7 @@ from streaming.builtin import SAMPLE_RATE_HZ, noisy_path
 from streaming.executor import Executor, PcmSource, SoundFile, SoundSource
 from tests.noise import normal_noise, quiet_noise
 from tests.streaming.echo_canceller import cancelled_sound, cancelling_program
-from tests.streaming.executor.streams import assert_close, blocks, cached_program, collect, join_pieces
+from tests.streaming.executor.streams import assert_close, blocks, collect, join_pieces, named_program
 
 pytestmark = pytest.mark.anyio
 RATE_HZ = 600
@@ -40,13 +40,13 @@ class ByteChunks(anyio.abc.ByteReceiveStream):
 
 
 async def frames_of(source: Any, **options: str) -> dict[str, Array]:
-    program = cached_program("filtered", 6)
+    program = named_program("filtered", 6)
     async with Executor(program, rate_hz=RATE_HZ) as executor:
         return join_pieces(await collect(executor.stream(source, **options)), program)
 
 
 async def test_anything_that_can_be_iterated_is_a_source() -> None:
-    program, x = cached_program("filtered", 6), normal_noise(1, 70)
+    program, x = named_program("filtered", 6), normal_noise(1, 70)
     expected = program.model.typed.run({"x": x})
     send, receive = anyio.create_memory_object_stream(10)
     with send:
@@ -70,7 +70,7 @@ async def test_a_generator_is_closed_with_its_stream() -> None:
             closed.append(True)
 
     async with (
-        Executor(cached_program("filtered", 6)) as executor,
+        Executor(named_program("filtered", 6)) as executor,
         executor.stream(source()) as stream,
     ):
         await anext(stream)
@@ -84,14 +84,14 @@ async def test_raw_samples_are_read(encoding: str, scale: int, dtype: str, size:
     source = ByteChunks(samples.tobytes(), size)
     x = (samples[:, 1:].T / scale).astype(np.float32)
     outputs = await frames_of(PcmSource(source, encoding, 2, RATE_HZ), channel="1")
-    assert_close(outputs, cached_program("filtered", 6).model.typed.run({"x": x}))
+    assert_close(outputs, named_program("filtered", 6).model.typed.run({"x": x}))
     assert source.closed
 
 
 async def test_raw_floats_are_read_and_incomplete_ones_refused() -> None:
     x = normal_noise(90, 1)
     outputs = await frames_of(PcmSource(ByteChunks(x.tobytes(), 7), "f32", 1, RATE_HZ))
-    assert_close(outputs, cached_program("filtered", 6).model.typed.run({"x": x.T}))
+    assert_close(outputs, named_program("filtered", 6).model.typed.run({"x": x.T}))
     with pytest.raises(InputError, match="ends with 2 bytes of a sample of 4; check encoding and channels"):
         await frames_of(PcmSource(ByteChunks(x.tobytes()[:-2], 7), "f32", 1, RATE_HZ))
     with pytest.raises(
@@ -105,22 +105,22 @@ async def test_raw_floats_are_read_and_incomplete_ones_refused() -> None:
 async def test_a_sound_file_is_read_at_the_rate_of_the_model(tmp_path: Path) -> None:
     path, x = tmp_path / "in.wav", normal_noise(4000, 2) / 8
     soundfile.write(path, x, RATE_HZ, subtype="FLOAT")
-    expected = cached_program("filtered", 6).model.typed.run({"x": x.mean(1, keepdims=True).T})
+    expected = named_program("filtered", 6).model.typed.run({"x": x.mean(1, keepdims=True).T})
     assert_close(await frames_of(SoundFile(path)), expected)
     assert_close(await frames_of(str(path)), expected)
     assert_close(
-        await frames_of(path, channel="0"), cached_program("filtered", 6).model.typed.run({"x": x[:, :1].T})
+        await frames_of(path, channel="0"), named_program("filtered", 6).model.typed.run({"x": x[:, :1].T})
     )
-    async with Executor(cached_program("filtered", 6), rate_hz=2 * RATE_HZ) as executor:
+    async with Executor(named_program("filtered", 6), rate_hz=2 * RATE_HZ) as executor:
         pieces = await collect(executor.stream(path))
     assert join_pieces(pieces, executor.program)["loud"].shape == (1, 8000)
 
 
 async def test_sounds_that_do_not_fit_are_refused(tmp_path: Path) -> None:
-    executor = Executor(cached_program("filtered", 6))
+    executor = Executor(named_program("filtered", 6))
     with pytest.raises(InputError, match="sound needs the model's rate: give rate_hz"):
         executor.stream(noisy_path())
-    executor = Executor(cached_program("filtered", 6), rate_hz=SAMPLE_RATE_HZ)
+    executor = Executor(named_program("filtered", 6), rate_hz=SAMPLE_RATE_HZ)
     with pytest.raises(InputError, match="channel 7: the sound has 1 channel"):
         executor.stream(noisy_path(), channel="7")
     with pytest.raises(InputError, match="open a stream for every channel"):
@@ -128,7 +128,7 @@ async def test_sounds_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         executor.stream(tmp_path / "none.wav")
     with pytest.raises(InputError, match="takes no sound"):
-        Executor(cached_program("decimated", 6), rate_hz=RATE_HZ).stream(noisy_path())
+        Executor(named_program("decimated", 6), rate_hz=RATE_HZ).stream(noisy_path())
 
 
 async def test_a_subclass_of_sound_source_is_a_source() -> None:
@@ -140,7 +140,7 @@ async def test_a_subclass_of_sound_source_is_a_source() -> None:
                 yield np.full((11, 1), number, np.float32)
 
     x = np.repeat(np.arange(5, dtype=np.float32), 11)[None]
-    assert_close(await frames_of(Ramp()), cached_program("filtered", 6).model.typed.run({"x": x}))
+    assert_close(await frames_of(Ramp()), named_program("filtered", 6).model.typed.run({"x": x}))
 
 
 async def test_several_inputs_are_fed(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from streaming.fleet.deployment import Deployment
 from streaming.fleet.table import FleetTable, WorkerEntry
 from streaming.fleet.worker import FleetWorker
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
-from tests.streaming.executor.streams import cached_program
+from tests.streaming.executor.streams import named_program
 from tests.streaming.fleet.holders import LocalHolders
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs
@@ -43,7 +43,7 @@ def small_deployment(version: str = "1", **changes: float) -> Deployment:
 
 
 def open_small(settings: ServerSettings) -> list[tuple[ModelSettings, Program, int]]:
-    return [(settings.models[0], cached_program("filtered", PULSE), RATE_HZ)]
+    return [(settings.models[0], named_program("filtered", PULSE), RATE_HZ)]
 
 
 class LocalFleet:
@@ -110,7 +110,7 @@ def fleet(nodes: str, *workers: tuple[str, str, Deployment]) -> Iterator[LocalFl
 
 def blocks_of(count: int, parts: int, seed: int = 5) -> tuple[list[Array], dict[str, Array]]:
     """Random input of the model, whole and in parts, and what a session gives for it."""
-    program = cached_program("filtered", PULSE)
+    program = named_program("filtered", PULSE)
     (port,) = program.inputs
     x = np.random.default_rng(seed).standard_normal(block_shape(port, count * PULSE)).astype(np.float32)
     return np.array_split(x, parts, port.axis), expected_outputs(program, {port.name: x})

@@ -1,4 +1,4 @@
-"""What a fleet does next: workers are spread, replaced before they drain, and stopped when they are empty."""
+"""The plan of a fleet: workers are spread, replaced before they drain, and stopped when they are empty."""
 
 from typing import Any
 

@@ -160,7 +160,7 @@ async def test_a_stream_keeps_its_version_beside_a_new_one(fleet) -> None:
     fleet.wait(lambda status: set(status.table.deployments) == {"1"}, LONG_S)
 
 
-async def test_up_and_down_by_load(fleet) -> None:
+async def test_a_fleet_grows_and_shrinks_with_the_load(fleet) -> None:
     """A client that sends eight times as fast as real time makes the fleet grow; it shrinks when the load is gone."""
     fleet.deploy(deployment(load=0.01, max_workers=4, down_after_s=1.0), open_programs)
     urls = [worker.url for worker in live(fleet)]

@@ -202,7 +202,7 @@ async def test_a_version_that_has_ended_is_named() -> None:
 
 
 async def test_a_silent_server_is_left() -> None:
-    """As when its machine loses power: the connection does not end, and nothing comes over it."""
+    """A machine that loses power is silent like this: the connection does not end, and nothing comes over it."""
     deployment = small_deployment()
     blocks, expected = blocks_of(60, 41)
     with (

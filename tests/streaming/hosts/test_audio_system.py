@@ -1,4 +1,4 @@
-"""What the calls of PortAudio answer when streams end, with a library that only answers."""
+"""The answers of PortAudio's calls when streams end, with a library that only answers."""
 
 from ctypes import c_void_p
 from typing import Any, cast

@@ -39,7 +39,7 @@ def test_a_call_that_raises_a_timeout_is_not_stuck() -> None:
 
 
 def test_nothing_is_called_after_a_call_that_does_not_return() -> None:
-    """Nothing is called even when it returns after all, and the thread ends."""
+    """The call may return after all; the thread ends, and calls nothing."""
     caller, hold, began = Caller("stuck"), threading.Event(), threading.Event()
     calls: list[str] = []
 

@@ -103,7 +103,7 @@ def test_a_choice_that_is_none_is_refused(
 
 
 def test_latencies_are_suggested_or_given() -> None:
-    """What the system suggests, or seconds."""
+    """The latency is that of the system, or in seconds."""
     device = DEVICES[0]
     assert [device.latency_s("input", expected) for expected in ("low", "high", 0.5)] == [0.01, 0.04, 0.5]
     assert [device.latency_s("output", expected) for expected in ("low", "high", 0)] == [0.02, 0.08, 0]
@@ -147,7 +147,7 @@ def test_a_refusal_depends_on_both_sides() -> None:
 
 
 def test_without_portaudio_one_line_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One line that says what to install; only when devices are asked for."""
+    """The error comes only when devices are asked for."""
 
     def refuse_library() -> str:
         raise DeviceError(library.INSTALL)
@@ -164,7 +164,7 @@ def test_without_portaudio_one_line_names_what_to_install(monkeypatch: pytest.Mo
 
 
 def test_devices_that_only_sounddevice_finds_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then its devices are listed, and streams go through Python."""
+    """Their streams go through Python."""
 
     class Package:
         default = SimpleNamespace(device=(0, -1))

@@ -22,15 +22,13 @@ from tests.noise import normal_noise
 from tests.streaming.live.manual_device import nothing_left
 from tests.streaming.live.runs import (
     RATE,
-    cached_program,
-    copy_model,
     delayed_model,
     fields,
     require_frames_add_up,
     session_outputs,
     virtual_run,
 )
-from tests.streaming.models import filter_model
+from tests.streaming.models import cached_program, copy_model, filter_model
 
 POLICIES = ("wait", "drop_oldest", "silence_then_catch_up")
 BLOCKS = (50, 160, 333, 480, 1000, 1600)
@@ -38,15 +36,15 @@ TAIL, MEMORY = 2000, 3000
 """Frames that are compared at the end of a run, and those before them that the models may remember."""
 SOUND = normal_noise(4 * RATE, 2)
 ORDERS = ("reset", "restore", "swap")
-TROUBLES = ("stall", "stall", "slow", "late", "vanish", "hang", "end", "mute", "look", *ORDERS)
+FAULTS = ("stall", "stall", "slow", "late", "vanish", "hang", "end", "mute", "look", *ORDERS)
 
 
 class CancelledError(Exception):
-    """What breaks a run off."""
+    """An exception that breaks a run off."""
 
 
 class Run:
-    """One run on a virtual device. It keeps what was accepted and what was played."""
+    """A run on a virtual device. It keeps what was accepted and what was played."""
 
     def __init__(self, rng: Random, reached: Counter) -> None:
         self.rng, self.reached = rng, reached
@@ -98,8 +96,8 @@ class Run:
                 self.accepted.append(x)
             self.reached["lost" if frames_lost else "heard" if came else "unheard"] += 1
 
-    def trouble(self, kind: str) -> None:
-        """Something happens."""
+    def inject_fault(self, kind: str) -> None:
+        """Inject a fault, or give an order."""
         rng, host, device, control = self.rng, self.host, self.device, self.run.control
         self.reached[kind] += 1
         match kind:
@@ -138,11 +136,11 @@ class Run:
                 self.run.statistics()
 
     def live_through(self) -> None:
-        """All kinds of trouble, then calm; maybe broken off."""
-        kinds = TROUBLES if self.rng.random() < 0.5 else [kind for kind in TROUBLES if kind not in ORDERS]
+        """All kinds of faults, then calm; maybe broken off."""
+        kinds = FAULTS if self.rng.random() < 0.5 else [kind for kind in FAULTS if kind not in ORDERS]
         for kind in self.rng.choices(kinds, k=self.rng.randrange(3, 12)):
             self.feed(self.rng.randrange(60))
-            self.trouble(kind)
+            self.inject_fault(kind)
             if self.rng.random() < 0.02:
                 self.reached["cancelled"] += 1
                 raise CancelledError

@@ -19,7 +19,7 @@ from tests.waiting import wait_until
 
 
 class ManualHost:
-    """One device; see ``host.Host``. The last stream on it is open as ``stream``."""
+    """A host of one device; see ``host.Host``. The last stream on it is open as ``stream``."""
 
     virtual_clock = False
     is_finite = False
@@ -40,7 +40,7 @@ class ManualHost:
 
 
 class ManualStream:
-    """What is called with a block is what plays it."""
+    """A stream whose call with a block plays it."""
 
     note = None
     input_latency_s = output_latency_s = 0.0

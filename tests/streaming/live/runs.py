@@ -23,18 +23,11 @@ from streaming.native.control_block import ControlBlock
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.channels import Channels
 from tests.pulse.chunks.models import build, cached_filter, node
-from tests.streaming.models import TypedBuilder, pads, program
+from tests.streaming.models import TypedBuilder, pads
 
 RATE = 16000
 BLOCK = 160
 engines = pytest.mark.parametrize("engine", ENGINES)
-
-
-def copy_model() -> TypedModel:
-    """Of x [1, T]: y [1, T], the same."""
-    builder = TypedBuilder()
-    x = builder.source("x", "1,T,f32")
-    return builder.finish(y=builder.wire("y", Elementwise("mul"), x, builder.constant("one", [[1.0]])))
 
 
 def sum_model() -> TypedModel:
@@ -79,26 +72,12 @@ def reciprocal_model() -> TypedModel:
     return builder.finish(y=builder.wire("y", Elementwise("div"), builder.constant("one", [[1.0]]), x))
 
 
-def limited_model(frames: int = 1000) -> TypedModel:
-    """Give x [1, T] as y; T is limited to this many frames."""
-    builder = TypedBuilder()
-    x = builder.source("x", "1,T,f32")
-    builder.scope.assume(f"T <= {frames}")
-    return builder.finish(y=builder.wire("y", Elementwise("mul"), x, builder.constant("one", [[1.0]])))
-
-
 def filtered_chunks() -> ModelProto:
     """Sound x [1, 8] times gain [] through a filter to y [1, 8]; cache [1, 4] is the sound before."""
     nodes, constants = cached_filter("louder")
     inputs = {"x": [1, 8], "cache": [1, 4], "gain": []}
     outputs = {"y": [1, 8], "cache_out": [1, 4]}
     return build([node("Mul", "x gain", "louder"), *nodes], inputs, outputs, constants)
-
-
-@cache
-def cached_program(make: Any = copy_model, pulse_frames: int = 160, backend: str = "numba") -> Any:
-    """A program, made once."""
-    return program(make(), pulse_frames, backend)
 
 
 @cache

@@ -9,8 +9,9 @@ from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.pipeline import Pipeline
 from streaming.live.virtual_host import VirtualDevice
 from tests.noise import normal_noise
-from tests.streaming.live.runs import RATE, cached_program, fields, runs, virtual_run
+from tests.streaming.live.runs import RATE, fields, runs, virtual_run
 from tests.streaming.live.two_clocks import BEND, DELAY, LEVEL, SILENT, TONE_HZ, WINDOW, drive
+from tests.streaming.models import cached_program
 
 SLOW_HZ, BLOCK = 8000, 80
 WINDOW_S = 1.0

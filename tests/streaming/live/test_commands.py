@@ -9,7 +9,8 @@ import pytest
 from streaming.live import control
 from streaming.native import control_block as cb
 from tests.noise import normal_noise
-from tests.streaming.live.runs import RATE, cached_program, fields, runs, sum_model
+from tests.streaming.live.runs import RATE, fields, runs, sum_model
+from tests.streaming.models import cached_program
 
 
 class Interrupted(KeyboardInterrupt):
@@ -89,7 +90,7 @@ class ObservedLock:
 
 
 def test_a_device_that_returns_waits_until_a_command_is_applied(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It computes no pulse while this thread applies a command to the memory."""
+    """The device computes no pulse while this thread applies a command to the memory."""
     lock = ObservedLock()
     monkeypatch.setattr(control, "threading", SimpleNamespace(RLock=lambda: lock))
     with runs(cached_program(sum_model)) as (_, live):

@@ -9,12 +9,10 @@ from streaming.native import control_block as cb
 from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     BLOCK,
-    cached_program,
     delayed_model,
     engines,
     fields,
     late_by,
-    limited_model,
     play_with_changes,
     played_by,
     reciprocal_model,
@@ -23,7 +21,7 @@ from tests.streaming.live.runs import (
     stereo,
     sum_model,
 )
-from tests.streaming.models import filter_model
+from tests.streaming.models import cached_program, filter_model, limited_model
 
 engines_of_backends = pytest.mark.parametrize(
     ("engine", "backend"), [("worker", "numba"), ("worker", "numpy"), ("callback", "numba")]

@@ -10,8 +10,8 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
 from streaming import Session
 from streaming.stats.problems import describe_counters, find_problems
-from tests.streaming.live.runs import BLOCK, cached_program, runs, stereo
-from tests.streaming.models import TypedBuilder
+from tests.streaming.live.runs import BLOCK, runs, stereo
+from tests.streaming.models import TypedBuilder, cached_program
 
 ROWS = 8
 BACKENDS = pytest.mark.parametrize("backend", ["numba", "numpy"])
@@ -48,7 +48,7 @@ def test_faults_are_counted_and_named_live(backend: str, wrong: int) -> None:
             [f"the (Gather): {wrong}"] if wrong else []
         )
         problems = [
-            trouble for trouble in find_problems(live.setup, statistics.summary()) if trouble.name == "model"
+            problem for problem in find_problems(live.setup, statistics.summary()) if problem.name == "model"
         ]
         assert len(problems) == (wrong > 0)
         if wrong:

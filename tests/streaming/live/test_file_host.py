@@ -24,17 +24,15 @@ from tests.streaming.disks import limit_files
 from tests.streaming.live.manual_device import HaltedFile, nothing_left
 from tests.streaming.live.runs import (
     RATE,
-    cached_program,
     delayed_model,
     engines,
     late_by,
-    limited_model,
     meter_model,
     played_by,
     session_outputs,
     sum_model,
 )
-from tests.streaming.models import filter_model
+from tests.streaming.models import cached_program, filter_model, limited_model
 from tests.waiting import WAIT_TIMEOUT_S
 
 PLAN, BEHAVIOUR = Plan(RATE), EngineConfig()
@@ -90,7 +88,7 @@ def test_the_whole_sound_is_written_with_its_delay(
     "form", [(meter_model,), (delayed_model,), (sum_model, 8), (meter_model, 160, "numpy")]
 )
 def test_without_playing_a_run_gives_all_outputs(tmp_path: Path, form: tuple[Any, ...]) -> None:
-    """Nothing is played: not a frame more than the file goes through, and all outputs come, however many."""
+    """The file goes through to its last frame and no further, and all outputs come, however many."""
     compiled, x = cached_program(*form), normal_noise(RATE + 77, 1)
     host = FileHost(write_sound(tmp_path / "in.wav", x), pace=None)
     with Live(compiled, Plan(RATE, play=False), EngineConfig(records=True), UNCHANGED, host=host) as live:
@@ -144,7 +142,7 @@ def test_a_run_that_waits_ends_later_by_the_silence(tmp_path: Path, monkeypatch:
     x, wait, numbers = normal_noise(RATE, 1) / 4, FileStream.wait_until, count()
 
     def hold_the_turn(stream, due_s):
-        """Nothing is computed for 50 blocks of the file."""
+        """Keep the worker from computing for 50 blocks of the file."""
         match next(numbers):
             case 20:
                 live.pipeline.turn.acquire()

@@ -1,4 +1,4 @@
-"""Nothing that was accepted is lost in a long life, every frame is accounted for, the sound at the end is where it
+"""All that is accepted in a long life is played, every frame is accounted for, the sound at the end is where it
 belongs, and neither threads, descriptors nor memory grow.
 """
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.live.config import ENGINES
-from tests.streaming.live.long_life import POLICIES, TROUBLES, RunSequence
+from tests.streaming.live.long_life import FAULTS, POLICIES, RunSequence
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_a_long_series_of_runs_with_problems_loses_no_frame_and_no_memory(
     expected = {
         *POLICIES,
         *ENGINES,
-        *TROUBLES,
+        *FAULTS,
         "keep",
         "reset",
         "reopened",

@@ -9,15 +9,8 @@ import pulse
 from pulse.build import Conv1D, GraphView, ReLU, Sequential, Tanh
 from pulse.errors import InputError, PulseError
 from tests.noise import normal_noise
-from tests.streaming.live.runs import (
-    BLOCK,
-    cached_program,
-    copy_model,
-    late_by,
-    play_with_changes,
-    played_by,
-    runs,
-)
+from tests.streaming.live.runs import BLOCK, late_by, play_with_changes, played_by, runs
+from tests.streaming.models import cached_program, copy_model
 
 
 def mixed_program(backend: str) -> Any:

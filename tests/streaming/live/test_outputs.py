@@ -23,20 +23,18 @@ from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
-    cached_program,
     chunk_program,
     delayed_model,
     engines,
     fields,
     filtered_chunks,
-    limited_model,
     meter_model,
     runs,
     session_outputs,
     stereo,
     sum_model,
 )
-from tests.streaming.models import TypedBuilder, ending_model, filter_model
+from tests.streaming.models import TypedBuilder, cached_program, ending_model, filter_model, limited_model
 
 
 def cut_model(frames: int = 37) -> TypedModel:
@@ -230,7 +228,7 @@ def test_resets_and_restores_change_outputs_as_those_of_sessions(engine, data) -
 @pytest.mark.parametrize("make", [filter_model, meter_model, cut_model])
 @pytest.mark.parametrize("first", [0, 1, 5])
 def test_untaken_records_are_lost_and_the_others_correct(make: Callable[..., Any], first: int) -> None:
-    """Although a reset is among the lost pulses, its invalid frames are left out, and the end is correct."""
+    """A reset is among the lost pulses; its invalid frames are left out, and the end is correct."""
     compiled, x = cached_program(make), normal_noise(2000 * BLOCK, 1)
     with runs(compiled, records=True) as (host, live):
         size = fields(live).record_count

@@ -18,7 +18,6 @@ from streaming.sound.files import AudioReader
 from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     RATE,
-    cached_program,
     chunk_program,
     delayed_model,
     engines,
@@ -31,7 +30,7 @@ from tests.streaming.live.runs import (
     session_outputs,
     sum_model,
 )
-from tests.streaming.models import filter_model
+from tests.streaming.models import cached_program, filter_model
 
 MODELS = {"y": (filter_model, sum_model, delayed_model, meter_model), "loud": (filter_model,)}
 

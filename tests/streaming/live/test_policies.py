@@ -14,16 +14,8 @@ from streaming.live.config import ENGINES
 from streaming.live.virtual_host import VirtualDevice
 from streaming.policies import DEVICE_POLICIES
 from streaming.stats.statistics import Counters
-from tests.streaming.live.runs import (
-    BLOCK,
-    RATE,
-    cached_program,
-    fields,
-    late_by,
-    require_frames_add_up,
-    runs,
-    sum_model,
-)
+from tests.streaming.live.runs import BLOCK, RATE, fields, late_by, require_frames_add_up, runs, sum_model
+from tests.streaming.models import cached_program
 
 CONTINUING = ("wait", "drop_oldest", "silence_then_catch_up")
 
@@ -36,7 +28,7 @@ def numbered_sound(frames: int) -> Array:
 def run_with_stall(
     policy: str, stall_s: float, before: int = 20, after: int = 60, **options: Any
 ) -> tuple[Any, ...]:
-    """What was played of a run in which nothing is computed for a while, and its counters."""
+    """The sound that is played in a run in which nothing is computed for a while, and its counters."""
     x = numbered_sound((before + after) * BLOCK)
     with runs(cached_program(), policy=policy, **options) as (host, live):
         first = host.run(x[: before * BLOCK])
@@ -147,24 +139,24 @@ def test_a_callback_that_is_too_slow_plays_everything_late() -> None:
     np.testing.assert_array_equal(played, x)
 
 
-MAX_TROUBLES, MAX_TROUBLE_S = 5, 0.3
+MAX_FAULTS, MAX_FAULT_S = 5, 0.3
 
 
-def any_trouble(data: Any) -> None:
+def require_faults_accounted_for(data: Any) -> None:
     """Stalls, slow pulses, late callbacks, pauses of the device, in any order; then all is well again."""
     policy = data.draw(st.sampled_from(CONTINUING), "policy")
     engine = data.draw(st.sampled_from([*ENGINES]), "engine")
     block = data.draw(st.sampled_from([50, 160, 333]), "block")
     pulse_frames = data.draw(st.sampled_from([16, 160, 480]), "pulse")
-    blocks = MAX_TROUBLES * (40 + ceil(MAX_TROUBLE_S * RATE / block)) + 100  # the last ones are without any
+    blocks = MAX_FAULTS * (40 + ceil(MAX_FAULT_S * RATE / block)) + 100  # the last ones are without any
     x, at, pieces = numbered_sound(blocks * block), 0, []
     with runs(cached_program(pulse_frames=pulse_frames), block=block, policy=policy, engine=engine) as (
         host,
         live,
     ):
-        for _ in range(data.draw(st.integers(1, MAX_TROUBLES), "troubles")):
+        for _ in range(data.draw(st.integers(1, MAX_FAULTS), "faults")):
             kind = data.draw(st.sampled_from(["stall", "slow", "late", "gone"]))
-            size_s = data.draw(st.floats(0.0, MAX_TROUBLE_S))
+            size_s = data.draw(st.floats(0.0, MAX_FAULT_S))
             event(kind)
             count = data.draw(st.integers(1, 40)) * block
             if kind == "stall":
@@ -190,15 +182,15 @@ def any_trouble(data: Any) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_any_trouble_is_accounted_for(data) -> None:
-    any_trouble(data)
+def test_faults_of_a_device_are_accounted_for(data) -> None:
+    require_faults_accounted_for(data)
 
 
 @pytest.mark.slow
 @settings(max_examples=2000, deadline=None)
 @given(data=st.data())
-def test_much_trouble_is_accounted_for(data) -> None:
-    any_trouble(data)
+def test_many_faults_of_a_device_are_accounted_for(data) -> None:
+    require_faults_accounted_for(data)
 
 
 @pytest.mark.parametrize("policy", CONTINUING)

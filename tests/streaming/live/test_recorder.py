@@ -19,7 +19,8 @@ from streaming.sound.files import AudioWriter
 from tests.noise import normal_noise
 from tests.streaming.disks import limit_files
 from tests.streaming.live.manual_device import HaltedFile, nothing_left, ramp
-from tests.streaming.live.runs import RATE, cached_program, fields, late_by, runs
+from tests.streaming.live.runs import RATE, fields, late_by, runs
+from tests.streaming.models import cached_program
 from tests.streaming.system import linux
 from tests.waiting import wait_until
 
@@ -82,7 +83,7 @@ def test_both_files_are_aligned_after_frames_were_lost(paths: tuple[Path, Path])
 
 @pytest.mark.parametrize("margin", [0, 1000])
 def test_frames_lost_by_a_slow_disk_are_silent_and_counted(paths: tuple[Path, Path], margin: int) -> None:
-    """What the rings hold no more is silent and counted; what follows is where it belongs."""
+    """Later frames are where they belong."""
     x = ramp(1000 * BLOCK)
     with runs(cached_program()) as (host, live):
         recorder = live.record(*paths)
@@ -110,7 +111,7 @@ def test_frames_lost_by_a_slow_disk_are_silent_and_counted(paths: tuple[Path, Pa
 
 @linux
 def test_a_full_disk_ends_the_recording(paths: tuple[Path, Path]) -> None:
-    """It is reported, what was written is kept, and the sound goes on."""
+    """The end is reported, what was written is kept, and the sound goes on."""
     x = normal_noise(200 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         recorder = live.record(*paths)
@@ -175,7 +176,7 @@ def test_one_of_both_files_is_recorded(paths: tuple[Path, Path], expected: int) 
 
 
 def test_two_recorders_write_side_by_side(paths: tuple[Path, Path]) -> None:
-    """One begins while another is there."""
+    """The second recorder begins while the first is there."""
     x = normal_noise(30 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         first = live.record(paths[0])
@@ -190,7 +191,7 @@ def test_two_recorders_write_side_by_side(paths: tuple[Path, Path]) -> None:
 
 
 def test_a_recording_continues_after_the_device_was_away(paths: tuple[Path, Path]) -> None:
-    """Nothing came in or was played meanwhile."""
+    """The recording has nothing of the time when the device was away."""
     x = normal_noise(60 * BLOCK, 1)
     with runs(cached_program(), reconnect="keep") as (host, live):
         recorder = live.record(*paths)

@@ -9,8 +9,8 @@ from streaming.builtin import model_path, noisy_path
 from streaming.live.virtual_host import VirtualDevice
 from streaming.sound.files import AudioReader
 from streaming.sound.resampling import Resampler
-from tests.streaming.live.runs import RATE, cached_program, engines, runs
-from tests.streaming.models import filter_model
+from tests.streaming.live.runs import RATE, engines, runs
+from tests.streaming.models import cached_program, filter_model
 
 TONES_HZ = (97.0, 440.0, 1234.5, 3210.0)
 LEVELS = np.array([0.3, 0.2, 0.15, 0.1])

@@ -12,7 +12,8 @@ from streaming.live import schedule
 from streaming.live.schedule import Schedule, Timing
 from streaming.live.virtual_host import VirtualDevice
 from tests.noise import normal_noise
-from tests.streaming.live.runs import RATE, cached_program, late_by, require_frames_add_up, runs
+from tests.streaming.live.runs import RATE, late_by, require_frames_add_up, runs
+from tests.streaming.models import cached_program
 
 RATES = (8000, 11025, 16000, 22050, 44100, 48000)
 
@@ -75,7 +76,7 @@ def test_with_resampling_the_delay_is_the_least_for_the_blocks(
 
 
 def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is no less than what is needed, and less than a pulse more."""
+    """The bound is no less than what is needed, and less than a pulse more."""
     timings = [Timing(pulse, 100, 16000, 44100, 44100, 88, 32) for pulse in (16, 99, 160)]
     exact = [timing.schedule(None, False).frames for timing in timings]
     monkeypatch.setattr(schedule, "MAX_PERIOD_STEPS", 0)
@@ -137,7 +138,7 @@ def test_a_worker_has_exactly_the_headroom_to_answer(block: int, pulse: int, hea
 
 @pytest.mark.parametrize("policy", ["wait", "silence_then_catch_up", "drop_oldest"])
 def test_blocks_of_unknown_size_lengthen_the_delay_once(policy: str) -> None:
-    """Then nothing is silent, and the statistics tells how late it is."""
+    """Afterwards nothing is silent, and the statistics tells how late it is."""
     sizes = [160, 700, 40, 1000, 333]
     x = 1 + np.abs(normal_noise(40 * sum(sizes), 1))
     with runs(cached_program(), block=0, policy=policy) as (host, live):

@@ -42,7 +42,7 @@ def stereo_noise(frames: int) -> Samples:
 @engines
 @pytest.mark.parametrize(("pulse_frames", "block"), [(160, 160), (160, 96), (32, 160)])
 def test_channels_feed_inputs_in_order(engine: str, pulse_frames: int, block: int) -> None:
-    """What is played is what a session gives for the two channels, as late as reported."""
+    """The played sound is what a session gives for the two channels, as late as reported."""
     compiled, sound = cancelling_program(pulse_frames), stereo_noise(4800)
     host, live = two_input_run(compiled, block=block, engine=engine)
     with live:
@@ -161,21 +161,35 @@ def test_a_file_replaces_the_device(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("device", "routes", "how", "message"),
     [
-        (
+        pytest.param(
             VirtualDevice(rate_hz=RATE),
             (),
             {},
             "virtual: has 1 channel, and chunks has 2 inputs of sound: mic, far",
+            id="one channel",
         ),
-        (PAIR, (Route("mic", "", 0),), {}, "no channel is given for far"),
-        (PAIR, (Route("mic", "", 0), Route("far", "", 2)), {}, "pair: has no channel 2; there are 2"),
-        (PAIR, (Route("ear", "", 0),), {}, "has no input of sound 'ear'; its inputs of sound are mic, far"),
-        (PAIR, (), {"channels": Channels(each=True)}, "each of one channel"),
-        (
+        pytest.param(PAIR, (Route("mic", "", 0),), {}, "no channel is given for far", id="channel missing"),
+        pytest.param(
+            PAIR,
+            (Route("mic", "", 0), Route("far", "", 2)),
+            {},
+            "pair: has no channel 2; there are 2",
+            id="no such channel",
+        ),
+        pytest.param(
+            PAIR,
+            (Route("ear", "", 0),),
+            {},
+            "has no input of sound 'ear'; its inputs of sound are mic, far",
+            id="no such input",
+        ),
+        pytest.param(PAIR, (), {"channels": Channels(each=True)}, "each of one channel", id="each channel"),
+        pytest.param(
             PAIR,
             (Route("mic", "pair", 0), Route("far", "monitor", 0)),
             {},
             "mic takes pair, and far monitor of other: two devices have two clocks",
+            id="two clocks",
         ),
     ],
 )
@@ -188,7 +202,7 @@ def test_routes_that_do_not_fit_are_refused(device: Any, routes: Any, how: Any, 
 
 def test_a_single_input_may_have_a_route() -> None:
     """A channel after the device, where a device may be called so as well."""
-    from tests.streaming.live.runs import cached_program, copy_model
+    from tests.streaming.models import cached_program, copy_model
 
     host, live = two_input_run(cached_program(copy_model), Route("x", "pair", 1))
     with live:

@@ -13,8 +13,6 @@ from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
-    cached_program,
-    copy_model,
     delayed_model,
     engines,
     late_by,
@@ -22,7 +20,7 @@ from tests.streaming.live.runs import (
     runs,
     sum_model,
 )
-from tests.streaming.models import decimating_model, filter_model, program
+from tests.streaming.models import cached_program, copy_model, decimating_model, filter_model, program
 
 
 def quiet_model(delay: int = 9) -> TypedModel:
@@ -57,7 +55,7 @@ def test_a_swap_keeps_the_delay_and_fades(engine: str) -> None:
 
 
 def test_a_swap_without_priming_waits_for_the_delay() -> None:
-    """It still waits until the delay of the pipeline has passed: no gap."""
+    """The swap waits until the delay of the pipeline has passed: no gap."""
     x = 1 + np.abs(normal_noise(60 * BLOCK, 1))
     with runs(cached_program(delayed_model), reserve_frames=500, engine="callback") as (host, live):
         played = np.concatenate(

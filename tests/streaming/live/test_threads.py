@@ -31,7 +31,6 @@ from tests.streaming.live.manual_device import (
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
-    cached_program,
     engines,
     fields,
     late_by,
@@ -40,14 +39,14 @@ from tests.streaming.live.runs import (
     runs,
     virtual_run,
 )
-from tests.streaming.models import filter_model
+from tests.streaming.models import cached_program, filter_model
 from tests.waiting import WAIT_TIMEOUT_S, wait_until
 
 
 def test_frames_without_room_are_lost_and_counted_while_a_worker_stands_still(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It stands still for ten seconds of sound; the device does not count as stalled."""
+    """The worker stands still for ten seconds of sound; the device does not count as stalled."""
     monkeypatch.setattr(
         watchdog, "STALL_TIMEOUT_S", WAIT_TIMEOUT_S
     )  # this thread is the device: it may be late
@@ -105,7 +104,7 @@ def sound(tmp_path: Path) -> tuple[Path, Array]:
 
 
 class BrokenThreadError(Exception):
-    """What the user's own code raises."""
+    """An error of the user's own code."""
 
 
 def end_well(live: Live) -> None:

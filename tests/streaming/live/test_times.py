@@ -19,7 +19,8 @@ from streaming.native.callback_signature import (
 from streaming.native.histogram import Histogram, histogram_at, latency_of, record
 from streaming.stats.latency import Latency
 from tests.noise import normal_noise
-from tests.streaming.live.runs import RATE, cached_program, runs
+from tests.streaming.live.runs import RATE, runs
+from tests.streaming.models import cached_program
 
 register_with_numba()  # of what the functions below call
 

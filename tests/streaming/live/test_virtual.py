@@ -10,7 +10,8 @@ from streaming.errors import DeviceError
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.virtual_host import VirtualDevice, VirtualHost
 from tests.noise import normal_noise
-from tests.streaming.live.runs import BLOCK, RATE, cached_program, fields, runs, virtual_run
+from tests.streaming.live.runs import BLOCK, RATE, fields, runs, virtual_run
+from tests.streaming.models import cached_program
 
 
 def test_time_passes_by_blocks_and_by_command() -> None:

@@ -18,7 +18,6 @@ from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
-    cached_program,
     delayed_model,
     engines,
     late_by,
@@ -27,10 +26,10 @@ from tests.streaming.live.runs import (
     runs,
     sum_model,
 )
-from tests.streaming.models import filter_model
+from tests.streaming.models import cached_program, filter_model
 from tests.waiting import wait_until
 
-TROUBLES = {
+FAULTS = {
     "stalls": {"stalled": True},
     "vanishes": {"present": False},
     "hangs": {"stalled": True, "hangs": True},
@@ -41,7 +40,7 @@ TROUBLES = {
 def disturb(host: VirtualHost, kind: str) -> None:
     """Let the device do this; undone by ``recover``."""
     device = host.devices[0]
-    for name, value in TROUBLES[kind].items():
+    for name, value in FAULTS[kind].items():
         setattr(device, name, value)
     if kind == "ends":
         device.refuses = "it is being set up"
@@ -64,7 +63,7 @@ def wait_until_open(host: VirtualHost) -> None:
     wait_until(is_open, "the device is open again")
 
 
-@pytest.mark.parametrize("kind", TROUBLES)
+@pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("block", [160, 8000])
 def test_a_device_that_goes_away_ends_the_run(kind: str, block: int) -> None:
     """Within two seconds, with its name, what happened, and what to do."""
@@ -126,7 +125,7 @@ def test_late_and_long_blocks_are_no_stall() -> None:
         assert live.statistics().counters.stalls == 0
 
 
-@pytest.mark.parametrize("kind", TROUBLES)
+@pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("make", [sum_model, filter_model, delayed_model])
 @pytest.mark.parametrize("block", [160, 100])
 def test_the_model_continues_after_a_reconnection(kind: str, make: Callable[..., Any], block: int) -> None:
@@ -155,7 +154,7 @@ def test_the_model_continues_after_a_reconnection(kind: str, make: Callable[...,
 def test_reset_restarts_the_model_after_a_reconnection(
     engine: str, make: Callable[..., Any], block: int
 ) -> None:
-    """It restarts with the next pulse, which begins with the rest of the input from before."""
+    """The model restarts with the next pulse, which begins with the rest of the input from before."""
     compiled, x = cached_program(make), normal_noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="reset", engine=engine) as (host, live):
         played = [host.run(x[: 25 * block])]
@@ -241,7 +240,7 @@ def test_the_number_of_kept_events_is_limited() -> None:
 
 @engines
 def test_commands_while_the_device_is_away_are_applied_at_once(engine: str) -> None:
-    """No thread computes then; they are done at once."""
+    """No thread computes while the device is away."""
     with runs(cached_program(sum_model), reconnect="keep", engine=engine) as (host, live):
         host.run(np.ones((10 * BLOCK, 1), np.float32))
         disturb(host, "stalls")

@@ -24,8 +24,8 @@ from streaming.live.worker import Worker
 from streaming.realtime.options import UNCHANGED
 from tests.noise import normal_noise
 from tests.streaming.live.manual_device import nothing_left
-from tests.streaming.live.runs import BLOCK, RATE, cached_program, delayed_model, session_outputs, sum_model
-from tests.streaming.models import filter_model
+from tests.streaming.live.runs import BLOCK, RATE, delayed_model, session_outputs, sum_model
+from tests.streaming.models import cached_program, filter_model
 from tests.waiting import WAIT_TIMEOUT_S, wait_until
 
 FUNCTION_TYPES = c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p
@@ -98,7 +98,7 @@ def test_every_frame_is_played_in_order(backend: str) -> None:
 
 @pytest.fixture
 def interpreter_is_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No thread is made to give the interpreter up, and what a device calls does not."""
+    """Hold the interpreter: threads are not made to give it up, and what a device calls does not."""
     monkeypatch.setattr(device_call, "FUNCTION", ctypes.PYFUNCTYPE(c_int, *FUNCTION_TYPES))
     interval = sys.getswitchinterval()
     sys.setswitchinterval(100 * WAIT_TIMEOUT_S)

@@ -51,7 +51,7 @@ def cut(resampler: NativeResampler, x: Array, at: list[int]) -> Array:
 
 @numba.njit(nogil=True)
 def line(address, source_address, frames, channels, target_address, pulses, pulse, part_address):
-    """As a live line does it: whole pulses from one channel of many, no frame more than needed, a part for each."""
+    """The parts of a live line: whole pulses from one channel of many, no frame more than needed."""
     state, source, target = (
         resample.resampler_at(address),
         floats_at(source_address),
@@ -302,7 +302,13 @@ def test_invalid_values_are_refused(arguments: tuple[Any, ...], message: str) ->
         NativeResampler(*arguments)
 
 
-@pytest.mark.parametrize("block", [np.zeros((4, 2), np.float32), np.zeros(4, np.int16)])
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(np.zeros((4, 2), np.float32), id="two columns"),
+        pytest.param(np.zeros(4, np.int16), id="integers"),
+    ],
+)
 def test_a_block_that_is_no_row_of_floats_is_refused(block: Array) -> None:
     with pytest.raises(InputError, match=r"takes one row of floats, got an array \(4,"):
         NativeResampler(48000, 16000).process(block)

@@ -16,7 +16,7 @@ Samples = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Recording:
-    """What the page recorded: input and output on one clock.
+    """A recording of the page: input and output on one clock.
 
     rate_hz  of both
     delay    frames by which the output is later

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.streaming.executor.streams import MODELS, cached_program
+from tests.streaming.executor.streams import MODELS, named_program
 from tests.streaming.serve.servers import RunningServer, running_server
 
 PULSE = 6
@@ -26,7 +26,7 @@ def server() -> Iterator[RunningServer]:
     programs = [
         (
             ModelSettings(name=name, streams=40, constants=CONSTANTS.get(name, {})),
-            cached_program(name, PULSE),
+            named_program(name, PULSE),
             RATE_HZ,
         )
         for name in MODELS

@@ -1,4 +1,4 @@
-"""What a stream of a server must give: the outputs of the offline model."""
+"""The outputs of the offline model, which a stream of a server must give."""
 
 import numpy as np
 

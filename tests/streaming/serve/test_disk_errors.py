@@ -15,7 +15,7 @@ from streaming.protocol.errors import ProtocolError
 from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from tests.streaming.disks import limit_files
-from tests.streaming.executor.streams import cached_program
+from tests.streaming.executor.streams import named_program
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs, require_same_outputs
 from tests.streaming.serve.servers import RunningServer, running_server
@@ -35,7 +35,7 @@ def server_with(store: "FullStore") -> Iterator[RunningServer]:
         checkpoint_s=3 * PULSE / RATE_HZ,
         budget=1000.0,
     )
-    with running_server([(model, cached_program("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:
+    with running_server([(model, named_program("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:
         server.service.checkpoints = store
         yield server
 
@@ -67,7 +67,7 @@ async def wait_for_count(server: RunningServer, name: str, least: int) -> None:
 async def test_a_full_disk_does_not_end_a_stream(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, removes: bool
 ) -> None:
-    program, store = cached_program("filtered", PULSE), FullStore(tmp_path, removes)
+    program, store = named_program("filtered", PULSE), FullStore(tmp_path, removes)
     (port,) = program.inputs
     x = np.random.default_rng(5).standard_normal(block_shape(port, 60 * PULSE)).astype(np.float32)
     with server_with(store) as server:

@@ -1,4 +1,4 @@
-"""What a client gets, flush included, is what a session gives for the same samples, whatever the blocks."""
+"""A client gets, flush included, what a session gives for the same samples, whatever the blocks."""
 
 import anyio
 import numpy as np
@@ -7,7 +7,7 @@ import pytest
 from pulse.facts import Array
 from pulse.program.program import Program
 from streaming.client import connect
-from tests.streaming.executor.streams import MODELS, assert_close, cached_program, join_pieces
+from tests.streaming.executor.streams import MODELS, assert_close, join_pieces, named_program
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs
 from tests.streaming.serve.servers import RunningServer
@@ -44,7 +44,7 @@ def random_pieces(
 
 @pytest.mark.parametrize("name", MODELS)
 async def test_streams_equal_sessions(server: RunningServer, name: str) -> None:
-    program = cached_program(name, PULSE)
+    program = named_program(name, PULSE)
     inputs = inputs_of(program, program.limit or 16 * PULSE + 1, 1)
     async with connect(server.ws, name, rate_hz=RATE_HZ) as stream:
         for part in random_pieces(inputs, program, 7, 2):
@@ -54,7 +54,7 @@ async def test_streams_equal_sessions(server: RunningServer, name: str) -> None:
 
 
 async def test_many_streams_at_once_with_resets_equal_sessions(server: RunningServer) -> None:
-    program = cached_program("filtered", PULSE)
+    program = named_program("filtered", PULSE)
 
     async def stream_three_times(seed):
         async with connect(server.ws, "filtered") as stream:
@@ -75,7 +75,7 @@ async def test_many_streams_at_once_with_resets_equal_sessions(server: RunningSe
 
 
 async def test_outputs_are_received_while_a_stream_is_sent(server: RunningServer) -> None:
-    program = cached_program("filtered", PULSE)
+    program = named_program("filtered", PULSE)
     inputs = inputs_of(program, 10 * PULSE, 3)
     async with connect(server.ws, "filtered") as stream:
         pieces_out = [outputs async for outputs in stream.process(random_pieces(inputs, program, 9, 4))]

@@ -19,7 +19,7 @@ from streaming.serve.lanes.group import StepCost
 from streaming.serve.pace import Pace
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
-from tests.streaming.executor.streams import cached_program
+from tests.streaming.executor.streams import named_program
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.raw import raw, samples_of
 from tests.streaming.serve.servers import RunningServer, running_server
@@ -167,7 +167,7 @@ def limited_server(pulse: int = PULSE, drain_s: float = 0.0, **limits: float) ->
     """A server with one model of two streams."""
     model = ModelSettings(name="filtered", streams=2)
     settings = ServerSettings((model,), limits=replace(LimitSettings(speed=1e6), **limits), drain_s=drain_s)
-    return running_server([(model, cached_program("filtered", pulse), RATE_HZ)], settings, threads=1)
+    return running_server([(model, named_program("filtered", pulse), RATE_HZ)], settings, threads=1)
 
 
 def test_streams_beyond_those_of_the_model_are_refused() -> None:
@@ -278,7 +278,7 @@ def test_frames_that_are_too_fast_are_held_back(monkeypatch: pytest.MonkeyPatch)
 def test_a_token_is_required() -> None:
     model = ModelSettings(name="filtered", streams=2)
     settings = ServerSettings((model,), tokens=("right",))
-    with running_server([(model, cached_program("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:
+    with running_server([(model, named_program("filtered", PULSE), RATE_HZ)], settings, threads=1) as server:
         import httpx
 
         with raw(server) as client:
@@ -343,7 +343,7 @@ def junk(rng: np.random.Generator) -> bytes | str:
 def send_junk(server: RunningServer, messages: int, seed: int) -> int:
     """Send junk over as many connections as it takes, during a stream that must stay exact; return their number."""
     rng, connections, sent = np.random.default_rng(seed), 0, 0
-    program = cached_program("filtered", PULSE)
+    program = named_program("filtered", PULSE)
     x = rng.standard_normal(PULSE * 40).astype(np.float32)
     session = Session(program)
     shape = [-1 if axis == port.axis else 1 for port in program.inputs for axis in range(len(port.shape))]
@@ -409,7 +409,7 @@ def test_only_the_first_stream_may_exceed_the_budget() -> None:
     model = ModelSettings(name="filtered", streams=4)
     settings = ServerSettings((model,), limits=LimitSettings(speed=1e6), budget=1e-9)
     with (
-        running_server([(model, cached_program("filtered", PULSE), RATE_HZ)], settings, threads=1) as server,
+        running_server([(model, named_program("filtered", PULSE), RATE_HZ)], settings, threads=1) as server,
         raw(server) as first,
     ):
         assert first.hello()["type"] == "ready"

@@ -25,7 +25,7 @@ from streaming.protocol.frames import HEADER, OUTPUT, Header, pack_frames, unpac
 from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.settings import ModelSettings
 from streaming.serve.unconfirmed import Unconfirmed
-from tests.streaming.executor.streams import cached_program
+from tests.streaming.executor.streams import named_program
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.lost_connections import cut_all
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs, require_same_outputs
@@ -49,7 +49,7 @@ async def wait_for_frames(server: RunningServer, frames: int) -> None:
 
 def servers(folder: Path, count: int) -> AbstractContextManager[list[RunningServer]]:
     """Servers of a small model; they make a checkpoint in three pulses."""
-    program = ModelSettings(name="filtered", streams=4), cached_program("filtered", PULSE), RATE_HZ
+    program = ModelSettings(name="filtered", streams=4), named_program("filtered", PULSE), RATE_HZ
     return servers_with_checkpoints(program, folder, count, 3 * PULSE / RATE_HZ)
 
 
@@ -66,7 +66,7 @@ def denoisers(folder: Path, count: int) -> AbstractContextManager[list[RunningSe
 
 @pytest.mark.parametrize("reset", [False, True])
 async def test_a_stream_has_the_same_bits_after_a_server_is_lost(tmp_path: Path, reset: bool) -> None:
-    program = cached_program("filtered", PULSE)
+    program = named_program("filtered", PULSE)
     (port,) = program.inputs
     rng = np.random.default_rng(5)
     x = rng.standard_normal(block_shape(port, 60 * PULSE)).astype(np.float32)
@@ -126,7 +126,7 @@ async def test_opus_makes_no_checkpoints(tmp_path: Path) -> None:
 
 
 async def test_a_stream_lost_before_its_first_checkpoint_begins_again(tmp_path: Path) -> None:
-    program = cached_program("filtered", PULSE)
+    program = named_program("filtered", PULSE)
     (port,) = program.inputs
     x = np.ones(block_shape(port, PULSE + 1), np.float32)
     with servers(tmp_path, 2) as (first, second):
@@ -145,7 +145,7 @@ async def test_a_server_that_does_not_answer_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("streaming.client.connecting.RESUME_TIMEOUT_S", 0.2)
-    program = cached_program("filtered", PULSE)
+    program = named_program("filtered", PULSE)
     (port,) = program.inputs
     x = np.ones(block_shape(port, 9 * PULSE), np.float32)
     with servers(tmp_path, 2) as (first, second), socket.create_server(("127.0.0.1", 0)) as mute:
@@ -175,7 +175,7 @@ async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(
         return ready
 
     monkeypatch.setattr(connecting, "receive_ready", receive_late)
-    program = cached_program("filtered", PULSE)
+    program = named_program("filtered", PULSE)
     (port,) = program.inputs
     x = np.ones(block_shape(port, 9 * PULSE), np.float32)
     with servers(tmp_path, 2) as (first, second):
@@ -239,7 +239,7 @@ async def test_outputs_that_were_not_received_are_sent_again(tmp_path: Path, con
             client.send_frames(x[received:], received)
             client.send({"type": "flush"})
             values, begins = outputs_by_number(client.receive_until("flushed"))
-        whole = expected_outputs(cached_program("filtered", PULSE), {"x": x[None]})
+        whole = expected_outputs(named_program("filtered", PULSE), {"x": x[None]})
     streaming = [port for port in again["outputs"] if port["kind"] != "final"]
     assert len(streaming) == 2
     for port in streaming:

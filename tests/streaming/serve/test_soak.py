@@ -19,7 +19,7 @@ import pytest
 from pulse.client import ClientError, connect
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
-from tests.streaming.executor.streams import cached_program, join_pieces
+from tests.streaming.executor.streams import join_pieces, named_program
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.offline_outputs import block_shape
 from tests.streaming.serve.servers import running_server
@@ -46,7 +46,7 @@ class Clients:
     def __init__(self, url, until):
         self.url, self.until = url, until
         self.ends = Counter()
-        self.program = cached_program("filtered", PULSE)
+        self.program = named_program("filtered", PULSE)
 
     async def run_clients(self, seed):
         rng = random.Random(seed)
@@ -99,7 +99,7 @@ async def test_clients_that_leave_stall_and_send_nan_take_no_lane_and_no_memory(
     settings = ServerSettings((model,), limits=LimitSettings(speed=1e6), budget=1e6)
     spawning = multiprocessing.get_context("spawn")
     ours, theirs = spawning.Pipe()
-    with running_server([(model, cached_program("filtered", PULSE), RATE_HZ)], settings, threads=2) as server:
+    with running_server([(model, named_program("filtered", PULSE), RATE_HZ)], settings, threads=2) as server:
         process = spawning.Process(target=run_clients, args=(server.ws, SECONDS, theirs))
         process.start()
         sizes = []

@@ -128,10 +128,10 @@ async def test_an_invalid_packet_of_opus_ends_only_its_stream(
 
 
 async def test_features_are_not_resampled() -> None:
-    from tests.streaming.executor.streams import cached_program
+    from tests.streaming.executor.streams import named_program
 
     model = ModelSettings(name="decimated", streams=1)
-    with running_server([(model, cached_program("decimated", 6), 100)], threads=1) as server:
+    with running_server([(model, named_program("decimated", 6), 100)], threads=1) as server:
         with pytest.raises(ClientError, match="not sound") as refused:
             async with connect(server.ws, rate_hz=200):
                 raise AssertionError

@@ -17,7 +17,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.protocol.frames import HEADER, INPUT, OUTPUT, Header, pack_frames
 from streaming.protocol.messages import read_message, write_message
-from tests.streaming.executor.streams import cached_program
+from tests.streaming.executor.streams import named_program
 from tests.streaming.serve.conftest import PULSE
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs
 from tests.streaming.serve.servers import RunningServer
@@ -105,7 +105,7 @@ def bytes_cut_as(client: RawClient, cut: str, messages: list[bytes]) -> list[byt
 
 @pytest.mark.parametrize("cut", ["one by one", "all at once", "after each byte of a head", "in fragments"])
 def test_outputs_do_not_depend_on_how_bytes_are_cut(client: RawClient, cut: str) -> None:
-    program = cached_program(MODEL, PULSE)
+    program = named_program(MODEL, PULSE)
     (port,) = [port for port in program.inputs if port.streams]
     x = np.random.default_rng(0).standard_normal(17_003).astype(np.float32)
     client.send(bytes_cut_as(client, cut, blocks(x)))
@@ -124,11 +124,15 @@ def test_outputs_do_not_depend_on_how_bytes_are_cut(client: RawClient, cut: str)
 @pytest.mark.parametrize(
     ("status", "data"),
     [
-        (1002, bytes([0x82, 1, 0])),  # not masked
-        (1002, bytes([0xC2, 0x81, 0, 0, 0, 0, 0])),  # a bit that was not negotiated
-        (1002, bytes([0x83, 0x80, 0, 0, 0, 0])),  # an opcode that does not exist
-        (1009, bytes([0x82, 0xFF]) + (1 << 30).to_bytes(8, "big") + bytes(4)),
-        (1007, bytes([0x81, 0x81, 0, 0, 0, 0, 0xFF])),  # not UTF-8
+        pytest.param(1002, bytes([0x82, 1, 0]), id="unmasked"),  # not masked
+        pytest.param(
+            1002, bytes([0xC2, 0x81, 0, 0, 0, 0, 0]), id="reserved bit"
+        ),  # a bit that was not negotiated
+        pytest.param(
+            1002, bytes([0x83, 0x80, 0, 0, 0, 0]), id="unknown opcode"
+        ),  # an opcode that does not exist
+        pytest.param(1009, bytes([0x82, 0xFF]) + (1 << 30).to_bytes(8, "big") + bytes(4), id="too long"),
+        pytest.param(1007, bytes([0x81, 0x81, 0, 0, 0, 0, 0xFF]), id="not UTF-8"),  # not UTF-8
     ],
 )
 def test_invalid_frames_close_with_their_status(client: RawClient, status: int, data: bytes) -> None:

@@ -23,7 +23,7 @@ from streaming.serve.settings import ModelSettings
 from streaming.session import Session
 from tests.streaming.executor.faulty_models import PULSE as FAULTY_PULSE
 from tests.streaming.executor.faulty_models import ROWS, lookup
-from tests.streaming.executor.streams import cached_program
+from tests.streaming.executor.streams import named_program
 from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.offline_outputs import block_shape
 
@@ -62,7 +62,7 @@ class Group:
 
 @functools.cache
 def filter_program() -> Program:
-    return cached_program("filtered", PULSE)
+    return named_program("filtered", PULSE)
 
 
 def shape_of_port(x: Array) -> Array:

@@ -88,7 +88,7 @@ def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> No
     ("name", "encoding"), [("a.wav", "FLOAT"), ("a.wav", "PCM_16"), ("a.flac", None), ("a.ogg", None)]
 )
 def test_a_full_disk_is_reported(small_disk: Path, name: str, encoding: str | None) -> None:
-    """It is reported once, with the system's own reason; what was written before is kept."""
+    """The error comes once, with the system's own reason; what was written before is kept."""
     x = uniform_noise(200_000)
     (small_disk / "other").write_bytes(bytes(16 << 10))
     writer = AudioWriter(small_disk / name, 16000, 1, encoding)
@@ -117,7 +117,7 @@ def test_a_disk_that_is_full_at_once_leaves_no_file(small_disk: Path) -> None:
 
 
 def test_a_disk_that_is_full_at_the_end(tmp_path: Path) -> None:
-    """What libsndfile keeps back until then is missing."""
+    """The file lacks what libsndfile keeps back until then."""
     writer = AudioWriter(tmp_path / "a.ogg", 16000, 1)
     writer.write(uniform_noise(8000))
     size = next(tmp_path.iterdir()).stat().st_size
@@ -162,7 +162,7 @@ def test_files_that_are_no_sound_are_refused(tmp_path: Path, name: str, message:
 
 
 def test_a_pipe_is_no_file(tmp_path: Path) -> None:
-    """It would be read twice."""
+    """A file is read twice, and a pipe cannot be."""
     os.mkfifo(tmp_path / "pipe.wav")
     with pytest.raises(InputError, match=r"pipe\.wav: is a pipe or a device"):
         AudioReader(tmp_path / "pipe.wav")

@@ -42,7 +42,7 @@ def table(path: Path, array: Array, axis: int | None, rate_hz: float | None = No
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_frames_of_any_axis_are_written_in_any_pieces(tmp_path_factory, data) -> None:
-    """What is loaded has the values, dtype and shape of the whole; the memory map, too."""
+    """The loaded array and the memory map have the values, dtype and shape of the whole."""
     folder = tmp_path_factory.mktemp("frames")
     shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4), "shape")
     axis = data.draw(st.integers(0, len(shape) - 1), "axis")
@@ -113,7 +113,7 @@ def test_pieces_of_several_types_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 1), ("x.csv", 1)])
 def test_a_full_disk_is_reported(small_disk: Path, name: str, axis: int) -> None:
-    """It is reported at the write; what was written before may be kept, whole."""
+    """The error comes at the write; what was written before may be kept, whole."""
     piece = np.random.default_rng(2).random((5, 100) if axis else (100, 5)).astype(np.float32)
     count = 0
     with FramesFile(small_disk / name, axis, None) as file:

@@ -30,7 +30,6 @@ def write_sound(path: Path, x: Array, encoding: str) -> Path:
 def test_a_file_that_outgrows_its_sizes_becomes_rf64_of_the_same_sound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, channels: int, piece: int
 ) -> None:
-    """It says the same as one that does not."""
     x = uniform_noise(3001, channels)
     small = write_sound(tmp_path / "small.wav", x, encoding)
     monkeypatch.setattr(rf64, "MAX_SIZE", small.stat().st_size - rf64.CHUNK_HEAD - 1)
@@ -64,7 +63,7 @@ def test_another_program_reads_it(
 def test_a_file_as_large_as_it_may_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, channels: int
 ) -> None:
-    """It is as libsndfile writes it, but for the time that it notes next to peaks."""
+    """The file is as libsndfile writes it, but for the time that it notes next to peaks."""
     x = np.rint(uniform_noise(3001, channels) * (1 << 15)) / (1 << 15)  # what each encoding holds as it is
     soundfile.write(tmp_path / "usual.wav", x, 16000, encoding)
     usual = (tmp_path / "usual.wav").read_bytes()

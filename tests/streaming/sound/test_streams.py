@@ -58,7 +58,7 @@ def test_wav_files_of_the_library_are_read(
 
 @pytest.mark.parametrize("size", [0, 0x7FFFF000, 0x7FFFFFFF, 0xFFFFFFFF])
 def test_a_sound_of_unknown_size_ends_with_its_bytes(size: int) -> None:
-    """As programs write it that write to a pipe; the end of the bytes is the end of the sound."""
+    """Programs that write to a pipe leave the size open; the end of the bytes is the end of the sound."""
     x = uniform_noise(700)
     form = StreamFormat(Encoding.of_name("f32"), 8000, 1)
     head = wav_header(form)[:-4] + struct.pack("<I", size)

@@ -42,7 +42,7 @@ SETUP = Setup(
 
 
 def copy(latency: Latency) -> Latency:
-    """As it is now."""
+    """A copy of the present state."""
     return Latency.of_bucket_counts(
         latency.bucket_counts(), latency.total_ns, latency.max_ns, latency.missed, latency.deadline_s
     )
@@ -118,7 +118,7 @@ def write(path: Path, series: list[LiveStatistics], setup: Setup = SETUP, end: b
 
 
 def lines_of(path: Path) -> list[dict[str, float | str]]:
-    """What each line of a file holds."""
+    """The objects in the lines of a file."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 

@@ -33,7 +33,7 @@ def path(tmp_path: Path, series: list[LiveStatistics]) -> Path:
 
 
 def plain(values: dict[str, dict[str, Any] | float]) -> dict[str, dict[str, Any] | float]:
-    """As JSON has it, to the digits that are written."""
+    """The value in JSON, to the digits that are written."""
     return json.loads(json.dumps(values), parse_float=lambda text: round(float(text), 9))
 
 

@@ -1,4 +1,4 @@
-"""No name of a file reaches a terminal as it is: not by errors, warnings, dumps, reports, bars or paths."""
+"""Names of files never reach a terminal as they are: not by errors, warnings, dumps, reports, bars or paths."""
 
 import io
 import json

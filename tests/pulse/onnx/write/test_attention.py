@@ -35,7 +35,7 @@ def test_bands_are_written(back: int, ahead: int, frames: int) -> None:
 
 
 def test_a_causal_band_of_single_frames_needs_no_end() -> None:
-    """Nothing that it looks at can be behind the end."""
+    """A causal band looks at nothing behind the end."""
     source = attention(floats("causal", 1, 4), 3)
     assert notes_of(prove(source, source.pulsify(pulse=1))).end is None
 
@@ -60,7 +60,7 @@ def test_frames_that_see_nothing_become_what_the_model_makes_of_them() -> None:
 
 
 @pytest.mark.parametrize("empty", [np.nan, 0.0])
-def test_a_stream_of_sequences(empty: float) -> None:
+def test_a_stream_of_sequences_needs_no_state(empty: float) -> None:
     """Where the batch streams, every frame is a whole sequence and its mask a constant."""
     scope = SymbolScope()
     fact = TypedFact(np.dtype(np.float32), (TDim.of(scope.symbol("T")), TDim.of(5), TDim.of(3)))

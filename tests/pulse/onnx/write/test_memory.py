@@ -169,7 +169,7 @@ def test_types_stay(dtype: type) -> None:
 
 
 def test_an_input_that_does_not_stream_stays_an_input() -> None:
-    """It is fed with every pulse."""
+    """The input is fed with every pulse."""
     feeds = {"x": floats("x", 9, 2), "gain": floats("gain", 2)}
     proto = prove_model(model([node("Mul", "x gain")], feeds, None, 17, {"x": 0}), 3)
     assert [(note.name, note.axis) for note in notes_of(proto).inputs] == [("x", 0), ("gain", None)]

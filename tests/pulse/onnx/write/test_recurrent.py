@@ -53,7 +53,7 @@ def test_states_see_frames_of_the_stream_alone(op: str, finals: bool, frames: in
 
 @pytest.mark.parametrize("op", ["RNN", "GRU", "LSTM"])
 def test_a_causal_layer_is_one_operator(op: str) -> None:
-    """No clock, no end, nothing around the operator but the axis of its direction."""
+    """The file has no clock, no end, and nothing around the operator but the axis of its direction."""
     proto = prove_model(layer(op, 0, False), 3)
     assert kinds(proto) in ([op, "Squeeze"], [op, "Squeeze", "Unsqueeze"])
     assert notes_of(proto).end is None
@@ -62,7 +62,7 @@ def test_a_causal_layer_is_one_operator(op: str) -> None:
 
 @pytest.mark.parametrize("ahead", [0, AHEAD])
 def test_an_initial_state_is_taken_with_the_first_pulse(ahead: int) -> None:
-    """It is taken with the first pulse only."""
+    """Later pulses do not take the initial state."""
     prove_model(layer("GRU", ahead, True, initial=True, linear_before_reset=1), 3)
 
 

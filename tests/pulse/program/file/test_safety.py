@@ -58,7 +58,7 @@ def limited_row(checked: CheckedRow, memories: list[Array]) -> Any:
 
 
 def run_limited(program_run: NativeProgram, feeds: dict[str, Array], ran: Counter[str]) -> dict[str, Array]:
-    """One step in plain Python, each row limited to its declared reach."""
+    """Run a step in plain Python, each row limited to its declared reach."""
     memories = [
         np.array(program_run.weights),
         program_run.initial.copy(),
@@ -152,19 +152,27 @@ def words_of(native: NativeProgram, kernel: str) -> tuple[int, list[int]]:
 @pytest.mark.parametrize(
     ("kernel", "field", "value", "message"),
     [
-        ("product", "y", operand(WEIGHTS, 0), "the weights would be written"),
-        ("product", "y", operand(STATE, 1 << 40), "elements .* of"),
-        ("product", "x", operand(ARENA, 2), "not aligned"),
-        ("product", "x", operand(5, 0), "no memory 5"),
-        ("product", "x", -1, "no memory -1"),
-        ("product", "rows_x", operand(ARENA, 0), "a table of offsets that rows may change"),
-        ("product", "M", -1, "a count of -1"),
-        ("product", "M", 1 << 30, "elements|table"),
-        ("product", "K", 1 << 40, "K is 1099511627776"),
-        ("chain", "s0", 1 << 31, "elements|too long"),
-        ("chain", "op_count", 1 << 20, "of ops"),
-        ("move", "bytes", 1 << 30, "elements .* of"),
-        ("tick", "clock", operand(STATE, 0) + 4, "not aligned"),
+        pytest.param(
+            "product", "y", operand(WEIGHTS, 0), "the weights would be written", id="weights as output"
+        ),
+        pytest.param("product", "y", operand(STATE, 1 << 40), "elements .* of", id="output past the end"),
+        pytest.param("product", "x", operand(ARENA, 2), "not aligned", id="unaligned input"),
+        pytest.param("product", "x", operand(5, 0), "no memory 5", id="unknown memory"),
+        pytest.param("product", "x", -1, "no memory -1", id="negative memory"),
+        pytest.param(
+            "product",
+            "rows_x",
+            operand(ARENA, 0),
+            "a table of offsets that rows may change",
+            id="table that rows change",
+        ),
+        pytest.param("product", "M", -1, "a count of -1", id="negative count"),
+        pytest.param("product", "M", 1 << 30, "elements|table", id="huge count"),
+        pytest.param("product", "K", 1 << 40, "K is 1099511627776", id="huge depth"),
+        pytest.param("chain", "s0", 1 << 31, "elements|too long", id="huge chain operand"),
+        pytest.param("chain", "op_count", 1 << 20, "of ops", id="too many ops"),
+        pytest.param("move", "bytes", 1 << 30, "elements .* of", id="huge move"),
+        pytest.param("tick", "clock", operand(STATE, 0) + 4, "not aligned", id="unaligned clock"),
     ],
 )
 def test_rows_that_reach_outside_are_refused(kernel: str, field: str, value: int, message: str) -> None:

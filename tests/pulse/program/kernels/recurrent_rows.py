@@ -1,4 +1,4 @@
-"""One row of a recurrent kernel: its data, what the cell in float64 makes of them, and the row itself."""
+"""A row of a recurrent kernel: its data, what the cell in float64 makes of them, and the row itself."""
 
 from dataclasses import dataclass
 from typing import Any

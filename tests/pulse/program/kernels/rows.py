@@ -1,4 +1,4 @@
-"""One row run as plain Python and compiled; its operands are arrays."""
+"""A row run as plain Python and compiled; its operands are arrays."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -66,7 +66,7 @@ class Memory:
         return self.bytes[start : start + array.nbytes].view(array.dtype).reshape(array.shape).copy()
 
     def check_guards(self) -> None:
-        """Nothing was written between the arrays."""
+        """Check that nothing was written between the arrays."""
         free = np.ones(len(self.bytes), bool)
         for key, array in self.arrays.items():
             free[self.starts[key] : self.starts[key] + array.nbytes] = False

@@ -158,7 +158,7 @@ def test_large_scores_do_not_overflow() -> None:
 
 
 def test_a_head_without_columns_does_not_change_the_other() -> None:
-    """It becomes ``empty``; the head beside it, with much larger scores, does not change it."""
+    """The head without columns becomes ``empty``; the head beside it, with much larger scores, does not change it."""
     x = np.ones((1, 16), np.float32)
     k, v = np.repeat([[1.0] * 8 + [1e4] * 8], 5, axis=0), np.arange(80).reshape(5, 16)
     bias = np.zeros((5, 2))

@@ -113,6 +113,6 @@ def test_no_error_is_above_the_table(function) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("function", ulp.FUNCTIONS, ids=lambda function: function.name)
 def test_the_table_equals_the_measurement(function) -> None:
-    """One in a hundred, as the table itself; about 60 s for all."""
+    """The test takes a hundredth of the numbers, as the table itself; all of them take about 60 s."""
     worst, _ = function.largest_error(ulp.STEP)
     assert ulp.stated_errors()[function.name] - 0.2 < worst <= ulp.stated_errors()[function.name]

@@ -56,7 +56,7 @@ class ScaleRow(Instruction):
 
 
 class One(Instruction):
-    """One tensor."""
+    """A row of a single tensor."""
 
     y: Operand = updates("f32", 1)
 
@@ -89,7 +89,7 @@ def infra_types(row: Types):
 
 @kernel
 def infra_scale(row: ScaleRow):
-    """One product."""
+    """Scale a single element."""
     y, x, a = row.y, row.x, row.a
     y[0] = x[0] * np.float32(a)
 

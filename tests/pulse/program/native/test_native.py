@@ -50,7 +50,7 @@ def test_equal_weights_are_kept_once() -> None:
 
 
 def test_weights_are_read_only() -> None:
-    """No stream can change what others read."""
+    """A stream cannot change what others read."""
     program = two_convs(True)
     with pytest.raises(ValueError, match="read-only"):
         program.weights[0] = 1
@@ -163,7 +163,7 @@ def large() -> NativeState:
 
 
 def test_other_threads_run_while_the_machine_does() -> None:
-    """No thread is made to give up the GIL, so only a call that gives it away by itself lets another thread on, as soon
+    """A thread is not made to give up the GIL: only a call that gives it away by itself lets another thread on, as soon
     as a processor has time for it.
     """
     state = large()

@@ -176,7 +176,7 @@ def test_models_of_every_stage_pickle(name: str) -> None:
 
 
 def test_a_pickle_keeps_the_limit_of_a_narrowed_scope() -> None:
-    """As ``max_context`` makes it: assumptions of a second scope over the symbols of the first."""
+    """``max_context`` makes assumptions of a second scope over the symbols of the first."""
     model = copy.deepcopy(pulsed_model("windows"))
     model.typed.scope = model.typed.scope.with_assumption("T <= 40")
     other = pickle.loads(pickle.dumps(model))

@@ -265,7 +265,7 @@ def test_a_lane_that_raises_does_not_change_the_others() -> None:
 
 
 def test_an_interrupted_join_or_leave_is_done_or_not_begun() -> None:
-    """It has happened or not; the lanes that are there go on with the bits that they have without it."""
+    """The lanes that are there go on with the bits that they have without it."""
     compiled = program("windows")
     x = np.stack([block(compiled, compiled.pulse, seed) for seed in range(3)])
     straight = compiled.spawn_many(3)

@@ -40,7 +40,7 @@ def test_a_snapshot_continues_in_any_state_of_its_program(program: Program) -> N
 
 
 def test_a_snapshot_keeps_whether_the_stream_has_ended(program: Program) -> None:
-    """It stays ended; and one from before the end opens it again."""
+    """A stream that has ended stays ended; a snapshot from before the end opens it again."""
     state = program.spawn()
     state.step(stereo_noise(4))
     before = state.snapshot()

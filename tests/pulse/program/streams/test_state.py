@@ -1,4 +1,4 @@
-"""One stream: what it accepts, how it ends, and that it is alone."""
+"""A single stream: what it accepts, how it ends, and that it is alone."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,13 +41,19 @@ def locked_copy(array: Array) -> Array:
 @pytest.mark.parametrize(
     ("feed", "message"),
     [
-        ({"z": stereo_noise(4)}, "no pulse for input x; feed x: 1,2,4,f32"),
-        ({}, "no pulse for input x"),
-        ({"x": stereo_noise(4), "z": stereo_noise(4)}, "z is not a streaming input; feed x: 1,2,4,f32"),
-        (stereo_noise(3), "expected a pulse x: 1,2,4,f32, got 1,2,3,f32"),
-        (stereo_noise(4)[0], "expected a pulse x: 1,2,4,f32, got 2,4,f32"),
-        (stereo_noise(4).astype(np.float64), "got 1,2,4,f64"),
-        (stereo_noise(4).astype(np.int16), "got 1,2,4,i16"),
+        pytest.param(
+            {"z": stereo_noise(4)}, "no pulse for input x; feed x: 1,2,4,f32", id="unknown input alone"
+        ),
+        pytest.param({}, "no pulse for input x", id="no input"),
+        pytest.param(
+            {"x": stereo_noise(4), "z": stereo_noise(4)},
+            "z is not a streaming input; feed x: 1,2,4,f32",
+            id="unknown input too",
+        ),
+        pytest.param(stereo_noise(3), "expected a pulse x: 1,2,4,f32, got 1,2,3,f32", id="short pulse"),
+        pytest.param(stereo_noise(4)[0], "expected a pulse x: 1,2,4,f32, got 2,4,f32", id="no batch"),
+        pytest.param(stereo_noise(4).astype(np.float64), "got 1,2,4,f64", id="f64"),
+        pytest.param(stereo_noise(4).astype(np.int16), "got 1,2,4,i16", id="i16"),
     ],
 )
 def test_a_pulse_that_does_not_fit_changes_nothing(
@@ -188,11 +194,15 @@ def test_an_ended_stream_takes_nothing(program: Program) -> None:
 @pytest.mark.parametrize(
     ("rest", "message"),
     [
-        (stereo_noise(4), "x: 4 frames: a whole pulse; use step"),
-        (stereo_noise(9), "x: 9 frames: a whole pulse"),
-        (stereo_noise(2).astype(np.float64), "expected less than a pulse x: 1,2,4,f32, got 1,2,2,f64"),
-        (stereo_noise(2)[:, :1], "got 1,1,2,f32"),
-        ({"y": stereo_noise(2)}, "feed x: 1,2,4,f32"),
+        pytest.param(stereo_noise(4), "x: 4 frames: a whole pulse; use step", id="whole pulse"),
+        pytest.param(stereo_noise(9), "x: 9 frames: a whole pulse", id="more than a pulse"),
+        pytest.param(
+            stereo_noise(2).astype(np.float64),
+            "expected less than a pulse x: 1,2,4,f32, got 1,2,2,f64",
+            id="f64",
+        ),
+        pytest.param(stereo_noise(2)[:, :1], "got 1,1,2,f32", id="one channel"),
+        pytest.param({"y": stereo_noise(2)}, "feed x: 1,2,4,f32", id="unknown input"),
     ],
 )
 def test_a_rest_that_does_not_fit_ends_nothing(

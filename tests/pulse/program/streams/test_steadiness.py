@@ -59,7 +59,7 @@ def collections() -> Iterator[list[int]]:
 
 
 def test_a_step_wakes_no_garbage_collector() -> None:
-    """What a step makes is freed with its last reference: the collector's counter does not grow over 10,000."""
+    """The objects of a step are freed with their last reference: the collector's counter does not grow over 10,000."""
     state, x = warm_state(), pulse()
     assert gc.isenabled()
     with collections() as generations:

@@ -1,4 +1,4 @@
-"""What instructions cost: a rule for every kernel, and figures that can be counted by hand."""
+"""The cost of instructions: a rule for every kernel, and figures that can be counted by hand."""
 
 import ctypes
 from itertools import count

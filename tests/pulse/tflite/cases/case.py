@@ -11,6 +11,8 @@ from tests.pulse.tflite.builder import SubgraphBuilder
 SAME, VALID = 0, 1
 RELU, RELU6 = 1, 3
 X_SCALE, Y_SCALE = 0.05, 0.06
+MOVED_TYPES = ("float32", "int8")
+"""The types in which operators that only move elements are tried."""
 RANGE = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
 
 
@@ -64,3 +66,47 @@ def bias(graph: SubgraphBuilder, x: int, w: int, size: int, kind: str = "int32")
     scale = [np.float32(graph.tensors[x].scale[0]) * np.float32(factor) for factor in graph.tensors[w].scale]
     value = np.random.default_rng(5).integers(-2000, 2000, size).astype(kind)
     return graph.constant(value, scale=scale, zero=[0] * len(scale))
+
+
+def scale_of_moved(dtype: str) -> tuple[float, int] | None:
+    """The scale and the zero point of elements that are only moved; None: floats."""
+    return None if dtype == "float32" else (X_SCALE, -7)
+
+
+def _moved_fields(dtype: str) -> dict[str, Any]:
+    scale = scale_of_moved(dtype)
+    return {} if scale is None else {"scale": [scale[0]], "zero": [scale[1]]}
+
+
+def moved_tensor(graph: SubgraphBuilder, shape: tuple[int, ...], dtype: str) -> int:
+    """A tensor of elements that are only moved, in floats or codes."""
+    return graph.tensor(shape, dtype, **_moved_fields(dtype))
+
+
+def moved_input(graph: SubgraphBuilder, shape: tuple[int, ...], dtype: str, name: str = "x") -> int:
+    """An input whose elements are only moved, in floats or codes."""
+    return graph.input(shape, dtype, name=name, **_moved_fields(dtype))
+
+
+def moved_case(
+    dtype: str,
+    kind: str,
+    shape: tuple[int, ...],
+    shape_out: tuple[int, ...],
+    constants: list[Array],
+    options: str,
+    version: int | None = None,
+    **fields: Any,
+) -> TfliteCase:
+    """A model of one operator that moves the elements of its first input; the others are constants."""
+    graph = SubgraphBuilder()
+    inputs = [moved_input(graph, shape, dtype), *map(graph.constant, constants)]
+    if version is None:
+        version = 1 if dtype == "float32" else 2
+    y = graph.result(kind, inputs, shape_out, options, version, dtype, scale_of_moved(dtype), **fields)
+    return case_of(f"{dtype} {kind} {fields}", graph, y)
+
+
+def i32(*numbers: int) -> Array:
+    """A vector of sizes or positions."""
+    return np.array(numbers, np.int32)

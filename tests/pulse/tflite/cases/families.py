@@ -1,10 +1,16 @@
 """Models of one operator or few, in floats and in codes: each compared with LiteRT."""
 
-from tests.pulse.tflite.cases import conv, cumulative, elementwise, matmul, movements, pool, reduce, spectral
+from importlib import import_module
+
 from tests.pulse.tflite.cases.case import TfliteCase
+
+NAMES = (
+    *("conv", "matmul", "elementwise", "shape", "shape_blocks", "slice", "concat", "gather", "pad", "resize"),
+    *("pool", "reduce", "cumulative", "spectral"),
+)
+FAMILIES = {name: import_module(f"tests.pulse.tflite.cases.{name}") for name in NAMES}
 
 
 def all_cases() -> list[TfliteCase]:
     """Every case, in the same order each time."""
-    families = (conv, matmul, elementwise, movements, pool, reduce, cumulative, spectral)
-    return [case for family in families for generator in family.ALL for case in generator()]
+    return [case for family in FAMILIES.values() for generator in family.ALL for case in generator()]
