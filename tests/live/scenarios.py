@@ -25,7 +25,7 @@ from tests.waiting import becomes_true
 JACK = "JACK Audio Connection Kit: system"
 BACK_S = 8.0
 """For a stream to come back after its server or device."""
-FIRST_S = 15.0
+FIRST_S = 30.0
 """For the first callbacks of a server that has just been started, beside other processes."""
 
 
@@ -37,9 +37,11 @@ class Player:
         self.names = source, target
         self.finished = 0
         self.words: NDArray[np.int64] = counters()
-        self.open()
+        if not self.comes_back(FIRST_S):  # a stream of a server that is still starting may never be called
+            raise DeviceError("the first stream does not open, or is not called")
+        self.finished = 0
 
-    def open(self, limit_s: float = FIRST_S) -> None:
+    def open(self, limit_s: float = STALL_TIMEOUT_S) -> None:
         """Open it, with a new count. Raises DeviceError: it does not call in time, and is closed again."""
         self.words = counters()
         source, target = self.host.choose("input", self.names[0]), self.host.choose("output", self.names[1])
@@ -61,19 +63,19 @@ class Player:
         """Whether it is not called for a tenth of a second."""
         return not self.runs(1, 0.1)
 
-    def comes_back(self) -> bool:
+    def comes_back(self, limit_s: float = BACK_S) -> bool:
         """Whether it comes back as in a watch: look again and open, until it calls."""
 
         def can_open() -> bool:
             if not self.host.refresh():
                 return False
             try:
-                self.open(STALL_TIMEOUT_S)
+                self.open()
             except (DeviceError, InputError):
                 return False
             return True
 
-        return becomes_true(can_open, BACK_S)
+        return becomes_true(can_open, limit_s)
 
     def is_away(self) -> bool:
         """Whether devices are looked for and these are not among them."""

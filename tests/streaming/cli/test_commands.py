@@ -223,7 +223,7 @@ def test_dump_shows_the_instructions_of_a_program() -> None:
     assert "instructions" in text
     assert text.endswith("lanes (spawn_many): groups of 16 share one memory\n")
     last = pulse("dump", "--stage", "program", "--weights", "int8").stdout.splitlines()[-1]
-    assert last == "lanes (spawn_many): each has its own memory: spectrum: weights that are not f32"
+    assert last == "lanes (spawn_many): each has its own memory: band_power: weights that are not f32"
 
 
 def test_version_and_help_are_printed() -> None:
