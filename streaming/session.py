@@ -64,13 +64,13 @@ class Session:
         self._end_change()
 
     def _end_change(self) -> None:
-        """Note that the stream is in a consistent state."""
+        """Record that the stream is in a consistent state."""
         self._is_direct = self._output_trim.is_plain and self._input_blocks.is_empty
         """Whether a block of one pulse bypasses both: no frame waits, and results are delivered unchanged."""
         self._changing = False
 
     def _begin_change(self) -> None:
-        """Note that a call begins to change the stream, or that an exception ended such a call."""
+        """Record that a call begins to change the stream, or that an exception ended such a call."""
         self._count_direct_pulses()
         self._is_direct, self._changing = False, True
 

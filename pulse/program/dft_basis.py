@@ -159,7 +159,7 @@ def _find(matrix: Array) -> DftBasis | None:
 def _search(matrix: Array, bound: float) -> DftBasis | None:
     """Return the first layout and length whose transform fits; None if none does."""
     used: Array = (matrix != 0).any(axis=0)
-    plausible: dict[tuple[int, int, int, int], bool] = {}
+    plausible: dict[tuple[int, bytes, bytes], bool] = {}
     layouts_of_bins = list(_layouts(matrix.shape[1]))
     for points in _layouts(matrix.shape[0], turned=True):
         for bins in layouts_of_bins:
@@ -169,9 +169,10 @@ def _search(matrix: Array, bound: float) -> DftBasis | None:
                 begin = _find_reference_bin(used, length, bins.re)
                 if begin is None:
                     continue
-                key = int(points.re[1]), int(bins.re[1]), length, begin
+                rows, columns = points.re[:PROBED_POINTS], bins.re[begin : begin + PROBED_BINS]
+                key = length, rows.tobytes(), columns.tobytes()
                 if key not in plausible:
-                    plausible[key] = _may_fit(matrix, length, points.re, bins.re, begin, bound)
+                    plausible[key] = _may_fit(matrix[np.ix_(rows, columns)], length, begin, bound)
                 if not plausible[key]:
                     continue
                 probe = _fit(matrix, length, points, bins, begin, bound, slice(begin, begin + PROBED_BINS))
@@ -183,9 +184,8 @@ def _search(matrix: Array, bound: float) -> DftBasis | None:
     return None
 
 
-def _may_fit(matrix: Array, length: int, rows: Array, columns: Array, begin: int, bound: float) -> bool:
-    """Return whether the real parts of a few points and bins fit, of layouts that begin with the same ones."""
-    part = matrix[rows[:PROBED_POINTS, None], columns[begin : begin + PROBED_BINS]]
+def _may_fit(part: Array, length: int, begin: int, bound: float) -> bool:
+    """Return whether the real parts of the first points and of a few bins fit, which many layouts share."""
     cosines = _first_cosines(length, begin)[: part.shape[0], : part.shape[1]]
     wave = part[:, :1] * cosines[:, :1] * cosines
     power = (wave * wave).sum(axis=0)
