@@ -10,7 +10,7 @@ from pulse.build.operators import OperatorInput, make_node
 from pulse.build.structure import Sequential
 from pulse.build.weights import constant_parameter, parameter
 from pulse.errors import InputError
-from pulse.ops.recurrent_cells import GATE_COUNTS, CellKind
+from pulse.ops.recurrent_gates import GATE_COUNTS, CellKind
 
 
 class OperatorFunction(Protocol):

@@ -9,18 +9,12 @@ from numpy.typing import NDArray
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, require_axis
+from pulse.ops.quantize_codes import MAX_CODE, MIN_MAGNITUDE
 from pulse.ops.weight_units import RowForm
 from pulse.ops.work import Work
 from pulse.support.bf16 import from_bf16, to_bf16
 from pulse.support.record import record
 
-MAX_CODE = 127
-ZERO_CODE = 128
-"""Added to the codes of weights, which are stored without signs."""
-MAX_ROW = 4096
-"""The most elements of a row: sums of their products with codes of weights stay well within int32."""
-MIN_MAGNITUDE = 2.0**-96
-"""A row whose largest magnitude is smaller counts as zeros."""
 STEPS = {"int8": 5, "bf16": 1}
 """Operations per element: magnitude, maximum, product, rounding, product; or rounding alone."""
 

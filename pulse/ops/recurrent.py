@@ -10,7 +10,8 @@ from pulse.errors import FactError
 from pulse.facts import Array, Doubles, DType, PulsedFact, TypedFact
 from pulse.ops.clock import Clock
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, unify
-from pulse.ops.recurrent_cells import CELL_CALLS, CELL_STEPS, GATE_COUNTS, Cell
+from pulse.ops.recurrent_cells import CELL_CALLS, CELL_STEPS, Cell
+from pulse.ops.recurrent_gates import GATE_COUNTS
 from pulse.ops.stateful import StatefulOnFrames
 from pulse.ops.weight_units import RowForm, RowLayout, UnitLayout
 from pulse.ops.work import Work, numpy_seconds

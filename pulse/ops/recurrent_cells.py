@@ -1,7 +1,6 @@
 """The cells of recurrent layers: activations, and one frame of each kind, in float64."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -9,13 +8,10 @@ from pulse.facts import Doubles
 from pulse.ops.arithmetic import round_inside
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.quantize_rows import round_rows
+from pulse.ops.recurrent_gates import CellKind
 from pulse.ops.weight_units import RowForm
 from pulse.support.record import record
 
-CellKind: TypeAlias = Literal["rnn", "gru", "lstm"]
-
-GATE_COUNTS: Mapping[CellKind, int] = {"rnn": 1, "gru": 3, "lstm": 4}
-"""How many gates a cell has; in the order of ONNX: gru z r h, lstm i o f c."""
 CELL_STEPS: Mapping[CellKind, int] = {"rnn": 1 * 3, "gru": 3 * 3 + 5, "lstm": 4 * 3 + 5}
 """Operations per element of the state: for each gate two additions and an activation, and for the new state of a gru a
 product with the reset gate, 1 - z, two products and a sum; of an lstm two products, a sum, tanh and a product.

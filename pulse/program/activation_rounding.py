@@ -20,7 +20,8 @@ from pulse.errors import CompileError
 from pulse.facts import PulsedFact, TypedFact
 from pulse.graph import Graph, InletId, Node, OutletId
 from pulse.ops.op import Op
-from pulse.ops.quantize_rows import MAX_ROW, RoundRows
+from pulse.ops.quantize_codes import MAX_ROW
+from pulse.ops.quantize_rows import RoundRows
 from pulse.ops.weight_units import RowForm, RowLayout, UnitLayout
 from pulse.program.weights import Stored, are_codes, stored_operand
 from pulse.pulsify.network import PulsedNetwork

@@ -9,7 +9,8 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import Softmax
 from pulse.ops.recurrent import Recurrent
-from pulse.ops.recurrent_cells import GATE_COUNTS, Activation, Cell, CellKind
+from pulse.ops.recurrent_cells import Activation, Cell
+from pulse.ops.recurrent_gates import GATE_COUNTS, CellKind
 from pulse.ops.shape import AddAxis, Transpose
 from pulse.ops.time_position import Range
 from tests.invariants.builder import MAX_CHANNELS, Builder

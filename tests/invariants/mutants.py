@@ -24,7 +24,8 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.norm import LayerNorm, Softmax
 from pulse.ops.op import Op
 from pulse.ops.recurrent import Recurrent, RecurrentStream
-from pulse.ops.recurrent_cells import GATE_COUNTS, Activation, Cell, CellKind
+from pulse.ops.recurrent_cells import Activation, Cell
+from pulse.ops.recurrent_gates import GATE_COUNTS, CellKind
 from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.source import Const
 from pulse.ops.stateful import OnPulses, Stateful
@@ -67,10 +68,7 @@ def hourglass() -> PulsedModel:
     inner = builder.conv(down, 3, (2, 0), name="inner")
     up = builder.deconv(inner, 4, stride=2, name="up")
     y = builder.cut(up, 1, end=builder.length(builder["x"]) + 1)
-    return pulsify(
-        builder.model(builder.apply("add", y, builder["x"])),
-        pulse=4,
-    )
+    return pulsify(builder.model(builder.apply("add", y, builder["x"])), pulse=4)
 
 
 def recurrent(kind: CellKind) -> PulsedModel:

@@ -12,7 +12,8 @@ from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads
 from pulse.nnef.write.expansion import Expansion, expands
 from pulse.onnx.operators.recurrent import BY_LOWER_CASE, CELL_KINDS, ONNX_ACTIVATIONS
-from pulse.ops.recurrent_cells import ACTIVATION_DEFAULTS, GATE_COUNTS, USUAL_ACTIVATIONS
+from pulse.ops.recurrent_cells import ACTIVATION_DEFAULTS, USUAL_ACTIVATIONS
+from pulse.ops.recurrent_gates import GATE_COUNTS
 from pulse.support.record import record
 
 

@@ -14,14 +14,8 @@ from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.ops.concat import Concat
 from pulse.ops.recurrent import Recurrent
-from pulse.ops.recurrent_cells import (
-    ACTIVATION_DEFAULTS,
-    GATE_COUNTS,
-    USUAL_ACTIVATIONS,
-    Activation,
-    Cell,
-    CellKind,
-)
+from pulse.ops.recurrent_cells import ACTIVATION_DEFAULTS, USUAL_ACTIVATIONS, Activation, Cell
+from pulse.ops.recurrent_gates import GATE_COUNTS, CellKind
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Transpose
 from pulse.ops.slice import Slice
 from pulse.wiring import wire

@@ -27,7 +27,7 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
-from pulse.ops.quantize_rows import MAX_CODE, MAX_ROW, MIN_MAGNITUDE, ZERO_CODE
+from pulse.ops.quantize_codes import MAX_CODE, MAX_ROW, MIN_MAGNITUDE, ZERO_CODE
 from pulse.program.kernels.matmul.scales import Scales
 
 CodedRow: TypeAlias = tuple[Pointer, float, int]

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.errors import CompileError
 from pulse.facts import Array
-from pulse.ops.quantize_rows import MAX_ROW
+from pulse.ops.quantize_codes import MAX_ROW
 from pulse.program.kernels.matmul.finish import NO_FINISH
 from pulse.program.kernels.matmul.product import ProductRow
 from pulse.program.kernels.matmul.product_blocks import pack_product

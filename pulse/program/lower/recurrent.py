@@ -9,7 +9,7 @@ from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.recurrent import Recurrent, RecurrentStream
-from pulse.ops.recurrent_cells import CellKind
+from pulse.ops.recurrent_gates import CellKind
 from pulse.program.kernels.matmul.product_codes import pack_codes
 from pulse.program.kernels.recurrent.codes import (
     GruOfCodesRow,

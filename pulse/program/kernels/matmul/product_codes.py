@@ -36,7 +36,7 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
-from pulse.ops.quantize_rows import MAX_ROW, ZERO_CODE
+from pulse.ops.quantize_codes import MAX_ROW, ZERO_CODE
 from pulse.program.kernels.matmul.finish import Finish, finish
 from pulse.program.kernels.matmul.scales import Scales, offset_scales
 from pulse.program.kernels.matmul.windows import ProductFields

@@ -13,7 +13,7 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
-from pulse.ops.quantize_rows import MAX_ROW
+from pulse.ops.quantize_codes import MAX_ROW
 from pulse.program.kernels.matmul.product_codes import multiply_row_of_codes, packed_codes_size, words_of
 from pulse.program.kernels.matmul.scales import Scales
 from pulse.program.kernels.quantize_rows import ROW_FLOATS, encode_row

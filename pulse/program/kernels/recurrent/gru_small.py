@@ -27,7 +27,7 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
-from pulse.ops.recurrent_cells import GATE_COUNTS
+from pulse.ops.recurrent_gates import GATE_COUNTS
 from pulse.program.kernels.recurrent.gates import SIGMOID, TANH, ActivationParameters, activate
 from pulse.program.kernels.recurrent.layer import (
     ActivationFields,

@@ -266,3 +266,17 @@ def test_loading_imports_no_reader_and_no_pass(tmp_path: Path) -> None:
     code = f"import sys, pulse; pulse.Program.load({str(path)!r}); print([m for m in {heavy!r} if m in sys.modules])"
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert process.stdout.strip() == "[]"
+
+
+def test_kernels_import_neither_ops_nor_graphs() -> None:
+    """A program file imports the modules of its kernels, so all that these import counts as its start."""
+    code = (
+        "import pkgutil, sys\n"
+        "from importlib import import_module\n"
+        "from pulse.program import kernels\n"
+        "for module in pkgutil.walk_packages(kernels.__path__, f'{kernels.__name__}.'):\n"
+        "    import_module(module.name)\n"
+        "print([name for name in ('pulse.graph', 'pulse.ops.op') if name in sys.modules])"
+    )
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"

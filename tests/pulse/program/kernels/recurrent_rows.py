@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.jit.rows.instruction import Form
-from pulse.ops.recurrent_cells import GATE_COUNTS, Cell
+from pulse.ops.recurrent_cells import Cell
+from pulse.ops.recurrent_gates import GATE_COUNTS
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.recurrent.gates import pack_gates
 from pulse.program.kernels.recurrent.gru import GruResetRow, GruRow

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from pulse.jit.rows.instruction import Form
-from pulse.ops.recurrent_cells import Activation, Cell, CellKind
+from pulse.ops.recurrent_cells import Activation, Cell
+from pulse.ops.recurrent_gates import CellKind
 from pulse.program.kernels.recurrent.gates import ACTIVATIONS
 from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.recurrent_rows import CellData, CellPulse, expected_values, recurrent_row
