@@ -2,8 +2,9 @@
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeGuard
 
 import numpy as np
@@ -20,6 +21,8 @@ MAX_ERROR = 5e-7
 """The largest error of an element, relative to the factors of its row and column: a few rounding errors of f32."""
 PROBED_POINTS, PROBED_BINS = 8, 4
 """The numbers of points and bins that are compared before all others."""
+MAX_COSINE_ERROR = 1e-4
+"""The largest error of a cosine that is computed from elements with an error of ``MAX_ERROR``, with a margin."""
 MIN_GAIN = 1.5
 """The least ratio of the work of the product to that of a transform for which the transform is used."""
 MAX_CACHED_RESULTS = 64
@@ -58,6 +61,11 @@ class _PartIndices:
     re: Array
     im: Array | None
     signs: Array
+
+    @cached_property
+    def first_three(self) -> Sequence[int]:
+        """The indices of the real parts of the first three points."""
+        return tuple(self.re[:3].tolist())
 
     @property
     def has_im(self) -> Array:
@@ -159,11 +167,16 @@ def _find(matrix: Array) -> DftBasis | None:
 def _search(matrix: Array, bound: float) -> DftBasis | None:
     """Return the first layout and length whose transform fits; None if none does."""
     used: Array = (matrix != 0).any(axis=0)
+    regular: dict[tuple[Sequence[int], Sequence[int]], bool] = {}
     plausible: dict[tuple[int, bytes, bytes], bool] = {}
-    layouts_of_bins = list(_layouts(matrix.shape[1]))
     for points in _layouts(matrix.shape[0], turned=True):
-        for bins in layouts_of_bins:
+        for bins in _layouts(matrix.shape[1]):
             if bins.im is None and points.im is None:
+                continue
+            corner = points.first_three, bins.first_three
+            if corner not in regular:
+                regular[corner] = not used[bins.re[0]] or _has_cosines(matrix, *corner)
+            if not regular[corner]:
                 continue
             for length in _lengths(len(points.re), len(bins.re)):
                 begin = _find_reference_bin(used, length, bins.re)
@@ -182,6 +195,21 @@ def _search(matrix: Array, bound: float) -> DftBasis | None:
                 if _is_close(basis, matrix):
                     return basis
     return None
+
+
+def _has_cosines(matrix: Array, rows: Sequence[int], columns: Sequence[int]) -> bool:
+    """Return whether the first three points and bins may have the cosines of multiples of one angle, of any length.
+
+    This examines nine elements, and excludes nearly all matrices that are no transform.
+    """
+    (m00, m01, m02), *others = ([float(matrix[row, column]) for column in columns] for row in rows)
+    if 0 in (m00, m01, m02, others[0][0], others[1][0]):
+        return True  # a window may begin with zeros
+    (c11, c12), (c21, c22) = (
+        (m00 * middle / (first * m01), m00 * last / (first * m02)) for first, middle, last in others
+    )
+    errors = c12 - (2 * c11 * c11 - 1), c21 - c12, c22 - (2 * c12 * c12 - 1)
+    return abs(c11) <= 1 + MAX_COSINE_ERROR and max(map(abs, errors)) <= MAX_COSINE_ERROR
 
 
 def _may_fit(part: Array, length: int, begin: int, bound: float) -> bool:
@@ -246,15 +274,15 @@ def _is_close(basis: DftBasis | None, matrix: Array) -> TypeGuard[DftBasis]:
     return bool((error <= MAX_ERROR * size)[:, inside].all())
 
 
-def _layouts(size: int, turned: bool = False) -> Iterator[_PartIndices]:
-    """Yield the layouts: real points; alternating real and imaginary parts; real parts, then imaginary ones; both of
+@functools.lru_cache(maxsize=64)
+def _layouts(size: int, turned: bool = False) -> Sequence[_PartIndices]:
+    """Return the layouts: real points; alternating real and imaginary parts; real parts, then imaginary ones; both of
     these packed, with the real part of the middle bin of a real signal in place of the imaginary part of the first.
 
-    turned  yield the complex ones turned, too: as the points of an inverse transform that begins at a quarter of its
-            length
+    turned  the complex ones turned, too: as the points of an inverse transform that begins at a quarter of its length
     """
     indices = np.arange(size)
-    yield _PartIndices(indices, None, np.ones(size))
+    layouts = [_PartIndices(indices, None, np.ones(size))]
     if size % 2 == 0:
         half = size // 2
         for re, im in ((indices[::2], indices[1::2]), (indices[:half], indices[half:])):
@@ -262,9 +290,8 @@ def _layouts(size: int, turned: bool = False) -> Iterator[_PartIndices]:
             for packed in (False, True):
                 parts = (np.append(re, middle), np.append(im, middle)) if packed else (re, im)
                 layout = _PartIndices(*parts, np.ones(len(parts[0])))
-                yield layout
-                if turned:
-                    yield layout.turn()
+                layouts += [layout, layout.turn()] if turned else [layout]
+    return layouts
 
 
 def _lengths(points: int, bins: int) -> list[int]:
