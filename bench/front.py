@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import pulse
-from bench.roofline import Reading, measured_machine, roofline, working_set
-from bench.timing import alternate, make_stepper
+from bench.measurement.roofline import Reading, measured_machine, roofline, working_set
+from bench.measurement.timing import alternate, make_stepper
 from pulse import front
 from pulse.facts import Array
 from pulse.front.windows import window_values

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from bench.host import Host
+from bench.measurement.host import Host
 from streaming.native import resample
 from streaming.native.resample import NativeResampler
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pulse
-from bench.contest import noise
+from bench.measurement.noise import noise_pulses
+from bench.measurement.timing import Ratio, alternate, make_stepper
 from bench.models import PUBLISHED, Entry, catalogue
-from bench.timing import Ratio, alternate, make_stepper
 from pulse.accuracy import rounding_errors
 from pulse.program.backends.native_program import NativeProgram
 
@@ -49,7 +49,7 @@ def rounding_time(entry: Entry, rounds: int) -> RoundingTime:
         program = pulsed.compile(weights=weights, activations=activations)
         assert isinstance(program, NativeProgram), "the bench runs the numba backend"
         name = name_of(weights, activations)
-        steppers[name] = make_stepper(program.spawn().step, noise(program, entry.scale))
+        steppers[name] = make_stepper(program.spawn().step, noise_pulses(program, entry.scale))
         if weights != "f32":
             frames = LOSS_FRAMES * pulsed.pulse
             errors = rounding_errors(pulsed, weights, frames, activations=activations)

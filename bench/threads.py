@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import pulse
+from bench.measurement.timing import Ratio, alternate, make_stepper
 from bench.models import PUBLISHED, catalogue
-from bench.timing import Ratio, alternate, make_stepper
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.program import Program
 

@@ -10,7 +10,7 @@ from statistics import median
 import numpy as np
 
 import pulse
-from bench.timing import Ratio, alternate, make_stepper
+from bench.measurement.timing import Ratio, alternate, make_stepper
 from pulse.build import Add, Connector, Conv1D, GraphView, Node, Tanh
 from pulse.extend import Conv
 from pulse.models import Model

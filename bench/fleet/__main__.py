@@ -10,7 +10,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.host import Host
+from bench.measurement.host import Host
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fleet.md"
 """The page that this command writes a section of."""

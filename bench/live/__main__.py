@@ -17,15 +17,15 @@ from rich.console import Console
 from rich.table import Table
 
 import pulse
-from bench.host import Host
 from bench.live.design import Design, Outcome, Setup
 from bench.live.event_loop import run_loop, run_threads, run_tuned_loop
 from bench.live.load import compute_and_collect, hold_the_lock
 from bench.live.native import run_callback, run_plain_worker, run_worker
 from bench.live.server import jack_server, portaudio
 from bench.live.steal_monitor import StolenTime, monitor_steal_time
+from bench.measurement.host import Host
+from bench.measurement.timing import Percentiles, time_steps
 from bench.models.amplifier import RATE_HZ, amplifier
-from bench.timing import Percentiles, time_steps
 from pulse.errors import InputError, PulseError
 from pulse.program.program import Program
 

@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from bench.host import Host
+from bench.measurement.host import Host
 from bench.serve.clients import ClientRun, hold
 from bench.serve.hosting import serve
 

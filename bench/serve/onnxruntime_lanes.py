@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bench.models.explicit import Explicit
-from bench.peers import bind_states, session, shared_values
+from bench.peers.onnxruntime_peer import bind_states, session, shared_values
 from pulse.facts import Array
 from pulse.models import PulsedModel
 from pulse.program.program import Program

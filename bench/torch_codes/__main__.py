@@ -8,10 +8,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench.torch_codes.code import CODES
-from bench.torch_codes.codes_page import PAGE, page
 from bench.torch_codes.measurement import Outcome
+from bench.torch_codes.page import PAGE, page
 from bench.torch_codes.processes import run_all
+from bench.torch_codes.published_model import CODES
 
 JOBS = 2
 """Models that run at once, by default."""

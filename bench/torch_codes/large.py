@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 import pulse
-from bench.host import Host
-from bench.roofline import Reading, measured_machine, roofline
-from bench.torch_codes.code import Subject
-from bench.torch_codes.codecs import mimi_decoder, mimi_encoder
+from bench.measurement.host import Host
+from bench.measurement.roofline import Reading, measured_machine, roofline
+from bench.torch_codes.models.codecs import mimi_decoder, mimi_encoder
+from bench.torch_codes.published_model import Subject
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.stored_program import read_program
 

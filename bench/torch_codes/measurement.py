@@ -14,12 +14,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 import pulse
-from bench.contest import WrongResultError, noise, stream_outputs, streams_of, try_form
+from bench.measurement.noise import noise_pulses
+from bench.measurement.timing import alternate, make_stepper
 from bench.models import Explicit
-from bench.peers import OnnxRuntimePeer, PulsePeer
-from bench.timing import alternate, make_stepper
-from bench.torch_codes.author import MAX_PULSES, author_copy, least_delay, run_author, time_whole
-from bench.torch_codes.code import Code, Subject
+from bench.peers.form import try_form
+from bench.peers.onnxruntime_peer import OnnxRuntimePeer
+from bench.peers.outputs import WrongResultError, stream_outputs, streams_of
+from bench.peers.pulse_peer import PulsePeer
+from bench.torch_codes.author_run import MAX_PULSES, author_copy, least_delay, run_author, time_whole
+from bench.torch_codes.published_model import Code, Subject
 from pulse.errors import FaultError, InputError, PulseError, PulseWarning
 from pulse.facts import Array
 from pulse.loading.loaded import Loaded
@@ -332,7 +335,7 @@ def _step_us(program: Program, max_frames: int | None) -> float:
 
 def _onnxruntime_times(program: Program) -> float | None:
     """Return how many times longer a step takes in onnxruntime, where the states are inputs, as pulse exports it."""
-    pulses, peer = noise(program, 1.0), PulsePeer(program)
+    pulses, peer = noise_pulses(program, 1.0), PulsePeer(program)
     make = functools.partial(_export_peer, program, pulses[0])
     try:
         delayed = max(-(-port.delay // port.frames) for port in streams_of(program))

@@ -7,9 +7,17 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from typing import Any
 
-from bench.torch_codes import attention, codecs, enhancers, features, recognisers, recurrences, transforms
-from bench.torch_codes.code import CODES, Code
 from bench.torch_codes.measurement import Outcome, measure
+from bench.torch_codes.models import (
+    attention,
+    codecs,
+    enhancers,
+    features,
+    recognisers,
+    recurrences,
+    transforms,
+)
+from bench.torch_codes.published_model import CODES, Code
 
 GROUPS = (codecs, enhancers, recognisers, features, transforms, attention, recurrences)
 """The modules that add the models."""
