@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bench.measurement.host import Host
-from bench.torch_codes.measurement import Outcome
+from bench.torch_codes.outcome import Outcome
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "pytorch_codes.md"
 """The page."""
@@ -116,7 +116,7 @@ def _streamed_row(outcome: Outcome) -> Sequence[str]:
         NONE if outcome.twin is None else f"{outcome.twin:.0e}",
         str(outcome.pulse),
         str(outcome.delays[0]) if outcome.delays else NONE,
-        NONE if outcome.least is None else str(outcome.least),
+        NONE if outcome.min_delay is None else str(outcome.min_delay),
         f"{outcome.convert_s:.0f}",
         f"{outcome.step_us:.0f}",
         f"{outcome.realtime:.3g}",

@@ -1,4 +1,4 @@
-"""A published model: how its module is built, and the example it is exported with."""
+"""Published models: how each module is built, and the example that it is exported with."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,23 +7,23 @@ from typing import Any
 from bench.torch_codes.author_run import AuthorStream
 from pulse import Chunking
 
-CODES: dict[str, "Code"] = {}
-"""By name, in the order of the table."""
+PUBLISHED_MODELS: dict[str, "PublishedModel"] = {}
+"""All of them by name, in the order of the table."""
 
 
 @dataclass(frozen=True)
-class Subject:
-    """The arguments of ``from_torch``.
+class ModuleCase:
+    """A module, and how it is exported and streamed.
 
     module     with random weights
     example    of its input
     pulse      frames of a step; the smallest by default
     rate_hz    frames of the input in a second, for the real-time factor
     change     what is not as its author wrote it; empty if nothing is
-    options    of ``from_torch``, such as method
+    options    further arguments of ``from_torch``, such as method
     twin       the author's own streaming, if the package has one
     max_context  frames that attention to all frames before may need
-    outputs    the places of those that are streamed; all by default
+    outputs    indices of those that are streamed; all by default
     chunking   of a module that takes one chunk in each call; it needs a twin
     """
 
@@ -40,19 +40,21 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Code:
+class PublishedModel:
     """One row of the table."""
 
     name: str
     packages: tuple[str, ...]
-    make: Callable[[], Subject]
+    make: Callable[[], ModuleCase]
 
 
-def code(name: str, *packages: str) -> Callable[[Callable[[], Subject]], Callable[[], Subject]]:
+def published_model(
+    name: str, *packages: str
+) -> Callable[[Callable[[], ModuleCase]], Callable[[], ModuleCase]]:
     """Add a row: ``packages`` are those of PyPI that have it."""
 
-    def add_code(make: Callable[[], Subject]) -> Callable[[], Subject]:
-        CODES[name] = Code(name, packages, make)
+    def add_model(make: Callable[[], ModuleCase]) -> Callable[[], ModuleCase]:
+        PUBLISHED_MODELS[name] = PublishedModel(name, packages, make)
         return make
 
-    return add_code
+    return add_model

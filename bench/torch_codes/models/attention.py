@@ -4,7 +4,7 @@ import math
 from importlib import import_module
 from typing import Any
 
-from bench.torch_codes.published_model import Subject, code
+from bench.torch_codes.published_model import ModuleCase, published_model
 
 
 def _torch() -> Any:
@@ -24,35 +24,35 @@ SMALL = {
 """The sizes of small transformers, by the names of Hugging Face's configurations."""
 
 
-@code("transformers Mistral, sliding window", "transformers")
-def mistral() -> Subject:
+@published_model("transformers Mistral, sliding window", "transformers")
+def mistral() -> ModuleCase:
     hf, torch = import_module("transformers"), _torch()
     model = hf.MistralModel(hf.MistralConfig(**SMALL, sliding_window=16))
     options = {"dynamic": {"inputs_embeds": {1: "T"}}}
-    return Subject(model, {"inputs_embeds": torch.randn(1, 40, 32)}, 25, options=options)
+    return ModuleCase(model, {"inputs_embeds": torch.randn(1, 40, 32)}, 25, options=options)
 
 
-@code("transformers Llama, 100 frames", "transformers")
-def llama_context() -> Subject:
+@published_model("transformers Llama, 100 frames", "transformers")
+def llama_context() -> ModuleCase:
     hf, torch = import_module("transformers"), _torch()
     model = hf.LlamaModel(hf.LlamaConfig(**SMALL))
     options = {"dynamic": {"inputs_embeds": {1: "T"}}}
-    return Subject(model, {"inputs_embeds": torch.randn(1, 40, 32)}, 25, options=options, max_context=100)
+    return ModuleCase(model, {"inputs_embeds": torch.randn(1, 40, 32)}, 25, options=options, max_context=100)
 
 
-@code("transformers Mimi transformer", "transformers")
-def mimi_transformer() -> Subject:
+@published_model("transformers Mimi transformer", "transformers")
+def mimi_transformer() -> ModuleCase:
     hf, torch = import_module("transformers"), _torch()
-    kinds = import_module("transformers.models.mimi.modeling_mimi")
+    package = import_module("transformers.models.mimi.modeling_mimi")
     small = {name: value for name, value in SMALL.items() if name != "vocab_size"}
     config = hf.MimiConfig(**small, sliding_window=10)
     config._attn_implementation = "sdpa"
     options = {"dynamic": {"hidden_states": {1: "T"}}}
-    return Subject(kinds.MimiTransformerModel(config), torch.randn(1, 40, 32), 25, options=options)
+    return ModuleCase(package.MimiTransformerModel(config), torch.randn(1, 40, 32), 25, options=options)
 
 
-@code("transformers Whisper encoder", "transformers")
-def whisper() -> Subject:
+@published_model("transformers Whisper encoder", "transformers")
+def whisper() -> ModuleCase:
     hf = import_module("transformers")
     config = hf.WhisperConfig(
         d_model=32,
@@ -65,13 +65,13 @@ def whisper() -> Subject:
         num_mel_bins=20,
         max_source_positions=100,
     )
-    return Subject(hf.WhisperModel(config).encoder, _torch().randn(1, 20, 200), 100)
+    return ModuleCase(hf.WhisperModel(config).encoder, _torch().randn(1, 20, 200), 100)
 
 
-@code("moshi transformer with a context", "moshi")
-def moshi_transformer() -> Subject:
-    kinds = import_module("moshi.modules.transformer")
-    model = kinds.StreamingTransformer(
+@published_model("moshi transformer with a context", "moshi")
+def moshi_transformer() -> ModuleCase:
+    package = import_module("moshi.modules.transformer")
+    model = package.StreamingTransformer(
         d_model=32,
         num_heads=4,
         num_layers=2,
@@ -80,11 +80,11 @@ def moshi_transformer() -> Subject:
         context=10,
         positional_embedding="rope",
     )
-    return Subject(model, _torch().randn(1, 40, 32), 25)
+    return ModuleCase(model, _torch().randn(1, 40, 32), 25)
 
 
-@code("rotary-embedding-torch, a window", "rotary-embedding-torch")
-def rotary() -> Subject:
+@published_model("rotary-embedding-torch, a window", "rotary-embedding-torch")
+def rotary() -> ModuleCase:
     torch = _torch()
     embedding = import_module("rotary_embedding_torch").RotaryEmbedding(dim=8, cache_if_possible=False)
 
@@ -103,20 +103,20 @@ def rotary() -> Subject:
             return y.transpose(1, 2).reshape(1, frames, 16)
 
     change = "without its cache of angles, which a call fills"
-    return Subject(Window(), torch.randn(1, 40, 16), 25, change=change)
+    return ModuleCase(Window(), torch.randn(1, 40, 16), 25, change=change)
 
 
-@code("relative attention in chunks, as wenet writes it", "torch")
-def wenet() -> Subject:
+@published_model("relative attention in chunks, as wenet writes it", "torch")
+def wenet() -> ModuleCase:
     return _relative_attention(shifted=False)
 
 
-@code("relative attention in chunks with a shift, as NeMo writes it", "torch")
-def nemo() -> Subject:
+@published_model("relative attention in chunks with a shift, as NeMo writes it", "torch")
+def nemo() -> ModuleCase:
     return _relative_attention(shifted=True)
 
 
-def _relative_attention(shifted: bool) -> Subject:
+def _relative_attention(shifted: bool) -> ModuleCase:
     """Return chunks of four frames that see two earlier chunks; positions by frame, or by distance and shifted."""
     torch = _torch()
     nn, width, heads, longest = torch.nn, 32, 4, 5000
@@ -154,17 +154,17 @@ def _relative_attention(shifted: bool) -> Subject:
             weights = torch.softmax(scores, -1).masked_fill(hidden, 0.0)
             return self.out((weights @ v.transpose(1, 2)).transpose(1, 2).flatten(2))
 
-    return Subject(Attention(), torch.randn(1, 40, width), 25)
+    return ModuleCase(Attention(), torch.randn(1, 40, width), 25)
 
 
-@code("conformer block", "conformer")
-def conformer() -> Subject:
+@published_model("conformer block", "conformer")
+def conformer() -> ModuleCase:
     block = import_module("conformer").ConformerBlock(dim=32, dim_head=16, heads=2, conv_causal=True)
-    return Subject(block, _torch().randn(1, 40, 32), 25)
+    return ModuleCase(block, _torch().randn(1, 40, 32), 25)
 
 
-@code("local-attention layer, an exact window", "local-attention")
-def local_layer() -> Subject:
+@published_model("local-attention layer, an exact window", "local-attention")
+def local_layer() -> ModuleCase:
     torch = _torch()
     attention = import_module("local_attention").LocalAttention(
         window_size=16, dim=16, causal=True, autopad=True, exact_windowsize=True
@@ -178,35 +178,35 @@ def local_layer() -> Subject:
         def forward(self, x: Any) -> Any:
             return self.attention(*self.heads(x).chunk(3, -1))
 
-    return Subject(Layer(), torch.randn(1, 40, 16), 25)
+    return ModuleCase(Layer(), torch.randn(1, 40, 16), 25)
 
 
-@code("x-transformers decoder, shifted tokens", "x-transformers")
-def shifted_tokens() -> Subject:
+@published_model("x-transformers decoder, shifted tokens", "x-transformers")
+def shifted_tokens() -> ModuleCase:
     return _decoder(rotary_pos_emb=True, shift_tokens=1)
 
 
-@code("x-transformers decoder, ALiBi", "x-transformers")
-def slopes() -> Subject:
+@published_model("x-transformers decoder, ALiBi", "x-transformers")
+def slopes() -> ModuleCase:
     return _decoder(alibi_pos_bias=True)
 
 
-@code("x-transformers decoder, T5 bias", "x-transformers")
-def buckets() -> Subject:
+@published_model("x-transformers decoder, T5 bias", "x-transformers")
+def buckets() -> ModuleCase:
     return _decoder(rel_pos_bias=True)
 
 
-def _decoder(**options: Any) -> Subject:
-    kinds, torch = import_module("x_transformers"), _torch()
-    layers = kinds.Decoder(dim=32, depth=2, heads=2, attn_dim_head=16, **options)
-    model = kinds.ContinuousTransformerWrapper(
+def _decoder(**options: Any) -> ModuleCase:
+    package, torch = import_module("x_transformers"), _torch()
+    layers = package.Decoder(dim=32, depth=2, heads=2, attn_dim_head=16, **options)
+    model = package.ContinuousTransformerWrapper(
         dim_in=16, dim_out=16, max_seq_len=0, use_abs_pos_emb=False, attn_layers=layers
     )
-    return Subject(model, torch.randn(1, 40, 16), 25, max_context=100)
+    return ModuleCase(model, torch.randn(1, 40, 16), 25, max_context=100)
 
 
-@code("relative attention in a window, as Shaw writes it", "torch")
-def shaw() -> Subject:
+@published_model("relative attention in a window, as Shaw writes it", "torch")
+def shaw() -> ModuleCase:
     torch = _torch()
     nn, width, heads, far = torch.nn, 32, 4, 6
 
@@ -225,11 +225,11 @@ def shaw() -> Subject:
             scores = (scores / math.sqrt(width // heads)).masked_fill((behind < 0) | (behind > 9), -math.inf)
             return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
 
-    return Subject(Attention(), torch.randn(1, 40, width), 25)
+    return ModuleCase(Attention(), torch.randn(1, 40, width), 25)
 
 
-@code("linear attention by running sums", "torch")
-def linear_attention() -> Subject:
+@published_model("linear attention by running sums", "torch")
+def linear_attention() -> ModuleCase:
     torch = _torch()
 
     class Attention(torch.nn.Module):
@@ -244,34 +244,36 @@ def linear_attention() -> Subject:
             weight = torch.einsum("btd,btd->bt", q, k.cumsum(1))[..., None]
             return torch.einsum("btd,btde->bte", q, pairs) / (weight + 1e-6)
 
-    return Subject(Attention(), torch.randn(1, 40, 16), 25)
+    return ModuleCase(Attention(), torch.randn(1, 40, 16), 25)
 
 
-@code("transformers wav2vec2-conformer attention, a window", "transformers")
-def shifted_window() -> Subject:
+@published_model("transformers wav2vec2-conformer attention, a window", "transformers")
+def shifted_window() -> ModuleCase:
     hf, torch = import_module("transformers"), _torch()
-    kinds = import_module("transformers.models.wav2vec2_conformer.modeling_wav2vec2_conformer")
+    package = import_module("transformers.models.wav2vec2_conformer.modeling_wav2vec2_conformer")
     config = hf.Wav2Vec2ConformerConfig(hidden_size=32, num_attention_heads=4, max_source_positions=500)
 
     class Window(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.positions = kinds.Wav2Vec2ConformerRelPositionalEmbedding(config)
-            self.attention = kinds.Wav2Vec2ConformerSelfAttention(config)
+            self.positions = package.Wav2Vec2ConformerRelPositionalEmbedding(config)
+            self.attention = package.Wav2Vec2ConformerSelfAttention(config)
 
         def forward(self, x: Any) -> Any:
             steps = torch.arange(x.shape[1])
             behind = steps[:, None] - steps
             hidden = (behind < 0) | (behind > 9)
             mask = torch.zeros(hidden.shape).masked_fill(hidden, torch.finfo(torch.float32).min)
-            places = self.positions(x)
-            return self.attention(x, attention_mask=mask[None, None], relative_position_embeddings=places)[0]
+            encodings = self.positions(x)
+            return self.attention(x, attention_mask=mask[None, None], relative_position_embeddings=encodings)[
+                0
+            ]
 
-    return Subject(Window(), torch.randn(1, 40, 32), 25, max_context=400)
+    return ModuleCase(Window(), torch.randn(1, 40, 32), 25, max_context=400)
 
 
-@code("Transformer-XL attention, 100 frames", "torch")
-def transformer_xl() -> Subject:
+@published_model("Transformer-XL attention, 100 frames", "torch")
+def transformer_xl() -> ModuleCase:
     torch = _torch()
     nn, width, heads = torch.nn, 32, 4
 
@@ -286,10 +288,10 @@ def transformer_xl() -> Subject:
         def forward(self, x: Any) -> Any:
             frames = x.shape[1]
             angles = torch.outer(torch.arange(frames - 1, -1, -1.0), self.rates)
-            places = self.positions(torch.cat([angles.sin(), angles.cos()], -1)).view(frames, heads, -1)
+            encodings = self.positions(torch.cat([angles.sin(), angles.cos()], -1)).view(frames, heads, -1)
             q, k, v = (t.view(1, frames, heads, -1) for t in self.heads(x).chunk(3, -1))
             near = torch.einsum("bihd,bjhd->bhij", q + self.u, k)
-            far = self._shift(torch.einsum("bihd,jhd->bhij", q + self.w, places))
+            far = self._shift(torch.einsum("bihd,jhd->bhij", q + self.w, encodings))
             steps = torch.arange(frames)
             scores = ((near + far) / math.sqrt(width // heads)).masked_fill(steps > steps[:, None], -math.inf)
             return self.out(torch.einsum("bhij,bjhd->bihd", scores.softmax(-1), v).flatten(2))
@@ -298,11 +300,11 @@ def transformer_xl() -> Subject:
             wide = torch.cat([torch.zeros(*x.shape[:3], 1), x], -1)
             return wide.view(*x.shape[:2], x.shape[3] + 1, x.shape[2])[:, :, 1:].view_as(x)
 
-    return Subject(Attention(), torch.randn(1, 40, width), 25, max_context=100)
+    return ModuleCase(Attention(), torch.randn(1, 40, width), 25, max_context=100)
 
 
-@code("minGRU by sums in the logarithm", "torch")
-def min_gru() -> Subject:
+@published_model("minGRU by sums in the logarithm", "torch")
+def min_gru() -> ModuleCase:
     torch = _torch()
     functions = torch.nn.functional
 
@@ -319,4 +321,4 @@ def min_gru() -> Subject:
             total = kept_share.cumsum(1)
             return (total + (value - total).logcumsumexp(1)).exp()
 
-    return Subject(MinGRU(), torch.randn(1, 40, 16), 25)
+    return ModuleCase(MinGRU(), torch.randn(1, 40, 16), 25)

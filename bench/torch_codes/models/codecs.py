@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import Any
 
 from bench.torch_codes.author_streams import moshi_stream
-from bench.torch_codes.published_model import Subject, code
+from bench.torch_codes.published_model import ModuleCase, published_model
 
 WITHOUT_LOSSES = "without the losses, means over the whole stream"
 """The change to codecs whose losses cannot stream."""
@@ -14,20 +14,20 @@ def _torch() -> Any:
     return import_module("torch")
 
 
-@code("EnCodec encoder", "encodec")
-def encodec_encoder() -> Subject:
+@published_model("EnCodec encoder", "encodec")
+def encodec_encoder() -> ModuleCase:
     model = import_module("encodec.model").EncodecModel.encodec_model_24khz(pretrained=False)
-    return Subject(model.encoder, _torch().randn(1, 1, 4800), 24000, 320)
+    return ModuleCase(model.encoder, _torch().randn(1, 1, 4800), 24000, 320)
 
 
-@code("EnCodec decoder", "encodec")
-def encodec_decoder() -> Subject:
+@published_model("EnCodec decoder", "encodec")
+def encodec_decoder() -> ModuleCase:
     model = import_module("encodec.model").EncodecModel.encodec_model_24khz(pretrained=False)
-    return Subject(model.decoder, _torch().randn(1, 128, 20), 75)
+    return ModuleCase(model.decoder, _torch().randn(1, 128, 20), 75)
 
 
-@code("EnCodec quantiser", "encodec")
-def encodec_quantiser() -> Subject:
+@published_model("EnCodec quantiser", "encodec")
+def encodec_quantiser() -> ModuleCase:
     model = import_module("encodec.model").EncodecModel.encodec_model_24khz(pretrained=False)
     for layer in model.quantizer.vq.layers:
         layer._codebook.inited.fill_(1)
@@ -42,24 +42,24 @@ def encodec_quantiser() -> Subject:
         def forward(self, x: Any) -> Any:
             return self.quantizer.encode(x, 75, 6.0)
 
-    return Subject(Encode(), torch.randn(1, 128, 20), 75, change="bandwidth fixed in a wrapper")
+    return ModuleCase(Encode(), torch.randn(1, 128, 20), 75, change="bandwidth fixed in a wrapper")
 
 
-@code("SNAC encoder", "snac")
-def snac_encoder() -> Subject:
+@published_model("SNAC encoder", "snac")
+def snac_encoder() -> ModuleCase:
     model = _snac()
-    return Subject(model.encoder, _torch().randn(1, 1, 512), 24000)
+    return ModuleCase(model.encoder, _torch().randn(1, 1, 512), 24000)
 
 
-@code("SNAC decoder", "snac")
-def snac_decoder() -> Subject:
+@published_model("SNAC decoder", "snac")
+def snac_decoder() -> ModuleCase:
     model = _snac()
-    return Subject(model.decoder, _torch().randn(1, 32, 16), 24000 / 16)
+    return ModuleCase(model.decoder, _torch().randn(1, 32, 16), 24000 / 16)
 
 
-@code("SNAC encode", "snac")
-def snac_encode() -> Subject:
-    return Subject(_snac(), _torch().randn(1, 1, 512), 24000, options={"method": "encode"})
+@published_model("SNAC encode", "snac")
+def snac_encode() -> ModuleCase:
+    return ModuleCase(_snac(), _torch().randn(1, 1, 512), 24000, options={"method": "encode"})
 
 
 def _snac() -> Any:
@@ -77,21 +77,21 @@ def _snac() -> Any:
     )
 
 
-@code("DAC encoder", "descript-audio-codec")
-def dac_encoder() -> Subject:
-    return Subject(_dac().encoder, _torch().randn(1, 1, 512), 44100, 64)
+@published_model("DAC encoder", "descript-audio-codec")
+def dac_encoder() -> ModuleCase:
+    return ModuleCase(_dac().encoder, _torch().randn(1, 1, 512), 44100, 64)
 
 
-@code("DAC decoder", "descript-audio-codec")
-def dac_decoder() -> Subject:
-    return Subject(_dac().decoder, _torch().randn(1, 32, 24), 44100 / 16)
+@published_model("DAC decoder", "descript-audio-codec")
+def dac_decoder() -> ModuleCase:
+    return ModuleCase(_dac().decoder, _torch().randn(1, 32, 24), 44100 / 16)
 
 
-@code("DAC encode", "descript-audio-codec")
-def dac_encode() -> Subject:
+@published_model("DAC encode", "descript-audio-codec")
+def dac_encode() -> ModuleCase:
     options = {"method": "encode"}
     x = _torch().randn(1, 1, 512)
-    return Subject(_dac(), x, 44100, 64, WITHOUT_LOSSES, options, outputs=(0, 1, 2))
+    return ModuleCase(_dac(), x, 44100, 64, WITHOUT_LOSSES, options, outputs=(0, 1, 2))
 
 
 def _dac() -> Any:
@@ -105,67 +105,67 @@ def _dac() -> Any:
     )
 
 
-@code("Vocos backbone and head", "vocos")
-def vocos() -> Subject:
+@published_model("Vocos backbone and head", "vocos")
+def vocos() -> ModuleCase:
     models, heads = import_module("vocos.models"), import_module("vocos.heads")
     torch = _torch()
     backbone = models.VocosBackbone(input_channels=100, dim=128, intermediate_dim=384, num_layers=4)
-    return Subject(
+    return ModuleCase(
         torch.nn.Sequential(backbone, heads.ISTFTHead(dim=128, n_fft=1024, hop_length=256, padding="center")),
         torch.randn(1, 100, 24),
         24000 / 256,
     )
 
 
-@code("Vocos with same padding", "vocos")
-def vocos_same() -> Subject:
+@published_model("Vocos with same padding", "vocos")
+def vocos_same() -> ModuleCase:
     models, heads = import_module("vocos.models"), import_module("vocos.heads")
     torch = _torch()
     backbone = models.VocosBackbone(input_channels=100, dim=128, intermediate_dim=384, num_layers=4)
-    return Subject(
+    return ModuleCase(
         torch.nn.Sequential(backbone, heads.ISTFTHead(dim=128, n_fft=1024, hop_length=256, padding="same")),
         torch.randn(1, 100, 24),
         24000 / 256,
     )
 
 
-@code("Vocos features", "vocos", "torchaudio")
-def vocos_features() -> Subject:
+@published_model("Vocos features", "vocos", "torchaudio")
+def vocos_features() -> ModuleCase:
     features = import_module("vocos.feature_extractors")
-    return Subject(features.MelSpectrogramFeatures(), _torch().randn(1, 4096), 24000, 256)
+    return ModuleCase(features.MelSpectrogramFeatures(), _torch().randn(1, 4096), 24000, 256)
 
 
 def _mimi() -> Any:
     return import_module("moshi.models.loaders").get_mimi(None)
 
 
-@code("Mimi decoder", "moshi")
-def mimi_decoder() -> Subject:
+@published_model("Mimi decoder", "moshi")
+def mimi_decoder() -> ModuleCase:
     decoder = _mimi().decoder
-    return Subject(decoder, _torch().randn(1, 512, 12), 25, twin=moshi_stream(decoder))
+    return ModuleCase(decoder, _torch().randn(1, 512, 12), 25, twin=moshi_stream(decoder))
 
 
-@code("Mimi encoder", "moshi")
-def mimi_encoder() -> Subject:
+@published_model("Mimi encoder", "moshi")
+def mimi_encoder() -> ModuleCase:
     encoder = _mimi().encoder
-    return Subject(encoder, _torch().randn(1, 1, 9600), 24000, 960, twin=moshi_stream(encoder))
+    return ModuleCase(encoder, _torch().randn(1, 1, 9600), 24000, 960, twin=moshi_stream(encoder))
 
 
-@code("Mimi transformer", "moshi")
-def mimi_transformer() -> Subject:
+@published_model("Mimi transformer", "moshi")
+def mimi_transformer() -> ModuleCase:
     transformer = _mimi().decoder_transformer
-    return Subject(transformer, _torch().randn(1, 512, 12), 25, twin=moshi_stream(transformer))
+    return ModuleCase(transformer, _torch().randn(1, 512, 12), 25, twin=moshi_stream(transformer))
 
 
-@code("Mimi encode", "moshi")
-def mimi_encode() -> Subject:
-    return Subject(_mimi(), _torch().randn(1, 1, 19200), 24000, 1920, options={"method": "encode"})
+@published_model("Mimi encode", "moshi")
+def mimi_encode() -> ModuleCase:
+    return ModuleCase(_mimi(), _torch().randn(1, 1, 19200), 24000, 1920, options={"method": "encode"})
 
 
-@code("Mimi decode", "moshi")
-def mimi_decode() -> Subject:
+@published_model("Mimi decode", "moshi")
+def mimi_decode() -> ModuleCase:
     mimi, codes = _mimi(), _torch().randint(0, 2048, (1, 8, 12))
-    return Subject(mimi, codes, 12.5, options={"method": "decode"}, twin=moshi_stream(mimi, "decode"))
+    return ModuleCase(mimi, codes, 12.5, options={"method": "decode"}, twin=moshi_stream(mimi, "decode"))
 
 
 def _hf_mimi() -> Any:
@@ -188,15 +188,15 @@ def _hf_mimi() -> Any:
     return hf.MimiModel(config)
 
 
-@code("transformers Mimi encode", "transformers")
-def hf_mimi_encode() -> Subject:
-    return Subject(_hf_mimi(), _torch().randn(1, 1, 19200), 24000, 1920, options={"method": "encode"})
+@published_model("transformers Mimi encode", "transformers")
+def hf_mimi_encode() -> ModuleCase:
+    return ModuleCase(_hf_mimi(), _torch().randn(1, 1, 19200), 24000, 1920, options={"method": "encode"})
 
 
-@code("transformers Mimi decode", "transformers")
-def hf_mimi_decode() -> Subject:
+@published_model("transformers Mimi decode", "transformers")
+def hf_mimi_decode() -> ModuleCase:
     torch = _torch()
-    return Subject(_hf_mimi(), torch.randint(0, 256, (1, 8, 12)), 12.5, options={"method": "decode"})
+    return ModuleCase(_hf_mimi(), torch.randint(0, 256, (1, 8, 12)), 12.5, options={"method": "decode"})
 
 
 def _hf_encodec() -> Any:
@@ -206,19 +206,19 @@ def _hf_encodec() -> Any:
     )
 
 
-@code("transformers EnCodec encoder", "transformers")
-def hf_encodec_encoder() -> Subject:
-    return Subject(_hf_encodec().encoder, _torch().randn(1, 1, 4800), 24000, 320)
+@published_model("transformers EnCodec encoder", "transformers")
+def hf_encodec_encoder() -> ModuleCase:
+    return ModuleCase(_hf_encodec().encoder, _torch().randn(1, 1, 4800), 24000, 320)
 
 
-@code("transformers EnCodec decoder", "transformers")
-def hf_encodec_decoder() -> Subject:
-    return Subject(_hf_encodec().decoder, _torch().randn(1, 64, 20), 75)
+@published_model("transformers EnCodec decoder", "transformers")
+def hf_encodec_decoder() -> ModuleCase:
+    return ModuleCase(_hf_encodec().decoder, _torch().randn(1, 64, 20), 75)
 
 
-@code("transformers EnCodec encode", "transformers")
-def hf_encodec_encode() -> Subject:
-    return Subject(_hf_encodec(), _torch().randn(1, 1, 4800), 24000, 320, options={"method": "encode"})
+@published_model("transformers EnCodec encode", "transformers")
+def hf_encodec_encode() -> ModuleCase:
+    return ModuleCase(_hf_encodec(), _torch().randn(1, 1, 4800), 24000, 320, options={"method": "encode"})
 
 
 def _hf_dac() -> Any:
@@ -235,59 +235,59 @@ def _hf_dac() -> Any:
     )
 
 
-@code("transformers DAC encode", "transformers")
-def hf_dac_encode() -> Subject:
+@published_model("transformers DAC encode", "transformers")
+def hf_dac_encode() -> ModuleCase:
     options = {"method": "encode"}
     x = _torch().randn(1, 1, 512)
-    return Subject(_hf_dac(), x, 44100, 64, WITHOUT_LOSSES, options, outputs=(1, 2, 3))
+    return ModuleCase(_hf_dac(), x, 44100, 64, WITHOUT_LOSSES, options, outputs=(1, 2, 3))
 
 
-@code("transformers DAC decoder", "transformers")
-def hf_dac_decoder() -> Subject:
-    return Subject(_hf_dac().decoder, _torch().randn(1, 32, 24), 44100 / 16)
+@published_model("transformers DAC decoder", "transformers")
+def hf_dac_decoder() -> ModuleCase:
+    return ModuleCase(_hf_dac().decoder, _torch().randn(1, 32, 24), 44100 / 16)
 
 
-@code("SpeechTokenizer encoder", "speechtokenizer")
-def speechtokenizer() -> Subject:
+@published_model("SpeechTokenizer encoder", "speechtokenizer")
+def speechtokenizer() -> ModuleCase:
     return _speechtokenizer(bidirectional=False)
 
 
-@code("SpeechTokenizer encoder, both directions", "speechtokenizer")
-def speechtokenizer_both() -> Subject:
+@published_model("SpeechTokenizer encoder, both directions", "speechtokenizer")
+def speechtokenizer_both() -> ModuleCase:
     return _speechtokenizer(bidirectional=True)
 
 
-def _speechtokenizer(bidirectional: bool) -> Subject:
-    kinds = import_module("speechtokenizer.modules.seanet")
+def _speechtokenizer(bidirectional: bool) -> ModuleCase:
+    package = import_module("speechtokenizer.modules.seanet")
     small = {"n_filters": 8, "dimension": 64, "ratios": [8, 5, 4, 2], "lstm": 2}
-    model = kinds.SEANetEncoder(**small, bidirectional=bidirectional)
-    return Subject(model, _torch().randn(1, 1, 4800), 16000, 320)
+    model = package.SEANetEncoder(**small, bidirectional=bidirectional)
+    return ModuleCase(model, _torch().randn(1, 1, 4800), 16000, 320)
 
 
-@code("SoundStream encoder", "soundstream")
-def soundstream() -> Subject:
+@published_model("SoundStream encoder", "soundstream")
+def soundstream() -> ModuleCase:
     model = import_module("soundstream").SoundStream(n_q=4, codebook_size=64, D=64, C=8)
-    return Subject(model.encoder, _torch().randn(1, 1, 3200), 16000, 320)
+    return ModuleCase(model.encoder, _torch().randn(1, 1, 3200), 16000, 320)
 
 
-@code("SoundStream decoder", "soundstream")
-def soundstream_decoder() -> Subject:
+@published_model("SoundStream decoder", "soundstream")
+def soundstream_decoder() -> ModuleCase:
     model = import_module("soundstream").SoundStream(n_q=4, codebook_size=64, D=64, C=8)
-    return Subject(model.decoder, _torch().randn(1, 64, 12), 50)
+    return ModuleCase(model.decoder, _torch().randn(1, 64, 12), 50)
 
 
-@code("HiFi-GAN generator", "speechbrain")
-def hifigan() -> Subject:
-    kinds = import_module("speechbrain.lobes.models.HifiGAN")
-    model = kinds.HifiganGenerator(
+@published_model("HiFi-GAN generator", "speechbrain")
+def hifigan() -> ModuleCase:
+    package = import_module("speechbrain.lobes.models.HifiGAN")
+    model = package.HifiganGenerator(
         80, 1, "1", [[1, 3, 5], [1, 3, 5], [1, 3, 5]], [3, 7, 11], [16, 16, 4, 4], 64, [8, 8, 2, 2]
     )
-    return Subject(model, _torch().randn(1, 80, 20), 22050 / 256)
+    return ModuleCase(model, _torch().randn(1, 80, 20), 22050 / 256)
 
 
-@code("BigVGAN", "bigvgan")
-def bigvgan() -> Subject:
-    env, kinds = import_module("bigvgan.env"), import_module("bigvgan")
+@published_model("BigVGAN", "bigvgan")
+def bigvgan() -> ModuleCase:
+    env, package = import_module("bigvgan.env"), import_module("bigvgan")
     h = env.AttrDict(
         num_mels=80,
         upsample_rates=[4, 4, 2, 2],
@@ -299,29 +299,29 @@ def bigvgan() -> Subject:
         activation="snakebeta",
         snake_logscale=True,
     )
-    return Subject(kinds.BigVGAN(h), _torch().randn(1, 80, 16), 22050 / 64)
+    return ModuleCase(package.BigVGAN(h), _torch().randn(1, 80, 16), 22050 / 64)
 
 
-@code("transformers UnivNet", "transformers")
-def univnet() -> Subject:
+@published_model("transformers UnivNet", "transformers")
+def univnet() -> ModuleCase:
     hf, torch = import_module("transformers"), _torch()
     model = hf.UnivNetModel(hf.UnivNetConfig(model_hidden_channels=16))
-    return Subject(
+    return ModuleCase(
         model,
         {"input_features": torch.randn(1, 20, 100), "noise_sequence": torch.randn(1, 20, 64)},
         24000 / 256,
     )
 
 
-@code("transformers SpeechT5 HiFi-GAN", "transformers")
-def speecht5() -> Subject:
+@published_model("transformers SpeechT5 HiFi-GAN", "transformers")
+def speecht5() -> ModuleCase:
     hf = import_module("transformers")
     model = hf.SpeechT5HifiGan(hf.SpeechT5HifiGanConfig(upsample_initial_channel=64))
-    return Subject(model, _torch().randn(1, 20, 80), 16000 / 256)
+    return ModuleCase(model, _torch().randn(1, 20, 80), 16000 / 256)
 
 
-@code("transformers VITS HiFi-GAN", "transformers")
-def vits() -> Subject:
+@published_model("transformers VITS HiFi-GAN", "transformers")
+def vits() -> ModuleCase:
     hf = import_module("transformers")
     model = hf.VitsModel(hf.VitsConfig(upsample_initial_channel=64)).decoder
-    return Subject(model, _torch().randn(1, 192, 20), 22050 / 256)
+    return ModuleCase(model, _torch().randn(1, 192, 20), 22050 / 256)

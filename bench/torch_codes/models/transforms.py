@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from bench.torch_codes.published_model import Subject, code
+from bench.torch_codes.published_model import ModuleCase, published_model
 
 
 def _torch() -> Any:
@@ -25,40 +25,42 @@ def _module_of(forward: Any) -> Any:
     return Written()
 
 
-@code("stft, GRU mask, istft", "torch")
-def mask_spectrum() -> Subject:
+@published_model("stft, GRU mask, istft", "torch")
+def mask_spectrum() -> ModuleCase:
     def forward(torch: Any, self: Any, x: Any) -> Any:
         z = torch.stft(x, 64, 16, window=self.window, return_complex=True)
         mask = torch.sigmoid(self.gru(z.abs().transpose(1, 2))[0]).transpose(1, 2)
         return torch.istft(z * mask, 64, 16, window=self.window, length=x.shape[-1])
 
-    return Subject(_module_of(forward), _torch().randn(1, 512), 16000, 16)
+    return ModuleCase(_module_of(forward), _torch().randn(1, 512), 16000, 16)
 
 
-@code("stft, complex mask, istft", "torch")
-def complex_masked() -> Subject:
+@published_model("stft, complex mask, istft", "torch")
+def complex_masked() -> ModuleCase:
     def forward(torch: Any, self: Any, x: Any) -> Any:
         z = torch.stft(x, 64, 16, window=self.window, return_complex=True)
         phase = self.gru(torch.log1p(z.abs()).transpose(1, 2))[0].transpose(1, 2)
         return torch.istft(z * torch.exp(1j * phase), 64, 16, window=self.window)
 
-    return Subject(_module_of(forward), _torch().randn(1, 512), 16000, 16)
+    return ModuleCase(_module_of(forward), _torch().randn(1, 512), 16000, 16)
 
 
-@code("stft, magnitude and phase, istft", "torch")
-def polar() -> Subject:
+@published_model("stft, magnitude and phase, istft", "torch")
+def polar() -> ModuleCase:
     def forward(torch: Any, self: Any, x: Any) -> Any:
         z = torch.stft(x, 64, 16, window=self.window, return_complex=True)
         magnitude, phase = z.abs(), z.angle()
         mask = torch.sigmoid(self.gru(magnitude.transpose(1, 2))[0]).transpose(1, 2)
         return torch.istft(torch.polar(magnitude * mask, phase), 64, 16, window=self.window)
 
-    return Subject(_module_of(forward), _torch().randn(1, 512), 16000, 16)
+    return ModuleCase(_module_of(forward), _torch().randn(1, 512), 16000, 16)
 
 
-@code("linear interpolation", "torch")
-def interpolate() -> Subject:
+@published_model("linear interpolation", "torch")
+def interpolate() -> ModuleCase:
     def forward(torch: Any, self: Any, x: Any) -> Any:
         return torch.nn.functional.interpolate(x, scale_factor=4, mode="linear")
 
-    return Subject(_module_of(forward), _torch().randn(1, 4, 40), 100, options={"dynamic": {"x": {2: "T"}}})
+    return ModuleCase(
+        _module_of(forward), _torch().randn(1, 4, 40), 100, options={"dynamic": {"x": {2: "T"}}}
+    )
