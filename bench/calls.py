@@ -1,4 +1,4 @@
-"""``python -m bench.calls``: what Python adds to a step, seen on a model of one Relu."""
+"""``python -m bench.calls``: the time that Python adds to a step, for a model of one Relu."""
 
 from bench.performance.calls import call_times
 

@@ -17,7 +17,7 @@ from pulse.program.native.executable import NativeState
 BLOCK = 4096
 """Working sets are rounded down to a multiple of this many bytes, as bandwidth is measured."""
 PUBLISHED_STREAMS = ("gtcrn_offline.onnx", "fireredvad_stream.onnx", "swift_f0.onnx")
-"""Files of published models, beside those of the bench."""
+"""Files of published models, in addition to the models of the bench."""
 
 
 def programs(folder: Path) -> list[NativeProgram]:

@@ -1,4 +1,4 @@
-"""``python -m bench.tflite FILE …``: a call of .tflite files in pulse and in LiteRT, one thread, in turns.
+"""``python -m bench.tflite FILE …``: a call of .tflite files, in pulse and in LiteRT alternately, one thread.
 
 Medians over the rounds of p50 and p99, and of their ratios. The last line of a file is its limit: how long one thread
 takes only to read the weights and state of a step, as fast as it reads a working set of this size in the same rounds.

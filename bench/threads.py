@@ -1,4 +1,4 @@
-"""``python -m bench.threads``: long steps on one thread and on several, in turns; all results are the same bits."""
+"""``python -m bench.threads``: long steps on one thread and on several, alternately; all results are the same bits."""
 
 import argparse
 from collections.abc import Iterator

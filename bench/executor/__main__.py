@@ -1,4 +1,4 @@
-"""``python -m bench.executor``: what the executor costs besides the model, and the memory of a long file."""
+"""``python -m bench.executor``: the cost of the executor in addition to the model, and the memory of a long file."""
 
 import argparse
 import json

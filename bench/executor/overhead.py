@@ -25,7 +25,7 @@ LOADS: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
     "idle": nullcontext,
     "computes and collects": compute_and_collect,
 }
-"""What else Python does."""
+"""The other work of the Python process."""
 LOOPS = ("asyncio", "trio")
 """The event loops that are compared."""
 PERIOD_S = 0.01
@@ -39,8 +39,8 @@ class ExecutorRow:
     """One run; times in microseconds a pulse.
 
     model_us     p50 of the model alone, inside the run
-    overhead_us  p50 of everything else: saturated, the time that passes besides the model's, over ``GROUP`` pulses;
-                 paced, from the pulse's arrival to its outputs being taken, besides the model's
+    overhead_us  p50 of everything else. Saturated: the time in addition to the model's, over ``GROUP`` pulses;
+                 Paced: from the arrival of a pulse until its outputs are taken, less the model's time
     loop_us      processor time of the event loop's thread
     """
 
@@ -105,9 +105,9 @@ def overhead(model: str, source: str, loop: str, load: str, seconds: float) -> E
         statistics.compute.summary(),
         statistics.total.summary(),
     )
-    found_us = float(np.median(groups_us)) if source == "saturated" else total.p50_us
-    beside_us = found_us - (compute.mean_us if source == "saturated" else compute.p50_us)
-    times = (compute.p50_us, beside_us, queueing.p50_us, total.p50_us, total.p99_us, loop_us)
+    total_us = float(np.median(groups_us)) if source == "saturated" else total.p50_us
+    overhead_us = total_us - (compute.mean_us if source == "saturated" else compute.p50_us)
+    times = (compute.p50_us, overhead_us, queueing.p50_us, total.p50_us, total.p99_us, loop_us)
     return ExecutorRow(model, source, loop, load, *times)
 
 

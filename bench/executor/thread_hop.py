@@ -1,4 +1,4 @@
-"""The time that a system takes to wake a thread and then an event loop: the least that any executor adds to a pulse."""
+"""The time to wake a thread and then an event loop: a lower bound of what an executor adds to a pulse."""
 
 import threading
 import time

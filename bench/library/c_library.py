@@ -135,12 +135,12 @@ class CStream:
             return np.ascontiguousarray(frames_at(values[i], axes[i], start * ports[i].frames, end))
 
         def keep(outputs: Sequence[NDArray[Any]]) -> None:
-            for number, (port, array) in enumerate(zip(self.library.outputs, outputs)):
-                valid = self.valid(number)
+            for index, (port, array) in enumerate(zip(self.library.outputs, outputs)):
+                valid = self.valid(index)
                 if port.axis >= 0:
-                    pieces[number].append(frames_at(array, port.axis, valid.start, valid.stop))
+                    pieces[index].append(frames_at(array, port.axis, valid.start, valid.stop))
                 elif valid.stop:
-                    pieces[number] = [array]
+                    pieces[index] = [array]
 
         for pulse in range(steps):
             keep(self.step([part(i, pulse, pulse + 1) for i in range(len(ports))]))

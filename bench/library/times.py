@@ -24,9 +24,9 @@ from streaming.deploy.building import build_model, find_target
 BUILTIN = "denoise"
 """The name of the built-in model."""
 STREAMS, ROUNDS, STEPS, STARTS = 9, 11, 40, 9
-"""Streams on each side, since the place of a stream's memory can change the time of its steps by three."""
+"""Streams on each side, since the address of a stream's memory can change the time of its steps threefold."""
 TIMER = Path(__file__).with_name("timer.c")
-"""The C source of what measures steps and start."""
+"""The C source that measures steps and start."""
 LEVEL = "PULSE_LEVEL"
 """The environment variable with the level of the processor that is compiled for."""
 
@@ -50,9 +50,9 @@ def measure(name: str, folder: Path) -> None:
         stream, state = library.stream(), program.spawn()
         assert isinstance(state, NativeState)
         pairs.append((stream, state))
-        turns = [(step_in_python(state, pulse, result), step_in_c(stream.address)) for _ in range(ROUNDS)]
-        python.append(median(spent for spent, _ in turns))
-        c.append(median(spent for _, spent in turns))
+        rounds = [(step_in_python(state, pulse, result), step_in_c(stream.address)) for _ in range(ROUNDS)]
+        python.append(median(spent for spent, _ in rounds))
+        c.append(median(spent for _, spent in rounds))
     path = folder / "built" / f"lib{name}.so"
     command = [folder / "start", path, name]
     starts = [float(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(STARTS)]
@@ -71,8 +71,8 @@ def compile_timer(
     subprocess.run(["gcc", "-O2", TIMER, "-o", folder / "start", "-ldl"], check=True)
     timer = ctypes.CDLL(str(folder / "timer.so"))
     timer.timed_steps.restype = ctypes.c_double
-    code = ctypes.CDLL(str(folder / "built" / f"lib{name}.so"))
-    step = ctypes.cast(code[f"{name}_step"], ctypes.c_void_p)
+    built = ctypes.CDLL(str(folder / "built" / f"lib{name}.so"))
+    step = ctypes.cast(built[f"{name}_step"], ctypes.c_void_p)
     inputs, outputs = addresses([pulse]), addresses([result])
     return lambda stream: timer.timed_steps(step, stream, inputs, outputs, STEPS)
 

@@ -44,11 +44,11 @@ class Host:
             system=f"{platform.system()} {platform.machine()}",
             load=os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0,
             python=platform.python_version(),
-            versions={name: number for name in PACKAGES if (number := _version(name))},
+            versions={name: installed for name in PACKAGES if (installed := _version(name))},
         )
 
     def __str__(self) -> str:
-        versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
+        versions = ", ".join(f"{name} {installed}" for name, installed in self.versions.items())
         return (
             f"{self.date}, {self.processor} ({processor().name}), {self.cores} cores, {self.vectors}, {self.system}, "
             f"load {self.load:.1f} when it began, Python {self.python}, {versions}"

@@ -1,4 +1,4 @@
-"""Seeded noise, the input of what is timed."""
+"""Seeded noise, the input of timed steps."""
 
 import numpy as np
 

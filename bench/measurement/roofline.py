@@ -166,7 +166,7 @@ class Roofline:
 
 
 def working_set(program: NativeProgram, lanes: int = 1) -> int:
-    """Return the bytes of weights, and of each lane's state and scratch: what the caches hold from step to step."""
+    """Return the bytes of weights, and of each lane's state and scratch: the memory that each step uses."""
     return program.weights.size + lanes * (program.state_bytes + program.arena_bytes)
 
 

@@ -1,4 +1,4 @@
-"""A loop that times several steppers in turns."""
+"""A loop that times several steppers in alternating rounds."""
 
 import gc
 import itertools
@@ -65,7 +65,7 @@ def alternate(
 ) -> Comparison:
     """Time every stepper for ``steps`` calls a round, one after the other; who goes first changes by round.
 
-    Short rounds in turns let a change in the machine's speed reach all steppers alike. The garbage collector
+    Short alternating rounds let a change in the machine's speed reach all steppers alike. The garbage collector
     is off while it times.
     """
     results: dict[str, list[Percentiles]] = {name: [] for name in steppers}

@@ -32,7 +32,7 @@ MIN_SPECIAL_GAIN = 1.02
 class Contest:
     """A program of this project, and the fastest right form of each other runtime.
 
-    best  by runtime; ``SPECIAL`` among them where special rows are asked for and worth it
+    best  by runtime, with ``SPECIAL`` if special rows are requested and fast enough
     """
 
     entry: Entry

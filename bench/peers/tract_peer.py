@@ -21,18 +21,18 @@ def _tensor(array: Array) -> tract.Tensor:
 class TractExplicitPeer:
     """tract on a model whose state is explicit; states stay its own tensors from step to step.
 
-    new_state_each_step  run every step in a new state of tract's. It keeps what its recurrent layers remember in a
-                         state, whatever the model feeds them with as their first value; that is wrong if the model
-                         runs them over another axis than time, and a new state costs little.
+    new_state_each_step  run every step in a new state of tract's. tract keeps the memory of recurrent
+                         layers in a state, and ignores the initial value that the model gives them. This is wrong
+                         for layers that run over another axis than time; a new state costs little.
     """
 
     def __init__(self, explicit: Explicit, sample: Feed, new_state_each_step: bool) -> None:
         self._chunks = chunks(explicit, sample)
         first = {**{chunk.name: chunk.array for chunk in self._chunks}, **explicit.fixed, **explicit.initial}
         loaded = _load(explicit.model)
-        names = [loaded.input_name(number) for number in range(loaded.input_count())]
-        for number, name in enumerate(names):
-            loaded.set_input_fact(number, _fact(first[name]))
+        names = [loaded.input_name(index) for index in range(loaded.input_count())]
+        for index, name in enumerate(names):
+            loaded.set_input_fact(index, _fact(first[name]))
         typed = loaded.into_model()
         self._feeds: list[Any] = [_tensor(np.array(first[name], order="C")) for name in names]
         self._fed = [(names.index(chunk.name), chunk) for chunk in self._chunks]
@@ -45,13 +45,13 @@ class TractExplicitPeer:
 
     def step(self, feed: Feed) -> Outputs:
         """Run one pulse."""
-        for number, chunk in self._fed:
+        for index, chunk in self._fed:
             chunk.push(feed)
-            self._feeds[number] = _tensor(chunk.array)
+            self._feeds[index] = _tensor(chunk.array)
         results = self._run(self._feeds)
         for read, write in self._states:
             self._feeds[read] = results[write]
-        return {name: results[number].to_numpy() for name, number in self._outputs}
+        return {name: results[index].to_numpy() for name, index in self._outputs}
 
     def delay(self, output: str) -> int | None:
         """Return the delay of the model."""
@@ -79,10 +79,10 @@ class TractPeer:
         del trimmed.graph.output[:]
         trimmed.graph.output.extend(values)
         loaded = _load(trimmed)
-        self._inputs = [loaded.input_name(number) for number in range(loaded.input_count())]
-        for number, name in enumerate(self._inputs):
+        self._inputs = [loaded.input_name(index) for index in range(loaded.input_count())]
+        for index, name in enumerate(self._inputs):
             if shape := inputs.get(name):
-                loaded.set_input_fact(number, shape)
+                loaded.set_input_fact(index, shape)
         typed = loaded.into_model()
         typed.transform(tract.Pulse(pulse, symbol=symbol))
         delays = typed.property("pulse.delay").to_numpy()
@@ -112,6 +112,6 @@ def _load(model: onnx.ModelProto) -> tract.InferenceModel:
 
 
 def _fact(array: Array) -> str:
-    kind = {"f": "f", "i": "i", "b": "bool"}[array.dtype.kind]
-    dtype = kind if kind == "bool" else f"{kind}{8 * array.dtype.itemsize}"
+    letter = {"f": "f", "i": "i", "b": "bool"}[array.dtype.kind]
+    dtype = letter if letter == "bool" else f"{letter}{8 * array.dtype.itemsize}"
     return ",".join([*map(str, array.shape), dtype])

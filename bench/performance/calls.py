@@ -1,4 +1,4 @@
-"""What Python adds to a step, seen on a model of one Relu."""
+"""The time that Python adds to a step, for a model of one Relu."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -37,7 +37,7 @@ class LanesRow:
     streams_per_core  how many streams keep up with real time on one core
     times             separate over lanes, round by round
     min_us            the roofline of a call, divided by the number of lanes
-    watts             of all packages of the processor while the lanes step; None if the machine does not tell
+    watts             power of all packages of the processor while the lanes step; None if the machine has no counters
     """
 
     title: str

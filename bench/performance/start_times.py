@@ -1,7 +1,7 @@
 """From a new process to the first result, compared with the other runtimes in alternation.
 
 Every figure is of processes of their own: import, load, make ready, one step; ``pulse run`` is the whole command. The
-processes of all rows take turns. Their CPU time, which other work on the machine disturbs less, is shown too.
+processes of all rows alternate. Their CPU time, which other work on the machine disturbs less, is shown too.
 """
 
 import statistics
@@ -17,7 +17,7 @@ from pulse.jit.levels import NATIVE
 STARTED = ("gtcrn", "tcn_1")
 """The models whose start is compared."""
 ROUNDS = 9
-"""Rounds in which the processes take turns."""
+"""Rounds in which the processes alternate."""
 COLUMNS = ("model, pulse", "runtime", "ms", "ms of CPU")
 """The heads of the table."""
 

@@ -36,7 +36,7 @@ class RuntimeTimes:
 class StepRow:
     """One model at one pulse.
 
-    runtimes  by name, this project among them
+    runtimes  by name, with this project
     forms     all that was tried: runtime, how, status, note
     roofline  of a step; None if the model does not run
     target    how many times slower each peer should be
@@ -95,7 +95,7 @@ class StepRow:
         return self.ours.us.p50_us / self.roofline.min_us
 
     def target_results(self) -> Iterator[tuple[str, float, float, bool]]:
-        """Yield each target: the rival, the target, the measured figure, and whether it is reached."""
+        """Yield each target: the peer or ``roofline``, the target, the measured figure, whether it is reached."""
         for peer in PEERS:
             target = getattr(self.target, peer)
             if target is not None and peer in self.runtimes:

@@ -150,7 +150,7 @@ def steps_lines(row: StepRow) -> Iterator[list[str]]:
     if row.error:
         yield [name, OURS, *["-"] * 5, row.error, ""]
         return
-    reached = {what: (f"{target:g}", good) for what, target, _, good in row.target_results()}
+    reached = {rival: (f"{target:g}", good) for rival, target, _, good in row.target_results()}
     for runtime in (OURS, SPECIAL, *PEERS):
         timed = row.runtimes.get(runtime)
         if timed is None and runtime == SPECIAL:

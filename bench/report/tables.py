@@ -76,9 +76,9 @@ def _cells(row: StepRow) -> Iterator[str]:
 
 def missed_targets(results: Results) -> Iterator[str]:
     for row in results.timed_rows:
-        for what, target, measured, reached in row.target_results():
+        for rival, target, measured, reached in row.target_results():
             if not reached:
-                yield f"{row.title}, {row.pulse} against {what}: {measured:.2f} instead of {target:g}"
+                yield f"{row.title}, {row.pulse} against {rival}: {measured:.2f} instead of {target:g}"
         for peer in PEERS:
             if peer in row.runtimes and (times := row.runtimes[peer].tail).median < 1:
                 yield f"{row.title}, {row.pulse}: p99.9 of {peer} is {times} times ours"
@@ -89,8 +89,8 @@ def untimed_forms(results: Results) -> Iterator[str]:
     for row in results.rows:
         for form in row.forms:
             if form["status"] != "right":
-                what = f"{row.title}, {row.pulse}: {form['runtime']}, {form['how']}"
-                yield f"{what}: {form['status']}, {form['note']}"
+                title = f"{row.title}, {row.pulse}: {form['runtime']}, {form['how']}"
+                yield f"{title}: {form['status']}, {form['note']}"
 
 
 LANES_COLUMNS = (

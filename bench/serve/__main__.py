@@ -3,7 +3,7 @@
 A server in a process of its own, or one on each core; clients in another process, on the same cores. Streams are
 *held* if 99 of 100 blocks are answered within the limit, from sending a block to the last output frame that needs it,
 as the client sees it. CPU is the time of the server's process for each pulse that it has answered, and of the clients'
-for each block; it depends less on what else the machine runs.
+for each block; it depends less on the other load of the machine.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from bench.serve.hosting import serve
 MAX_DELAY_MS = 20.0
 """A server whose answers exceed this at the 99th percentile does not hold its streams."""
 BEHIND = ("pulse", "onnxruntime")
-"""What may run the model of a server."""
+"""The engines that run the model of a server."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Row:
 
     servers  processes, each on a core of its own; 0: one on all cores
     pulses   answered
-    cpu_us   what the servers took for each of them
+    cpu_us   CPU time of the servers for each of them
     answer_p99_ms  of the server that was slowest
     """
 
@@ -54,7 +54,7 @@ class Row:
 def server(
     name: str, source: str | None, behind: str, streams: int, core: int | None
 ) -> Iterator[tuple[tuple[str, int], Connection]]:
-    """A server process, and the end of the pipe that asks it."""
+    """Run a server in a separate process; give its address and the pipe to it."""
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     process = multiprocessing.get_context("spawn").Process(
         target=serve, args=(name, source, behind, streams, core, theirs)
@@ -69,9 +69,9 @@ def server(
 
 
 def run(name: str, source: str | None, behind: str, streams: int, options: argparse.Namespace) -> Row:
-    places = list(islice(cycle(sorted(os.sched_getaffinity(0))), options.servers)) or [None]
+    cores = list(islice(cycle(sorted(os.sched_getaffinity(0))), options.servers)) or [None]
     with contextlib.ExitStack() as stack:
-        servers = [stack.enter_context(server(name, source, behind, streams + 8, core)) for core in places]
+        servers = [stack.enter_context(server(name, source, behind, streams + 8, core)) for core in cores]
         time.sleep(0.5)
         statistics: list[list[dict[str, Any]]] = []
 
@@ -88,7 +88,7 @@ def run(name: str, source: str | None, behind: str, streams: int, options: argpa
             seconds=options.seconds,
             block=options.block,
             rate_hz=16000,
-            form=options.format,
+            sample_format=options.format,
             begin=ask,
         )
         ask()

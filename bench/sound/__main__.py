@@ -1,7 +1,7 @@
 """``python -m bench.sound``: recipes from sound to sound, and the authors' loops around onnxruntime, as a table.
 
-The recipes are those of the documents. Every chain has to give what its author's gave on real speech before it is
-timed; a step is one hop, from numpy to numpy, as the sound goes on.
+The recipes are those of the documents. Before a chain is timed, its output for real speech has to equal that of its
+author's chain. A step is one hop, from numpy to numpy; the steps continue with the same speech.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Recipes from sound to sound, and the authors' loops around onnxruntime: checked, then timed.
 
-The recipes are those of the documents. Every chain has to give what its author's gave on real speech before it is
-timed; a step is one hop, from numpy to numpy, as the sound goes on.
+The recipes are those of the documents. Before a chain is timed, its output for real speech has to equal that of its
+author's chain. A step is one hop, from numpy to numpy; the steps continue with the same speech.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,8 +38,8 @@ class SoundContest:
     recipe    of ``bench.models.recipe_pages``
     recorded  the author's own result
     hop       samples of a step
-    late      samples, or rows, that the loops give before the first one
-    loops     how it is done -> makes a new stream of it
+    late      samples, or rows, that the loops give before the first valid one
+    loops     description -> function that begins a new stream
     """
 
     recipe: str
@@ -65,7 +65,7 @@ CONTESTS = (
         },
     ),
 )
-"""The recipes and the loops beside them."""
+"""The recipes, each with the loops that it is compared with."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def require_right(
     expected: NDArray[np.float32],
     late: int,
 ) -> None:
-    """Raise WrongResultError unless a chain gives what its author's gave."""
+    """Raise WrongResultError unless the output of a chain equals that of its author's chain."""
     ready = [y for hop in hops if (y := step(hop)) is not None]
     result = np.concatenate([np.zeros(0, np.float32), *ready])[late:][: len(expected)]
     off = np.abs(result - expected[: len(result)]).max() / np.abs(expected).max() if len(result) else np.inf

@@ -29,13 +29,13 @@ def min_delay(
     """Return a lower bound of any stream's delay of an output, in its frames, found by gradients.
 
     Frame j of the output depends on input frames up to one that the gradient of its sum shows. It cannot be in an
-    earlier pulse than this one. Frames of the whole output are looked at: all of them, or where they are more than
-    ``MAX_FRAMES``, the first one that depends on a pulse, for some pulses after those that frame 0 depends on.
+    earlier pulse than this one. All frames of the output are examined, or, if they are more than ``MAX_FRAMES``, the
+    first one that depends on a pulse, for some pulses after those that frame 0 depends on.
 
     call    the module, in f64 if it can be: then small weights multiplied are not zero
     x       its input, longer than its frames look ahead
     pulse   input frames of a pulse; ``frames`` of the output are in one
-    output  index of the output that is looked at
+    output  index of the output
     returns None for integers, which have no gradients
     """
     torch = import_module("torch")

@@ -10,8 +10,9 @@ class Outcome:
     """A row of the table.
 
     packages   the versions that were run
-    change     what is not as its author wrote it
-    stage      how far it came: built, exported, pulsified, compiled, streamed; ``reason`` says what stopped it
+    change     the difference from the author's code; empty if there is none
+    stage      the last one reached: built, exported, pulsified, compiled, streamed
+    reason     the error of the next stage
     error      the largest difference of the stream from the module, as a share of the module's largest value
     delays     of the outputs, in their frames
     min_delay  a lower bound of the delay of any stream of this pulse: of the first output; None for integers

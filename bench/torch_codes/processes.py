@@ -36,7 +36,7 @@ def run_all(names: Sequence[str], jobs: int) -> Iterator[Outcome]:
 
 
 def run(context: ForkServerContext, model: PublishedModel) -> Outcome:
-    """Run a model in a process of ``context``; return its outcome, which says so if the process ends without one."""
+    """Run a model in a process of ``context``; return its outcome, with a reason if the process ends without one."""
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_send_outcome, args=(model.name, sender))
     process.start()

@@ -19,7 +19,7 @@ class ModuleCase:
     example    of its input
     pulse      frames of a step; the smallest by default
     rate_hz    frames of the input in a second, for the real-time factor
-    change     what is not as its author wrote it; empty if nothing is
+    change     the difference from the author's code; empty if there is none
     options    further arguments of ``from_torch``, such as method
     twin       the author's own streaming, if the package has one
     max_context  frames that attention to all frames before may need
