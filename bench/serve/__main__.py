@@ -31,7 +31,7 @@ BEHIND = ("pulse", "onnxruntime")
 
 
 @dataclass(frozen=True)
-class Row:
+class ServeRow:
     """The result of a run.
 
     servers  processes, each on a core of its own; 0: one on all cores
@@ -68,7 +68,7 @@ def server(
         process.kill()
 
 
-def run(name: str, source: str | None, behind: str, streams: int, options: argparse.Namespace) -> Row:
+def run(name: str, source: str | None, behind: str, streams: int, options: argparse.Namespace) -> ServeRow:
     cores = list(islice(cycle(sorted(os.sched_getaffinity(0))), options.servers)) or [None]
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(server(name, source, behind, streams + 8, core)) for core in cores]
@@ -100,7 +100,7 @@ def run(name: str, source: str | None, behind: str, streams: int, options: argpa
     cpu_s = sum(figures["cpu_s"] for figures in after) - sum(figures["cpu_s"] for figures in before)
     p99_ms = max(answer["p99"] for answer in answers) / 1e3
     cpu_us = 1e6 * cpu_s / max(1, pulses)
-    return Row(
+    return ServeRow(
         model=name,
         behind=behind,
         servers=options.servers,
@@ -112,7 +112,7 @@ def run(name: str, source: str | None, behind: str, streams: int, options: argpa
     )
 
 
-def text(row: Row, streams: int) -> str:
+def text(row: ServeRow, streams: int) -> str:
     """Return a result in one line."""
     clients = row.clients
     good = clients.p99_ms < MAX_DELAY_MS and not clients.late and clients.streams == streams
@@ -140,7 +140,7 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    rows: list[Row] = []
+    rows: list[ServeRow] = []
     for streams in options.streams:
         for behind in options.behind or BEHIND:
             source = str(options.gtcrn) if options.model == "gtcrn" else None

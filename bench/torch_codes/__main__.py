@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench.torch_codes.outcome import Outcome
+from bench.torch_codes.outcome import ModelOutcome
 from bench.torch_codes.page import PAGE, page
 from bench.torch_codes.processes import run_all
 from bench.torch_codes.published_model import PUBLISHED_MODELS
@@ -50,12 +50,12 @@ def main() -> None:
         PAGE.write_text(page(in_order(outcomes)))
 
 
-def read(path: Path) -> list[Outcome]:
+def read(path: Path) -> list[ModelOutcome]:
     """Return the outcomes in a file of ``--json``."""
-    return list(map(Outcome.read, map(json.loads, path.read_text().splitlines())))
+    return list(map(ModelOutcome.read, map(json.loads, path.read_text().splitlines())))
 
 
-def in_order(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def in_order(outcomes: Sequence[ModelOutcome]) -> list[ModelOutcome]:
     """Return the last outcome of each model, in the order of the models."""
     last = {outcome.name: outcome for outcome in outcomes}
     return [last[name] for name in PUBLISHED_MODELS if name in last]

@@ -21,7 +21,7 @@ from bench.peers.pulse_peer import PulsePeer
 from bench.torch_codes.author_run import run_author, time_whole
 from bench.torch_codes.min_delay import STREAM_EXAMPLES, min_delay_of_case
 from bench.torch_codes.module_calls import difference, draw_inputs, module_outputs, streamed_outputs
-from bench.torch_codes.outcome import Outcome
+from bench.torch_codes.outcome import ModelOutcome
 from bench.torch_codes.published_model import ModuleCase, PublishedModel
 from pulse.errors import FaultError, InputError, PulseError, PulseWarning
 from pulse.facts import Array
@@ -40,13 +40,13 @@ CHECKED_PULSES = 8
 """Pulses that are compared with those of another runtime, after the delay."""
 
 
-def measure(published: PublishedModel) -> Outcome:
+def measure(published: PublishedModel) -> ModelOutcome:
     """Return the row of a model; a refusal of its package or of pulse is a row too."""
     import torch  # pyright: ignore[reportMissingImports]
 
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    outcome = Outcome(published.name, {name: _version(name) for name in published.packages})
+    outcome = ModelOutcome(published.name, {name: _version(name) for name in published.packages})
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         try:
@@ -72,7 +72,7 @@ def _version(name: str) -> str:
         return "missing"
 
 
-def _stream(case: ModuleCase, outcome: Outcome) -> None:
+def _stream(case: ModuleCase, outcome: ModelOutcome) -> None:
     started_s = time.perf_counter()
     model = pulse.from_torch(case.module, case.example, **case.options)
     outcome.export_s, outcome.stage = time.perf_counter() - started_s, "exported"
@@ -97,7 +97,7 @@ def _stream(case: ModuleCase, outcome: Outcome) -> None:
     _compare_author(case, outcome, pulsed, feeds, next(iter(streamed.values())))
 
 
-def _stream_chunks(case: ModuleCase, outcome: Outcome, model: Loaded, started_s: float) -> None:
+def _stream_chunks(case: ModuleCase, outcome: ModelOutcome, model: Loaded, started_s: float) -> None:
     """Stream a module of chunks, compared with the author's own calls. ``started_s``: of the export."""
     if case.twin is None:
         raise InputError("a module of chunks is compared with its author's calls: give its twin")
@@ -125,7 +125,7 @@ def _stream_chunks(case: ModuleCase, outcome: Outcome, model: Loaded, started_s:
 
 
 def _compare_author(
-    case: ModuleCase, outcome: Outcome, pulsed: PulsedModel, feeds: Mapping[str, Array], streamed: Array
+    case: ModuleCase, outcome: ModelOutcome, pulsed: PulsedModel, feeds: Mapping[str, Array], streamed: Array
 ) -> None:
     """Measure the author's own code: its speed, and its streaming mode."""
     first, output = pulsed.inputs[0], pulsed.outputs[0]

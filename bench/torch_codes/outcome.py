@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass
-class Outcome:
+class ModelOutcome:
     """A row of the table.
 
     packages   the versions that were run
@@ -47,7 +47,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, data: Mapping[str, Any]) -> "Outcome":
+    def read(cls, data: Mapping[str, Any]) -> "ModelOutcome":
         """Return the outcome of the data of ``json``."""
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in data.items()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bench.measurement.host import Host
-from bench.torch_codes.outcome import Outcome
+from bench.torch_codes.outcome import ModelOutcome
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "pytorch_codes.md"
 """The page."""
@@ -60,7 +60,7 @@ package without its folder `lib`.
 """The end of the page: how to install the packages."""
 
 
-def page(outcomes: Sequence[Outcome]) -> str:
+def page(outcomes: Sequence[ModelOutcome]) -> str:
     """Return the whole page."""
     streamed = [outcome for outcome in outcomes if outcome.stage == "streamed"]
     others = [outcome for outcome in outcomes if outcome.stage != "streamed"]
@@ -100,14 +100,14 @@ def page(outcomes: Sequence[Outcome]) -> str:
     return text + INSTALL.format(pins=names, torch=torch)
 
 
-def _mean(outcomes: Iterable[Outcome]) -> str:
+def _mean(outcomes: Iterable[ModelOutcome]) -> str:
     times = [outcome.onnxruntime for outcome in outcomes if outcome.onnxruntime is not None]
     if not times:
         return ""
     return f"Geometric mean of {len(times)} models: {statistics.geometric_mean(times):.1f}; least {min(times):.1f}."
 
 
-def _streamed_row(outcome: Outcome) -> Sequence[str]:
+def _streamed_row(outcome: ModelOutcome) -> Sequence[str]:
     return (
         outcome.name + (f" ({outcome.change})" if outcome.change else ""),
         _packages(outcome),
@@ -125,14 +125,14 @@ def _streamed_row(outcome: Outcome) -> Sequence[str]:
     )
 
 
-def _refused_row(outcome: Outcome) -> Sequence[str]:
+def _refused_row(outcome: ModelOutcome) -> Sequence[str]:
     reason = re.sub(r"\s+", " ", re.sub(r"/\S*/(?=[\w.]+\.py)", "", outcome.reason))
     if len(reason) > MAX_REASON_LENGTH:
         reason = reason[:MAX_REASON_LENGTH].rsplit(" ", 1)[0] + " …"
     return outcome.name, _packages(outcome), f"{outcome.stage}, then: {reason}".replace("|", "\\|")
 
 
-def _packages(outcome: Outcome) -> str:
+def _packages(outcome: ModelOutcome) -> str:
     return ", ".join(f"{name} {version.partition('+')[0]}" for name, version in outcome.packages.items())
 
 

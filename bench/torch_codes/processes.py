@@ -17,7 +17,7 @@ from bench.torch_codes.models import (
     recurrences,
     transforms,
 )
-from bench.torch_codes.outcome import Outcome
+from bench.torch_codes.outcome import ModelOutcome
 from bench.torch_codes.published_model import PUBLISHED_MODELS, PublishedModel
 
 GROUPS = (codecs, enhancers, recognisers, features, transforms, attention, recurrences)
@@ -26,7 +26,7 @@ MODEL_TIMEOUT_S = 600
 """A model that is not done after this many seconds is reported as such."""
 
 
-def run_all(names: Sequence[str], jobs: int) -> Iterator[Outcome]:
+def run_all(names: Sequence[str], jobs: int) -> Iterator[ModelOutcome]:
     """Yield the outcomes of models, ``jobs`` at once, each in a separate process, as they end."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["bench.torch_codes.preload"])
@@ -35,7 +35,7 @@ def run_all(names: Sequence[str], jobs: int) -> Iterator[Outcome]:
             yield future.result()
 
 
-def run(context: ForkServerContext, model: PublishedModel) -> Outcome:
+def run(context: ForkServerContext, model: PublishedModel) -> ModelOutcome:
     """Run a model in a process of ``context``; return its outcome, with a reason if the process ends without one."""
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_send_outcome, args=(model.name, sender))
@@ -45,14 +45,14 @@ def run(context: ForkServerContext, model: PublishedModel) -> Outcome:
     try:
         if receiver.poll(MODEL_TIMEOUT_S):
             return receiver.recv()
-        return Outcome(model.name, unknown, reason=f"not done after {MODEL_TIMEOUT_S} s")
+        return ModelOutcome(model.name, unknown, reason=f"not done after {MODEL_TIMEOUT_S} s")
     except EOFError:
         process.join()
-        return Outcome(model.name, unknown, reason=f"its process ended with {process.exitcode}")
+        return ModelOutcome(model.name, unknown, reason=f"its process ended with {process.exitcode}")
     finally:
         process.kill()
         process.join()
 
 
-def _send_outcome(name: str, sender: "Connection[Outcome, Any]") -> None:
+def _send_outcome(name: str, sender: "Connection[ModelOutcome, Any]") -> None:
     sender.send(measure(PUBLISHED_MODELS[name]))
