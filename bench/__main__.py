@@ -7,24 +7,19 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench.calls import call_times
-from bench.contest import WrongResultError, contest
-from bench.growth import Growth, growth, growth_entries
-from bench.host import Host
+from bench.measurement.host import Host
+from bench.measurement.roofline import measured_machine
 from bench.models import PUBLISHED, Entry, catalogue
 from bench.models.user_model import add_options, user_entry
-from bench.performance_page import PAGE, PICTURE, page
-from bench.report import show
-from bench.results import Results, Row
-from bench.roofline import Machine, Reading, measured_machine, roofline, working_set
-from bench.start_times import STARTED, Start, starts
-from bench.stream_lanes import LanesRow, lanes_entries, lanes_rows
-from bench.timing import alternate
+from bench.performance.calls import call_times
+from bench.performance.growth import Growth, growth, growth_entries
+from bench.performance.lanes import LanesRow, lanes_entries, lanes_rows
+from bench.performance.results import Results
+from bench.performance.start_times import STARTED, Start, starts
+from bench.performance.steps import step_row
+from bench.report.performance_page import PAGE, PICTURE, page
+from bench.report.tables import show
 from pulse.errors import PulseError
-from pulse.program.backends.native_program import NativeProgram
-
-READING = "memory"
-"""The stepper that only reads."""
 
 note = Console(stderr=True).print
 
@@ -33,18 +28,18 @@ def main() -> None:
     """Time a step of every model in each runtime: one thread, the same input, alternating rounds."""
     options = parse_options()
     if options.plot or options.docs:
-        import_module("bench.plot")  # it needs matplotlib: better now than after all that is measured
+        import_module("bench.report.plot")  # it needs matplotlib: better now than after all that is measured
     console = Console(width=None if sys.stdout.isatty() else 200)
     results = Results.read(options.read) if options.read else measure(options)
     show(results, console)
     if options.json:
         results.write(options.json)
     if options.plot:
-        from bench.plot import draw
+        from bench.report.plot import draw
 
         draw(results, options.plot)
     if options.docs:
-        from bench.plot import draw_growth
+        from bench.report.plot import draw_growth
 
         PAGE.write_text(page(results))
         if results.growth:
@@ -91,9 +86,9 @@ def measure(options: argparse.Namespace) -> Results:
     host, machine = Host.here(), measured_machine()
     selection = entries(options)
     rows, start_times = [], list[Start]()
-    for number, entry in enumerate(selection, 1):
-        note(f"{number}/{len(selection)} {entry.name}", style="dim", highlight=False)
-        rows.append(row(entry, machine, options.rounds, options.steps, options.special or options.docs))
+    for count, entry in enumerate(selection, 1):
+        note(f"{count}/{len(selection)} {entry.name}", style="dim", highlight=False)
+        rows.append(step_row(entry, machine, options.rounds, options.steps, options.special or options.docs))
     if options.start or options.docs:
         note("start", style="dim", highlight=False)
         start_times = starts(entry for entry in selection if options.model or entry.key in STARTED)
@@ -131,20 +126,6 @@ def entries(options: argparse.Namespace) -> list[Entry]:
         except (PulseError, OSError) as error:
             raise SystemExit(f"error: {error}") from None
     return [entry for entry in catalogue(options.models) if not options.keys or entry.key in options.keys]
-
-
-def row(entry: Entry, machine: Machine, rounds: int, steps: int, special: bool = False) -> Row:
-    """Return the row of a model, with the error if it does not run here."""
-    try:
-        result = contest(entry, special=special)
-    except (PulseError, WrongResultError) as error:
-        return Row(entry.key, entry.title, entry.pulse, entry.rate_hz, target=entry.target, error=str(error))
-    program = result.program
-    assert isinstance(program, NativeProgram), "the bench runs the numba backend"
-    reading = Reading(working_set(program))
-    comparison = alternate({**result.steppers(), READING: reading}, rounds, steps)
-    bytes_per_s = reading.bytes / comparison.median(READING).p50_us * 1e6
-    return Row.of(result, comparison, roofline(program, bytes_per_s, machine.multiply_adds_per_s))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""``python -m bench.faults``: what looking for faults costs, models with it and without, in alternating rounds."""
+"""``python -m bench.faults``: the cost of the checks for faults, by models with and without them."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -86,12 +86,12 @@ def seconds(call: Callable[[], object]) -> float:
 def compare(calls: Sequence[Callable[[], object]]) -> str:
     """Return the medians of two calls over alternating rounds, and the median of their ratio."""
     rounds: list[list[float]] = []
-    for number in range(ROUNDS):
-        order = (0, 1) if number % 2 else (1, 0)
-        times = {which: seconds(calls[which]) for which in order}
+    for index in range(ROUNDS):
+        order = (0, 1) if index % 2 else (1, 0)
+        times = {call: seconds(calls[call]) for call in order}
         rounds.append([times[0], times[1]])
-    plain, looking = (1e6 * median(times[which] for times in rounds) for which in (0, 1))
-    return f"{plain:7.2f} us, {looking:7.2f} us, ratio {median(b / a for a, b in rounds):.3f}"
+    without_us, with_us = (1e6 * median(times[call] for times in rounds) for call in (0, 1))
+    return f"{without_us:7.2f} us, {with_us:7.2f} us, ratio {median(b / a for a, b in rounds):.3f}"
 
 
 def main() -> None:

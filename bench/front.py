@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import pulse
-from bench.roofline import Reading, measured_machine, roofline, working_set
-from bench.timing import alternate, make_stepper
+from bench.measurement.roofline import Reading, measured_machine, roofline, working_set
+from bench.measurement.timing import alternate, make_stepper
 from pulse import front
 from pulse.facts import Array
 from pulse.front.windows import window_values
@@ -34,7 +34,7 @@ Step = Callable[[Array], Sequence[Any]]
 
 
 @dataclass(frozen=True)
-class Contest:
+class FrontContest:
     """A front end, and another implementation of it.
 
     make   begins a new stream of the other one
@@ -83,12 +83,12 @@ def kaldi_native() -> Step:
     return step
 
 
-def contests() -> list[Contest]:
+def contests() -> list[FrontContest]:
     """Return all contests of front ends."""
     forward, back = (make(512, 256, window="sqrt_hann") for make in (front.stft, front.istft))
     both = pulse.chain(forward, back)
     contests_of_all = [
-        Contest("STFT 512/256 and its inverse", "numpy, block by block", both, 256, block_loop, 256)
+        FrontContest("STFT 512/256 and its inverse", "numpy, block by block", both, 256, block_loop, 256)
     ]
     try:
         kaldi_native()
@@ -96,7 +96,7 @@ def contests() -> list[Contest]:
         print("kaldi-native-fbank is not here: pip install kaldi-native-fbank\n")
         return contests_of_all
     bank = front.kaldi_fbank(scale=1.0)
-    contests_of_all.append(Contest("Kaldi, 80 bins", "kaldi-native-fbank", bank, 160, kaldi_native, 0))
+    contests_of_all.append(FrontContest("Kaldi, 80 bins", "kaldi-native-fbank", bank, 160, kaldi_native, 0))
     return contests_of_all
 
 
@@ -133,7 +133,7 @@ def main() -> None:
 
 
 def require_equal(
-    contest: Contest, program: NativeProgram, pulses: Sequence[Array], hops: Sequence[Array]
+    contest: FrontContest, program: NativeProgram, pulses: Sequence[Array], hops: Sequence[Array]
 ) -> None:
     """Raise AssertionError unless both give the same."""
     state, step = program.spawn(), contest.make()

@@ -8,16 +8,16 @@ least time.
 from pathlib import Path
 
 import pulse
+from bench.measurement.roofline import measured_machine, working_set
 from bench.models import PUBLISHED
 from bench.models.tcn import tcn
-from bench.roofline import measured_machine, working_set
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.native.executable import NativeState
 
 BLOCK = 4096
 """Working sets are rounded down to a multiple of this many bytes, as bandwidth is measured."""
 PUBLISHED_STREAMS = ("gtcrn_offline.onnx", "fireredvad_stream.onnx", "swift_f0.onnx")
-"""Files of published models, beside those of the bench."""
+"""Files of published models, in addition to the models of the bench."""
 
 
 def programs(folder: Path) -> list[NativeProgram]:
@@ -38,15 +38,15 @@ def main() -> None:
         state = program.spawn()
         assert isinstance(state, NativeState)
         for row in state.profile().rows:
-            least = max(row.cost.bytes / bandwidth, row.cost.multiply_adds / machine.multiply_adds_per_s)
+            min_s = max(row.cost.bytes / bandwidth, row.cost.multiply_adds / machine.multiply_adds_per_s)
             sums = times.setdefault(row.kernel, [0, 0.0, 0.0])
             sums[0] += row.instructions
             sums[1] += row.seconds_per_step
-            sums[2] += least
+            sums[2] += min_s
     print("| kernel | instructions | us | least us | times |\n| --- | ---: | ---: | ---: | ---: |")
-    for kernel, (count, seconds, least) in sorted(times.items(), key=lambda item: -item[1][1]):
+    for kernel, (count, seconds, min_s) in sorted(times.items(), key=lambda item: -item[1][1]):
         print(
-            f"| `{kernel}` | {count:.0f} | {seconds * 1e6:.1f} | {least * 1e6:.1f} | {seconds / least:.1f} |"
+            f"| `{kernel}` | {count:.0f} | {seconds * 1e6:.1f} | {min_s * 1e6:.1f} | {seconds / min_s:.1f} |"
         )
 
 

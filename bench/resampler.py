@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from bench.host import Host
+from bench.measurement.host import Host
 from streaming.native import resample
 from streaming.native.resample import NativeResampler
 
@@ -28,10 +28,10 @@ def block_us(rate_in: int, rate_out: int, quality: str, rounds: int) -> NDArray[
     x = np.ones(round(rate_in * BLOCK_S), np.float32)
     target = np.empty(round(rate_out * BLOCK_S) + 1, np.float32)
     convert, took_ns = resample.convert.call, np.empty(rounds)
-    for number in range(rounds):
+    for index in range(rounds):
         begun_ns = time.perf_counter_ns()
         convert(resampler.address, x.ctypes.data, len(x), target.ctypes.data, len(target))
-        took_ns[number] = time.perf_counter_ns() - begun_ns
+        took_ns[index] = time.perf_counter_ns() - begun_ns
     return took_ns / 1e3
 
 

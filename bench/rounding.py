@@ -1,4 +1,4 @@
-"""``python -m bench.rounding``: one step with weights, and activations, in fewer bits, in turns; the loss of each.
+"""``python -m bench.rounding``: one step with weights and activations of f32, bf16 and int8, and the loss of each.
 
 The loss is that of ``pulse check``: the error of an output against f32, in dB below it, for noise.
 """
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pulse
-from bench.contest import noise
+from bench.measurement.noise import noise_pulses
+from bench.measurement.timing import Ratio, alternate, make_stepper
 from bench.models import PUBLISHED, Entry, catalogue
-from bench.timing import Ratio, alternate, make_stepper
 from pulse.accuracy import rounding_errors
 from pulse.program.backends.native_program import NativeProgram
 
-FORMS = (("f32", "f32"), ("bf16", "f32"), ("bf16", "bf16"), ("int8", "f32"), ("int8", "int8"))
-"""Forms of the weights and of the activations."""
+TYPES = (("f32", "f32"), ("bf16", "f32"), ("bf16", "bf16"), ("int8", "f32"), ("int8", "int8"))
+"""Types of the weights and of the activations."""
 KEYS = ("dtln_1", "dtln_2", "gru", "conformer", "seanet_encoder_256")
 """The models of a run without arguments."""
 LOSS_FRAMES = 50
@@ -25,7 +25,7 @@ LOSS_FRAMES = 50
 
 @dataclass(frozen=True)
 class RoundingTime:
-    """A model: microseconds of a step by form, the gain of activations of bf16 over f32, and losses in dB by form."""
+    """A model: microseconds of a step and losses in dB by type, and the gain of activations of bf16 over f32."""
 
     title: str
     pulse: int
@@ -42,14 +42,14 @@ def rounding_times(rounds: int, keys: list[str], folder: Path) -> Iterator[Round
 
 
 def rounding_time(entry: Entry, rounds: int) -> RoundingTime:
-    """Time a step of each form, and compare the outputs. Raises CompileError: no product takes rounded rows."""
+    """Time a step with each type, and compare the outputs. Raises CompileError: no product takes rounded rows."""
     pulsed = pulse.load(entry.source(), **entry.arguments).pulsify(entry.pulse)
     steppers, losses_db = {}, {}
-    for weights, activations in FORMS:
+    for weights, activations in TYPES:
         program = pulsed.compile(weights=weights, activations=activations)
         assert isinstance(program, NativeProgram), "the bench runs the numba backend"
         name = name_of(weights, activations)
-        steppers[name] = make_stepper(program.spawn().step, noise(program, entry.scale))
+        steppers[name] = make_stepper(program.spawn().step, noise_pulses(program, entry.scale))
         if weights != "f32":
             frames = LOSS_FRAMES * pulsed.pulse
             errors = rounding_errors(pulsed, weights, frames, activations=activations)
@@ -61,7 +61,7 @@ def rounding_time(entry: Entry, rounds: int) -> RoundingTime:
 
 
 def name_of(weights: str, activations: str) -> str:
-    """Return the name of a form."""
+    """Return the name of a pair of types."""
     return weights if activations == "f32" else f"{weights}, {activations}"
 
 
@@ -72,7 +72,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--models", type=Path, default=PUBLISHED, help="folder of published models")
     options = parser.parse_args()
-    names = [name_of(*form) for form in FORMS]
+    names = [name_of(*form) for form in TYPES]
     rows = list(rounding_times(options.rounds, options.keys, options.models))
     print(f"| us a step | {' | '.join(names)} | bf16: activations of bf16 |")
     print("| --- |" + " ---: |" * (len(names) + 1))

@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from bench.models import PUBLISHED, catalogue
-from bench.performance_page import START_TITLE, replace_section, start_section
-from bench.start_times import ROUNDS, STARTED, starts
+from bench.performance.start_times import ROUNDS, STARTED, starts
+from bench.report.performance_page import START_TITLE, replace_section, start_section
 
 
 def main() -> None:

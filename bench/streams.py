@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
+from bench.measurement.roofline import measured_machine
 from bench.models import PUBLISHED
-from bench.performance_page import LANES_TITLE, lanes_section, replace_section
-from bench.roofline import measured_machine
-from bench.stream_lanes import COUNTS, ROUNDS, lanes_entries, lanes_rows
+from bench.performance.lanes import COUNTS, ROUNDS, lanes_entries, lanes_rows
+from bench.report.performance_page import LANES_TITLE, lanes_section, replace_section
 
 
 def main() -> None:

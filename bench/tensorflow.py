@@ -1,6 +1,6 @@
 """A SavedModel block by block, here and by TensorFlow itself: ``python -m bench.tensorflow FOLDER``.
 
-Both run in turns in one process, with one thread each. TensorFlow has to be installed.
+Both run alternately in one process, with one thread each. TensorFlow has to be installed.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import pulse
 from pulse.facts import Array
 
 ROUNDS = 5
-"""Rounds in which both take turns; the least median counts."""
+"""Rounds in which both alternate; the smallest median counts."""
 
 
 def median_us(call: Any, blocks: Array) -> float:

@@ -1,4 +1,4 @@
-"""``python -m bench.tflite FILE …``: a call of .tflite files in pulse and in LiteRT, one thread, in turns.
+"""``python -m bench.tflite FILE …``: a call of .tflite files, in pulse and in LiteRT alternately, one thread.
 
 Medians over the rounds of p50 and p99, and of their ratios. The last line of a file is its limit: how long one thread
 takes only to read the weights and state of a step, as fast as it reads a working set of this size in the same rounds.
@@ -17,8 +17,8 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter  # pyright: ignore[reportMissingImports]
 
 import pulse
-from bench.roofline import Reading, roofline, working_set
-from bench.timing import alternate
+from bench.measurement.roofline import Reading, roofline, working_set
+from bench.measurement.timing import alternate
 from pulse.facts import Array, DType
 from pulse.program.backends.native_program import NativeProgram
 
@@ -89,11 +89,11 @@ def main() -> None:
                 f"{times.ratio('LiteRT', 'pulse', field)} times as fast"
             )
         bytes_per_s = reading.bytes / times.median(READING).p50_us * 1e6
-        least = roofline(program, bytes_per_s, math.inf)
+        bounds = roofline(program, bytes_per_s, math.inf)
         print(
-            f"{path.stem:16} {least.bytes / 1e6:.2f} MB of weights and state, read at {bytes_per_s / 1e9:.0f} GB/s: "
-            f"{least.min_us:.2f} us; nothing that reads them is more than "
-            f"{times.median('LiteRT').p50_us / least.min_us:.2f} times as fast as LiteRT"
+            f"{path.stem:16} {bounds.bytes / 1e6:.2f} MB of weights and state, read at {bytes_per_s / 1e9:.0f} GB/s: "
+            f"{bounds.min_us:.2f} us; nothing that reads them is more than "
+            f"{times.median('LiteRT').p50_us / bounds.min_us:.2f} times as fast as LiteRT"
         )
 
 

@@ -1,4 +1,4 @@
-"""``python -m bench.threads``: long steps on one thread and on several, in turns; all results are the same bits."""
+"""``python -m bench.threads``: long steps on one thread and on several, alternately; all results are the same bits."""
 
 import argparse
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import pulse
+from bench.measurement.timing import Ratio, alternate, make_stepper
 from bench.models import PUBLISHED, catalogue
-from bench.timing import Ratio, alternate, make_stepper
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.program import Program
 

@@ -10,7 +10,7 @@ from statistics import median
 import numpy as np
 
 import pulse
-from bench.timing import Ratio, alternate, make_stepper
+from bench.measurement.timing import Ratio, alternate, make_stepper
 from pulse.build import Add, Connector, Conv1D, GraphView, Node, Tanh
 from pulse.extend import Conv
 from pulse.models import Model
@@ -18,7 +18,7 @@ from pulse.program.backends import implementations
 from pulse.program.program import Program
 
 PLAIN, NAMED, REGISTERED, ON_NUMPY = "no view", "named views", "an implementation more", "a view on numpy"
-"""The forms of the model that are compared."""
+"""The variants of the model that are compared."""
 CHANNELS, LAYERS, PULSE = 32, 8, 16
 """Sizes of the model: channels, layers, frames of a pulse."""
 SHAPE = f"1,{CHANNELS},T"
@@ -27,7 +27,7 @@ SHAPE = f"1,{CHANNELS},T"
 
 @dataclass(frozen=True)
 class ViewTime:
-    """One form of the model: milliseconds of CPU to compile it, microseconds of a step, and ratios to the plain one."""
+    """One variant of the model: milliseconds of CPU to compile it, microseconds of a step, ratios to the plain one."""
 
     title: str
     compile_ms: float
@@ -40,16 +40,16 @@ def layers() -> tuple[Connector, list[Node]]:
     """Return the output of residual layers, and their convolutions."""
     x = Connector("x", SHAPE)
     convolutions = [
-        Conv1D(CHANNELS, CHANNELS, 3, f"conv{number}", padding_dims=[2, 0], seed=number)
-        for number in range(LAYERS)
+        Conv1D(CHANNELS, CHANNELS, 3, f"conv{layer}", padding_dims=[2, 0], seed=layer)
+        for layer in range(LAYERS)
     ]
     for conv in convolutions:
         x = Add()(Tanh()(conv(x)), x)
     return x, convolutions
 
 
-def forms() -> Mapping[str, Callable[[], Model]]:
-    """Return the model in each form."""
+def variants() -> Mapping[str, Callable[[], Model]]:
+    """Return the model in each variant."""
 
     def plain() -> Model:
         return layers()[0].graph().graph()
@@ -68,8 +68,8 @@ def forms() -> Mapping[str, Callable[[], Model]]:
     return {PLAIN: plain, NAMED: with_names, REGISTERED: plain, ON_NUMPY: on_numpy}
 
 
-def compile_form(title: str, make: Callable[[], Model]) -> Program:
-    """Return the program of a form; for ``REGISTERED``, the registry has one more, unused implementation."""
+def compile_variant(title: str, make: Callable[[], Model]) -> Program:
+    """Return the program of a variant; for ``REGISTERED``, the registry has one more, unused implementation."""
     if title != REGISTERED:
         return pulse.stream(make(), PULSE)
     before = list(implementations.REGISTRY)
@@ -85,18 +85,18 @@ def compile_form(title: str, make: Callable[[], Model]) -> Program:
 
 
 def view_times(rounds: int, steps: int) -> list[ViewTime]:
-    """Return the times of all forms. Raises AssertionError if results of compiled forms are not bit-identical."""
-    forms_by_title = forms()
-    programs = {title: compile_form(title, make) for title, make in forms_by_title.items()}
-    spent: dict[str, list[float]] = {title: [] for title in forms_by_title}
+    """Return the times of all variants. Raises AssertionError if results of compiled variants are not bit-identical."""
+    variants_by_title = variants()
+    programs = {title: compile_variant(title, make) for title, make in variants_by_title.items()}
+    spent: dict[str, list[float]] = {title: [] for title in variants_by_title}
     gc.collect()
     gc.disable()
-    for number in range(rounds):
-        titles = list(forms_by_title)
-        for title in titles[number % len(titles) :] + titles[: number % len(titles)]:
-            model = forms_by_title[title]
+    for round_index in range(rounds):
+        titles = list(variants_by_title)
+        for title in titles[round_index % len(titles) :] + titles[: round_index % len(titles)]:
+            model = variants_by_title[title]
             started_s = time.process_time()
-            compile_form(title, model)
+            compile_variant(title, model)
             spent[title].append((time.process_time() - started_s) * 1e3)
     gc.enable()
     x = list(0.1 * np.random.default_rng(0).standard_normal((8, 1, CHANNELS, PULSE)).astype(np.float32))
@@ -115,12 +115,12 @@ def view_times(rounds: int, steps: int) -> list[ViewTime]:
             times.median(title).p50_us,
             times.ratio(title, PLAIN),
         )
-        for title in forms_by_title
+        for title in variants_by_title
     ]
 
 
 def main() -> None:
-    """Print a row for each form."""
+    """Print a row for each variant."""
     parser = argparse.ArgumentParser(prog="python -m bench.views", description=main.__doc__)
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--steps", type=int, default=200)

@@ -1,1 +1,1 @@
-"""A fleet: what a lost worker costs its streams, and on paper what many streams need."""
+"""A fleet: the cost of a lost worker for its streams, and a calculation for many streams."""

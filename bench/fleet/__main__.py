@@ -1,7 +1,7 @@
-"""``python -m bench.fleet``: what a fleet costs.
+"""``python -m bench.fleet``: the costs of a fleet.
 
-kills      workers of a fleet on this machine, with Ray, killed below streams in real time: how long streams are silent
-simulate   10,000 and 1,000,000 streams on paper, from costs that are measured here first
+kills      workers on this machine, with Ray, killed while they serve streams in real time: how long streams are silent
+simulate   10,000 and 1,000,000 streams, calculated from costs that are measured first
 """
 
 import argparse
@@ -10,7 +10,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from bench.host import Host
+from bench.measurement.host import Host
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fleet.md"
 """The page that this command writes a section of."""
@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("what", choices=("kills", "simulate"))
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--nodes", type=int, default=3, help="of Ray, on this machine")
-    parser.add_argument("--streams", type=int, default=4, help="in real time below the kills")
+    parser.add_argument("--streams", type=int, default=4, help="in real time during the kills")
     parser.add_argument(
         "--checkpoint", type=float, default=0.25, help="seconds of sound between two checkpoints"
     )
@@ -53,7 +53,7 @@ def main() -> None:
     if options.docs:
         PAGE.write_text(with_section(PAGE.read_text("utf-8"), options.what, f"{host}:\n\n{words}"), "utf-8")
     if options.json:
-        options.json.write_text(json.dumps({"host": asdict(host), "found": asdict(results)}, indent=1))
+        options.json.write_text(json.dumps({"host": asdict(host), "results": asdict(results)}, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Workers that are killed below streams in real time: how long each stream is silent, and whether its bits stay."""
+"""Workers killed while they serve streams in real time: how long each stream is silent, and whether it is exact."""
 
 import os
 import random
@@ -26,7 +26,7 @@ PULSE = 160
 RECOVERY_TIMEOUT_S = 20.0
 """A stream that cannot resume within this many seconds after a kill is lost."""
 SETTLE_S = 1.0
-"""After a kill, until the silence around it is looked at."""
+"""Seconds after a kill, until the silence around it is measured."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,14 @@ class Speaker:
         sound = 0.1 * np.random.default_rng(seed).standard_normal((1, 50 * BLOCK))
         self._sound = sound.astype(np.float32)
         self.sent = 0
-        self.came_s: list[float] = []
+        self.received_s: list[float] = []
         self._outputs: list[np.ndarray] = []
-        self._over = False
+        self._stopped = False
 
     async def speak(self) -> None:
         """Send blocks until ``stop``."""
         next_s = time.perf_counter()
-        while not self._over:
+        while not self._stopped:
             await self.stream.send(self._block(self.sent))
             self.sent += 1
             next_s = max(next_s + BLOCK / SAMPLE_RATE_HZ, time.perf_counter() - 0.5)
@@ -92,26 +92,26 @@ class Speaker:
     async def listen(self) -> None:
         """Receive blocks until the end of the stream."""
         async for outputs in self.stream:
-            self.came_s.append(time.perf_counter())
+            self.received_s.append(time.perf_counter())
             self._outputs.append(outputs["denoised"])
 
     def stop(self) -> None:
         """Send no more blocks."""
-        self._over = True
+        self._stopped = True
 
     def silence_ms(self, since_s: float) -> float:
         """Return the longest time without a new output around a moment."""
-        first = max(0, int(np.searchsorted(self.came_s, since_s)) - 1)
-        return float(np.diff(self.came_s[first:]).max()) * 1e3
+        first = max(0, int(np.searchsorted(self.received_s, since_s)) - 1)
+        return float(np.diff(self.received_s[first:]).max()) * 1e3
 
     def is_equal(self, session: Session) -> bool:
         """Return whether all received frames are bit-identical to those of a session."""
-        pieces = [session.push(self._block(number))["denoised"].copy() for number in range(self.sent)]
+        pieces = [session.push(self._block(index))["denoised"].copy() for index in range(self.sent)]
         expected = np.concatenate([*pieces, session.flush()["denoised"]], 1)
         return np.array_equal(np.concatenate(self._outputs, 1), expected)
 
-    def _block(self, number: int) -> np.ndarray:
-        first = number * BLOCK % self._sound.shape[1]
+    def _block(self, index: int) -> np.ndarray:
+        first = index * BLOCK % self._sound.shape[1]
         return self._sound[:, first : first + BLOCK]
 
 
@@ -124,7 +124,7 @@ def measure_kills(
         port=0,
         threads=1,
         checkpoint_s=checkpoint_s,
-        budget=100.0,  # processors are shared with all else here, so a measured p99 says little
+        budget=100.0,  # processors are shared with all else here, so a measured p99 has little meaning
     )
     deployment = Deployment(server=server, min_workers=nodes, max_workers=nodes)
     with fleet_here(nodes, deployment, open_programs) as (fleet, _):
@@ -142,20 +142,20 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
     speakers: list[Speaker] = []
     async with anyio.create_task_group() as tasks:
 
-        async def open_speaker(number: int, *, task_status=anyio.TASK_STATUS_IGNORED) -> None:
+        async def open_speaker(seed: int, *, task_status=anyio.TASK_STATUS_IGNORED) -> None:
             async with connect(urls, rate_hz=SAMPLE_RATE_HZ, patience_s=RECOVERY_TIMEOUT_S) as stream:
-                speaker = Speaker(stream, number)
+                speaker = Speaker(stream, seed)
                 speakers.append(speaker)
                 async with anyio.create_task_group() as both:
                     both.start_soon(speaker.speak)
                     both.start_soon(speaker.listen)
                     task_status.started()
 
-        for number in range(streams):
-            await tasks.start(open_speaker, number)
+        for index in range(streams):
+            await tasks.start(open_speaker, index)
         await anyio.sleep(2.0)
-        number = 0
-        while number < kills:
+        count = 0
+        while count < kills:
             await anyio.to_thread.run_sync(
                 fleet.wait, lambda status: len(status.table.live("1")) >= 2, RECOVERY_TIMEOUT_S + 60
             )
@@ -163,11 +163,11 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
             victim = await anyio.to_thread.run_sync(_fullest, fleet, ray)
             if victim is None:
                 continue
-            number += 1
+            count += 1
             silences += await _kill(victim, speakers)
-            if number % 20 == 0 and silences:
+            if count % 20 == 0 and silences:
                 print(
-                    f"{number} kills, {len(silences)} streams: p50 {np.percentile(silences, 50):.0f} ms, "
+                    f"{count} kills, {len(silences)} streams: p50 {np.percentile(silences, 50):.0f} ms, "
                     f"p99 {np.percentile(silences, 99):.0f} ms, max {max(silences):.0f} ms",
                     flush=True,
                 )
@@ -197,7 +197,7 @@ async def _kill(process: int, speakers: Sequence[Speaker]) -> list[float]:
     os.kill(process, signal.SIGKILL)
     await anyio.sleep(SETTLE_S)
     with anyio.fail_after(RECOVERY_TIMEOUT_S):
-        while any(speaker.came_s[-1] < killed_s + SETTLE_S / 2 for speaker in speakers):
+        while any(speaker.received_s[-1] < killed_s + SETTLE_S / 2 for speaker in speakers):
             await anyio.sleep(0.02)
     hit = [speaker for speaker, count in zip(speakers, before) if speaker.stream.connections > count]
     return [speaker.silence_ms(killed_s) for speaker in hit]

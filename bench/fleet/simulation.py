@@ -1,8 +1,8 @@
-"""Many streams on paper: machines, traffic, what is full first, and a year of losses. Unit costs are measured ones.
+"""A calculation for many streams: machines, traffic, the first part that is full, losses of a year.
 
-The year is a simulation of events: machines, processes and racks are lost at random; the streams of each loss go on at
-the workers that are left, by chance as the hash spreads them, and wait there until the processor has time to spare. The
-time on the network is not in the gaps.
+Unit costs are measured. The year is a simulation of events: machines, processes and racks are lost at random; the
+streams of each loss go on at the workers that are left, at random, as the hash spreads them, and wait there until the
+processor has time to spare. The time on the network is not in the gaps.
 """
 
 import heapq
@@ -17,7 +17,7 @@ from streaming.fleet.ray_cluster import MAX_HOLDER_BYTES
 from streaming.fleet.ray_fleet import ROUND_PERIOD_S
 
 SIZES = (10_000, 1_000_000)
-"""Numbers of streams of the fleets on paper."""
+"""Numbers of streams of the calculated fleets."""
 DAY_S = 86_400.0
 """Seconds of a day."""
 YEAR_S = 365 * DAY_S
@@ -37,7 +37,7 @@ class Assumptions:
     checkpoint_s     seconds of sound between two checkpoints of a stream
     process_days, machine_days, rack_days  mean time to a loss, of one of them
     rack, racks      machines that are lost together; the machines of a fleet are spread over at least this many racks
-    silence_s        after which a client leaves a machine that says nothing
+    silence_s        after which a client leaves a machine that does not answer
     repair_s         until a worker is replaced
     copies           of a checkpoint
     """
@@ -74,9 +74,9 @@ class Part:
 class Year:
     """A simulated year of one size.
 
-    fleets            of the same kind, since one of them is full
+    fleets            of the same size, since one of them is full
     machines, workers  of all
-    traffic           bytes a second of all checkpoints, besides the sound
+    traffic           bytes a second of all checkpoints, in addition to the sound
     losses            of processes, machines and racks
     moved             streams that went on elsewhere
     gone              streams whose checkpoint was lost with them
@@ -144,7 +144,7 @@ def _parts(costs: UnitCosts, assumptions: Assumptions) -> list[Part]:
         return Part(name, filled, worker_streams * (1 / filled_by_worker) ** (1 / power))
 
     nic = machine_streams * (costs.sound_bytes + 2 * saves * costs.checkpoint_bytes) / assumptions.nic_bytes_s
-    look = 1e-6 * (costs.look + (costs.ray_call or 0.0)) / ROUND_PERIOD_S
+    check = 1e-6 * (costs.check + (costs.ray_call or 0.0)) / ROUND_PERIOD_S
     successors_s = 1e-6 * costs.rank * worker_streams / MAX_STALL_S
     return [
         Part("cores of the workers", steady(assumptions.load), None),
@@ -159,7 +159,7 @@ def _parts(costs: UnitCosts, assumptions: Assumptions) -> list[Part]:
             steady(machine_streams * assumptions.copies * costs.checkpoint_bytes / MAX_HOLDER_BYTES),
             None,
         ),
-        growing_part("control: a check of all workers each half second", look),
+        growing_part("control: a check of all workers each half second", check),
         growing_part("event loop: new successors for all streams of a worker in 20 ms", successors_s),
         growing_part("event loop: the worker of one stream in 20 ms", 1e-6 * costs.rank / MAX_STALL_S),
         growing_part(
@@ -176,36 +176,38 @@ def _year(size: int, limit: float, costs: UnitCosts, assumptions: Assumptions, s
     workers = machines * assumptions.cores
     racks = max(assumptions.racks, ceil(fleets * machines / assumptions.rack))
     together = ceil(machines / racks)  # of a fleet, in one rack
-    kinds = {"process": 1, "machine": assumptions.cores, "rack": together * assumptions.cores}
-    hits = {"process": 1, "machine": 1, "rack": min(fleets, ceil(fleets * machines / racks / together))}
+    workers_lost = {"process": 1, "machine": assumptions.cores, "rack": together * assumptions.cores}
+    fleets_hit = {"process": 1, "machine": 1, "rack": min(fleets, ceil(fleets * machines / racks / together))}
     rates = {
         "process": fleets * workers / (assumptions.process_days * DAY_S),
         "machine": fleets * machines / (assumptions.machine_days * DAY_S),
         "rack": racks / (assumptions.rack_days * DAY_S),
     }
-    chance = np.random.default_rng(seed)
-    events = [(float(chance.exponential(1 / rate)), kind) for kind, rate in rates.items()]
+    rng = np.random.default_rng(seed)
+    events = [(float(rng.exponential(1 / rate)), cause) for cause, rate in rates.items()]
     heapq.heapify(events)
-    losses = dict.fromkeys(kinds, 0)
+    losses = dict.fromkeys(workers_lost, 0)
     gaps: list[np.ndarray] = []
     resumed = gone = 0
     away: list[tuple[float, int]] = []
     while events[0][0] < YEAR_S:
-        now_s, kind = heapq.heappop(events)
-        heapq.heappush(events, (now_s + float(chance.exponential(1 / rates[kind])), kind))
+        now_s, cause = heapq.heappop(events)
+        heapq.heappush(events, (now_s + float(rng.exponential(1 / rates[cause])), cause))
         away = [leaver for leaver in away if leaver[0] > now_s]
-        there = workers - sum(count for _, count in away) / fleets
-        lost = kinds[kind]
-        losses[kind] += 1
-        with_holder = (together - 1) / (machines - 1) if kind == "rack" else 0.0
-        for _ in range(hits[kind]):  # fleets
-            hit = int(chance.poisson(of_one * lost / workers))
+        live_workers = workers - sum(count for _, count in away) / fleets
+        lost = workers_lost[cause]
+        losses[cause] += 1
+        with_holder = (together - 1) / (machines - 1) if cause == "rack" else 0.0
+        for _ in range(fleets_hit[cause]):
+            streams_hit = int(rng.poisson(of_one * lost / workers))
             away.append((now_s + assumptions.repair_s, lost))
-            without = int(chance.binomial(hit, with_holder**assumptions.copies))
-            resumed, gone = resumed + hit - without, gone + without
-            survivors = there - lost
+            without = int(rng.binomial(streams_hit, with_holder**assumptions.copies))
+            resumed, gone = resumed + streams_hit - without, gone + without
+            survivors = live_workers - lost
             gaps.append(
-                _gaps_s(hit - without, int(survivors), of_one / survivors, kind, costs, assumptions, chance)
+                _gaps_s(
+                    streams_hit - without, int(survivors), of_one / survivors, cause, costs, assumptions, rng
+                )
             )
     joined = 1e3 * np.concatenate(gaps)
     return Year(
@@ -226,23 +228,23 @@ def _gaps_s(
     hit: int,
     survivors: int,
     streams: float,
-    kind: str,
+    cause: str,
     costs: UnitCosts,
     assumptions: Assumptions,
-    chance: np.random.Generator,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Return how long each lost stream is silent: until the loss is noticed and a survivor has had time for it."""
     if not hit:
         return np.zeros(0)
     share = stream_load(costs, assumptions)
-    places = np.sort(chance.integers(0, survivors, hit))
-    _, first, which = np.unique(places, return_index=True, return_inverse=True)
-    turn = np.arange(hit) - first[which] + 1  # in the queue of its survivor
-    spare = 1 - np.minimum(assumptions.budget, share * chance.poisson(streams, first.size))
-    replay = share * chance.uniform(0, assumptions.checkpoint_s, hit).mean()
+    survivor_indices = np.sort(rng.integers(0, survivors, hit))
+    _, first, inverse = np.unique(survivor_indices, return_index=True, return_inverse=True)
+    queue_position = np.arange(hit) - first[inverse] + 1  # in the queue of its survivor
+    spare = 1 - np.minimum(assumptions.budget, share * rng.poisson(streams, first.size))
+    replay = share * rng.uniform(0, assumptions.checkpoint_s, hit).mean()
     resume_s = 1e-6 * (costs.open + costs.restore + costs.rank * survivors) + replay
-    silence_s = 0.0 if kind == "process" else assumptions.silence_s
-    return silence_s + turn * resume_s / spare[which]
+    silence_s = 0.0 if cause == "process" else assumptions.silence_s
+    return silence_s + queue_position * resume_s / spare[inverse]
 
 
 def text(simulation: Simulation) -> str:
@@ -260,8 +262,8 @@ def text(simulation: Simulation) -> str:
         ("checkpoints", [f"{year.traffic / 1e9:.2f} GB/s" for year in simulation.years]),
         ("sound, both directions", [f"{year.sound / 1e9:.2f} GB/s" for year in simulation.years]),
         *(
-            (f"lost in a year: {kind}", [f"{year.losses.get(kind, 0):,}" for year in simulation.years])
-            for kind in ("process", "machine", "rack")
+            (f"lost in a year: {cause}", [f"{year.losses.get(cause, 0):,}" for year in simulation.years])
+            for cause in ("process", "machine", "rack")
         ),
         ("streams that went on elsewhere", [f"{year.moved:,}" for year in simulation.years]),
         ("streams lost with their checkpoint", [f"{year.gone:,}" for year in simulation.years]),
@@ -293,7 +295,7 @@ def _cost_rows(costs: UnitCosts) -> list[tuple[str, str]]:
         ("of this the holder", us(costs.ray_save_holder)),
         ("opening and closing a stream, CPU of both sides", us(costs.open)),
         ("finding its worker, for each worker that there is", us(costs.rank)),
-        ("a check by the control, for each worker", us(costs.look)),
+        ("a check by the control, for each worker", us(costs.check)),
         ("Ray's call of a worker in that check", us(costs.ray_call)),
         ("the table, for each worker", f"{costs.table_bytes:.0f} bytes"),
         (

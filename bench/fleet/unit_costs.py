@@ -1,4 +1,4 @@
-"""What one stream, one checkpoint and one look cost on this machine, measured when they are asked for."""
+"""The costs of one stream, one checkpoint and one check of the workers, measured on this machine."""
 
 import argparse
 import pickle
@@ -44,16 +44,16 @@ SAVES = 400
 OPENS = 60
 """Measured opened streams."""
 WORKERS = 2000
-"""Workers of the table that the look of the control is measured with."""
+"""Workers of the table with which the check of the control is measured."""
 FRAME_BYTES = 8 + 54
-"""Bytes of a message besides its payload: the head of a WebSocket frame, and TCP, IP and Ethernet of one packet."""
+"""Bytes around the payload of a message: the head of a WebSocket frame, and TCP, IP and Ethernet of one packet."""
 ACK_BYTES = 40 + FRAME_BYTES
 """An acknowledgement, and a packet of TCP that only acknowledges."""
 
 
 @dataclass(frozen=True)
 class UnitCosts:
-    """CPU time in us, unless a name says otherwise.
+    """CPU time in us, unless a name has another unit.
 
     step_p99           of a pulse, alone: the time on the clock
     message            CPU of the server's process for a pulse that it answers, all included
@@ -64,7 +64,7 @@ class UnitCosts:
     ray_save_holder    the part of the holder: one process of one thread
     open               CPU of client and server together for a stream that is opened and closed
     rank               finding the worker of a stream, for each worker that there is
-    look               CPU of the control for each worker in a look, without Ray's calls
+    check              CPU of the control for each worker in a check, without Ray's calls
     ray_call           CPU of the control for a call of a worker
     table_bytes        of the table, for each worker
     sound_bytes        that a stream moves in a second, in both directions
@@ -80,7 +80,7 @@ class UnitCosts:
     ray_save_holder: float | None
     open: float
     rank: float
-    look: float
+    check: float
     ray_call: float | None
     table_bytes: float
     sound_bytes: float
@@ -101,9 +101,9 @@ def measure() -> UnitCosts:
     hold_us = _cpu_us(lambda: holder.save(names[0], 0, data), SAVES)
     options = argparse.Namespace(servers=1, seconds=SECONDS, block=BLOCK, format="pcm16")
     row = run("denoiser", None, "pulse", STREAMS, options)
-    workers = [f"1-{number:06x}" for number in range(WORKERS)]
+    workers = [f"1-{index:06x}" for index in range(WORKERS)]
     rank_us = _cpu_us(lambda: ranking(names[1], workers), 20) / WORKERS
-    look, table_bytes = _look()
+    check_us, table_bytes = _check_costs()
     ray_save, ray_save_holder, ray_call = _ray_costs(data)
     messages_per_s = SAMPLE_RATE_HZ / BLOCK
     payload = HEADER.size + 2 * BLOCK
@@ -119,7 +119,7 @@ def measure() -> UnitCosts:
         ray_save_holder=ray_save_holder,
         open=anyio.run(_opens),
         rank=rank_us,
-        look=look,
+        check=check_us,
         ray_call=ray_call,
         table_bytes=table_bytes,
         sound_bytes=sound_bytes,
@@ -207,20 +207,20 @@ class _StillCluster:
         return {name: self._workers.get(name) or self._holders[name] for name in names}
 
 
-def _look() -> tuple[float, float]:
-    """Return the CPU time of a look for each worker, and bytes of the table for each."""
-    nodes = [f"{number:056x}" for number in range(WORKERS // 16)]
+def _check_costs() -> tuple[float, float]:
+    """Return the CPU time of a check for each worker, and bytes of the table for each."""
+    nodes = [f"{index:056x}" for index in range(WORKERS // 16)]
     workers = tuple(
-        WorkerEntry(f"1-{number:06x}", nodes[number % len(nodes)], "1", f"ws://10.0.0.1:{number}", "live")
-        for number in range(WORKERS)
+        WorkerEntry(f"1-{index:06x}", nodes[index % len(nodes)], "1", f"ws://10.0.0.1:{index}", "live")
+        for index in range(WORKERS)
     )
-    holders = tuple(HolderEntry(f"holder-{number:08x}", node) for number, node in enumerate(nodes))
+    holders = tuple(HolderEntry(f"holder-{index:08x}", node) for index, node in enumerate(nodes))
     deployment = Deployment(min_workers=WORKERS, max_workers=WORKERS)
     table = FleetTable(1, workers, holders, {"1": deployment})
     control = FleetControl(_StillCluster(table), table)
     control.reconcile(0.0)
-    look_us = _cpu_us(lambda: control.reconcile(1.0), 5)
-    return look_us / WORKERS, len(pickle.dumps(table)) / WORKERS
+    check_us = _cpu_us(lambda: control.reconcile(1.0), 5)
+    return check_us / WORKERS, len(pickle.dumps(table)) / WORKERS
 
 
 def _ray_costs(data: bytes) -> tuple[float | None, float | None, float | None]:
@@ -252,7 +252,7 @@ def _ray_costs(data: bytes) -> tuple[float | None, float | None, float | None]:
             assert ask_actors(actors, "save", ("s", 0, data), 10.0) == {"holder": "saved"}
         here, there = time.process_time() - here, ray.get(actor.cpu_s.remote()) - there
         small = time.process_time()
-        ask_actors({str(number): actor for number in range(SAVES)}, "status", (), 10.0)
+        ask_actors({str(index): actor for index in range(SAVES)}, "status", (), 10.0)
         small = time.process_time() - small
         return 1e6 * (here + there) / SAVES, 1e6 * there / SAVES, 1e6 * small / SAVES
     finally:

@@ -1,4 +1,4 @@
-"""``python -m bench.live``: how soon designs have a result, and what they drop, while Python does something else.
+"""``python -m bench.live``: the latency of designs, and the blocks that they drop, while Python does other work.
 
 Real PortAudio on a JACK server with a dummy driver, 10 ms blocks at 48 kHz, a model of about 1 ms a block.
 """
@@ -17,15 +17,15 @@ from rich.console import Console
 from rich.table import Table
 
 import pulse
-from bench.host import Host
 from bench.live.design import Design, Outcome, Setup
 from bench.live.event_loop import run_loop, run_threads, run_tuned_loop
 from bench.live.load import compute_and_collect, hold_the_lock
 from bench.live.native import run_callback, run_plain_worker, run_worker
 from bench.live.server import jack_server, portaudio
 from bench.live.steal_monitor import StolenTime, monitor_steal_time
+from bench.measurement.host import Host
+from bench.measurement.timing import Percentiles, time_steps
 from bench.models.amplifier import RATE_HZ, amplifier
-from bench.timing import Percentiles, time_steps
 from pulse.errors import InputError, PulseError
 from pulse.program.program import Program
 
@@ -49,7 +49,7 @@ LOADS: Mapping[str, Load] = {
     "computes and collects": compute_and_collect,
     "sorts": hold_the_lock,
 }
-"""What else Python does."""
+"""The other work of the Python process."""
 COLUMNS = (
     *("p50 ms", "p99 ms", "p99.9 ms", "max ms", "late", "blocks", "dropped", "flagged"),
     *("taken ms", "p99.9 own", "max own", "late own"),
@@ -78,11 +78,11 @@ def main() -> None:
         parser.exit(1, f"{error}\n")
 
 
-def _choose(all_of_them: Mapping[str, Chosen], names: Sequence[str], what: str) -> dict[str, Chosen]:
+def _choose(all_of_them: Mapping[str, Chosen], names: Sequence[str], noun: str) -> dict[str, Chosen]:
     chosen_names = [name.strip() for name in names if name.strip()]
     unknown = [name for name in chosen_names if name not in all_of_them]
     if unknown:
-        raise InputError(f"no {what} is called {', '.join(unknown)}; there are {', '.join(all_of_them)}")
+        raise InputError(f"no {noun} is called {', '.join(unknown)}; there are {', '.join(all_of_them)}")
     return {name: choice for name, choice in all_of_them.items() if name in (chosen_names or all_of_them)}
 
 

@@ -89,15 +89,15 @@ class _Exchange:
             self.dropped += due >= 0
         self.blocks += 1
 
-    def _accept(self, number: int, arrived_ns: int, block: Array) -> None:
+    def _accept(self, index: int, arrived_ns: int, block: Array) -> None:
         if not self._waiting.full():
-            self._waiting.put_nowait((number, arrived_ns, block))
+            self._waiting.put_nowait((index, arrived_ns, block))
 
     async def work(self, push: Push) -> None:
         """Process block by block, in the loop."""
         while True:
-            number, arrived_ns, block = await self._waiting.get()
-            self._results.append((number, await push(block)))
+            index, arrived_ns, block = await self._waiting.get()
+            self._results.append((index, await push(block)))
             self.times_ns.append((arrived_ns, time.monotonic_ns()))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 
 KEPT = 100_000
-"""Objects that a collection has to look at."""
+"""Objects that each collection traverses."""
 NEW = 20_000
 """Objects of each round, all of them garbage in cycles."""
 SORTED = 50_000

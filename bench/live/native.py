@@ -1,4 +1,4 @@
-"""The design of this project: a compiled callback and a compiled worker; Python only looks on."""
+"""The design of this project: a compiled callback and a compiled worker; Python only reads the statistics."""
 
 import time
 
@@ -11,7 +11,7 @@ from streaming.realtime import UNCHANGED, Realtime
 from streaming.sound.channels import Channels
 
 POLL_S = 0.2
-"""Between two looks at the times of pulses."""
+"""Seconds between two readings of the times of pulses."""
 
 
 def run_worker(setup: Setup) -> Outcome:

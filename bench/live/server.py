@@ -26,7 +26,7 @@ SHARED = Path("/dev/shm")
 PRIORITIES = (("-R", "-P70"), ("-r",))
 """Arguments with real-time priority, and without."""
 JACK_PACKAGES = "jackd2 libportaudio2"
-"""The packages of Debian that have what the server needs."""
+"""The packages of Debian that the server needs."""
 HOST_API = "JACK Audio Connection Kit"
 """The name of JACK among PortAudio's host APIs."""
 
@@ -67,9 +67,9 @@ def last_lines(log: IO[str]) -> str:
 class Server:
     """A sound server as a separate process, which ends with the thread that started it.
 
-    environment  what a process needs to find it, and no other
+    environment  variables with which a process finds this server, and no other
     probe        succeeds when it is ready
-    log          what it says
+    log          its output
     """
 
     command: Sequence[str]
@@ -188,15 +188,15 @@ def jack_server(rate_hz: int = 48000, block_frames: int = 480) -> Generator[Jack
 def _slot() -> Generator[str]:
     """Reserve the name of a server that no other process of the machine uses."""
     folder, user = SHARED if SHARED.is_dir() else Path(tempfile.gettempdir()), os.getuid()
-    files = [folder / f"pulse-jack-{user}-{number}.lock" for number in range(SLOTS)]
+    files = [folder / f"pulse-jack-{user}-{slot}.lock" for slot in range(SLOTS)]
     while True:
-        for number, path in enumerate(files):
+        for slot, path in enumerate(files):
             with path.open("a") as lock:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     continue
-                yield f"pulse-{user}-{number}"
+                yield f"pulse-{user}-{slot}"
                 return
         time.sleep(0.1)
 

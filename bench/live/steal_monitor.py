@@ -2,7 +2,7 @@
 
 On a shared machine another guest takes processors away, and whatever runs then is late. A process of the highest
 real-time priority sleeps half a millisecond at a time on each processor; where it wakes up late, nothing of this system
-ran there. ``python -m bench.live.steal_monitor CPU`` is one of them; it prints what it saw when it is terminated.
+ran there. ``python -m bench.live.steal_monitor CPU`` is one of them; it prints the stolen time when it is terminated.
 """
 
 import gc
@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 PRIORITY = 98
 """Above everything that is measured; the kernel keeps 99 for itself."""
 SLEEP_NS = 500_000
-"""How long a thread sleeps between two looks at the clock."""
+"""Nanoseconds that a thread sleeps between two readings of the clock."""
 MAX_TIMER_DELAY_NS = 200_000
-"""As late as a timer may be without anybody's fault."""
+"""Nanoseconds that a timer may be late on a machine without steal time."""
 READY_TIMEOUT_S = 10.0
 """A process that has not reported after this many seconds is an error."""
 

@@ -15,16 +15,16 @@ RATE_HZ = 48_000
 
 
 def amplifier() -> onnx.ModelProto:
-    """Return a model from sound ``x`` [1, 1, T] to sound ``y`` [1, 1, T]; looks back only, so that it has no delay."""
+    """Return a model from sound ``x`` [1, 1, T] to sound ``y`` [1, 1, T]; causal, so it has no delay."""
     network = Writer(10)
     h = network.conv("x", "first", 1, CHANNELS)
     skips: list[str] = []
-    for number, dilation in enumerate(DILATIONS):
+    for layer, dilation in enumerate(DILATIONS):
         pads = [(KERNEL - 1) * dilation, 0]
-        hidden = network.conv(h, f"wide{number}", CHANNELS, CHANNELS, KERNEL, dilations=[dilation], pads=pads)
+        hidden = network.conv(h, f"wide{layer}", CHANNELS, CHANNELS, KERNEL, dilations=[dilation], pads=pads)
         active = network.add("Tanh", hidden)
         skips.append(active)
-        h = network.add("Add", h, network.conv(active, f"back{number}", CHANNELS, CHANNELS))
+        h = network.add("Add", h, network.conv(active, f"back{layer}", CHANNELS, CHANNELS))
     total = skips[0]
     for skip in skips[1:]:
         total = network.add("Add", total, skip)

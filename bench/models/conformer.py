@@ -46,9 +46,11 @@ class Conformer(Writer):
         chunk = self.add("Div", steps, self.constant("chunk", np.array(CHUNK)))
         rows = self.add("Unsqueeze", chunk, self.integers(1))
         distance = self.add("Sub", rows, self.add("Unsqueeze", chunk, self.integers(0)))
-        most = self.constant("most", np.array(LEFT_CHUNKS))
+        left_chunks = self.constant("left_chunks", np.array(LEFT_CHUNKS))
         return self.add(
-            "And", self.add("GreaterOrEqual", distance, "zero"), self.add("LessOrEqual", distance, most)
+            "And",
+            self.add("GreaterOrEqual", distance, "zero"),
+            self.add("LessOrEqual", distance, left_chunks),
         )
 
     def attention(self, x: str) -> str:

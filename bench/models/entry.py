@@ -1,4 +1,4 @@
-"""One row of the bench: a model, its pulse, and what is known of it elsewhere."""
+"""One row of the bench: a model, its pulse, and the forms of it that its author wrote."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,12 +27,12 @@ class Target:
 class Entry:
     """One model at one pulse.
 
-    key     what the command line calls it
-    source  what this project is given: an offline model, or one that its author made streaming
+    key     its name in the command line
+    source  the input of this project: an offline model, or one that its author made streaming
     offline  whether ``source`` is an offline model, which other runtimes may pulsify
     twin    the author's explicit-state form of the same pulse; None if there is none
     arguments  further ones of ``pulse.load``
-    scale   of the normal noise that it is fed with
+    scale   of the normal noise that is its input
     rate_hz  frames of its input each second
     """
 

@@ -1,4 +1,4 @@
-"""A model for one pulse with all that it remembers as inputs and outputs: what a stateless runtime is given."""
+"""A model for one pulse whose states are inputs and outputs: the form for stateless runtimes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,8 +37,8 @@ class ChunkInput:
 class Explicit:
     """One pulse of a model.
 
-    inputs   what the caller feeds, by name
-    outputs  in the file, and what the model calls them
+    inputs   those that the caller feeds, by name
+    outputs  name in the file -> name in the model
     states   (input, output) of each state: the output is fed to the input of the next step
     initial  state input -> its value in the first step
     fixed    inputs that are fed with one value in every step
@@ -64,19 +64,20 @@ class Explicit:
         Raises PulseError
         """
         proto = source if isinstance(source, onnx.ModelProto) else onnx.load(source)
-        form_options = chunking or Chunking()
-        form = load(proto, constants=constants, chunking=form_options).with_pulse(pulse).resolution
-        assert form.chunks is not None, "a model of chunks"
-        assert form.call is not None, "its call"
-        states = tuple((pair.input, pair.output) for pair in form.chunks.pairs)
+        chunk_options = chunking or Chunking()
+        resolution = load(proto, constants=constants, chunking=chunk_options).with_pulse(pulse).resolution
+        assert resolution.chunks is not None, "a model of chunks"
+        assert resolution.call is not None, "its call"
+        states = tuple((pair.input, pair.output) for pair in resolution.chunks.pairs)
         inputs = {
-            port.name: ChunkInput(form_options.context.get(port.name, 0), port.axis)
-            for port in form.chunks.inputs
+            port.name: ChunkInput(chunk_options.context.get(port.name, 0), port.axis)
+            for port in resolution.chunks.inputs
         }
-        names = {port.name: port.name for port in form.chunks.outputs}
-        forms = form.call.inputs
+        names = {port.name: port.name for port in resolution.chunks.outputs}
+        call_inputs = resolution.call.inputs
         initial = {
-            name: initial_value(name, forms[name], form_options.initial.get(name)) for name, _ in states
+            name: initial_value(name, call_inputs[name], chunk_options.initial.get(name))
+            for name, _ in states
         }
         constants_feed = constant_feeds(proto, constants or {})
         return cls(proto, inputs, names, states, initial, constants_feed)

@@ -49,10 +49,10 @@ def _streaming_entries(folder: Path) -> Iterator[Entry]:
     yield _chunks("silero", "Silero VAD", 512, path, past, constants, target=Target(3), **sound)
     path = folder / "silero_vad_16k_static.onnx"
     yield _chunks("silero_static", "Silero VAD, static", 512, path, past, target=Target(3, 3), **sound)
-    for number in (1, 2):
-        path = folder / f"dtln_{number}.onnx"
+    for part in (1, 2):
+        path = folder / f"dtln_{part}.onnx"
         target = Target(2.5, 1.6)
-        yield _chunks(f"dtln_{number}", f"DTLN {number}", 1, path, {}, target=target, rate_hz=125.0)
+        yield _chunks(f"dtln_{part}", f"DTLN {part}", 1, path, {}, target=target, rate_hz=125.0)
     past, path = {"wav_in": 256}, folder / "fastenhancer_t_wav.onnx"
     yield _chunks("fastenhancer_t", "FastEnhancer t", 256, path, past, target=Target(3, 3), **sound)
     path = folder / "fastenhancer_b_spec.onnx"

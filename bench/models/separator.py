@@ -58,8 +58,8 @@ def separator() -> onnx.ModelProto:
     network.node("Relu", ["filtered"], ["mixture"])
     h = network.conv(network.channel_norm("mixture", "normal", FILTERS), "narrow", FILTERS, NARROW)
     skips: list[str] = []
-    for number, dilation in enumerate(DILATIONS):
-        h, skip = network.block(h, f"block{number}", dilation)
+    for layer, dilation in enumerate(DILATIONS):
+        h, skip = network.block(h, f"block{layer}", dilation)
         skips.append(skip)
     total = skips[0]
     for skip in skips[1:]:

@@ -1,7 +1,7 @@
 """A gated dilated convolution network, once offline and once with its state made explicit by hand.
 
-Both have the same seeded random weights. The offline form is what a runtime that pulsifies is given; the
-explicit form is what one writes by hand for a runtime that only knows stateless models.
+Both have the same seeded random weights. The offline form is for runtimes that pulsify; the explicit form
+is written by hand for runtimes of stateless models.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ LAYERS = 24
 KERNEL = 3
 """Taps of a convolution."""
 DILATIONS = (1, 2, 4, 8)
-"""Frames between the taps; the layers take them in turns."""
+"""Frames between the taps; the layers cycle through them."""
 SEED = 24
 """The seed of the weights, the same for both forms."""
 

@@ -23,13 +23,16 @@ SUFFIX = ".onnx"
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of ``ModelOptions``, for all models of ``--model``."""
     group = parser.add_argument_group("of the models that --model gives, as those of pulse")
-    for field, kind, info in _options():
+    for field, value_type, info in _options():
         argument: dict[str, Any] = {"dest": field.name, "help": info.help, "default": field.default}
-        if kind is bool:
+        if value_type is bool:
             argument["action"] = "store_true"
         else:
-            argument |= {"metavar": info.metavar, "type": int if int in (kind, *get_args(kind)) else str}
-            if list[str] in get_args(kind):
+            argument |= {
+                "metavar": info.metavar,
+                "type": int if int in (value_type, *get_args(value_type)) else str,
+            }
+            if list[str] in get_args(value_type):
                 argument["action"] = "append"
         group.add_argument(*option_names(field.name, info), **argument)
 
@@ -37,8 +40,8 @@ def add_options(parser: ArgumentParser) -> None:
 def _options() -> Iterator[tuple[Field[Any], Any, OptionInfo]]:
     hints = get_type_hints(ModelOptions, include_extras=True)
     for field in fields(ModelOptions):
-        kind, info = get_args(hints[field.name])
-        yield field, kind, info
+        value_type, info = get_args(hints[field.name])
+        yield field, value_type, info
 
 
 def user_entry(path: Path, options: Namespace) -> Entry:
@@ -56,13 +59,13 @@ def user_entry(path: Path, options: Namespace) -> Entry:
     )
     opened = open_model(path, model_options)
     pulsed, chunks = opened.pulsify(model_options.pulse), opened.model.chunks
-    constant_values, form = constants(model_options), chunking(model_options)
+    constant_values, chunk_options = constants(model_options), chunking(model_options)
     arguments = {
         "inputs": parse_inputs(model_options.inputs),
         "constants": constant_values,
         "outputs": model_options.keep,
         "symbol": model_options.symbol,
-        "chunking": form,
+        "chunking": chunk_options,
         "ignore_value_info": model_options.ignore_value_info,
         "budget": budget(model_options),
     }
@@ -72,7 +75,9 @@ def user_entry(path: Path, options: Namespace) -> Entry:
         pulsed.pulse,
         lambda: path,
         chunks is None,
-        None if chunks is None else lambda: Explicit.from_author(path, pulsed.pulse, form, constant_values),
+        None
+        if chunks is None
+        else lambda: Explicit.from_author(path, pulsed.pulse, chunk_options, constant_values),
         arguments,
         rate_hz=float(opened.rate_hz or Entry.rate_hz),
     )

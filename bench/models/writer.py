@@ -15,7 +15,7 @@ Shape = Sequence[int | str]
 
 
 class Writer:
-    """Nodes and weights of one model. Biases are small, weights keep the power of what they are multiplied with."""
+    """Nodes and weights of one model. Biases are small; products with weights keep the power of their input."""
 
     def __init__(self, seed: int) -> None:
         self.random = np.random.RandomState(seed)

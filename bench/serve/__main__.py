@@ -3,7 +3,7 @@
 A server in a process of its own, or one on each core; clients in another process, on the same cores. Streams are
 *held* if 99 of 100 blocks are answered within the limit, from sending a block to the last output frame that needs it,
 as the client sees it. CPU is the time of the server's process for each pulse that it has answered, and of the clients'
-for each block; it depends less on what else the machine runs.
+for each block; it depends less on the other load of the machine.
 """
 
 import argparse
@@ -20,23 +20,23 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from bench.host import Host
+from bench.measurement.host import Host
 from bench.serve.clients import ClientRun, hold
 from bench.serve.hosting import serve
 
 MAX_DELAY_MS = 20.0
 """A server whose answers exceed this at the 99th percentile does not hold its streams."""
 BEHIND = ("pulse", "onnxruntime")
-"""What may run the model of a server."""
+"""The engines that run the model of a server."""
 
 
 @dataclass(frozen=True)
-class Row:
+class ServeRow:
     """The result of a run.
 
     servers  processes, each on a core of its own; 0: one on all cores
     pulses   answered
-    cpu_us   what the servers took for each of them
+    cpu_us   CPU time of the servers for each of them
     answer_p99_ms  of the server that was slowest
     """
 
@@ -54,7 +54,7 @@ class Row:
 def server(
     name: str, source: str | None, behind: str, streams: int, core: int | None
 ) -> Iterator[tuple[tuple[str, int], Connection]]:
-    """A server process, and the end of the pipe that asks it."""
+    """Run a server in a separate process; give its address and the pipe to it."""
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     process = multiprocessing.get_context("spawn").Process(
         target=serve, args=(name, source, behind, streams, core, theirs)
@@ -68,10 +68,10 @@ def server(
         process.kill()
 
 
-def run(name: str, source: str | None, behind: str, streams: int, options: argparse.Namespace) -> Row:
-    places = list(islice(cycle(sorted(os.sched_getaffinity(0))), options.servers)) or [None]
+def run(name: str, source: str | None, behind: str, streams: int, options: argparse.Namespace) -> ServeRow:
+    cores = list(islice(cycle(sorted(os.sched_getaffinity(0))), options.servers)) or [None]
     with contextlib.ExitStack() as stack:
-        servers = [stack.enter_context(server(name, source, behind, streams + 8, core)) for core in places]
+        servers = [stack.enter_context(server(name, source, behind, streams + 8, core)) for core in cores]
         time.sleep(0.5)
         statistics: list[list[dict[str, Any]]] = []
 
@@ -88,7 +88,7 @@ def run(name: str, source: str | None, behind: str, streams: int, options: argpa
             seconds=options.seconds,
             block=options.block,
             rate_hz=16000,
-            form=options.format,
+            sample_format=options.format,
             begin=ask,
         )
         ask()
@@ -100,7 +100,7 @@ def run(name: str, source: str | None, behind: str, streams: int, options: argpa
     cpu_s = sum(figures["cpu_s"] for figures in after) - sum(figures["cpu_s"] for figures in before)
     p99_ms = max(answer["p99"] for answer in answers) / 1e3
     cpu_us = 1e6 * cpu_s / max(1, pulses)
-    return Row(
+    return ServeRow(
         model=name,
         behind=behind,
         servers=options.servers,
@@ -112,7 +112,7 @@ def run(name: str, source: str | None, behind: str, streams: int, options: argpa
     )
 
 
-def text(row: Row, streams: int) -> str:
+def text(row: ServeRow, streams: int) -> str:
     """Return a result in one line."""
     clients = row.clients
     good = clients.p99_ms < MAX_DELAY_MS and not clients.late and clients.streams == streams
@@ -140,7 +140,7 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    rows: list[Row] = []
+    rows: list[ServeRow] = []
     for streams in options.streams:
         for behind in options.behind or BEHIND:
             source = str(options.gtcrn) if options.model == "gtcrn" else None

@@ -66,7 +66,7 @@ class Client:
                     times.append(now - self.sent_at.pop(end))
 
 
-def open_client(address: tuple[str, int], model: str, form: str, block: int) -> Client | str:
+def open_client(address: tuple[str, int], model: str, sample_format: str, block: int) -> Client | str:
     """Return a client that is ready, or the reason why it was refused."""
     stream = socket.create_connection(address)
     stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -78,7 +78,7 @@ def open_client(address: tuple[str, int], model: str, form: str, block: int) -> 
     while b"\r\n\r\n" not in rest:
         rest += stream.recv(4096)
     del rest[: rest.index(b"\r\n\r\n") + 4]
-    hello = json.dumps({"type": "hello", "model": model, "format": form, "block": block}).encode()
+    hello = json.dumps({"type": "hello", "model": model, "format": sample_format, "block": block}).encode()
     stream.sendall(_frame_head(1, len(hello)) + hello)
     while (frame := _take_frame(rest)) is None:
         rest += stream.recv(4096)
@@ -86,7 +86,7 @@ def open_client(address: tuple[str, int], model: str, form: str, block: int) -> 
     if ready["type"] != "ready":
         return f"{ready['code']}: {ready['message']}"
     samples = 0.1 * np.random.default_rng(os.getpid()).standard_normal(block)
-    payload = (samples * 32768).astype("<i2") if form == "pcm16" else samples.astype("<f4")
+    payload = (samples * 32768).astype("<i2") if sample_format == "pcm16" else samples.astype("<f4")
     stream.setblocking(False)
     return Client(stream, block, payload.tobytes(), ready["outputs"][0]["delay"], rest=rest)
 
@@ -117,15 +117,15 @@ def hold(
     seconds: float,
     block: int,
     rate_hz: int,
-    form: str,
+    sample_format: str,
     begin: Callable[[], None],
 ) -> ClientRun:
     """Run streams in real time, distributed over the servers; ``begin`` is called when all are open."""
     clients: list[Client] = []
     refused: list[str] = []
     selector = selectors.DefaultSelector()
-    for number in range(streams):
-        client = open_client(addresses[number % len(addresses)], model, form, block)
+    for index in range(streams):
+        client = open_client(addresses[index % len(addresses)], model, sample_format, block)
         if isinstance(client, str):
             refused.append(client)
             break
@@ -135,7 +135,7 @@ def hold(
     computed_s = time.process_time()
     block_s, start = block / rate_hz, time.perf_counter() + 0.2
     order = random.Random(0)
-    due = [(start + order.random() * block_s, number) for number in range(len(clients))]
+    due = [(start + order.random() * block_s, index) for index in range(len(clients))]
     heapq.heapify(due)
     times: list[float] = []
     warm, end, counted = start + min(2.0, seconds / 4), start + seconds, False
@@ -144,10 +144,10 @@ def hold(
             times.clear()
             counted = True
         while due and due[0][0] <= now:
-            next_s, number = due[0]
-            if not clients[number].closed:
-                clients[number].send(now)
-            heapq.heapreplace(due, (next_s + block_s, number))
+            next_s, index = due[0]
+            if not clients[index].closed:
+                clients[index].send(now)
+            heapq.heapreplace(due, (next_s + block_s, index))
         for key, _ in selector.select(max(0.0, (due[0][0] if due else end) - time.perf_counter())):
             key.data.receive(time.perf_counter(), times)
             if key.data.closed:

@@ -25,7 +25,7 @@ RATE_HZ = 16000
 def serve(
     name: str, source: str | None, behind: str, streams: int, core: int | None, pipe: Connection
 ) -> None:
-    """Serve a model on one core or all: send the address, then figures on request, until told to end."""
+    """Serve a model on one core or all: send the address, then figures on request, until it receives ``end``."""
     if core is not None:
         os.sched_setaffinity(0, {core})
     opened = OpenedModel(load(source or model_path()), RATE_HZ, "option")

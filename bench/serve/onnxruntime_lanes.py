@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bench.models.explicit import Explicit
-from bench.peers import bind_states, session, shared_values
+from bench.peers.onnxruntime_peer import bind_states, session, shared_values
 from pulse.facts import Array
 from pulse.models import PulsedModel
 from pulse.program.program import Program
@@ -43,11 +43,11 @@ class OnnxRuntimeLanes(Lanes):
 
     def _run(self, feed: dict[str, Array], selection: LaneSelection) -> dict[str, Array]:
         results: dict[str, list[Array]] = {port.name: [] for port in self.program.outputs}
-        for index, (number, clock) in enumerate(zip(selection.numbers, selection.clocks)):
-            lane = self._bound[number]
+        for row, (lane_index, clock) in enumerate(zip(selection.numbers, selection.clocks)):
+            lane = self._bound[lane_index]
             if clock.pulse == 0:
                 lane.reset()
-            for name, array in lane.step({name: array[index] for name, array in feed.items()}).items():
+            for name, array in lane.step({name: array[row] for name, array in feed.items()}).items():
                 results[name].append(array)
             clock.pulse += 1
         return {name: np.stack(arrays) for name, arrays in results.items()}
@@ -65,12 +65,12 @@ class BoundLane:
         arrays |= {name: np.array(value) for name, value in explicit.fixed.items()}
         self._arrays, self._values = arrays, shared_values(arrays)
         self._bindings = [bind_states(session, explicit, self._values, swap) for swap in (False, True)]
-        self._turn = 0
+        self._next = 0
         self.reset()
 
     def reset(self) -> None:
         """Begin a new stream."""
-        self._turn = 0
+        self._next = 0
         for name, value in self._explicit.initial.items():
             self._arrays[name][...] = value
 
@@ -78,10 +78,10 @@ class BoundLane:
         """Run one pulse; return its outputs."""
         for name, array in feed.items():
             self._arrays[name][...] = array
-        self._session.run_with_iobinding(self._bindings[self._turn])
-        self._turn = 1 - self._turn
+        self._session.run_with_iobinding(self._bindings[self._next])
+        self._next = 1 - self._next
         return {ours: self._arrays[name] for name, ours in self._explicit.outputs.items()}
 
 
-def _dtype(kind: str) -> Any:
-    return {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(bool)": np.bool_}[kind]
+def _dtype(onnx_type: str) -> Any:
+    return {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(bool)": np.bool_}[onnx_type]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench.torch_codes.code import CODES
-from bench.torch_codes.codes_page import PAGE, page
-from bench.torch_codes.measurement import Outcome
+from bench.torch_codes.outcome import ModelOutcome
+from bench.torch_codes.page import PAGE, page
 from bench.torch_codes.processes import run_all
+from bench.torch_codes.published_model import PUBLISHED_MODELS
 
 JOBS = 2
 """Models that run at once, by default."""
@@ -28,17 +28,17 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=JOBS, help=f"models that run at once; {JOBS} by default")
     options = parser.parse_args()
     console = Console(stderr=True)
-    if unknown := [name for name in options.names if name not in CODES]:
+    if unknown := [name for name in options.names if name not in PUBLISHED_MODELS]:
         parser.error(f"no model is called {', '.join(unknown)}; --list lists them")
     if options.list:
-        for code in CODES.values():
-            console.print(f"{code.name}: {', '.join(code.packages)}", highlight=False)
+        for model in PUBLISHED_MODELS.values():
+            console.print(f"{model.name}: {', '.join(model.packages)}", highlight=False)
         return
     if options.jobs < 1:
         parser.error("--jobs is 1 or more")
     started_s = time.perf_counter()
     outcomes = read(options.read) if options.read else []
-    for outcome in () if options.read else run_all(options.names or list(CODES), options.jobs):
+    for outcome in () if options.read else run_all(options.names or list(PUBLISHED_MODELS), options.jobs):
         reason, *_ = outcome.reason.splitlines() or [""]
         console.print(f"{outcome.name}: {outcome.stage} {reason}", highlight=False)
         outcomes.append(outcome)
@@ -50,15 +50,15 @@ def main() -> None:
         PAGE.write_text(page(in_order(outcomes)))
 
 
-def read(path: Path) -> list[Outcome]:
+def read(path: Path) -> list[ModelOutcome]:
     """Return the outcomes in a file of ``--json``."""
-    return list(map(Outcome.read, map(json.loads, path.read_text().splitlines())))
+    return list(map(ModelOutcome.read, map(json.loads, path.read_text().splitlines())))
 
 
-def in_order(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def in_order(outcomes: Sequence[ModelOutcome]) -> list[ModelOutcome]:
     """Return the last outcome of each model, in the order of the models."""
     last = {outcome.name: outcome for outcome in outcomes}
-    return [last[name] for name in CODES if name in last]
+    return [last[name] for name in PUBLISHED_MODELS if name in last]
 
 
 if __name__ == "__main__":

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 import pulse
-from bench.host import Host
-from bench.roofline import Reading, measured_machine, roofline
-from bench.torch_codes.code import Subject
-from bench.torch_codes.codecs import mimi_decoder, mimi_encoder
+from bench.measurement.host import Host
+from bench.measurement.roofline import Reading, measured_machine, roofline
+from bench.torch_codes.models.codecs import mimi_decoder, mimi_encoder
+from bench.torch_codes.published_model import ModuleCase
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.stored_program import read_program
 
@@ -70,17 +70,17 @@ class Costs:
     multiply_adds: int
 
 
-def large_hifigan() -> Subject:
+def large_hifigan() -> ModuleCase:
     """Return the generator in the sizes of its paper, V1."""
-    torch, kinds = import_module("torch"), import_module("speechbrain.lobes.models.HifiGAN")
+    torch, package = import_module("torch"), import_module("speechbrain.lobes.models.HifiGAN")
     sizes = [[1, 3, 5], [1, 3, 5], [1, 3, 5]], [3, 7, 11], [16, 16, 4, 4], 512, [8, 8, 2, 2]
-    return Subject(kinds.HifiganGenerator(80, 1, "1", *sizes), torch.randn(1, 80, 20), 22050 / 256)
+    return ModuleCase(package.HifiganGenerator(80, 1, "1", *sizes), torch.randn(1, 80, 20), 22050 / 256)
 
 
-def large_mistral() -> Subject:
+def large_mistral() -> ModuleCase:
     """Return fourteen layers of width 768; each frame sees 100."""
-    torch, kinds = import_module("torch"), import_module("transformers")
-    config = kinds.MistralConfig(
+    torch, package = import_module("torch"), import_module("transformers")
+    config = package.MistralConfig(
         vocab_size=64,
         hidden_size=768,
         intermediate_size=2048,
@@ -92,10 +92,10 @@ def large_mistral() -> Subject:
     )
     example = {"inputs_embeds": torch.randn(1, 120, 768)}
     options = {"dynamic": {"inputs_embeds": {1: "T"}}}
-    return Subject(kinds.MistralModel(config), example, 50, options=options)
+    return ModuleCase(package.MistralModel(config), example, 50, options=options)
 
 
-MODULES: Mapping[str, Callable[[], Subject]] = {
+MODULES: Mapping[str, Callable[[], ModuleCase]] = {
     "Mimi decoder (moshi)": mimi_decoder,
     "Mimi encoder (moshi)": mimi_encoder,
     "HiFi-GAN V1 (speechbrain)": large_hifigan,
@@ -132,25 +132,25 @@ def prepare(names: Sequence[str], folder: Path) -> None:
     path = folder / COUNTS
     costs: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     for name in names:
-        example_module = MODULES[name]()
-        parameters = sum(parameter.numel() for parameter in example_module.module.parameters())
+        case = MODULES[name]()
+        parameters = sum(parameter.numel() for parameter in case.module.parameters())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pulse.PulseWarning)
             program = pulse.stream(
-                pulse.from_torch(example_module.module, example_module.example, **example_module.options),
-                pulse=example_module.pulse,
+                pulse.from_torch(case.module, case.example, **case.options),
+                pulse=case.pulse,
             )
         assert isinstance(program, NativeProgram)
         (folder / f"{name}.pulse").write_bytes(program.to_bytes())
-        least = roofline(program, 1.0, 1.0)
+        bounds = roofline(program, 1.0, 1.0)
         costs[name] = asdict(
             Costs(
                 parameters=parameters,
-                rate_hz=example_module.rate_hz,
+                rate_hz=case.rate_hz,
                 pulse=program.pulse,
-                bytes=least.bytes,
-                working_set=least.working_set,
-                multiply_adds=least.multiply_adds,
+                bytes=bounds.bytes,
+                working_set=bounds.working_set,
+                multiply_adds=bounds.multiply_adds,
             )
         )
         path.write_text(json.dumps(costs, indent=1))

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 import pulse
-from bench.recipe_pages import recipes
+from bench.models.recipe_pages import recipes
 from streaming import Session
 from streaming.events import Argmax, Ctc, FrameClock, Segments, Triggers
 from streaming.executor import Executor, Microphone
@@ -211,7 +211,7 @@ SCENES: Mapping[str, tuple[Scene, ...]] = {
 """Page -> what each of its blocks is given; names that it leaves stay for the next."""
 
 ELSEWHERE = {
-    "bench/README.md": "tests/bench/test_bench_user_model.py",
+    "bench/README.md": "tests/bench/models/test_user_model.py",
     "docs/extend.md": "tests/pulse/onnx/test_extend.py",
     "docs/fleet.md": "tests/streaming/fleet/test_page.py",
     "docs/pytorch.md": "tests/pulse/torch/test_page.py",  # with a codec of its author

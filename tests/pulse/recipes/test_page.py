@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 import pulse
-from bench.recipe_pages import FORMAT, PUBLISHED, lay_out_recipe, recipes
+from bench.models.recipe_pages import FORMAT, PUBLISHED, lay_out_recipe, recipes
 from pulse.front import FUNCTIONS
 from pulse.program.program import Program
 from pulse.recipes import models

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pulse
-from bench.recipe_pages import recipes
+from bench.models.recipe_pages import recipes
 from pulse.recipes.proposal import Proposal, propose_recipe
 from pulse.recipes.reading import parse_recipe
 from pulse.recipes.recipe import RecipeContext

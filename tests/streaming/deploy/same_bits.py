@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from bench.c_library import CLibrary
+from bench.library.c_library import CLibrary
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from bench.recipe_pages import lay_out_recipe
+from bench.models.recipe_pages import lay_out_recipe
 from pulse.deploy.names import identifier
 from pulse.program.program import Program
 from streaming.builtin import noisy_path

@@ -10,7 +10,7 @@ from zlib import adler32
 import numpy as np
 import pytest
 
-from bench.c_library import ALIGNMENT, NULL, OK, WEIGHTS, CLibrary, CStream, addresses
+from bench.library.c_library import ALIGNMENT, NULL, OK, WEIGHTS, CLibrary, CStream, addresses
 from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.proof.signals import feeds_of

@@ -10,7 +10,7 @@ from shutil import which
 import numpy as np
 import pytest
 
-from bench.c_library import (
+from bench.library.c_library import (
     ALIGNMENT,
     ENDED,
     MEMORY,

@@ -8,7 +8,7 @@ from shutil import which
 
 import pytest
 
-from bench.recipe_pages import lay_out_recipe, recipes
+from bench.models.recipe_pages import lay_out_recipe, recipes
 from pulse.deploy.deployed import prepare_deployment
 from pulse.deploy.elf import undefined_symbols
 from pulse.deploy.vector import make_vector

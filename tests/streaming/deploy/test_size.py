@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.recipe_pages import lay_out_recipe
+from bench.models.recipe_pages import lay_out_recipe
 from streaming.builtin import model_path
 from streaming.cli.model import open_model
 from streaming.cli.options import ModelOptions

@@ -1,0 +1,1 @@
+"""The cost of the executor in addition to the model."""

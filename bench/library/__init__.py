@@ -1,0 +1,1 @@
+"""Libraries of ``pulse build``, timed from C and from Python."""

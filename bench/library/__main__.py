@@ -1,0 +1,26 @@
+"""``python -m bench.library``: steps and start of libraries of ``pulse build``, and the same programs in Python."""
+
+import os
+import subprocess
+import sys
+from tempfile import TemporaryDirectory
+
+from bench.library.times import BUILTIN, LEVEL
+from pulse.jit.levels import LEVELS
+
+MODELS = (BUILTIN, "gtcrn")
+"""The models of a run without arguments."""
+
+
+def main() -> None:
+    """Measure each model in a process of its own, in which kernels are of the level of the library."""
+    level = next(level.name for level in LEVELS.values() if not level.missing_features)
+    for name in sys.argv[1:] or MODELS:
+        with TemporaryDirectory() as folder:
+            imports = "from pathlib import Path; from bench.library.times import measure"
+            code = f"{imports}; measure({name!r}, Path({folder!r}))"
+            subprocess.run([sys.executable, "-c", code], env={**os.environ, LEVEL: level}, check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The measurements of ``python -m bench``, one module for each, and their results."""

@@ -1,0 +1,1 @@
+"""The results as tables in the terminal, as docs/performance.md and as pictures."""

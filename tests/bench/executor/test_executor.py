@@ -1,0 +1,75 @@
+"""The bench of the executor measures what it says."""
+
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import anyio
+import pytest
+import soundfile
+
+from bench.executor.long_file import peak_memory, sparse_file
+from bench.executor.overhead import LOOPS, overhead
+from bench.executor.thread_hop import bare_hop_us
+from pulse.jit.events import NativeEvent
+
+
+def test_a_row_has_the_model_within_the_total() -> None:
+    row = overhead("denoiser", "saturated", "asyncio", "idle", 0.05)
+    assert 0 < row.model_us < row.total_p50_us <= row.total_p99_us
+    assert row.loop_us > 0
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_bare_hop_is_the_median_of_what_two_wakes_take(loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From before the thread is asked until its answer is taken; the periods between are not in it."""
+    steps = [("clock", None), ("set", True), ("set", False), ("clear", True), ("clock", None)]
+    us, steps_seen, here = [5, 1, 3, 9, 2], [], threading.current_thread()
+    times_ns = iter(
+        [edge for turn, step_us in enumerate(us) for edge in (10**9 * turn, 10**9 * turn + 1000 * step_us)]
+    )
+    set_event, clear = NativeEvent.set, NativeEvent.clear
+
+    def read_ns():
+        steps_seen.append(("clock", None))
+        return next(times_ns)
+
+    def noted_set(event):
+        steps_seen.append(("set", threading.current_thread() is here))
+        set_event(event)
+
+    def noted_clear(event):
+        clear(event)
+        if threading.current_thread() is here:
+            steps_seen.append(("clear", True))
+
+    monkeypatch.setattr("bench.executor.thread_hop.time", SimpleNamespace(perf_counter_ns=read_ns))
+    monkeypatch.setattr(NativeEvent, "set", noted_set)
+    monkeypatch.setattr(NativeEvent, "clear", noted_clear)
+    threads = set(threading.enumerate())
+    assert anyio.run(bare_hop_us, len(us), 0.001, backend=loop) == 3
+    assert steps_seen == steps * len(us) + [("set", True)], "the last one ends the thread"
+    assert set(threading.enumerate()) <= threads
+
+
+def test_a_bare_hop_that_is_cancelled() -> None:
+    async def is_cancelled() -> bool:
+        with anyio.move_on_after(0.05) as scope:
+            await bare_hop_us(1000, 0.01)
+        return scope.cancelled_caught
+
+    threads = set(threading.enumerate())
+    assert anyio.run(is_cancelled)
+    assert set(threading.enumerate()) <= threads
+
+
+def test_a_sparse_file_is_a_sound(tmp_path: Path) -> None:
+    sparse_file(tmp_path / "in.wav", 3)
+    info = soundfile.info(tmp_path / "in.wav")
+    assert (info.frames, info.samplerate, info.channels) == (3 * 60 * 16_000, 16_000, 1)
+
+
+@pytest.mark.slow
+def test_an_hour_takes_the_memory_of_a_minute() -> None:
+    (minute, _), (hour, _) = peak_memory(1), peak_memory(60)
+    assert hour < minute + 8, f"{minute:.0f} and {hour:.0f} MiB"
