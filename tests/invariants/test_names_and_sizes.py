@@ -258,9 +258,10 @@ def misnamed_in_script(text: str) -> list[str]:
         ("const MOST_LINES = 6;\nconst MAX_LINES = 6;", ["MOST_LINES"]),
         ("function explained(error) {", ["explained"]),
         ("export async function lost(code, reason) {", ["lost"]),
-        (
+        pytest.param(
             "class A {\n  told(message) {\n  static async open(url, options = {}) {\n  constructor({ a: { b } }) {",
             ["told"],
+            id="methods",
         ),
         (
             "const chosen = () => models[0];\nconst picked = (name) => name;\nconst part = (x) => x;",

@@ -121,8 +121,10 @@ def test_words_of_a_row_have_the_order_of_the_declaration() -> None:
 @pytest.mark.parametrize(
     ("other", "error", "message"),
     [
-        ({"x": tensor(4, np.float64)}, TypeError, r"Sums\.x: a tensor of float64, not f32"),
-        ({"x": tensor(3)}, ValueError, r"Sums\.x: 3 elements, of 4"),
+        pytest.param(
+            {"x": tensor(4, np.float64)}, TypeError, r"Sums\.x: a tensor of float64, not f32", id="type"
+        ),
+        pytest.param({"x": tensor(3)}, ValueError, r"Sums\.x: 3 elements, of 4", id="size"),
         ({"pairs": []}, ValueError, r"Sums\.pairs: 0 groups where count says 2"),
         ({"n": 4.0}, TypeError, "cannot be interpreted as an integer"),
         ({"z": 1}, TypeError, "unexpected keyword argument 'z'"),

@@ -116,6 +116,7 @@ def test_a_file_of_tract_is_the_offline_model(body: str, delay: int, expected: A
         ("y = tract_pulse_pulse_pad(x, axis = 2, before = 3, begin_input = 1, after = 0, end_input = S);", 0, 2, "the border cannot have 3 frames before frame 1"),
         ("z = [[[0.0], [0.0]]]; y = tract_core_scan(body = 'body', scan = [('x', x, 2, -1)], full = [], state = [('s', z, 'n')], output = [('n', 'full', 2, 1)], skip = 2);", 0, 2, "it skips 2 iterations"),
     ],
+    ids=["one frame", "no such axis", "early", "border before the stream", "skipped iterations"],
 )  # fmt: skip
 def test_pulses_without_an_offline_model_are_refused(body: str, delay: int, axis: int, reason: str) -> None:
     with pytest.raises(LoadError, match=reason):

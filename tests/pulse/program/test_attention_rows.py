@@ -76,6 +76,7 @@ def test_scales_of_queries_and_values_join_the_instruction() -> None:
         ([*SCORES, node("Softmax", "scaled", "p", axis=-2), MEANS[1]], "y"),
         ([*SCORES, node("Relu", "scaled", "r"), node("Softmax", "r", "p", axis=-1), MEANS[1]], "y"),
     ],
+    ids=["weights are read", "scores are read", "log", "over queries", "between scores and weights"],
 )
 def test_attention_whose_parts_are_needed_otherwise_stays_separate(
     middle: list[onnx.NodeProto], outputs: str

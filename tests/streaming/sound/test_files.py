@@ -154,6 +154,7 @@ def damaged_file(tmp_path: Path, name: str) -> Path:
         ),
         ("folder", "is a folder"),
     ],
+    ids=["missing", "empty", "no samples", "text", "folder"],
 )
 def test_files_that_are_no_sound_are_refused(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(InputError, match=f"{name}.wav: {message}") as caught:

@@ -174,6 +174,18 @@ def test_memory_does_not_grow_with_waiting_input() -> None:
         ),
         (b"RIFF\0\0\0\0WAVEfmt \x02\0\0\0ab" + b"data\0\0\0\0", "both must be positive"),
     ],
+    ids=[
+        "empty",
+        "cut",
+        "FLAC",
+        "fmt",
+        "fmt cut",
+        "LIST cut",
+        "no fmt",
+        "no channels",
+        "mu-law",
+        "short fmt",
+    ],
 )
 def test_files_that_are_no_wav_are_refused(data: bytes, words: str) -> None:
     assert words in refusal(data)

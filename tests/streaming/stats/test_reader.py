@@ -50,6 +50,7 @@ def refusal_of(path: Path) -> str:
         (b"9" * 10_000 + b"\n", ": is not a file of statistics;"),
         (b" " * (3 << 20), ": is not a file of statistics;"),
     ],
+    ids=["empty", "empty line", "CSV", "binary", "JSON", "list", "brackets", "digits", "spaces"],
 )
 def test_foreign_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "f.jsonl"
