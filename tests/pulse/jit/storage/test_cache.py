@@ -19,9 +19,10 @@ from pulse.errors import PulseWarning
 from pulse.jit.registry import Kernel
 from pulse.jit.storage import fingerprint
 from pulse.jit.storage.cache import cache_location
-from tests.pulse.jit import damage
 from tests.pulse.jit.folders import folder as folder
 from tests.pulse.jit.folders import kernels_in
+from tests.pulse.jit.storage import damage
+from tests.sources import ROOT
 
 posix = pytest.mark.skipif(os.name != "posix", reason="folders have no owner and mode as on POSIX here")
 root = pytest.mark.skipif(
@@ -217,7 +218,7 @@ def test_another_user_runs_kernels_that_root_built() -> None:
     place = Path(tempfile.mkdtemp())  # other users cannot look into tmp_path
     place.chmod(0o755)
     run = (
-        "import os; from pulse.jit.storage.cache import cache_location; from tests.pulse.jit import damage\n"
+        "import os; from pulse.jit.storage.cache import cache_location; from tests.pulse.jit.storage import damage\n"
         "damage.Kernel('doubles', damage.doubles, 0).path()\n"  # as long as the sources can be read
         "{}; cache_location.cache_clear(); print(damage.compile_and_call(damage.doubles)[0].came_from_disk)"
     )
@@ -226,7 +227,7 @@ def test_another_user_runs_kernels_that_root_built() -> None:
         for shared, first in (("1", ""), ("0", f"os.setuid({OTHER})")):
             environment = {**os.environ, "PULSE_CACHE": str(place / "kernels"), "PULSE_CACHE_SHARED": shared}
             command = [sys.executable, "-c", run.format(first or "os.umask(0o022)")]
-            folder = Path(__file__).parents[3]
+            folder = ROOT
             processes.append(
                 subprocess.run(
                     command, env=environment, cwd=folder, capture_output=True, text=True, check=True
@@ -271,11 +272,11 @@ def test_a_whole_file_of_another_user_is_compiled_again(folder) -> None:
 def run_damaged(tmp_path, seed, count):
     """The report of a process that damages a file this many times: kinds, all outcomes, its warnings, what is left."""
     environment = {**os.environ, "PULSE_CACHE": str(tmp_path / f"kernels{seed}")}
-    command = [sys.executable, "-m", "tests.pulse.jit.damage", str(seed), str(count)]
+    command = [sys.executable, "-m", "tests.pulse.jit.storage.damage", str(seed), str(count)]
     process = subprocess.run(
         command,
         env=environment,
-        cwd=Path(__file__).parents[3],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=600,

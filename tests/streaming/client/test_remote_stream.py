@@ -8,9 +8,8 @@ from pulse.facts import Array
 from pulse.program.program import Program
 from streaming.client import connect
 from tests.streaming.executor.streams import MODELS, assert_close, join_pieces, named_program
-from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs
-from tests.streaming.serve.servers import RunningServer
+from tests.streaming.serve.servers import PULSE, RATE_HZ, RunningServer
 
 pytestmark = pytest.mark.anyio
 

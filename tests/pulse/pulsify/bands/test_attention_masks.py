@@ -21,7 +21,7 @@ from tests.pulse.cases.attention import (
     window,
 )
 from tests.pulse.cases.build import floats
-from tests.pulse.pulsify.attention_checks import (
+from tests.pulse.pulsify.bands.attention_checks import (
     at_length,
     attention_example,
     band_of,

@@ -1,6 +1,6 @@
 """Damages the file of a kernel repeatedly, in a separate process; writes a line of JSON each time.
 
-``python -m tests.pulse.jit.damage SEED COUNT``, with PULSE_CACHE set to an empty folder.
+``python -m tests.pulse.jit.storage.damage SEED COUNT``, with PULSE_CACHE set to an empty folder.
 """
 
 import ctypes

@@ -4,7 +4,7 @@ from onnx import ModelProto
 
 from tests.pulse.cases.attention import WIDTH, AttentionBuilder
 from tests.pulse.cases.build import Feeds, floats
-from tests.pulse.pulsify.attention_checks import require_streams_equal
+from tests.pulse.pulsify.bands.attention_checks import require_streams_equal
 
 SIZE = 4
 

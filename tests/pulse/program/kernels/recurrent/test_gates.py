@@ -9,7 +9,12 @@ from pulse.jit.rows.instruction import Form
 from pulse.ops.recurrent_cells import Activation, Cell, CellKind
 from pulse.program.kernels.recurrent.gates import ACTIVATIONS
 from pulse.support.bounds import FAR
-from tests.pulse.program.kernels.recurrent_rows import CellData, CellPulse, expected_values, recurrent_row
+from tests.pulse.program.kernels.recurrent.recurrent_rows import (
+    CellData,
+    CellPulse,
+    expected_values,
+    recurrent_row,
+)
 from tests.pulse.program.kernels.rows import run_both
 
 FUNCTIONS = {"rnn": ("tanh",), "gru": ("sigmoid", "tanh"), "lstm": ("sigmoid", "tanh", "tanh")}

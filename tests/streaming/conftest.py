@@ -1,14 +1,13 @@
-"""Every coroutine test runs on both event loops; one server serves most tests."""
+"""Coroutine tests run on both event loops; one server serves most tests of servers and clients."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.streaming.executor.streams import MODELS, named_program
-from tests.streaming.serve.servers import RunningServer, running_server
+if TYPE_CHECKING:
+    from tests.streaming.serve.servers import RunningServer
 
-PULSE = 6
-RATE_HZ = 100
 CONSTANTS = {"two_rates": {"gain": 1.5}}
 
 
@@ -18,9 +17,11 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[RunningServer]:
+def server() -> "Iterator[RunningServer]":
     """All small models, 40 streams each."""
     from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
+    from tests.streaming.executor.streams import MODELS, named_program
+    from tests.streaming.serve.servers import PULSE, RATE_HZ, running_server
 
     limits = LimitSettings(speed=1e6, streams_per_address=100)
     programs = [

@@ -24,8 +24,8 @@ from streaming.session import Session
 from tests.streaming.executor.faulty_models import PULSE as FAULTY_PULSE
 from tests.streaming.executor.faulty_models import ROWS, lookup
 from tests.streaming.executor.streams import named_program
-from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.offline_outputs import block_shape
+from tests.streaming.serve.servers import PULSE, RATE_HZ
 
 LANES = 4
 

@@ -10,7 +10,7 @@ from pulse.errors import PulsifyError
 from pulse.ops.attention import BandedAttentionStream
 from tests.pulse.cases.attention import WIDTH, AttentionBuilder, Mask, chunks, window
 from tests.pulse.cases.build import Feeds, floats
-from tests.pulse.pulsify.attention_checks import load_decluttered, require_streams_equal
+from tests.pulse.pulsify.bands.attention_checks import load_decluttered, require_streams_equal
 
 MAX_DISTANCE = 6
 """The largest distance that the table tells apart."""

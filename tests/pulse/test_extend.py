@@ -21,8 +21,9 @@ from pulse.onnx import registry
 from pulse.program import lowering
 from pulse.program.whole_stream import run_whole
 from pulse.support import plugins
+from tests.sources import ROOT
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "extend.md"
+DOCUMENT = ROOT / "docs" / "extend.md"
 X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(1, 24)
 
 

@@ -27,7 +27,7 @@ from tests.pulse.cases.attention import (
     window,
 )
 from tests.pulse.cases.build import Feeds, floats
-from tests.pulse.pulsify.attention_checks import (
+from tests.pulse.pulsify.bands.attention_checks import (
     attention_example,
     band_of,
     cut_to_frames,
