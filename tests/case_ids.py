@@ -2,7 +2,8 @@
 
 import enum
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import PurePath
 
 import numpy as np
@@ -24,7 +25,7 @@ def id_of(value: object, name: str) -> str:
 
 
 def text_of(value: object) -> str:
-    """Names, numbers and text as they are; the items of containers with commas; the type and the sizes of arrays."""
+    """Names, numbers and text as they are, containers and calls by what is in them, arrays by their type and sizes."""
     match value:
         case str():
             return value.encode("unicode_escape").decode() or "''"
@@ -43,8 +44,17 @@ def text_of(value: object) -> str:
         case set() | frozenset():
             return f"{{{','.join(sorted(map(text_of, value)))}}}"
         case Mapping():
-            return f"{{{','.join(f'{text_of(key)}={text_of(item)}' for key, item in value.items())}}}"
+            return f"{{{','.join(pair_texts(value))}}}"
+        case partial():
+            return (
+                f"{text_of(value.func)}({','.join([*map(text_of, value.args), *pair_texts(value.keywords)])})"
+            )
         case _ if callable(value):
             return getattr(value, "__name__", object.__repr__(value))
         case _:
             return "..." if value is ... else object.__repr__(value)
+
+
+def pair_texts(pairs: Mapping[object, object]) -> Iterator[str]:
+    """``key=value`` of each."""
+    return (f"{text_of(key)}={text_of(value)}" for key, value in pairs.items())

@@ -1,6 +1,7 @@
 """Each case of a test says what it is: a value without a short text is refused, where pytest would give it a number."""
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from tests.case_ids import MAX_CHARACTERS
 
 
 def id_in(config: pytest.Config, value: object) -> str:
-    """As pytest gives it to a case of any test."""
+    """The text that pytest gives it in a case of any test."""
     return config.hook.pytest_make_parametrize_id(config=config, val=value, argname="value")
 
 
@@ -26,6 +27,7 @@ def id_in(config: pytest.Config, value: object) -> str:
         (b"a\0", r"a\x00"),
         (np.zeros((2, 3), np.float32), "float32[2,3]"),
         (np.float32, "float32"),
+        (partial(np.zeros, (2, 3), dtype="f4"), "zeros((2,3),dtype=f4)"),
         (Path("a/b"), "a/b"),
         (re.compile("a+"), "a+"),
         (..., "..."),

@@ -6,10 +6,12 @@ import pytest
 from pulse.program.kernels.matmul.digits import MAX_DIGIT_ROW
 from pulse.program.kernels.matmul.product import ProductRow
 from pulse.program.kernels.matmul.product_blocks import pack_product
+from tests.noise import noise_from
 from tests.pulse.program.kernels.groups import finish_of
 from tests.pulse.program.kernels.rows import run_both, run_row
 
 RNG = np.random.default_rng(3)
+floats = noise_from(RNG)
 
 
 def outputs(x: np.ndarray, taps: list[int], K: int, w: np.ndarray, python: bool) -> list[np.ndarray]:
@@ -37,10 +39,6 @@ def outputs(x: np.ndarray, taps: list[int], K: int, w: np.ndarray, python: bool)
 
 def codes(*shape: int) -> np.ndarray:
     return RNG.integers(-127, 128, shape).astype(np.int8)
-
-
-def floats(*shape: int) -> np.ndarray:
-    return RNG.standard_normal(shape).astype(np.float32)
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,13 @@ from pulse.program.kernels.matmul.product import ProductRow
 from pulse.program.kernels.matmul.product_blocks import PANEL, pack_product
 from pulse.program.kernels.matmul.product_few import WIDTHS, ProductFewRow, few_columns, pack_few
 from pulse.program.weights import Stored, store
+from tests.noise import noise_from
 from tests.pulse.program.kernels.groups import finish_of, finish_step
 from tests.pulse.program.kernels.rows import run_both, run_row
 
 RNG = np.random.default_rng(1)
+floats = noise_from(RNG)
 TOLERANCE = 2e-5
-
-
-def floats(*shape: int) -> np.ndarray:
-    return RNG.standard_normal(shape).astype(np.float32)
 
 
 def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32", width=None, dense=False):

@@ -12,14 +12,12 @@ from pulse.ops.quantize_rows import round_rows
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.matmul.product_codes import ProductOfCodesRow, pack_codes
 from pulse.program.weights import store
+from tests.noise import noise_from
 from tests.pulse.program.kernels.groups import finish_of, finish_step
 from tests.pulse.program.kernels.rows import ArrayPart, run_both, run_row
 
 RNG = np.random.default_rng(2)
-
-
-def floats(*shape: int) -> np.ndarray:
-    return RNG.standard_normal(shape).astype(np.float32)
+floats = noise_from(RNG)
 
 
 def case(M, T, K, N, accumulate=0, activation=0, form="int8"):

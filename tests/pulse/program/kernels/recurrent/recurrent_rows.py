@@ -16,6 +16,7 @@ from pulse.program.kernels.recurrent.lstm import LstmRow
 from pulse.program.kernels.recurrent.rnn import RnnRow
 from pulse.program.weights import Stored, store
 from pulse.support.bounds import FAR
+from tests.noise import noise_from
 from tests.pulse.program.kernels.groups import activation
 
 Array = NDArray[Any]
@@ -71,9 +72,7 @@ class CellData:
         rng = np.random.default_rng(T * 100 + B * 10 + H)
         rows = GATE_COUNTS[pulse.cell.kind] * H
 
-        def floats(*shape: int) -> Array:
-            return rng.standard_normal(shape).astype(np.float32)
-
+        floats = noise_from(rng)
         self.projected, weights, self.own_bias = floats(T, B, rows), floats(rows, H), floats(H)
         weights *= np.float32(H**-0.5)
         self.h, self.h0, self.c, self.c0 = floats(B, H), floats(H), floats(B, H), floats(B, H)

@@ -7,15 +7,13 @@ from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.program.kernels.recurrent.gates import ACTIVATIONS
 from pulse.program.kernels.recurrent.gru_small import GruEightsRow, GruFoursRow, SmallGruFields, pack_small
 from pulse.support.bounds import FAR
+from tests.noise import noise_from
 from tests.pulse.program.kernels.groups import activation
 from tests.pulse.program.kernels.rows import run_both, run_row
 
 RNG = np.random.default_rng(3)
+floats = noise_from(RNG)
 KINDS = [GruFoursRow, GruEightsRow]
-
-
-def floats(*shape: int) -> np.ndarray:
-    return RNG.standard_normal(shape).astype(np.float32)
 
 
 def require_agreement_with_the_cell(
