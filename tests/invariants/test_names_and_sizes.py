@@ -14,7 +14,7 @@ MAX_BODY_LINES = 60
 """The lines of a function, its signature and its docstring left out."""
 ENDINGS = (".c", ".css", ".h", ".html", ".js", ".mjs", ".py", ".sh", ".ts")
 PACKAGES = ("pulse", "streaming", "bench", "demos")
-FOLDERS = (*PACKAGES, "tests")
+FOLDERS = (*PACKAGES, "docs", "tests")
 
 IRREGULAR = """
     begun bent bought broken brought built caught chosen done drawn driven fallen fed felt forgotten found frozen

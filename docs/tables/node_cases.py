@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 
 import onnx
 
+from docs.tables.markdown import table
 from tests.conformance.node_cases import EXPANDED
 from tests.conformance.node_outcomes import NodeOutcome, outcomes
 from tests.conformance.node_skips import MUST, SKIPS
-from tests.tables.markdown import table
 
 HEAD = """# Node cases
 
-Made by `python -m tests.tables` from `onnx.backend.test` (kind `node`, onnx {version}); a test keeps it true.
+Made by `python -m docs.tables` from `onnx.backend.test` (kind `node`, onnx {version}); a test keeps it true.
 Each case is a small model with inputs and the outputs that they must give, within the case's own tolerance. It is
 loaded, analysed and run by `TypedModel.run`. In {fixed} cases that pass, inputs that decide a shape (sizes, axes, pads)
 are given as constants: the shape of the result would not be known before it is computed otherwise.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from docs.tables.markdown import table
 from pulse.chunks.chunking import Chunking
 from pulse.errors import PulseError
 from pulse.facts import Array
@@ -15,14 +16,13 @@ from pulse.loading.load import load
 from pulse.models import PulsedModel, TypedModel
 from tests.sessions import open_session
 from tests.shared import ROOT
-from tests.tables.markdown import table
 
 TOLERANCE = 1e-4, 1e-5
 """Relative and absolute."""
 
 HEAD = f"""# Models
 
-Made by `python -m tests.tables` from the models that developers keep next to the project
+Made by `python -m docs.tables` from the models that developers keep next to the project
 (`../shared/models`); a test compares the page with them if they are there. Each is loaded with the options of its
 row, run once by `TypedModel.run` and once by onnxruntime on the same random input, and made a stream. *rate* is output
 frames for each input frame, *delay* leading output frames to drop (outputs that are known at the end have

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.tables import instructions, models, nnef, node_cases, operators, tensorflow, tflite
+from docs.tables import instructions, models, nnef, node_cases, operators, tensorflow, tflite
 
 FOLDER = Path(__file__).parents[2] / "docs"
 DOCUMENTS: dict[str, Callable[[], str]] = {

@@ -1,13 +1,13 @@
 """docs/tflite_operators.md: the operators of .tflite files that are read."""
 
+from docs.tables.markdown import table
 from pulse.tflite.operators import families as families
 from pulse.tflite.registry import STATES, TRANSLATORS
 from tests.pulse.tflite.cases.families import all_cases
-from tests.tables.markdown import table
 
 HEAD = """# Operators of TFLite
 
-Made by `python -m tests.tables` from the reader and the cases of the tests; a test keeps it true. *floats* and *codes*
+Made by `python -m docs.tables` from the reader and the cases of the tests; a test keeps it true. *floats* and *codes*
 are the cases in which the operator is compared with LiteRT: on f32, and on int8, uint8 or int16. *state* says that it
 writes a variable of the file. Layers with state, loops and calls are compared in
 `tests/pulse/tflite/test_models.py`. `docs/tflite.md` tells what is exact.

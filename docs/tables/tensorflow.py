@@ -3,13 +3,13 @@
 from collections import defaultdict
 from importlib import import_module
 
+from docs.tables.markdown import table
 from pulse.tensorflow.operators import families as families
 from pulse.tensorflow.registry import TRANSLATORS
-from tests.tables.markdown import table
 
 HEAD = """# Operators of TensorFlow
 
-Made by `python -m tests.tables` from the reader; a test keeps it true. Each becomes ops of this package, so how it
+Made by `python -m docs.tables` from the reader; a test keeps it true. Each becomes ops of this package, so how it
 streams is in [operators.md](operators.md), under the operator of ONNX that does the same. Loops, branches, calls,
 variables and their assignments are read before that: [tensorflow.md](tensorflow.md).
 """

@@ -13,6 +13,7 @@ from typing import Any
 import onnx
 from onnx import defs
 
+from docs.tables.markdown import table
 from pulse.errors import CompileError, PulseError, PulsifyError
 from pulse.facts import Array, dtype_name
 from pulse.loading.format import read_onnx as load
@@ -25,14 +26,13 @@ from pulse.pulsify.stream_relations import relate
 from tests.conformance.node_outcomes import outcomes
 from tests.conformance.node_skips import nodes
 from tests.pulse.cases.families import all_cases
-from tests.tables.markdown import table
 
 CASES_FOR_EACH = 6
 MANY = 8
 """A case of more operators speaks for those only that no other case has."""
 HEAD = """# Operators
 
-Made by `python -m tests.tables` from the reader, the cases of the tests and the pulsifier; a test keeps it
+Made by `python -m docs.tables` from the reader, the cases of the tests and the pulsifier; a test keeps it
 true. For each ONNX operator: how it streams, over the axes on which it does (*pointwise*, *window*, *ends*,
 *positional*, *cumulative*, *banded*, *tail*; see `pulse/ops/op.py`), whether it is refused over some axis
 (*whole*), and whether all that it becomes has kernels for f32 (else it runs with `backend="numpy"`).

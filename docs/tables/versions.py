@@ -1,9 +1,9 @@
-"""Run the suite with the lowest and the newest versions of the dependencies: ``python -m tests.versions``.
+"""Run the suite with the lowest and the newest versions of the dependencies: ``python -m docs.tables.versions``.
 
 Needs ``uv`` (``pip install uv``), which resolves, installs, and finds each Python. What follows ``--`` goes to pytest:
 
-    python -m tests.versions --python 3.11 3.13 --folder /tmp/versions -- tests/pulse/program -q
-    python -m tests.versions --write -- -n auto
+    python -m docs.tables.versions --python 3.11 3.13 --folder /tmp/versions -- tests/pulse/program -q
+    python -m docs.tables.versions --write -- -n auto
 
 Tests that fail are run once more by themselves, in one process: those with sound servers need a machine that is not
 busy. With ``--folder``, ``--write`` writes the page from every environment that the folder has a result of.
@@ -22,9 +22,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tests.tables.markdown import table
+from docs.tables.markdown import table
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "versions.md"
 PYTHONS = ("3.11", "3.12", "3.13")
 RESOLUTIONS = {"lowest": "lowest-direct", "newest": "highest"}
@@ -33,7 +33,7 @@ STORED = "outcome.json"
 
 HEAD = """# Versions
 
-`python -m tests.versions --write` writes this page: pytest on each Python, with the lowest version of each direct
+`python -m docs.tables.versions --write` writes this page: pytest on each Python, with the lowest version of each direct
 dependency that `pyproject.toml` allows and that has a wheel for it, and with the newest. The arguments of pytest were:
 
 ```
@@ -66,7 +66,7 @@ class PytestRun:
 def main() -> None:
     """Run what the arguments say; the exit code is 1 where a run failed."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.versions", description="The suite on other versions."
+        prog="python -m docs.tables.versions", description="The suite on other versions."
     )
     parser.add_argument("--python", nargs="+", default=PYTHONS, metavar="VERSION", help="versions, or paths")
     parser.add_argument("--versions", nargs="+", choices=RESOLUTIONS, default=list(RESOLUTIONS))

@@ -1,9 +1,9 @@
-"""Write every table, or those that are named: ``python -m tests.tables [node_cases …]``."""
+"""Write every table, or those that are named: ``python -m docs.tables [node_cases …]``."""
 
 import sys
 
-from tests.tables import layers
-from tests.tables.documents import DOCUMENTS, FOLDER
+from docs.tables import layers
+from docs.tables.documents import DOCUMENTS, FOLDER
 
 for name in sys.argv[1:] or [*DOCUMENTS, "layers"]:
     if name == "layers":

@@ -1,15 +1,15 @@
 """docs/nnef_operators.md: the operators of NNEF and tract that are read, and those of ONNX that are written."""
 
+from docs.tables.markdown import table
 from pulse.nnef.operators import families as families
 from pulse.nnef.read.signatures import SIGNATURES
 from pulse.nnef.read.standard import standard_fragments
 from pulse.nnef.registry import WRITERS
 from pulse.nnef.write.expansion import EXPANDERS
-from tests.tables.markdown import table
 
 HEAD = """# Operators of NNEF
 
-Made by `python -m tests.tables` from the readers and writers; a test keeps it true. [nnef.md](nnef.md) tells how models
+Made by `python -m docs.tables` from the readers and writers; a test keeps it true. [nnef.md](nnef.md) tells how models
 are written and read. Those of ONNX that are written as NNEF, with tract's operators where NNEF has none:
 
 """

@@ -7,7 +7,7 @@ from textwrap import wrap
 from tests.invariants.imports import LAYERS, ROOT, layer_of, modules
 
 DOCUMENT = ROOT / "ARCHITECTURE.md"
-BEGIN, END = "<!-- layers: python -m tests.tables layers -->\n```\n", "```\n<!-- end of layers -->\n"
+BEGIN, END = "<!-- layers: python -m docs.tables layers -->\n```\n", "```\n<!-- end of layers -->\n"
 WIDTH = 80
 
 
