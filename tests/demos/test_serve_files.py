@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.demos.scripts import ROOT
+from tests.waiting import wait_in_task
 
 FOLDER = ROOT / "demos" / "serve"
 USER = 10001
@@ -225,9 +226,7 @@ def test_sigterm_drains_as_the_files_describe(tmp_path) -> None:
                 await stream.send(np.zeros(1600, np.float32))
                 assert httpx.get(f"{url}/health").status_code == 200
                 process.send_signal(signal.SIGTERM)
-                with anyio.fail_after(5):
-                    while httpx.get(f"{url}/health").status_code != 503:
-                        await anyio.sleep(0.05)
+                await wait_in_task(lambda: httpx.get(f"{url}/health").status_code == 503, "the server drains")
                 with pytest.raises(ClientError, match=r"about to end|has closed"):
                     async with connect(ws):
                         pass

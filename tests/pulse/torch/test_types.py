@@ -44,7 +44,7 @@ def test_a_module_of_another_type(name: str) -> None:
 
 
 @needs_torch
-def test_wide_layers_with_normalised_weights_stream() -> None:
+def test_wide_layers_with_normalised_weights_are_converted() -> None:
     """4,194,304 weights are computed before running; PyTorch's own sums of 4,096 products are off by 5e-6."""
     import torch
 

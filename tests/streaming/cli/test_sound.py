@@ -132,8 +132,18 @@ def test_clipping_is_reported() -> None:
         "run", "same.onnx", "in.wav", "out.wav", "--live", "--channel", "1", "--subtype", "s16", "--quiet"
     )
     assert "warning: out.wav: clipped: channel 0: 10 samples by up to" in live.stderr
-    assert "exclude --live" in refusal("run", "same.onnx", "in.wav", "out.wav", "--live", "--format", "wav")
-    assert "--subtype is for the file" in refusal("run", "same.onnx", "--live", "--subtype", "float")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("in.wav out.wav --live --format wav", "exclude --live"),
+        ("--live --subtype float", "--subtype is for the file"),
+    ],
+)
+def test_formats_of_files_that_a_live_run_has_not_are_refused(arguments: str, message: str) -> None:
+    write_sound("in.wav", np.zeros((400, 1), np.float32))
+    assert message in refusal("run", identity_model(), *arguments.split())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux alone")

@@ -136,8 +136,7 @@ async def test_errors_of_sources_are_never_lost() -> None:
     program = named_program("filtered", PULSE)
 
     async def has_failed(source):
-        while source.fail_at is not None and not source.closed:
-            await anyio.sleep(0.001)
+        await wait_in_task(lambda: source.fail_at is None or source.closed, "the end of the source")
 
     async def take_one(executor, source):
         async for _ in executor.stream(source.blocks()):
@@ -178,7 +177,7 @@ async def test_errors_of_sources_are_never_lost() -> None:
                     async with stream if opened else contextlib.nullcontext():
                         await anext(stream)
                         scope.cancel()
-                        await anyio.sleep(1)
+                        await anyio.sleep_forever()
             assert raised.value is out
 
 
@@ -216,7 +215,7 @@ async def test_closing_an_executor_ends_its_streams_with_an_error(backend: str) 
                 tasks.start_soon(take, executor.stream(source.blocks()))
             tasks.start_soon(take, executor.stream(receive))
             await wait_in_task(lambda: executor.statistics().streams == 4, "four streams")
-            await anyio.sleep(0.02)
+            await wait_in_task(lambda: min(source.pulses_made for source in sources) > 3, "pulses of each")
             assert executor.statistics().streams == 4
     assert refusals == ["the executor has been closed; pulses in flight are counted as discarded"] * 4
     statistics = executor.statistics()

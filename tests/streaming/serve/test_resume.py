@@ -170,7 +170,7 @@ async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(
         attempts.append(socket)
         ready = await receive(socket)
         if len(attempts) == 2:
-            await anyio.sleep(30)
+            await anyio.sleep_forever()
         return ready
 
     monkeypatch.setattr(connecting, "receive_ready", receive_late)
