@@ -238,7 +238,9 @@ def test_commands_report_a_full_disk(
     assert result.stderr == f"error: {folder}: No space left on device, so tick is not cached; {advice}\n"
 
 
-def test_kernels_that_another_process_cannot_compile(folder: Path, tmp_path: Path) -> None:
+def test_kernels_that_another_process_cannot_compile_are_named_in_one_line(
+    folder: Path, tmp_path: Path
+) -> None:
     """The reason is one line."""
     (tmp_path / "chatty.py").write_text(
         "from pulse.jit.registry import kernel\n"

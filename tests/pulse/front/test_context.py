@@ -57,7 +57,7 @@ def test_splice_joins_neighbours(left: int, right: int, ends: str) -> None:
     assert assert_streams_equal(model, x)["features"] == right
 
 
-def test_kaldi_splices_alike() -> None:
+def test_splices_equal_those_of_kaldi() -> None:
     knf = references.kaldi_native_fbank()
     x = features(23)
     options = knf.SpliceOptions()

@@ -129,7 +129,7 @@ def test_long_convolutions_are_not_folded() -> None:
         pulse.load(model(nodes, BASE | sizes)).analyse()
 
 
-def test_lists_that_are_too_long() -> None:
+def test_lists_beyond_the_budget_are_refused() -> None:
     proto = model([node("HannWindow", "n", "w"), node("Mul", "x w")], {"n": np.array(50_000)})
     with pytest.raises(
         LoadError, match=r"w \(HannWindow\): its size is 50000: .*budget=\{\"elements\": 100000\}"

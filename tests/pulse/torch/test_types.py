@@ -21,7 +21,7 @@ needs_torch = pytest.mark.skipif(
 
 @needs_torch
 @pytest.mark.parametrize("name", ["float64", "float16", "bfloat16"])
-def test_a_module_of_another_type(name: str) -> None:
+def test_a_module_of_another_type_becomes_a_model_in_f32(name: str) -> None:
     import torch
 
     torch.manual_seed(0)

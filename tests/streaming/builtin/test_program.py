@@ -38,7 +38,7 @@ def stream_bytes(program: pulse.Program) -> bytes:
     return np.concatenate(parts, 1).tobytes()
 
 
-def test_it_is_the_model(built_program: Path) -> None:
+def test_the_carried_program_equals_the_compiled_model(built_program: Path) -> None:
     carried, compiled = carried_program(built_program), pulse.stream(model_path(), SAMPLE_RATE_HZ // 100)
     assert carried is not None
     assert carried.pulse == compiled.pulse

@@ -288,7 +288,7 @@ def test_a_name_too_long_for_the_file_system_is_refused() -> None:
     assert "File name too long" in refusal("run", "a" * 300 + ".wav")
 
 
-def test_an_output_that_does_not_stream(tmp_path: Path) -> None:
+def test_an_output_that_does_not_stream_is_written_without_a_delay(tmp_path: Path) -> None:
     """The last state of a recurrent model can be written; it has no delay."""
     rng = np.random.default_rng(0)
     weights = {"w": (1, 15, 3), "r": (1, 15, 5)}

@@ -147,7 +147,7 @@ def test_formats_of_files_that_a_live_run_has_not_are_refused(arguments: str, me
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux alone")
-def test_names_that_are_no_utf8() -> None:
+def test_files_whose_names_are_no_utf8_are_read_written_and_reported() -> None:
     """Read, written, and reported so that a program can find them again."""
     source, target, model = (os.fsdecode(name) for name in (b"in\xe9.mp3", b"out\xe9.wav", b"m\xe9.onnx"))
     soundfile.write(os.fsencode(source), tone(16000), 16000, format="MP3")

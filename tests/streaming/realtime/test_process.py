@@ -149,7 +149,7 @@ def test_the_shortest_switch_interval_counts() -> None:
     assert sys.getswitchinterval() == before
 
 
-def test_all_is_undone_after_an_error() -> None:
+def test_settings_of_the_process_are_undone_after_an_error() -> None:
     before = sys.getswitchinterval()
     with (
         pytest.raises(RuntimeError, match="in the stream"),
@@ -161,7 +161,7 @@ def test_all_is_undone_after_an_error() -> None:
     assert sys.platform != "linux" or locked_kib() == 0
 
 
-def test_streams_that_end_in_another_order_than_they_began() -> None:
+def test_settings_hold_until_the_last_stream_ends_in_any_order() -> None:
     """Eight streams in threads: while any runs the collector is frozen, at the end it is not."""
     barrier, frozen = threading.Barrier(8, timeout=30), []
 

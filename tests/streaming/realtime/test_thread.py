@@ -55,7 +55,9 @@ def test_a_cpu_is_chosen_for_the_thread_alone() -> None:
 
 
 @linux
-def test_a_cpu_that_the_process_may_not_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cpu_that_the_process_may_not_use_is_refused_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuse(*_):
         raise OSError(22, "Invalid argument")
 

@@ -166,7 +166,7 @@ def test_object_code_has_one_global_symbol_and_lists_its_calls() -> None:
         assert name not in code.object
 
 
-def test_it_is_linked_without_numba() -> None:
+def test_object_code_is_linked_without_numba() -> None:
     """Object code of one process, in one that has llvmlite alone."""
     code = compile_plain(lambda x: np.tanh(x), types.float64(types.float64))
     script = (

@@ -155,7 +155,7 @@ def test_plain_python_checks_the_declaration() -> None:
         write_to_read.python(words, [region])
 
 
-def test_a_kernel_for_each_form_of_weights() -> None:
+def test_each_form_of_weights_has_a_kernel_of_its_own() -> None:
     """Named by the form of the row's weights; the types that the compiler gets differ."""
 
     @named_kernel("tests_weighed")

@@ -81,7 +81,7 @@ def answer(process):
     return json.loads(out) + ([errors] if errors else [])
 
 
-def test_processes_that_compile_at_once_one_that_loads_and_a_changed_kernel(tmp_path) -> None:
+def test_processes_share_the_cache_until_a_kernel_changes(tmp_path) -> None:
     place = str(tmp_path / "cache")
     processes = [start(tmp_path, PULSE_CACHE=place) for _ in range(2)]
     first, second = (answer(process) for process in processes)

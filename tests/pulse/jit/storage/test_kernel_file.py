@@ -36,7 +36,7 @@ def test_what_is_encoded_is_decoded_again(path) -> None:
     assert read(path.with_name("other")) is None
 
 
-def test_all_of_it_is_plain(path) -> None:
+def test_a_file_has_its_checksum_its_header_and_the_object_code(path) -> None:
     """Magic, checksum, length, JSON, object code."""
     data = path.read_bytes()
     assert data.startswith(b"pulse kernel 1\n")
@@ -132,7 +132,7 @@ def test_special_files_are_not_read(path, make, words) -> None:
 
 @posix
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_a_file_that_others_may_write_to(path, mode, monkeypatch) -> None:
+def test_a_file_that_others_may_write_to_is_read_only_if_the_cache_is_shared(path, mode, monkeypatch) -> None:
     path.chmod(mode)
     with pytest.raises(DamagedError, match="can be written to by other users"):
         read(path)

@@ -31,7 +31,7 @@ def test_the_branch_that_is_not_taken_is_not_read() -> None:
     assert typed.graph.find("y") == typed.graph.outputs[0]
 
 
-def test_a_fixed_input_chooses() -> None:
+def test_a_fixed_input_chooses_the_branch() -> None:
     """An input that is given once makes the condition constant."""
     typed = pulse.load(model_with_branch("Flatten", "Relu"), constants={"c": False}).analyse()
     assert [node.op.name for node in typed.graph.nodes if node.inputs] == ["relu"]

@@ -83,7 +83,7 @@ def test_other_opsets_are_refused() -> None:
         causal().to_onnx(12)
 
 
-def test_opsets_that_the_installed_onnx_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opsets_that_the_installed_onnx_does_not_know_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(defs, "onnx_opset_version", lambda: 21)
     with pytest.raises(
         WriteError, match=r"opset 22 is not known to .*; install a newer one, or choose one of 13"

@@ -33,7 +33,7 @@ def test_a_recurrent_layer_is_a_scan(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_it_streams(form: str) -> None:
+def test_every_form_of_a_loop_streams(form: str) -> None:
     model = pulse.load(FORMS[form]().data).model.analyse().with_outputs(["y"])
     pulse.verify(model, pulse=24).require()
     pulse.verify(model, pulse=24, lengths=(1, 23, 24, 75), backend="numpy").require()

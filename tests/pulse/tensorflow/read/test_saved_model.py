@@ -99,7 +99,7 @@ def test_objects_that_are_damaged_are_refused(tmp_path: Path) -> None:
         pulse.load(folder)
 
 
-def test_it_is_exported_with_its_state(tmp_path: Path) -> None:
+def test_a_saved_model_is_exported_with_its_state(tmp_path: Path) -> None:
     program = pulse.load(stateful(tmp_path / "model")).model.analyse().pulsify_chunks(CALLED)
     again = (
         pulse.load(program.to_onnx().SerializeToString())

@@ -84,7 +84,9 @@ def test_the_model_raises_the_ratio_of_signal_to_noise(
     assert snr_db(clean, denoised_sound) > snr_db(clean, noisy) + 5
 
 
-def test_it_quietens_pauses_and_keeps_speech(clean: Array, noisy: Array, denoised_sound: Array) -> None:
+def test_the_denoiser_quietens_pauses_and_keeps_speech(
+    clean: Array, noisy: Array, denoised_sound: Array
+) -> None:
     power = frame_power(clean)
     speech, pauses = power > 1e-3 * power.max(), power < 1e-9
     assert pauses.sum() > 20

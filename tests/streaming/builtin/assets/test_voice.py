@@ -43,7 +43,7 @@ def test_the_file_is_small() -> None:
     assert voice_path().stat().st_size < 500_000
 
 
-def test_it_finds_the_voice_in_the_built_in_sound() -> None:
+def test_the_detector_finds_the_voice_in_the_built_in_sound() -> None:
     clean, noisy = soundfile.read(clean_path())[0], soundfile.read(noisy_path())[0]
     frames = len(clean) // FRAME
     power = np.mean(clean[: frames * FRAME].reshape(frames, FRAME) ** 2, axis=1)
@@ -53,7 +53,7 @@ def test_it_finds_the_voice_in_the_built_in_sound() -> None:
     assert np.mean((is_voice > 0.5) == truth) > 0.8
 
 
-def test_it_finds_the_voice_in_real_noise() -> None:
+def test_the_detector_finds_the_voice_in_real_noise() -> None:
     x, rate_hz = soundfile.read(shared_path("audio/noisy_speech_16k.wav"), dtype="float32")
     assert rate_hz == 16_000
     reference, probabilities = silero(x), detect(x)
@@ -80,7 +80,7 @@ def test_the_detector_looks_back_only() -> None:
 
 
 @pytest.mark.parametrize("size", [7, 160, 161, 4096])
-def test_it_streams_exactly_and_without_delay(size: int) -> None:
+def test_the_detector_streams_exactly_and_without_delay(size: int) -> None:
     x, _ = soundfile.read(noisy_path(), dtype="float32")
     audio = x[None, :20_001]
     typed = pulse.load(voice_path()).analyse()

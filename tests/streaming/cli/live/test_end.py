@@ -77,7 +77,7 @@ def run_ended_by(tmp_path, monkeypatch, all_is_recorded):
 
 
 @pytest.mark.parametrize("end", [*signals.ENDS, pytest.param(DeviceError("the cable is out"), id="failure")])
-def test_all_is_kept_and_reported(
+def test_a_run_keeps_and_reports_what_was_done_until_its_end(
     run_ended_by: Callable[..., Any], tmp_path: Path, end: DeviceError | Signals
 ) -> None:
     failed = isinstance(end, DeviceError)

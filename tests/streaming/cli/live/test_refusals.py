@@ -75,5 +75,5 @@ def test_headroom_for_the_callback_is_refused(sound: Path) -> None:
         (("--policy", "hope"), "choose one of wait"),
     ],
 )
-def test_names_that_do_not_exist(sound: Path, options: tuple[str, str], words: str) -> None:
+def test_names_that_do_not_exist_are_refused(sound: Path, options: tuple[str, str], words: str) -> None:
     assert words in live(sound, *options)

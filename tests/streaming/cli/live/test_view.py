@@ -207,7 +207,7 @@ def test_the_final_report_lists_all_of_the_run(series: list[LiveStatistics]) -> 
     assert LiveReport(SETUP, good.summary()).pairs()[-1][1].startswith("nothing was late, lost or silent")
 
 
-def test_a_run_that_computed_nothing(series: list[LiveStatistics]) -> None:
+def test_a_run_that_computed_nothing_is_shown_without_latency(series: list[LiveStatistics]) -> None:
     nothing = replace(series[0], total=series[0].total.difference_from(series[0].total))
     assert "latency" not in dict(LiveReport(SETUP, nothing.summary()).pairs())
     assert "no pulse" in plain_line(scene_of([nothing]))
