@@ -7,15 +7,12 @@ import pytest
 import pulse
 from pulse.errors import LoadError
 from pulse.facts import Array
+from tests.formulas import sigmoid
 from tests.pulse.nnef.folders import HEAD, archive, graph, load_text, outputs_of, pack
 
 RNG = np.random.default_rng(7)
 X: Array = RNG.standard_normal((1, 2, 6)).astype(np.float32)
 TRACT = "extension tract_registry tract_core;\n"
-
-
-def sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
 
 
 STATEMENTS = [

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.pulse.tensorflow.operator_results import POSITIVE, X, results_of_operator, sigmoid
+from tests.formulas import sigmoid
+from tests.pulse.tensorflow.operator_results import POSITIVE, X, results_of_operator
 
 I = np.array([[7, -7, 3], [5, 0, -4]], np.int32)
 

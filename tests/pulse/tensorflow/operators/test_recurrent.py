@@ -4,9 +4,10 @@ import numpy as np
 
 import pulse
 from pulse import tensorflow
+from tests.formulas import sigmoid
 from tests.noise import normal_noise
 from tests.pulse.tensorflow.graphs import F32, GraphDefBuilder
-from tests.pulse.tensorflow.operator_results import results_of_operator, sigmoid
+from tests.pulse.tensorflow.operator_results import results_of_operator
 
 
 def test_block_lstm_clips_its_cells() -> None:

@@ -6,6 +6,7 @@ import pytest
 import pulse
 from pulse.errors import LoadError
 from pulse.facts import Array
+from tests.formulas import sigmoid
 from tests.noise import normal_noise
 from tests.pulse.tensorflow.graphs import F32, GraphDefBuilder
 
@@ -33,10 +34,6 @@ def graph(kind: str, layers: int, ways: int, cut: int = 0) -> GraphDefBuilder:
     builder.node("rnn", "CudnnRNN", "x", "h", "h", "params", T=F32, rnn_mode=kind, direction=way)
     builder.node("y", "Identity", "rnn", T=F32)
     return builder
-
-
-def sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
 
 
 def layer_output(kind: str, x: Array, matrices: list[Array], biases: list[Array]) -> Array:

@@ -1,11 +1,11 @@
 """The built-in denoiser and sound: reproducible, sane at any length, and really better than its input."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 import soundfile
 from hypothesis import given, settings
@@ -15,15 +15,11 @@ from onnx import numpy_helper
 from pulse.facts import Array
 from streaming.builtin import SAMPLE_RATE_HZ, clean_path, model_path, noisy_path, voice_path
 from streaming.builtin.assets import denoiser, sound, voice
+from tests.streaming.builtin.assets.outputs import output_of
 from tests.streaming.command import snr_db
 
-SESSION = onnxruntime.InferenceSession(model_path(), providers=["CPUExecutionProvider"])
 FRAME = 320
-
-
-def denoise(x: Array) -> Array:
-    (y,) = SESSION.run(None, {"audio": x.astype(np.float32)[None]})
-    return y[0]
+denoise = partial(output_of, model_path())
 
 
 @pytest.fixture(scope="module")

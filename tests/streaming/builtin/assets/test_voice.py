@@ -1,5 +1,7 @@
 """The built-in voice detector: reproducible, causal, exact in pulses, and really a detector of voice."""
 
+from functools import partial
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -10,14 +12,10 @@ from pulse.facts import Array
 from streaming import Session
 from streaming.builtin import clean_path, noisy_path, voice_path
 from tests.shared import shared_path
+from tests.streaming.builtin.assets.outputs import output_of
 
-SESSION = onnxruntime.InferenceSession(voice_path(), providers=["CPUExecutionProvider"])
 FRAME = 160
-
-
-def detect(x: Array) -> Array:
-    (y,) = SESSION.run(None, {"audio": x.astype(np.float32)[None]})
-    return y[0]
+detect = partial(output_of, voice_path())
 
 
 def area_under_curve(scores: Array, truth: Array) -> float:
