@@ -171,7 +171,7 @@ def test_the_pods_are_probed_and_have_time_to_drain(
     assert pod["securityContext"]["runAsNonRoot"]
 
 
-def test_every_volume_and_label_is_there(manifests: dict[str, dict[str, dict[Any, Any] | str]]) -> None:
+def test_every_volume_is_there(manifests: dict[str, dict[str, dict[Any, Any] | str]]) -> None:
     pod = manifests["Deployment"]["spec"]["template"]
     (container,) = pod["spec"]["containers"]
     volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
@@ -187,6 +187,11 @@ def test_every_volume_and_label_is_there(manifests: dict[str, dict[str, dict[Any
         == {variable["name"]: variable["value"] for variable in container["env"]}["PULSE_CACHE"]
     )
     assert mounts["settings"] == str(Path(container["args"][-1]).parent)
+
+
+def test_every_label_selects_the_pods(manifests: dict[str, dict[str, dict[Any, Any] | str]]) -> None:
+    pod = manifests["Deployment"]["spec"]["template"]
+    (container,) = pod["spec"]["containers"]
     labels = pod["metadata"]["labels"]
     assert manifests["Deployment"]["spec"]["selector"]["matchLabels"] == labels
     service = manifests["Service"]["spec"]

@@ -1,6 +1,8 @@
 """Each case of a test says what it is: a value without a short text is refused, where pytest would give it a number."""
 
 import re
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.case_ids import MAX_CHARACTERS
+from tests.sources import ROOT
 
 
 def id_in(config: pytest.Config, value: object) -> str:
@@ -49,3 +52,14 @@ def test_the_id_of_a_value_shows_what_is_in_it(pytestconfig: pytest.Config, valu
 def test_a_value_without_a_short_text_needs_an_id(pytestconfig: pytest.Config, value: object) -> None:
     with pytest.raises(pytest.Collector.CollectError, match="give its case an id"):
         id_in(pytestconfig, value)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    pytest.version_tuple < (9,), reason="older versions of pytest number equal ids in silence"
+)
+def test_no_two_cases_of_a_test_have_the_same_id() -> None:
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-m", "slow or not slow"]
+    option = ["-o", "strict_parametrization_ids=true"]
+    process = subprocess.run([*command, *option], cwd=ROOT, capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout[-5000:]

@@ -4,6 +4,7 @@ import io
 from collections.abc import Iterator
 from dataclasses import replace
 from math import inf, isnan, nan
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,11 +18,10 @@ from streaming.stats.setup import Setup
 from streaming.stats.statistics import LiveStatistics
 from streaming.stats.summary import LiveReport, span
 from streaming.stats.ticks import Ticks
-from tests.sources import ROOT
 from tests.streaming.stats.simulated_statistics import SETUP, Simulation
 
 CONTROLS = (KeyCommand("m", "mute"), KeyCommand("b", "bypass"), KeyCommand("q", "quit"))
-SNAPSHOT = ROOT / "tests" / "snapshots" / "live_view.txt"
+SNAPSHOT = Path(__file__).with_name("live_view.txt")
 
 
 @pytest.fixture(scope="module")
