@@ -26,11 +26,10 @@ from tests.streaming.executor.streams import (
     named_program,
     nothing_left,
 )
-from tests.streaming.models import BACKENDS
+from tests.streaming.models import both_backends
 from tests.waiting import wait_in_task
 
 pytestmark = pytest.mark.anyio
-both_backends = pytest.mark.parametrize("backend", BACKENDS)
 PULSE = 3
 
 
