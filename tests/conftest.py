@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.case_ids import id_of
 from tests.frozen_heap import heap
 
 # Before anything imports onnxruntime: its telemetry thread opens sockets, and tests count descriptors.
@@ -51,6 +52,11 @@ def distributes_all(config: pytest.Config) -> bool:
     """Whether this process runs the whole suite, in others."""
     whole = config.args_source is config.ArgsSource.TESTPATHS and not config.option.collectonly
     return whole and bool(config.getoption("numprocesses", None)) and not hasattr(config, "workerinput")
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str:
+    """Each case says what it is: a value without a short text is refused, where pytest would give it a number."""
+    return id_of(val, argname)
 
 
 @pytest.hookimpl(optionalhook=True)

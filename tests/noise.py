@@ -1,5 +1,7 @@
 """Noise in f32: random, and the same in every run."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pulse.facts import Array
@@ -8,6 +10,11 @@ from pulse.facts import Array
 def normal_noise(*shape: int, seed: int = 0, scale: float = 1.0) -> Array:
     """Normal numbers around 0, whose standard deviation is the scale."""
     return (scale * np.random.default_rng(seed).standard_normal(shape)).astype(np.float32)
+
+
+def noise_from(rng: np.random.Generator) -> Callable[..., Array]:
+    """Draws normal numbers in f32 of the shape that it is given, others at each call."""
+    return lambda *shape: rng.standard_normal(shape).astype(np.float32)
 
 
 def quiet_noise(frames: int, seed: int = 0) -> Array:

@@ -35,7 +35,7 @@ def read(path: Path) -> Sound:
     return samples[None]
 
 
-def streamed(model: Path, sound: Sound) -> Sound:
+def streamed_sound(model: Path, sound: Sound) -> Sound:
     """The output of a model that gets the sound in pulses."""
     program = pulse.stream(str(model), pulse=PULSE_FRAMES)
     session = Session(program)
@@ -116,13 +116,13 @@ def make(folder: Path) -> None:
     noisy = read(noisy_path())
     sounds: Mapping[str, Sound] = {
         "noisy": noisy,
-        "denoised": streamed(model_path(), noisy),
+        "denoised": streamed_sound(model_path(), noisy),
         "clean": read(clean_path()),
     }
     for name, sound in sounds.items():
         soundfile.write(folder / f"{name}.flac", sound[0], SAMPLE_RATE_HZ)
         draw_spectrogram(sound, folder / f"{name}.png")
-    draw_probability(noisy, streamed(voice_path(), noisy), folder / "voice.png")
+    draw_probability(noisy, streamed_sound(voice_path(), noisy), folder / "voice.png")
     draw_live_run(folder / "live.svg")
 
 

@@ -3,8 +3,8 @@
 import onnx
 import pytest
 
+from docs.tables.documents import DOCUMENTS, FOLDER
 from tests.shared import shared_path
-from tests.tables.documents import DOCUMENTS, FOLDER
 
 OF_ONNX = ("operators", "node_cases")
 
@@ -16,4 +16,4 @@ def test_the_document_is_up_to_date(name: str) -> None:
     document = (FOLDER / f"{name}.md").read_text()
     if name in OF_ONNX and f"onnx {onnx.__version__}" not in document.replace("\n", " "):
         pytest.skip(f"docs/{name}.md tells of another onnx than the installed {onnx.__version__}")
-    assert document == DOCUMENTS[name](), f"run: python -m tests.tables {name}"
+    assert document == DOCUMENTS[name](), f"run: python -m docs.tables {name}"

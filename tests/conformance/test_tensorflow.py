@@ -115,7 +115,7 @@ def test_the_example_of_variables_runs() -> None:
     assert seed_values("vTrue", (a, b, c, a, b, d, a, b, e, a, b)) == [0, 0, 1, 1, 1, 2, 2, 2, 4, 4, 4]
 
 
-def test_a_step_with_a_variable() -> None:
+def test_a_step_assigns_its_variable_in_streams_and_sessions() -> None:
     stored = np.load(shared_path("tensorflow") / "tf1_stateful_step.npz")
     axes = {"input": 0, "output": 0}
     state = pulse.stream(

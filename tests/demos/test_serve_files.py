@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.demos.scripts import ROOT
+from tests.waiting import wait_in_task
 
 FOLDER = ROOT / "demos" / "serve"
 USER = 10001
@@ -170,7 +171,7 @@ def test_the_pods_are_probed_and_have_time_to_drain(
     assert pod["securityContext"]["runAsNonRoot"]
 
 
-def test_every_volume_and_label_is_there(manifests: dict[str, dict[str, dict[Any, Any] | str]]) -> None:
+def test_every_volume_is_there(manifests: dict[str, dict[str, dict[Any, Any] | str]]) -> None:
     pod = manifests["Deployment"]["spec"]["template"]
     (container,) = pod["spec"]["containers"]
     volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
@@ -186,6 +187,11 @@ def test_every_volume_and_label_is_there(manifests: dict[str, dict[str, dict[Any
         == {variable["name"]: variable["value"] for variable in container["env"]}["PULSE_CACHE"]
     )
     assert mounts["settings"] == str(Path(container["args"][-1]).parent)
+
+
+def test_every_label_selects_the_pods(manifests: dict[str, dict[str, dict[Any, Any] | str]]) -> None:
+    pod = manifests["Deployment"]["spec"]["template"]
+    (container,) = pod["spec"]["containers"]
     labels = pod["metadata"]["labels"]
     assert manifests["Deployment"]["spec"]["selector"]["matchLabels"] == labels
     service = manifests["Service"]["spec"]
@@ -225,9 +231,7 @@ def test_sigterm_drains_as_the_files_describe(tmp_path) -> None:
                 await stream.send(np.zeros(1600, np.float32))
                 assert httpx.get(f"{url}/health").status_code == 200
                 process.send_signal(signal.SIGTERM)
-                with anyio.fail_after(5):
-                    while httpx.get(f"{url}/health").status_code != 503:
-                        await anyio.sleep(0.05)
+                await wait_in_task(lambda: httpx.get(f"{url}/health").status_code == 503, "the server drains")
                 with pytest.raises(ClientError, match=r"about to end|has closed"):
                     async with connect(ws):
                         pass

@@ -212,11 +212,11 @@ SCENES: Mapping[str, tuple[Scene, ...]] = {
 
 ELSEWHERE = {
     "bench/README.md": "tests/bench/models/test_user_model.py",
-    "docs/extend.md": "tests/pulse/onnx/test_extend.py",
+    "docs/extend.md": "tests/pulse/test_extend.py",
     "docs/fleet.md": "tests/streaming/fleet/test_page.py",
     "docs/pytorch.md": "tests/pulse/torch/test_page.py",  # with a codec of its author
     "docs/serve.md": "tests/streaming/serve/test_page.py",
-    "docs/protocol.md": "tests/streaming/serve/test_clients.py",
+    "docs/protocol.md": "tests/streaming/client/test_clients.py",
     "docs/threads.md": "tests/pulse/program/machine/test_threads.py",  # with as many cores as it needs
     "docs/special.md": "tests/pulse/program/native/test_special_rows.py",  # takes seconds to compile
 }

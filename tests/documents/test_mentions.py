@@ -152,7 +152,7 @@ def wrong_words(command: Sequence[str]) -> list[str]:
     if name.startswith("python") and "-m" in arguments:
         module = arguments[arguments.index("-m") + 1]
         paths = [word for word in arguments if word.startswith("tests/")]
-        ours = module.split(".")[0] in ("bench", "tests")
+        ours = module.split(".")[0] in ("bench", "docs", "tests")
         own_arguments = arguments[: arguments.index("--")] if "--" in arguments else arguments
         options_used = {word.partition("=")[0] for word in own_arguments if re.match("--[a-z]", word)}
         return [

@@ -11,14 +11,14 @@ from streaming.cli.commands import app
 from tests.documents.pages import ROOT
 from tests.sources import modules_in, name_of, nodes_in, tree_of
 
-FOLDERS = ("pulse", "streaming", "bench", "demos", "tests")
+FOLDERS = ("pulse", "streaming", "bench", "demos", "docs", "tests")
 WORD = re.compile(r"[^\W\d]\w*")
 
 
 @cache
 def files() -> frozenset[str]:
     """Every file and folder of the repository's own, folders with a slash at the end."""
-    inside = [path for folder in (*FOLDERS, "docs", ".ci") for path in (ROOT / folder).rglob("*")]
+    inside = [path for folder in (*FOLDERS, ".ci") for path in (ROOT / folder).rglob("*")]
     paths = [path for path in (*inside, *ROOT.iterdir()) if "__pycache__" not in path.parts]
     return frozenset(f"{path.relative_to(ROOT).as_posix()}{'/' * path.is_dir()}" for path in paths)
 
@@ -142,7 +142,7 @@ def script_options() -> frozenset[str]:
     """The options of the scripts: strings that begin with two hyphens in the code that ``python -m`` runs."""
     texts = [
         path.read_text("utf-8")
-        for folder in ("bench", "demos", "tests")
+        for folder in ("bench", "demos", "docs", "tests")
         for path in (ROOT / folder).rglob("*.py")
     ]
     return frozenset(option for text in texts for option in re.findall(r"\"(--[a-z][a-z-]+)\"", text))

@@ -1,57 +1,65 @@
-"""Cases of tests whose values have no readable text have an id."""
+"""Each case of a test says what it is: a value without a short text is refused, where pytest would give it a number."""
 
-import ast
-from collections.abc import Iterator
+import re
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
 
-from tests.documents.pages import ROOT
+import numpy as np
+import pytest
 
-READABLE_CALLS = {"float", "len"}
-"""Functions whose result is a number, which pytest shows as it is."""
-
-
-def is_opaque(value: ast.expr) -> bool:
-    """Whether pytest shows a value as the name of its parameter and a number."""
-    return isinstance(value, ast.Lambda) or (
-        isinstance(value, ast.Call) and ast.unparse(value.func) not in READABLE_CALLS
-    )
+from tests.case_ids import MAX_CHARACTERS
+from tests.sources import ROOT
 
 
-def needs_id(case: ast.expr) -> bool:
-    """Whether a case has opaque values and no id."""
-    if isinstance(case, ast.Call) and ast.unparse(case.func) == "pytest.param":
-        return any(map(is_opaque, case.args)) and all(word.arg != "id" for word in case.keywords)
-    return any(map(is_opaque, case.elts if isinstance(case, ast.Tuple) else [case]))
+def id_in(config: pytest.Config, value: object) -> str:
+    """The text that pytest gives it in a case of any test."""
+    return config.hook.pytest_make_parametrize_id(config=config, val=value, argname="value")
 
 
-def lines_without_ids(source: str) -> Iterator[int]:
-    """The lines of cases that need an id, in calls of ``parametrize`` that list them or name a list of the file."""
-    tree = ast.parse(source)
-    lists: dict[str, ast.expr] = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            lists.update({target.id: node.value for target in targets if isinstance(target, ast.Name)})
-    for call in ast.walk(tree):
-        if not isinstance(call, ast.Call) or not ast.unparse(call.func).endswith("mark.parametrize"):
-            continue
-        if len(call.args) < 2 or any(word.arg == "ids" for word in call.keywords):
-            continue
-        cases = lists.get(ast.unparse(call.args[1]), call.args[1])
-        if isinstance(cases, ast.List | ast.Tuple):
-            yield from (case.lineno for case in cases.elts if needs_id(case))
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ((1, 2.5, None), "(1,2.5,None)"),
+        ([["--rate", 8000], ()], "[[--rate,8000],()]"),
+        ({"pads": [1, 2], "mode": "edge"}, "{pads=[1,2],mode=edge}"),
+        ({"b", "a"}, "{a,b}"),
+        ("", "''"),
+        (b"a\0", r"a\x00"),
+        (np.zeros((2, 3), np.float32), "float32[2,3]"),
+        (np.float32, "float32"),
+        (partial(np.zeros, (2, 3), dtype="f4"), "zeros((2,3),dtype=f4)"),
+        (Path("a/b"), "a/b"),
+        (re.compile("a+"), "a+"),
+        (..., "..."),
+    ],
+)
+def test_the_id_of_a_value_shows_what_is_in_it(pytestconfig: pytest.Config, value: Any, text: str) -> None:
+    assert id_in(pytestconfig, value) == text
 
 
-def test_cases_of_functions_and_arrays_have_ids() -> None:
-    files = sorted((ROOT / "tests").rglob("*.py"))
-    assert len(files) > 300
-    assert not [f"{path}:{line}" for path in files for line in lines_without_ids(path.read_text("utf-8"))]
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(lambda: 0, id="function"),
+        pytest.param(object(), id="object"),
+        pytest.param([{"key": object()}], id="object in containers"),
+        pytest.param("x" * (MAX_CHARACTERS + 1), id="long text"),
+    ],
+)
+def test_a_value_without_a_short_text_needs_an_id(pytestconfig: pytest.Config, value: object) -> None:
+    with pytest.raises(pytest.Collector.CollectError, match="give its case an id"):
+        id_in(pytestconfig, value)
 
 
-def test_a_case_without_an_id_is_found() -> None:
-    calls = '["x", lambda: 0, ("x", zeros(1)), pytest.param(zeros(1)), pytest.param(zeros(1), id="zeros")]'
-    mark = "@pytest.mark.parametrize('value', {})\ndef test(value): ..."
-    assert len([*lines_without_ids(mark.format(calls))]) == 3
-    assert not [*lines_without_ids(mark.format("[1, 'x', (float('nan'), len('x'))]"))]
-    assert not [*lines_without_ids(mark.format(f"{calls}, ids=str"))]
-    named = f"CASES = {calls}\n{mark.format('CASES')}"
-    assert len([*lines_without_ids(named)]) == 3
+@pytest.mark.slow
+@pytest.mark.skipif(
+    pytest.version_tuple < (9,), reason="older versions of pytest number equal ids in silence"
+)
+def test_no_two_cases_of_a_test_have_the_same_id() -> None:
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-m", "slow or not slow"]
+    option = ["-o", "strict_parametrization_ids=true"]
+    process = subprocess.run([*command, *option], cwd=ROOT, capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout[-5000:]

@@ -60,7 +60,7 @@ def test_classes_and_aliases_have_names_of_their_own() -> None:
 def test_classes_of_tests_have_names_of_their_own() -> None:
     """Those at the top of a file; one inside of a function is local."""
     files: defaultdict[str, list[str]] = defaultdict(list)
-    for path in modules_in("tests"):
+    for path in modules_in("docs", "tests"):
         for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef):
                 files[node.name].append(name_of(path))

@@ -91,9 +91,9 @@ def test_every_module_has_a_layer() -> None:
 
 
 def test_the_drawing_of_layers_is_current() -> None:
-    from tests.tables.layers import DOCUMENT, draw_layers
+    from docs.tables.layers import DOCUMENT, draw_layers
 
-    assert DOCUMENT.read_text() == draw_layers(DOCUMENT.read_text()), "run: python -m tests.tables layers"
+    assert DOCUMENT.read_text() == draw_layers(DOCUMENT.read_text()), "run: python -m docs.tables layers"
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def honest(ended: Counter[str]) -> bool:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("fronts", [FEW, pytest.param(8, marks=pytest.mark.slow)])
-def test_kinds_of_operators_after_some_fronts(fronts: int) -> None:
+def test_every_kind_of_operator_streams_after_some_fronts(fronts: int) -> None:
     """Every kind that looks at other frames after some, every relation after each; by default few of the rest."""
     ended: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()

@@ -49,7 +49,7 @@ def private_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
         ("self._loop.pass_s(cls._now) + one.__name__", []),
     ],
 )
-def test_they_are_found(text: str, names: list[str]) -> None:
+def test_private_names_are_found(text: str, names: list[str]) -> None:
     assert [name for _, name in private_names(ast.parse(text))] == names
 
 

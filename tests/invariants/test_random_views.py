@@ -17,7 +17,7 @@ PAIRS = (("numba", "numpy"), ("numpy", "numba"), ("numba", "onnxruntime"))
 
 
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
-def test_random_views_of_random_graphs() -> None:
+def test_random_views_do_not_change_what_random_graphs_give() -> None:
     reached: Counter[str] = Counter()
     for seed in range(80):
         rng = np.random.default_rng(seed)

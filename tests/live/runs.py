@@ -2,7 +2,6 @@
 
 import os
 import tempfile
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +38,12 @@ def jack(block: int = 480) -> Generator[JackServer]:
         yield server
 
 
+def wait_for_the_rest(live: Live) -> None:
+    """Until the device has delivered 0.3 s more: what was played before has gone through the pipeline."""
+    last = live.statistics().counters.frames_in + 3 * RATE_HZ // 10
+    assert becomes_true(lambda: live.statistics().counters.frames_in >= last)
+
+
 def record_run(
     server: JackServer, live: Live, sound: NDArray[np.float32], folder: Path
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -56,7 +61,7 @@ def record_run(
             server.connect(source, port)
         cassette.begin()
         assert becomes_true(lambda: cassette.words[2] >= len(sound))
-        time.sleep(0.3)
+        wait_for_the_rest(live)
         player.stop(1)
     recorder.close()
     assert recorder.frames_lost == 0
@@ -142,7 +147,7 @@ def cancel_echo(engine: str, pulse_frames: int) -> None:
             for cassette, _ in players:
                 cassette.begin()
             assert becomes_true(lambda: all(cassette.words[2] >= RATE_HZ for cassette, _ in players))
-            time.sleep(0.3)
+            wait_for_the_rest(live)
             for _, player in players:
                 player.stop(1)
         recorder.close()

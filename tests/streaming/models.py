@@ -1,11 +1,11 @@
 """Small models built by hand, and the available backends."""
 
-import importlib.util
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 
 from pulse.dim import SymbolScope, TDim
 from pulse.facts import Array, TypedFact
@@ -16,15 +16,12 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import AddAxis, RemoveAxis, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
-from pulse.program.compiler import compile_model
+from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
 
-BACKENDS = [
-    "numpy",
-    *(["numba"] if importlib.util.find_spec("pulse.program.native.executable") is not None else []),
-]
+both_backends = pytest.mark.parametrize("backend", BACKENDS)
 
 
 class TypedBuilder:

@@ -16,7 +16,8 @@ from pulse.program.program import Program
 from streaming import Session
 from streaming.native.resample import NativeResampler
 from streaming.sound.resampling import Resampler
-from tests.interruption import everywhere
+from tests.interrupted_streams import count_outcomes
+from tests.interruption import Unit, everywhere
 from tests.pulse.program.custom_ops import TooLoudError
 from tests.pulse.program.programs import are_bit_identical, block, constants, program
 from tests.streaming import models
@@ -38,39 +39,10 @@ def begin_session(program: Program, frames: int = 11) -> Session:
 
 
 def outcomes(
-    begin: Callable[..., Any], call: Callable[..., Any], unit: str, step: int, after: Callable[..., Any]
-) -> Counter:
-    """The outcomes of sessions whose call was interrupted, at every place; none gives a wrong number.
-
-    begin  makes a session, always the same
-    after  tells how it goes on
-    """
-    counts = Counter()
-    straight = begin()
-    saved = straight.snapshot()
-    expected, wanted_after = call(straight), after(straight)
-    sessions = []
-
-    def ready():
-        sessions.append(begin())
-        return lambda: call(sessions[-1])
-
-    for _ in everywhere(ready, unit, step):
-        session = sessions.pop()
-        try:
-            again = call(session)
-            counts["as before"] += 1
-        except InputError as error:
-            assert "reset(), or restore() a snapshot" in str(error)
-            counts["refused"] += 1
-            for refused in (session.snapshot, session.flush):
-                with pytest.raises(InputError, match=r"with reset\(\)"):
-                    refused()
-            session.restore(saved)
-            again = call(session)
-        assert are_bit_identical(again, expected)
-        assert all(map(are_bit_identical, after(session), wanted_after))
-    return counts
+    begin: Callable[[], Session], call: Callable[..., Any], unit: Unit, step: int, after: Callable[..., Any]
+) -> Counter[str]:
+    """Counts of sessions that went on, and of those that had to be reset, after an interrupted call."""
+    return count_outcomes(begin, call, after, unit, step, refused=("snapshot", "flush"))
 
 
 @units

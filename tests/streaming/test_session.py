@@ -17,7 +17,7 @@ from streaming import Session
 from tests.noise import normal_noise
 from tests.streaming.executor.streams import assert_close
 from tests.streaming.models import (
-    BACKENDS,
+    both_backends,
     cached_program,
     decimating_model,
     ending_model,
@@ -27,8 +27,6 @@ from tests.streaming.models import (
     two_input_model,
     two_rate_model,
 )
-
-both_backends = pytest.mark.parametrize("backend", BACKENDS)
 
 
 def join_pieces(pieces: list[dict[str, Array]], port: Port) -> Array:

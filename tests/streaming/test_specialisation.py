@@ -161,7 +161,7 @@ def test_programs_without_rows_are_refused() -> None:
         BackgroundSpecialisation(fresh().with_threads(2))
 
 
-def test_where_no_process_can_help(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reason_is_given_where_no_process_can_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(specialisation, "why_not_cached", lambda: "read-only")
     with BackgroundSpecialisation(fresh()) as special:
         assert special.wait()

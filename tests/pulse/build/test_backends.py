@@ -190,7 +190,7 @@ def test_a_node_without_an_implementation_is_refused_with_the_candidates(
         compile_view(whole)
 
 
-def test_types_that_a_kernel_does_not_take() -> None:
+def test_a_type_that_a_kernel_does_not_take_is_named() -> None:
     (wide,) = (instruction for instruction in implementations.REGISTRY if instruction.kernel == "fft")
     fact = pulse.load(model()[0].graph("1,1,T,f32")).analyse().inputs["x"]
     integers = type(fact)(np.dtype(np.int32), fact.shape)

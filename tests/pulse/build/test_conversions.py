@@ -98,7 +98,7 @@ def test_a_parameter_that_is_shared_with_the_outside_keeps_its_type_there() -> N
         view.set_dtype("i8")
 
 
-def test_a_whole_with_channels_last() -> None:
+def test_a_whole_graph_in_the_layout_of_channels_last_gives_the_same() -> None:
     whole, _ = parts()
     (before,) = whole.forward(sound()).values()
     plain = whole.graph("1,3,T,8").analyse().declutter()

@@ -66,7 +66,7 @@ def test_a_session_is_the_same(backend: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(np.concatenate([first, *rest]), references["y"], 1e-5, 1e-6)
 
 
-def test_the_way_in_steps(tmp_path: Path) -> None:
+def test_loading_in_steps_gives_what_the_file_holds(tmp_path: Path) -> None:
     """Load, analyse, declutter, pulsify: the last one gives what the file holds."""
     original = late_layer()
     original.save(tmp_path / "out.onnx")

@@ -12,10 +12,6 @@ from tests.pulse.declutter.models import Small, declutter_and_compare, ops
 INTEGER = np.dtype(np.int64)
 
 
-def el(kind: str) -> Elementwise:
-    return Elementwise(kind)
-
-
 def positions(small: Small, start: int = 0, step: int = 1) -> OutletId:
     return small.add("p", Range(start, step, small.dim("T"), INTEGER))
 
@@ -27,7 +23,7 @@ def length(small: Small, more: int = 0) -> OutletId:
 def mask_input(small: Small, condition: OutletId) -> OutletId:
     """The input where the condition is true, else 0."""
     row = small.add("row", AddAxis(0), condition)
-    return small.add("y", el("where"), small.add("rows", AddAxis(0), row), small.x, 0.0)
+    return small.add("y", Elementwise("where"), small.add("rows", AddAxis(0), row), small.x, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -52,16 +48,18 @@ def test_positions_within_the_length_need_no_mask(kind: str, start: int, step: i
         "greater_equal": place,
     }[kind]
     inputs = (small.constant(np.array(0)), place) if kind == "greater_equal" else (place, bound)
-    result, fired = declutter_and_compare(small.model(mask_input(small, small.add("c", el(kind), *inputs))))
+    result, fired = declutter_and_compare(
+        small.model(mask_input(small, small.add("c", Elementwise(kind), *inputs)))
+    )
     assert fired["decided_comparison"] == 1
     assert ops(result) == []
 
 
 def test_masks_that_are_inverted_and_multiplied_vanish() -> None:
     small = Small()
-    behind = small.add("c", el("greater_equal"), positions(small), length(small))
-    visible = small.add("seen", Cast(np.dtype(np.float32)), small.add("n", el("not"), behind))
-    y = small.add("y", el("mul"), small.x, visible)
+    behind = small.add("c", Elementwise("greater_equal"), positions(small), length(small))
+    visible = small.add("seen", Cast(np.dtype(np.float32)), small.add("n", Elementwise("not"), behind))
+    y = small.add("y", Elementwise("mul"), small.x, visible)
     assert ops(declutter_and_compare(small.model(y))[0]) == []
 
 
@@ -72,7 +70,7 @@ def test_masks_that_are_inverted_and_multiplied_vanish() -> None:
 def test_a_comparison_that_changes_once_stays(kind: str, start: int, more: int) -> None:
     """The last frame, or the first one, is not as the others: off by one."""
     small = Small()
-    y = mask_input(small, small.add("c", el(kind), positions(small, start), length(small, more)))
+    y = mask_input(small, small.add("c", Elementwise(kind), positions(small, start), length(small, more)))
     result, fired = declutter_and_compare(small.model(y))
     assert not fired["decided_comparison"]
     assert "where" in ops(result)
@@ -80,5 +78,5 @@ def test_a_comparison_that_changes_once_stays(kind: str, start: int, more: int) 
 
 def test_a_comparison_of_equal_operands_stays() -> None:
     small = Small()
-    y = mask_input(small, small.add("c", el("equal"), positions(small), length(small)))
+    y = mask_input(small, small.add("c", Elementwise("equal"), positions(small), length(small)))
     assert "where" in ops(declutter_and_compare(small.model(y))[0])

@@ -18,10 +18,6 @@ NOTHING = np.zeros((1, 4, 0), np.float32)
 WIDE = np.ones((1, 4, 1), np.float32)
 
 
-def el(kind: str) -> Elementwise:
-    return Elementwise(kind)
-
-
 GONE = [
     pytest.param("identity", lambda s: s.add("y", Reshape((ONE, FOUR, TDim.of(-1))), s.x), id="reshape"),
     pytest.param("identity", lambda s: s.add("y", Expand((ONE, FOUR, ONE)), s.x), id="expand"),
@@ -32,22 +28,26 @@ GONE = [
     pytest.param("identity", lambda s: s.add("y", Concat(1), s.x), id="join of one"),
     pytest.param("identity", lambda s: s.add("y", Concat(2), NOTHING, s.x), id="join with nothing"),
     pytest.param("identity", lambda s: s.add("y", Tile((ONE, ONE, ONE)), s.x), id="tile"),
-    pytest.param("neutral_operand", lambda s: s.add("y", el("mul"), s.x, 1.0), id="times 1"),
-    pytest.param("neutral_operand", lambda s: s.add("y", el("mul"), WIDE, s.x), id="times ones"),
-    pytest.param("neutral_operand", lambda s: s.add("y", el("div"), s.x, 1.0), id="divided by 1"),
-    pytest.param("neutral_operand", lambda s: s.add("y", el("add"), 0.0, s.x), id="plus 0"),
-    pytest.param("neutral_operand", lambda s: s.add("y", el("sub"), s.x, 0.0), id="minus 0"),
-    pytest.param("neutral_operand", lambda s: s.add("y", el("pow"), s.x, 1.0), id="power of 1"),
-    pytest.param("identity", lambda s: s.add("y", el("mean"), s.x), id="mean of one"),
-    pytest.param("identity", lambda s: s.add("y", el("max"), s.x), id="maximum of one"),
+    pytest.param("neutral_operand", lambda s: s.add("y", Elementwise("mul"), s.x, 1.0), id="times 1"),
+    pytest.param("neutral_operand", lambda s: s.add("y", Elementwise("mul"), WIDE, s.x), id="times ones"),
+    pytest.param("neutral_operand", lambda s: s.add("y", Elementwise("div"), s.x, 1.0), id="divided by 1"),
+    pytest.param("neutral_operand", lambda s: s.add("y", Elementwise("add"), 0.0, s.x), id="plus 0"),
+    pytest.param("neutral_operand", lambda s: s.add("y", Elementwise("sub"), s.x, 0.0), id="minus 0"),
+    pytest.param("neutral_operand", lambda s: s.add("y", Elementwise("pow"), s.x, 1.0), id="power of 1"),
+    pytest.param("identity", lambda s: s.add("y", Elementwise("mean"), s.x), id="mean of one"),
+    pytest.param("identity", lambda s: s.add("y", Elementwise("max"), s.x), id="maximum of one"),
     pytest.param(
         "identity", lambda s: s.add("y", Reduce("mean", (0,), True), s.x), id="mean over an axis of 1"
     ),
     pytest.param("identity", lambda s: s.add("y", Reduce("max", (), True), s.x), id="maximum over no axis"),
     pytest.param(
-        "decided_where", lambda s: s.add("y", el("where"), np.ones((4, 1), np.bool_), s.x, 0.0), id="always"
+        "decided_where",
+        lambda s: s.add("y", Elementwise("where"), np.ones((4, 1), np.bool_), s.x, 0.0),
+        id="always",
     ),
-    pytest.param("decided_where", lambda s: s.add("y", el("where"), np.array(False), 0.0, s.x), id="never"),
+    pytest.param(
+        "decided_where", lambda s: s.add("y", Elementwise("where"), np.array(False), 0.0, s.x), id="never"
+    ),
 ]
 
 
@@ -69,17 +69,18 @@ STAYS = [
     pytest.param(lambda s: s.add("y", Concat(1), s.x, s.x), id="join"),
     pytest.param(lambda s: s.add("y", Tile((ONE, TDim.of(2), ONE)), s.x), id="tile"),
     pytest.param(
-        lambda s: s.add("y", el("mul"), s.x, np.ones((2, 1, 1), np.float32)), id="broadcast product"
+        lambda s: s.add("y", Elementwise("mul"), s.x, np.ones((2, 1, 1), np.float32)), id="broadcast product"
     ),
-    pytest.param(lambda s: s.add("y", el("sub"), 0.0, s.x), id="difference from 0"),
-    pytest.param(lambda s: s.add("y", el("div"), 1.0, s.x), id="quotient of 1"),
+    pytest.param(lambda s: s.add("y", Elementwise("sub"), 0.0, s.x), id="difference from 0"),
+    pytest.param(lambda s: s.add("y", Elementwise("div"), 1.0, s.x), id="quotient of 1"),
     pytest.param(
-        lambda s: s.add("y", el("add"), s.x, np.float32([[0], [0], [0], [1]])), id="sum with a vector"
+        lambda s: s.add("y", Elementwise("add"), s.x, np.float32([[0], [0], [0], [1]])),
+        id="sum with a vector",
     ),
     pytest.param(lambda s: s.add("y", Reduce("sum", (0,), False), s.x), id="sum without its axis"),
     pytest.param(lambda s: s.add("y", Reduce("l2", (0,), True), s.x), id="norm"),
     pytest.param(
-        lambda s: s.add("y", el("where"), np.array([[True], [False], [True], [True]]), s.x, 0.0),
+        lambda s: s.add("y", Elementwise("where"), np.array([[True], [False], [True], [True]]), s.x, 0.0),
         id="mixed condition",
     ),
 ]
@@ -87,7 +88,7 @@ STAYS = [
 
 def test_a_decided_branch_that_is_broadcast_becomes_an_expansion() -> None:
     small = Small()
-    y = small.add("y", el("where"), np.ones((2, 4, 1), np.bool_), small.x, 0.0)
+    y = small.add("y", Elementwise("where"), np.ones((2, 4, 1), np.bool_), small.x, 0.0)
     result, fired = declutter_and_compare(small.model(y))
     assert fired == {"decided_where": 1}
     assert ops(result) == ["Expand"]
@@ -129,7 +130,7 @@ def test_empty_parts_of_a_concat_are_gone() -> None:
 @pytest.mark.parametrize("kind", ["relu", "abs", "floor", "ceil", "round", "sign"])
 def test_a_function_that_repeats_itself_is_removed_once(kind: str) -> None:
     small = Small()
-    y = small.add("y", el(kind), small.add("once", el(kind), small.x))
+    y = small.add("y", Elementwise(kind), small.add("once", Elementwise(kind), small.x))
     result, fired = declutter_and_compare(small.model(y))
     assert fired == {"twice": 1}
     assert [node.name for node in result.graph.nodes] == ["x", "once"]
@@ -137,14 +138,14 @@ def test_a_function_that_repeats_itself_is_removed_once(kind: str) -> None:
 
 def test_neg_twice_stays() -> None:
     small = Small()
-    y = small.add("y", el("neg"), small.add("once", el("neg"), small.x))
+    y = small.add("y", Elementwise("neg"), small.add("once", Elementwise("neg"), small.x))
     assert ops(declutter_and_compare(small.model(y))[0]) == ["neg", "neg"]
 
 
 def test_new_constants_are_folded() -> None:
     small = Small("1,4,f32")
-    picked = small.add("picked", el("where"), np.array(True), np.ones((1, 4), np.float32), small.x)
-    y = small.add("y", el("exp"), picked)
+    picked = small.add("picked", Elementwise("where"), np.array(True), np.ones((1, 4), np.float32), small.x)
+    y = small.add("y", Elementwise("exp"), picked)
     result, fired = declutter_and_compare(small.model(y))
     assert fired == {"decided_where": 1, "fold": 1}
     assert ops(result) == []

@@ -8,7 +8,7 @@ from pulse.ops.clock import max_frames
 from pulse.support.bounds import FAR
 
 
-def test_once_for_equal_dims_and_arguments() -> None:
+def test_a_result_is_computed_once_for_equal_dims_and_arguments() -> None:
     calls: list[tuple[TDim, int]] = []
 
     @cache_in_scope
@@ -31,7 +31,7 @@ def test_once_for_equal_dims_and_arguments() -> None:
     assert look_up(TDim.of(7), 5) == 5
 
 
-def test_an_assumption_is_heeded() -> None:
+def test_an_assumption_changes_a_result_that_was_kept() -> None:
     scope = SymbolScope()
     length = scope.parse("T+1")
     assert max_frames(length) == FAR

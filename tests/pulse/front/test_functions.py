@@ -56,7 +56,7 @@ def test_each_is_public() -> None:
     assert all(getattr(front, name) is function for name, function in front.FUNCTIONS.items())
 
 
-def test_it_is_imported_when_it_is_asked_for() -> None:
+def test_fronts_are_imported_when_they_are_asked_for() -> None:
     code = "import sys, pulse; assert 'pulse.front' not in sys.modules; print(pulse.front.stft.__name__)"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -117,7 +117,7 @@ def test_the_docs_have_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(front.FUNCTIONS))
-def test_it_leaves_as_onnx(name: str) -> None:
+def test_a_written_front_gives_in_onnxruntime_what_it_gives_offline(name: str) -> None:
     """Another runtime gives what the offline model gives."""
     model = small(name)
     lean = model.declutter()

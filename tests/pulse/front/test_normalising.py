@@ -1,6 +1,7 @@
 """Fixed and sliding normalisation, against loops in f64; files of statistics."""
 
 import struct
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -160,35 +161,15 @@ def test_verify_proves_the_stream() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        pytest.param(lambda: cmvn(), "give the path of a file of statistics, or mean and std", id="cmvn()"),
-        pytest.param(
-            lambda: cmvn("x", mean=1.0), "give a path, or mean and std, not both", id="cmvn(x, mean=1.0)"
-        ),
-        pytest.param(lambda: cmvn("/nowhere"), "cannot be read", id="cmvn(/nowhere)"),
-        pytest.param(
-            lambda: cmvn(mean=[1.0]), "mean must be one finite number, or 80 of them", id="cmvn(mean=[1.0])"
-        ),
-        pytest.param(lambda: cmvn(std=0.0), "std must be above 0 for every bin", id="cmvn(std=0.0)"),
-        pytest.param(
-            lambda: cmvn(mean=1.0, form="numpy"),
-            "form='numpy' must be one of 'auto', 'kaldi', 'funasr'",
-            id="cmvn(mean=1.0, form=numpy)",
-        ),
-        pytest.param(
-            lambda: cmvn(mean=1.0, axis=1),
-            "the bins, axis 1 of '1,frames,80', must be a number",
-            id="cmvn(mean=1.0, axis=1)",
-        ),
-        pytest.param(
-            lambda: sliding_cmvn(10, 11),
-            "min_window=11 must be a whole number from 1 to 10",
-            id="sliding_cmvn(10, 11)",
-        ),
-        pytest.param(
-            lambda: sliding_cmvn(center=None),
-            "center=None must be True or False",
-            id="sliding_cmvn(center=None)",
-        ),
+        (partial(cmvn), "give the path of a file of statistics, or mean and std"),
+        (partial(cmvn, "x", mean=1.0), "give a path, or mean and std, not both"),
+        (partial(cmvn, "/nowhere"), "cannot be read"),
+        (partial(cmvn, mean=[1.0]), "mean must be one finite number, or 80 of them"),
+        (partial(cmvn, std=0.0), "std must be above 0 for every bin"),
+        (partial(cmvn, mean=1.0, form="numpy"), "form='numpy' must be one of 'auto', 'kaldi', 'funasr'"),
+        (partial(cmvn, mean=1.0, axis=1), "the bins, axis 1 of '1,frames,80', must be a number"),
+        (partial(sliding_cmvn, 10, 11), "min_window=11 must be a whole number from 1 to 10"),
+        (partial(sliding_cmvn, center=None), "center=None must be True or False"),
     ],
 )
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:
@@ -218,7 +199,4 @@ def test_bad_arguments_are_refused(call: Any, message: str) -> None:
 def test_broken_files_are_refused(data: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "broken"
     path.write_bytes(data)
-    with pytest.raises(InputError) as caught:
-        cmvn(path, shape="1,frames,5")
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert_refused(partial(cmvn, path, shape="1,frames,5"), message)

@@ -150,6 +150,7 @@ def test_a_name_that_only_an_output_has_reaches_the_input(
         ([node("Conv", "x w", "y", strides=[2])], "1,8,S,f32"),  # two lengths of x give one S
         ([node("Conv", "x w", "y")], "1,S,S,f32"),  # 8 and S are not one
     ],
+    ids=["two lengths of x", "channels and frames"],
 )
 def test_a_name_without_a_size_leaves_it_open(nodes: list[onnx.NodeProto], named: str) -> None:
     model = proto(nodes, {"x": "1,4,?,f32"}, {"y": named}, STORED)

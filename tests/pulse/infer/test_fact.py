@@ -82,7 +82,7 @@ def list_fact(*entries: Dim | int) -> InferenceFact:
     return InferenceFact(DTYPES["i64"], (TDim.of(len(entries)),), value)
 
 
-def test_values_fill_each_other() -> None:
+def test_unknown_values_are_filled_from_the_other_fact() -> None:
     assert str(meet(list_fact(1, None, None), list_fact(None, SCOPE.parse("T"), None))) == "3,i64 = [1, T, ?]"
     whole = meet(list_fact(1, None), list_fact(None, 2)).value
     assert whole is not None

@@ -51,7 +51,7 @@ def test_symbols_may_have_any_name(name: str) -> None:
     assert len(pulse.load(proto).analyse().symbols) == 1
 
 
-def test_names_that_are_expressions_of_known_symbols() -> None:
+def test_dims_named_by_expressions_of_known_symbols_are_these_expressions() -> None:
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, [dim])
         for name, dim in (("x", "T"), ("z", "T-1"), ("v", "time-axis"))

@@ -204,7 +204,9 @@ def test_batch_first_is_the_same_transposed(op: str, direction: str) -> None:
         ("x w r b l", 0, {}, "sequence_lens are constant"),
     ],
 )
-def test_streams_that_are_refused(inputs: str, stream: int, attributes: dict[str, str], reason: str) -> None:
+def test_recurrent_layers_that_cannot_stream_are_refused(
+    inputs: str, stream: int, attributes: dict[str, str], reason: str
+) -> None:
     count = 2 if attributes.get("direction") == "bidirectional" else 1
     constants = {**recurrent.weights("GRU", count), "l": np.array([2, 3, 1], np.int32)}
     feeds = {"x": floats("x", 4, 3, recurrent.I)}
@@ -224,7 +226,9 @@ def test_weights_that_do_not_fit_are_refused() -> None:
 @pytest.mark.parametrize("exclusive", [0, 1])
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int32, np.float64])
 @pytest.mark.parametrize("length", LENGTHS)
-def test_running_sums_after_a_left_context(exclusive: int, dtype: type[np.generic], length: int) -> None:
+def test_running_sums_begin_with_the_left_context(
+    exclusive: int, dtype: type[np.generic], length: int
+) -> None:
     constants = {
         "pads": np.array([2, 0, 0, 0], np.int64),
         "value": np.array(3, dtype),

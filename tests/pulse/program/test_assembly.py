@@ -51,6 +51,8 @@ PLAIN_LOOPS = {
     "chain64": "LLVM makes the vectors of float64 and integers",
 }
 """Of the width that LLVM prefers, which is half a register on some processors with AVX-512."""
+QUICK = [("depthwise", AVX2), ("depthwise", AVX512), ("layer_norm", ARM)]
+"""Kernels for other processors that the default suite compiles."""
 MOVES = {"copy": "moves only", "gather": "moves only", "paired_copy": "moves only"}
 
 
@@ -117,13 +119,12 @@ def test_the_tables_name_only_kernels_of_pulse() -> None:
 @pytest.mark.parametrize(
     ("name", "processor"),
     [
-        ("depthwise", AVX2),
-        ("depthwise", AVX512),
-        ("layer_norm", ARM),
+        *QUICK,
         *(
             pytest.param(name, processor, marks=pytest.mark.slow)
             for processor in (AVX2, AVX512, ARM)
             for name in ("product", "gru", "chain", "depthwise")
+            if (name, processor) not in QUICK
         ),
     ],
     ids=lambda parameter: getattr(parameter, "name", parameter),

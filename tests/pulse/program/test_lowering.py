@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from pulse.errors import CompileError
-from pulse.facts import Array, TypedFact
+from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.loading.load import load
 from pulse.ops.cumulative import CumSum
-from pulse.ops.op import Env, Op, Pointwise, Relation
+from pulse.ops.op import Env
 from pulse.ops.shape import AddAxis, Transpose
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
@@ -25,21 +25,15 @@ from tests.pulse.cases.build import model as onnx_model
 from tests.pulse.cases.build import node
 from tests.pulse.cases.scan import body
 from tests.pulse.models import ModelBuilder
+from tests.pulse.plain_ops import PointwiseOp
 from tests.pulse.program.static_models import static_model
 
 
-class Odd(Op):
+class Odd(PointwiseOp):
     """An op with everything but a kernel."""
-
-    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        return [inputs[0]]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         return [inputs[0] + 1]
-
-    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-        assert axes[0] is not None
-        return Pointwise((axes[0],))
 
 
 class Stranger(Odd):

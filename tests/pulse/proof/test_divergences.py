@@ -126,7 +126,7 @@ def test_a_delay_that_is_off_by_one_is_found(monkeypatch: pytest.MonkeyPatch) ->
     assert (divergence.wire, divergence.backend) == ("sum", "numpy")
 
 
-def test_ends_that_are_not_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_end_that_is_not_filled_is_found_at_its_first_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     """The padding of the last pulse is NaN, so what leaks shows, and only there."""
 
     def leak(self: FillEnds, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:

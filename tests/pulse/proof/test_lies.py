@@ -11,23 +11,21 @@ import pulse
 from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.ops.clock import Clock, frames_at
-from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation
+from pulse.ops.op import Cumulative, Env, Op, Relation
 from pulse.ops.stateful import OnPulses
 from pulse.support.record import record
 from tests.pulse.models import ModelBuilder
+from tests.pulse.plain_ops import PointwiseOp, SameFactOp
 
 Lie = Callable[[Array, Array, int, Clock, TDim], Array]
 """What a stream gives for a pulse: x, y of the honest op, the number of its first frame, the clock, the length."""
 
 
 @record(eq=False)
-class TwiceWithLie(Op):
+class TwiceWithLie(SameFactOp):
     """Twice the input, offline; its stream tells a lie."""
 
     lie: Lie
-
-    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        return [TypedFact(inputs[0].dtype, inputs[0].shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         return [2 * inputs[0]]
@@ -52,13 +50,10 @@ class PlainStream(OnPulses):
 
 
 @record(eq=False)
-class Echo(Op):
+class Echo(PointwiseOp):
     """Adds what was 3,000 frames before, and says that it looks at one frame."""
 
     back: int = 3000
-
-    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        return [TypedFact(inputs[0].dtype, inputs[0].shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         (x,) = inputs
@@ -67,9 +62,6 @@ class Echo(Op):
         if frames > self.back:
             frames_at(y, 2, self.back, frames)[...] += frames_at(x, 2, 0, frames - self.back)
         return [y]
-
-    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-        return Pointwise((2,))
 
 
 def drift(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:

@@ -38,6 +38,9 @@ def test_short_lengths_cover_all_residues_of_the_pulse() -> None:
     assert {1, 3, 5, 6, 7, 12, 21, 49} <= set(lengths)
     assert {length % 7 for length in range(12, 20)} == set(range(7))
     assert set(range(12, 20)) <= set(lengths)
+
+
+def test_short_lengths_begin_with_the_first_that_the_model_takes() -> None:
     builder = ModelBuilder(x="1,2,T")
     valid = short_lengths(pulsify(builder.model(builder.conv(builder["x"], 9)), pulse=4))
     assert valid[0] == 9

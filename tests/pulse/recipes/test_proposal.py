@@ -134,7 +134,9 @@ def test_a_second_spectrum_is_noted_as_possibly_a_second_sound(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("shape", "stages"), [([1, 512], ["squeeze", "unsqueeze"]), ([1, 1, 512], [])])
-def test_calls_that_take_overlapping_frames(tmp_path: Path, shape: list[int], stages: list[str]) -> None:
+def test_calls_that_take_overlapping_frames_get_their_hop(
+    tmp_path: Path, shape: list[int], stages: list[str]
+) -> None:
     """With a hop, a call of as many samples in as out is a frame; without, rows of samples are new, which is said."""
     state = [1] * len(shape)
     nodes = [node("Add", "x h", "y"), node("ReduceMean", "y", "hn", axes=[-1])]

@@ -33,7 +33,3 @@ def results_of_operator(op: str, inputs: Sequence[Any], count: int = 1, **attrib
     typed = pulse.load(builder.data).model.analyse()
     results = typed.run({"x": arrays[0]})
     return [results[f"out{slot}"] for slot in range(count)]
-
-
-def sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))

@@ -55,7 +55,7 @@ def test_the_first_number_stays() -> None:
     assert pulse.tensorflow.load(graph().data).session().run("y", {"x": []}).tolist() == []
 
 
-def test_it_is_found_in_the_body_of_a_function_by_the_names_of_its_outputs() -> None:
+def test_an_own_operator_in_a_function_is_read_by_the_names_of_its_outputs() -> None:
     register_op("Parts", "x:f32", "low:f32, high:f32", shape=lambda shape: [shape, shape])
 
     @register_kernel("Parts", "numba")

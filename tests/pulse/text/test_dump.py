@@ -15,7 +15,7 @@ from pulse.text.dump import dot, text
 from tests.pulse.declutter.models import Small
 from tests.pulse.small_graphs import NamedOp, diamond
 
-SNAPSHOT = Path(__file__).parents[2] / "snapshots" / "dump_conv.txt"
+SNAPSHOT = Path(__file__).with_name("dump_conv.txt")
 
 
 def layer() -> Small:

@@ -1,20 +1,13 @@
 """Models of several layers: with open time, with variables, with loops."""
 
-from typing import Any
-
 import numpy as np
 
 from tests.noise import normal_noise
 from tests.pulse.tflite.builder import SubgraphBuilder, file_bytes
-from tests.pulse.tflite.cases.case import RELU, VALID, X_SCALE, Y_SCALE, bias, weights
+from tests.pulse.tflite.cases.case import RELU, VALID, X_SCALE, Y_SCALE, bias, i32, weights
 
 FEATURES, HIDDEN = 8, 6
 WINDOW = {"StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
-
-
-def i32(*numbers: int) -> Any:
-    """A vector of the file's usual integers."""
-    return np.array(numbers, np.int32)
 
 
 def stack(kind: str = "float32", padding: int = VALID, stride: int = 1) -> bytes:

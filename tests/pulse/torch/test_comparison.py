@@ -138,7 +138,7 @@ def test_a_model_that_never_runs_is_refused() -> None:
         difference_of(Seen(double), Seen(double, lambda lengths: False), sampled_inputs())
 
 
-def test_a_module_that_does_not_run_on_its_example() -> None:
+def test_a_module_that_does_not_run_on_its_example_is_compared_at_other_lengths() -> None:
     module = Seen(double, lambda lengths: lengths["x"] != 20)
     with pytest.raises(
         LoadError, match=r"differs from the module at T = 7, and on the example .* such length as \[20\]"

@@ -21,7 +21,7 @@ needs_torch = pytest.mark.skipif(
 
 @needs_torch
 @pytest.mark.parametrize("name", ["float64", "float16", "bfloat16"])
-def test_a_module_of_another_type(name: str) -> None:
+def test_a_module_of_another_type_becomes_a_model_in_f32(name: str) -> None:
     import torch
 
     torch.manual_seed(0)
@@ -44,7 +44,7 @@ def test_a_module_of_another_type(name: str) -> None:
 
 
 @needs_torch
-def test_wide_layers_with_normalised_weights_stream() -> None:
+def test_wide_layers_with_normalised_weights_are_converted() -> None:
     """4,194,304 weights are computed before running; PyTorch's own sums of 4,096 products are off by 5e-6."""
     import torch
 

@@ -22,12 +22,12 @@ from tests.streaming.command import (
     whole_axis,
     write_sound,
 )
-from tests.streaming.models import BACKENDS
+from tests.streaming.models import both_backends
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@both_backends
 def test_run_without_arguments_denoises_the_built_in_sound(tmp_path: Path, backend: str) -> None:
     details = report("run", "--backend", backend)
     clean, denoised = soundfile.read(clean_path())[0], soundfile.read(tmp_path / "denoised.wav")[0]
@@ -137,7 +137,7 @@ def test_check_runs_with_onnxruntime_as_the_backend() -> None:
     assert report("run", "--backend", "onnxruntime")["backend"] == "onnxruntime"
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@both_backends
 def test_check_proves_the_built_in_model(backend: str) -> None:
     proof = report("check", "--backend", backend, "--length", "5", "--length", "1000")["proof"]
     assert proof["outcome"] == "equal"
@@ -172,7 +172,7 @@ def test_check_names_the_wire_and_exits_1_where_a_frame_differs(monkeypatch: pyt
     assert details["divergence"]["backend"] == "numpy"
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@both_backends
 def test_bench_measures_every_step(backend: str) -> None:
     details = report("bench", "--backend", backend, "--steps", "20", "--rounds", "2")
     assert details["latency"]["count"] == 40
@@ -217,8 +217,6 @@ def test_dump_shows_the_parts_that_fit_a_query(stage: str, query: str, part: str
 
 def test_dump_shows_the_instructions_of_a_program() -> None:
     assert "numpy backend has no instructions" in refusal("dump", "--stage", "program", "--backend", "numpy")
-    if "numba" not in BACKENDS:
-        return
     text = pulse("dump", "--stage", "program").stdout
     assert "instructions" in text
     assert text.endswith("lanes (spawn_many): groups of 16 share one memory\n")
@@ -288,7 +286,7 @@ def test_a_name_too_long_for_the_file_system_is_refused() -> None:
     assert "File name too long" in refusal("run", "a" * 300 + ".wav")
 
 
-def test_an_output_that_does_not_stream(tmp_path: Path) -> None:
+def test_an_output_that_does_not_stream_is_written_without_a_delay(tmp_path: Path) -> None:
     """The last state of a recurrent model can be written; it has no delay."""
     rng = np.random.default_rng(0)
     weights = {"w": (1, 15, 3), "r": (1, 15, 5)}

@@ -96,7 +96,7 @@ def test_a_full_disk_is_reported() -> None:
     assert not list(Path().iterdir())
 
 
-def test_it_knows_its_pulse() -> None:
+def test_a_written_file_knows_its_pulse() -> None:
     """The pulse of a written file is shown and checked, and other pulses are refused."""
     pulse("convert", "-o", "out.onnx", "--no-check")
     details = report("convert", "out.onnx")

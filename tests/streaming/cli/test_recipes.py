@@ -201,8 +201,7 @@ def test_a_first_recipe_is_proposed(tmp_path: Path) -> None:
     np.testing.assert_allclose(output, -x[0], 1e-4, 1e-5)
 
 
-def test_a_recipe_inside_of_its_model_is_opened(tmp_path: Path) -> None:
-    """Written by a recipe, and by what a model's sizes tell; every command opens it, and shows it."""
+def test_every_command_opens_a_model_with_its_recipe_inside(tmp_path: Path) -> None:
     x = sound()
     path = spectral(tmp_path)
     assert pulse("recipe", path, "--embed", "whole.onnx").stdout == ""
@@ -219,24 +218,40 @@ def test_a_recipe_inside_of_its_model_is_opened(tmp_path: Path) -> None:
     recipe = pulse("recipe", "whole.onnx")
     assert 'model = "."' in recipe.stdout
     assert "holds this recipe in its metadata" in recipe.stderr
-    save_model(tmp_path, "plain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
+
+
+def write_plain(folder: Path) -> None:
+    """A model without a recipe, whose sizes tell one."""
+    save_model(folder, "plain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
+
+
+def test_the_first_recipe_of_a_model_is_embedded(tmp_path: Path) -> None:
+    sound()
+    write_plain(tmp_path)
     assert "the rate of 16000 Hz is a guess" in pulse("recipe", "plain.onnx", "--embed", "first.onnx").stderr
     assert report("run", "first.onnx", "in.wav", "out.wav")["rate_hz"] == 16_000
-    for arguments, expected in {
-        ("plain.onnx", "--embed", "first.onnx"): "first.onnx: exists already",
-        ("plain.onnx", "--embed", "plain.onnx"): "plain.onnx: is the input",
-        ("plain.onnx", "--embed", "x.toml"): "a model is written as .onnx, not .toml",
-        ("plain.onnx", "--embed", "x.onnx", "-o", "x.toml"): "give one of them",
-        ("recipe.toml",): "is a recipe already",
-        ("plain.onnx", "plain.onnx", "plain.onnx"): "3 models: one or two are proposed",
-        ("recipe.toml", "--embed", "gone/x.onnx"): "cannot be written",
-        ("plain.onnx", "plain.onnx", "--embed", "x.onnx"): "names 2 models",
-    }.items():
-        assert expected in refusal("recipe", *arguments)
-    path.write_text(path.read_text() + '[[stage]]\ncmvn = { path = "gone.ark" }\n')
-    assert "x.onnx: the recipe in its metadata: stage 4 (cmvn)" in refusal(
-        "recipe", path, "--embed", "x.onnx"
-    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("plain.onnx --embed first.onnx", "first.onnx: exists already"),
+        ("plain.onnx --embed plain.onnx", "plain.onnx: is the input"),
+        ("plain.onnx --embed x.toml", "a model is written as .onnx, not .toml"),
+        ("plain.onnx --embed x.onnx -o x.toml", "give one of them"),
+        ("recipe.toml", "is a recipe already"),
+        ("plain.onnx plain.onnx plain.onnx", "3 models: one or two are proposed"),
+        ("recipe.toml --embed gone/x.onnx", "cannot be written"),
+        ("plain.onnx plain.onnx --embed x.onnx", "names 2 models"),
+        ("broken.toml --embed x.onnx", "x.onnx: the recipe in its metadata: stage 4 (cmvn)"),
+    ],
+)
+def test_recipes_that_cannot_be_embedded_are_refused(arguments: str, message: str, tmp_path: Path) -> None:
+    write_plain(tmp_path)
+    (tmp_path / "first.onnx").write_bytes(b"")
+    text = spectral(tmp_path).read_text()
+    (tmp_path / "broken.toml").write_text(f'{text}[[stage]]\ncmvn = {{ path = "gone.ark" }}\n')
+    assert message in refusal("recipe", *arguments.split())
     assert not list(tmp_path.glob("*x.onnx"))
 
 

@@ -86,7 +86,7 @@ def test_a_pulse_of_no_frames_is_refused() -> None:
     assert "not a positive number" in refusal("convert", "--pulse", "0")
 
 
-def unknown_codec(name: str) -> str:
+def write_unknown_codec(name: str) -> None:
     """A WAV file whose samples are in an unknown format."""
     body = (
         b"WAVEfmt "
@@ -95,57 +95,74 @@ def unknown_codec(name: str) -> str:
         + struct.pack("<I", 4)
         + bytes(4)
     )
-    with open(name, "wb") as file:
-        file.write(b"RIFF" + struct.pack("<I", len(body)) + body)
-    return name
+    Path(name).write_bytes(b"RIFF" + struct.pack("<I", len(body)) + body)
 
 
-def test_bad_sounds_are_refused(tmp_path: Path) -> None:
+@pytest.fixture
+def sounds(working_folder: None) -> None:
+    """Files of sound, most of them bad."""
     nan = tone(16000)
     nan[5000] = np.nan
     write_sound("nan.wav", nan, subtype="FLOAT")
     write_sound("short.wav", np.zeros(0))
     write_sound("good.wav", tone(16000))
-    (tmp_path / "zero.wav").write_bytes(b"")
-
-    def refusal_of_run(*arguments):
-        return refusal("run", *arguments, "--backend", "numpy")
-
-    assert "nan.wav: NaN at sample 5000 (0.312 s)" in refusal_of_run("nan.wav", "out.wav")
-    assert "short.wav: the file has no samples" in refusal_of_run("short.wav", "out.wav")
-    assert "zero.wav: the file is empty" in refusal_of_run("zero.wav", "out.wav")
-    assert "none.wav: no such file" in refusal_of_run("none.wav", "out.wav")
-    assert "cannot be read as sound" in refusal_of_run(unknown_codec("codec.wav"), "out.wav")
-    assert "frames as .npy, .csv, not .mp4" in refusal_of_run("good.wav", "out.mp4")
-    assert "is the input; write to another file" in refusal_of_run("good.wav", "good.wav")
-    assert "channel 3: the sound has 1 channel" in refusal_of_run("good.wav", "out.wav", "--channel", "3")
-    assert "no output is called 'z'" in refusal_of_run("good.wav", "out.wav", "--output", "z")
-    assert "check the folder" in refusal_of_run("good.wav", "none/out.wav")
-    assert not (tmp_path / "out.wav").exists()
-    assert not list(tmp_path.glob(".*"))
+    write_unknown_codec("codec.wav")
+    Path("zero.wav").write_bytes(b"")
 
 
-def test_bad_arrays_are_refused(tmp_path: Path) -> None:
-    model = features(tmp_path / "features.onnx")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("nan.wav out.wav", "nan.wav: NaN at sample 5000 (0.312 s)"),
+        ("short.wav out.wav", "short.wav: the file has no samples"),
+        ("zero.wav out.wav", "zero.wav: the file is empty"),
+        ("none.wav out.wav", "none.wav: no such file"),
+        ("codec.wav out.wav", "cannot be read as sound"),
+        ("good.wav out.mp4", "frames as .npy, .csv, not .mp4"),
+        ("good.wav good.wav", "is the input; write to another file"),
+        ("good.wav out.wav --channel 3", "channel 3: the sound has 1 channel"),
+        ("good.wav out.wav --output z", "no output is called 'z'"),
+        ("good.wav none/out.wav", "check the folder"),
+    ],
+)
+@pytest.mark.usefixtures("sounds")
+def test_bad_sounds_are_refused_and_nothing_is_written(arguments: str, message: str, tmp_path: Path) -> None:
+    before = sorted(tmp_path.iterdir())
+    assert message in refusal("run", *arguments.split(), "--backend", "numpy")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.fixture
+def arrays(working_folder: None) -> None:
+    """Files of arrays, none of which the model of ``features`` takes."""
     bad = np.zeros((1, 9, 4), np.float32)
     bad[0, 6] = np.nan
     np.save("nan.npy", bad)
     np.save("flat.npy", np.zeros(9, np.float32))
     np.save("ints.npy", np.zeros((1, 9, 4), np.int64))
-    (tmp_path / "text.npy").write_text("words")
+    Path("text.npy").write_text("words")
     np.savez("other.npz", z=bad)
 
-    def refusal_of_run(name):
-        return refusal("run", model, name, "out.npy", "--pulse", "2", "--backend", "numpy")
 
-    assert refusal_of_run("nan.npy").endswith("x: NaN at frame 6; replace it\n")
-    assert "x: expected [1, any, 4] f32, got shape [9]" in refusal_of_run("flat.npy")
-    assert "got i64" in refusal_of_run("ints.npy")
-    assert "text.npy: cannot be read" in refusal_of_run("text.npy")
-    assert "no array for input x; the file has z" in refusal_of_run("other.npz")
-    assert "none.npy: no such file" in refusal_of_run("none.npy")
-    assert "features: takes x: 1,2,4,f32, not sound" in refusal_of_run(noisy_path())
-    assert "write a recipe with the stages before it (pulse recipe), or give" in refusal_of_run(noisy_path())
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nan.npy", "x: NaN at frame 6; replace it\n"),
+        ("flat.npy", "x: expected [1, any, 4] f32, got shape [9]"),
+        ("ints.npy", "got i64"),
+        ("text.npy", "text.npy: cannot be read"),
+        ("other.npz", "no array for input x; the file has z"),
+        ("none.npy", "none.npy: no such file"),
+        pytest.param(noisy_path(), "features: takes x: 1,2,4,f32, not sound", id="sound"),
+        pytest.param(
+            noisy_path(), "write a recipe with the stages before it (pulse recipe), or give", id="way out"
+        ),
+    ],
+)
+@pytest.mark.usefixtures("arrays")
+def test_bad_arrays_are_refused_and_nothing_is_written(name: str, message: str, tmp_path: Path) -> None:
+    model = features(tmp_path / "features.onnx")
+    assert message in refusal("run", model, name, "out.npy", "--pulse", "2", "--backend", "numpy")
     assert not (tmp_path / "out.npy").exists()
 
 

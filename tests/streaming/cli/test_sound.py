@@ -132,12 +132,22 @@ def test_clipping_is_reported() -> None:
         "run", "same.onnx", "in.wav", "out.wav", "--live", "--channel", "1", "--subtype", "s16", "--quiet"
     )
     assert "warning: out.wav: clipped: channel 0: 10 samples by up to" in live.stderr
-    assert "exclude --live" in refusal("run", "same.onnx", "in.wav", "out.wav", "--live", "--format", "wav")
-    assert "--subtype is for the file" in refusal("run", "same.onnx", "--live", "--subtype", "float")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("in.wav out.wav --live --format wav", "exclude --live"),
+        ("--live --subtype float", "--subtype is for the file"),
+    ],
+)
+def test_formats_of_files_that_a_live_run_has_not_are_refused(arguments: str, message: str) -> None:
+    write_sound("in.wav", np.zeros((400, 1), np.float32))
+    assert message in refusal("run", identity_model(), *arguments.split())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux alone")
-def test_names_that_are_no_utf8() -> None:
+def test_files_whose_names_are_no_utf8_are_read_written_and_reported() -> None:
     """Read, written, and reported so that a program can find them again."""
     source, target, model = (os.fsdecode(name) for name in (b"in\xe9.mp3", b"out\xe9.wav", b"m\xe9.onnx"))
     soundfile.write(os.fsencode(source), tone(16000), 16000, format="MP3")

@@ -32,6 +32,8 @@ from pulse.pulsify.driver import pulsify
 from tests.streaming.deploy.building import HERE, PULSE, build
 from tests.streaming.models import filter_model
 
+SILENCE = np.zeros((1, PULSE), np.float32)
+INPUTS, OUTPUTS = addresses([SILENCE]), addresses([None, None])
 pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
 
 
@@ -84,11 +86,10 @@ def test_snapshots_are_those_of_python(library: CLibrary, program: NativeProgram
                 np.testing.assert_allclose(array, expected_output, rtol=1e-6, atol=1e-6)
 
 
-def test_errors_of_the_caller_are_codes(library: CLibrary) -> None:
+def test_a_stream_begins_only_in_memory_of_its_size_and_alignment(library: CLibrary) -> None:
     size, out = library.call("size"), ctypes.c_void_p()
     memory = np.zeros(size + 128, np.uint8)
     first = memory.ctypes.data + -memory.ctypes.data % 64
-    inputs = [np.zeros((1, PULSE), np.float32)]
 
     def init(address: int | None, count: int) -> int:
         return library.call("init", ctypes.c_void_p(address), ctypes.c_size_t(count), ctypes.byref(out))
@@ -97,28 +98,45 @@ def test_errors_of_the_caller_are_codes(library: CLibrary) -> None:
     assert library.call("init", ctypes.c_void_p(first), ctypes.c_size_t(size), None) == NULL
     assert init(first + 8, size) == ALIGNMENT
     assert init(first, size - 1) == MEMORY
-    blank = ctypes.c_void_p(first)
-    assert library.call("step", blank, addresses(inputs), addresses([None, None])) == STREAM
+    assert library.call("step", ctypes.c_void_p(first), INPUTS, OUTPUTS) == STREAM
     assert init(first, size) == OK
-    assert library.call("step", None, addresses(inputs), addresses([None, None])) == NULL
-    assert library.call("step", out, None, addresses([None, None])) == NULL
-    assert library.call("step", out, addresses([None]), addresses([None, None])) == NULL
-    assert library.call("step", out, addresses(inputs), None) == NULL
-    assert library.call("step", out, addresses(inputs), addresses([None, None])) == OK
-    whole = (ctypes.c_size_t * 1)(PULSE)
-    assert library.call("flush", out, addresses(inputs), whole, addresses([None, None])) == REST
-    part = (ctypes.c_size_t * 1)(3)
-    assert library.call("flush", out, None, part, addresses([None, None])) == NULL
-    assert library.call("snapshot", out, None, ctypes.c_size_t(0)) == NULL
-    bytes_needed = library.call("snapshot_size")
-    buffer = ctypes.create_string_buffer(bytes_needed)
-    assert library.call("snapshot", out, buffer, ctypes.c_size_t(bytes_needed - 1)) == MEMORY
-    assert library.call("restore", out, buffer, ctypes.c_size_t(bytes_needed)) == SNAPSHOT
-    assert library.call("flush", out, None, None, addresses([None, None])) == OK
-    assert library.call("flush", out, None, None, addresses([None, None])) == ENDED
-    assert library.call("step", out, addresses(inputs), addresses([None, None])) == ENDED
-    assert library.call("reset", out) == OK
-    assert library.call("step", out, addresses(inputs), addresses([None, None])) == OK
+    assert library.call("step", out, INPUTS, OUTPUTS) == OK
+
+
+def test_missing_arguments_of_a_step_are_a_code(library: CLibrary) -> None:
+    stream = library.stream()
+    assert library.call("step", None, INPUTS, OUTPUTS) == NULL
+    assert library.call("step", stream.address, None, OUTPUTS) == NULL
+    assert library.call("step", stream.address, addresses([None]), OUTPUTS) == NULL
+    assert library.call("step", stream.address, INPUTS, None) == NULL
+    assert library.call("step", stream.address, INPUTS, OUTPUTS) == OK
+
+
+def test_a_rest_that_is_a_pulse_or_missing_is_a_code(library: CLibrary) -> None:
+    stream = library.stream()
+    whole, part = (ctypes.c_size_t * 1)(PULSE), (ctypes.c_size_t * 1)(3)
+    assert library.call("flush", stream.address, INPUTS, whole, OUTPUTS) == REST
+    assert library.call("flush", stream.address, None, part, OUTPUTS) == NULL
+    assert library.call("flush", stream.address, INPUTS, part, OUTPUTS) == OK
+
+
+def test_snapshots_that_do_not_fit_are_a_code(library: CLibrary) -> None:
+    stream, size = library.stream(), library.call("snapshot_size")
+    buffer = ctypes.create_string_buffer(size)
+    assert library.call("snapshot", stream.address, None, ctypes.c_size_t(0)) == NULL
+    assert library.call("snapshot", stream.address, buffer, ctypes.c_size_t(size - 1)) == MEMORY
+    assert library.call("restore", stream.address, buffer, ctypes.c_size_t(size)) == SNAPSHOT
+
+
+def test_a_stream_that_has_ended_begins_again_with_a_reset(library: CLibrary) -> None:
+    stream = library.stream()
+    address = stream.address
+    assert library.call("step", address, INPUTS, OUTPUTS) == OK
+    assert library.call("flush", address, None, None, OUTPUTS) == OK
+    assert library.call("flush", address, None, None, OUTPUTS) == ENDED
+    assert library.call("step", address, INPUTS, OUTPUTS) == ENDED
+    assert library.call("reset", address) == OK
+    assert library.call("step", address, INPUTS, OUTPUTS) == OK
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,10 @@ from tests.streaming.executor.streams import (
     named_program,
     nothing_left,
 )
-from tests.streaming.models import BACKENDS
+from tests.streaming.models import both_backends
 from tests.waiting import wait_in_task
 
 pytestmark = pytest.mark.anyio
-both_backends = pytest.mark.parametrize("backend", BACKENDS)
 PULSE = 3
 
 
@@ -132,54 +131,76 @@ async def test_the_error_of_a_source_is_raised_after_all_its_outputs(backend: st
     )
 
 
-async def test_errors_of_sources_are_never_lost() -> None:
-    program = named_program("filtered", PULSE)
+async def has_failed(source: Source) -> None:
+    await wait_in_task(lambda: source.fail_at is None or source.closed, "the end of the source")
 
-    async def has_failed(source):
-        while source.fail_at is not None and not source.closed:
-            await anyio.sleep(0.001)
 
-    async def take_one(executor, source):
-        async for _ in executor.stream(source.blocks()):
-            await has_failed(source)
-            return
+async def take_one(executor: Executor, source: Source) -> None:
+    async for _ in executor.stream(source.blocks()):
+        await has_failed(source)
+        return
 
-    out, burns = OSError("the cable is out"), OSError("the cable burns")
+
+OUT, BURNS = OSError("the cable is out"), OSError("the cable burns")
+FAILING = {"in a pulse": {"fail_at": 2, "error": OUT}, "in its cleanup": {"in_cleanup": OUT}}
+failing = pytest.mark.parametrize("options", FAILING.values(), ids=FAILING)
+
+
+@failing
+async def test_an_executor_raises_the_error_of_a_stream_that_was_left(options: dict[str, Any]) -> None:
+    source = Source(**options)
     with nothing_left():
-        for source in (Source(2, out), Source(in_cleanup=out)):
-            with pytest.raises(OSError, match="the cable is out") as raised:
-                async with Executor(program) as executor:
-                    await take_one(executor, source)
-                    await take_one(executor, Source())
-            assert raised.value is out
-            assert source.closed
-            with pytest.raises(OSError, match="the cable is out") as raised:
-                async with Executor(program) as executor, executor.stream(source.blocks()) as stream:
-                    await anext(stream)
-                    await has_failed(source)
-            assert raised.value is out
+        with pytest.raises(OSError, match="the cable is out") as raised:
+            async with Executor(named_program("filtered", PULSE)) as executor:
+                await take_one(executor, source)
+                await take_one(executor, Source())
+        assert raised.value is OUT
+        assert source.closed
+
+
+@failing
+async def test_a_stream_that_is_closed_raises_the_error_of_its_source(options: dict[str, Any]) -> None:
+    source, program = Source(**options), named_program("filtered", PULSE)
+    with nothing_left():
+        with pytest.raises(OSError, match="the cable is out") as raised:
+            async with Executor(program) as executor, executor.stream(source.blocks()) as stream:
+                await anext(stream)
+                await has_failed(source)
+        assert raised.value is OUT
+
+
+async def test_errors_of_several_sources_are_raised_together() -> None:
+    with nothing_left():
         with pytest.raises(ExceptionGroup) as group:
-            async with Executor(program) as executor:
-                await take_one(executor, Source(in_cleanup=out))
-                await take_one(executor, Source(in_cleanup=burns))
-        assert group.value.exceptions == (out, burns)
+            async with Executor(named_program("filtered", PULSE)) as executor:
+                await take_one(executor, Source(in_cleanup=OUT))
+                await take_one(executor, Source(in_cleanup=BURNS))
+        assert group.value.exceptions == (OUT, BURNS)
+
+
+async def test_an_error_of_the_body_has_notes_of_those_of_sources() -> None:
+    with nothing_left():
         with pytest.raises(KeyError) as raised:
-            async with Executor(program) as executor:
-                await take_one(executor, Source(in_cleanup=out))
-                async with executor.stream(Source(in_cleanup=burns).blocks()) as stream:
+            async with Executor(named_program("filtered", PULSE)) as executor:
+                await take_one(executor, Source(in_cleanup=OUT))
+                async with executor.stream(Source(in_cleanup=BURNS).blocks()) as stream:
                     await anext(stream)
                     raise KeyError("mine")
         notes = ["besides: OSError: the cable burns", "besides: OSError: the cable is out"]
         assert raised.value.__notes__ == notes
-        for opened in (True, False):  # a cancellation does not swallow it
-            with pytest.raises(OSError, match="the cable is out") as raised, anyio.CancelScope() as scope:
-                async with Executor(program) as executor:
-                    stream = executor.stream(Source(in_cleanup=out).blocks())
-                    async with stream if opened else contextlib.nullcontext():
-                        await anext(stream)
-                        scope.cancel()
-                        await anyio.sleep(1)
-            assert raised.value is out
+
+
+@pytest.mark.parametrize("opened", [True, False])
+async def test_a_cancellation_does_not_hide_the_error_of_a_source(opened: bool) -> None:
+    with nothing_left():
+        with pytest.raises(OSError, match="the cable is out") as raised, anyio.CancelScope() as scope:
+            async with Executor(named_program("filtered", PULSE)) as executor:
+                stream = executor.stream(Source(in_cleanup=OUT).blocks())
+                async with stream if opened else contextlib.nullcontext():
+                    await anext(stream)
+                    scope.cancel()
+                    await anyio.sleep_forever()
+        assert raised.value is OUT
 
 
 @both_backends
@@ -216,7 +237,7 @@ async def test_closing_an_executor_ends_its_streams_with_an_error(backend: str) 
                 tasks.start_soon(take, executor.stream(source.blocks()))
             tasks.start_soon(take, executor.stream(receive))
             await wait_in_task(lambda: executor.statistics().streams == 4, "four streams")
-            await anyio.sleep(0.02)
+            await wait_in_task(lambda: min(source.pulses_made for source in sources) > 3, "pulses of each")
             assert executor.statistics().streams == 4
     assert refusals == ["the executor has been closed; pulses in flight are counted as discarded"] * 4
     statistics = executor.statistics()

@@ -22,10 +22,9 @@ from tests.streaming.executor.streams import (
     named_program,
     threads,
 )
-from tests.streaming.models import BACKENDS
+from tests.streaming.models import both_backends
 
 pytestmark = pytest.mark.anyio
-both_backends = pytest.mark.parametrize("backend", BACKENDS)
 SHAPES = {"filtered": (1, 0), "decimated": (1, 0, 2), "ending": (1, 0)}
 
 

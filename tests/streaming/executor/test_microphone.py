@@ -72,7 +72,14 @@ async def outputs_of(
     return join_pieces(pieces, program), executor.statistics()
 
 
-@pytest.mark.parametrize("sizes", [[160] * 25, [1] * 40 + [1000, 2960], [7, 313, 1, 4000 - 321]])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        pytest.param([160] * 25, id="equal"),
+        pytest.param([1] * 40 + [1000, 2960], id="single frames"),
+        pytest.param([7, 313, 1, 4000 - 321], id="uneven"),
+    ],
+)
 async def test_blocks_of_any_size_give_the_offline_frames(sizes: list[int]) -> None:
     program, x = named_program("filtered", 6), normal_noise(sum(sizes), 1)
     outputs, statistics = await outputs_of(ending_host(), x, sizes, program)

@@ -24,8 +24,7 @@ from tests.streaming.executor.streams import (
 )
 
 PULSE = 6
-BACKENDS = ["asyncio", "trio"]
-both_loops = pytest.mark.parametrize("loop", BACKENDS)
+both_loops = pytest.mark.parametrize("loop", ["asyncio", "trio"])
 
 
 def executor(engine: HeldEngine, policy: str, depth: int = 4, deadline_s: float | None = None) -> Executor:

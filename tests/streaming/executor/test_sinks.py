@@ -52,11 +52,11 @@ async def run_into(
 async def test_functions_and_coroutines_are_sinks() -> None:
     pieces = []
 
-    async def slow(outputs):
-        await anyio.sleep(0.001)
+    async def later(outputs):
+        await anyio.lowlevel.checkpoint()
         pieces.append(outputs)
 
-    for sink in (pieces.append, slow):
+    for sink in (pieces.append, later):
         pieces.clear()
         expected = await run_into(sink)
         assert_close(join_pieces(pieces, named_program("filtered", 6)), expected)

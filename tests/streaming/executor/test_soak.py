@@ -23,7 +23,7 @@ from tests.streaming.executor.streams import (
     named_program,
     nothing_left,
 )
-from tests.streaming.models import BACKENDS
+from tests.streaming.models import both_backends
 
 pytestmark = pytest.mark.anyio
 PULSE = 6
@@ -154,7 +154,7 @@ def usual_collector():
 @pytest.mark.slow
 @pytest.mark.usefixtures("usual_collector")
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc/self/statm here")
-@pytest.mark.parametrize("backend", BACKENDS)
+@both_backends
 @pytest.mark.parametrize("policy", ["wait", "drop_oldest", "silence_then_catch_up", "abort"])
 async def test_a_long_series_of_streams_ends_in_every_way_with_bounded_memory(policy, backend) -> None:
     with nothing_left():

@@ -22,8 +22,8 @@ from streaming.fleet.worker import FleetWorker
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from tests.streaming.executor.streams import named_program
 from tests.streaming.fleet.holders import LocalHolders
-from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs
+from tests.streaming.serve.servers import PULSE, RATE_HZ
 
 KEEP_S = 60.0
 

@@ -94,6 +94,7 @@ def test_a_device_is_chosen_by_name_or_number(
             "there is no default output device, and no other device here has an output; pulse devices",
         ),
     ],
+    ids=["several", "no index", "no input", "no output", "no default", "no device"],
 )
 def test_a_choice_that_is_none_is_refused(
     devices: Sequence[Device], kind: DeviceKind, expected: str | int | None, message: str

@@ -11,10 +11,9 @@ from pulse.ops.gather import Gather
 from streaming import Session
 from streaming.stats.problems import describe_counters, find_problems
 from tests.streaming.live.runs import BLOCK, runs, stereo
-from tests.streaming.models import TypedBuilder, cached_program
+from tests.streaming.models import TypedBuilder, both_backends, cached_program
 
 ROWS = 8
-BACKENDS = pytest.mark.parametrize("backend", ["numba", "numpy"])
 
 
 def table_lookup_model() -> TypedModel:
@@ -35,7 +34,7 @@ def rows_of_table(wrong: int) -> Array:
     return x[:, None]
 
 
-@BACKENDS
+@both_backends
 @pytest.mark.parametrize("wrong", [0, 3, 2 * BLOCK])
 def test_faults_are_counted_and_named_live(backend: str, wrong: int) -> None:
     """The sound after them is exact."""
@@ -62,7 +61,7 @@ def test_faults_are_counted_and_named_live(backend: str, wrong: int) -> None:
         assert live.statistics().counters.faults == wrong
 
 
-@BACKENDS
+@both_backends
 def test_the_faults_of_each_stream_are_counted_separately(backend: str) -> None:
     x = np.concatenate([rows_of_table(0), rows_of_table(5)], axis=1)
     with runs(cached_program(table_lookup_model, 160, backend), device=stereo(), channels="each") as (
@@ -97,7 +96,7 @@ def test_a_swapped_model_continues_the_count() -> None:
         assert live.statistics().counters.faults == 11
 
 
-@BACKENDS
+@both_backends
 def test_a_session_stops_at_a_fault(backend: str) -> None:
     session = Session(cached_program(table_lookup_model, 160, backend))
     with pytest.raises(FaultError, match=r"the \(Gather\): 3 values .* in pulse 1"):

@@ -270,7 +270,7 @@ def test_frames_without_space_are_not_taken() -> None:
     assert resample.append_samples(state, history, Pointer(x, 0), 1, 1000) == 51
 
 
-def test_tuning_lasts() -> None:
+def test_tuning_outlasts_a_reset() -> None:
     """A reset does not end it, and it changes the number of frames."""
     resampler = NativeResampler(48000, 16000)
     assert resampler.tuning_ppm == 0

@@ -19,6 +19,9 @@ from streaming.serve.server import Server, listen, url_of
 from streaming.serve.service import HostedProgram, Service
 from streaming.serve.settings import LimitSettings, ServerSettings
 
+PULSE = 6
+RATE_HZ = 100
+
 
 class RunningServer:
     """A server that runs.

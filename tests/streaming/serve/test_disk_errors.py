@@ -16,9 +16,8 @@ from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from tests.streaming.disks import limit_files
 from tests.streaming.executor.streams import named_program
-from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs, require_same_outputs
-from tests.streaming.serve.servers import RunningServer, running_server
+from tests.streaming.serve.servers import PULSE, RATE_HZ, RunningServer, running_server
 from tests.waiting import wait_in_task
 
 CHECKPOINT = Checkpoint("filtered", 0, (6,), (6,), bytes(1 << 16))

@@ -20,9 +20,8 @@ from streaming.serve.pace import Pace
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
 from tests.streaming.executor.streams import named_program
-from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.raw import raw, samples_of
-from tests.streaming.serve.servers import RunningServer, running_server
+from tests.streaming.serve.servers import PULSE, RATE_HZ, RunningServer, running_server
 from tests.waiting import wait_until
 
 

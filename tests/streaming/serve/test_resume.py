@@ -26,11 +26,10 @@ from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.settings import ModelSettings
 from streaming.serve.unconfirmed import Unconfirmed
 from tests.streaming.executor.streams import named_program
-from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.lost_connections import cut_all
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs, require_same_outputs
 from tests.streaming.serve.raw import raw
-from tests.streaming.serve.servers import RunningServer, servers_with_checkpoints
+from tests.streaming.serve.servers import PULSE, RATE_HZ, RunningServer, servers_with_checkpoints
 from tests.waiting import wait_in_task
 
 pytestmark = pytest.mark.anyio
@@ -171,7 +170,7 @@ async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(
         attempts.append(socket)
         ready = await receive(socket)
         if len(attempts) == 2:
-            await anyio.sleep(30)
+            await anyio.sleep_forever()
         return ready
 
     monkeypatch.setattr(connecting, "receive_ready", receive_late)

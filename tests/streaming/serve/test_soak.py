@@ -20,9 +20,8 @@ from pulse.client import ClientError, connect
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
 from tests.streaming.executor.streams import join_pieces, named_program
-from tests.streaming.serve.conftest import PULSE, RATE_HZ
 from tests.streaming.serve.offline_outputs import block_shape
-from tests.streaming.serve.servers import running_server
+from tests.streaming.serve.servers import PULSE, RATE_HZ, running_server
 from tests.waiting import wait_in_task
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

@@ -18,9 +18,8 @@ from pulse.facts import Array
 from streaming.protocol.frames import HEADER, INPUT, OUTPUT, Header, pack_frames
 from streaming.protocol.messages import read_message, write_message
 from tests.streaming.executor.streams import named_program
-from tests.streaming.serve.conftest import PULSE
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs
-from tests.streaming.serve.servers import RunningServer
+from tests.streaming.serve.servers import PULSE, RunningServer
 
 MODEL = "filtered"
 

@@ -116,7 +116,7 @@ def test_a_disk_that_is_full_at_once_leaves_no_file(small_disk: Path) -> None:
     assert [path.name for path in small_disk.iterdir()] == ["large"]
 
 
-def test_a_disk_that_is_full_at_the_end(tmp_path: Path) -> None:
+def test_a_disk_that_is_full_at_the_end_is_an_error(tmp_path: Path) -> None:
     """The file lacks what libsndfile keeps back until then."""
     writer = AudioWriter(tmp_path / "a.ogg", 16000, 1)
     writer.write(uniform_noise(8000))
@@ -154,6 +154,7 @@ def damaged_file(tmp_path: Path, name: str) -> Path:
         ),
         ("folder", "is a folder"),
     ],
+    ids=["missing", "empty", "no samples", "text", "folder"],
 )
 def test_files_that_are_no_sound_are_refused(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(InputError, match=f"{name}.wav: {message}") as caught:

@@ -16,7 +16,7 @@ from tests.agreement import Expected
 from tests.noise import quiet_noise
 from tests.streaming.command import pulse, refusal, report, save, write_sound
 from tests.streaming.echo_canceller import cancelled_sound, canceller, cancelling_program, offline
-from tests.streaming.models import BACKENDS
+from tests.streaming.models import both_backends
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -45,7 +45,7 @@ def at_rate(sound: Array, rate: int, rate_out: int = 16000) -> Array:
     return np.concatenate([resampler.process(sound[:, None]), resampler.flush()])[:, 0]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@both_backends
 @pytest.mark.parametrize("seed", range(6))
 def test_blocks_of_unequal_length_give_the_same_frames(backend: str, seed: int) -> None:
     """Each input is buffered, pulses run as the shortest allows, and the result is that of the whole."""

@@ -121,7 +121,7 @@ def test_blocks_are_the_available_samples() -> None:
         np.testing.assert_array_equal(np.concatenate(list(blocks)), x[25:])
 
 
-def test_a_pipe_that_does_not_wait() -> None:
+def test_a_pipe_that_does_not_wait_gives_every_sample() -> None:
     """Another owner of it may have made it so."""
     out, into = os.pipe()
     os.set_blocking(out, False)
@@ -174,12 +174,24 @@ def test_memory_does_not_grow_with_waiting_input() -> None:
         ),
         (b"RIFF\0\0\0\0WAVEfmt \x02\0\0\0ab" + b"data\0\0\0\0", "both must be positive"),
     ],
+    ids=[
+        "empty",
+        "cut",
+        "FLAC",
+        "fmt",
+        "fmt cut",
+        "LIST cut",
+        "no fmt",
+        "no channels",
+        "mu-law",
+        "short fmt",
+    ],
 )
 def test_files_that_are_no_wav_are_refused(data: bytes, words: str) -> None:
     assert words in refusal(data)
 
 
-def test_streams_that_end_too_soon() -> None:
+def test_streams_that_end_too_soon_or_have_nan_are_refused() -> None:
     form = StreamFormat(Encoding.of_name("s16"), 8000, 2)
     assert "in: ends with 3 bytes of a sample of 4; check encoding and channels" in refusal(bytes(4003), form)
     assert "in: no samples came" in refusal(wav_header(form))

@@ -129,7 +129,7 @@ def test_help_depends_on_granted_settings(good: StatisticsSummary) -> None:
     assert "--priority 70" in option.help
 
 
-def test_whose_fault_an_xrun_is(good: StatisticsSummary) -> None:
+def test_an_xrun_is_explained_by_the_slowest_part(good: StatisticsSummary) -> None:
     def why(statistics):
         (problem,) = problems_of(statistics, input_overflows=1)
         return str(problem)

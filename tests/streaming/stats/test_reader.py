@@ -14,7 +14,7 @@ from streaming.stats.columns import Columns
 from streaming.stats.reader import read_stats
 from streaming.stats.report import StatsReport
 from streaming.stats.statistics import LiveStatistics
-from tests.streaming.stats.simulated_statistics import Simulation, lines_of, read_quietly, write
+from tests.streaming.stats.simulated_statistics import Simulation, lines_of, read_quietly
 
 HARMLESS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
@@ -22,11 +22,6 @@ HARMLESS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 @pytest.fixture(scope="module")
 def series() -> list[LiveStatistics]:
     return list(Simulation().series(5))
-
-
-@pytest.fixture
-def path(tmp_path: Path, series: list[LiveStatistics]) -> Path:
-    return write(tmp_path / "out.jsonl", series)
 
 
 def refusal_of(path: Path) -> str:
@@ -50,6 +45,7 @@ def refusal_of(path: Path) -> str:
         (b"9" * 10_000 + b"\n", ": is not a file of statistics;"),
         (b" " * (3 << 20), ": is not a file of statistics;"),
     ],
+    ids=["empty", "empty line", "CSV", "binary", "JSON", "list", "brackets", "digits", "spaces"],
 )
 def test_foreign_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "f.jsonl"

@@ -27,11 +27,6 @@ def series() -> list[LiveStatistics]:
     return list(Simulation(slow={1: 20}, notes={3: "opened again"}).series(SECONDS, events=EVENTS))
 
 
-@pytest.fixture
-def path(tmp_path: Path, series: list[LiveStatistics]) -> Path:
-    return write(tmp_path / "out.jsonl", series)
-
-
 def plain(values: dict[str, dict[str, Any] | float]) -> dict[str, dict[str, Any] | float]:
     """The value in JSON, to the digits that are written."""
     return json.loads(json.dumps(values), parse_float=lambda text: round(float(text), 9))

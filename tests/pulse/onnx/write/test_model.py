@@ -1,5 +1,6 @@
 """The file as a whole: opsets, names, metadata, and what cannot be written."""
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -11,7 +12,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError, WriteError
-from pulse.facts import Array, TypedFact
+from pulse.facts import Array
 from pulse.onnx.metadata import Notes, StateNote
 from pulse.onnx.write.dims import DimWriter
 from pulse.onnx.write.graph import GraphWriter
@@ -19,27 +20,21 @@ from pulse.onnx.write.model import OPSETS, to_onnx
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.norm import LayerNorm
-from pulse.ops.op import Env, Op, Pointwise, Relation
+from pulse.ops.op import Env
 from pulse.ops.reduce import Reduce
 from pulse.ops.spectral import Dft
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.onnx.write.small_models import causal, chain
 from tests.pulse.onnx.write.streams import kinds, notes_of, prove, prove_model
+from tests.pulse.plain_ops import PointwiseOp
 
 
-class Unwritten(Op):
+class Unwritten(PointwiseOp):
     """An op that no writer knows."""
 
-    def facts(self, inputs: list[TypedFact]) -> list[TypedFact]:  # type: ignore[override]
-        return [TypedFact(inputs[0].dtype, inputs[0].shape)]
-
-    def eval(self, inputs: list[Array], env: Env) -> list[Array]:  # type: ignore[override]
-        return [inputs[0]]
-
-    def relation(self, inputs: list[TypedFact], axes: list[int | None]) -> Relation:  # type: ignore[override]
-        assert axes[0] is not None
-        return Pointwise((axes[0],))
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        return [*inputs]
 
 
 @cache
@@ -83,7 +78,7 @@ def test_other_opsets_are_refused() -> None:
         causal().to_onnx(12)
 
 
-def test_opsets_that_the_installed_onnx_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opsets_that_the_installed_onnx_does_not_know_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(defs, "onnx_opset_version", lambda: 21)
     with pytest.raises(
         WriteError, match=r"opset 22 is not known to .*; install a newer one, or choose one of 13"

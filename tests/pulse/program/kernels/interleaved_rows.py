@@ -1,20 +1,26 @@
 """Rows of kernels of sixteen streams with interleaved memories against rows of each stream."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
+from pulse.program.kernels.matmul.finish import Finish
+from pulse.program.kernels.matmul.product import ProductRow
+from pulse.program.kernels.matmul.product_blocks import pack_product
+from pulse.program.kernels.matmul.product_interleaved import (
+    COLUMNS,
+    InterleavedProductRow,
+    interleaved_weights,
+)
+from tests.noise import noise_from
 from tests.pulse.program.kernels.rows import run_both, run_row
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(4)
-
-
-def floats(*shape: int) -> Array:
-    return RNG.standard_normal(shape).astype(np.float32)
+floats = noise_from(RNG)
 
 
 def interleave(array: Array) -> Array:
@@ -30,3 +36,38 @@ def compare_rows(singles: Sequence[Instruction], several: Instruction, *written:
         for name in written:
             expected = np.stack([outputs[name] for outputs in separate])
             np.testing.assert_allclose(after[name].T, expected, rtol=1e-4, atol=2e-5)
+
+
+def compare_products(
+    fields: Mapping[str, Any],
+    x: Array,
+    y: Array,
+    matrix: Array,
+    finish: Callable[[Array], Finish],
+    operand: Array,
+    written: str,
+) -> None:
+    """Compare products of sixteen streams with single ones.
+
+    fields   of both rows
+    finish   what follows the product, for an operand of its own in each stream
+    written  the field to compare
+    """
+    weights, columns = pack_product(matrix), matrix.shape[1]
+    bias = np.zeros(-(-columns // COLUMNS) * COLUMNS, np.float32)
+    bias[:columns] = floats(columns)
+    singles = [
+        ProductRow(
+            **fields, x=x[i], y=y[i], W=weights, bias=bias[:columns], scales=None, finish=finish(operand[i])
+        )
+        for i in range(LANES)
+    ]
+    several = InterleavedProductRow(
+        **fields,
+        x=interleave(x),
+        y=interleave(y),
+        W=interleaved_weights(weights, *matrix.shape),
+        bias=bias,
+        finish=finish(interleave(operand)),
+    )
+    compare_rows(singles, several, written)

@@ -10,13 +10,6 @@ from pulse.jit.language.simd import LANES
 from pulse.program.kernels.conv_depthwise import DepthwiseRow
 from pulse.program.kernels.conv_interleaved import InterleavedDepthwiseRow
 from pulse.program.kernels.matmul.finish import STEPS, Finish
-from pulse.program.kernels.matmul.product import ProductRow
-from pulse.program.kernels.matmul.product_blocks import pack_product
-from pulse.program.kernels.matmul.product_interleaved import (
-    COLUMNS,
-    InterleavedProductRow,
-    interleaved_weights,
-)
 from pulse.program.kernels.norm import LayerNormRow
 from pulse.program.kernels.norm_interleaved import InterleavedLayerNormRow
 from pulse.program.kernels.recurrent.gates import pack_gates
@@ -29,7 +22,14 @@ from pulse.program.kernels.recurrent.gru_interleaved import (
 from pulse.program.kernels.recurrent.gru_small import GruEightsRow, GruFoursRow, SmallGruFields, pack_small
 from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.groups import activation, finish_of, finish_step
-from tests.pulse.program.kernels.interleaved_rows import RNG, Array, compare_rows, floats, interleave
+from tests.pulse.program.kernels.interleaved_rows import (
+    RNG,
+    Array,
+    compare_products,
+    compare_rows,
+    floats,
+    interleave,
+)
 from tests.pulse.program.kernels.rows import run_both, run_row
 
 
@@ -61,11 +61,7 @@ def test_products_of_sixteen_streams_agree_with_single_ones(
 ) -> None:
     rows_x, rows_y, taps = tables(M, T, K, N)
     reach = 3 * M + T * (K + 1) + K
-    matrix, bias = floats(T * K, N) * np.float32(0.4), floats(N)
-    padded = np.zeros(-(-N // COLUMNS) * COLUMNS, np.float32)
-    padded[:N] = bias
-    packed = pack_product(matrix)
-    size = max(1, M * (N + 2))
+    matrix, size = floats(T * K, N) * np.float32(0.4), max(1, M * (N + 2))
     x, y, added, by_column = floats(LANES, reach), floats(LANES, size), floats(LANES, size), floats(N)
 
     def finish(operand: Array) -> Finish:
@@ -84,19 +80,7 @@ def test_products_of_sixteen_streams_agree_with_single_ones(
         "N": N,
         "accumulate": accumulate,
     }
-    singles = [
-        ProductRow(**common, x=x[i], y=y[i], W=packed, bias=bias, scales=None, finish=finish(added[i]))
-        for i in range(LANES)
-    ]
-    several = InterleavedProductRow(
-        **common,
-        x=interleave(x),
-        y=interleave(y),
-        W=interleaved_weights(packed, T * K, N),
-        bias=padded,
-        finish=finish(interleave(added)),
-    )
-    compare_rows(singles, several, "y")
+    compare_products(common, x, y, matrix, finish, added, "y")
 
 
 @pytest.mark.parametrize("step", [None, "relu", "prelu"])

@@ -11,13 +11,6 @@ from pulse.program.dft_basis import dft_tables, find_dft_basis
 from pulse.program.kernels.matmul.batches import MatmulRow
 from pulse.program.kernels.matmul.batches_interleaved import InterleavedMatmulRow
 from pulse.program.kernels.matmul.finish import GATES, Finish, GateFinish
-from pulse.program.kernels.matmul.product import ProductRow
-from pulse.program.kernels.matmul.product_blocks import pack_product
-from pulse.program.kernels.matmul.product_interleaved import (
-    COLUMNS,
-    InterleavedProductRow,
-    interleaved_weights,
-)
 from pulse.program.kernels.norm import SoftmaxRow
 from pulse.program.kernels.norm_interleaved import InterleavedSoftmaxRow
 from pulse.program.kernels.recurrent.gates import pack_gates
@@ -31,7 +24,14 @@ from pulse.program.lower.spectral import are_pairs, find_contiguous_start
 from pulse.support.bounds import FAR
 from tests.pulse.program.dft_matrices import arrange_parts
 from tests.pulse.program.kernels.groups import activation, finish_of
-from tests.pulse.program.kernels.interleaved_rows import RNG, Array, compare_rows, floats, interleave
+from tests.pulse.program.kernels.interleaved_rows import (
+    RNG,
+    Array,
+    compare_products,
+    compare_rows,
+    floats,
+    interleave,
+)
 from tests.pulse.program.kernels.rows import run_both
 
 
@@ -91,9 +91,6 @@ def test_softmax_of_sixteen_streams_agrees_with_single_ones(M: int, R: int, log:
 @pytest.mark.parametrize(("left", "right"), [("tanh", "sigmoid"), (None, "sigmoid"), ("sigmoid", None)])
 def test_gates_of_sixteen_streams_agree_with_single_ones(left: str | None, right: str | None) -> None:
     M, K, N = 3, 5, 6
-    matrix, bias = floats(K, N), floats(N)
-    packed, padded = pack_product(matrix), np.zeros(-(-N // COLUMNS) * COLUMNS, np.float32)
-    padded[:N] = bias
     x, y, gated = floats(LANES, M * K), floats(LANES, M * N), floats(LANES, M * (N // 2 + 1))
     rows_gated = RNG.permutation(M) * (N // 2 + 1)
 
@@ -111,19 +108,7 @@ def test_gates_of_sixteen_streams_agree_with_single_ones(left: str | None, right
         "N": N,
         "accumulate": False,
     }
-    singles = [
-        ProductRow(**common, x=x[i], y=y[i], W=packed, bias=bias, scales=None, finish=finish(gated[i]))
-        for i in range(LANES)
-    ]
-    several = InterleavedProductRow(
-        **common,
-        x=interleave(x),
-        y=interleave(y),
-        W=interleaved_weights(packed, K, N),
-        bias=padded,
-        finish=finish(interleave(gated)),
-    )
-    compare_rows(singles, several, "finish.gates[0].gated")
+    compare_products(common, x, y, floats(K, N), finish, gated, "finish.gates[0].gated")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pulse.jit.language.simd import LANES, vload, vstore
 from pulse.jit.registry import Kernel, named_kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.program.kernels import vmath, vmath_hyperbolic, vmath_trigonometry
+from tests.formulas import sigmoid
 from tests.pulse.program.kernels.rows import run_row
 
 DOCS = Path(__file__).parents[4] / "docs" / "kernels.md"
@@ -86,10 +87,6 @@ def sweep_kernel(name: str) -> Kernel:
 def compiled_values(name: str, x: Floats, python: bool = False) -> Floats:
     """The function of an array whose size is a multiple of the lanes."""
     return run_row(Sweep(x=x, y=np.zeros_like(x), n=len(x)), SWEEPS[name], python=python)["y"]
-
-
-def sigmoid(x: Doubles) -> Doubles:
-    return 1 / (1 + np.exp(-x))
 
 
 def mish(x: Doubles) -> Doubles:

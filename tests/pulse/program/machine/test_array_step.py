@@ -135,7 +135,10 @@ def test_nan_in_any_element_is_refused_on_demand(place: int) -> None:
 
 @pytest.mark.parametrize(("value", "refuses_nan"), [(np.inf, True), (np.nan, False)])
 def test_infinities_pass_and_nan_does_if_it_is_not_refused(value: float, refuses_nan: bool) -> None:
-    assert neg().spawn().try_step(np.full_like(pulse_of_noise(), value), None, refuses_nan) is not None
+    x = np.full_like(pulse_of_noise(), value)
+    outputs = neg().spawn().try_step(x, None, refuses_nan)
+    assert outputs is not None
+    np.testing.assert_array_equal(outputs["y"], -x)
 
 
 def test_a_step_keeps_the_reference_counts_of_arrays() -> None:

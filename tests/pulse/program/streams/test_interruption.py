@@ -4,7 +4,7 @@ import copy
 import pickle
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from pulse.program.program import Program
 from pulse.program.streams.state import State
 from pulse.runtimes.onnxruntime import RuntimeProgram, runner
 from streaming import Session
+from tests.interrupted_streams import are_equal_outputs, count_outcomes
 from tests.interruption import Unit, everywhere, interrupt_call
 from tests.pulse.program.custom_ops import TooLoudError
 from tests.pulse.program.programs import (
@@ -38,50 +39,18 @@ units = pytest.mark.parametrize(("backend", "unit", "step"), UNITS)
 REFUSAL = r"inside pulse \d+: begin a new one with reset\(\), or restore\(\) a snapshot"
 
 
-Outputs: TypeAlias = "dict[str, Array] | list[dict[str, Array]]"
-"""Of a step, or of a flush."""
-
-
-def are_equal_outputs(left: Outputs, right: Outputs) -> bool:
-    """Bit for bit."""
-    if isinstance(left, dict) or isinstance(right, dict):
-        return isinstance(left, dict) and isinstance(right, dict) and are_bit_identical(left, right)
-    return len(left) == len(right) and all(map(are_bit_identical, left, right))
-
-
 def outcomes(
     compiled: Program, call: Callable[[State], Any], unit: Unit, step: int, after: Callable[[State], Any]
 ) -> Counter[str]:
-    """Interrupt a call at every place and count what became of the stream; none may give a wrong number."""
-    counts: Counter[str] = Counter()
-    straight = spawn_and_step(compiled, 2)
-    saved = straight.snapshot()
-    expected = call(straight), after(straight)
-    states: list[State] = []
+    """Counts of streams that went on after an interrupted third call, and of those that had to be reset."""
+    saved = spawn_and_step(compiled, 2).snapshot()
 
-    def begin() -> Callable[[], object]:
+    def begin() -> State:
         state = compiled.spawn(constants(compiled))
         state.restore(saved)
-        states.append(state)
-        return lambda: call(state)
+        return state
 
-    for _ in everywhere(begin, unit, step):
-        state = states[-1]
-        try:
-            again = call(state)
-            counts["as before"] += 1
-        except InputError as error:
-            assert "reset()" in str(error)
-            assert "restore()" in str(error)
-            counts["refused"] += 1
-            with pytest.raises(InputError, match=REFUSAL):
-                state.snapshot()
-            state.restore(saved)
-            again = call(state)
-        assert are_equal_outputs(again, expected[0])
-        assert are_equal_outputs(after(state), expected[1])
-    assert are_equal_outputs(after(states[-1]), expected[1])  # the last call was not interrupted
-    return counts
+    return count_outcomes(begin, call, after, unit, step, refusal=REFUSAL)
 
 
 @units

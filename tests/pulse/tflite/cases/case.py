@@ -104,7 +104,8 @@ def moved_case(
     if version is None:
         version = 1 if dtype == "float32" else 2
     y = graph.result(kind, inputs, shape_out, options, version, dtype, scale_of_moved(dtype), **fields)
-    return case_of(f"{dtype} {kind} {fields}", graph, y)
+    attributes = "".join(f" {name}={value}" for name, value in fields.items())
+    return case_of(f"{dtype} {kind} of {shape} to {shape_out}{attributes}", graph, y)
 
 
 def i32(*numbers: int) -> Array:

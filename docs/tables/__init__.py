@@ -1,0 +1,1 @@
+"""The tables of docs/ that are made from the code: ``python -m docs.tables`` writes all of them."""

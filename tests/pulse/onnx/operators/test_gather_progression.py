@@ -1,0 +1,115 @@
+"""Lookups by evenly spaced indices are slices, and stream."""
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.ops.gather import Gather
+from pulse.ops.slice_frames import Frames
+from tests.pulse.cases.build import floats, model, node
+from tests.pulse.onnx.reference import reference
+from tests.pulse.ops.streams import prove
+
+
+def unfold(starts: list[list[int]], stride: int, last: int) -> list:
+    """Indices ``starts + j*stride`` while j*stride is less than T - last, as exporters of unfold write them."""
+    return [
+        node("Shape", "x", "dims"),
+        node("Gather", "dims two", "length"),
+        node("Sub", "length last", "limit"),
+        node("Range", "zero limit stride", "range"),
+        node("Unsqueeze", "range zeros", "row"),
+        node("Add", "row starts", "indices"),
+        node("Gather", "x indices", "y", axis=2),
+    ], {
+        "two": np.int64(2),
+        "zero": np.int64(0),
+        "zeros": np.array([0], np.int64),
+        "stride": np.int64(stride),
+        "last": np.int64(last),
+        "starts": np.array(starts, np.int64),
+    }
+
+
+@pytest.mark.parametrize(
+    ("starts", "stride", "last", "pulse_frames", "delay"),
+    [
+        ([[0]], 1, 0, 1, 0),
+        ([[0], [1], [2]], 1, 2, 2, 2),
+        ([[1], [0], [4]], 1, 4, 3, 4),
+        ([[0], [2]], 2, 2, 4, 1),
+    ],
+)
+def test_frames_unfolded_by_constant_indices_stream_without_a_lookup(
+    starts: list[list[int]], stride: int, last: int, pulse_frames: int, delay: int
+) -> None:
+    nodes, constants = unfold(starts, stride, last)
+    for length in (last + 1, 9, 20):
+        feeds = {"x": floats("x", 1, 3, length, 4)}
+        typed = prove(model(nodes, feeds, constants, 17, {"x": 2}), feeds, pulse_frames, delay)
+        assert not any(isinstance(item.op, Gather) for item in typed.graph.nodes if item.outputs)
+
+
+@pytest.mark.parametrize("across", [False, True])
+@pytest.mark.parametrize("length", [81, 200, 230])
+def test_many_neighbours_are_frames(across: bool, length: int) -> None:
+    """More starts than slices of their own: windows of 80 frames, the windows first or last."""
+    nodes, constants = unfold([[place] for place in range(1, 81)], 40, 80)
+    if across:
+        nodes[4] = node("Unsqueeze", "range ones", "row")
+        constants |= {"ones": np.array([1], np.int64), "starts": constants["starts"].T}
+    feeds = {"x": floats("x", 1, 3, length, 2)}
+    typed = prove(model(nodes, feeds, constants, 17, {"x": 2}), feeds, 40, 2)
+    assert any(isinstance(item.op, Frames) for item in typed.graph.nodes if item.outputs)
+
+
+def test_indices_that_may_leave_the_tensor_are_looked_up() -> None:
+    nodes, constants = unfold([[0], [3]], 1, 2)
+    feeds = {"x": floats("x", 1, 3, 9, 4)}
+    typed = pulse.load(model(nodes, feeds, constants, 17, {"x": 2})).analyse()
+    assert any(isinstance(item.op, Gather) for item in typed.graph.nodes)
+
+
+@pytest.mark.parametrize("length", [4, 7])
+def test_indices_spaced_by_a_factor_follow_the_length(length: int) -> None:
+    """Two indices for each frame pair: ``2*j`` and ``2*j + 1``."""
+    nodes = [
+        node("Shape", "x", "dims"),
+        node("Gather", "dims two", "length"),
+        node("Div", "length two", "half"),
+        node("Range", "zero half one", "range"),
+        node("Mul", "range two", "even"),
+        node("Gather", "x even", "y", axis=2),
+    ]
+    constants = {"two": np.int64(2), "zero": np.int64(0), "one": np.int64(1)}
+    feeds = {"x": floats("x", 1, 3, length, 4)}
+    proto = model(nodes, feeds, constants, 17, {"x": 2})
+    output = pulse.load(proto).analyse().run(feeds)["y"]
+    np.testing.assert_array_equal(output, reference(proto, feeds)[0])
+    prove(proto, feeds, 2)
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_constant_rows_are_slices(step: int) -> None:
+    """Neighbouring features side by side, as unfold over frequency."""
+    rows = (np.arange(9) * step)[None] + np.array([[0], [2], [1]])
+    feeds = {"x": floats("x", 1, 7, 24, 2)}
+    proto = model([node("Gather", "x rows", "y", axis=2)], feeds, {"rows": rows}, 17, {"x": 1})
+    typed = prove(proto, feeds, 3, 0)
+    assert not any(isinstance(item.op, Gather) for item in typed.graph.nodes)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([0, 1], id="too few"),
+        pytest.param(list(range(9, 0, -1)), id="reversed"),
+        pytest.param([0, 1, 2, 3, 4, 5, 6, 8, 9], id="one skipped"),
+        pytest.param([3] * 9, id="all equal"),
+    ],
+)
+def test_other_constants_are_looked_up(rows: list[int]) -> None:
+    feeds = {"x": floats("x", 1, 7, 24, 2)}
+    proto = model([node("Gather", "x rows", "y", axis=2)], feeds, {"rows": np.array(rows)}, 17, {"x": 1})
+    typed = prove(proto, feeds, 3, 0)
+    assert any(isinstance(item.op, Gather) for item in typed.graph.nodes)

@@ -1,0 +1,111 @@
+"""Loops become scans, however they are written, and stream."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import LoadError
+from pulse.ops.control import Loop
+from pulse.ops.scan import Scan
+from tests.noise import normal_noise
+from tests.pulse.tensorflow.graphs import GraphDefBuilder
+from tests.pulse.tensorflow.loops import (
+    branches,
+    doubling_loop,
+    expected_states,
+    functional,
+    lowered_loop,
+    slicing_loop,
+)
+
+FORMS = {"functional": functional, "lowered": lowered_loop}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_recurrent_layer_is_a_scan(form: str) -> None:
+    typed = pulse.load(FORMS[form]().data).model.analyse()
+    assert [node.op for node in typed.graph.nodes if isinstance(node.op, Scan)]
+    for frames in (0, 1, 7):
+        x = normal_noise(frames, 1, 4)
+        np.testing.assert_allclose(typed.run(x)["y"], expected_states(x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_loop_streams(form: str) -> None:
+    model = pulse.load(FORMS[form]().data).model.analyse().with_outputs(["y"])
+    pulse.verify(model, pulse=24).require()
+    pulse.verify(model, pulse=24, lengths=(1, 23, 24, 75), backend="numpy").require()
+
+
+def test_the_last_state_is_an_output() -> None:
+    x = normal_noise(5, 1, 4)
+    outputs = pulse.load(functional().data).model.analyse().run(x)
+    np.testing.assert_allclose(outputs["last"], expected_states(x)[-1], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("frames", [0, 1, 4])
+def test_turns_that_are_known_are_wired_one_after_the_other(frames: int) -> None:
+    typed = pulse.load(functional((frames, 1, 4)).data).model.analyse()
+    assert not [node.op for node in typed.graph.nodes if isinstance(node.op, Scan | Loop)]
+    x = normal_noise(frames, 1, 4)
+    np.testing.assert_allclose(typed.run(x)["y"], expected_states(x), rtol=1e-5, atol=1e-6)
+
+
+def test_a_loop_that_data_ends_runs_offline() -> None:
+    typed = pulse.load(doubling_loop(100.0).data).model.analyse()
+    x = np.float32([1, 2, 3])
+    assert typed.run(x)["y"].tolist() == [32, 64, 96]
+
+
+@pytest.mark.parametrize("flag", [False, True])
+def test_branches_are_chosen(flag: bool) -> None:
+    x = normal_noise(3, 2)
+    either = np.exp(x) if flag else -x
+    expected = np.abs(either) if flag else either**2
+    typed = pulse.load(branches().data).model.analyse()
+    np.testing.assert_allclose(typed.run({"x": x, "flag": np.array(flag)})["y"], expected, rtol=1e-6)
+    chosen = pulse.load(branches().data, constants={"flag": flag}).model.analyse()
+    np.testing.assert_allclose(chosen.run({"x": x})["y"], expected, rtol=1e-6)
+
+
+def drop_node(drop: str) -> Callable[[GraphDefBuilder], bytes]:
+    def spoilt(builder: GraphDefBuilder) -> bytes:
+        nodes = [node for node in builder.proto.node if node.name != drop]
+        del builder.proto.node[:]
+        builder.proto.node.extend(nodes)
+        return builder.data
+
+    return spoilt
+
+
+@pytest.mark.parametrize("drop", ["loop/go", "loop/next_h", "loop/switch_out", "loop/i"])
+def test_loops_that_are_not_whole_are_refused(drop: str) -> None:
+    with pytest.raises(LoadError, match=f"reads '{drop}', which no node is called"):
+        pulse.load(drop_node(drop)(lowered_loop())).model.analyse()
+
+
+def test_a_loop_that_assigns_a_variable_is_refused_by_the_node() -> None:
+    builder = doubling_loop(10.0)
+    body = next(function for function in builder.proto.library.function if function.signature.name == "body")
+    node = body.node_def.add(name="store", op="AssignVariableOp")
+    node.input.extend(["limit", "x"])
+    body.control_ret["store"] = "store"
+    with pytest.raises(LoadError, match=r"store \(AssignVariableOp\): a loop assigns a variable"):
+        pulse.load(builder.data).model.analyse()
+
+
+def test_strides_beside_an_index_that_is_computed_are_refused() -> None:
+    with pytest.raises(LoadError, match="its strides are not 1"):
+        pulse.load(slicing_loop(False, stride=2).data).model.analyse()
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_a_loop_may_slice_what_it_runs_over_and_keep_the_last_result_only(last: bool) -> None:
+    typed = pulse.load(slicing_loop(last).data).model.analyse()
+    assert [node.op for node in typed.graph.nodes if isinstance(node.op, Scan)]
+    x = normal_noise(1, 6, 3)
+    sums = x.cumsum(1).transpose(1, 0, 2)
+    np.testing.assert_allclose(typed.run(x)["y"], sums[-1:] if last else sums, rtol=1e-5, atol=1e-5)
+    pulse.verify(typed, pulse=16, backend="numpy").require()

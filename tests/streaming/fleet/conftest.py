@@ -1,8 +1,0 @@
-"""Every coroutine test runs on both event loops."""
-
-import pytest
-
-
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request):
-    return request.param
