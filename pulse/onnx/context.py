@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
-from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic, symbolic_text
+from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic, shape_text, symbolic_text
 from pulse.graph import OutletId
 from pulse.onnx.filenode import FileNode
 from pulse.ops.elementwise import Cast, Elementwise
@@ -84,6 +84,14 @@ class NodeContext(FileNode):
             return False
         account.elements += size
         return True
+
+    def require_rank(self, slot: int, ranks: Sequence[int], what: str) -> None:
+        """Raises LoadError if an input has another number of axes."""
+        fact = self.fact(slot)
+        if fact.rank not in ranks:
+            raise self.error(
+                f"its {what} of shape {shape_text(fact.shape)} must have {' or '.join(map(str, ranks))} axes"
+            )
 
     def error(self, message: str) -> LoadError:
         """Return a LoadError that names the node, and earlier computations that exceeded the budget."""

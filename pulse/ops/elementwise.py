@@ -51,6 +51,8 @@ class Elementwise(Op):
         row = ELEMENTWISE[self.kind]
         if row.arity >= 0 and len(inputs) != row.arity:
             raise FactError(f"{self.kind} takes {row.arity} inputs, got {len(inputs)}")
+        if not inputs:
+            raise FactError(f"{self.kind} takes at least one input, got none")
         first, end = row.typed_by
         for condition in inputs[:first]:
             if condition.dtype != np.bool_:

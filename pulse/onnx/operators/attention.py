@@ -50,6 +50,8 @@ def attention(node: NodeContext) -> list[OutletId]:
 
     Half precision is for the inputs and outputs only: everything between them is computed in f32.
     """
+    for slot, name in enumerate(("queries", "keys", "values")):
+        node.require_rank(slot, (3, 4), name)
     flat = node.fact(0).rank == 3
     if flat:
         heads = node.divisor("q_num_heads", node.fact(0).shape[2], "channels of its queries")
@@ -93,8 +95,6 @@ def _heads(node: NodeContext, slot: int, heads: int, name: str) -> OutletId:
     x, shape = node.input(slot), node.fact(slot).shape
     if len(shape) == 4:
         return x
-    if len(shape) != 3:
-        raise node.error(f"{node.fact(slot)} must have 3 or 4 axes")
     batch, frames, width = shape
     inner = exact_quotient([width], [TDim.of(heads)], f"{node.wire_name} (Attention)")
     split = node.wire(Reshape((batch, frames, TDim.of(heads), inner)), [x], f"{name}_split")

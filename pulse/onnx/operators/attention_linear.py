@@ -69,6 +69,8 @@ def _frames(node: NodeContext, rule: str, state_dtype: DType) -> dict[str, Outle
     """Return the inputs of each frame, time second: q [.., heads, group, dk], k [.., heads, dk, 1], v [.., heads, 1,
     dv] …
     """
+    for slot, name in enumerate(("queries", "keys", "values")):
+        node.require_rank(slot, (3,), name)
     heads = TDim.of(node.divisor("kv_num_heads", node.fact(1).shape[-1], "channels of its keys"))
     queries = node.divisor("q_num_heads", node.fact(0).shape[-1], "channels of its queries")
     if queries % int(heads):

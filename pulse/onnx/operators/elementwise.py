@@ -51,7 +51,7 @@ def mod(node: NodeContext) -> OutletId:
 @onnx_op("Pow")
 def power(node: NodeContext) -> OutletId:
     """``x ** y``, in the type of x; an integer to the power of a float in f64."""
-    x, y = node.given_inputs()
+    x, y = node.input(0), node.input(1)
     dtype = node.fact(0).dtype
     if np.issubdtype(dtype, np.integer) and np.issubdtype(node.fact(1).dtype, np.floating):
         f64 = np.dtype(np.float64)

@@ -47,16 +47,18 @@ def _quantized_dtype(node: NodeContext) -> DType:
     quantized_dtype = onnx_dtype(code, f"{node.wire_name} (QuantizeLinear)") if code else None
     if node.has(2):
         quantized_dtype = node.fact(2).dtype
-    quantized_dtype = quantized_dtype or U8
+    return quantized_dtype or U8
+
+
+def quantize(node: NodeContext, x: OutletId, zero: OutletId | None, quantized_dtype: DType) -> OutletId:
+    """Quantize scaled f32 numbers to integers: round to even, add the zero point, clip to the type's range.
+
+    Raises LoadError: not a type of 8 or 16 bits
+    """
     if quantized_dtype not in QUANTIZED:
         raise node.error(
             f"quantizing to {dtype_name(quantized_dtype)} is not supported; use integers of 8 or 16 bits"
         )
-    return quantized_dtype
-
-
-def quantize(node: NodeContext, x: OutletId, zero: OutletId | None, quantized_dtype: DType) -> OutletId:
-    """Quantize scaled f32 numbers to integers: round to even, add the zero point, clip to the type's range."""
     y = node.apply("round", x, suffix="rounded")
     if zero is not None and not _is_nothing(node, zero):
         y = node.apply("add", y, node.cast(zero, F32, "zero_wide"), suffix="moved")

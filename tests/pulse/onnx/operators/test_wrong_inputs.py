@@ -1,0 +1,48 @@
+"""Nodes with the wrong number, rank or type of inputs are accepted or refused by name; nothing else comes out."""
+
+from collections.abc import Iterator, Sequence
+
+import onnx
+import onnx.helper
+import pytest
+
+import pulse
+from pulse.onnx.operators import families as families
+from pulse.onnx.registry import TRANSLATORS
+
+INPUTS = ("", "x", "x x", "x x x", " ".join("x" * 9), "i", "i x", "x i", "- x", "x -", "-", "- -")
+"""The inputs of a node: x is of floats, i of integers; - is left out."""
+SHAPES: Sequence[Sequence[int | str]] = ((), ("T",), (1, "T"), (1, 3, "T"))
+
+
+def models_of(op: str) -> Iterator[onnx.ModelProto]:
+    """Yield a model of one node for each list of inputs and shape."""
+    domain, _, op_type = op.rpartition("::")
+    for inputs in INPUTS:
+        names = ["" if name == "-" else name for name in inputs.split()]
+        for shape in SHAPES:
+            tensors = [
+                onnx.helper.make_tensor_value_info(name, dtype, shape)
+                for name, dtype in (("x", onnx.TensorProto.FLOAT), ("i", onnx.TensorProto.INT64))
+            ]
+            y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.UNDEFINED, None)
+            graph = onnx.helper.make_graph(
+                [onnx.helper.make_node(op_type, names, ["y"], domain=domain)], "g", tensors, [y]
+            )
+            opsets = [
+                onnx.helper.make_opsetid("", 23),
+                *([onnx.helper.make_opsetid(domain, 1)] if domain else []),
+            ]
+            yield onnx.helper.make_model(graph, opset_imports=opsets)
+
+
+@pytest.mark.filterwarnings("ignore::pulse.PulseWarning")
+@pytest.mark.parametrize("op", sorted(TRANSLATORS))
+def test_a_node_with_wrong_inputs_is_read_or_refused(op: str) -> None:
+    refused = 0
+    for model in models_of(op):
+        try:
+            pulse.load(model).analyse()
+        except pulse.PulseError:
+            refused += 1
+    assert refused or op == "OptionalHasElement"  # which asks about any input, and about none
