@@ -99,10 +99,10 @@ class Draft:
             )
         return axis % rank
 
-    def require(self, dim: TDim, least: int, what: str) -> None:
+    def require(self, dim: TDim, minimum: int, what: str) -> None:
         """Require a minimum length; checked when the model runs if it depends on one. Raises InputError."""
         try:
-            require_at_least(dim, TDim.of(least), what)
+            require_at_least(dim, TDim.of(minimum), what)
         except FactError as error:
             raise self.error(str(error)) from error
 

@@ -84,9 +84,9 @@ class Integers:
         """Return entries of a table [N], by i64."""
         return self.draft.add("looked_up", Gather(0), self.constant(table), indices)
 
-    def bits(self, x: OutletId, most: int) -> tuple[OutletId, OutletId]:
-        """Return how many binary digits x has, 0 of 0 and at most ``most``, a power of two; and 2**-digits."""
-        count, power, step = self.constant(0), self.constant(1), most // 2
+    def bits(self, x: OutletId, max_bits: int) -> tuple[OutletId, OutletId]:
+        """Return how many binary digits x has, 0 of 0 and at most ``max_bits``, a power of two; and 2**-digits."""
+        count, power, step = self.constant(0), self.constant(1), max_bits // 2
         while step:
             is_larger = self.apply("greater_equal", x, 1 << step)
             factor = self.choose(is_larger, 2.0**-step, 1)

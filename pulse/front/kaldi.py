@@ -254,12 +254,12 @@ class _Frames:
         return draft.apply("max", y, math.log(self.floor)) if self.floor > 0 else y
 
 
-def _samples(function: str, name: str, milliseconds: float, rate_hz: int, least: int) -> int:
+def _samples(function: str, name: str, milliseconds: float, rate_hz: int, minimum: int) -> int:
     number(function, name, milliseconds, 0, 1e6, above=True)
     samples = int(rate_hz * 0.001 * milliseconds)
-    if not least <= samples <= MAX_SAMPLES:
+    if not minimum <= samples <= MAX_SAMPLES:
         raise InputError(
-            f"{function}: {name}={milliseconds:g} ms are {samples} samples at {rate_hz} Hz, at least {least} and at "
+            f"{function}: {name}={milliseconds:g} ms are {samples} samples at {rate_hz} Hz, at least {minimum} and at "
             f"most {MAX_SAMPLES}"
         )
     return samples

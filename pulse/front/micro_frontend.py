@@ -218,8 +218,8 @@ def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
     value, slope, curve = (z.look_up(table, z.cast(bits, np.int64)) for table in parabolas)
     inner = z.add(z.shift_right(z.mul(curve, fraction), 5), z.mul(slope, 32))
     gain = z.add(z.shift_right(z.add(z.mul(inner, fraction), 1 << 14), 15), value)
-    for least, table_gain in reversed(list(enumerate(small))):
-        gain = z.choose(z.apply("less_equal", x, least), table_gain, gain)
+    for limit, table_gain in reversed(list(enumerate(small))):
+        gain = z.choose(z.apply("less_equal", x, limit), table_gain, gain)
     return gain
 
 

@@ -159,10 +159,10 @@ class Perturbed(WideArithmetic):
     def _noisy(self, value: Array, dtype: DType, where: Rounded) -> Array:
         if where is False or not is_floating(value.dtype):
             return value
-        most = self._units * unit_roundoff(dtype)
+        max_change = self._units * unit_roundoff(dtype)
         factor = self._rng.random(value.shape, np.float32).astype(F64)
-        factor *= 2 * most
-        factor += 1 - most
+        factor *= 2 * max_change
+        factor += 1 - max_change
         return value * (factor if where is True else np.where(where, factor, 1.0))
 
 

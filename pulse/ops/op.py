@@ -294,13 +294,13 @@ def unify(left: TDim, right: TDim, what: str) -> TDim:
     return min(left, right, key=lambda dim: len(str(dim)))
 
 
-def require_at_least(dim: TDim, least: TDim, what: str) -> None:
+def require_at_least(dim: TDim, minimum: TDim, what: str) -> None:
     """Require a least size; an assumption of the scope if it depends on a length. Raises FactError if never met."""
-    proof = dim.prove_ge(least)
+    proof = dim.prove_ge(minimum)
     if proof.no:
-        raise FactError(f"{what}: needs at least {least}, got {dim}")
+        raise FactError(f"{what}: needs at least {minimum}, got {dim}")
     if proof.unknown:
-        next(iter(dim.symbols | least.symbols)).scope.assume(f"{dim} >= {least}")
+        next(iter(dim.symbols | minimum.symbols)).scope.assume(f"{dim} >= {minimum}")
 
 
 def broadcast_shapes(shapes: Sequence[Shape], what: str) -> Shape:

@@ -148,16 +148,16 @@ def _range(model: PulsedNetwork, oracle: Oracle, length: int, port: Port) -> Int
     if not takes(1):
         return 0, 1
     high = _furthest(takes, 1, min(int(info.max), MAX_INTEGER))
-    most = min(-int(info.min), MAX_INTEGER)
-    low = -_furthest(lambda value: takes(-value), 0, most)
+    largest_negative = min(-int(info.min), MAX_INTEGER)
+    low = -_furthest(lambda value: takes(-value), 0, largest_negative)
     return (1 if low == 0 and not takes(0) else low), high
 
 
-def _furthest(takes: Callable[[int], bool], least: int, most: int) -> int:
-    """Return the largest value that is taken, where all up to it are; ``least`` is."""
-    if takes(most):
-        return most
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (middle, most) if takes(middle) else (least, middle)
-    return least
+def _furthest(takes: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the largest value that is taken, where all up to it are; ``low`` is."""
+    if takes(high):
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if takes(middle) else (low, middle)
+    return low

@@ -75,8 +75,8 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
     """
     receptive, buffered = receptive_frames(model), buffered_frames(model)
     if lengths is not None:
-        least = min(lengths, default=0)
-        trials = [Trial(n, s, n == least and s == "noise") for n in lengths for s in _signals(long)]
+        shortest = min(lengths, default=0)
+        trials = [Trial(n, s, n == shortest and s == "noise") for n in lengths for s in _signals(long)]
         return Trials(tuple(trials), receptive, max(lengths, default=0), 0, buffered)
     effort, long_length = Effort(model), _long_length(model, receptive, buffered)
     usual = _signal_length(model, effort)
@@ -111,9 +111,9 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
 def _signal_length(model: PulsedNetwork, effort: Effort) -> int:
     """Return the length of the streams of each signal: some pulses and many frames, fewer if these take long."""
     affordable, shortest = effort.affordable_frames(SIGNAL_S), _shortest(model)
-    most = max(SIGNAL_PULSES * model.pulse, min(SIGNAL_FRAMES, affordable))
-    least = FEW_PULSES * model.pulse + model.pulse // 2
-    return _allowed_length(model, shortest + (most if most <= affordable else least) + 1)
+    many_frames = max(SIGNAL_PULSES * model.pulse, min(SIGNAL_FRAMES, affordable))
+    few_frames = FEW_PULSES * model.pulse + model.pulse // 2
+    return _allowed_length(model, shortest + (many_frames if many_frames <= affordable else few_frames) + 1)
 
 
 def _signals(long: bool) -> tuple[Signal, ...]:

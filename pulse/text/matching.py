@@ -40,13 +40,13 @@ class _Step:
     """One step of a chain.
 
     names  the operators, in small letters; none: any
-    ways   the chains of a group; empty if it is not a group
+    alternatives   the chains of a group; empty if it is not a group
     """
 
     names: frozenset[str] = frozenset()
-    ways: "tuple[tuple[_Step, ...], ...]" = ()
-    least: int = 1
-    most: int | None = 1
+    alternatives: "tuple[tuple[_Step, ...], ...]" = ()
+    min_times: int = 1
+    max_times: int | None = 1
     alone: bool = False
     tag: str = ""
 
@@ -138,8 +138,8 @@ class _Parser:
             name = self._name("an operator, $ or a bracket is expected").lower()
             names = frozenset({name, f"{name}alization"} if name.endswith("norm") else {name})
         tag = self._name("a tag is expected after #", r"\w+") if self._take_if("#") else ""
-        least, most = next((times for sign, times in _TIMES.items() if self._take_if(sign)), (1, 1))
-        return _Step(names, ways, least, most, self._take_if("."), tag)
+        min_times, max_times = next((times for sign, times in _TIMES.items() if self._take_if(sign)), (1, 1))
+        return _Step(names, ways, min_times, max_times, self._take_if("."), tag)
 
     def _take_if(self, token: str) -> bool:
         there = self._at < len(self._tokens) and self._tokens[self._at] == token
@@ -199,7 +199,7 @@ class _Search:
         self, step: _Step, count: int, match: _PartialMatch, start: int
     ) -> Iterator[_PartialMatch]:
         """Yield repeated matches, the longest first."""
-        if step.most is None or count < step.most:
+        if step.max_times is None or count < step.max_times:
             if count == MAX_REPEATS:
                 raise InputError(
                     f"query {self._query!r}: a step repeats more than {MAX_REPEATS} times; leave out * and +"
@@ -207,13 +207,13 @@ class _Search:
             for longer in self._match_once(step, match, start):
                 if len(longer[0]) > len(match[0]):
                     yield from self._match_repeatedly(step, count + 1, longer, start)
-        if count >= step.least:
+        if count >= step.min_times:
             yield match
 
     def _match_once(self, step: _Step, match: _PartialMatch, start: int) -> Iterator[_PartialMatch]:
         nodes, tags = match
-        if step.ways:
-            for way in step.ways:
+        if step.alternatives:
+            for way in step.alternatives:
                 for longer in self._chain(way, 0, match, start):
                     if not step.alone or not longer[0] or self._is_private(longer[0][-1]):
                         yield longer

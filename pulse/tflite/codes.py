@@ -240,8 +240,8 @@ def shift_codes(node: TfliteNode, x: OutletId, source: Tensor, result: Tensor, s
     assert source.dtype is not None and source.quantization is not None and result.quantization is not None
     assert result.dtype is not None
     low, high = code_range(source.dtype, int(source.quantization.zero[0]))
-    least, most = code_range(result.dtype, int(result.quantization.zero[0]))
-    if low >= least and high <= most:
+    min_code, max_code = code_range(result.dtype, int(result.quantization.zero[0]))
+    if low >= min_code and high <= max_code:
         return x
     return clamp(node, x, NONE, suffix)
 
@@ -284,11 +284,11 @@ def table_of(node: TfliteNode, function: Callable[[Array], Array], whole: Roundi
     tensor, quantization = target(node)
     assert tensor.dtype is not None
     x = np.arange(low, high + 1).astype(np.float32) * ours.scale[0]
-    least, most = code_range(tensor.dtype, int(quantization.zero[0]))
+    min_code, max_code = code_range(tensor.dtype, int(quantization.zero[0]))
     with np.errstate(all="ignore"):
         y = whole(
             function(x.astype(np.float64)).astype(np.float32),
             quantization.scale[0],
             np.float32(quantization.zero[0]),
         )
-        return np.clip(np.nan_to_num(y), least, most).astype(np.float32)
+        return np.clip(np.nan_to_num(y), min_code, max_code).astype(np.float32)

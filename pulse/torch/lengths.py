@@ -23,13 +23,13 @@ def variations(lengths: Lengths, symbols: Sequence[str]) -> tuple[list[Lengths],
     """
     parts = gcd(*(lengths[symbol] for symbol in symbols))
     units = {symbol: lengths[symbol] // parts for symbol in symbols}
-    least = max(-(-MIN_LENGTH // unit) for unit in units.values())
+    min_parts = max(-(-MIN_LENGTH // unit) for unit in units.values())
 
     def scale(count: int) -> Lengths:
         return {**lengths, **{symbol: count * unit for symbol, unit in units.items()}}
 
     return (
-        [scale(count) for count in _shorter_lengths(parts) if least <= count < parts],
+        [scale(count) for count in _shorter_lengths(parts) if min_parts <= count < parts],
         [scale(count) for count in _longer_lengths(parts)],
     )
 

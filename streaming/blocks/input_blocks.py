@@ -180,9 +180,9 @@ class InputBlocks:
         counts = dict(self.received_frames)
         for name, block in blocks.items():
             counts[name] += block.shape[self._queues[name].axis]
-        most = max(count / self._queues[name].port.rate for name, count in counts.items())
+        received_frames = max(count / self._queues[name].port.rate for name, count in counts.items())
         dropped = self.dropped_pulses * self.program.pulse
-        if most - dropped > limit:
+        if received_frames - dropped > limit:
             raise InputError(
                 f"the model takes at most {limit} frames of {self.program.model.symbol.name} and has received "
                 f"{self.frames_in - dropped}: give fewer frames, or end the stream and begin a new one"

@@ -351,9 +351,9 @@ class RemoteStream(NotCopyable):
     async def _send_frames(self, port: StreamPort, array: Array, begin: int) -> None:
         """Send frames, in messages within the size limit."""
         axis = port.axis or 0
-        most = max(1, (self.limits["message_bytes"] - HEADER.size) // port.frame_bytes(self._format))
-        for first in range(0, array.shape[axis], most):
-            part = array[(*(slice(None),) * axis, slice(first, first + most))]
+        max_frames = max(1, (self.limits["message_bytes"] - HEADER.size) // port.frame_bytes(self._format))
+        for first in range(0, array.shape[axis], max_frames):
+            part = array[(*(slice(None),) * axis, slice(first, first + max_frames))]
             frames = part.shape[axis]
             header = Header(INPUT, port.number, self._epoch % EPOCH_MODULUS, frames, begin + first)
             await self._send_message(pack_frames(header, port.encode(part, self._format)))

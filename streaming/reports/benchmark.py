@@ -56,13 +56,13 @@ class Benchmark(Report):
         named = [(f"round {number}", latency) for number, latency in enumerate(self.rounds, 1)]
         rows = [_row(name, latency) for name, latency in (*named, ("all", total))]
         bins = total.histogram()
-        most = max((row.count for row in bins), default=1)
+        max_count = max((row.count for row in bins), default=1)
         bars = [
             [
                 duration(row.from_s),
                 duration(row.to_s),
                 str(row.count),
-                "█" * -(-row.count * BAR // most),
+                "█" * -(-row.count * BAR // max_count),
             ]
             for row in bins
         ]

@@ -46,9 +46,9 @@ class StreamReader(SoundReader):
 
     def __iter__(self) -> Iterator[Samples]:
         size, frames = self._form.frame_bytes, self.frames
-        most, rest, frames_read = max(int(self.rate_hz * BLOCK_S), 1) * size, b"", 0
+        max_bytes, rest, frames_read = max(int(self.rate_hz * BLOCK_S), 1) * size, b"", 0
         while frames is None or frames_read < frames:
-            size_next = most if frames is None else min((frames - frames_read) * size, most)
+            size_next = max_bytes if frames is None else min((frames - frames_read) * size, max_bytes)
             piece = self._file.take(size_next - len(rest))
             if not piece:
                 break

@@ -128,8 +128,8 @@ def _without_empty(model: TypedNetwork) -> TypedNetwork:
         sizes = (
             size for size in range(MAX_TRIED_LENGTH) if all(dim.eval({symbol: size}) > 0 for dim in lengths)
         )
-        if (least := next(sizes, 0)) > 0:
-            terms.scope.assume(f"{terms.dim(TDim.of(symbol))} >= {least}")
+        if (min_size := next(sizes, 0)) > 0:
+            terms.scope.assume(f"{terms.dim(TDim.of(symbol))} >= {min_size}")
     return replace(terms.model(model), spending=model.spending)
 
 

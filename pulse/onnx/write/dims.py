@@ -100,8 +100,8 @@ class DimWriter:
         multiple first.
         """
         over, under = self._dim(atom.num), self.number(atom.k)
-        least = atom.num.bounds()[0]
-        if least is None or least < 0:
+        minimum = atom.num.bounds()[0]
+        if minimum is None or minimum < 0:
             rest = self.op("Mod", [over, under], f"({atom.num})%{atom.k}")
             over = self.op("Sub", [over, rest], f"({atom.num})-%{atom.k}")
         return self.op("Div", [over, under], atom.text)

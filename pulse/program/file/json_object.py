@@ -18,10 +18,10 @@ class JsonObject:
     name: str
     values: dict[str, Any]
 
-    def text(self, key: str, most: int = 1 << 16) -> str:
+    def text(self, key: str, max_characters: int = 1 << 16) -> str:
         """Return a string of at most this many characters."""
         value = self.values.get(key)
-        if not isinstance(value, str) or len(value) > most:
+        if not isinstance(value, str) or len(value) > max_characters:
             raise self._error(key)
         return value
 

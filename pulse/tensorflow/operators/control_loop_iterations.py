@@ -63,10 +63,10 @@ def iteration_count(
     limits = _limits(condition, condition.graph.outputs[0], sources, counting)
     if not limits:
         raise NotUnrolledError
-    least = limits[0]
+    count = limits[0]
     for other in limits[1:]:
-        least = at_most(least, other)
-    return at_least(least, TDim.of(0))
+        count = at_most(count, other)
+    return at_least(count, TDim.of(0))
 
 
 def _limits(

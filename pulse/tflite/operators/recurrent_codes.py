@@ -140,8 +140,8 @@ def _hidden_scale(node: TfliteNode) -> float:
 def _limit(clip: float, scale: float) -> tuple[float, float]:
     if clip <= 0:
         return MIN_CODE, MAX_CODE
-    most = min(max(int(clip / scale), MIN_CODE), MAX_CODE)
-    return -most, most
+    max_code = min(max(int(clip / scale), MIN_CODE), MAX_CODE)
+    return -max_code, max_code
 
 
 def _share(node: TfliteNode, x: OutletId, start: int, end: int, name: str) -> OutletId:
