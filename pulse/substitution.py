@@ -37,10 +37,10 @@ class Terms:
         return dim.subs(self._values) if dim.symbols else dim
 
     def _free_name(self, name: str) -> str:
-        number, free_name = 1, name
+        suffix, free_name = 1, name
         while self.scope.knows(free_name):
-            number += 1
-            free_name = f"{name}_{number}"
+            suffix += 1
+            free_name = f"{name}_{suffix}"
         return free_name
 
     def fact(self, fact: TypedFact) -> TypedFact:

@@ -97,7 +97,7 @@ def channels_in_order(
     Raises  InputError: the numbers of channels and inputs differ
     """
     if len(names) == channels:
-        return {name: Channels(number) for number, name in enumerate(names)}
+        return {name: Channels(index) for index, name in enumerate(names)}
     way = way or f"give {spell('routes', dict.fromkeys(names, 'SOURCE'))}, or SOURCE:CHANNEL, counted from 0"
     raise InputError(
         f"{source}: has {channels} channel{'s' if channels > 1 else ''}, and {title} has {len(names)} inputs of sound: "

@@ -156,10 +156,10 @@ class Canvas:
         for outlet in ranked:
             op = self.op(outlet)
             base = op.called if isinstance(op, OpenInput) else self.graph.label(outlet)
-            name, number = base, 0
+            name, suffix = base, 0
             while name in inputs:
-                number += 1
-                name = f"{base}.{number}"
+                suffix += 1
+                name = f"{base}.{suffix}"
             inputs[name] = outlet
         return inputs
 

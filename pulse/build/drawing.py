@@ -38,8 +38,8 @@ class Drawing:
     def named_views(self) -> dict[str, View]:
         """Return the views of models, by name. Raises InputError: two with one name."""
         views: dict[str, View] = {}
-        for number, part in enumerate(self.kept):
-            name = part.name or f"view {number}"
+        for index, part in enumerate(self.kept):
+            name = part.name or f"view {index}"
             if name in views:
                 raise InputError(f"two views are called {name}; give each a name of its own")
             views[name] = View(set(part.nodes), part.backend, part.kernel)

@@ -284,7 +284,7 @@ def Concat(nb_inputs: int, axis: int, name: str = "") -> Node:
     """Its inputs joined along an axis."""
     if nb_inputs < 1:
         raise InputError(f"{name or 'concat'} (Concat): it needs at least one input")
-    return make_node("Concat", [f"x{number}" for number in range(nb_inputs)], name, axis=axis)
+    return make_node("Concat", [f"x{index}" for index in range(nb_inputs)], name, axis=axis)
 
 
 def _numbers(label: str, values: Sequence[int], where: str) -> tuple[str, Any]:

@@ -27,7 +27,7 @@ def _read_undefined(data: bytes) -> set[str]:
     )
     first, size, count = struct.unpack_from(head, data)
     sections: list[tuple[int, int, int, int]] = [
-        struct.unpack_from(section, data, first + size * number) for number in range(count)
+        struct.unpack_from(section, data, first + size * index) for index in range(count)
     ]
     symbols: set[str] = set()
     for kind, offset, length, link in sections:

@@ -143,7 +143,10 @@ def _centred_moments(draft: Draft, x: OutletId, window: int) -> tuple[OutletId, 
 
 
 def _past_moments(draft: Draft, x: OutletId, window: int, min_window: int) -> tuple[OutletId, OutletId]:
-    """Return the sum of each frame and up to ``window`` before it; of the first ``min_window`` frames at the beginning."""
+    """Return the mean and the variance of each frame with up to ``window`` before it.
+
+    At the beginning, of the first ``min_window`` frames.
+    """
     frames = draft.shape(x)[1]
     draft.require(frames, min_window, "frames of min_window")
     with_zeros = draft.pad(x, 1, window, 0)

@@ -324,9 +324,9 @@ def _weights(draft: Draft, frames: TDim, values: Array, hop: int) -> OutletId:
 def _require_covered(function: str, values: Array, hop: int, skipped: int) -> None:
     """Raise InputError if the windows of two or more frames do not cover an output sample."""
     size = len(values)
-    number = -(-size // hop) + 2
-    total = np.zeros((number - 1) * hop + size)
-    for j in range(number):
+    frames = -(-size // hop) + 2
+    total = np.zeros((frames - 1) * hop + size)
+    for j in range(frames):
         total[j * hop : j * hop + size] += values**2
     overlap = total[skipped : len(total) - skipped]
     if overlap.size and overlap.min() < MIN_OVERLAP:

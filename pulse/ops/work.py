@@ -48,8 +48,8 @@ NO_WORK = Work()
 def graph_work(graph: "Graph[Any, Any]") -> Work:
     """Return the work of all nodes that the outputs need, as far as it is known."""
     total = NO_WORK
-    for number in graph.order():
-        node = graph.nodes[number]
+    for node_id in graph.order():
+        node = graph.nodes[node_id]
         outputs = [outlet.fact for outlet in node.outputs]
         total += node.op.work(graph.input_facts(node), outputs) or NO_WORK
     return total

@@ -83,15 +83,15 @@ def _silence(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Arra
 
 def _steps(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
     """Return a signal whose elements all jump at the same moments, each to a level of its own."""
-    number = np.cumsum(rng.random(frames) < 1 / HELD_FRAMES)
-    levels = 3 * rng.standard_normal((int(number[-1]) + 1 if frames else 0, *rest))
-    return levels[number]
+    step = np.cumsum(rng.random(frames) < 1 / HELD_FRAMES)
+    levels = 3 * rng.standard_normal((int(step[-1]) + 1 if frames else 0, *rest))
+    return levels[step]
 
 
 def _gaps(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
     """Return a signal of noise between long zeros, which begins with zeros."""
-    number = np.cumsum(rng.random(frames) < 1 / min(GAP_FRAMES, max(2, frames // 4)))
-    sounding = (number % 2 == 1).reshape(frames, *(1 for _ in rest))
+    section = np.cumsum(rng.random(frames) < 1 / min(GAP_FRAMES, max(2, frames // 4)))
+    sounding = (section % 2 == 1).reshape(frames, *(1 for _ in rest))
     return _noise(frames, rest, rng) * sounding
 
 

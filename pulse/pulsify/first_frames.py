@@ -247,9 +247,9 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
         return None
     patch = Patch(graph)
     x = [patch.tap(outlet) for outlet in node.inputs[:frames]]
-    for number, first in enumerate(first_wires.values()):
+    for index, first in enumerate(first_wires.values()):
         cut = Slice(first.axis, TDim.of(first.index), length + first.index)
-        x += patch.wire(f"{node.name}.firsts{number}", cut, [patch.tap(first.x)])
+        x += patch.wire(f"{node.name}.firsts{index}", cut, [patch.tap(first.x)])
     states = [patch.tap(outlet) for outlet in node.inputs[frames : frames + count]]
     for slot in chains:
         fact = graph.fact(node.inputs[frames + slot])
@@ -340,8 +340,8 @@ def _copy_chain(
     graph: TypedGraph, body: TypedGraph, chain: Sequence[int], wires: dict[OutletId, OutletId]
 ) -> None:
     """Copy the nodes of a chain to the body; ``wires`` maps the wires of the graph to those of the body."""
-    for number in chain:
-        node, outlet = graph.nodes[number], OutletId(number)
+    for node_id in chain:
+        node, outlet = graph.nodes[node_id], OutletId(node_id)
         if outlet in wires:
             continue
         operands = [wires[operand] for operand in node.inputs]

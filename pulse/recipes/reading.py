@@ -48,7 +48,7 @@ def parse_recipe(text: str, context: RecipeContext) -> Recipe:
     if not isinstance(tables, list) or not tables:
         raise LoadError(f"{where}: has no stages; each begins with a line [[stage]]")
     stages = [
-        _stage(number, stage, where) for number, stage in enumerate(cast("list[TomlValue]", tables), start=1)
+        _stage(index, stage, where) for index, stage in enumerate(cast("list[TomlValue]", tables), start=1)
     ]
     _require_order(stages, where)
     return Recipe(context, title or context.path.stem, title is not None, rate, stages, outputs, inputs)

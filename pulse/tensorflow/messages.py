@@ -90,8 +90,8 @@ def _entry(message: DescriptorProto, name: str, kind: str, maps: bool) -> str:
     """Return the message of a map's entries, inside the message that has the map."""
     entry = message.nested_type.add(name="".join(map(str.title, name.split("_"))) + "Entry")
     entry.options.map_entry = maps
-    for number, (part, type_) in enumerate((("key", "string"), ("value", kind)), 1):
-        field = entry.field.add(name=part, number=number, label=FieldDescriptorProto.LABEL_OPTIONAL)
+    for field_number, (part, type_) in enumerate((("key", "string"), ("value", kind)), 1):
+        field = entry.field.add(name=part, number=field_number, label=FieldDescriptorProto.LABEL_OPTIONAL)
         _set_kind(field, type_)
     return f"{message.name}.{entry.name}"
 
@@ -101,12 +101,12 @@ def _message(file: FileDescriptorProto, name: str, fields: str, maps: bool) -> N
     if name in _ONEOFS:
         message.oneof_decl.add(name=_ONEOFS[name])
     for text in fields.split(", "):
-        number, label = text.split(" ")
+        field_number, label = text.split(" ")
         field_name, kind = label.lstrip("*%").split(":")
         many = label[0] in "*%"
         field = message.field.add(
             name=field_name,
-            number=int(number),
+            number=int(field_number),
             label=FieldDescriptorProto.LABEL_REPEATED if many else FieldDescriptorProto.LABEL_OPTIONAL,
         )
         if name in _ONEOFS:

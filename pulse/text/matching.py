@@ -178,13 +178,13 @@ class _Search:
     def all_chains(self, chains: Sequence[_Chain], start: int) -> Iterator[_PartialMatch]:
         """Yield the nodes and tags of all chains, the first of which begins at a node."""
 
-        def further(number: int, match: _PartialMatch) -> Iterator[_PartialMatch]:
-            if number == len(chains):
+        def further(position: int, match: _PartialMatch) -> Iterator[_PartialMatch]:
+            if position == len(chains):
                 yield match
                 return
-            for first in (start,) if number == 0 else self.order:
-                for more, tags in self._chain(chains[number], 0, ((), match[1]), first):
-                    yield from further(number + 1, (match[0] + more, tags))
+            for first in (start,) if position == 0 else self.order:
+                for more, tags in self._chain(chains[position], 0, ((), match[1]), first):
+                    yield from further(position + 1, (match[0] + more, tags))
 
         return further(0, ((), {}))
 

@@ -32,10 +32,10 @@ WireProduct: TypeAlias = Callable[[OutletId, Array, Array | None, str], OutletId
 
 def fused_activation(node: TfliteNode) -> int:
     """Return the number of the fused activation. Raises LoadError if it is not supported."""
-    number = node.integer("FusedActivationFunction", NONE)
-    if number not in range(5):
-        raise node.error(f"fused activation {number} is not supported")
-    return number
+    code = node.integer("FusedActivationFunction", NONE)
+    if code not in range(5):
+        raise node.error(f"fused activation {code} is not supported")
+    return code
 
 
 def activate(node: TfliteNode, x: OutletId, suffix: str = "") -> OutletId:
@@ -155,8 +155,8 @@ def exact_sum(
             product = node.cast(apply(digit, part.astype(np.float32), None, name), F64, f"{name}.wide")
             terms.append(node.apply("mul", product, float(weight * part_weight), suffix=f"{name}.scaled"))
     total = terms[0]
-    for number, term in enumerate(terms[1:]):
-        total = node.apply("add", total, term, suffix=f"total{number}")
+    for index, term in enumerate(terms[1:]):
+        total = node.apply("add", total, term, suffix=f"total{index}")
     if bias is None:
         return total
     return node.apply(

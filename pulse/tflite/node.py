@@ -27,7 +27,7 @@ Body: TypeAlias = Callable[[int, Mapping[int, TypedFact], str], TypedNetwork]
 """A subgraph as a model: its number, the facts of its inputs by their places, a title."""
 
 
-def _no_body(number: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
+def _no_body(index: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
     raise NotImplementedError
 
 

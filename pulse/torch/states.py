@@ -250,17 +250,17 @@ def require_equal_calls(
         for sample in samples.values()
         for axis, symbol in sample.axes.items()
     }
-    for number in range(CALLS):
+    for call in range(CALLS):
         feeds = {**draw_inputs(samples, lengths, rng), **states}
         feeds = {
             name: value if name in states else rng.permutation(value.ravel()).reshape(value.shape)
             for name, value in feeds.items()
         }
-        expected = oracle(feeds, restore=number == 0)
+        expected = oracle(feeds, restore=call == 0)
         gap = first_difference(expected, Reference(offline(typed), feeds), {})
         if gap is not None:
             raise LoadError(
-                f"{title}: the exported model differs from the module in call {number + 1}, after the same states: "
+                f"{title}: the exported model differs from the module in call {call + 1}, after the same states: "
                 f"{gap}; what the module keeps besides tensors that are returned or buffers, such as numbers and "
                 "lists of Python, is not in the model: make each a buffer of constant shape, or an input and an output"
             )

@@ -77,8 +77,8 @@ class OutputTrim:
         """
         blocks = _Gathered(self._layouts, self.pulses, count)
         result: Mapping[str, Array] = {}
-        for number, result in enumerate(results):
-            blocks.add(number, result)
+        for index, result in enumerate(results):
+            blocks.add(index, result)
         if count and self._final:
             self._last = {port.name: result[port.name].copy() for port in self._final}
         self.pulses += count
@@ -199,10 +199,10 @@ class _Gathered:
             self.arrays[name] = array
             self._places.append((name, frames, -drop, array, axes))
 
-    def add(self, number: int, result: Mapping[str, Array]) -> None:
+    def add(self, index: int, result: Mapping[str, Array]) -> None:
         """Add the outputs of a pulse, counted from 0."""
         for name, frames, first, array, before in self._places:
-            start, valid = first + number * frames, result[name]
+            start, valid = first + index * frames, result[name]
             if start < 0:
                 valid = valid[(*before, slice(min(frames, -start), None))]
             array[(*before, slice(max(0, start), max(0, start + frames)))] = valid

@@ -282,15 +282,13 @@ class RemoteStream(NotCopyable):
         if port.kind == "final":
             self._finals[port.name] = frames
             return
-        number = self._streaming.index(port)
-        repeated = self._frames_received[number] - header.first
+        port_index = self._streaming.index(port)
+        repeated = self._frames_received[port_index] - header.first
         if repeated < 0:
-            lost = (
-                f"output {port.name}: frames {self._frames_received[number]} to {header.first - 1} are lost"
-            )
+            lost = f"output {port.name}: frames {self._frames_received[port_index]} to {header.first - 1} are lost"
             self.give_up(ClientError("gap", lost, "begin a new stream"))
         elif repeated < header.frames:  # else it came over the previous connection
-            self._frames_received[number] = header.first + header.frames
+            self._frames_received[port_index] = header.first + header.frames
             frames = frames_at(frames, port.axis or 0, repeated, header.frames)
             self._outputs.append({port.name: frames})
 

@@ -56,7 +56,7 @@ class Triggers(ClassDetector[_State]):
         if not state.means:
             state.means = [TrailingMean(self._smooth_frames) for _ in row]
         means = [mean.add(value) for mean, value in zip(state.means, row)]
-        watched = [number for number in range(len(row)) if number != self._background]
+        watched = [index for index in range(len(row)) if index != self._background]
         if not watched or frame < state.again:
             return
         best = max(watched, key=means.__getitem__)

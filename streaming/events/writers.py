@@ -33,9 +33,9 @@ class EventsFile(NotCopyable):
 
     def write(self, events: Sequence[Event]) -> None:
         """Append events. Raises InputError: for instance, the disk is full; then none of these are written."""
-        text, number = self._form.body(events, self._number)
+        text, next_number = self._form.body(events, self._number)
         self._part.append(text.encode())
-        self._number = number
+        self._number = next_number
 
     def __enter__(self) -> "EventsFile":
         return self

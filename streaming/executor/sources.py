@@ -158,10 +158,10 @@ def _sound_blocks(
 
     def shape(samples: Samples) -> InputBlock:
         return {
-            port.name: np.ascontiguousarray(samples[:, number]).reshape(
+            port.name: np.ascontiguousarray(samples[:, index]).reshape(
                 [-1 if axis == port.axis else 1 for axis in range(len(port.shape))]
             )
-            for number, port in enumerate(ports)
+            for index, port in enumerate(ports)
         }
 
     def convert(block: Samples) -> InputBlock:

@@ -152,9 +152,10 @@ class StreamSteps:
             self._in_flight.submit(*self._tail.popleft())
 
     def _late_error(self, waited_s: float) -> ExecutorError:
-        number = self._output_trim.pulses
+        pulse_index = self._output_trim.pulses
+        first = pulse_index * self._pulse
         return ExecutorError(
-            f"late: pulse {number} (frames {number * self._pulse} to {(number + 1) * self._pulse}) is not ready "
+            f"late: pulse {pulse_index} (frames {first} to {first + self._pulse}) is not ready "
             f"{waited_s * 1e3:.1f} ms after its last sample came, and may take {self._deadline_s * 1e3:g} ms; "
             f"{len(self._in_flight)} pulses are in flight. Take a smaller model, another policy or a longer deadline_s"
         )

@@ -70,5 +70,5 @@ class Scaling:
         return count - 1
 
 
-def _clamp(number: int, low: int, high: int) -> int:
-    return min(max(number, low), high)
+def _clamp(value: int, low: int, high: int) -> int:
+    return min(max(value, low), high)

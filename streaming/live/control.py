@@ -154,13 +154,13 @@ class Control:
             self._command(cb.LOAD, memory, pulses)
             return
         with self._pipeline.turn:
-            for number, state in enumerate(self._pipeline.instances.states):
+            for index, state in enumerate(self._pipeline.instances.states):
                 state.reset()
                 if snapshots:
-                    state.restore(snapshots[number])
+                    state.restore(snapshots[index])
             self._command(cb.LOAD, memory, pulses)
 
-    def _command(self, command: int, memory: Array, number: int = 0) -> None:
+    def _command(self, command: int, memory: Array, pulses: int = 0) -> None:
         """Run a command, which uses this memory until it is done. Raises PulseError: it was not done.
 
         On return or on any exception, Ctrl-C included, the command is either done or withdrawn.
@@ -168,7 +168,7 @@ class Control:
         pipeline = self._pipeline
         end = time.monotonic() + ANSWER_TIMEOUT_S
         try:
-            give_command.call(pipeline.address, command, memory.ctypes.data, number)
+            give_command.call(pipeline.address, command, memory.ctypes.data, pulses)
             if not (self.running and pipeline.native):
                 apply_now.call(pipeline.address)
             while positions.load(pipeline.control_block, "command") != cb.NONE:

@@ -163,10 +163,10 @@ class FileStream(NotCopyable):
     def _play(self) -> None:
         played_frames = 0
         begun_s = self._monotonic()
-        for number, block in enumerate(self._blocks(), 1):
+        for index, block in enumerate(self._blocks(), 1):
             due_s = None
             if self._pace is not None:
-                due_s = begun_s + number * self._frames / self._request.rate_hz / self._pace
+                due_s = begun_s + index * self._frames / self._request.rate_hz / self._pace
             self.wait_until(due_s)
             if self.stops.is_set():
                 return

@@ -54,18 +54,18 @@ class Instances(NotCopyable):
         memory = Instance.new(streams)
         self.memory = memory.words
         """The memory of the control blocks."""
-        self.control_blocks = [memory[number] for number in range(streams)]
+        self.control_blocks = [memory[index] for index in range(streams)]
         slot = None if sound is None else next(s for s in self.packed[0].outputs if s.name == sound.name)
-        for number, instance in enumerate(self.control_blocks):
-            instance.packed = self.packed[number].call.address
-            instance.slot_out = self._outputs[number].ctypes.data
+        for index, instance in enumerate(self.control_blocks):
+            instance.packed = self.packed[index].call.address
+            instance.slot_out = self._outputs[index].ctypes.data
             instance.sound = 0 if slot is None else slot.offset
-            instance.sound_out = self._sound[number].ctypes.data
+            instance.sound_out = self._sound[index].ctypes.data
             instance.delay_left = conversion_delay
-            instance.delay_line = self._lines[number].ctypes.data
+            instance.delay_line = self._lines[index].ctypes.data
             instance.delay_line_frames = delay - conversion_delay
-            instance.memory = self._memories[number].ctypes.data
-            instance.memory_bytes = self._memories[number].size
+            instance.memory = self._memories[index].ctypes.data
+            instance.memory_bytes = self._memories[index].size
             instance.limit = FAR if program.limit is None else program.limit // program.pulse
             instance.delay = conversion_delay
 
@@ -127,8 +127,8 @@ class Instances(NotCopyable):
         """Return descriptions of the faults: values for which a node had no result, by node and stream."""
         several = len(self.states) > 1
         return [
-            f"{f'stream {number}: ' if several else ''}{fault}"
-            for number, state in enumerate(self.states)
+            f"{f'stream {index}: ' if several else ''}{fault}"
+            for index, state in enumerate(self.states)
             for fault in state.faults
         ]
 
@@ -145,11 +145,11 @@ class Instances(NotCopyable):
         Returns the number of values for which a node had no result.
         """
         faults = 0
-        for number, state in enumerate(self.states):
-            results = state.step(self.model_inputs(slots[number]))
+        for index, state in enumerate(self.states):
+            results = state.step(self.model_inputs(slots[index]))
             faults += state.take_faults()
-            for slot in self.packed[number].outputs:
-                slot.view(self._outputs[number])[...] = results[slot.name]
+            for slot in self.packed[index].outputs:
+                slot.view(self._outputs[index])[...] = results[slot.name]
         return faults
 
 

@@ -194,8 +194,8 @@ class Pipeline(NotCopyable):
         first = self.control_block.records_read
         last = positions.load(self.control_block, "records_written")
         rows, records = self.memory.records, list[PulseRecord]()
-        for number in range(first, last):
-            row = rows[number % len(rows)]
+        for index in range(first, last):
+            row = rows[index % len(rows)]
             head = header_at(row.ctypes.data)
             outputs = self.instances.outputs(row[RECORD_HEADER_BYTES:])
             records.append(

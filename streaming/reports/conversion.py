@@ -58,7 +58,7 @@ class ConversionReport(Report):
 
     def _nodes(self) -> list[list[str]]:
         graph = self.pulsed.graph
-        nodes = (graph.nodes[number] for number in graph.order(self.pulsed.targets))
+        nodes = (graph.nodes[node_id] for node_id in graph.order(self.pulsed.targets))
         return [
             [
                 node.name,

@@ -198,7 +198,9 @@ class OpenStream(NotCopyable):
             )
         return bytes(values)
 
-    def _put(self, number: int, port: StreamPort, frames: Array | bytes, received: int, fresh: int) -> None:
+    def _put(
+        self, port_index: int, port: StreamPort, frames: Array | bytes, received: int, fresh: int
+    ) -> None:
         if received:
             assert port.axis is not None
             if isinstance(frames, bytes):
@@ -206,7 +208,7 @@ class OpenStream(NotCopyable):
                     "gap", "a packet that begins in another one", "send each packet once, in order"
                 )
             frames = frames_at(frames, port.axis, received, received + fresh)
-        self.received[number] += fresh
+        self.received[port_index] += fresh
         self._stream.inbox.append(Block(self.epoch, port.name, frames, fresh, time.monotonic_ns()))
         self.wake()
 

@@ -64,10 +64,13 @@ class _Timed:
         ports = [port for port in self.session.program.inputs if port.name in blocks]
         counts = [-(-blocks[port.name].shape[port.axis or 0] // port.frames) for port in ports]
         pulses = max(counts, default=0)
-        for number in range(pulses):
+        for pulse_index in range(pulses):
             pulse = {
                 port.name: frames_at(
-                    blocks[port.name], port.axis or 0, number * port.frames, (number + 1) * port.frames
+                    blocks[port.name],
+                    port.axis or 0,
+                    pulse_index * port.frames,
+                    (pulse_index + 1) * port.frames,
                 )
                 for port in ports
             }
@@ -184,10 +187,10 @@ class _Feed:
         """Push samples by input and stream, and frames for every stream."""
         runs = [
             timed.push(
-                {name: self._shape(name, samples[:, number]) for name, samples in blocks.items()}
+                {name: self._shape(name, samples[:, stream]) for name, samples in blocks.items()}
                 | dict(frames)
             )
-            for number, timed in enumerate(self._sessions)
+            for stream, timed in enumerate(self._sessions)
         ]
         yield from zip(*runs)
 

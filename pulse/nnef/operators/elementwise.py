@@ -54,11 +54,11 @@ def _multiply(w: OperationWriter, x: Name, factor: int) -> Name:
     if factor == 1:
         return w.emit("copy", x)
     total = x
-    for number, bit in enumerate(bits := bin(factor)[3:], 1):
-        last = number == len(bits)
-        total = w.emit("add", total, total, suffix="" if last and bit == "0" else f"double{number}")
+    for index, bit in enumerate(bits := bin(factor)[3:], 1):
+        last = index == len(bits)
+        total = w.emit("add", total, total, suffix="" if last and bit == "0" else f"double{index}")
         if bit == "1":
-            total = w.emit("add", total, x, suffix="" if last else f"more{number}")
+            total = w.emit("add", total, x, suffix="" if last else f"more{index}")
     return total
 
 
@@ -67,8 +67,8 @@ def write_folded(w: OperationWriter) -> Name:
     total, *rest = w.operands()
     if not rest:
         return w.emit("copy", total)
-    for number, operand in enumerate(rest, 1):
-        total = w.emit(FOLDED[w.kind], total, operand, suffix="" if number == len(rest) else f"with{number}")
+    for index, operand in enumerate(rest, 1):
+        total = w.emit(FOLDED[w.kind], total, operand, suffix="" if index == len(rest) else f"with{index}")
     assert isinstance(total, Name)
     return total
 
@@ -76,8 +76,8 @@ def write_folded(w: OperationWriter) -> Name:
 @writes("Mean")
 def write_mean(w: OperationWriter) -> Name:
     total, *rest = w.operands()
-    for number, operand in enumerate(rest, 1):
-        total = w.emit("add", total, operand, suffix=f"with{number}")
+    for index, operand in enumerate(rest, 1):
+        total = w.emit("add", total, operand, suffix=f"with{index}")
     return w.apply("div", total, len(w.inputs))
 
 

@@ -41,15 +41,15 @@ class CellWriter:
         """Return some gates of [B, G*H], or of [G*H]."""
         return self.e.crop(self.body, x, first * self.hidden, last * self.hidden)
 
-    def apply(self, number: int, x: str) -> str:
+    def apply(self, gate: int, x: str) -> str:
         """Return an activation, with its inputs clipped if the node has a clip."""
         clip = self.attributes.get("clip")
         if clip is not None:
             x = self.op("Min", self.op("Max", x, self.e.number(-clip)), self.e.number(clip))
-        return self.activation(number, x)
+        return self.activation(gate, x)
 
-    def activation(self, number: int, x: str) -> str:
-        name, parameters = self.functions[number]
+    def activation(self, gate: int, x: str) -> str:
+        name, parameters = self.functions[gate]
         if name == "Affine":
             scaled = self.op("Mul", x, self.e.number(parameters["alpha"]))
             return self.op("Add", scaled, self.e.number(parameters["beta"]))
@@ -94,10 +94,10 @@ class CellWriter:
         output_gate = self.apply(0, self._peek(o, after, 1))
         return [self.op("Mul", output_gate, self.activation(2, after)), after]
 
-    def _peek(self, gate: str, c: str, number: int) -> str:
+    def _peek(self, gate: str, c: str, index: int) -> str:
         if self.peepholes is None:
             return gate
-        return self.op("Add", gate, self.op("Mul", self.part(self.peepholes, number, number + 1), c))
+        return self.op("Add", gate, self.op("Mul", self.part(self.peepholes, index, index + 1), c))
 
 
 @expands("RNN", "GRU", "LSTM")
@@ -160,7 +160,7 @@ def _scan(
         e.squeeze(e.nodes, start) if start else e.constant(np.zeros((batch, hidden), np.float32))
         for start in starts
     ]
-    states = [e.name(f"state{number}") for number in range(len(begin))]
+    states = [e.name(f"state{index}") for index in range(len(begin))]
     frame = e.name("frame")
     after = cell.states(frame, states)
     output = e.node(cell.body, "Identity", (after[0],), "output")
@@ -171,7 +171,7 @@ def _scan(
         [e.value(name, (batch, hidden)) for name in states] + [e.value(frame, (batch, rows))],
         [e.value(name, (batch, hidden)) for name in (*after, output)],
     )
-    last = [e.name(f"last{number}") for number in range(len(begin))]
+    last = [e.name(f"last{index}") for index in range(len(begin))]
     sequence = e.name("outputs")
     e.add(
         "Scan",
@@ -198,9 +198,9 @@ def _functions(kind: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Map
     return tuple(named_functions)
 
 
-def _gate(node: NodeReader, x: NnefWire, number: int, hidden: int, name: str) -> NnefWire:
+def _gate(node: NodeReader, x: NnefWire, index: int, hidden: int, name: str) -> NnefWire:
     """Return some entries of the last axis."""
-    return node.slice_axis(x, x.rank - 1, number * hidden, (number + 1) * hidden, name)
+    return node.slice_axis(x, x.rank - 1, index * hidden, (index + 1) * hidden, name)
 
 
 @reads("tract_core_gru_epilogue", takes="xh rh h_prev hidden")

@@ -28,8 +28,8 @@ def write_slice(w: OperationWriter) -> Name:
     axes = [axis % rank for axis in w.integers(3, "axes")] if w.has(3) else [*range(len(starts))]
     steps = w.integers(4, "steps") if w.has(4) else [1] * len(starts)
     x = w.x()
-    for number, (axis, start, stop, step) in enumerate(zip(axes, starts, stops, steps), 1):
-        x = _cut(w, x, axis, (start, stop, step), "" if number == len(axes) else f"axis{axis}")
+    for index, (axis, start, stop, step) in enumerate(zip(axes, starts, stops, steps), 1):
+        x = _cut(w, x, axis, (start, stop, step), "" if index == len(axes) else f"axis{axis}")
     return x
 
 

@@ -63,10 +63,10 @@ class Shared:
         """Return ``name`` as far as NNEF's identifiers allow, different from all others."""
         plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "x"
         plain = f"_{plain}" if plain[0].isdigit() or plain in RESERVED else plain
-        text, number = plain, 0
+        text, suffix = plain, 0
         while text in self.taken:
-            number += 1
-            text = f"{plain}_{number}"
+            suffix += 1
+            text = f"{plain}_{suffix}"
         self.taken.add(text)
         return text
 

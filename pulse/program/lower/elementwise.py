@@ -190,9 +190,9 @@ def scale_of(lowering: Lowering, node: PulsedNode) -> tuple[int, float] | None:
             and fact.sizes == lowering.fact(OutletId(node.id)).sizes
             and fact.dtype == np.float32
         ):
-            number = one_number(constant)
-            if number is not None and np.isfinite(number) and number != 0:
-                return slot, number if op.kind == "mul" else 1 / number
+            scale = one_number(constant)
+            if scale is not None and np.isfinite(scale) and scale != 0:
+                return slot, scale if op.kind == "mul" else 1 / scale
     return None
 
 

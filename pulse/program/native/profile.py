@@ -111,10 +111,10 @@ def measure(
     steps_per_round, rows = -(-steps // rounds), len(notes)
     ticks, whole = np.zeros((rounds, rows), np.int64), np.zeros(rounds, np.int64)
     machine.run(table_address, rows, bases_address)
-    for number in range(rounds):
+    for round_index in range(rounds):
         for _ in range(steps_per_round):
-            machine.run_profiled(table_address, rows, bases_address, ticks[number].ctypes.data)
-        whole[number] = sum(
+            machine.run_profiled(table_address, rows, bases_address, ticks[round_index].ctypes.data)
+        whole[round_index] = sum(
             machine.run_timed(table_address, rows, bases_address) for _ in range(steps_per_round)
         )
     rate, reading_s = machine.ticks_per_second(), machine.seconds_per_reading()

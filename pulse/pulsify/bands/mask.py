@@ -269,8 +269,8 @@ class Mask:
         slots = {step.node: step.slot for step in self.steps}
         pending = [
             source
-            for number, slot in slots.items()
-            for at, source in enumerate(self.graph.nodes[number].inputs)
+            for node_id, slot in slots.items()
+            for at, source in enumerate(self.graph.nodes[node_id].inputs)
             if at != slot
         ]
         largest_position, visited = 0, set[int]()

@@ -53,15 +53,15 @@ class MaskProof:
         relative  whether only differences within a row must repeat, since a softmax sees nothing else
         """
         score, end = Pattern.constant(ZERO), ""
-        for number, slot in steps:
-            node = self._graph.nodes[number]
+        for node_id, slot in steps:
+            node = self._graph.nodes[node_id]
             end = node.name
             inputs = [
                 score if index == slot else self.pattern(outlet) for index, outlet in enumerate(node.inputs)
             ]
             score = self._hide(self._apply(node, inputs))
         if not (score.is_steady or (relative and score.repeats and LENGTH not in score.slopes)):
-            causes = [self._causes[number] for number, _ in steps if number in self._causes]
+            causes = [self._causes[node_id] for node_id, _ in steps if node_id in self._causes]
             return f"{causes[0] if causes else end} gives no proof"
         if any(bool(np.any(high > self._extent.masked)) for _, high in (score.behind, score.ahead)):
             return f"frames that are {self._extent.distance} or more apart may meet, by {end}"

@@ -95,8 +95,8 @@ class _While:
         try:
             return self._unroll_or_scan()
         except NotUnrolledError:
-            for number in reversed(range(before, len(node.graph.nodes))):
-                node.graph.retire(number)
+            for node_id in reversed(range(before, len(node.graph.nodes))):
+                node.graph.retire(node_id)
             return self._loop_at_run_time()
 
     @cached_property
@@ -247,7 +247,7 @@ class _While:
     def _head_rows(self, index: int, parts: LoopParts) -> list[OutletId]:
         """Return the elements of a list that were written before the loop, each with an axis to be joined along."""
         heads = enumerate(parts.heads[index])
-        return [self._node.wire(AddAxis(0), [outlet], f"head{index}_{number}") for number, outlet in heads]
+        return [self._node.wire(AddAxis(0), [outlet], f"head{index}_{row}") for row, outlet in heads]
 
     def _behind_head(self, index: int, parts: LoopParts, element_rows: OutletId) -> OutletId:
         rows = self._head_rows(index, parts)
@@ -308,7 +308,7 @@ class _While:
         graph = scanned.graph
         results = self._iteration_results(graft(body, targets, graph, scanned.present), graph, parts)
         graph.inputs = sources(graph)
-        graph.set_outputs(results, [f"result{number}" for number in range(len(results))])
+        graph.set_outputs(results, [f"result{result}" for result in range(len(results))])
         scan = Scan(
             TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins),
             tuple(scanned.states),
@@ -360,11 +360,11 @@ class _While:
     ) -> list[OutletId]:
         """Return the results of an iteration, states in the types that they began with, each a wire of its own."""
         results: list[OutletId] = []
-        for number, outlet in enumerate(outlets):
-            if number < len(parts.states):
-                dtype = self._node.graph.fact(self._first[parts.states[number]]).dtype
+        for index, outlet in enumerate(outlets):
+            if index < len(parts.states):
+                dtype = self._node.graph.fact(self._first[parts.states[index]]).dtype
                 if graph.fact(outlet).dtype != dtype and np.issubdtype(dtype, np.integer):
-                    outlet = wire(graph, f"state{number}", Cast(dtype), [outlet])[0]
+                    outlet = wire(graph, f"state{index}", Cast(dtype), [outlet])[0]
             results.append(outlet)
         return results
 
@@ -400,7 +400,7 @@ class _While:
         after = {source: nexts.get(index, inner[index]) for source, index in tested.items()}
         (again,) = graft(condition, [condition.graph.outputs[0]], graph, after, "next/")
         graph.inputs = sources(graph)
-        graph.set_outputs([again, *results], [f"result{number}" for number in range(1 + len(results))])
+        graph.set_outputs([again, *results], [f"result{result}" for result in range(1 + len(results))])
         before = {source: self._first[index] for source, index in tested.items()}
         (go_on,) = graft(condition, [condition.graph.outputs[0]], node.graph, before)
         model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)

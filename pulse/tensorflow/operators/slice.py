@@ -132,7 +132,7 @@ def split_v(node: TensorflowNode) -> list[OutletId]:
     sizes = list(node.dims(1, "sizes"))
     for index, size in enumerate(sizes):
         if size == -1:
-            rest = (other for number, other in enumerate(sizes) if number != index)
+            rest = (other for position, other in enumerate(sizes) if position != index)
             sizes[index] = shape[axis] - sum(rest, TDim.of(0))
     unify(sum(sizes, TDim.of(0)), shape[axis], f"{node.wire_name} (SplitV): the parts of axis {axis}")
     return _parts(node, node.input(0), axis, sizes)

@@ -178,10 +178,10 @@ class _Conversion:
         self._running.pop()
 
     def _unique(self, name: str) -> str:
-        number, unique = 1, name
+        suffix, unique = 1, name
         while unique in self._graph.nodes:
-            number += 1
-            unique = f"{name}_{number}"
+            suffix += 1
+            unique = f"{name}_{suffix}"
         return unique
 
     def _function(

@@ -21,22 +21,22 @@ IMAGE = 4
 
 def merge_dilation(graph: Subgraph) -> Subgraph:
     """Return the subgraph with dilated convolutions."""
-    makers = {number: index for index, user in enumerate(graph.operators) for number in user.outputs}
-    readers = Counter(number for user in graph.operators for number in user.inputs)
+    makers = {tensor: index for index, user in enumerate(graph.operators) for tensor in user.outputs}
+    readers = Counter(tensor for user in graph.operators for tensor in user.inputs)
     readers.update(graph.outputs)
     replacements: dict[int, Operator | None] = {}
     for index, operator in enumerate(graph.operators):
         if operator.kind == "BATCH_TO_SPACE_ND" and len(operator.inputs) == 3:
             replacements.update(_dilated_operators(graph, index, makers, readers))
-    operators = [replacements.get(index, kept) for index, kept in enumerate(graph.operators)]
-    return replace(graph, operators=[kept for kept in operators if kept is not None])
+    operators = [replacements.get(index, operator) for index, operator in enumerate(graph.operators)]
+    return replace(graph, operators=[operator for operator in operators if operator is not None])
 
 
 def _maker_of_kind(
-    graph: Subgraph, number: int, kinds: tuple[str, ...], between: tuple[str, ...], makers: Mapping[int, int]
+    graph: Subgraph, tensor: int, kinds: tuple[str, ...], between: tuple[str, ...], makers: Mapping[int, int]
 ) -> tuple[int | None, int | None]:
     """Return the operator of some kinds that makes a tensor, and the one of others that may stand between."""
-    maker = makers.get(number)
+    maker = makers.get(tensor)
     if maker is None or graph.operators[maker].kind in kinds:
         return maker, None
     operator = graph.operators[maker]

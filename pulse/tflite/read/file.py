@@ -201,7 +201,7 @@ class _Parser:
 
         def numbers(value: Any, part: str) -> tuple[int, ...]:
             integers = _integers(value)
-            if any(not -1 <= number < len(tensors) for number in integers):
+            if any(not -1 <= index < len(tensors) for index in integers):
                 raise self.error(
                     f"{part} of {name} names one of {list(integers)}, and there are {len(tensors)} tensors"
                 )
@@ -220,7 +220,7 @@ class _Parser:
         ends = [
             numbers(ports, "the list of ports") for ports in (graph.InputsAsNumpy(), graph.OutputsAsNumpy())
         ]
-        if any(number < 0 for end in ends for number in end):
+        if any(tensor < 0 for end in ends for tensor in end):
             raise self.error(f"a port of {name} is left out")
         return Subgraph(name, tensors, operators, ends[0], ends[1])
 
@@ -247,12 +247,12 @@ class _Parser:
         )
 
     def _value(self, tensor: Any, kind: str, shape: tuple[int, ...], where: str) -> Array | None:
-        number = tensor.Buffer()
-        if number >= self._model.BuffersLength():
-            raise self.error(f"{where} has buffer {number} of {self._model.BuffersLength()}")
-        if number == 0:
+        buffer = tensor.Buffer()
+        if buffer >= self._model.BuffersLength():
+            raise self.error(f"{where} has buffer {buffer} of {self._model.BuffersLength()}")
+        if buffer == 0:
             return None
-        data = self._buffer_bytes(self._model.Buffers(number), where)
+        data = self._buffer_bytes(self._model.Buffers(buffer), where)
         if not data.size or kind in RESOURCES:
             return None
         if kind in ("INT4", "UINT4"):
@@ -296,15 +296,15 @@ class _Parser:
     def _options(self, operator: Any, where: str) -> Mapping[str, Any]:
         """Name of an option as the schema's accessors spell it -> its value: numbers, lists, text."""
         options_by_name: dict[str, Any] = {}
-        for number, union, table in (
+        for code, union, table in (
             (operator.BuiltinOptionsType(), "BuiltinOptions", operator.BuiltinOptions),
             (operator.BuiltinOptions2Type(), "BuiltinOptions2", operator.BuiltinOptions2),
         ):
-            if number == 0:
+            if code == 0:
                 continue
-            name, union_table = _names(union).get(number), table()
+            name, union_table = _names(union).get(code), table()
             if name is None:
-                raise LoadError(f"{self._what}: {where} has options {number}, which are unknown")
+                raise LoadError(f"{self._what}: {where} has options {code}, which are unknown")
             if union_table is None:
                 continue
             options = getattr(schema(), name)()

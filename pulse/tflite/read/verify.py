@@ -107,9 +107,9 @@ class _Walk:
             return
         self.visited.add((byte, kind))
         there = self.fields(byte, kind)
-        for number, inner in SCHEMA[kind].items():
-            if number in there:
-                self.follow(there[number], inner, f"field {number} of {kind} at byte {byte}")
+        for field_id, inner in SCHEMA[kind].items():
+            if field_id in there:
+                self.follow(there[field_id], inner, f"field {field_id} of {kind} at byte {byte}")
 
     def fields(self, byte: int, kind: str) -> dict[int, int]:
         """Return the position of each field that a table has, all of them inside the file."""
@@ -119,12 +119,12 @@ class _Walk:
         if size < 4 or size % 2 or length < 4 or byte + length > len(self.data):
             raise self.error(part, f"has a vtable of {size} bytes and {length} bytes of fields")
         bytes_by_field: dict[int, int] = {}
-        for number in range((size - 4) // 2):
-            offset = self.number("<H", vtable + 4 + 2 * number, part)
+        for field_id in range((size - 4) // 2):
+            offset = self.number("<H", vtable + 4 + 2 * field_id, part)
             if offset and not 4 <= offset < length:
-                raise self.error(part, f"has field {number} at byte {offset} of {length}")
+                raise self.error(part, f"has field {field_id} at byte {offset} of {length}")
             if offset:
-                bytes_by_field[number] = byte + offset
+                bytes_by_field[field_id] = byte + offset
         return bytes_by_field
 
     def follow(self, byte: int, kind: FieldLayout, part: str) -> None:

@@ -40,9 +40,9 @@ def roll_loops(program: Any, loops: Sequence[FrameLoop], title: str) -> None:
     RemoveUnusedNodesPass()(program.model)
     TopologicalSortPass()(program.model)
     left = {int(node.attributes["loop"].value) for node in graph if node.domain == LOOP_DOMAIN}
-    for number in sorted(left):
+    for index in sorted(left):
         raise LoadError(
-            f"{title}: the loop over frames in {loops[number].origin} cannot be exported for every length: what its "
+            f"{title}: the loop over frames in {loops[index].origin} cannot be exported for every length: what its "
             f"last step gives is used after the loop; {LOOP_HELP}"
         )
 
@@ -65,9 +65,7 @@ def _marked_nodes(graph: Any, loop: FrameLoop, kind: str) -> list[Any]:
     return [
         node
         for node in graph
-        if node.domain == LOOP_DOMAIN
-        and node.op_type == kind
-        and node.attributes["loop"].value == loop.number
+        if node.domain == LOOP_DOMAIN and node.op_type == kind and node.attributes["loop"].value == loop.index
     ]
 
 
@@ -105,7 +103,7 @@ class _Body:
 
         self._ir = onnx_ir
         self._graph = graph
-        self._number = loop.number
+        self._loop_index = loop.index
         self._levels = _levels(graph, loop)
         self._node_indices = {id(value): index for index, node in enumerate(graph) for value in node.outputs}
         self._nodes: list[Any] = []
@@ -181,7 +179,7 @@ class _Body:
 
     def _input(self, kind: str, like: Any) -> Any:
         index = len(self._state_inputs) + len(self._frames)
-        return self._ir.Value(name=f"loop{self._number}.{kind}{index}", type=like.type, shape=like.shape)
+        return self._ir.Value(name=f"loop{self._loop_index}.{kind}{index}", type=like.type, shape=like.shape)
 
     def _state(self, values: tuple[Any, ...]) -> Any:
         """Return a value that each step takes from the step before; the first takes ``values[0]``."""
@@ -252,9 +250,9 @@ class _Body:
         if not frames:
             raise _NoScanError(NO_FRAME)
         for n, value in enumerate(value for node in self._nodes for value in node.outputs):
-            value.name = f"loop{self._number}.{n}"
+            value.name = f"loop{self._loop_index}.{n}"
         for n, node in enumerate(self._nodes):
-            node.name = f"loop{self._number}.{node.op_type}_{n}"
+            node.name = f"loop{self._loop_index}.{node.op_type}_{n}"
         body = ir.Graph(
             [*self._state_inputs, *(inner for _, inner, _ in frames)],
             [*self._nexts, *outputs],
@@ -343,7 +341,7 @@ def _levels(graph: Any, loop: FrameLoop) -> dict[int, int]:
     """
     levels: dict[int, int] = {}
     for node in graph:
-        if node.domain == LOOP_DOMAIN and node.attributes["loop"].value == loop.number:
+        if node.domain == LOOP_DOMAIN and node.attributes["loop"].value == loop.index:
             if node.op_type == "Frame":
                 levels[id(node.outputs[0])] = node.attributes["step"].value
             continue

@@ -23,8 +23,8 @@ class LoopStep(WholeNumber):
     loop: "FrameLoop"
 
     @classmethod
-    def of(cls, loop: "FrameLoop", number: int) -> "LoopStep":
-        step = cls(number)
+    def of(cls, loop: "FrameLoop", index: int) -> "LoopStep":
+        step = cls(index)
         step.loop = loop
         return step
 
@@ -32,12 +32,12 @@ class LoopStep(WholeNumber):
 class FrameLoop(NamedTuple):
     """A loop over frames.
 
-    number  the index of the loop among all loops
+    index  the index of the loop among all loops
     frames  their number, a size
     origin  the file and the line of the loop
     """
 
-    number: int
+    index: int
     frames: Any
     origin: str
 
@@ -63,18 +63,16 @@ class FrameLoops:
     def steps(self, frames: Any) -> list[LoopStep]:
         """Return the numbers of the steps of a new loop that are exported."""
         loop = self.begin(frames)
-        return [LoopStep.of(loop, number) for number in range(EXPORTED_STEPS)]
+        return [LoopStep.of(loop, step) for step in range(EXPORTED_STEPS)]
 
-    def number_of(self, frames: Any, number: int) -> int:
-        """Return the number of a step that takes these frames: that of their loop, if they are the frames of that
-        number.
-        """
+    def number_of(self, frames: Any, index: int) -> int:
+        """Return the index of a step that takes these frames: a ``LoopStep`` if they are the frames of that step."""
         tensors = [
             leaf for leaf in self._torch.utils._pytree.tree_leaves(frames) if self._torch.is_tensor(leaf)
         ]
         marks = {getattr(leaf, _MARK, None) for leaf in tensors}
         mark = marks.pop() if len(marks) == 1 else None
-        return number if mark is None or mark[1] != number else LoopStep.of(self.every[mark[0]], number)
+        return index if mark is None or mark[1] != index else LoopStep.of(self.every[mark[0]], index)
 
     def result(self, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Return the result of a function of PyTorch that selects or joins frames of a loop, or None for
@@ -110,7 +108,7 @@ class FrameLoops:
     def _frame_at(self, x: Any, index: Any) -> Any:
         """Return ``x[..., step, …]``, and ``x[..., step : step + 1, …]``."""
         entries = list(index) if isinstance(index, tuple) else [index]
-        numbers = [number for number, entry in enumerate(entries) if _step(entry) is not None]
+        numbers = [index for index, entry in enumerate(entries) if _step(entry) is not None]
         if len(numbers) != 1 or any(self._torch.is_tensor(entry) or entry is None for entry in entries):
             return None
         number = numbers[0]
@@ -141,14 +139,14 @@ class FrameLoops:
         is_after_ellipsis = ... in entries[:index]
         return x.dim() - (len(entries) - index) if is_after_ellipsis else index
 
-    def _frame(self, loop: FrameLoop, x: Any, axis: int, number: int) -> Any:
+    def _frame(self, loop: FrameLoop, x: Any, axis: int, step: int) -> Any:
         axis %= x.dim()
         shape = [*x.shape[:axis], *x.shape[axis + 1 :]]
-        attributes = {"axis": axis, "step": +number, "loop": loop.number}
+        attributes = {"axis": axis, "step": +step, "loop": loop.index}
         frame = self._torch.onnx.ops.symbolic(
             f"{LOOP_DOMAIN}::Frame", [x], attributes, dtype=x.dtype, shape=shape
         )
-        setattr(frame, _MARK, (loop.number, +number))
+        setattr(frame, _MARK, (loop.index, +step))
         return frame
 
     def _unbind(self, x: Any, dim: int = 0) -> Any:
@@ -159,12 +157,12 @@ class FrameLoops:
         loop = self._unbound.setdefault(str(frames), FrameLoop(len(self.every), frames, _origin()))
         if loop not in self.every:
             self.every.append(loop)
-        return tuple(self._frame(loop, x, dim, number) for number in range(EXPORTED_STEPS))
+        return tuple(self._frame(loop, x, dim, step) for step in range(EXPORTED_STEPS))
 
     def _write(self, y: Any, index: Any, value: Any) -> Any:
         """Write ``y[..., step, …] = value``, where the other entries are whole axes; True if it is done."""
         entries = list(index) if isinstance(index, tuple) else [index]
-        numbers = [number for number, entry in enumerate(entries) if isinstance(entry, LoopStep)]
+        numbers = [index for index, entry in enumerate(entries) if isinstance(entry, LoopStep)]
         whole = all(entry in (slice(None), ...) for entry in entries if not isinstance(entry, LoopStep))
         if len(numbers) != 1 or not whole or not self._torch.is_tensor(value):
             return None

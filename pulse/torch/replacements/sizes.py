@@ -139,7 +139,7 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
                 and known_true(start + (count - 1) * step < stop)
                 and known_true(start + count * step >= stop)
             ):
-                return [start + number * step for number in builtins.range(count)]
+                return [start + step_index * step for step_index in builtins.range(count)]
             if type(start) is type(step) is builtins.int and (start, step) == (0, 1):
                 return loops.steps(stop)
         return builtins.range(*arguments)
@@ -150,8 +150,8 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
 def _step_numbers(owner: OwnThread, loops: FrameLoops) -> Any:
     def numbers(values: Any, start: int = 0) -> Any:
         """Enumerate as Python does, but by the steps of a loop if the values are its frames."""
-        for number, value in builtins.enumerate(values, start):
-            yield (loops.number_of(value, number) if owner.is_here else number), value
+        for index, value in builtins.enumerate(values, start):
+            yield (loops.number_of(value, index) if owner.is_here else index), value
 
     return numbers
 

@@ -95,27 +95,27 @@ class LaneGroup(NotCopyable):
         """Return the results of each step, and index -> pulses before the failure, of lanes that failed."""
         steps: list[dict[str, Array]] = []
         failed: dict[int, int] = {}
-        for number in range(pulses[0]):
-            count = sum(stream_pulses > number for stream_pulses in pulses)
+        for pulse_index in range(pulses[0]):
+            count = sum(stream_pulses > pulse_index for stream_pulses in pulses)
             started_ns = time.thread_time_ns()
             try:
-                steps.append(self._run_lanes(lanes[:count], number, failed))
+                steps.append(self._run_lanes(lanes[:count], pulse_index, failed))
             except FaultError as error:
                 steps.append(
                     _spread(error.outputs, [index for index in range(count) if index not in failed], count)
                 )
-                failed.update((index, number) for index in range(count) if lanes[index] in error.lanes)
+                failed.update((index, pulse_index) for index in range(count) if lanes[index] in error.lanes)
             self.cost.record(time.thread_time_ns() - started_ns, count)
         return steps, failed
 
-    def _run_lanes(self, lanes: Sequence[int], number: int, failed: Collection[int]) -> dict[str, Array]:
+    def _run_lanes(self, lanes: Sequence[int], pulse_index: int, failed: Collection[int]) -> dict[str, Array]:
         """Step the lanes that have not failed, with the pulse of this number."""
         count = len(lanes)
         if not failed:
-            inputs = {lane_input.name: lane_input.pulses[number, :count] for lane_input in self._inputs}
+            inputs = {lane_input.name: lane_input.pulses[pulse_index, :count] for lane_input in self._inputs}
             return self._lanes.step(inputs, lanes)
         indices = [index for index in range(count) if index not in failed]
-        inputs = {lane_input.name: lane_input.pulses[number, indices] for lane_input in self._inputs}
+        inputs = {lane_input.name: lane_input.pulses[pulse_index, indices] for lane_input in self._inputs}
         return _spread(self._lanes.step(inputs, [lanes[index] for index in indices]), indices, count)
 
     def _measure(self, count: int) -> list[int]:
