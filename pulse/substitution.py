@@ -133,8 +133,8 @@ class Terms:
 
 
 @cache
-def _fields_of(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind) if field.init)
+def _fields_of(record_class: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(record_class) if field.init)
 
 
 def _is_same(source: TypedGraph, node_id: int, target: TypedGraph, inputs: Sequence[OutletId]) -> bool:

@@ -52,8 +52,8 @@ _EACH = (
 """The operators that treat all axes alike."""
 
 
-def _operator(kind: str, **attributes: object) -> OnnxOp:
-    return OnnxOp(kind, "", OPSET, "", attributes, (0,), ("y",))
+def _operator(op_type: str, **attributes: object) -> OnnxOp:
+    return OnnxOp(op_type, "", OPSET, "", attributes, (0,), ("y",))
 
 
 def _insert_before(

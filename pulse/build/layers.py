@@ -19,9 +19,9 @@ class OperatorFunction(Protocol):
     def __call__(self, name: str = "") -> Node: ...
 
 
-def _operator(title: str, kind: str, inputs: Sequence[OperatorInput], about: str) -> OperatorFunction:
+def _operator(title: str, op_type: str, inputs: Sequence[OperatorInput], about: str) -> OperatorFunction:
     def make(name: str = "") -> Node:
-        return make_node(kind, inputs, name)
+        return make_node(op_type, inputs, name)
 
     make.__name__ = make.__qualname__ = title
     make.__doc__ = about
@@ -165,7 +165,7 @@ def Softmin(axis: int = -1, name: str = "") -> GraphView:
 
 
 def _recurrent(
-    kind: str,
+    op_type: str,
     in_channels: int,
     hidden_channels: int,
     name: str,
@@ -179,8 +179,8 @@ def _recurrent(
     seed: int,
     **attributes: Any,
 ) -> Node:
-    where = f"{name or kind.lower()} ({kind})"
-    cell: CellKind = {"RNN": "rnn", "GRU": "gru", "LSTM": "lstm"}[kind]  # pyright: ignore[reportAssignmentType]
+    where = f"{name or op_type.lower()} ({op_type})"
+    cell: CellKind = {"RNN": "rnn", "GRU": "gru", "LSTM": "lstm"}[op_type]  # pyright: ignore[reportAssignmentType]
     if direction not in ("forward", "reverse", "bidirectional"):
         raise InputError(f"{where}: direction {direction!r}: choose one of forward, reverse, bidirectional")
     ways, rows = 2 if direction == "bidirectional" else 1, GATE_COUNTS[cell] * hidden_channels
@@ -193,9 +193,9 @@ def _recurrent(
         inputs.append(parameter("bias", bias, [ways, 2 * rows], hidden_channels, seed, where))
     elif bias is not None:
         raise InputError(f"{where}: a bias is given, and no_bias; give one of the two")
-    outputs = (3 if kind == "LSTM" else 2) if states else 1
+    outputs = (3 if op_type == "LSTM" else 2) if states else 1
     return make_node(
-        kind,
+        op_type,
         inputs,
         name,
         outputs,

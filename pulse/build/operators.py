@@ -26,7 +26,7 @@ OperatorInput: TypeAlias = "str | tuple[str, Array] | None"
 
 
 def make_node(
-    kind: str,
+    op_type: str,
     inputs: Sequence[OperatorInput],
     name: str = "",
     outputs: int = 1,
@@ -34,13 +34,13 @@ def make_node(
     **attributes: Any,
 ) -> Node:
     """Return a node of an operator, its data inputs open. Raises InputError: no such attribute, or value."""
-    node_name = name or kind.lower()
-    onnx_attributes = check_attributes(domain, kind, attributes, f"{node_name} ({kind})")
+    node_name = name or op_type.lower()
+    onnx_attributes = check_attributes(domain, op_type, attributes, f"{node_name} ({op_type})")
     while inputs and inputs[-1] is None:
         inputs = inputs[:-1]
     numbers = iter(range(len(inputs)))
     op = OnnxOp(
-        kind,
+        op_type,
         "" if domain in DEFAULT_DOMAINS else domain,
         OPSET if domain in DEFAULT_DOMAINS else 1,
         "",

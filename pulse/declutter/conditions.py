@@ -109,7 +109,7 @@ def _keeps_integers(graph: TypedGraph, node: TypedNode) -> bool:
     if not isinstance(node.op, Cast):
         return False
     before = graph.fact(node.inputs[0]).dtype
-    return all(kind in (np.dtype(np.int32), np.dtype(np.int64)) for kind in (before, node.op.dtype))
+    return all(dtype in (np.dtype(np.int32), np.dtype(np.int64)) for dtype in (before, node.op.dtype))
 
 
 CONDITIONS = (

@@ -40,14 +40,14 @@ def readme(model: Deployed, target: str, needs: tuple[str, ...], vector: TestVec
     return fill("readme.md", model, more)
 
 
-def _row(kind: str, port: Port, model: Deployed) -> str:
+def _row(role: str, port: Port, model: Deployed) -> str:
     name = printable(port.name).replace("|", "\\|")
-    cells = [f"{kind} {name}", shape_text(port.shape), dtype_name(port.dtype)]
+    cells = [f"{role} {name}", shape_text(port.shape), dtype_name(port.dtype)]
     if not port.streams:
-        cells += ["given to every call" if kind == "input" else "known at the end", "", ""]
+        cells += ["given to every call" if role == "input" else "known at the end", "", ""]
     else:
         rate = model.rate_of(port)
         delay = f"{port.delay} frames" + (f", {1000 * port.delay / rate:.4g} ms" if rate else "")
-        cells += [f"{port.frames} along axis {port.axis}", delay if kind == "output" else ""]
+        cells += [f"{port.frames} along axis {port.axis}", delay if role == "output" else ""]
         cells.append(f"{rate:g} per second" if rate else "not known")
     return f"| {' | '.join(cells)} |"

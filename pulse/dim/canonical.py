@@ -317,31 +317,35 @@ def _reduce_quotient(dim: TDim, k: int, scope: DimScope) -> TDim:
         k *= atom.k
 
 
-def _options(kind: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -> list[TDim]:
+def _options(atom_class: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -> list[TDim]:
     """Return the operands; those of a nested atom of the same kind replace it, and a constant added to it is added to
     each.
     """
     options: list[TDim] = []
     for dim in map(TDim.of, dims):
         alone = len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1
-        atom = dim.terms[0][0][0] if alone and (kind is not Broadcast or not dim.const) else None
-        options.extend([option + dim.const for option in atom.options] if isinstance(atom, kind) else [dim])
+        atom = dim.terms[0][0][0] if alone and (atom_class is not Broadcast or not dim.const) else None
+        options.extend(
+            [option + dim.const for option in atom.options] if isinstance(atom, atom_class) else [dim]
+        )
     if not options:
-        raise DimError(f"{kind.name} of no dimensions; give one or more")
+        raise DimError(f"{atom_class.name} of no dimensions; give one or more")
     return options
 
 
-def _min_or_max(kind: type[Min | Max], dims: Iterable[DimLike], covers: Callable[[TDim, TDim], bool]) -> TDim:
-    options = _options(kind, dims)
+def _min_or_max(
+    atom_class: type[Min | Max], dims: Iterable[DimLike], covers: Callable[[TDim, TDim], bool]
+) -> TDim:
+    options = _options(atom_class, dims)
     if not any(option.terms for option in options):
-        return constant((min if kind is Min else max)(option.const for option in options))
+        return constant((min if atom_class is Min else max)(option.const for option in options))
     options = sorted(set(options), key=str)
     scope = common_scope(*options)
     uncovered: list[TDim] = []
     for option in options:
         if not any(covers(other, option) for other in uncovered):
             uncovered = [other for other in uncovered if not covers(option, other)] + [option]
-    return uncovered[0] if len(uncovered) == 1 else _dim_of_atom(kind(tuple(uncovered)), scope)
+    return uncovered[0] if len(uncovered) == 1 else _dim_of_atom(atom_class(tuple(uncovered)), scope)
 
 
 def _drop_shared_factor(diff: TDim) -> TDim:

@@ -119,13 +119,13 @@ class Draft:
         """Add a constant, rounded to f32."""
         return constant(self.graph, name, np.ascontiguousarray(np.asarray(value, np.float32)))
 
-    def apply(self, kind: str, *operands: OutletId | float, name: str = "") -> OutletId:
+    def apply(self, function: str, *operands: OutletId | float, name: str = "") -> OutletId:
         """Add an elementwise function; numbers become constants."""
         wires = [
             operand if isinstance(operand, OutletId) else self.constant("number", operand)
             for operand in operands
         ]
-        return self.add(name or kind, Elementwise(kind), *wires)
+        return self.add(name or function, Elementwise(function), *wires)
 
     def times(self, x: OutletId, matrix: Array, name: str) -> OutletId:
         """Multiply the last axis by a constant matrix [K, N]."""

@@ -34,10 +34,10 @@ class Integers:
         """Add a constant."""
         return constant(self.draft.graph, "integers", np.ascontiguousarray(np.asarray(value, np.float64)))
 
-    def apply(self, kind: str, *operands: Number) -> OutletId:
+    def apply(self, function: str, *operands: Number) -> OutletId:
         """Add an elementwise function; numbers become constants."""
         wires = [operand if isinstance(operand, OutletId) else self.constant(operand) for operand in operands]
-        return self.draft.apply(kind, *wires)
+        return self.draft.apply(function, *wires)
 
     def add(self, x: Number, y: Number) -> OutletId:
         """Return ``x + y``."""
@@ -168,7 +168,7 @@ def _butterflies(z: Integers, x: ComplexWires, count: int, step: int) -> Complex
     rotated = z.rotate((draft.part(split[0], 3, 1, RADIX), draft.part(split[1], 3, 1, RADIX)), circle(phase))
     first = [draft.part(part, 3, 0, 1) for part in split]
     one, two, three = ([draft.part(part, 3, at, at + 1) for part in rotated] for at in range(3))
-    plus, minus = ([z.apply(kind, *pair) for pair in zip(first, two)] for kind in ("add", "sub"))
+    plus, minus = ([z.apply(function, *pair) for pair in zip(first, two)] for function in ("add", "sub"))
     total, other = ([z.apply(kind, *pair) for pair in zip(one, three)] for kind in ("add", "sub"))
     real = (
         z.add(plus[0], total[0]), z.add(minus[0], other[1]), z.sub(plus[0], total[0]), z.sub(minus[0], other[1])

@@ -217,14 +217,14 @@ def _bank(function: str, bins: int, options: BankOptions) -> Array:
     return mel_triangles(bins, bands, rate_hz, low, high, scale, norm == "slaney")
 
 
-def _logarithm(draft: Draft, x: OutletId, kind: str, floor: float, offset: float) -> OutletId:
-    choice(draft.function, "log", kind, LOGS)
+def _logarithm(draft: Draft, x: OutletId, logarithm: str, floor: float, offset: float) -> OutletId:
+    choice(draft.function, "log", logarithm, LOGS)
     number(draft.function, "floor", floor, 0)
     number(draft.function, "offset", offset, 0)
-    if kind == "none":
+    if logarithm == "none":
         return x
     x = draft.apply("add", x, offset) if offset else x
-    return decibels(draft, x, floor) if kind == "db" else floored_log(draft, x, floor, kind)
+    return decibels(draft, x, floor) if logarithm == "db" else floored_log(draft, x, floor, logarithm)
 
 
 def _cosines(function: str, bands: int, n_mfcc: int, norm: str, lifter: float) -> Array:

@@ -10,9 +10,9 @@ from pulse.errors import InputError
 T = TypeVar("T")
 
 
-def collect(kind: type[T], parameters: Mapping[str, Any]) -> T:
+def collect(options_class: type[T], parameters: Mapping[str, Any]) -> T:
     """Return a record of the parameters of a function that it has as fields, given the function's ``locals()``."""
-    record: Any = kind
+    record: Any = options_class
     return record(**{field.name: parameters[field.name] for field in fields(record)})
 
 

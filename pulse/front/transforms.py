@@ -265,8 +265,8 @@ def _window(
 def _normalizer(function: str, normalized: object, values: Array) -> float:
     if isinstance(normalized, bool):
         return math.sqrt(len(values)) if normalized else 1.0
-    kind = choice(function, "normalized", normalized, ("frame_length", "window"))
-    return math.sqrt(len(values)) if kind == "frame_length" else math.sqrt(float((values**2).sum()))
+    norm = choice(function, "normalized", normalized, ("frame_length", "window"))
+    return math.sqrt(len(values)) if norm == "frame_length" else math.sqrt(float((values**2).sum()))
 
 
 def _spectrum(draft: Draft, y: OutletId, layout: str, parts: str) -> TypedModel:

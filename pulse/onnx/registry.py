@@ -31,9 +31,9 @@ GIVEN: dict[str, Translator] = {}
 """Operator -> the function of a user or plugin, which takes precedence."""
 
 
-def operator_name(domain: str, kind: str) -> str:
+def operator_name(domain: str, op_type: str) -> str:
     """Return the name under which an operator is registered."""
-    return kind if domain in DEFAULT_DOMAINS else f"{domain}::{kind}"
+    return op_type if domain in DEFAULT_DOMAINS else f"{domain}::{op_type}"
 
 
 def operator(*names: str, override: bool = False) -> Callable[[T], T]:
@@ -49,8 +49,8 @@ def operator(*names: str, override: bool = False) -> Callable[[T], T]:
 
     def register(translator: T) -> T:
         for name in names:
-            domain, _, kind = name.rpartition("::")
-            full_name = operator_name(domain, kind)
+            domain, _, op_type = name.rpartition("::")
+            full_name = operator_name(domain, op_type)
             if not override and _is_taken(full_name, translator):
                 raise LoadError(f"{name} exists already; use operator({name!r}, override=True) to replace it")
             GIVEN[full_name] = translator
@@ -62,9 +62,9 @@ def operator(*names: str, override: bool = False) -> Callable[[T], T]:
 def _is_taken(name: str, translator: Translator) -> bool:
     if name in GIVEN:
         return _place(GIVEN[name]) != _place(translator)
-    domain, _, kind = name.rpartition("::")
+    domain, _, op_type = name.rpartition("::")
     if domain in DOMAIN_SUPPORTS:
-        return DOMAIN_SUPPORTS[domain](kind)
+        return DOMAIN_SUPPORTS[domain](op_type)
     import_module("pulse.onnx.operators.families")
     return name in TRANSLATORS
 

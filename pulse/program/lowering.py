@@ -41,12 +41,12 @@ GROUP_FINDERS: list[GroupFinder] = []
 """Functions that claim groups of nodes before a step is lowered; the files of ``pulse.program.lower`` fill it."""
 
 
-def lowers(*kinds: type[Op]) -> Callable[[L], L]:
+def lowers(*op_classes: type[Op]) -> Callable[[L], L]:
     """Register a function as the lowering of classes of ops."""
 
     def register(function: L) -> L:
-        for kind in kinds:
-            LOWER[kind] = function
+        for op_class in op_classes:
+            LOWER[op_class] = function
         return function
 
     return register

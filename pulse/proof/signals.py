@@ -99,7 +99,7 @@ def _mix(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
     edges = np.linspace(0, frames, len(PURE) + 1).astype(int)
     order = rng.permutation(len(PURE))
     parts = [
-        _MAKERS[PURE[kind]](stop - start, rest, rng) for kind, start, stop in zip(order, edges, edges[1:])
+        _MAKERS[PURE[maker]](stop - start, rest, rng) for maker, start, stop in zip(order, edges, edges[1:])
     ]
     return np.concatenate(parts)
 

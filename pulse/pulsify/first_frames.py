@@ -295,9 +295,9 @@ def _add_begin_flag(
     body = op.body.copy()
     inner, used_names = body.graph, set(body.inputs)
 
-    def source(kind: str, fact: TypedFact) -> tuple[str, OutletId]:
+    def source(prefix: str, fact: TypedFact) -> tuple[str, OutletId]:
         name = next(
-            candidate for candidate in (f"{kind}{n}" for n in range(1 << 20)) if candidate not in used_names
+            candidate for candidate in (f"{prefix}{n}" for n in range(1 << 20)) if candidate not in used_names
         )
         used_names.add(name)
         (outlet,) = inner.add(name, Source(fact), (), [fact])

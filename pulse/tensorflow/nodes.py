@@ -142,8 +142,8 @@ def declared_type(node: GraphNode) -> tuple[TensorType | None, KnownSizes]:
 
 
 def _attribute(value: Proto, where: str, values: Mapping[str, Any]) -> Any:
-    kind = value.WhichOneof("value")
-    match kind:
+    attribute_type = value.WhichOneof("value")
+    match attribute_type:
         case None:
             return None
         case "list":
@@ -159,11 +159,11 @@ def _attribute(value: Proto, where: str, values: Mapping[str, Any]) -> Any:
                 )
             return values[value.placeholder]
         case _:
-            return _convert_item(kind, getattr(value, kind), where)
+            return _convert_item(attribute_type, getattr(value, attribute_type), where)
 
 
-def _convert_item(kind: str, item: Any, where: str) -> Any:
-    match kind:
+def _convert_item(attribute_type: str, item: Any, where: str) -> Any:
+    match attribute_type:
         case "s":
             return item.decode(errors="replace")
         case "type":

@@ -40,12 +40,12 @@ def fused_activation(node: TfliteNode) -> int:
 
 def activate(node: TfliteNode, x: OutletId, suffix: str = "") -> OutletId:
     """Apply the fused activation to floats; the result has the node's name, or one with a suffix."""
-    kind = fused_activation(node)
-    if kind == NONE:
+    activation = fused_activation(node)
+    if activation == NONE:
         return x if suffix else node.name_result(x)
-    if kind in (RELU, TANH):
-        return node.apply("relu" if kind == RELU else "tanh", x, suffix=suffix)
-    low, high = (-1.0, 1.0) if kind == RELU_N1_TO_1 else (0.0, 6.0)
+    if activation in (RELU, TANH):
+        return node.apply("relu" if activation == RELU else "tanh", x, suffix=suffix)
+    low, high = (-1.0, 1.0) if activation == RELU_N1_TO_1 else (0.0, 6.0)
     return node.apply("min", node.apply("max", x, low, suffix=f"{suffix}floor"), high, suffix=suffix)
 
 
@@ -60,7 +60,7 @@ def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
     tensor = node.output_tensors[slot]
     if tensor.quantization is None or not tensor.has_codes:
         raise node.error(
-            f"its output {tensor.name} is {tensor.kind} without a scale, but its inputs are codes"
+            f"its output {tensor.name} is {tensor.type_name} without a scale, but its inputs are codes"
         )
     if tensor.quantization.scale.size != 1:
         raise node.error(f"its output {tensor.name} has a scale for each channel, which is not supported")
@@ -251,7 +251,7 @@ def input_range(node: TfliteNode) -> tuple[int, int]:
     source = node.input_tensor(0)
     if not source.has_codes or source.dtype is None:
         raise node.error(
-            f"its input {source.name} is {source.kind}, but its output is quantized; both must be"
+            f"its input {source.name} is {source.type_name}, but its output is quantized; both must be"
         )
     return code_range(source.dtype, int(node.quantization(0).zero[0]))
 

@@ -29,17 +29,17 @@ STEPS = 512
 Real: TypeAlias = np.float32 | np.float64
 
 
-def activation_table(kind: str, scale: float) -> Array:
+def activation_table(activation: str, scale: float) -> Array:
     """Return the output for each code of the input, from the least one on: f32 [65536]; kind ``sigmoid`` or
     ``tanh``.
     """
     x = np.arange(-(1 << 15), 1 << 15, dtype=np.int64)
-    whole = next((bits for bits in WHOLE[kind] if scale == 2.0 ** (bits - 15)), None)
+    whole = next((bits for bits in WHOLE[activation] if scale == 2.0 ** (bits - 15)), None)
     if whole is not None:
-        return fixed_point.sigmoid(x, whole) if kind == "sigmoid" else fixed_point.tanh(x, whole)
+        return fixed_point.sigmoid(x, whole) if activation == "sigmoid" else fixed_point.tanh(x, whole)
     multiplier, shift = _multiplier(scale)
     scaled = (x * multiplier + ((1 << shift) >> 1)) >> shift
-    values = _sigmoid(scaled) if kind == "sigmoid" else _tanh(scaled)
+    values = _sigmoid(scaled) if activation == "sigmoid" else _tanh(scaled)
     return values.astype(np.float32)
 
 

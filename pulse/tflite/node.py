@@ -85,7 +85,7 @@ class TfliteNode(NodeContext):
         tensor = self.input_tensor(slot)
         if not tensor.has_codes:
             raise self.error(
-                f"its input {slot}, {tensor.name}, is {tensor.kind}, not codes, but its output has codes"
+                f"its input {slot}, {tensor.name}, is {tensor.type_name}, not codes, but its output has codes"
             )
         if tensor.data is None:
             return self.input(slot)

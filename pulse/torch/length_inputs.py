@@ -74,7 +74,9 @@ def with_lengths(
     torch: Any, module: Any, call: ModuleCall, length_axes: LengthAxes
 ) -> tuple[Any, ModuleCall]:
     """Return a module that computes these inputs itself, and its call. Outputs that are lengths are left out."""
-    kinds = {name: (call.arguments[name].shape, call.arguments[name].dtype) for name in length_axes}
+    shapes_and_dtypes = {
+        name: (call.arguments[name].shape, call.arguments[name].dtype) for name in length_axes
+    }
 
     def forward(*positional: Any, **named: Any) -> Any:
         numbers = KnownNumbers(torch)
@@ -85,7 +87,7 @@ def with_lengths(
         arguments = dict(zip(names, positional)) | named
         with numbers.watch():
             for name, (source, axis) in length_axes.items():
-                shape, dtype = kinds[name]
+                shape, dtype = shapes_and_dtypes[name]
                 arguments[name] = numbers.full(shape, arguments[source].shape[axis], dtype)
             result = module(**arguments)
         return torch.utils._pytree.tree_map(without_lengths, result)

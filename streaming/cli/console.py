@@ -141,5 +141,5 @@ def fail(error: BaseException, message: str) -> None:
     from pulse.errors import PulsifyError
 
     refusals = [asdict(refusal) for refusal in error.refusals] if isinstance(error, PulsifyError) else []
-    kind = type(error).__name__
-    print_json({"error": {"type": kind, "message": message, "refusals": refusals}})
+    class_name = type(error).__name__
+    print_json({"error": {"type": class_name, "message": message, "refusals": refusals}})

@@ -293,35 +293,35 @@ class RemoteStream(NotCopyable):
             self._outputs.append({port.name: frames})
 
     def _handle_message(self, message: Message) -> None:
-        kind, current = message["type"], message.get("epoch", self._epoch) == self._epoch
-        if kind == "error":
+        message_type, current = message["type"], message.get("epoch", self._epoch) == self._epoch
+        if message_type == "error":
             self._error = ClientError(message["code"], message["message"], message["hint"])
-        elif kind == "event" and current:
+        elif message_type == "event" and current:
             self.events.append(message)
-        elif kind == "ack" and current:
+        elif message_type == "ack" and current:
             self.stepped = message["taken"]
             if self._confirms and message["safe"] != self._saved:
                 self._saved = message["safe"]
                 self._tasks.start_soon(self._confirm, self._epoch, self._saved)
             for buffer, first in zip(self._resend, message["safe"]):
                 buffer.forget(first)
-        elif kind == "servers":
+        elif message_type == "servers":
             self.successors = message["urls"]
-        elif kind == "flushed" and current:
+        elif message_type == "flushed" and current:
             for port, sound in self._opus.ends(message["sent"], self._streaming) if self._opus else ():
                 self._queue_output(port, sound)
             self.stepped, self._ended = message["received"], True
-        elif kind in ("pong", "stats", "reset") and "probe" not in message:
+        elif message_type in ("pong", "stats", "reset") and "probe" not in message:
             self._answers.append(message)
 
     def _queue_output(self, port: StreamPort, sound: Array) -> None:
         if sound.size:
             self._outputs.append({port.name: sound})
 
-    async def _answer(self, kind: str) -> Message:
+    async def _answer(self, message_type: str) -> Message:
         while True:
             for message in self._answers:
-                if message["type"] == kind:
+                if message["type"] == message_type:
                     self._answers.remove(message)
                     return message
             await self._wait()

@@ -219,10 +219,16 @@ class RayCluster:
                     answers[name] = Lost(str(getattr(error, "cause", None) or error))
 
     def _start(
-        self, kind: type, name: str, node: ClusterNode, cpus: float, calls: int, arguments: tuple[Any, ...]
+        self,
+        actor_class: type,
+        name: str,
+        node: ClusterNode,
+        cpus: float,
+        calls: int,
+        arguments: tuple[Any, ...],
     ) -> Any:
         actor = (
-            ray.remote(kind)
+            ray.remote(actor_class)
             .options(
                 name=name,
                 namespace=self._namespace,

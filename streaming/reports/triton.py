@@ -106,9 +106,11 @@ def _state(state: SequenceState) -> list[str]:
 def _tensor(field: str, value: ValueInfoProto) -> str:
     shape = shape_of(value)
     dims = _dims(value.name, shape or (1,))
-    kind = _type(value.name, value.type.tensor_type.elem_type)
+    type_name = _type(value.name, value.type.tensor_type.elem_type)
     scalar = [] if shape else ["reshape { shape: [ ] }"]
-    return _block(field, [f"name: {json.dumps(value.name)}", f"data_type: {kind}", f"dims: {dims}", *scalar])
+    return _block(
+        field, [f"name: {json.dumps(value.name)}", f"data_type: {type_name}", f"dims: {dims}", *scalar]
+    )
 
 
 def _type(name: str, element_type: int) -> str:

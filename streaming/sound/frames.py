@@ -61,7 +61,7 @@ class FramesFile(NotCopyable):
         self._rate_hz = rate_hz
         self._part = PartialFile(path)
         self._form: FrameFormat | None = None
-        self._kind: tuple[object, ...] = ()
+        self._layout: tuple[object, ...] = ()
         self._frames = 0
 
     def write(self, frames: Array) -> None:
@@ -73,7 +73,7 @@ class FramesFile(NotCopyable):
             self._replace(frames)
             return
         form = self._form or self._form_of(frames)
-        self._require_kind(frames)
+        self._require_layout(frames)
         body = form.body(frames, self._frames)
         self._part.append(body if form is self._form else form.head(0) + body)
         self._form = form
@@ -109,13 +109,13 @@ class FramesFile(NotCopyable):
             return NpyFormat(first, self._axis)
         return TableFormat(first, self._axis, self._rate_hz)
 
-    def _require_kind(self, frames: Array) -> None:
+    def _require_layout(self, frames: Array) -> None:
         """Raise InputError if frames do not match earlier ones."""
         sizes = (size for axis, size in enumerate(frames.shape) if axis != self._axis)
-        kind = (frames.dtype, *sizes)
-        if self._form is not None and kind != self._kind:
+        layout = (frames.dtype, *sizes)
+        if self._form is not None and layout != self._layout:
             raise InputError(
                 f"{self.path}: {frames.dtype} {list(frames.shape)} does not fit to the frames before, which differ in "
                 "type or in another size than that of time; write these to a file of their own"
             )
-        self._kind = kind
+        self._layout = layout

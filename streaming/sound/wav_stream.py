@@ -83,15 +83,15 @@ def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
         header = exactly(8)
         if len(header) < 8:
             raise InputError(f"{name}: {CUT_SHORT}")
-        kind, size = unpack("<4sI", header)
-        if kind == b"data":
+        chunk_id, size = unpack("<4sI", header)
+        if chunk_id == b"data":
             break
         chunk = _chunk(exactly, size)
         if len(chunk) < min(size, FORM_BYTES):
             raise InputError(f"{name}: {CUT_SHORT}")
-        if kind == b"ds64":
+        if chunk_id == b"ds64":
             long_bytes = unpack("<Q", chunk[8:16].ljust(8, b"\0"))[0]
-        elif kind == b"fmt ":
+        elif chunk_id == b"fmt ":
             form = _read_format(name, chunk)
     if form is None:
         raise InputError(f"{name}: the encoding of its samples is unknown (no chunk fmt before data)")

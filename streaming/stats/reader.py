@@ -218,9 +218,9 @@ class _Reader:
             False,
         )
 
-    def decode(self, kind: type[Decoded], value: Any, line_number: int) -> Decoded:
+    def decode(self, record_class: type[Decoded], value: Any, line_number: int) -> Decoded:
         try:
-            return decoder(kind)(value)
+            return decoder(record_class)(value)
         except (MisfitError, RecursionError) as misfit:
             raise self.damage_error(line_number, str(misfit)) from misfit
 

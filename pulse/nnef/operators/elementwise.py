@@ -26,7 +26,7 @@ SAME = {"Identity": "copy"} | {kind: name for kind, name in NAMES.items() if kin
 
 @writes(*SAME)
 def write_same(w: OperationWriter) -> Name:
-    return w.emit(SAME[w.kind], *w.operands())
+    return w.emit(SAME[w.op_type], *w.operands())
 
 
 @writes("Mul")
@@ -68,7 +68,7 @@ def write_folded(w: OperationWriter) -> Name:
     if not rest:
         return w.emit("copy", total)
     for index, operand in enumerate(rest, 1):
-        total = w.emit(FOLDED[w.kind], total, operand, suffix="" if index == len(rest) else f"with{index}")
+        total = w.emit(FOLDED[w.op_type], total, operand, suffix="" if index == len(rest) else f"with{index}")
     assert isinstance(total, Name)
     return total
 
@@ -121,14 +121,14 @@ PARAMS = {row.names.onnx: row.names.params for row in ELEMENTWISE.values() if ro
 
 
 def _params(w: OperationWriter) -> list[float]:
-    return [w.attribute(name, default) for name, default in PARAMS[w.kind].items()]
+    return [w.attribute(name, default) for name, default in PARAMS[w.op_type].items()]
 
 
 @writes("LeakyRelu", "PRelu")
 def write_sloped(w: OperationWriter) -> Name:
     rank = w.made_rank()
     x = w.operand(0, rank)
-    slope = w.operand(1, rank) if w.kind == "PRelu" else _params(w)[0]
+    slope = w.operand(1, rank) if w.op_type == "PRelu" else _params(w)[0]
     below = w.apply("lt", x, 0, suffix="below")
     return w.emit("select", below, w.apply("mul", x, slope, suffix="scaled"), x)
 

@@ -31,7 +31,7 @@ def from_the_start(w: OperationWriter, axes: Sequence[int]) -> Name:
 @writes("Gather", "GatherElements")
 def write_gather(w: OperationWriter) -> Name:
     axis = w.axis(0, w.rank())
-    operator = "tract_core_gather" if w.kind == "Gather" else "tract_core_gather_elements"
+    operator = "tract_core_gather" if w.op_type == "Gather" else "tract_core_gather_elements"
     return w.emit(operator, w.x(), from_the_start(w, [axis]), axis=axis)
 
 

@@ -8,7 +8,7 @@ from pulse.nnef.write.node import OperationWriter
 
 @writes("Softmax", "LogSoftmax")
 def write_softmax(w: OperationWriter) -> Name:
-    operator = "softmax" if w.kind == "Softmax" else "tract_core_log_softmax"
+    operator = "softmax" if w.op_type == "Softmax" else "tract_core_log_softmax"
     return w.emit(operator, w.x(), axes=[w.axis(-1, w.rank())])
 
 

@@ -24,7 +24,7 @@ class CellWriter:
     """
 
     e: Expansion
-    kind: str
+    cell: str
     attributes: Mapping[str, Any]
     hidden: int
     functions: tuple[tuple[str, Mapping[str, float]], ...]
@@ -33,9 +33,9 @@ class CellWriter:
     peepholes: str | None
     body: list[NodeProto] = field(default_factory=list[NodeProto])
 
-    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
+    def op(self, op_type: str, *inputs: str, **attributes: Any) -> str:
         """Add a node to the body; return its output."""
-        return self.e.node(self.body, kind, inputs, kind.lower(), **attributes)
+        return self.e.node(self.body, op_type, inputs, op_type.lower(), **attributes)
 
     def part(self, x: str, first: int, last: int) -> str:
         """Return some gates of [B, G*H], or of [G*H]."""
@@ -66,9 +66,9 @@ class CellWriter:
 
     def states(self, x: str, before: Sequence[str]) -> list[str]:
         """Return the states after a frame [B, G*H]."""
-        if self.kind == "RNN":
+        if self.cell == "RNN":
             return [self.apply(0, self.op("Add", x, self.product(before[0], 0, 1)))]
-        return [self._gru(x, before[0])] if self.kind == "GRU" else self._lstm(x, *before)
+        return [self._gru(x, before[0])] if self.cell == "GRU" else self._lstm(x, *before)
 
     def _gru(self, x: str, h: str) -> str:
         gates = self.apply(0, self.op("Add", self.part(x, 0, 2), self.product(h, 0, 2)))
@@ -103,35 +103,35 @@ class CellWriter:
 @expands("RNN", "GRU", "LSTM")
 def expand_layer(e: Expansion, node: NodeProto) -> None:
     """The product with the input weights for all frames at once, then a scan."""
-    kind = node.op_type
+    op_type = node.op_type
     attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
     inputs = [*node.input, *[""] * (8 - len(node.input))]
     outputs = [*node.output, *[""] * (3 - len(node.output))]
     direction = attributes.get("direction", b"forward").decode()
     if direction not in ("forward", "reverse") or attributes.get("layout", 0) or inputs[4]:
         raise WriteError(
-            f"{node.name} ({kind}): NNEF and tract have layers of one direction, frames first, without lengths; "
+            f"{node.name} ({op_type}): NNEF and tract have layers of one direction, frames first, without lengths; "
             "give the model two layers, or inputs that are not padded"
         )
     x, w, r, bias, _, h, c, p = inputs
     hidden, rows = (
         int(attributes["hidden_size"]),
-        GATE_COUNTS[CELL_KINDS[kind]] * int(attributes["hidden_size"]),
+        GATE_COUNTS[CELL_KINDS[op_type]] * int(attributes["hidden_size"]),
     )
     input_bias, recurrent_bias = _biases(e, bias, rows)
     cell = CellWriter(
         e=e,
-        kind=kind,
+        cell=op_type,
         attributes=attributes,
         hidden=hidden,
-        functions=_functions(kind, attributes),
+        functions=_functions(op_type, attributes),
         recurrent=e.transpose(e.nodes, e.squeeze(e.nodes, r)),
         bias=recurrent_bias,
         peepholes=e.squeeze(e.nodes, p) if p else None,
     )
     product = e.node(e.nodes, "MatMul", (x, e.transpose(e.nodes, e.squeeze(e.nodes, w))), "product")
     frames = e.node(e.nodes, "Add", (product, input_bias), "frames")
-    starts = [h, c][: 2 if kind == "LSTM" else 1]
+    starts = [h, c][: 2 if op_type == "LSTM" else 1]
     sequence, last = _scan(cell, frames, starts, e.sizes(x)[1], rows, direction == "reverse")
     for name, value, axis in (
         (outputs[0], sequence, 1),
@@ -185,9 +185,9 @@ def _scan(
     return sequence, last
 
 
-def _functions(kind: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Mapping[str, float]], ...]:
+def _functions(op_type: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Mapping[str, float]], ...]:
     """Return activations with their parameters: the node's, in one list for all of them, else the defaults."""
-    usual = [ONNX_ACTIVATIONS[activation] for activation in USUAL_ACTIVATIONS[CELL_KINDS[kind]]]
+    usual = [ONNX_ACTIVATIONS[activation] for activation in USUAL_ACTIVATIONS[CELL_KINDS[op_type]]]
     functions = [activation.decode() for activation in attributes.get("activations", ())] or usual
     lists = {name: list(attributes.get(f"activation_{name}", ())) for name in ("alpha", "beta")}
     named_functions: list[tuple[str, Mapping[str, float]]] = []

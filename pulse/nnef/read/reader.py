@@ -52,10 +52,10 @@ def _definitions(files: Files, document: Document, title: str) -> Definitions:
     timing = timing_of(document, title)
     names = [] if timing.symbol is None else [timing.symbol]
     for words in document.extensions:
-        kind = words[0] if words else ""
-        if kind == "tract_symbol" and len(words) > 1:
+        keyword = words[0] if words else ""
+        if keyword == "tract_symbol" and len(words) > 1:
             names.append("".join(words[1:]))
-        elif kind not in ("tract_registry", "tract_assert", *SUPPORTED_EXTENSIONS):
+        elif keyword not in ("tract_registry", "tract_assert", *SUPPORTED_EXTENSIONS):
             raise LoadError(
                 f"{title}: the extension {printable(' '.join(words))} is not supported; export without it"
             )

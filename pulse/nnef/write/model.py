@@ -198,9 +198,9 @@ def external(value: ValueInfoProto) -> Call:
     shape: list[Expression] = [
         Name(dim.dim_param) if dim.dim_param else int(dim.dim_value) for dim in declared.shape.dim
     ]
-    kind = kind_of(dtype)
-    if kind != "scalar":
-        return Call("external", (), (("shape", shape),), kind)
+    external_type = kind_of(dtype)
+    if external_type != "scalar":
+        return Call("external", (), (("shape", shape),), external_type)
     if dtype == np.float32:
         return Call("external", (), (("shape", shape),))
     type_name = f"{NAMED[dtype.kind]}{dtype.itemsize * 8}"

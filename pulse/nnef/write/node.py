@@ -25,14 +25,14 @@ class OperationWriter:
 
     scope: Scope
     name: str
-    kind: str
+    op_type: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any]
 
     def error(self, reason: str, way_out: str) -> WriteError:
         """Return a WriteError that names the node."""
-        return WriteError(f"{self.name} ({self.kind}): NNEF and tract {reason}; {way_out}")
+        return WriteError(f"{self.name} ({self.op_type}): NNEF and tract {reason}; {way_out}")
 
     def attribute(self, name: str, default: Any) -> Any:
         """Return an attribute, or the default if the node has none."""

@@ -29,9 +29,9 @@ OWN_READERS = ("Pow", "Where")
 
 def function_of(op_type: str, params: Sequence[float]) -> Elementwise:
     """Return the function that an operator is; parameters that are not given have their defaults."""
-    kind = OPERATORS[op_type]
-    defaults = tuple(ELEMENTWISE[kind].names.params.values())
-    return Elementwise(kind, (*params[: len(defaults)], *defaults[len(params) :]))
+    function = OPERATORS[op_type]
+    defaults = tuple(ELEMENTWISE[function].names.params.values())
+    return Elementwise(function, (*params[: len(defaults)], *defaults[len(params) :]))
 
 
 @onnx_op(*(op_type for op_type in OPERATORS if op_type not in OWN_READERS))

@@ -60,8 +60,8 @@ def trilu(node: NodeContext) -> OutletId:
     rows, columns = (steps(node, x.shape[axis], name) for axis, name in ((-2, "rows"), (-1, "columns")))
     diagonal = node.apply("add", rows, k, suffix="diagonal")
     column = node.wire(AddAxis(1), [diagonal], "column")
-    kind = "greater_equal" if node.flag("upper", True) else "less_equal"
-    mask = node.apply(kind, columns, column, suffix="mask")
+    comparison = "greater_equal" if node.flag("upper", True) else "less_equal"
+    mask = node.apply(comparison, columns, column, suffix="mask")
     return node.apply("where", mask, node.input(0), 0)
 
 

@@ -84,8 +84,8 @@ class DimWriter:
             case Div():
                 return self._quotient(atom)
             case Min() | Max():
-                kind = "Min" if isinstance(atom, Min) else "Max"
-                return self.op(kind, [self._dim(option) for option in atom.options], atom.text)
+                op_type = "Min" if isinstance(atom, Min) else "Max"
+                return self.op(op_type, [self._dim(option) for option in atom.options], atom.text)
             case Broadcast():
                 return self._broadcast(atom)
             case Ge():
@@ -109,7 +109,7 @@ class DimWriter:
     def _broadcast(self, atom: Broadcast) -> str:
         """Return the largest option, or 0 if one is 0: of sizes that are 1 or agree."""
         sizes = [self._dim(option) for option in atom.options]
-        small, large = (self.op(kind, sizes, f"{kind}.{atom.text}") for kind in ("Min", "Max"))
+        small, large = (self.op(op_type, sizes, f"{op_type}.{atom.text}") for op_type in ("Min", "Max"))
         nothing = self._as_integer(
             self.op("Greater", [small, self.number(0)], f"{atom.text}>0"), f"{atom.text}>0"
         )

@@ -142,9 +142,11 @@ class NodeWriter:
             return x
         return self.emit("Transpose", [x], suffix, perm=list(perm))
 
-    def reduce(self, kind: str, x: str, axes: Sequence[int], suffix: str = "", keepdims: bool = True) -> str:
+    def reduce(
+        self, op_type: str, x: str, axes: Sequence[int], suffix: str = "", keepdims: bool = True
+    ) -> str:
         """Return a reduction; its axes are an attribute in older opsets."""
         keep = {"keepdims": int(keepdims)}
-        if kind == "ReduceSum" or self.opset >= 18:
-            return self.emit(kind, [x, self.integers(axes, "axes")], suffix, **keep)
-        return self.emit(kind, [x], suffix, axes=list(axes), **keep)
+        if op_type == "ReduceSum" or self.opset >= 18:
+            return self.emit(op_type, [x, self.integers(axes, "axes")], suffix, **keep)
+        return self.emit(op_type, [x], suffix, axes=list(axes), **keep)

@@ -69,10 +69,10 @@ class JsonObject:
         """Return a list of objects."""
         return (self._record(key, value) for value in self._list(key))
 
-    def mapping(self, key: str, kind: type) -> dict[str, Any]:
+    def mapping(self, key: str, value_type: type) -> dict[str, Any]:
         """Return an object whose values all have the given type."""
         values = self.record(key).values
-        if not all(type(value) is kind for value in values.values()):
+        if not all(type(value) is value_type for value in values.values()):
             raise self._error(key)
         return values
 

@@ -148,9 +148,9 @@ def _take_swish(lowering: Lowering, finishing: Finishing) -> bool:
     return False
 
 
-def _is_elementwise(node: PulsedNode, kind: str) -> bool:
-    """Return whether a node is the elementwise function ``kind``."""
-    return isinstance(node.op, Elementwise) and node.op.kind == kind
+def _is_elementwise(node: PulsedNode, function: str) -> bool:
+    """Return whether a node is the elementwise function ``function``."""
+    return isinstance(node.op, Elementwise) and node.op.kind == function
 
 
 def _take_step(lowering: Lowering, finishing: Finishing, node: PulsedNode) -> bool:

@@ -45,9 +45,9 @@ def lower_siblings(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list
         else (lowering.add_constant(np.zeros(LANES, np.float32)), 0)
     )
     y = lowering.allocate_temporary((frames, batch, LANES), np.dtype(np.float32))
-    kind = GruFoursRow if width == 4 else GruEightsRow
+    row_class = GruFoursRow if width == 4 else GruEightsRow
     lowering.emit(
-        kind(
+        row_class(
             **frame_fields(nodes[0], op, y, h, start, times),
             count=len(nodes),
             x=x,

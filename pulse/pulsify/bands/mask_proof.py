@@ -212,11 +212,11 @@ class MaskProof:
     def _truncated_argument(self, node: Node[TypedFact, Op]) -> OutletId | None:
         """Return the x of ``sign(x) * floor(abs(x))``, which PyTorch writes for a quotient rounded toward zero."""
 
-        def argument(outlet: OutletId, kind: str) -> OutletId | None:
+        def argument(outlet: OutletId, function: str) -> OutletId | None:
             producer = self._graph.node(outlet)
             return (
                 producer.inputs[0]
-                if isinstance(producer.op, Elementwise) and producer.op.kind == kind
+                if isinstance(producer.op, Elementwise) and producer.op.kind == function
                 else None
             )
 
@@ -231,8 +231,8 @@ class MaskProof:
     def _move(self, op: Op, x: Pattern, before: TypedFact, after: TypedFact) -> Pattern:
         """Add, drop or regroup axes of constant size; transpose axes."""
         if x.parts is not None:
-            kind, parts = x.parts
-            return extreme(kind, [self._move(op, part, before, after) for part in parts])
+            combination, parts = x.parts
+            return extreme(combination, [self._move(op, part, before, after) for part in parts])
         streams = [axis - before.rank for axis in before.symbolic_axes(self._symbol)]
         sizes = [1 if axis - before.rank in streams else int(dim) for axis, dim in enumerate(before.shape)]
         if isinstance(op, Transpose):

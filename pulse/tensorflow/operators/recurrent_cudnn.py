@@ -51,13 +51,13 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
 
     Without time_major, x, h, c and the results have the batch first.
     """
-    kind, x, h = node.text("rnn_mode", "lstm"), node.fact(0), node.fact(H)
+    mode, x, h = node.text("rnn_mode", "lstm"), node.fact(0), node.fact(H)
     if (
-        kind not in ORDERS
+        mode not in ORDERS
         or node.text("input_mode", "linear_input") == "skip_input"
         or node.integer("num_proj", 0)
     ):
-        raise node.error(f"rnn_mode {kind!r}, skipped inputs and projections: not all of it is supported")
+        raise node.error(f"rnn_mode {mode!r}, skipped inputs and projections: not all of it is supported")
     major = node.flag("time_major", True)
     if (
         x.rank != 3
@@ -77,14 +77,14 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
         raise node.error(f"{layers} layers have more weights than it has")
     wide = [int(x.shape[2]), *[size * ways] * (layers - 1)]
     vector = _Vector(node)
-    gates = len(ORDERS[kind][1])
+    gates = len(ORDERS[mode][1])
     matrices = [
         [(vector.take(gates, size, width), vector.take(gates, size, size)) for _ in range(ways)]
         for width in wide
     ]
     biases = [[(vector.take(gates, size), vector.take(gates, size)) for _ in range(ways)] for _ in wide]
     vector.check_end()
-    slots = (H, C) if kind == "lstm" else (H,)
+    slots = (H, C) if mode == "lstm" else (H,)
     y, *begin = (node.input(slot) for slot in (0, *slots))
     if not major:
         y, *begin = (
@@ -102,7 +102,7 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
         y, *states = (
             _exchange(node, result, f"transposed_back{index}") for index, result in enumerate((y, *states))
         )
-    return [node.name_result(y), *states, *([node.input(C)] if kind != "lstm" else [])]
+    return [node.name_result(y), *states, *([node.input(C)] if mode != "lstm" else [])]
 
 
 def _exchange(node: TensorflowNode, x: OutletId, name: str) -> OutletId:
@@ -132,7 +132,7 @@ def _layer(
 
     begin  the first states of all layers, [layers, batch, cells]
     """
-    kind, order = ORDERS[node.text("rnn_mode", "lstm")]
+    cell_kind, order = ORDERS[node.text("rnn_mode", "lstm")]
     ways, size = len(matrices), matrices[0][1].shape[1]
 
     def stack(name: str, values: list[Array]) -> OutletId:
@@ -149,12 +149,12 @@ def _layer(
         "hidden_size": size,
         "direction": "forward" if ways == 1 else "bidirectional",
     }
-    if kind == "GRU":
+    if cell_kind == "GRU":
         attributes["linear_before_reset"] = 1
     if node.text("rnn_mode", "lstm") == "rnn_relu":
         attributes["activations"] = ["Relu"] * ways
     outlets = node.as_onnx_all(
-        kind, [x, w, r, b, None, *first], f"layer{layer}", 1 + len(first), **attributes
+        cell_kind, [x, w, r, b, None, *first], f"layer{layer}", 1 + len(first), **attributes
     )
     frames = node.graph.fact(outlets[0]).shape
     transposed = node.wire(Transpose((0, 2, 1, 3)), [outlets[0]], f"transposed{layer}")

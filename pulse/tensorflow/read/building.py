@@ -254,9 +254,9 @@ class _Building:
 
     def _assign(self, node: GraphNode, variable: str) -> None:
         value, *others = (self._outlet(endpoint, node.name) for endpoint in node.inputs[1:])
-        kind = ASSIGNMENTS[node.op]
-        if kind:
-            (value,) = self._operator(node, kind, [self._value(variable), value, *others], node.name)
+        assignment = ASSIGNMENTS[node.op]
+        if assignment:
+            (value,) = self._operator(node, assignment, [self._value(variable), value, *others], node.name)
         self._current[variable] = value
         self._references[NodeOutput(node.name)] = value
 

@@ -65,9 +65,9 @@ class CheckpointTensors:
             f"{self._path}: {damage}; the checkpoint is damaged or of another kind, get it again"
         )
 
-    def _message(self, kind: Proto, data: bytes) -> Any:
+    def _message(self, message_class: Proto, data: bytes) -> Any:
         try:
-            return kind.FromString(data)
+            return message_class.FromString(data)
         except DecodeError:
             raise self._damage_error("an entry cannot be decoded") from None
 

@@ -87,7 +87,7 @@ def _ports(graph: Subgraph, names: Mapping[int, str], sized_names: Collection[st
 
 def _port(tensor: Tensor, name: str, sized: bool) -> Any:
     if tensor.dtype is None or tensor.dtype.kind == "c":
-        raise LoadError(f"input {name}: type {tensor.kind} is not supported")
+        raise LoadError(f"input {name}: type {tensor.type_name} is not supported")
     return helper.make_tensor_value_info(
         name,
         helper.np_dtype_to_tensor_dtype(tensor.dtype),
@@ -117,13 +117,13 @@ def _steady_variables(graph: Subgraph) -> frozenset[str]:
     names = {
         index: _variable_name(operator, index)
         for operator in graph.operators
-        if operator.kind == "VAR_HANDLE"
+        if operator.op_type == "VAR_HANDLE"
         for index in operator.outputs
     }
     assigned = {
         names.get(index)
         for operator in graph.operators
-        if operator.kind == "ASSIGN_VARIABLE"
+        if operator.op_type == "ASSIGN_VARIABLE"
         for index in operator.inputs[:1]
     }
     return frozenset({*names.values()} - assigned)
@@ -215,9 +215,9 @@ class _Builder:
 
     def _walk(self) -> None:
         for index, operator in enumerate(self._subgraph.operators):
-            if operator.kind == "CALL_ONCE":
+            if operator.op_type == "CALL_ONCE":
                 self._call_once(operator.options.get("InitSubgraphIndex", 0))
-            elif operator.kind in _HANDLES:
+            elif operator.op_type in _HANDLES:
                 self._access(index)
             else:
                 self._node(index)
@@ -253,16 +253,16 @@ class _Builder:
     def _access(self, index: int) -> None:
         """Note a handle of a variable, a read of it or an assignment."""
         operator = self._subgraph.operators[index]
-        if operator.kind == "VAR_HANDLE":
+        if operator.op_type == "VAR_HANDLE":
             self._handles.update((index, _variable_name(operator, index)) for index in operator.outputs)
             return
-        count = 1 if operator.kind == "READ_VARIABLE" else 2
+        count = 1 if operator.op_type == "READ_VARIABLE" else 2
         if len(operator.inputs) != count or operator.inputs[0] not in self._handles:
             raise LoadError(
-                f"{self._title}: {operator.kind} {index} of {self._subgraph.name} has no variable"
+                f"{self._title}: {operator.op_type} {index} of {self._subgraph.name} has no variable"
             )
         name = self._handles[operator.inputs[0]]
-        if operator.kind == "ASSIGN_VARIABLE":
+        if operator.op_type == "ASSIGN_VARIABLE":
             self._agree(name, self._subgraph.tensors[operator.inputs[1]])
             self._current[name] = self._value(operator.inputs[1], name)
             return
@@ -280,7 +280,7 @@ class _Builder:
             or (ours is not None and other is not None and not np.array_equal(ours.zero, other.zero))
         ):
             raise LoadError(
-                f"{self._title}: variable {name} is used as {known_as.kind} and as {tensor.kind}, or with "
+                f"{self._title}: variable {name} is used as {known_as.type_name} and as {tensor.type_name}, or with "
                 "two zero points; convert the model again"
             )
 
@@ -335,17 +335,19 @@ class _Builder:
                     f"{self._title}: {reader} reads {tensor.name}, which no node before it defines; "
                     "convert the model again"
                 )
-            self._constant(index, tensor.data.astype(np.int64) if tensor.kind == "INT32" else tensor.data)
+            self._constant(
+                index, tensor.data.astype(np.int64) if tensor.type_name == "INT32" else tensor.data
+            )
         return self._values[index]
 
     def _node(self, node: int) -> None:
         operator, tensors = self._subgraph.operators[node], self._subgraph.tensors
-        what = f"{operator.kind} {node} of {self._subgraph.name}"
+        what = f"{operator.op_type} {node} of {self._subgraph.name}"
         if not operator.outputs or any(index < 0 for index in operator.outputs):
             raise LoadError(f"{self._title}: {what} has no output; convert the model again")
         states = [
             operator.inputs[slot]
-            for slot in STATES.get(operator.kind, ())
+            for slot in STATES.get(operator.op_type, ())
             if slot < len(operator.inputs) and operator.inputs[slot] >= 0
         ]
         for index in states:
@@ -354,7 +356,7 @@ class _Builder:
         indices = [index for index in operator.inputs if index >= 0]
         slots = iter(range(len(indices)))
         op = TfliteOp(
-            operator.kind,
+            operator.op_type,
             operator.options,
             tuple(next(slots) if index >= 0 else None for index in operator.inputs),
             tuple(tensors[index] if index >= 0 else None for index in operator.inputs),
@@ -363,7 +365,7 @@ class _Builder:
             tuple(tensors[index] for index in operator.inner if index >= 0),
         )
         reads = [self._value(index, what) for index in indices]
-        count = len(operator.outputs) + len(STATES.get(operator.kind, ()))
+        count = len(operator.outputs) + len(STATES.get(operator.op_type, ()))
         outlets = self.graph.add(tensors[operator.outputs[0]].name, op, reads, [InferenceFact()] * count)
         self._values.update(zip(operator.outputs, outlets))
         for index, outlet in zip(states, outlets[len(operator.outputs) :]):

@@ -102,18 +102,18 @@ class _Walk:
             raise self.error(part, "has an offset of 0")
         return byte + offset
 
-    def table(self, byte: int, kind: str) -> None:
-        if (byte, kind) in self.visited:
+    def table(self, byte: int, table_type: str) -> None:
+        if (byte, table_type) in self.visited:
             return
-        self.visited.add((byte, kind))
-        there = self.fields(byte, kind)
-        for field_id, inner in SCHEMA[kind].items():
+        self.visited.add((byte, table_type))
+        there = self.fields(byte, table_type)
+        for field_id, inner in SCHEMA[table_type].items():
             if field_id in there:
-                self.follow(there[field_id], inner, f"field {field_id} of {kind} at byte {byte}")
+                self.follow(there[field_id], inner, f"field {field_id} of {table_type} at byte {byte}")
 
-    def fields(self, byte: int, kind: str) -> dict[int, int]:
+    def fields(self, byte: int, table_type: str) -> dict[int, int]:
         """Return the position of each field that a table has, all of them inside the file."""
-        part = f"table {kind} at byte {byte}"
+        part = f"table {table_type} at byte {byte}"
         vtable = byte - self.number("<i", byte, part)
         size, length = self.number("<H", vtable, part), self.number("<H", vtable + 2, part)
         if size < 4 or size % 2 or length < 4 or byte + length > len(self.data):
@@ -127,23 +127,23 @@ class _Walk:
                 bytes_by_field[field_id] = byte + offset
         return bytes_by_field
 
-    def follow(self, byte: int, kind: FieldLayout, part: str) -> None:
+    def follow(self, byte: int, layout: FieldLayout, part: str) -> None:
         target = self.indirect(byte, part)
-        if isinstance(kind, Union):
+        if isinstance(layout, Union):
             if any(at + WIDEST > len(self.data) for at in self.fields(target, "options").values()):
                 raise self.error(part, "extends beyond the end of the file")
-        elif kind == TEXT:
+        elif layout == TEXT:
             self.vector(target, 1, part)
-        elif isinstance(kind, VectorLayout):
-            count = self.vector(target, kind.of if isinstance(kind.of, int) else 4, part)
-            if isinstance(kind.of, str):
+        elif isinstance(layout, VectorLayout):
+            count = self.vector(target, layout.of if isinstance(layout.of, int) else 4, part)
+            if isinstance(layout.of, str):
                 self.left -= 4 * count
                 if self.left < 0:
                     raise self.error(part, "shares its parts more often than the file is long")
                 for index in range(count):
-                    self.table(self.indirect(target + 4 + 4 * index, f"{part}[{index}]"), kind.of)
+                    self.table(self.indirect(target + 4 + 4 * index, f"{part}[{index}]"), layout.of)
         else:
-            self.table(target, kind)
+            self.table(target, layout)
 
     def vector(self, byte: int, size: int, part: str) -> int:
         count = self.number("<I", byte, part)

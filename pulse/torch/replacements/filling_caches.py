@@ -18,9 +18,11 @@ def keep_full_caches(torch: Any, module: Any) -> Generator[None]:
     ``Emformer.infer`` cuts its caches to the number of past frames, the value of a tensor: no size of an export.
     torchaudio is not imported.
     """
-    kind: Any = getattr(sys.modules.get(_FILE), _LAYER, None)
+    layer_class: Any = getattr(sys.modules.get(_FILE), _LAYER, None)
     layers: list[Any] = (
-        [] if kind is None else [submodule for submodule in module.modules() if isinstance(submodule, kind)]
+        []
+        if layer_class is None
+        else [submodule for submodule in module.modules() if isinstance(submodule, layer_class)]
     )
     for layer in layers:
         setattr(layer, _METHOD, partial(_attend, torch, layer))

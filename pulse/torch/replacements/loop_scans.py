@@ -61,11 +61,13 @@ def _roll(graph: Any, loop: FrameLoop) -> None:
     body.finish(stacks, scanned)
 
 
-def _marked_nodes(graph: Any, loop: FrameLoop, kind: str) -> list[Any]:
+def _marked_nodes(graph: Any, loop: FrameLoop, op_type: str) -> list[Any]:
     return [
         node
         for node in graph
-        if node.domain == LOOP_DOMAIN and node.op_type == kind and node.attributes["loop"].value == loop.index
+        if node.domain == LOOP_DOMAIN
+        and node.op_type == op_type
+        and node.attributes["loop"].value == loop.index
     ]
 
 
@@ -121,8 +123,8 @@ class _Body:
         value = self._value(tuple(values))
         return self._node("Identity", [value], values[0])
 
-    def _node(self, kind: str, inputs: list[Any], like: Any) -> Any:
-        node = self._ir.Node("", kind, inputs, num_outputs=1)
+    def _node(self, op_type: str, inputs: list[Any], like: Any) -> Any:
+        node = self._ir.Node("", op_type, inputs, num_outputs=1)
         node.outputs[0].type, node.outputs[0].shape = like.type, like.shape
         self._nodes.append(node)
         return node.outputs[0]
@@ -177,9 +179,11 @@ class _Body:
             self._frames[key] = x, self._input("frame", values[0]), axis
         return self._frames[key][1]
 
-    def _input(self, kind: str, like: Any) -> Any:
+    def _input(self, prefix: str, like: Any) -> Any:
         index = len(self._state_inputs) + len(self._frames)
-        return self._ir.Value(name=f"loop{self._loop_index}.{kind}{index}", type=like.type, shape=like.shape)
+        return self._ir.Value(
+            name=f"loop{self._loop_index}.{prefix}{index}", type=like.type, shape=like.shape
+        )
 
     def _state(self, values: tuple[Any, ...]) -> Any:
         """Return a value that each step takes from the step before; the first takes ``values[0]``."""

@@ -58,5 +58,5 @@ def _running_extreme(
         index = torch.where(replaces, numbers.select(0, step), index)
         values.append(value)
         indices.append(index)
-    kind = torch.return_types.cummax if greatest else torch.return_types.cummin
-    return kind((torch.stack(values, dim), torch.stack(indices, dim)))
+    result_class = torch.return_types.cummax if greatest else torch.return_types.cummin
+    return result_class((torch.stack(values, dim), torch.stack(indices, dim)))

@@ -81,11 +81,11 @@ def _is_near(name: str, files: set[str]) -> bool:
 
 
 def _symbolic_int(torch: Any, owner: OwnThread) -> Any:
-    kinds = (torch.SymInt, torch.SymFloat)
+    classes = (torch.SymInt, torch.SymFloat)
 
     class Kind(type):
         def __call__(cls, *arguments: Any, **named: Any) -> Any:
-            if len(arguments) == 1 and isinstance(arguments[0], kinds) and owner.is_here:
+            if len(arguments) == 1 and isinstance(arguments[0], classes) and owner.is_here:
                 return torch.sym_int(arguments[0])
             return builtins.int(*arguments, **named)
 
