@@ -154,9 +154,9 @@ class FunctionOp(Op):
         results: list[Any] = [*value] if isinstance(value, list | tuple) else [value]  # pyright: ignore[reportUnknownVariableType]
         facts = self.facts([TypedFact.of(array) for array in inputs])
         if len(results) != len(facts) or not all(map(_fits, results, facts)):
-            forms = [f"{np.shape(result)} {np.asarray(result).dtype}" for result in results]
+            shapes_and_dtypes = [f"{np.shape(result)} {np.asarray(result).dtype}" for result in results]
             raise InputError(
-                f"{self.title} (a function): gives {', '.join(forms)}, and its facts say "
+                f"{self.title} (a function): gives {', '.join(shapes_and_dtypes)}, and its facts say "
                 f"{'; '.join(map(str, facts))}: correct one of them"
             )
         return results

@@ -98,7 +98,7 @@ def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
             "  int region, width, axes, axis, streams;",
             "  int64_t offset, frames, delay, dims[AXES], steps[AXES];",
             "};",
-            f"static const struct place places[] = {_table(map(_place, model.ports, model.places))};",
+            f"static const struct place places[] = {_table(map(_place_text, model.ports, model.places))};",
             _ports(model),
             "static const struct { int64_t to, from, bytes; } pieces[] = "
             + _table([f"{{{to}, {start}, {size}}}" for to, start, size in pieces] or ["{0, 0, 0}"])
@@ -148,7 +148,7 @@ def _fingerprint(model: Deployed) -> bytes:
     return blake2b(model.program.fingerprint, digest_size=16).digest()
 
 
-def _place(port: Port, place: Place) -> str:
+def _place_text(port: Port, place: Place) -> str:
     axis = -1 if port.axis is None else port.axis
     numbers = f"{int(place.region)}, {place.dtype.itemsize}, {len(place.shape)}, {axis}, {int(port.streams)}"
     more = f"{place.offset}, {port.frames}, {port.delay}"

@@ -72,13 +72,13 @@ class Integers:
         wires = [operand if isinstance(operand, OutletId) else self.constant(operand) for operand in (x, y)]
         return self.draft.apply("where", condition, *wires)
 
-    def places(self, value: Array) -> OutletId:
+    def index_constant(self, value: Array) -> OutletId:
         """Return indices as a constant."""
         return constant(self.draft.graph, "places", np.ascontiguousarray(np.asarray(value, np.int64)))
 
     def pick(self, x: OutletId, indices: Array, axis: int) -> OutletId:
         """Return entries of an axis."""
-        return self.draft.add("picked", Gather(axis), x, self.places(indices))
+        return self.draft.add("picked", Gather(axis), x, self.index_constant(indices))
 
     def look_up(self, table: Array, indices: OutletId) -> OutletId:
         """Return entries of a table [N], by i64."""

@@ -268,11 +268,13 @@ def _samples(function: str, name: str, milliseconds: float, rate_hz: int, minimu
 def _window(function: str, name: str, size: int, blackman: float) -> Array:
     """Return Kaldi's windows, all symmetric."""
     choice(function, "window", name, WINDOWS)
-    turn = np.arange(size) / (size - 1)
+    position = np.arange(size) / (size - 1)
     if name == "sine":
-        return np.sin(math.pi * turn) * (np.abs(np.sin(math.pi * turn)) > 1e-15)
+        return np.sin(math.pi * position) * (np.abs(np.sin(math.pi * position)) > 1e-15)
     if name == "blackman":
-        values = blackman - 0.5 * np.cos(2 * np.pi * turn) + (0.5 - blackman) * np.cos(4 * np.pi * turn)
+        values = (
+            blackman - 0.5 * np.cos(2 * np.pi * position) + (0.5 - blackman) * np.cos(4 * np.pi * position)
+        )
         return np.where(np.abs(values) < 1e-15, 0, values)
     window = {"hanning": "hann", "rectangular": "ones"}.get(name, name)
     return window_values(function, window, size, periodic=False)

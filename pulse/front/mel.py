@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.front.draft import Draft
-from pulse.front.layouts import REAL, gather_real, place_real
+from pulse.front.layouts import REAL, arrange_real, gather_real
 from pulse.front.logarithms import decibels, floored_log
 from pulse.front.options import choice, collect, count, number
 from pulse.front.spectra import raise_power, square
@@ -70,7 +70,7 @@ def mel(
     x = gather_real(draft, draft["x"], layout)
     bins = draft.require_fixed(x, 2, "the frequencies")
     bank = _bank(function, bins, options)
-    return draft.model(features=place_real(draft, draft.times(x, bank, "bank"), output_layout))
+    return draft.model(features=arrange_real(draft, draft.times(x, bank, "bank"), output_layout))
 
 
 def mel_spectrogram(
@@ -113,7 +113,7 @@ def mel_spectrogram(
     draft, y = _bands("mel_spectrogram", collect(MelOptions, locals()))
     y = _logarithm(draft, y, log, floor, offset)
     choice(draft.function, "output_layout", output_layout, REAL)
-    return draft.model(features=place_real(draft, y, output_layout))
+    return draft.model(features=arrange_real(draft, y, output_layout))
 
 
 def mfcc(
@@ -161,7 +161,7 @@ def mfcc(
     y = _logarithm(draft, y, log, floor, offset)
     choice(draft.function, "output_layout", output_layout, REAL)
     y = draft.times(y, _cosines(draft.function, n_mels, n_mfcc, dct_norm, lifter), "cepstrum")
-    return draft.model(features=place_real(draft, y, output_layout))
+    return draft.model(features=arrange_real(draft, y, output_layout))
 
 
 def dct(
@@ -189,7 +189,7 @@ def dct(
     draft = Draft(function, {"x": shape})
     x = gather_real(draft, draft["x"], layout)
     matrix = _cosines(function, draft.require_fixed(x, 2, "the bins"), n_mfcc, norm, lifter)
-    return draft.model(features=place_real(draft, draft.times(x, matrix, "cepstrum"), output_layout))
+    return draft.model(features=arrange_real(draft, draft.times(x, matrix, "cepstrum"), output_layout))
 
 
 def _bands(function: str, options: MelOptions) -> tuple[Draft, OutletId]:

@@ -169,11 +169,11 @@ def angle(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
     return draft.apply("where", is_negative, draft.apply("sub", half_turn, acute), acute, name="phase")
 
 
-def from_angle(draft: Draft, size: OutletId, turn: OutletId) -> tuple[OutletId, OutletId]:
+def from_angle(draft: Draft, magnitude: OutletId, angle: OutletId) -> tuple[OutletId, OutletId]:
     """Return real and imaginary part of a magnitude and a phase."""
     return (
-        draft.apply("mul", size, draft.apply("cos", turn), name="real"),
-        draft.apply("mul", size, draft.apply("sin", turn), name="imaginary"),
+        draft.apply("mul", magnitude, draft.apply("cos", angle), name="real"),
+        draft.apply("mul", magnitude, draft.apply("sin", angle), name="imaginary"),
     )
 
 

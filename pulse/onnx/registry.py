@@ -61,7 +61,7 @@ def operator(*names: str, override: bool = False) -> Callable[[T], T]:
 
 def _is_taken(name: str, translator: Translator) -> bool:
     if name in GIVEN:
-        return _place(GIVEN[name]) != _place(translator)
+        return _qualified_name(GIVEN[name]) != _qualified_name(translator)
     domain, _, op_type = name.rpartition("::")
     if domain in DOMAIN_SUPPORTS:
         return DOMAIN_SUPPORTS[domain](op_type)
@@ -69,7 +69,7 @@ def _is_taken(name: str, translator: Translator) -> bool:
     return name in TRANSLATORS
 
 
-def _place(translator: Translator) -> tuple[str, str]:
+def _qualified_name(translator: Translator) -> tuple[str, str]:
     return translator.__module__, translator.__qualname__
 
 

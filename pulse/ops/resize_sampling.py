@@ -63,7 +63,7 @@ class Sampling:
     exclude_outside: bool = False
     crop: Crop = WHOLE
 
-    def places(self, outputs: Array, ratio: Fraction, frames: int, length: int) -> tuple[Array, int]:
+    def input_positions(self, outputs: Array, ratio: Fraction, frames: int, length: int) -> tuple[Array, int]:
         """Return the position of each output frame: integers, over one integer."""
         p, q = ratio.numerator, ratio.denominator
         centre = (2 * outputs + 1) * q
@@ -97,7 +97,7 @@ class Sampling:
 
     def positions_outside(self, ratio: Fraction, frames: int, length: int) -> Array:
         """Return which output frames lie beyond the ends of the input."""
-        numerators, denominator = self.places(np.arange(length), ratio, frames, length)
+        numerators, denominator = self.input_positions(np.arange(length), ratio, frames, length)
         return np.asarray((numerators < 0) | (numerators > (frames - 1) * denominator), np.bool_)
 
     def neighbours(
@@ -106,7 +106,7 @@ class Sampling:
         """Return, for each output frame, its input frames ``[n, k]``, not clamped, and their weights; None
         of the nearest.
         """
-        numerators, denominator = self.places(outputs, ratio, frames, length)
+        numerators, denominator = self.input_positions(outputs, ratio, frames, length)
         if self.rounding is not None:
             return np.asarray(ROUNDING[self.rounding](numerators, denominator), np.int64)[:, None], None
         below = numerators // denominator

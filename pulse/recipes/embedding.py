@@ -50,7 +50,7 @@ def _spell_out(table: Mapping[str, Any]) -> str:
 def _only_model(recipe: Recipe) -> tuple[int, Path]:
     """Return the number of its stage, and its file. Raises LoadError."""
     models_by_stage = {
-        stage.number: recipe.place.resolve_path(stage.options["model"])
+        stage.number: recipe.context.resolve_path(stage.options["model"])
         for stage in recipe.stages
         if stage.kind == "model"
     }
@@ -58,7 +58,7 @@ def _only_model(recipe: Recipe) -> tuple[int, Path]:
     if len(models) != 1:
         count = f"{len(models)} models" if models else "no models"
         raise LoadError(
-            f"{recipe.place.where}: names {count}, and one file can hold its own recipe only; pulse convert -o makes "
+            f"{recipe.context.where}: names {count}, and one file can hold its own recipe only; pulse convert -o makes "
             "one file of all stages"
         )
     return next(iter(models.items()))

@@ -141,13 +141,13 @@ def _require_order(stages: Sequence[RecipeStage], where: str) -> None:
         for name in stage.given_names:
             if name in makers:
                 raise LoadError(
-                    f"{where}: {stage.place}: gives {name}, as {makers[name].place} does; choose another name"
+                    f"{where}: {stage.title}: gives {name}, as {makers[name].title} does; choose another name"
                 )
             makers[name] = stage
     for stage in stages:
         for name in stage.read_names:
             if name in makers and makers[name].number >= stage.number:
                 raise LoadError(
-                    f"{where}: {stage.place}: reads {name}, which {makers[name].place} gives: a cycle; a stage reads "
+                    f"{where}: {stage.title}: reads {name}, which {makers[name].title} gives: a cycle; a stage reads "
                     "what stages before it give"
                 )

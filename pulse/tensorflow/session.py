@@ -340,13 +340,13 @@ class Session:
             self._require_tensor(endpoint)
         values = {name: value for name, value in self._values.items() if name in plan.graph.nodes}
         signature = tuple(sorted((name, value.shape, value.dtype.str) for name, value in values.items()))
-        form = (
+        signatures = (
             tuple(sorted((str(end), array.shape, array.dtype.str) for end, array in feeds.items())),
             signature,
         )
-        if form not in plan.models:
-            plan.models[form] = self._model(plan, key, feeds, values)
-        model = plan.models[form]
+        if signatures not in plan.models:
+            plan.models[signatures] = self._model(plan, key, feeds, values)
+        model = plan.models[signatures]
         arrays = {str(end): array for end, array in feeds.items()} | values
         inputs = {name: _stored_form(array) for name, array in arrays.items() if name in model.inputs}
         self._require_values(model, inputs)

@@ -39,8 +39,8 @@ _INPUTS = ("Source", "Const", "Input", "Constant")
 class _Step:
     """One step of a chain.
 
-    names  the operators, in small letters; none: any
-    alternatives   the chains of a group; empty if it is not a group
+    names         the operators, in small letters; none: any
+    alternatives  the chains of a group; empty if it is not a group
     """
 
     names: frozenset[str] = frozenset()
@@ -146,8 +146,8 @@ class _Parser:
         self._at += there
         return there
 
-    def _name(self, otherwise: str, form: str = r"[A-Za-z_][\w:]*") -> str:
-        if self._at == len(self._tokens) or not re.fullmatch(form, self._tokens[self._at]):
+    def _name(self, otherwise: str, pattern: str = r"[A-Za-z_][\w:]*") -> str:
+        if self._at == len(self._tokens) or not re.fullmatch(pattern, self._tokens[self._at]):
             raise self._error(otherwise)
         self._at += 1
         return self._tokens[self._at - 1]

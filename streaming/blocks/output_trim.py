@@ -192,16 +192,16 @@ class _Gathered:
 
     def __init__(self, streaming: list["_Layout"], pulses_before: int, pulses: int) -> None:
         self.arrays: dict[str, Array] = {}
-        self._places: list[tuple[str, int, int, Array, tuple[slice, ...]]] = []
+        self._targets: list[tuple[str, int, int, Array, tuple[slice, ...]]] = []
         for name, delay, frames, before, after, dtype, axes in streaming:
             drop = min(max(0, delay - pulses_before * frames), pulses * frames)
             array: Array = np.empty((*before, pulses * frames - drop, *after), dtype)
             self.arrays[name] = array
-            self._places.append((name, frames, -drop, array, axes))
+            self._targets.append((name, frames, -drop, array, axes))
 
     def add(self, index: int, result: Mapping[str, Array]) -> None:
         """Add the outputs of a pulse, counted from 0."""
-        for name, frames, first, array, before in self._places:
+        for name, frames, first, array, before in self._targets:
             start, valid = first + index * frames, result[name]
             if start < 0:
                 valid = valid[(*before, slice(min(frames, -start), None))]

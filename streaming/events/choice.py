@@ -104,14 +104,14 @@ def _value(name: str, text: str, value_type: Any) -> Any:
         if value_type in (int, int | None):
             return int(text)
     except (ValueError, KeyError):
-        form = (
+        expected = (
             "yes or no"
             if value_type is bool
             else "a number"
             if value_type in (float, float | None)
             else "a whole number"
         )
-        raise InputError(f"{name}={text}: must be {form}") from None
+        raise InputError(f"{name}={text}: must be {expected}") from None
     if value_type == Sequence[str]:
         return tuple(part.strip() for part in text.split(","))
     return Path(text) if value_type == str | Path | Sequence[str] else text

@@ -72,7 +72,7 @@ class Control:
         with self._lock:
             instances = self._current_instances()
             if not self._pipeline.native:
-                with self._pipeline.turn:
+                with self._pipeline.python_lock:
                     return [state.snapshot() for state in instances.states]
             memory = instances.new_memory()
             self._command(cb.SAVE, memory)
@@ -135,7 +135,7 @@ class Control:
 
     def restart(self) -> None:
         """Prepare the pipeline for devices that were closed and will be opened again. Raises PulseError."""
-        with self._lock, nullcontext() if self._pipeline.native else self._pipeline.turn:
+        with self._lock, nullcontext() if self._pipeline.native else self._pipeline.python_lock:
             self._command(cb.RESTART, self._pipeline.control_block.words)
 
     def _fade(self) -> None:
@@ -153,7 +153,7 @@ class Control:
         if self._pipeline.native:
             self._command(cb.LOAD, memory, pulses)
             return
-        with self._pipeline.turn:
+        with self._pipeline.python_lock:
             for index, state in enumerate(self._pipeline.instances.states):
                 state.reset()
                 if snapshots:

@@ -171,10 +171,10 @@ def live_inputs(program: Program) -> list[Port]:
     streaming = [port for port in program.inputs if port.streams]
     if streaming and all(port.is_sound and port.frames == program.pulse for port in streaming):
         return streaming
-    forms = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
+    port_texts = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
     raise InputError(
-        f"{program.model.title}: takes {forms}, not sound; in a live run all inputs that stream are sound, float32, "
-        "of one value a frame: a recipe adds the stages before such a model, see docs/recipes.md"
+        f"{program.model.title}: takes {port_texts}, not sound; in a live run all inputs that stream are sound, "
+        "float32, of one value a frame: a recipe adds the stages before such a model, see docs/recipes.md"
     )
 
 
@@ -195,14 +195,16 @@ def sound_output(program: Program, source: Port, name: str | None) -> Port | Non
 def require_same_ports(old: Program, new: Program) -> None:
     """Raise InputError unless ``new`` can take the place of ``old`` between two pulses."""
 
-    def forms(ports: Sequence[Port]) -> list[tuple[object, ...]]:
+    def descriptions(ports: Sequence[Port]) -> list[tuple[object, ...]]:
         return [(port.name, port.shape, port.dtype, port.streams) for port in ports]
 
     if old.pulse != new.pulse:
         raise InputError(
             f"{new.model.title}: has pulses of {new.pulse} frames where {old.pulse} are running; compile it for those"
         )
-    if forms(old.outputs) != forms(new.outputs) or forms(old.inputs) != forms(new.inputs):
+    if descriptions(old.outputs) != descriptions(new.outputs) or descriptions(old.inputs) != descriptions(
+        new.inputs
+    ):
         raise InputError(
             f"{new.model.title}: its inputs or outputs differ from those of the program that runs; begin a new run"
         )

@@ -38,8 +38,8 @@ class Exported:
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return names and texts."""
-        form = "NNEF" if self.opset is None else f"opset {self.opset}"
-        description = f"{form}, {self.nodes} nodes, {self.states} states, {byte_size(self.nbytes)}"
+        format_text = "NNEF" if self.opset is None else f"opset {self.opset}"
+        description = f"{format_text}, {self.nodes} nodes, {self.states} states, {byte_size(self.nbytes)}"
         description = (
             f"{self.path}: {description}" if self.path else f"nothing: the file of {description} is wrong"
         )

@@ -45,8 +45,8 @@ class ExportedOffline(Report):
 
     def sections(self) -> list[Section]:
         """Return names and texts."""
-        form = f"NNEF of the offline model, {self.nodes} nodes, {byte_size(self.nbytes)}"
-        written = f"{self.path}: {form}" if self.path else f"nothing: {form}, {self.outcome}"
+        format_text = f"NNEF of the offline model, {self.nodes} nodes, {byte_size(self.nbytes)}"
+        written = f"{self.path}: {format_text}" if self.path else f"nothing: {format_text}, {self.outcome}"
         return [Pairs([("model", self.title), ("written", written), ("proof", self.verdict)])]
 
     def values(self) -> dict[str, Any]:

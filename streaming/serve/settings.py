@@ -201,10 +201,10 @@ def _value(key: str, value: Any, value_type: Any) -> Any:
 
 def _require_type(value: Any, value_type: type | tuple[type, ...], key: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, value_type):
-        form = (
+        expected = (
             "a whole number" if value_type is int else "a number" if value_type == (int, float) else "a text"
         )
-        raise InputError(f"{key} = {value!r}: give {form}")
+        raise InputError(f"{key} = {value!r}: give {expected}")
     return value
 
 

@@ -105,7 +105,7 @@ class NpyFormat:
         """Copy the frames in ``part``, in C order, into ``whole``."""
         size, row_bytes = len(self.head(0)), self._inner * self._dtype.itemsize
         step = max(MAX_PIECE_BYTES // (self._outer * row_bytes), 1)
-        with part.place.open("rb") as waiting:
+        with part.temporary_path.open("rb") as waiting:
             waiting.seek(size)
             for first in range(0, frames, step):
                 piece = np.fromfile(

@@ -17,10 +17,10 @@ class MisfitError(Exception):
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        self.place: tuple[str, ...] = ()
+        self.path: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        where = ".".join(self.place)
+        where = ".".join(self.path)
         return f"{where}: {self.args[0]}" if where else str(self.args[0])
 
 
@@ -102,7 +102,7 @@ def _decode_member(name: str, inner: Decoder, value: Any) -> Any:
     try:
         return inner(value)
     except MisfitError as misfit:
-        misfit.place = (name, *misfit.place)
+        misfit.path = (name, *misfit.path)
         raise
 
 

@@ -140,8 +140,8 @@ def _draw_events(axes: "Axes", columns: Columns, unit_s: float) -> None:
     visible = (columns.edges_s[-1] - columns.edges_s[0]) / unit_s / 300
     for row, name in enumerate(GROUPS):
         axes.axhline(row, color=GRID, linewidth=0.6, zorder=0)
-        places = np.flatnonzero(columns.problems[name])
-        bars = list(zip(begins[places], np.maximum(spans[places], visible)))
+        columns_with_problems = np.flatnonzero(columns.problems[name])
+        bars = list(zip(begins[columns_with_problems], np.maximum(spans[columns_with_problems], visible)))
         axes.broken_barh(bars, (row - 0.36, 0.72), color=EVENTS[name], linewidth=0)
         axes.annotate(
             columns.extents[name] or "none",

@@ -129,14 +129,14 @@ class NodeReader:
     operator: str
     targets: tuple[str, ...]
     arguments: Mapping[str, NnefValue]
-    place: str
+    location: str
     standard: bool = True
     """Whether the file is plain NNEF: tract stores some things otherwise."""
 
     def error(self, reason: str) -> LoadError:
         """Return a LoadError that names the operator and its place."""
         return LoadError(
-            f"{self.place}: {self.targets[0] if self.targets else '?'} = {self.operator}(…): {reason}"
+            f"{self.location}: {self.targets[0] if self.targets else '?'} = {self.operator}(…): {reason}"
         )
 
     # arguments

@@ -9,7 +9,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
 
 from pulse.facts import Array
 from pulse.onnx.proto import AttributeProto
-from pulse.onnx.write.graph import Names, form
+from pulse.onnx.write.graph import Names, dtype_and_sizes
 from pulse.support.record import record
 from pulse.support.registry import Registry
 
@@ -67,7 +67,7 @@ class Expansion:
 
     def sizes(self, name: str) -> list[int]:
         """Return the shape of a wire."""
-        return form(self.values[name])[1]
+        return dtype_and_sizes(self.values[name])[1]
 
     def value(self, name: str, sizes: Sequence[int]) -> ValueInfoProto:
         """Return the declaration of an f32 wire."""

@@ -133,11 +133,11 @@ def cosine_window(node: NodeContext) -> OutletId:
     """A sum of cosines; a periodic window is a symmetric one of one more sample without the last."""
     size = node.count(node.whole(0, "size"), "size")
     steps = size if node.flag("periodic", True) else size - 1
-    turn = 2 * np.pi * np.arange(size) / max(1, steps)
+    angles = 2 * np.pi * np.arange(size) / max(1, steps)
     first, *weights = WINDOWS[node.op_type]
     values: Array = np.full(size, first)
     for times, weight in enumerate(weights, 1):
-        values = values - weight * np.cos(times * turn)
+        values = values - weight * np.cos(times * angles)
     return node.constant(values.astype(_output_type(node)))
 
 

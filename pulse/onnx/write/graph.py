@@ -20,7 +20,7 @@ def value_info(name: str, dtype: DType, sizes: Sequence[int]) -> ValueInfoProto:
     return helper.make_tensor_value_info(name, element_type(dtype), list(sizes))
 
 
-def form(value: ValueInfoProto) -> tuple[DType, list[int]]:
+def dtype_and_sizes(value: ValueInfoProto) -> tuple[DType, list[int]]:
     """Return the type and the sizes of a declared wire of constant shape."""
     tensor = value.type.tensor_type
     return onnx_dtype(tensor.elem_type, value.name), [dim.dim_value for dim in tensor.shape.dim]

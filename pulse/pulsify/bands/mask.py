@@ -219,10 +219,13 @@ class Mask:
         back, ahead = sample.reach()
         if back + ahead + 2 > sample.frames:
             return None
-        for form in (sample, sample.relative()):
-            period = form.period()
+        for candidate in (sample, sample.relative()):
+            period = candidate.period()
             if period is not None and back + ahead + 2 * period <= sample.frames:
-                op, relative = BandedAttention(1.0, form.table(period, back, ahead), back), form is not sample
+                op, relative = (
+                    BandedAttention(1.0, candidate.table(period, back, ahead), back),
+                    candidate is not sample,
+                )
                 wider = min(max(2 * sample.frames + 37, 777, 2 * self._farthest(largest) + 37), largest)
                 other = self.sample(wider if wider > sample.frames else sample.frames * 2 // 3)
                 if self._holds(op, other, relative):
@@ -308,11 +311,11 @@ class Mask:
             raise NoBandError(f"a reach of {frames} frames is too long; {largest} are possible")
         limited = min(lengths) == self.context
         sample = self.sample(min(largest, max(frames + ahead, SAMPLE_LENGTHS[0])))
-        for form in (sample, sample.relative()):
-            period = form.period()
+        for candidate in (sample, sample.relative()):
+            period = candidate.period()
             if period is not None:
-                op = BandedAttention(1.0, form.table(period, frames - 1, ahead), frames - 1)
-                if self._holds(op, self.sample(frames), form is not sample):
+                op = BandedAttention(1.0, candidate.table(period, frames - 1, ahead), frames - 1)
+                if self._holds(op, self.sample(frames), candidate is not sample):
                     return replace(self._find(op), limited=limited)
         whole = self.sample(frames)
         if whole.frames != frames or whole.bias.size > MAX_MASK_ELEMENTS:

@@ -146,7 +146,7 @@ class _Builder:
         self._handles: dict[int, str] = {}
         self._initial: dict[str, Array] = {}
         self._current: dict[str, OutletId] = {}
-        self._forms: dict[str, Tensor] = {}
+        self._tensor_of_variable: dict[str, Tensor] = {}
         self._begins: dict[str, OutletId] = {}
         self._steady = frozenset[str]()
         self._open = False
@@ -231,7 +231,7 @@ class _Builder:
             value = known_value(typed.graph, outlet)
             if value is None:
                 raise LoadError(f"{self._title}: the first value of variable {name} is not a constant")
-            tensor = builder._forms[name]
+            tensor = builder._tensor_of_variable[name]
             self._initial[name] = (
                 subtract_zero(tensor).astype(np.float32)
                 if tensor.has_codes and tensor.data is not None
@@ -272,7 +272,7 @@ class _Builder:
 
     def _agree(self, name: str, tensor: Tensor) -> None:
         """Require that all readers and writers of a variable mean the same by its codes. Raises LoadError."""
-        known_as = self._forms.setdefault(name, tensor)
+        known_as = self._tensor_of_variable.setdefault(name, tensor)
         ours, other = known_as.quantization, tensor.quantization
         if (
             known_as.dtype != tensor.dtype
@@ -352,7 +352,7 @@ class _Builder:
         ]
         for index in states:
             self._values[index] = self._value_of_variable(tensors[index].name, tensors[index])
-            self._forms.setdefault(tensors[index].name, tensors[index])
+            self._tensor_of_variable.setdefault(tensors[index].name, tensors[index])
         indices = [index for index in operator.inputs if index >= 0]
         slots = iter(range(len(indices)))
         op = TfliteOp(

@@ -89,11 +89,11 @@ class _Walk:
     def error(self, part: str, reason: str) -> LoadError:
         return LoadError(f"{self.what}: {part} {reason}; the file is damaged, get it again")
 
-    def number(self, form: str, byte: int, part: str) -> int:
-        size = struct.calcsize(form)
+    def number(self, struct_format: str, byte: int, part: str) -> int:
+        size = struct.calcsize(struct_format)
         if not 0 <= byte <= len(self.data) - size:
             raise self.error(part, f"lies at byte {byte} of {len(self.data)}")
-        return struct.unpack_from(form, self.data, byte)[0]
+        return struct.unpack_from(struct_format, self.data, byte)[0]
 
     def indirect(self, byte: int, part: str) -> int:
         """Return the position that an offset leads to."""

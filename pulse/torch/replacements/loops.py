@@ -32,7 +32,7 @@ class LoopStep(WholeNumber):
 class FrameLoop(NamedTuple):
     """A loop over frames.
 
-    index  the index of the loop among all loops
+    index   the index of the loop among all loops
     frames  their number, a size
     origin  the file and the line of the loop
     """
@@ -70,9 +70,13 @@ class FrameLoops:
         tensors = [
             leaf for leaf in self._torch.utils._pytree.tree_leaves(frames) if self._torch.is_tensor(leaf)
         ]
-        marks = {getattr(leaf, _MARK, None) for leaf in tensors}
-        mark = marks.pop() if len(marks) == 1 else None
-        return index if mark is None or mark[1] != index else LoopStep.of(self.every[mark[0]], index)
+        loop_steps = {getattr(leaf, _MARK, None) for leaf in tensors}
+        loop_step = loop_steps.pop() if len(loop_steps) == 1 else None
+        return (
+            index
+            if loop_step is None or loop_step[1] != index
+            else LoopStep.of(self.every[loop_step[0]], index)
+        )
 
     def result(self, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Return the result of a function of PyTorch that selects or joins frames of a loop, or None for
@@ -97,13 +101,15 @@ class FrameLoops:
         if not self.every:
             return
         leaves = self._torch.utils._pytree.tree_leaves
-        marks = [
-            mark for operand in leaves((args, named)) if (mark := getattr(operand, _MARK, None)) is not None
+        loop_steps = [
+            loop_step
+            for operand in leaves((args, named))
+            if (loop_step := getattr(operand, _MARK, None)) is not None
         ]
-        if marks:
+        if loop_steps:
             for leaf in leaves(result):
                 if self._torch.is_tensor(leaf):
-                    setattr(leaf, _MARK, max(marks))
+                    setattr(leaf, _MARK, max(loop_steps))
 
     def _frame_at(self, x: Any, index: Any) -> Any:
         """Return ``x[..., step, …]``, and ``x[..., step : step + 1, …]``."""
@@ -191,12 +197,12 @@ class FrameLoops:
         """Join the frames of all steps, if there is one of each."""
         if not isinstance(tensors, list | tuple) or len(tensors) != EXPORTED_STEPS:
             return None
-        marks: list[Any] = [getattr(tensor, _MARK, None) for tensor in tensors]
-        if None in marks or len({number for number, _ in marks}) > 1:
+        loop_steps: list[Any] = [getattr(tensor, _MARK, None) for tensor in tensors]
+        if None in loop_steps or len({number for number, _ in loop_steps}) > 1:
             return None
-        if [step for _, step in marks] != list(range(EXPORTED_STEPS)):
+        if [step for _, step in loop_steps] != list(range(EXPORTED_STEPS)):
             return None
-        loop, first = self.every[marks[0][0]], tensors[0]
+        loop, first = self.every[loop_steps[0][0]], tensors[0]
         dim = dim if axis is None else axis
         dim %= first.dim() + (name == "stack")
         shape = list(first.shape)

@@ -135,10 +135,10 @@ class LaneGroup(NotCopyable):
 class _LaneInput:
     """The pulses of one input in a turn, [pulses, places, …]."""
 
-    def __init__(self, port: Port, pulses: int, places: int) -> None:
+    def __init__(self, port: Port, pulses: int, lanes: int) -> None:
         axis, shape = port.axis or 0, port.shape
         self.name = port.name
-        self.pulses: Array = np.zeros((pulses, places, *shape), port.dtype)
+        self.pulses: Array = np.zeros((pulses, lanes, *shape), port.dtype)
         self._split = (*shape[:axis], -1, *shape[axis:])
         self._order = (axis, *range(axis), *range(axis + 1, len(self._split)))
 
