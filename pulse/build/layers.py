@@ -183,14 +183,16 @@ def _recurrent(
     cell: CellKind = {"RNN": "rnn", "GRU": "gru", "LSTM": "lstm"}[op_type]  # pyright: ignore[reportAssignmentType]
     if direction not in ("forward", "reverse", "bidirectional"):
         raise InputError(f"{where}: direction {direction!r}: choose one of forward, reverse, bidirectional")
-    ways, rows = 2 if direction == "bidirectional" else 1, GATE_COUNTS[cell] * hidden_channels
+    directions, rows = 2 if direction == "bidirectional" else 1, GATE_COUNTS[cell] * hidden_channels
     inputs: list[OperatorInput] = [
         "x",
-        parameter("weight", weight, [ways, rows, in_channels], hidden_channels, seed, where),
-        parameter("recurrence", recurrence, [ways, rows, hidden_channels], hidden_channels, seed, where),
+        parameter("weight", weight, [directions, rows, in_channels], hidden_channels, seed, where),
+        parameter(
+            "recurrence", recurrence, [directions, rows, hidden_channels], hidden_channels, seed, where
+        ),
     ]
     if not no_bias:
-        inputs.append(parameter("bias", bias, [ways, 2 * rows], hidden_channels, seed, where))
+        inputs.append(parameter("bias", bias, [directions, 2 * rows], hidden_channels, seed, where))
     elif bias is not None:
         raise InputError(f"{where}: a bias is given, and no_bias; give one of the two")
     outputs = (3 if op_type == "LSTM" else 2) if states else 1

@@ -56,7 +56,7 @@ def new_node(op: ModelOp, inputs: Sequence[OperatorInput], name: str, outputs: i
     drawing = Drawing()
     canvas = drawing.canvas
     outlets = [
-        canvas.add(f"{name}.{operand}", OpenInput(called=operand))
+        canvas.add(f"{name}.{operand}", OpenInput(preferred_name=operand))
         if isinstance(operand, str)
         else canvas.constant(f"{name}.{operand[0]}", operand[1])
         for operand in inputs

@@ -46,8 +46,8 @@ def check_attributes(domain: str, op_type: str, attributes: Mapping[str, Any], w
     declarations = schema.attributes
     for name in values:
         if name not in declarations:
-            near = get_close_matches(name, list(declarations), 1)
-            suggestion = f" (did you mean {near[0]}?)" if near else ""
+            similar_names = get_close_matches(name, list(declarations), 1)
+            suggestion = f" (did you mean {similar_names[0]}?)" if similar_names else ""
             names = ", ".join(sorted(declarations)) or "none"
             raise InputError(f"{where}: no attribute is called {name}{suggestion}; there are {names}")
     for name, declaration in declarations.items():

@@ -16,8 +16,8 @@ UNJUDGED = (
 )
 
 
-def readme(model: Deployed, target: str, needs: tuple[str, ...], vector: TestVector) -> str:
-    """Describe the folder, the ports, the delays, and their use; ``needs`` are functions of libm."""
+def readme(model: Deployed, target: str, math_functions: tuple[str, ...], vector: TestVector) -> str:
+    """Describe the folder, the ports, the delays, and their use; ``math_functions`` are functions of libm."""
     program = model.program
     rounded = "" if program.activations == "f32" else f", activations of {program.activations}"
     rows = [
@@ -29,9 +29,9 @@ def readme(model: Deployed, target: str, needs: tuple[str, ...], vector: TestVec
         "PULSE": str(program.pulse),
         "WEIGHTS": f"{byte_size(program.weights.size)}, {program.form}{rounded}",
         "MEMORY": byte_size(model.memory_bytes),
-        "NEEDS": ", ".join((*LIBC, *needs)),
+        "NEEDS": ", ".join((*LIBC, *math_functions)),
         "PORTS": "\n".join(rows),
-        "LINK": " -lm" if needs else "",
+        "LINK": " -lm" if math_functions else "",
         "STEPS": str(vector.steps),
         "JUDGED": JUDGED if vector.judged else UNJUDGED,
         "RUN": " ".join(("test/vector.bin", *([model.weights_file] if model.external_weights else []))),

@@ -162,15 +162,15 @@ def _past_moments(draft: Draft, x: OutletId, window: int, min_window: int) -> tu
     return _hold_first_frames(draft, mean, min_window), _hold_first_frames(draft, variance, min_window)
 
 
-def _squares(draft: Draft, near: OutletId, mean: OutletId, present: OutletId | None = None) -> OutletId:
+def _squares(draft: Draft, windows: OutletId, mean: OutletId, present: OutletId | None = None) -> OutletId:
     """Return ``[B, frames, bins]``: the squared distances of [B, frames, window, bins] from their mean, summed.
 
     The mean of squares minus the squared mean would consist of rounding errors for loud features of small variance.
     """
-    apart = draft.apply("sub", near, draft.with_axis(mean, 2))
+    differences = draft.apply("sub", windows, draft.with_axis(mean, 2))
     if present is not None:
-        apart = draft.apply("mul", apart, present)
-    return draft.add("squares", Reduce("sum_square", (2,), False), apart)
+        differences = draft.apply("mul", differences, present)
+    return draft.add("squares", Reduce("sum_square", (2,), False), differences)
 
 
 def _hold_first_frames(draft: Draft, x: OutletId, min_window: int) -> OutletId:

@@ -92,20 +92,20 @@ class Lowering:
         graph: PulsedGraph,
         builder: StepBuilder,
         *,
-        kept: Collection[OutletId] = (),
+        kept_wires: Collection[OutletId] = (),
         form: str = "f32",
         groups: Mapping[tuple[int, ...], LowerGroup] | None = None,
         unchecked: Collection[int] = (),
         check_faults: FaultChecker | None = None,
     ) -> None:
         self.graph, self.builder, self.form = graph, builder, form
-        self.kept, self.unchecked = kept, unchecked
+        self.kept, self.unchecked = kept_wires, unchecked
         self.node, self.op = "", ""
         self.values: dict[OutletId, Value] = {}
         self.pending: dict[OutletId, Callable[[], Value]] = {}
         self.chained: dict[OutletId, int] = {}
         self.allocated: dict[OutletId, Value] = {}
-        self.done: set[int] = set()
+        self.lowered_nodes: set[int] = set()
         self._groups = {members[0]: (members, lower) for members, lower in (groups or {}).items()}
         self._check_faults = check_faults
         self._wires: dict[Buffer, set[OutletId]] = {}
@@ -117,7 +117,11 @@ class Lowering:
         _require_lowerings(nodes)
         for node in nodes:
             self.node, self.op = node.name, node.op.name
-            if isinstance(node.op, Const) or node.id in self.done or OutletId(node.id) in self.values:
+            if (
+                isinstance(node.op, Const)
+                or node.id in self.lowered_nodes
+                or OutletId(node.id) in self.values
+            ):
                 continue
             if self._check_faults is not None:
                 self._check_faults(self, node)
@@ -135,7 +139,7 @@ class Lowering:
         if node.id not in self._groups:
             return [(node.id, LOWER[type(node.op)](self, node, node.op))]
         members, lower = self._groups[node.id]
-        self.done.update(members)
+        self.lowered_nodes.update(members)
         return zip(members, lower(self, [self.graph.nodes[member] for member in members]))
 
     def lower_body(

@@ -41,7 +41,7 @@ def lower_step(
     kept_wires = dict.fromkeys((*fetches, *(register.write for register in registers)))
     order, groups = find_groups(graph, graph.order([*graph.outputs, *kept_wires, *checks]))
     lowering = Lowering(
-        graph, StepBuilder(), kept=kept_wires.keys(), form=form, groups=groups, unchecked=unchecked
+        graph, StepBuilder(), kept_wires=kept_wires.keys(), form=form, groups=groups, unchecked=unchecked
     )
     for register in registers:
         lowering.set_value(

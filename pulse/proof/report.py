@@ -237,8 +237,8 @@ class ProofReport(Report):
             return str(self.divergence)
         if self.gaps:
             return f"nothing was proved of {'; '.join(self.gaps)}"
-        same = "equal: every frame of every stream"
-        return same if self.original is None else f"{same}, and {self.original.title}"
+        equal_text = "equal: every frame of every stream"
+        return equal_text if self.original is None else f"{equal_text}, and {self.original.title}"
 
     def sections(self) -> list[Section]:
         """Return the streams that were tried, their results, and the verdict."""
@@ -265,13 +265,17 @@ class ProofReport(Report):
         return pairs
 
     def _reach(self, longest: int) -> str:
-        span = "all frames before it" if self.trials.seen is None else f"{self.trials.seen:,} frames"
+        span = (
+            "all frames before it"
+            if self.trials.receptive_frames is None
+            else f"{self.trials.receptive_frames:,} frames"
+        )
         text = f"an output sees {span}; the longest stream has {longest:,}"
-        if longest < self.trials.wanted:
-            text += f" of the {self.trials.wanted:,} that are wanted"
+        if longest < self.trials.wanted_frames:
+            text += f" of the {self.trials.wanted_frames:,} that are wanted"
         if self.trials.left_out:
             text += f", {self.trials.left_out} others are left out"
-        offer = longest < self.trials.wanted or self.trials.left_out
+        offer = longest < self.trials.wanted_frames or self.trials.left_out
         return (f"{text}: {spell('long')} tries them" if offer else text) + self._overflow()
 
     def _overflow(self) -> str:
@@ -296,8 +300,8 @@ class ProofReport(Report):
             "streams": self.tried,
             "lengths": self.lengths,
             "skipped": self.skipped,
-            "seen_frames": self.trials.seen,
-            "wanted_frames": self.trials.wanted,
+            "seen_frames": self.trials.receptive_frames,
+            "wanted_frames": self.trials.wanted_frames,
             "buffer_frames": self.trials.buffered,
             "overflowed": self.has_overflowed,
             "left_out": self.trials.left_out,

@@ -137,7 +137,7 @@ def integer_ranges(model: PulsedNetwork, oracle: Oracle, length: int) -> dict[st
 def _range(model: PulsedNetwork, oracle: Oracle, length: int, port: Port) -> IntegerRange:
     feeds = feeds_of(model, length)
 
-    def takes(value: int) -> bool:
+    def is_accepted(value: int) -> bool:
         try:
             oracle({**feeds, port.name: np.full_like(feeds[port.name], value)}, NATIVE)
         except InputError:
@@ -145,19 +145,19 @@ def _range(model: PulsedNetwork, oracle: Oracle, length: int, port: Port) -> Int
         return True
 
     info = np.iinfo(port.dtype)
-    if not takes(1):
+    if not is_accepted(1):
         return 0, 1
-    high = _furthest(takes, 1, min(int(info.max), MAX_INTEGER))
+    high = _furthest(is_accepted, 1, min(int(info.max), MAX_INTEGER))
     largest_negative = min(-int(info.min), MAX_INTEGER)
-    low = -_furthest(lambda value: takes(-value), 0, largest_negative)
-    return (1 if low == 0 and not takes(0) else low), high
+    low = -_furthest(lambda value: is_accepted(-value), 0, largest_negative)
+    return (1 if low == 0 and not is_accepted(0) else low), high
 
 
-def _furthest(takes: Callable[[int], bool], low: int, high: int) -> int:
+def _furthest(is_accepted: Callable[[int], bool], low: int, high: int) -> int:
     """Return the largest value that is taken, where all up to it are; ``low`` is."""
-    if takes(high):
+    if is_accepted(high):
         return high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if takes(middle) else (low, middle)
+        low, high = (middle, high) if is_accepted(middle) else (low, middle)
     return low

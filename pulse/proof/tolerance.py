@@ -190,8 +190,8 @@ def _distance(output: Array, exact: Array) -> Array:
         return np.where(apart, np.abs(output.astype(np.float64) - exact.astype(np.float64)), 0.0)
     with np.errstate(invalid="ignore"):
         difference = np.abs(output.astype(np.float64) - exact)
-    same = (output == exact) | (np.isnan(output) & np.isnan(exact))
-    return np.where(same, 0.0, np.where(np.isnan(difference), np.inf, difference))
+    is_equal = (output == exact) | (np.isnan(output) & np.isnan(exact))
+    return np.where(is_equal, 0.0, np.where(np.isnan(difference), np.inf, difference))
 
 
 def _typical(errors: Array, dtype: DType, axis: int | None) -> Array:

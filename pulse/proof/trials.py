@@ -48,15 +48,15 @@ class Trial:
 class Trials:
     """The streams of a proof.
 
-    seen      frames of the symbol that an output depends on, the most of all; None if there is no limit
-    wanted    frames that a long stream should have; fewer are tried if that takes too long
-    left_out  streams that would take too long
-    buffered  frames of the symbol that the longest buffer of past frames holds
+    receptive_frames  frames of the symbol that an output depends on, the most of all; None if there is no limit
+    wanted_frames     frames that a long stream should have; fewer are tried if that takes too long
+    left_out          streams that would take too long
+    buffered          frames of the symbol that the longest buffer of past frames holds
     """
 
     trials: tuple[Trial, ...]
-    seen: int | None
-    wanted: int
+    receptive_frames: int | None
+    wanted_frames: int
     left_out: int
     buffered: int = 0
 

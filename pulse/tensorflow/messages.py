@@ -103,11 +103,11 @@ def _message(file: FileDescriptorProto, name: str, fields: str, maps: bool) -> N
     for text in fields.split(", "):
         field_number, label = text.split(" ")
         field_name, type_name = label.lstrip("*%").split(":")
-        many = label[0] in "*%"
+        is_repeated = label[0] in "*%"
         field = message.field.add(
             name=field_name,
             number=int(field_number),
-            label=FieldDescriptorProto.LABEL_REPEATED if many else FieldDescriptorProto.LABEL_OPTIONAL,
+            label=FieldDescriptorProto.LABEL_REPEATED if is_repeated else FieldDescriptorProto.LABEL_OPTIONAL,
         )
         if name in _ONEOFS:
             field.oneof_index = 0

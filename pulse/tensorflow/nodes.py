@@ -84,7 +84,7 @@ class GraphNode:
 
     controls   nodes that have to run before it
     stored     its attributes in the file
-    given      attributes that are not of the file
+    added      attributes that are not of the file
     values     of the attributes of the enclosing function
     """
 
@@ -93,7 +93,7 @@ class GraphNode:
     inputs: tuple[NodeOutput, ...] = ()
     controls: tuple[str, ...] = ()
     stored: Proto = None
-    given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    added: Mapping[str, Any] = field(default_factory=dict[str, Any])
     values: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @cached_property
@@ -103,9 +103,9 @@ class GraphNode:
         attributes = {
             name: _attribute(protos[name], f"{self.name} ({self.op}), attribute {name}", self.values)
             for name in sorted(protos)
-            if name not in self.given and not name.startswith("_")
+            if name not in self.added and not name.startswith("_")
         }
-        return {**attributes, **self.given}
+        return {**attributes, **self.added}
 
     def error(self, message: str) -> LoadError:
         """Return a LoadError that names the node."""

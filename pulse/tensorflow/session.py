@@ -190,12 +190,12 @@ class Session:
                 node.op == "NoOp"
                 and ops
                 and all(ASSIGNMENTS.get(op) == "" for op in ops)
-                and not self._asks(node)
+                and not self._reads_input(node)
             ):
                 names.append(node.name)
         return names
 
-    def _asks(self, node: GraphNode) -> bool:
+    def _reads_input(self, node: GraphNode) -> bool:
         """Return whether the nodes before a node read an input or a checkpoint."""
         stack, visited = [node.name], set[str]()
         while stack:

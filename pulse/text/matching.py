@@ -126,20 +126,20 @@ class _Parser:
 
     def _step(self) -> _Step:
         names: frozenset[str] = frozenset()
-        ways: tuple[_Chain, ...] = ()
+        alternatives: tuple[_Chain, ...] = ()
         if self._take_if("("):
             chains = [self._chain()]
             while self._take_if("|"):
                 chains.append(self._chain())
             if not self._take_if(")"):
                 raise self._error("a bracket is not closed")
-            ways = tuple(chains)
+            alternatives = tuple(chains)
         elif not self._take_if("$"):
             name = self._name("an operator, $ or a bracket is expected").lower()
             names = frozenset({name, f"{name}alization"} if name.endswith("norm") else {name})
         tag = self._name("a tag is expected after #", r"\w+") if self._take_if("#") else ""
         min_times, max_times = next((times for sign, times in _TIMES.items() if self._take_if(sign)), (1, 1))
-        return _Step(names, ways, min_times, max_times, self._take_if("."), tag)
+        return _Step(names, alternatives, min_times, max_times, self._take_if("."), tag)
 
     def _take_if(self, token: str) -> bool:
         there = self._at < len(self._tokens) and self._tokens[self._at] == token
@@ -213,8 +213,8 @@ class _Search:
     def _match_once(self, step: _Step, match: _PartialMatch, start: int) -> Iterator[_PartialMatch]:
         nodes, tags = match
         if step.alternatives:
-            for way in step.alternatives:
-                for longer in self._chain(way, 0, match, start):
+            for alternative in step.alternatives:
+                for longer in self._chain(alternative, 0, match, start):
                     if not step.alone or not longer[0] or self._is_private(longer[0][-1]):
                         yield longer
             return

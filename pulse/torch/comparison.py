@@ -64,7 +64,9 @@ class Comparison:
         self.lengths = lengths_of(self.samples)
         self._rng = np.random.default_rng(self.seed)
 
-    def require_equal(self, lengths: Sequence[Lengths] | None = None, even: bool = False) -> list[str]:
+    def require_equal(
+        self, lengths: Sequence[Lengths] | None = None, try_even_length: bool = False
+    ) -> list[str]:
         """Compare at other lengths than the example's; without dynamic axes, or if none is given, on the example.
 
         lengths  by default a shorter and a longer one of each symbol, of those that the module takes
@@ -75,7 +77,10 @@ class Comparison:
         """
         if lengths is None and self.lengths:
             for sizes in (
-                length for symbol in self.lengths if even for length in even_length(self.lengths, symbol)
+                length
+                for symbol in self.lengths
+                if try_even_length
+                for length in even_length(self.lengths, symbol)
             ):
                 self._try_shorter([sizes])
             return self._vary()

@@ -43,14 +43,14 @@ def _find_lengths(torch: Any, call: ModuleCall) -> list[LengthAxes]:
         if name not in call.axes and "len" in name.lower() and _is_length(torch, value)
     }
     dynamic = [(name, axis) for name, axes in call.axes.items() for axis in axes]
-    every = [
+    candidates = [
         (name, axis)
         for name, value in call.arguments.items()
         if torch.is_tensor(value)
         for axis in range(1, value.dim())
     ]
     groups: list[LengthAxes] = []
-    for source, axis in dynamic or every:
+    for source, axis in dynamic or candidates:
         frames = call.arguments[source].shape[axis]
         sources: LengthAxes = {name: (source, axis) for name, length in lengths.items() if length == frames}
         if sources:

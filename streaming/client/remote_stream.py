@@ -44,10 +44,10 @@ class RemoteStream(NotCopyable):
     why_not = "it is an open connection; connect again"
 
     def __init__(
-        self, socket: ClientSocket, ready: Message, format: str, tasks: TaskGroup, keeps: bool = False
+        self, socket: ClientSocket, ready: Message, format: str, tasks: TaskGroup, is_resumable: bool = False
     ) -> None:
         self._socket, self._format, self._tasks = socket, format, tasks
-        self.resume_name: str | None = ready.get("resume") if keeps else None
+        self.resume_name: str | None = ready.get("resume") if is_resumable else None
         """The name under which another connection resumes the stream; None if it cannot."""
         self._resend = [ResendBuffer(port) for port in map(StreamPort.of_dict, ready["inputs"])]
         self._frames_received: list[int] = list(ready["sent"])
@@ -68,7 +68,7 @@ class RemoteStream(NotCopyable):
         self.stepped = [0] * len(self.inputs)
         """Frames of each input that the server has stepped."""
         self._epoch = 0
-        self._confirms = keeps and ready.get("confirms", False)
+        self._confirms = is_resumable and ready.get("confirms", False)
         """Whether the server wants to know which checkpoints the client knows of."""
         self._saved: list[int] = []
         """Frames of each input that a checkpoint has."""
@@ -285,8 +285,8 @@ class RemoteStream(NotCopyable):
         port_index = self._streaming.index(port)
         repeated = self._frames_received[port_index] - header.first
         if repeated < 0:
-            lost = f"output {port.name}: frames {self._frames_received[port_index]} to {header.first - 1} are lost"
-            self.give_up(ClientError("gap", lost, "begin a new stream"))
+            lost_text = f"output {port.name}: frames {self._frames_received[port_index]} to {header.first - 1} are lost"
+            self.give_up(ClientError("gap", lost_text, "begin a new stream"))
         elif repeated < header.frames:  # else it came over the previous connection
             self._frames_received[port_index] = header.first + header.frames
             frames = frames_at(frames, port.axis or 0, repeated, header.frames)

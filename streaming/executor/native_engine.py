@@ -144,8 +144,8 @@ class NativeSlots(NotCopyable):
     @property
     def failure(self) -> Exception | None:
         finished = slots.count_finished.call(self.address) - self._collected
-        good = self._count_before_fault(finished)
-        return None if good == finished else self._state.failure(f"in pulse {self._collected + good}")
+        intact = self._count_before_fault(finished)
+        return None if intact == finished else self._state.failure(f"in pulse {self._collected + intact}")
 
     @property
     def free(self) -> int:

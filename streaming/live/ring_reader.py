@@ -24,7 +24,7 @@ class RingReader(NotCopyable):
         self._ring, self._control, self._position = ring, control, position
         self._read = self._read_written() if first is None else first
         self._margin = len(ring) // 4
-        self.lost = 0
+        self.lost_frames = 0
 
     def read(self) -> Samples:
         """Return a copy [frames, channels]; frames that may be overwritten meanwhile are left out, and counted."""
@@ -36,7 +36,7 @@ class RingReader(NotCopyable):
         torn = self._read_written() - capacity + self._margin - first
         if torn > 0:
             torn = min(torn, count)
-            self.lost += torn
+            self.lost_frames += torn
             frames = frames[torn:]
         return frames
 
@@ -52,5 +52,5 @@ class RingReader(NotCopyable):
 
     def _skip_to(self, first: int) -> None:
         if first > self._read:
-            self.lost += first - self._read
+            self.lost_frames += first - self._read
             self._read = first

@@ -55,14 +55,14 @@ def export_triton(
     text = config_text(name, sequence)
     proof = prove_export(opened, pulsed, proto, choice)
     data = sequence.proto.SerializeToString()
-    good = proof is None or proof.proof.equal
-    if good:
+    is_proved = proof is None or proof.proof.equal
+    if is_proved:
         with scratch_folder(path, makes_parents=True) as part:
             (part / "1").mkdir(parents=True)
             (part / "config.pbtxt").write_text(text, "utf-8")
             (part / "1" / "model.onnx").write_bytes(data)
     nodes = len(sequence.proto.graph.node)
-    return Exported(path if good else None, opset, nodes, len(sequence.states), len(data), proof)
+    return Exported(path if is_proved else None, opset, nodes, len(sequence.states), len(data), proof)
 
 
 def model_name(title: str) -> str:

@@ -113,7 +113,7 @@ class OpenStream(NotCopyable):
         fresh = header.first + header.frames - expected
         if fresh <= 0:
             return 0
-        self._put(header.port, port, frames, header.frames - fresh, fresh)
+        self._enqueue_frames(header.port, port, frames, header.frames - fresh, fresh)
         return fresh
 
     def flush(self) -> None:
@@ -198,7 +198,7 @@ class OpenStream(NotCopyable):
             )
         return bytes(values)
 
-    def _put(
+    def _enqueue_frames(
         self, port_index: int, port: StreamPort, frames: Array | bytes, received: int, fresh: int
     ) -> None:
         if received:

@@ -47,7 +47,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
     _may_write: Callable[[], None] | None = None
     _splits: bool | None = None
     _in_fragments = False
-    _held = False
+    _is_paused = False
     _rest = b""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
@@ -71,21 +71,21 @@ class StreamProtocol(WebSocketsSansIOProtocol):
                 break
             data = event.get("bytes")
             self._pass_on(event["text"] if data is None else data)
-        if not self._held:
+        if not self._is_paused:
             self._pause_reading(False)
 
     def hold(self) -> None:
         """Stop reading until ``resume_reading``."""
-        if not self._held:
-            self._held = True
+        if not self._is_paused:
+            self._is_paused = True
             self._pause_reading(True)
 
     def resume_reading(self) -> None:
         """Read again, waiting messages first."""
-        self._held = False
-        while self._waiting and not self._held:
+        self._is_paused = False
+        while self._waiting and not self._is_paused:
             self._pass_on(self._waiting.popleft())
-        if not self._held:
+        if not self._is_paused:
             self._pause_reading(False)
 
     @property
@@ -163,7 +163,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         super().data_received(data[frame_start:end])
 
     def _pass_on(self, message: bytes | str) -> None:
-        if self._held or self._take is None:
+        if self._is_paused or self._take is None:
             self._waiting.append(message)
         else:
             self._take(message)

@@ -234,10 +234,10 @@ def _split_inputs(
         if port.name in arrays:
             (tables if port.streams else constants)[port.name] = _as_port_type(port, arrays[port.name])
         elif port.name not in sound_inputs:
-            way = f"--in {port.name}={'SOURCE' if port.is_sound else 'FILE.npy'}"
-            way += "" if port.streams else f", or --constant {port.name}=VALUE"
+            advice = f"--in {port.name}={'SOURCE' if port.is_sound else 'FILE.npy'}"
+            advice += "" if port.streams else f", or --constant {port.name}=VALUE"
             raise InputError(
-                f"{program.model.title}: input {str(port).partition(', ')[0]} gets nothing; give {way}"
+                f"{program.model.title}: input {str(port).partition(', ')[0]} gets nothing; give {advice}"
             )
     return tables, constants
 

@@ -49,10 +49,10 @@ class StreamFormat:
         """
         name, *numbers = text.split(",")
         name = name.removesuffix("le")
-        good = len(numbers) <= 2 and all(
+        are_numbers = len(numbers) <= 2 and all(
             number.isascii() and number.isdigit() and int(number) for number in numbers
         )
-        if name not in ENCODINGS or not good:
+        if name not in ENCODINGS or not are_numbers:
             raise InputError(
                 f"{spell('raw', text)}: give encoding,rate,channels such as s16,48000,2; the encodings are "
                 f"{', '.join(ENCODINGS)}, little-endian"

@@ -43,7 +43,7 @@ def write_product(w: OperationWriter) -> Name:
             and factor.dtype.kind == "i"
             and 0 < factor.item() < 1 << 31
         ):
-            x = w.operand(1 - slot, w.made_rank())
+            x = w.operand(1 - slot, w.output_rank())
             if isinstance(x, Name):
                 return _multiply(w, x, int(factor.item()))
     return w.emit("mul", *w.operands())
@@ -126,7 +126,7 @@ def _params(w: OperationWriter) -> list[float]:
 
 @writes("LeakyRelu", "PRelu")
 def write_sloped(w: OperationWriter) -> Name:
-    rank = w.made_rank()
+    rank = w.output_rank()
     x = w.operand(0, rank)
     slope = w.operand(1, rank) if w.op_type == "PRelu" else _params(w)[0]
     below = w.apply("lt", x, 0, suffix="below")
@@ -251,7 +251,7 @@ def parse_type(node: NodeReader, name: str) -> DType:
     return np.dtype(f"{TYPES[letter]}{digits}")
 
 
-@reads(*UNARY, takes="x")
+@reads(*UNARY, parameters="x")
 def read_unary(node: NodeReader) -> NnefWire:
     x = node.wire("x", SINGLE)
     if node.operator in ("sqr", "square"):
@@ -261,12 +261,12 @@ def read_unary(node: NodeReader) -> NnefWire:
     return node.apply(UNARY[node.operator], x)
 
 
-@reads("not", takes="x")
+@reads("not", parameters="x")
 def read_not(node: NodeReader) -> NnefWire:
     return node.apply("Not", node.wire("x"), dtype=TRUTH)
 
 
-@reads("round", takes="x")
+@reads("round", parameters="x")
 def read_round(node: NodeReader) -> NnefWire:
     """Halves go away from zero, unlike ONNX's."""
     x = node.wire("x", SINGLE)
@@ -276,34 +276,34 @@ def read_round(node: NodeReader) -> NnefWire:
     )
 
 
-@reads("tract_core_is_nan", takes="x")
+@reads("tract_core_is_nan", parameters="x")
 def read_nan(node: NodeReader) -> NnefWire:
     return node.apply("IsNaN", node.wire("x", SINGLE), dtype=TRUTH)
 
 
-@reads("tract_core_silu", takes="x")
+@reads("tract_core_silu", parameters="x")
 def read_silu(node: NodeReader) -> NnefWire:
     x = node.wire("x", SINGLE)
     return node.apply("Mul", x, node.apply("Sigmoid", x, suffix="gate"))
 
 
-@reads("elu", takes="x alpha=1.0")
+@reads("elu", parameters="x alpha=1.0")
 def read_elu(node: NodeReader) -> NnefWire:
     return node.apply("Elu", node.wire("x", SINGLE), alpha=node.number("alpha"))
 
 
-@reads("leaky_relu", takes="x alpha")
+@reads("leaky_relu", parameters="x alpha")
 def read_leaky(node: NodeReader) -> NnefWire:
     return node.apply("LeakyRelu", node.wire("x", SINGLE), alpha=node.number("alpha"))
 
 
-@reads("prelu", takes="x alpha")
+@reads("prelu", parameters="x alpha")
 def read_prelu(node: NodeReader) -> NnefWire:
     x, alpha = node.align([(name, node.arguments[name]) for name in ("x", "alpha")])
     return node.add("PRelu", [x, alpha], x.dtype, node.broadcast([x, alpha]))
 
 
-@reads(*BINARY, "ne", takes="x y")
+@reads(*BINARY, "ne", parameters="x y")
 def read_binary(node: NodeReader) -> NnefWire:
     wires = node.align([(name, node.arguments[name]) for name in ("x", "y")])
     sizes, dtype = node.broadcast(wires), wires[0].dtype
@@ -313,7 +313,7 @@ def read_binary(node: NodeReader) -> NnefWire:
     return node.add(row.names.onnx, wires, TRUTH if row.result == "bool" else dtype, sizes)
 
 
-@reads("add_n", takes="x")
+@reads("add_n", parameters="x")
 def read_sum(node: NodeReader) -> NnefWire:
     values = node.arguments["x"]
     if not isinstance(values, list) or not values:
@@ -322,19 +322,19 @@ def read_sum(node: NodeReader) -> NnefWire:
     return node.add("Sum", wires, wires[0].dtype, node.broadcast(wires))
 
 
-@reads("tract_shl", "tract_shr", takes="x y")
+@reads("tract_shl", "tract_shr", parameters="x y")
 def read_shift(node: NodeReader) -> NnefWire:
     wires = node.align([(name, node.arguments[name]) for name in ("x", "y")])
     direction = "LEFT" if node.operator == "tract_shl" else "RIGHT"
     return node.add("BitShift", wires, wires[0].dtype, node.broadcast(wires), direction=direction)
 
 
-@reads("tract_core_pow_const", takes="x exponent")
+@reads("tract_core_pow_const", parameters="x exponent")
 def read_power(node: NodeReader) -> NnefWire:
     return node.apply("Pow", node.wire("x", SINGLE), node.number("exponent"))
 
 
-@reads("select", takes="condition true_value false_value")
+@reads("select", parameters="condition true_value false_value")
 def read_select(node: NodeReader) -> NnefWire:
     condition = node.wire("condition", TRUTH)
     values = node.align([(name, node.arguments[name]) for name in ("true_value", "false_value")])
@@ -346,7 +346,7 @@ def read_select(node: NodeReader) -> NnefWire:
     return node.add("Where", wires, values[0].dtype, node.broadcast(wires))
 
 
-@reads("tract_core_cast", takes="input to")
+@reads("tract_core_cast", parameters="input to")
 def read_cast(node: NodeReader) -> NnefWire:
     name = node.text("to")
     value = node.arguments["input"]

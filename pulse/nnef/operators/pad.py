@@ -49,7 +49,7 @@ def _pad_by_joining(w: OperationWriter, padding: list[tuple[int, int]], border_v
     return w.emit("copy", x)
 
 
-@reads("pad", takes="input padding border='constant' value=0.0")
+@reads("pad", parameters="input padding border='constant' value=0.0")
 def read_pad(node: NodeReader) -> NnefWire:
     x, padding, border = node.wire("input"), node.pairs("padding"), node.text("border")
     modes = {name: mode for mode, name in BORDERS.items()} | {"replicate": "edge"}

@@ -203,7 +203,7 @@ def _gate(node: NodeReader, x: NnefWire, index: int, hidden: int, name: str) -> 
     return node.slice_axis(x, x.rank - 1, index * hidden, (index + 1) * hidden, name)
 
 
-@reads("tract_core_gru_epilogue", takes="xh rh h_prev hidden")
+@reads("tract_core_gru_epilogue", parameters="xh rh h_prev hidden")
 def read_gru(node: NodeReader) -> NnefWire:
     """The cell after its two products, [B, 3H] each, gates z r h: the reset gate multiplies the recurrent product."""
     x, r, h, hidden = node.wire("xh"), node.wire("rh"), node.wire("h_prev"), node.integer("hidden")
@@ -223,7 +223,7 @@ def read_gru(node: NodeReader) -> NnefWire:
     return node.apply("Add", candidate, retained)
 
 
-@reads("tract_core_lstm_epilogue", takes="preact c_prev hidden")
+@reads("tract_core_lstm_epilogue", parameters="preact c_prev hidden")
 def read_lstm(node: NodeReader) -> tuple[NnefWire, NnefWire]:
     """The cell after its products [B, 4H], gates i o f c."""
     x, c, hidden = node.wire("preact"), node.wire("c_prev"), node.integer("hidden")

@@ -95,17 +95,17 @@ def _reduce(node: NodeReader, op_type: str, x: NnefWire, suffix: str = "") -> Nn
     return node.add(op_type, [x], x.dtype, sizes, suffix, axes=axes, keepdims=1)
 
 
-@reads("sum_reduce", takes="input axes normalize=False")
+@reads("sum_reduce", parameters="input axes normalize=False")
 def read_sum(node: NodeReader) -> NnefWire:
     return _reduce(node, "ReduceMean" if node.truth("normalize") else "ReduceSum", node.wire("input"))
 
 
-@reads("mean_reduce", "max_reduce", "min_reduce", "tract_core_product_reduce", takes="input axes")
+@reads("mean_reduce", "max_reduce", "min_reduce", "tract_core_product_reduce", parameters="input axes")
 def read_reduce(node: NodeReader) -> NnefWire:
     return _reduce(node, READ[node.operator], node.wire("input"))
 
 
-@reads(*TRUTHS, takes="input axes")
+@reads(*TRUTHS, parameters="input axes")
 def read_truths(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     number = _reduce(node, TRUTHS[node.operator], node.cast(x, LONG, "numbers"), "extreme")
@@ -117,7 +117,7 @@ def read_truths(node: NodeReader) -> NnefWire:
     "argmin_reduce",
     "tract_core_argmax_reduce_last",
     "tract_core_argmin_reduce_last",
-    takes="input axes",
+    parameters="input axes",
 )
 def read_arg_extreme(node: NodeReader) -> NnefWire:
     x = node.wire("input")

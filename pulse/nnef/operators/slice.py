@@ -82,7 +82,7 @@ def _cut_symbolic(
     )
 
 
-@reads("slice", takes="input axes begin end stride=[]")
+@reads("slice", parameters="input axes begin end stride=[]")
 def read_slice(node: NodeReader) -> NnefWire:
     """Slice; an end of 0 is the end of the axis, and negative bounds count from it."""
     x = node.wire("input")
@@ -105,7 +105,7 @@ def read_slice(node: NodeReader) -> NnefWire:
     return node.add("Slice", [x, *tensors, node.integers_tensor(steps, "stride")], x.dtype, sizes)
 
 
-@reads("split", takes="value axis ratios")
+@reads("split", parameters="value axis ratios")
 def read_split(node: NodeReader) -> list[NnefWire]:
     x, ratios = node.wire("value"), node.integers("ratios")
     axis = node.axis("axis", x.rank)
@@ -119,7 +119,7 @@ def read_split(node: NodeReader) -> list[NnefWire]:
     ]
 
 
-@reads("unstack", takes="value axis")
+@reads("unstack", parameters="value axis")
 def read_unstack(node: NodeReader) -> list[NnefWire]:
     x = node.wire("value")
     axis = node.axis("axis", x.rank)
@@ -130,7 +130,7 @@ def read_unstack(node: NodeReader) -> list[NnefWire]:
     return [node.remove_axes(part, [axis], f"part{at}") for at, part in enumerate(parts)]
 
 
-@reads("tract_core_downsample", takes="input axis stride modulo")
+@reads("tract_core_downsample", parameters="input axis stride modulo")
 def read_downsample(node: NodeReader) -> NnefWire:
     x, stride, modulo = node.wire("input"), node.integer("stride"), node.integer("modulo")
     axis = node.axis("axis", x.rank)

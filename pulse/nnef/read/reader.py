@@ -73,7 +73,7 @@ class _DocumentReader:
         self._calls = Calls(definitions, spending)
         self._timing = definitions.timing
         self._graph = GraphReader.begin(OPSET, trims=self._timing.symbol is not None)
-        self._graph.names.taken.update(self._timing.late)
+        self._graph.names.used_names.update(self._timing.late_outputs)
         self._inputs: dict[str, ValueInfoProto] = {}
 
     def model(self) -> ModelProto:
@@ -129,7 +129,7 @@ class _DocumentReader:
                 raise node.error(f"its shape has the size {size}")
             dims.append(size)
         self._inputs[name] = helper.make_tensor_value_info(name, element_type(dtype), dims)
-        graph.names.taken.add(name)
+        graph.names.used_names.add(name)
         return NnefWire(name, dtype, tuple(dim if isinstance(dim, int) else None for dim in dims))
 
     def _output(self, index: int, name: str, scope: Mapping[str, NnefValue]) -> ValueInfoProto:

@@ -63,7 +63,7 @@ class _Export:
         self.graph = shape_inference.infer_shapes(inferred, data_prop=True).graph
         self.symbols = [*symbols]
         self.shared = Shared()
-        self.shared.taken.update(self.symbols)
+        self.shared.used_names.update(self.symbols)
         constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in _stored_tensors(self.graph)}
         self.root = Scope(self.shared, constants, _facts(self.graph, constants))
 

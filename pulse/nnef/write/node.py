@@ -42,7 +42,7 @@ class OperationWriter:
         """Return whether an optional input is present."""
         return slot < len(self.inputs) and bool(self.inputs[slot])
 
-    def makes(self, slot: int) -> bool:
+    def has_output(self, slot: int) -> bool:
         """Return whether an optional output is used."""
         return slot < len(self.outputs) and bool(self.outputs[slot])
 
@@ -66,7 +66,7 @@ class OperationWriter:
         """Return the shape of an output. Raises WriteError: it depends on a symbol."""
         return self._numbers(self.scope.fact(self.outputs[slot])[1])
 
-    def made_rank(self, slot: int = 0) -> int:
+    def output_rank(self, slot: int = 0) -> int:
         """Return the number of axes of an output."""
         return len(self.scope.fact(self.outputs[slot])[1])
 
@@ -152,7 +152,7 @@ class OperationWriter:
 
     def operands(self, slots: Sequence[int] | None = None) -> list[Expression]:
         """Return inputs that broadcast to the first output."""
-        rank = self.made_rank()
+        rank = self.output_rank()
         read_slots = range(len(self.inputs)) if slots is None else slots
         operands = [self.operand(slot, rank) for slot in read_slots]
         if all(not isinstance(operand, Name) for operand in operands):

@@ -193,13 +193,13 @@ def _sum(w: NodeWriter, op: Elementwise) -> str:
     if op.kind == "mean":
         wide = w.cast(total, np.dtype(np.float64), "wide")
         mean = w.emit("Div", [wide, w.number(count, np.dtype(np.float64), "count")], "quotient")
-        return w.cast(mean, w.makes[0].dtype)
+        return w.cast(mean, w.output_facts[0].dtype)
     return total
 
 
 def _prelu(w: NodeWriter, op: Elementwise) -> str:
     """Write PRelu; since the operator broadcasts only the slope, other shapes are composed."""
-    if w.reads[0].shape == w.makes[0].shape:
+    if w.input_facts[0].shape == w.output_facts[0].shape:
         return w.emit("PRelu", w.inputs)
     x, slope = w.inputs
     negative = w.emit("Less", [x, w.number(0, w.dtype(), "zero")], "negative")

@@ -245,7 +245,7 @@ def write_softmax(w: NodeWriter, op: Softmax) -> str:
 def write_layer_norm(w: NodeWriter, op: LayerNorm) -> str:
     """The operator from opset 17 on; scale and bias have the normalised shape, as runtimes require."""
     x = w.inputs[0]
-    rank = len(w.reads[0].shape)
+    rank = len(w.input_facts[0].shape)
     inner = tuple(w.size(axis) for axis in range(op.axis, rank))
     extra = [_spread(w, slot, inner) for slot in range(1, len(w.inputs))]
     if w.opset >= 17:

@@ -202,7 +202,7 @@ rule("ReverseSequence")(same_type_and_rank)
 @writes(Slice)
 def write_slice(w: NodeWriter, op: Slice) -> str:
     """Write constant bounds, counted from either end; compute others from the length if the model is offline."""
-    size = w.reads[0].shape[op.axis]
+    size = w.input_facts[0].shape[op.axis]
     reaches = op.step > 0 and dim_min(op.end, size) == size
     start = _written_bound(op.start, size)
     stop = int(np.iinfo(np.int64).max) if reaches else _written_bound(op.end, size)

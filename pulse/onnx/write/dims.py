@@ -116,8 +116,8 @@ class DimWriter:
         return self.op("Mul", [large, nothing], atom.text)
 
     def _truth(self, op_type: str, diff: TDim, text: str) -> str:
-        holds = self.op(op_type, [self._dim(diff), self.number(0)], f"{text}?")
-        return self._as_integer(holds, text)
+        condition = self.op(op_type, [self._dim(diff), self.number(0)], f"{text}?")
+        return self._as_integer(condition, text)
 
     def _as_integer(self, condition: str, text: str) -> str:
         return self.op("Where", [condition, self.number(1), self.number(0)], f"{text}:1")

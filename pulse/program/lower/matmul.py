@@ -127,7 +127,7 @@ def _lower_batches(lowering: Lowering, node: PulsedNode, outlet: OutletId) -> Va
     attention = attention_of(lowering, node)
     if attention is not None:
         scaled, scale = attention.scaled, attention.scale
-        lowering.done.add(scaled.node)
+        lowering.lowered_nodes.add(scaled.node)
         lowering.pending[scaled] = lambda: _emit_batched_product(lowering, node, scaled, scale)
         return None
     softmax = lowering.graph.node(node.inputs[0])
@@ -228,7 +228,7 @@ def take_result_scale(lowering: Lowering, outlet: OutletId) -> tuple[OutletId, f
     scale = None if reader is None else scale_of(lowering, reader)
     if reader is None or scale is None:
         return outlet, 1.0
-    lowering.done.add(reader.id)
+    lowering.lowered_nodes.add(reader.id)
     return OutletId(reader.id), scale[1]
 
 

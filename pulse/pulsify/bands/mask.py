@@ -228,7 +228,7 @@ class Mask:
                 )
                 wider = min(max(2 * sample.frames + 37, 777, 2 * self._farthest(largest) + 37), largest)
                 other = self.sample(wider if wider > sample.frames else sample.frames * 2 // 3)
-                if self._holds(op, other, relative):
+                if self._agrees_with(op, other, relative):
                     proof = MaskProof(
                         self.graph,
                         self.symbol,
@@ -253,7 +253,7 @@ class Mask:
                 "make it of positions, comparisons and integer quotients, or give "
                 f"{spell('max_context', self._frames_of(largest))} or less",
             )
-        if not self._holds(candidate.op, self.sample(end), candidate.relative):
+        if not self._agrees_with(candidate.op, self.sample(end), candidate.relative):
             raise NoBandError(
                 f"its mask changes its pattern before frame {end}", "keep one pattern for the whole stream"
             )
@@ -315,17 +315,17 @@ class Mask:
             period = candidate.period()
             if period is not None:
                 op = BandedAttention(1.0, candidate.table(period, frames - 1, ahead), frames - 1)
-                if self._holds(op, self.sample(frames), candidate is not sample):
+                if self._agrees_with(op, self.sample(frames), candidate is not sample):
                     return replace(self._find(op), limited=limited)
         whole = self.sample(frames)
         if whole.frames != frames or whole.bias.size > MAX_MASK_ELEMENTS:
             raise NoBandError("its bias follows no pattern that repeats")
         op = BandedAttention(1.0, whole.table(frames, frames - 1, max(0, whole.reach()[1])), frames - 1)
-        if not self._holds(op, self.sample(max(1, frames * 2 // 3)), False):
+        if not self._agrees_with(op, self.sample(max(1, frames * 2 // 3)), False):
             raise NoBandError("its bias depends on the length of the stream")
         return replace(self._find(op), limited=limited)
 
-    def _holds(self, op: BandedAttention, other: Sample, relative: bool) -> bool:
+    def _agrees_with(self, op: BandedAttention, other: Sample, relative: bool) -> bool:
         """Return whether the mask at another length agrees with the band."""
         expected = Sample(op.full_bias(other.frames), False)
         if not relative:

@@ -280,11 +280,18 @@ class MaskProof:
 
 
 def _map(x: Pattern, change: Callable[[Exact], Exact], new_axis_of: dict[int, int]) -> Pattern:
-    def both(interval: Interval) -> Interval:
+    def apply_to_ends(interval: Interval) -> Interval:
         return change(interval[0]), change(interval[1])
 
     slopes = {new_axis_of.get(axis, axis): change(slope) for axis, slope in x.slopes.items()}
-    return Pattern(slopes, both(x.rest), both(x.bounds), both(x.behind), both(x.ahead), x.repeats)
+    return Pattern(
+        slopes,
+        apply_to_ends(x.rest),
+        apply_to_ends(x.bounds),
+        apply_to_ends(x.behind),
+        apply_to_ends(x.ahead),
+        x.repeats,
+    )
 
 
 def _keeps_order(before: TypedFact, after: TypedFact, old: Sequence[int], new: Sequence[int]) -> bool:

@@ -269,15 +269,15 @@ def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int
 def _narrow(pattern: Pattern, bounds: Interval, behind: Interval, ahead: Interval) -> Pattern:
     """Return a pattern narrowed by bounds from another derivation."""
 
-    def both(x: Interval, y: Interval) -> Interval:
+    def intersect(x: Interval, y: Interval) -> Interval:
         return _elementwise_max(x[0], y[0]), _elementwise_min(x[1], y[1])
 
     return Pattern(
         pattern.slopes,
         pattern.rest,
-        both(pattern.bounds, bounds),
-        both(pattern.behind, behind),
-        both(pattern.ahead, ahead),
+        intersect(pattern.bounds, bounds),
+        intersect(pattern.behind, behind),
+        intersect(pattern.ahead, ahead),
         pattern.repeats,
     )
 

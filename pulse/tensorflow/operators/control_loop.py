@@ -23,7 +23,7 @@ from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.nodes import LibraryFunction, NodeOutput
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, Reserved
 from pulse.tensorflow.operators.control_loop_iterations import Counter, counters, iteration_count
-from pulse.tensorflow.operators.control_loop_parts import LoopParts, ScanBody, graft, needs, uncast
+from pulse.tensorflow.operators.control_loop_parts import LoopParts, ScanBody, graft, needed_inputs, uncast
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, add_source, known_value, sources
 from pulse.wiring import wire
@@ -197,7 +197,11 @@ class _While:
             if not isinstance(reader.op, ListItem):
                 continue
             index = self._counters.get(sources.get(uncast(body, reader.inputs[1]), -1))
-            if index is None or index.step != 1 or not needs(body, [reader.inputs[0]], {}) <= outside.keys():
+            if (
+                index is None
+                or index.step != 1
+                or not needed_inputs(body, [reader.inputs[0]], {}) <= outside.keys()
+            ):
                 continue
             (whole,) = graft(body, [reader.inputs[0]], self._node.graph, outside)
             values[OutletId(reader.id)] = (whole, index.start)
@@ -300,7 +304,7 @@ class _While:
             scanned.present[outlet] = inner
             scanned.add_frames(inner, self._run_through(whole, start, iterations))
         targets = self._targets(parts)
-        self._add_captures(scanned, parts, needs(body, targets, scanned.present), iterations)
+        self._add_captures(scanned, parts, needed_inputs(body, targets, scanned.present), iterations)
         if not scanned.x:
             counter = scanned.add_source("iteration", TypedFact(np.dtype(np.int64), ()))
             numbers = node.wire(Range(0, 1, iterations, np.dtype(np.int64)), [], "iterations")

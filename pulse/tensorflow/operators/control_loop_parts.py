@@ -98,7 +98,7 @@ def graft(
     return [copied[outlet] for outlet in targets]
 
 
-def needs(
+def needed_inputs(
     model: TypedNetwork, targets: Sequence[OutletId], present: Mapping[OutletId, OutletId]
 ) -> set[OutletId]:
     """Return the inputs of a model that some outlets need, if the outlets in ``present`` have values."""

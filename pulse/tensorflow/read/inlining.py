@@ -63,7 +63,7 @@ def _body(node: GraphNode, function: LibraryFunction) -> list[GraphNode]:
                 tuple(_move(endpoint, node.name, arguments) for endpoint in inner.inputs),
                 (*controls, *node.controls),
                 inner.stored,
-                inner.given,
+                inner.added,
                 inner.values,
             )
         )

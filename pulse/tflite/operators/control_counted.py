@@ -199,16 +199,18 @@ class _Counted:
             return None
         node.scope.assume(ge(iterations - self._iteration, 1))
         body = self._run("BodySubgraphIndex", {**plain, **counting})
-        same = [index for index in plain if self._is_input(body, body.graph.outputs[index], index)]
-        known_facts = {index: self._facts[index] for index in same if self._facts[index].value is not None}
+        unchanged = [index for index in plain if self._is_input(body, body.graph.outputs[index], index)]
+        known_facts = {
+            index: self._facts[index] for index in unchanged if self._facts[index].value is not None
+        }
         body = self._run("BodySubgraphIndex", {**plain, **known_facts, **counting})
-        parts = _Parts(node, body, self._symbol, iterations, zeros, same)
+        parts = _Parts(node, body, self._symbol, iterations, zeros, unchanged)
         for index in plain:
             if index in zeros:
                 after = _number(body.graph.fact(body.graph.outputs[index]).value)
                 if after is None or after != self._iteration + 1:
                     return None
-            elif index not in same:
+            elif index not in unchanged:
                 self._sort(parts, index)
         for reader in body.graph.nodes:
             self._note_read(parts, OutletId(reader.id))

@@ -213,10 +213,13 @@ class _Parser:
             if operator.OpcodeIndex() >= len(op_types):
                 raise self.error(f"operator {index} of {name} has no code")
             op_type, part = op_types[int(operator.OpcodeIndex())], f"operator {index}"
-            reads, makes = numbers(operator.InputsAsNumpy(), part), numbers(operator.OutputsAsNumpy(), part)
+            inputs, outputs = (
+                numbers(operator.InputsAsNumpy(), part),
+                numbers(operator.OutputsAsNumpy(), part),
+            )
             options = self._options(operator, f"{part} ({op_type}) of {name}")
             inner = numbers(operator.IntermediatesAsNumpy(), part)
-            operators.append(Operator(op_type, reads, makes, options, inner))
+            operators.append(Operator(op_type, inputs, outputs, options, inner))
         ends = [
             numbers(ports, "the list of ports") for ports in (graph.InputsAsNumpy(), graph.OutputsAsNumpy())
         ]

@@ -116,7 +116,7 @@ class _Body:
         self._state_inputs: list[Any] = []
         self._nexts: list[Any] = []
         self._frames: dict[tuple[int, int], tuple[Any, Any, int]] = {}
-        self._known: dict[tuple[int, int], tuple[tuple[Any, ...], Any]] = {}
+        self._value_of_input: dict[tuple[int, int], tuple[tuple[Any, ...], Any]] = {}
 
     def output(self, values: Sequence[Any]) -> Any:
         """Return the value in the body that is ``values[k]`` in step k."""
@@ -133,15 +133,15 @@ class _Body:
         if len(values) < 2:
             raise _NoScanError("a step needs more steps before it than are exported")
         key = id(values[0]), id(values[1])
-        if key not in self._known:
+        if key not in self._value_of_input:
             self._note(values, self._make(values))
-        before, inner = self._known[key]
+        before, inner = self._value_of_input[key]
         if any(left is not right for left, right in zip(before, values)):
             raise _NoScanError("its steps are not alike")
         return inner
 
     def _note(self, values: tuple[Any, ...], inner: Any) -> None:
-        self._known[id(values[0]), id(values[1])] = values, inner
+        self._value_of_input[id(values[0]), id(values[1])] = values, inner
 
     def _make(self, values: tuple[Any, ...]) -> Any:
         first = values[0]
@@ -314,7 +314,7 @@ class _Body:
         that keeps it.
         """
         last_values: list[tuple[Any, int]] = []
-        for values, inner in list(self._known.values()):
+        for values, inner in list(self._value_of_input.values()):
             value = values[-1]
             is_read_after = any(
                 id(user) not in self._steps and user.domain != LOOP_DOMAIN for user, _ in value.uses()

@@ -48,7 +48,7 @@ class FrameLoops:
     def __init__(self, torch: Any) -> None:
         self._torch = torch
         self._unbound: dict[str, FrameLoop] = {}
-        self.every: list[FrameLoop] = []
+        self.all_loops: list[FrameLoop] = []
 
     def _known_true(self, condition: Any) -> bool:
         shapes = import_module("torch.fx.experimental.symbolic_shapes")
@@ -56,8 +56,8 @@ class FrameLoops:
 
     def begin(self, frames: Any) -> FrameLoop:
         """Return a new loop over this number of frames."""
-        loop = FrameLoop(len(self.every), frames, _origin())
-        self.every.append(loop)
+        loop = FrameLoop(len(self.all_loops), frames, _origin())
+        self.all_loops.append(loop)
         return loop
 
     def steps(self, frames: Any) -> list[LoopStep]:
@@ -75,7 +75,7 @@ class FrameLoops:
         return (
             index
             if loop_step is None or loop_step[1] != index
-            else LoopStep.of(self.every[loop_step[0]], index)
+            else LoopStep.of(self.all_loops[loop_step[0]], index)
         )
 
     def result(self, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -91,14 +91,14 @@ class FrameLoops:
                 return self._write(*args)
             case "unbind":
                 return self._unbind(*args, **named)
-            case "stack" | "cat" | "concat" if self.every:
+            case "stack" | "cat" | "concat" if self.all_loops:
                 return self._join(name, *args, **named)
             case _:
                 return None
 
     def note(self, args: Any, named: Any, result: Any) -> None:
         """Mark a result that depends on frames with the last of their steps."""
-        if not self.every:
+        if not self.all_loops:
             return
         leaves = self._torch.utils._pytree.tree_leaves
         loop_steps = [
@@ -160,9 +160,9 @@ class FrameLoops:
         frames: Any = x.shape[dim] if x.dim() else 0
         if not isinstance(frames, self._torch.SymInt) or self._known_true(frames == frames.node.hint):
             return None
-        loop = self._unbound.setdefault(str(frames), FrameLoop(len(self.every), frames, _origin()))
-        if loop not in self.every:
-            self.every.append(loop)
+        loop = self._unbound.setdefault(str(frames), FrameLoop(len(self.all_loops), frames, _origin()))
+        if loop not in self.all_loops:
+            self.all_loops.append(loop)
         return tuple(self._frame(loop, x, dim, step) for step in range(EXPORTED_STEPS))
 
     def _write(self, y: Any, index: Any, value: Any) -> Any:
@@ -202,7 +202,7 @@ class FrameLoops:
             return None
         if [step for _, step in loop_steps] != list(range(EXPORTED_STEPS)):
             return None
-        loop, first = self.every[loop_steps[0][0]], tensors[0]
+        loop, first = self.all_loops[loop_steps[0][0]], tensors[0]
         dim = dim if axis is None else axis
         dim %= first.dim() + (name == "stack")
         shape = list(first.shape)

@@ -74,7 +74,7 @@ class LaneGroup(NotCopyable):
         for index, (stream, count) in enumerate(zip(streams, pulses)):
             inputs = stream.take_pulses(count)
             for lane_input in self._inputs:
-                lane_input.put(index, inputs[lane_input.name], count)
+                lane_input.set_pulses(index, inputs[lane_input.name], count)
         started_ns = time.monotonic_ns()
         steps, failed = self._run_steps([stream.lane for stream in streams], pulses)
         ended_ns = time.monotonic_ns()
@@ -142,7 +142,7 @@ class _LaneInput:
         self._split = (*shape[:axis], -1, *shape[axis:])
         self._order = (axis, *range(axis), *range(axis + 1, len(self._split)))
 
-    def put(self, index: int, frames: Array, count: int) -> None:
+    def set_pulses(self, index: int, frames: Array, count: int) -> None:
         """Write pulses of a stream, joined along the stream axis, at its index."""
         if count == 1:
             self.pulses[0, index] = frames
@@ -192,7 +192,7 @@ class StepCost:
         return self._recent_times().percentile_s(50)
 
     def _recent_times(self) -> Latency:
-        both = Latency()
-        both.merge(self._previous)
-        both.merge(self._recent)
-        return both if both.count >= TRIALS else self._measured
+        latency = Latency()
+        latency.merge(self._previous)
+        latency.merge(self._recent)
+        return latency if latency.count >= TRIALS else self._measured
