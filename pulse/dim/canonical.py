@@ -287,33 +287,33 @@ def _only_quotient(dim: TDim) -> Div | None:
 
 
 def _reduce_quotient(dim: TDim, k: int, scope: DimScope) -> TDim:
-    whole = ZERO
+    quotient = ZERO
     while True:
         low, high = interval(dim)
         if low is not None and high is not None and low // k == high // k:
-            return whole + low // k
-        whole = whole + build({m: c // k for m, c in dim.terms}, dim.const // k, scope)
-        rest = {m: c % k for m, c in dim.terms if c % k}
-        if not rest:
-            return whole
-        shared = gcd(k, *rest.values())
+            return quotient + low // k
+        quotient = quotient + build({m: c // k for m, c in dim.terms}, dim.const // k, scope)
+        remainder = {m: c % k for m, c in dim.terms if c % k}
+        if not remainder:
+            return quotient
+        shared = gcd(k, *remainder.values())
         const, k = dim.const % k // shared, k // shared
-        rest = {m: c // shared for m, c in rest.items()}
-        terms = sorted(rest.items(), key=_term_key)
+        remainder = {m: c // shared for m, c in remainder.items()}
+        terms = sorted(remainder.items(), key=_term_key)
         inner = next((m for m, c in terms if len(m) == 1 and isinstance(m[0], Div) and c in (1, k - 1)), None)
         if inner is None:
-            dim = build(dict(rest), const, scope)
-            if dict(dim.terms) == rest:
-                return whole + _dim_of_atom(Div(dim, k), scope)
+            dim = build(dict(remainder), const, scope)
+            if dict(dim.terms) == remainder:
+                return quotient + _dim_of_atom(Div(dim, k), scope)
             continue
-        atom, positive = inner[0], rest.pop(inner) == 1
+        atom, positive = inner[0], remainder.pop(inner) == 1
         assert isinstance(atom, Div)
-        dim = build(rest, const, scope) * atom.k
+        dim = build(remainder, const, scope) * atom.k
         if positive:
             dim = dim + atom.num
         else:  # (k-1)*atom = k*atom - atom
             dim = dim - atom.num + (atom.k - 1)
-            whole = whole + _dim_of_atom(atom, scope)
+            quotient = quotient + _dim_of_atom(atom, scope)
         k *= atom.k
 
 

@@ -119,10 +119,14 @@ class Integers:
 
 def fourth_digits(count: int) -> Array:
     """Return the numbers below ``count``, a power of four, with their digits to base four in reverse."""
-    indices, rest = np.zeros(count, np.int64), np.arange(count)
+    indices, remaining_digits = np.zeros(count, np.int64), np.arange(count)
     size = count
     while size > 1:
-        indices, rest, size = indices * RADIX + rest % RADIX, rest // RADIX, size // RADIX
+        indices, remaining_digits, size = (
+            indices * RADIX + remaining_digits % RADIX,
+            remaining_digits // RADIX,
+            size // RADIX,
+        )
     return indices
 
 

@@ -223,13 +223,13 @@ class _Frames:
         if not c:
             return self.centred
         later, before = draft.part(raw, 2, 1, self.size), draft.part(raw, 2, 0, self.size - 1)
-        rest = draft.apply("sub", later, draft.apply("mul", before, c))
+        differences = draft.apply("sub", later, draft.apply("mul", before, c))
         if mean is not None:
-            rest = draft.apply("sub", rest, draft.apply("mul", mean, 1 - c))
+            differences = draft.apply("sub", differences, draft.apply("mul", mean, 1 - c))
         if self.weights[0] == 0:
-            return rest
+            return differences
         first = draft.apply("mul", draft.part(self.centred, 2, 0, 1), 1 - c)
-        return draft.side_by_side(first, rest)
+        return draft.side_by_side(first, differences)
 
     def power(self) -> OutletId:
         """Return the power spectrum [B, frames, points // 2 + 1]."""

@@ -180,8 +180,8 @@ def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
 def _root(z: Integers, x: OutletId) -> OutletId:
     """Return the nearest integer to the root; of 32 bits never 2**16."""
     root = z.apply("floor", z.apply("sqrt", x))
-    rest = z.sub(x, z.mul(root, root))
-    nearest = z.choose(z.apply("greater", rest, root), z.add(root, 1), root)
+    remainder = z.sub(x, z.mul(root, root))
+    nearest = z.choose(z.apply("greater", remainder, root), z.add(root, 1), root)
     return z.choose(z.apply("less", x, 1 << 32), z.apply("min", nearest, (1 << 16) - 1), nearest)
 
 

@@ -66,8 +66,8 @@ def load_tensor(data: bytes, name: str) -> Array:
         raise LoadError(
             f"{name}: {len(data)} bytes are not a .dat file, whose header has {HEADER.size}; write it again"
         )
-    magic, major, minor, nbytes, rank, *rest = HEADER.unpack_from(data)
-    sizes, (bits, item_type, vendor) = rest[:MAX_RANK], rest[MAX_RANK : MAX_RANK + 3]
+    magic, major, minor, nbytes, rank, *fields = HEADER.unpack_from(data)
+    sizes, (bits, item_type, vendor) = fields[:MAX_RANK], fields[MAX_RANK : MAX_RANK + 3]
     if magic != MAGIC or (major, minor) != (1, 0):
         raise LoadError(
             f"{name}: not a .dat file of NNEF 1.0 (it begins with {data[:4].hex(' ')}); write it again"

@@ -59,7 +59,7 @@ class NodeContext(FileNode):
             raise self.error(f"its {what} must be one number, got shape {list(value.shape)}")
         return value.reshape(()).item()
 
-    def whole(self, slot: int, what: str) -> int:
+    def integer_at(self, slot: int, what: str) -> int:
         """Return the one number of an input, which must be an integer. Raises LoadError."""
         number = self.scalar(slot, what)
         if number != number or abs(number) >= 1 << 63 or number != int(number):

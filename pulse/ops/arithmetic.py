@@ -147,8 +147,8 @@ class Perturbed(WideArithmetic):
         rounded = next(self._tape)
         dtype = next(filter(is_floating, dtypes), None)
         if dtype is not None and not (op.copies or isinstance(op, Elementwise | Cast)):
-            whole = all(where is False for where in rounded)
-            inputs = [self._noisy(value, dtype, _fractions(value) if whole else True) for value in inputs]
+            is_exact = all(where is False for where in rounded)
+            inputs = [self._noisy(value, dtype, _fractions(value) if is_exact else True) for value in inputs]
             self._dtype = dtype
         results = super().evaluate(op, inputs, dtypes, compute)
         return [

@@ -65,8 +65,8 @@ def _place_checks(graph: PulsedGraph, order: Sequence[int], checks: Sequence[Out
     ids = {outlet.node for outlet in checks}
     for node_id in ids:
         checks_of.setdefault(graph.nodes[node_id].inputs[0].node, []).append(node_id)
-    rest = (node_id for node_id in order if node_id not in ids)
-    return [node_id for other in rest for node_id in (other, *sorted(checks_of.get(other, [])))]
+    other_nodes = (node_id for node_id in order if node_id not in ids)
+    return [node_id for other in other_nodes for node_id in (other, *sorted(checks_of.get(other, [])))]
 
 
 def _keep(lowering: Lowering, outlets: Collection[OutletId]) -> dict[OutletId, Value]:

@@ -61,8 +61,8 @@ def _shape(signal: Signal, shape: Sequence[int], axis: int, rng: np.random.Gener
     if not shape:
         return np.asarray(rng.standard_normal())
     frames = shape[axis]
-    rest = [size for other, size in enumerate(shape) if other != axis]
-    return np.moveaxis(_MAKERS[signal](frames, rest, rng), 0, axis)
+    other_sizes = [size for other, size in enumerate(shape) if other != axis]
+    return np.moveaxis(_MAKERS[signal](frames, other_sizes, rng), 0, axis)
 
 
 def _noise(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
@@ -117,9 +117,9 @@ _MAKERS: Mapping[Signal, Callable[[int, Sequence[int], np.random.Generator], Arr
 
 def _integers(values: Array, low: int, high: int, port: Port) -> Array:
     """Return normal values spread evenly over a range; 0, or the value next to it, does not move."""
-    rest = min(max(0, low), high)
+    rest_value = min(max(0, low), high)
     spread = low + np.floor((high - low + 1) * np.modf(np.abs(values) * 4099.0)[0]).astype(np.int64)
-    return np.where(values == 0, rest, np.clip(spread, low, high)).astype(port.dtype)
+    return np.where(values == 0, rest_value, np.clip(spread, low, high)).astype(port.dtype)
 
 
 def integer_ranges(model: PulsedNetwork, oracle: Oracle, length: int) -> dict[str, IntegerRange]:

@@ -101,15 +101,15 @@ def _stage(number: int, entry: TomlValue, where: str) -> RecipeStage:
         raise LoadError(f'{where}: has no function and no model; add one, such as model = "model.onnx"')
     (function,) = function_keys
     where = f"{where} ({function})"
-    rest = {key: value for key, value in table.items() if key not in (function, *WIRING)}
+    other_keys = {key: value for key, value in table.items() if key not in (function, *WIRING)}
     if function == "model":
-        options = models.check_options(table[function], rest, where)
+        options = models.check_options(table[function], other_keys, where)
     else:
         if not isinstance(table[function], dict):
             raise LoadError(
                 f"{where}: {function} = {quote(table[function])} must be a table, such as {function} = {{}}"
             )
-        for key in rest:
+        for key in other_keys:
             if key in (*models.OPTIONS, *functions.parameters(function)):
                 owner = (
                     f"inside the table of {function}"
@@ -117,7 +117,7 @@ def _stage(number: int, entry: TomlValue, where: str) -> RecipeStage:
                     else "next to model"
                 )
                 raise LoadError(f"{where}: {key} belongs {owner}, not next to {function}")
-        require_known(rest, [*WIRING, function], where, "key")
+        require_known(other_keys, [*WIRING, function], where, "key")
         options = functions.check_parameters(function, cast("dict[str, TomlValue]", table[function]), where)
     reads, gives = (_names(table, key, where) for key in WIRING)
     return RecipeStage(number, function, options, reads, gives)

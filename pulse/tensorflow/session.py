@@ -165,10 +165,10 @@ class Session:
         fed = [self._endpoint(name, "feed") for name in feeds]
         plan = self._plan(_Key(frozenset(fed), frozenset(endpoints), frozenset(targets)))
         names = [endpoint.node for endpoint in endpoints if endpoint not in fed]
-        whole = plan.graph.find_needed([*names, *targets], fed)
+        needed = plan.graph.find_needed([*names, *targets], fed)
         variables = Variables(plan.graph, self._library)
-        effects = [node.name for node in whole.values() if variables.changed_variables(node)]
-        pure = [name for name in targets if name in whole and whole[name].op not in WITHOUT_RESULT]
+        effects = [node.name for node in needed.values() if variables.changed_variables(node)]
+        pure = [name for name in targets if name in needed and needed[name].op not in WITHOUT_RESULT]
         return list(plan.graph.find_needed([*names, *effects, *pure], fed, controls=False))
 
     def cache_info(self) -> CacheInfo:

@@ -142,9 +142,9 @@ class InputBlocks:
             queue.keep()
         self._fed_queues.clear()
 
-    def rest(self) -> dict[str, Array]:
+    def waiting_arrays(self) -> dict[str, Array]:
         """Return views of all waiting frames."""
-        return {name: queue.rest() for name, queue in self._queues.items()}
+        return {name: queue.waiting_frames() for name, queue in self._queues.items()}
 
     def clear(self) -> None:
         """Forget the waiting frames."""

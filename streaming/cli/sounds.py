@@ -73,20 +73,20 @@ def open_sounds(
             )
         else:
             by_source.setdefault(str(path), {})[route.name] = choice if number is None else Channels(number)
-    rest = [name for name in names if name not in routes]
-    if rest and source is None:
+    unrouted = [name for name in names if name not in routes]
+    if unrouted and source is None:
         raise InputError(
-            f"{title}: no source for input {', '.join(rest)}; give "
-            + " ".join(f"--in {name}=SOURCE" for name in rest)
+            f"{title}: no source for input {', '.join(unrouted)}; give "
+            + " ".join(f"--in {name}=SOURCE" for name in unrouted)
         )
-    if rest:
-        by_source.setdefault(str(source), {}).update(dict.fromkeys(rest, choice))
+    if unrouted:
+        by_source.setdefault(str(source), {}).update(dict.fromkeys(unrouted, choice))
     routed: list[RoutedSound] = []
     for path in sorted(by_source, key=lambda path: min(map(names.index, by_source[path]))):
         reader = stack.enter_context(open_source(Path(path), raw))
         channels_by_input = by_source[path]
-        if path == str(source) and len(rest) > 1:
-            channels_by_input |= channels_in_order(title, rest, path, reader.channels)
+        if path == str(source) and len(unrouted) > 1:
+            channels_by_input |= channels_in_order(title, unrouted, path, reader.channels)
         _require_channels(reader, channels_by_input, len(names))
         routed.append(
             RoutedSound(

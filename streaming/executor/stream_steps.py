@@ -117,7 +117,7 @@ class StreamSteps:
     def end(self) -> None:
         """Submit what remains, after the last block, once all submitted pulses are taken. Raises InputError."""
         self._output_trim.check_end(self._input_blocks.frames_in - self._counters.frames_dropped)
-        pulses = self._slots.end(self._input_blocks.rest())
+        pulses = self._slots.end(self._input_blocks.waiting_arrays())
         self._input_blocks.clear()
         self._output_trim.end = self._clock.end
         frames_to_come = (self._clock.end or 0) - self._output_trim.pulses * self._pulse

@@ -54,9 +54,11 @@ class Outputs:
             if self._pipeline.native:
                 state.clock.pulse = ran
             pulse, limit = state.program.pulse, state.program.limit
-            rest = filled if limit is None else min(filled, limit - ran * pulse)
-            output_trim.check_end(ran * pulse + rest)
-            results = state.flush(instances.model_inputs(self._pipeline.memory.slots[index, :, :rest]))
+            remaining_frames = filled if limit is None else min(filled, limit - ran * pulse)
+            output_trim.check_end(ran * pulse + remaining_frames)
+            results = state.flush(
+                instances.model_inputs(self._pipeline.memory.slots[index, :, :remaining_frames])
+            )
             control.faults += state.take_faults()
             output_trim.end = (output_trim.pulses - ran) * pulse + (state.clock.end or 0)
             ready = output_trim.take(results, len(results))

@@ -275,8 +275,8 @@ class OutwardSound(NotCopyable):
 
     def flush(self) -> list[Coded]:
         """Return the messages of the rest."""
-        rest = self.push(np.zeros(self._rest_frames, np.float32))
-        return rest if self._encoder is None else rest + self._number_packets(self._encoder.flush())
+        remaining = self.push(np.zeros(self._rest_frames, np.float32))
+        return remaining if self._encoder is None else remaining + self._number_packets(self._encoder.flush())
 
     def reset(self) -> None:
         """Begin a new sound."""

@@ -48,7 +48,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
     _splits: bool | None = None
     _in_fragments = False
     _is_paused = False
-    _rest = b""
+    _incomplete = b""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
@@ -118,9 +118,9 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         if not self._splits:
             super().data_received(data)
             return
-        data = self._rest + data if self._rest else data
+        data = self._incomplete + data if self._incomplete else data
         frame_start, size = 0, len(data)
-        self._rest = b""
+        self._incomplete = b""
         while frame_start < size and not self.transport.is_closing():
             if size - frame_start < 2:
                 break
@@ -132,7 +132,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
                 break
             self._handle_frame(data, frame_start, start, end)
             frame_start = end
-        self._rest = data[frame_start:]
+        self._incomplete = data[frame_start:]
 
     def send_receive_event_to_app(self) -> None:
         """Handle a message from the parser."""

@@ -279,10 +279,10 @@ def stream_arrays(
             symbols += program.pulse
             if advance is not None:
                 advance(min(symbols, total), total)
-        rest = timer.session.flush()
+        flushed = timer.session.flush()
         for name, file in files.items():
-            nonfinite += count_nonfinite(rest[name])
-            file.write(rest[name])
+            nonfinite += count_nonfinite(flushed[name])
+            file.write(flushed[name])
     counts = [count for file in files.values() if (count := event_count(file)) is not None]
     elapsed_s = time.perf_counter() - start_s
     return FileRun(

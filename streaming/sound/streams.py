@@ -46,23 +46,23 @@ class StreamReader(SoundReader):
 
     def __iter__(self) -> Iterator[Samples]:
         size, frames = self._format.frame_bytes, self.frames
-        max_bytes, rest, frames_read = max(int(self.rate_hz * BLOCK_S), 1) * size, b"", 0
+        max_bytes, remaining, frames_read = max(int(self.rate_hz * BLOCK_S), 1) * size, b"", 0
         while frames is None or frames_read < frames:
             size_next = max_bytes if frames is None else min((frames - frames_read) * size, max_bytes)
-            piece = self._file.take(size_next - len(rest))
+            piece = self._file.take(size_next - len(remaining))
             if not piece:
                 break
-            data = rest + piece
-            whole = len(data) // size * size
-            rest = data[whole:]
-            if whole:
-                block = self._format.encoding.decode(data[:whole]).reshape(-1, self.channels)
+            data = remaining + piece
+            whole_bytes = len(data) // size * size
+            remaining = data[whole_bytes:]
+            if whole_bytes:
+                block = self._format.encoding.decode(data[:whole_bytes]).reshape(-1, self.channels)
                 self._refuse_nan(block, frames_read)
                 frames_read += len(block)
                 yield block
-        if rest:
+        if remaining:
             raise InputError(
-                f"{self.name}: ends with {len(rest)} bytes of a sample of {size}; check encoding and channels"
+                f"{self.name}: ends with {len(remaining)} bytes of a sample of {size}; check encoding and channels"
             )
         if not frames_read:
             raise InputError(f"{self.name}: no samples came")

@@ -169,8 +169,10 @@ def _draw_histogram(axes: "Axes", stats: Stats) -> None:
         axes.set_xticks([])
         axes.set_yticks([])
         return
-    [whole] = latency.histogram(1)
-    bins = latency.histogram(max(1, min(MAX_BARS, int(np.log(whole.to_s / whole.from_s) / MIN_BAR_WIDTH))))
+    [all_bars] = latency.histogram(1)
+    bins = latency.histogram(
+        max(1, min(MAX_BARS, int(np.log(all_bars.to_s / all_bars.from_s) / MIN_BAR_WIDTH)))
+    )
     edges = np.array([bins[0].from_s, *(bar.to_s for bar in bins)]) * 1e3
     counts = np.array([bar.count for bar in bins], float)
     axes.set_xscale("log")

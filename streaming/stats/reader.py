@@ -135,11 +135,11 @@ class _Reader:
                 )
             if self.advance is not None and line_number % REPORTED == 0:
                 self.advance(size, whole_size)
-            whole = raw.endswith(b"\n")
+            is_complete = raw.endswith(b"\n")
             try:
                 values = json.loads(raw, parse_constant=_refuse_constant)
             except (ValueError, RecursionError) as error:
-                if not whole and len(raw) < MAX_LINE_LENGTH and line_number > 1:
+                if not is_complete and len(raw) < MAX_LINE_LENGTH and line_number > 1:
                     self.cut = True
                     return
                 if line_number == 1:

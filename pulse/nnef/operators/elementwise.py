@@ -64,19 +64,21 @@ def _multiply(w: OperationWriter, x: Name, factor: int) -> Name:
 
 @writes(*FOLDED)
 def write_folded(w: OperationWriter) -> Name:
-    total, *rest = w.operands()
-    if not rest:
+    total, *others = w.operands()
+    if not others:
         return w.emit("copy", total)
-    for index, operand in enumerate(rest, 1):
-        total = w.emit(FOLDED[w.op_type], total, operand, suffix="" if index == len(rest) else f"with{index}")
+    for index, operand in enumerate(others, 1):
+        total = w.emit(
+            FOLDED[w.op_type], total, operand, suffix="" if index == len(others) else f"with{index}"
+        )
     assert isinstance(total, Name)
     return total
 
 
 @writes("Mean")
 def write_mean(w: OperationWriter) -> Name:
-    total, *rest = w.operands()
-    for index, operand in enumerate(rest, 1):
+    total, *others = w.operands()
+    for index, operand in enumerate(others, 1):
         total = w.emit("add", total, operand, suffix=f"with{index}")
     return w.apply("div", total, len(w.inputs))
 
@@ -94,13 +96,13 @@ def write_mod(w: OperationWriter) -> Name:
         raise w.error("have no exact remainders of floats", "compute it with integers")
     quotient = w.emit("div", x, y, suffix="quotient")
     rest_suffix = "" if w.attribute("fmod", 0) or w.dtype().kind == "u" else "rest"
-    rest = w.emit("sub", x, w.emit("mul", quotient, y, suffix="multiple"), suffix=rest_suffix)
+    remainder = w.emit("sub", x, w.emit("mul", quotient, y, suffix="multiple"), suffix=rest_suffix)
     if not rest_suffix:
-        return rest
-    below, under = w.apply("lt", rest, 0, suffix="below"), w.apply("lt", y, 0, suffix="under")
+        return remainder
+    below, under = w.apply("lt", remainder, 0, suffix="below"), w.apply("lt", y, 0, suffix="under")
     differs = w.emit("tract_core_xor", below, under, suffix="differs")
-    shifts = w.emit("and", w.apply("ne", rest, 0, suffix="has_remainder"), differs, suffix="shifts")
-    return w.emit("select", shifts, w.emit("add", rest, y, suffix="shifted"), rest)
+    shifts = w.emit("and", w.apply("ne", remainder, 0, suffix="has_remainder"), differs, suffix="shifts")
+    return w.emit("select", shifts, w.emit("add", remainder, y, suffix="shifted"), remainder)
 
 
 @writes("BitShift")

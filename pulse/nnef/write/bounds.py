@@ -52,16 +52,16 @@ def without_bounds(
 ) -> list[NodeProto]:
     """Return the nodes that are to be written: not those that only make bounds of slices."""
     needed = set(outputs)
-    rest: list[NodeProto] = []
+    other_nodes: list[NodeProto] = []
     for node in reversed(nodes):
         makes_bound = node.op_type == "Shape" or all(name in texts for name in node.output)
         if makes_bound and needed.isdisjoint(node.output):
             continue
-        rest.append(node)
+        other_nodes.append(node)
         reads = [
             name
             for at, name in enumerate(node.input)
             if node.op_type != "Slice" or at == 0 or name not in texts
         ]
         needed.update(reads)
-    return rest[::-1]
+    return other_nodes[::-1]

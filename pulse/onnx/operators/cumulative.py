@@ -75,7 +75,7 @@ def _body(node: NodeContext, frame: TypedFact, exclusive: bool) -> TypedNetwork:
 @onnx_op("CumSum")
 def cum_sum(node: NodeContext) -> OutletId:
     """Along a constant axis."""
-    axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
+    axis = node.axis(node.integer_at(1, "axis"), node.fact(0).rank)
     if dtype_name(node.fact(0).dtype) == "bool":
         raise node.error("sums of bool are not defined; cast it to numbers")
     return node.wire(CumSum(axis, node.flag("exclusive"), node.flag("reverse")), [node.input(0)])

@@ -67,8 +67,8 @@ def floor_quotient(node: NodeContext, x: OutletId, y: OutletId) -> OutletId:
         return node.apply("floor", node.apply("div", x, y, suffix="quotient"))
     if any(fact.value is not None and is_symbolic(fact.value) for fact in facts):
         return node.apply("div", x, y)  # of sizes, it rounds down
-    rest = node.apply("mod", x, y, suffix="rest")
-    return node.apply("div", node.apply("sub", x, rest, suffix="whole"), y)
+    remainder = node.apply("mod", x, y, suffix="rest")
+    return node.apply("div", node.apply("sub", x, remainder, suffix="whole"), y)
 
 
 BOOL = np.dtype(np.bool_)
@@ -177,8 +177,8 @@ def _mod(w: NodeWriter, op: Elementwise) -> str:
     if not np.issubdtype(w.dtype(), np.floating):
         return w.emit("Mod", w.inputs)
     x, y = w.inputs
-    whole = w.emit("Floor", [w.emit("Div", [x, y], "quotient")], "floor")
-    return w.emit("Sub", [x, w.emit("Mul", [whole, y], "multiple")])
+    quotient = w.emit("Floor", [w.emit("Div", [x, y], "quotient")], "floor")
+    return w.emit("Sub", [x, w.emit("Mul", [quotient, y], "multiple")])
 
 
 def _sum(w: NodeWriter, op: Elementwise) -> str:

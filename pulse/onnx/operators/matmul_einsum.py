@@ -127,8 +127,8 @@ def _diagonal(node: NodeContext, term: Term, name: str) -> Term:
                 )
             others = [axis for axis in range(len(shape)) if axis not in (first, second)]
             transposed = node.wire(Transpose((first, second, *others)), [term.outlet], f"{name}_transposed")
-            rest = tuple(shape[axis] for axis in others)
-            flat = node.wire(Reshape((size * int(size), *rest)), [transposed], f"{name}_flat")
+            other_sizes = tuple(shape[axis] for axis in others)
+            flat = node.wire(Reshape((size * int(size), *other_sizes)), [transposed], f"{name}_flat")
             op = Slice(0, TDim.of(0), size * int(size), int(size) + 1)
             diagonal = node.wire(op, [flat], f"{name}_diagonal")
             term = Term(diagonal, (label, *(term.labels[axis] for axis in others)))

@@ -152,10 +152,10 @@ def _update_slices(
     if not len(locations):
         return x
     depth = locations.shape[1]
-    rest = fact.shape[depth:]
+    trailing_shape = fact.shape[depth:]
     box = _box(node, fact.shape, locations)
     if box is not None:
-        part = _reshape(node, updates, (*box.sizes, *rest), "updates")
+        part = _reshape(node, updates, (*box.sizes, *trailing_shape), "updates")
         if reduction != "none":
             part = node.apply(reduction, _slice_box(node, x, box), part, suffix="combined")
         return paste(node, x, part, box, suffix)
@@ -167,8 +167,8 @@ def _update_slices(
         tuple(_from_front(node, locations[:, k], n) for k, n in enumerate(numbers)), numbers
     )
     count = int(np.prod(numbers))
-    flat = _reshape(node, x, (TDim.of(count), *rest), "flat")
-    parts = _reshape(node, updates, (TDim.of(len(locations)), *rest), "updates")
+    flat = _reshape(node, x, (TDim.of(count), *trailing_shape), "flat")
+    parts = _reshape(node, updates, (TDim.of(len(locations)), *trailing_shape), "updates")
     outlet = (
         _replace(node, flat, parts, rows)
         if reduction == "none"

@@ -208,7 +208,7 @@ def write_slice(w: NodeWriter, op: Slice) -> str:
     stop = int(np.iinfo(np.int64).max) if reaches else _written_bound(op.end, size)
     if start is not None and stop is not None:
         return w.crop(w.inputs[0], op.axis, start, stop, step=op.step)
-    if not w.clock.whole or op.step < 0:
+    if not w.clock.is_offline or op.step < 0:
         bound = op.end if start is not None else op.start
         raise w.error(f"its bound {bound} of {size} frames has no form in ONNX; write the model in pulses")
     bounds = [

@@ -91,8 +91,8 @@ def begins_model(head: bytes) -> bool:
     field = ModelProto.DESCRIPTOR.fields_by_number.get(number)
     if field is None:
         return False
-    whole = field.type in (FieldDescriptor.TYPE_INT64, FieldDescriptor.TYPE_INT32)
-    return wire_type == (WIRETYPE_VARINT if whole else WIRETYPE_LENGTH_DELIMITED)
+    is_integer = field.type in (FieldDescriptor.TYPE_INT64, FieldDescriptor.TYPE_INT32)
+    return wire_type == (WIRETYPE_VARINT if is_integer else WIRETYPE_LENGTH_DELIMITED)
 
 
 def _decode(data: bytes, what: str) -> ModelProto:

@@ -20,11 +20,11 @@ class ClockWriter:
     The position of the first frame of a pulse is ``pulses * step``, step being the frames of that wire in a pulse.
     """
 
-    def __init__(self, graph: GraphWriter, symbol: Symbol, whole: bool = False) -> None:
+    def __init__(self, graph: GraphWriter, symbol: Symbol, is_offline: bool = False) -> None:
         self._graph = graph
         self.symbol = symbol
-        self.whole = whole
-        """Whether the file takes whole streams: the length of one is the size of an input."""
+        self.is_offline = is_offline
+        """Whether the file is an offline model: the length of a stream is the size of an input."""
         self._dims = DimWriter(graph, self._symbol)
         self._pulses: str | None = None
         self.end: str | None = None

@@ -102,8 +102,8 @@ class DimWriter:
         over, under = self._dim(atom.num), self.number(atom.k)
         minimum = atom.num.bounds()[0]
         if minimum is None or minimum < 0:
-            rest = self.op("Mod", [over, under], f"({atom.num})%{atom.k}")
-            over = self.op("Sub", [over, rest], f"({atom.num})-%{atom.k}")
+            remainder = self.op("Mod", [over, under], f"({atom.num})%{atom.k}")
+            over = self.op("Sub", [over, remainder], f"({atom.num})-%{atom.k}")
         return self.op("Div", [over, under], atom.text)
 
     def _broadcast(self, atom: Broadcast) -> str:

@@ -237,8 +237,8 @@ class NativeLanes(Lanes):
 
     def _shared_lanes(self, count: int) -> int:
         """Return how many lanes of a group share rows; the others run alone, as a single lane always does."""
-        whole = count - count % MIN_BLOCK_LANES if self._reuses else count
-        return 0 if whole == 1 or self.alone else whole
+        interleaved_lanes = count - count % MIN_BLOCK_LANES if self._reuses else count
+        return 0 if interleaved_lanes == 1 or self.alone else interleaved_lanes
 
 
 def reuses_weights(rows: Iterable[RowNote]) -> bool:

@@ -223,8 +223,13 @@ class MaskProof:
         if not isinstance(node.op, Elementwise) or node.op.kind != "mul":
             return None
         for sign, size in (node.inputs, node.inputs[::-1]):
-            x, whole = argument(sign, "sign"), argument(size, "floor")
-            if x is not None and whole is not None and argument(whole, "abs") == x and x in self._patterns:
+            x, floor_argument = argument(sign, "sign"), argument(size, "floor")
+            if (
+                x is not None
+                and floor_argument is not None
+                and argument(floor_argument, "abs") == x
+                and x in self._patterns
+            ):
                 return x
         return None
 

@@ -306,9 +306,9 @@ def extreme(kind: str, operands: Sequence[Pattern]) -> Pattern:
 def round_down(x: Pattern, period: int, distance: int) -> Pattern:
     """Return the floor of a value."""
     slopes, (low, high) = x.slopes, x.rest
-    whole = _of_each(lambda number: Fraction(number).denominator == 1, x.drift * period)
+    is_integer = _of_each(lambda number: Fraction(number).denominator == 1, x.drift * period)
     one = (_number(Fraction(-1)), ZERO)
-    repeats = x.repeats and LENGTH not in slopes and bool(np.all(whole))
+    repeats = x.repeats and LENGTH not in slopes and bool(np.all(is_integer))
     pattern = affine(slopes, _add((low, high), one), distance, repeats)
     return _narrow(pattern, _floor(x.bounds), _floor(x.behind), _floor(x.ahead))
 

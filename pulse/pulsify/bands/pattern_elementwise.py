@@ -105,16 +105,20 @@ def _by_number(
     if np.any(np.asarray(number <= 0)):
         return None
     quotient = scale(x, ONE / number, distance)
-    whole = np.issubdtype(fact.dtype, np.integer)
+    is_integer = np.issubdtype(fact.dtype, np.integer)
     if name == "div":
-        if not whole:
+        if not is_integer:
             return quotient
         return whole_part(quotient, extent)
     floor = round_down(quotient, period, distance)
-    rest = combination([x, scale(floor, number, distance)], (1, -1), distance)
-    low, high = ZERO * number, number - ONE if whole else number
+    remainder = combination([x, scale(floor, number, distance)], (1, -1), distance)
+    low, high = ZERO * number, number - ONE if is_integer else number
     bounds = low, high
-    return Pattern(rest.slopes, bounds, bounds, bounds, bounds, rest.repeats) if rest.is_steady else None
+    return (
+        Pattern(remainder.slopes, bounds, bounds, bounds, bounds, remainder.repeats)
+        if remainder.is_steady
+        else None
+    )
 
 
 def whole_part(x: Pattern, extent: PatternExtent) -> Pattern:
@@ -122,10 +126,10 @@ def whole_part(x: Pattern, extent: PatternExtent) -> Pattern:
     if np.all(np.asarray(x.bounds[0] >= 0)):
         return round_down(x, extent.period, extent.distance)
 
-    def whole(interval: Interval) -> Interval:
+    def truncate(interval: Interval) -> Interval:
         return interval[0] - ONE, interval[1] + ONE
 
-    return function(whole, [x])
+    return function(truncate, [x])
 
 
 def _compare(name: str, inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:

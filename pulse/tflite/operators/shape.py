@@ -63,7 +63,9 @@ def reshape(node: TfliteNode) -> OutletId:
 @tflite_op("EXPAND_DIMS")
 def expand_dims(node: TfliteNode) -> OutletId:
     """A new axis of size 1."""
-    return node.wire(AddAxis(node.axis(node.whole(1, "axis"), own_rank(node) + 1)), [requantize_input(node)])
+    return node.wire(
+        AddAxis(node.axis(node.integer_at(1, "axis"), own_rank(node) + 1)), [requantize_input(node)]
+    )
 
 
 @tflite_op("SQUEEZE")

@@ -297,10 +297,12 @@ class _Body:
     def _merge_axes(self, node: Any, value: Any, frame: Any) -> Any:
         """Return frames [..., T, M, ...] as [..., T * M, ...]."""
         axis = node.attributes["axis"].value
-        rest: list[Any] = [dim if isinstance(dim, int) else None for dim in list(frame.shape)[axis + 1 :]]
-        if None in rest:
+        trailing_sizes: list[Any] = [
+            dim if isinstance(dim, int) else None for dim in list(frame.shape)[axis + 1 :]
+        ]
+        if None in trailing_sizes:
             raise _NoScanError("frames are joined in front of an axis of another length that is not constant")
-        sizes = np.array([*[0] * axis, -1, *rest], np.int64)
+        sizes = np.array([*[0] * axis, -1, *trailing_sizes], np.int64)
         shape = self._ir.Node(
             "", "Constant", [], attributes=[self._ir.AttrTensor("value", self._ir.tensor(sizes))]
         )

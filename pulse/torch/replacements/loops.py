@@ -169,8 +169,10 @@ class FrameLoops:
         """Write ``y[..., step, …] = value``, where the other entries are whole axes; True if it is done."""
         entries = list(index) if isinstance(index, tuple) else [index]
         numbers = [index for index, entry in enumerate(entries) if isinstance(entry, LoopStep)]
-        whole = all(entry in (slice(None), ...) for entry in entries if not isinstance(entry, LoopStep))
-        if len(numbers) != 1 or not whole or not self._torch.is_tensor(value):
+        has_only_whole_axes = all(
+            entry in (slice(None), ...) for entry in entries if not isinstance(entry, LoopStep)
+        )
+        if len(numbers) != 1 or not has_only_whole_axes or not self._torch.is_tensor(value):
             return None
         axis, step = self._axis(y, entries, numbers[0]), entries[numbers[0]]
         if axis is None or not self._known_true(y.shape[axis] == step.loop.frames):

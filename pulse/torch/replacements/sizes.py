@@ -183,7 +183,7 @@ def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
             self.upper, self.lower = upper, lower
 
         def __add__(self, other: Any) -> Any:
-            if isinstance(other, whole):
+            if isinstance(other, integer_classes):
                 return quotient(self.upper + other * self.lower, self.lower)
             if isinstance(other, Quotient):
                 return quotient(self.upper * other.lower + other.upper * self.lower, self.lower * other.lower)
@@ -201,7 +201,7 @@ def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
             return -self + other
 
         def __mul__(self, other: Any) -> Any:
-            if isinstance(other, whole):
+            if isinstance(other, integer_classes):
                 return quotient(self.upper * other, self.lower)
             return super().__mul__(other)
 
@@ -221,7 +221,7 @@ def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
         def __trunc__(self) -> Any:
             return self.__floor__() if self.upper >= 0 else self.__ceil__()
 
-    whole = (int, torch.SymInt)
+    integer_classes = (int, torch.SymInt)
 
     def quotient(upper: Any, lower: int) -> Any:
         return Quotient(upper, lower) if isinstance(upper, torch.SymInt) else upper / lower

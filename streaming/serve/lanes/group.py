@@ -152,10 +152,10 @@ class _LaneInput:
 
 def _spread(results: Mapping[str, Array], indices: Sequence[int], count: int) -> dict[str, Array]:
     """Put results at these indices of ``count``; the others are 0."""
-    whole = {name: np.zeros((count, *array.shape[1:]), array.dtype) for name, array in results.items()}
+    arrays = {name: np.zeros((count, *array.shape[1:]), array.dtype) for name, array in results.items()}
     for name, array in results.items():
-        whole[name][indices] = array
-    return whole
+        arrays[name][indices] = array
+    return arrays
 
 
 class StepCost:
