@@ -201,7 +201,7 @@ class Graph(Generic[F, O]):
                 yield OutletId(node.id, slot)
 
     def redirect(self, old: OutletId, new: OutletId, before: int | None = None) -> None:
-        """Let the readers of ``old``, outputs of the model included, read ``new``.
+        """Connect the readers of ``old``, including outputs of the model, to ``new``.
 
         before  only the readers with a smaller id; all of them by default
         """
@@ -246,7 +246,7 @@ class Graph(Generic[F, O]):
         self._names.add(node.name)
 
     def connect(self, outlet: OutletId, inlet: InletId) -> None:
-        """Let one inlet read another outlet; what only it read stays until it is retired."""
+        """Connect one inlet to another outlet; nodes that only it read stay until they are retired."""
         target = self.outlet(outlet)
         inputs = self.nodes[inlet.node].inputs
         if inlet.slot == len(inputs):

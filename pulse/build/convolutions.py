@@ -34,7 +34,7 @@ class Convolution(Protocol):
 
 
 class DepthwiseConvolution(Protocol):
-    """A function that makes a convolution of each channel by itself."""
+    """A function that makes a convolution of each channel separately."""
 
     def __call__(
         self,

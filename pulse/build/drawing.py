@@ -71,7 +71,7 @@ class Drawing:
         other.handles, other.views = {}, []
 
     def feed(self, open_input: OutletId, source: OutletId) -> None:
-        """Let all that read an open input read another wire. Raises InputError: that would close a circle."""
+        """Connect all readers of an open input to another wire. Raises InputError: that would close a circle."""
         graph = self.canvas.graph
         if open_input == source:
             return

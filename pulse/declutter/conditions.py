@@ -77,7 +77,7 @@ def _compare(left: DimBounds, right: DimBounds, strict: bool) -> bool | None:
 
 
 def _bounds(graph: TypedGraph, outlet: OutletId) -> DimBounds | None:
-    """Return the least and the largest of integers that are positions or lengths."""
+    """Return the smallest and the largest of integers that are positions or lengths."""
     node, fact = graph.node(outlet), graph.fact(outlet)
     while node.op.keeps_values or _keeps_integers(graph, node):
         if fact.value is not None:

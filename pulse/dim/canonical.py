@@ -107,7 +107,7 @@ def ceil_div(dim: DimLike, k: int) -> TDim:
 
 
 def dim_min(*dims: DimLike) -> TDim:
-    """Return the least of one or more dims."""
+    """Return the smallest of one or more dims."""
     return _min_or_max(Min, dims, lambda a, b: certainly_ge(b - a))
 
 

@@ -112,7 +112,7 @@ def _lower_bound(dim: TDim, symbol: Symbol, low: int) -> int | None:
 
 
 def _line_below(dim: TDim, sign: int = 1) -> tuple[Fraction, Fraction] | None:
-    """Return slope and constant of a line that ``sign * dim``, a function of one symbol, never falls below."""
+    """Return slope and constant of a line that ``sign * dim``, a function of one symbol, is never below."""
     slope, const = Fraction(0), Fraction(sign * dim.const)
     for monomial, coefficient in dim.terms:
         if len(monomial) != 1:

@@ -22,7 +22,7 @@ class Relaxed(NamedTuple):
 
 
 def interval(dim: TDim) -> DimInterval:
-    """Return least and greatest value from the symbols' own ranges; None if unknown."""
+    """Return the smallest and the largest value, from the symbols' own ranges; None if unknown."""
     if dim.scope is None:
         return dim.const, dim.const
     cache = dim.scope.cache.intervals
@@ -148,7 +148,7 @@ def _of_atom(atom: Atom) -> DimInterval:
 
 
 def _minimum(values: tuple[int | None, ...], strict: bool) -> int | None:
-    """Return the least of the known values; if strict, None unless all are known."""
+    """Return the smallest of the known values; if strict, None unless all are known."""
     numbers = [value for value in values if value is not None]
     return None if not numbers or (strict and len(numbers) < len(values)) else min(numbers)
 

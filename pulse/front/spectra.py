@@ -9,7 +9,7 @@ from pulse.models import TypedModel
 
 DEFAULT = "1,257,frames,2"
 MIN_POWER = 1e-36
-"""The least square of a magnitude that is divided by: an f32 with all its bits."""
+"""The smallest squared magnitude that is used as a divisor: an f32 with all its bits."""
 MASKS = ("real", "ratio", "complex", "polar")
 
 

@@ -47,7 +47,7 @@ WINDOWS: dict[str, Callable[[Array, float], Array]] = {
     "kaiser": _kaiser,
     "ones": _ones,
 }
-"""By name: the values at the turns 0 … 1, ``n / N`` of a periodic window and ``n / (N - 1)`` of a symmetric one."""
+"""By name: the values at the positions 0 … 1, ``n / N`` of a periodic window and ``n / (N - 1)`` of a symmetric one."""
 NAMES = (*WINDOWS, "vorbis")
 
 

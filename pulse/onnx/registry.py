@@ -39,8 +39,8 @@ def operator_name(domain: str, op_type: str) -> str:
 def operator(*names: str, override: bool = False) -> Callable[[T], T]:
     """Register a function as the translator of operators, from outside this package.
 
-    The function takes a ``pulse.extend.NodeContext`` and gives the outlet, or outlets, that stand for the node's
-    outputs. A function that is defined again, as in a notebook, replaces itself.
+    The function takes a ``pulse.extend.NodeContext`` and returns the outlet, or outlets, that replace
+    the node's outputs. A function that is defined again, as in a notebook, replaces itself.
 
     names     ``my.domain::MyOp``; without a domain an operator of ONNX itself
     override  take the place of an operator that is supported already

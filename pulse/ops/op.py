@@ -109,7 +109,7 @@ class Op:
         """Return the seconds of one core that ``eval`` takes; of one iteration, for a loop with an unknown number of
         them.
 
-        size  the number that a dim stands for
+        size  the value of a dim
         """
         return numpy_seconds(self.work(inputs, outputs), outputs, size)
 
@@ -295,7 +295,7 @@ def unify(left: TDim, right: TDim, what: str) -> TDim:
 
 
 def require_at_least(dim: TDim, minimum: TDim, what: str) -> None:
-    """Require a least size; an assumption of the scope if it depends on a length. Raises FactError if never met."""
+    """Require a minimum size; an assumption of the scope if it depends on a length. Raises FactError if never met."""
     proof = dim.prove_ge(minimum)
     if proof.no:
         raise FactError(f"{what}: needs at least {minimum}, got {dim}")

@@ -60,7 +60,7 @@ def numpy_seconds(
 ) -> float:
     """Return the seconds of one core that numpy takes for some work, with outputs of such facts.
 
-    size   the number that a dim stands for
+    size   the value of a dim
     calls  of numpy
     """
     operations = work or NO_WORK

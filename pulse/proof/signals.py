@@ -28,7 +28,7 @@ MAX_INTEGER = 1 << 20
 """Random integers stay below it, even if the model takes larger ones."""
 
 IntegerRange: TypeAlias = tuple[int, int]
-"""The least and the largest value of an integer input."""
+"""The smallest and the largest value of an integer input."""
 
 
 def feeds_of(

@@ -18,9 +18,9 @@ CONSECUTIVE = 8
 SIGNAL_FRAMES, SIGNAL_PULSES, FEW_PULSES = 512, 8, 3
 """Frames and pulses of the streams of each signal; fewer if a run takes long."""
 LONG_FRAMES, LONG_PULSES = 4096, 8
-"""The least frames and pulses of a long stream."""
+"""The minimum frames and pulses of a long stream."""
 DRIFT_FRAMES, DRIFT_PULSES = 16_384, 64
-"""The least frames and pulses of a long stream if states may drift: if an output depends on all frames before."""
+"""The minimum frames and pulses of a long stream if states may drift: if an output depends on all frames before."""
 SEEN = 2
 """A long stream has this many times what an output sees."""
 SIGNAL_S, LONG_S, TOTAL_S, MAX_S = 0.1, 0.4, 1.6, 30.0
@@ -48,7 +48,7 @@ class Trial:
 class Trials:
     """The streams of a proof.
 
-    receptive_frames  frames of the symbol that an output depends on, the most of all; None if there is no limit
+    receptive_frames  the most frames of the symbol that an output depends on; None if there is no limit
     wanted_frames     frames that a long stream should have; fewer are tried if that takes too long
     left_out          streams that would take too long
     buffered          frames of the symbol that the longest buffer of past frames holds

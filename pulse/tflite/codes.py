@@ -50,7 +50,7 @@ def activate(node: TfliteNode, x: OutletId, suffix: str = "") -> OutletId:
 
 
 def code_range(dtype: DType, zero: int) -> tuple[int, int]:
-    """Return the least and the largest ``code - zero``."""
+    """Return the smallest and the largest ``code - zero``."""
     info = np.iinfo(dtype)
     return int(info.min) - zero, int(info.max) - zero
 
@@ -68,7 +68,7 @@ def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
 
 
 def limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tuple[float, float]:
-    """Return the least and the largest ``code - zero`` of an output after a fused activation."""
+    """Return the smallest and the largest ``code - zero`` of an output after a fused activation."""
     tensor, quantization = target(node, slot)
     assert tensor.dtype is not None
     low, high = code_range(tensor.dtype, int(quantization.zero[0]))
@@ -208,7 +208,7 @@ def finish_sum(
 
 
 MIN_RATIO, MAX_RATIO = 2.0**-8, 2.0**7
-"""Factors between 8-bit codes that XNNPACK takes. The least one is also their step."""
+"""Factors between 8-bit codes that XNNPACK takes. The smallest one is also their step."""
 
 
 def scale_by_slope(x: Array, factor: np.float32) -> Array:
@@ -247,7 +247,7 @@ def shift_codes(node: TfliteNode, x: OutletId, source: Tensor, result: Tensor, s
 
 
 def input_range(node: TfliteNode) -> tuple[int, int]:
-    """Return the least and the largest ``code - zero`` of the first input. Raises LoadError if it has no codes."""
+    """Return the smallest and the largest ``code - zero`` of the first input. Raises LoadError if it has no codes."""
     source = node.input_tensor(0)
     if not source.has_codes or source.dtype is None:
         raise node.error(
@@ -277,8 +277,9 @@ def truncate(y: Array, scale: np.float32, zero: np.float32) -> Array:
 
 
 def table_of(node: TfliteNode, function: Callable[[Array], Array], whole: RoundingFunction) -> Array:
-    """Return the output's ``code - zero`` for each code of the input, from the least one on; the function's values are
-    f32.
+    """Return the output's ``code - zero`` for each code of the input, from the smallest one on.
+
+    The function's values are f32.
     """
     ours, (low, high) = node.quantization(0), input_range(node)
     tensor, quantization = target(node)

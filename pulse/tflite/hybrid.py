@@ -13,9 +13,9 @@ from pulse.ops.reduce import Reduce
 from pulse.tflite.node import F32, F64, TfliteNode
 
 STEPS = 255.0
-"""The steps from the least code to the largest one."""
+"""The steps from the smallest code to the largest one."""
 LOW, HIGH = -128.0, 127.0
-"""The least and the largest code."""
+"""The smallest and the largest code."""
 
 
 def row_codes(node: TfliteNode, x: OutletId, axes: Sequence[int]) -> tuple[OutletId, OutletId]:

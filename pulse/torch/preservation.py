@@ -16,7 +16,7 @@ from pulse.torch.arguments import ModuleCall
 Restore: TypeAlias = Callable[[], None]
 
 MIN_FILE_TENSOR_BYTES = 1 << 20
-"""The least size of a tensor that is kept in a file; smaller ones stay in memory."""
+"""The minimum size of a tensor that is kept in a file; smaller ones stay in memory."""
 
 
 class ModuleState:

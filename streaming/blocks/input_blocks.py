@@ -34,7 +34,7 @@ class InputBlocks:
         self.program = program
         self.check_finite = check_finite
         self.is_check_optional = True
-        """Whether those who give blocks can turn the check off, so that its error says how."""
+        """Whether callers can disable the check, so that its error says how."""
         self._queues = {port.name: Reblocker(port) for port in program.inputs if port.streams}
         self._all = tuple(self._queues.values())
         self._frames = [(name, queue.frames) for name, queue in self._queues.items()]

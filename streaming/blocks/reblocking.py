@@ -15,7 +15,7 @@ ReblockerMark: TypeAlias = tuple[Array, int, int]
 class Reblocker:
     """The frames of one input that wait for a pulse to fill.
 
-    A pulse that lies within the current block is a view of it; only the frames of a pulse that spans
+    A pulse inside the current block is a view of it; only the frames of a pulse that spans
     two blocks are copied. The buffer holds one pulse and grows if another input lags behind.
 
     Frames that wait at a ``mark`` are not overwritten until the next one, so that ``rewind`` has no cost unless called:

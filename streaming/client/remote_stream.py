@@ -69,7 +69,7 @@ class RemoteStream(NotCopyable):
         """Frames of each input that the server has stepped."""
         self._epoch = 0
         self._confirms = is_resumable and ready.get("confirms", False)
-        """Whether the server wants to know which checkpoints the client knows of."""
+        """Whether the server needs a list of the checkpoints that the client knows."""
         self._saved: list[int] = []
         """Frames of each input that a checkpoint has."""
         self._next_first: list[int] = list(ready["received"])

@@ -66,7 +66,7 @@ def _definitions(files: Files, document: Document, title: str) -> Definitions:
 
 
 class _DocumentReader:
-    """The graph of one document on its way to ONNX."""
+    """The conversion of one document to an ONNX graph."""
 
     def __init__(self, definitions: Definitions, document: Document, spending: Spending) -> None:
         self._definitions, self._document = definitions, document

@@ -54,7 +54,7 @@ def to_nnef(model: PulsedNetwork | TypedNetwork) -> Archive:
 
 
 class _Export:
-    """One model on its way to an archive."""
+    """The export of one model to an archive."""
 
     def __init__(self, proto: ModelProto, title: str, symbols: Iterable[str] = ()) -> None:
         inferred = shape_inference.infer_shapes(proto, data_prop=True)

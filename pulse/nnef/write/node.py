@@ -191,7 +191,7 @@ class OperationWriter:
 
 
 def is_writable(value: Array) -> bool:
-    """Return whether one entry can stand in the text: NNEF reads it in the type of the other operand."""
+    """Return whether one entry can be written in the text: NNEF reads it in the type of the other operand."""
     if value.size != 1:
         return False
     return value.dtype == INTEGERS or (value.dtype == SINGLE and bool(np.isfinite(value).all()))

@@ -137,7 +137,7 @@ def save(proto: ModelProto, path: str | PathLike[str]) -> None:
 
 
 class _Export:
-    """One model on its way to a file."""
+    """The export of one model to a file."""
 
     def __init__(self, model: PulsedNetwork, opset: int) -> None:
         self._model = model

@@ -122,7 +122,7 @@ class LaneBlocks:
             outputs[name][part.indices] = array
 
     def _run_block(self, block: int) -> None:
-        """Run the instructions on a block's memory, and let its windows advance."""
+        """Run the instructions on a block's memory, and advance its windows."""
         state, sliding = self._addresses[block], self._sliding
         windows, position = state + self._state_bytes, self._positions[block]
         self._bases[Region.STATE] = state

@@ -18,7 +18,7 @@ from pulse.support.record import record
 Exact: TypeAlias = Array
 """Fractions and infinities; axes of the stream have size 1."""
 Interval: TypeAlias = tuple[Exact, Exact]
-"""The least and the largest value."""
+"""The smallest and the largest value."""
 IntervalFunction: TypeAlias = Callable[..., Interval]
 """A function from the intervals of operands to the interval of the result."""
 
@@ -113,7 +113,7 @@ class Pattern:
 def affine(slopes: Mapping[int, Exact], rest: Interval, distance: int, repeats: bool = True) -> Pattern:
     """Return a value by its slopes and the interval of its rest.
 
-    distance  the least distance of two positions in ``behind`` and ``ahead``
+    distance  the smallest distance of two positions in ``behind`` and ``ahead``
     """
     nonzero = {axis: slope for axis, slope in slopes.items() if np.any(slope != 0)}
     axes = sorted(axis for axis in nonzero if axis != LENGTH)

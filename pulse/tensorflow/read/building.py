@@ -30,7 +30,7 @@ from pulse.typed import TypedNetwork, Variable
 WITHOUT_RESULT = ("NoOp", "Assert", "Print", "PrintV2", "CheckNumerics", "StringFormat")
 """Operators without a result that a model needs."""
 INITIALISED_QUERIES = ("VarIsInitializedOp", "IsVariableInitialized")
-"""Operators that ask whether a variable has a value."""
+"""Operators that test whether a variable has a value."""
 NEXT = ".next"
 """The suffix of a variable's name for the output that is its next value."""
 

@@ -124,7 +124,7 @@ def lines_of(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
 
 
 def pick(node: TfliteNode, table: Array) -> OutletId:
-    """Return codes by a table that begins with the least one."""
+    """Return codes by a table that begins with the smallest one."""
     low, _ = input_range(node)
     return node.wire(CodeTable(low), [node.codes(0), node.constant(table, "table")])
 

@@ -26,7 +26,7 @@ from pulse.tflite.operators.recurrent_frames import scan_frames
 GATE_BITS, FUNCTION_BITS = 12, 15
 """Gates are in steps of 2**-12 before their activation, and of 2**-15 after it."""
 MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
-"""The least and the largest code of 16 bits."""
+"""The smallest and the largest code of 16 bits."""
 
 
 @record

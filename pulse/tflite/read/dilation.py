@@ -39,7 +39,7 @@ def _maker_of_type(
     between: tuple[str, ...],
     makers: Mapping[int, int],
 ) -> tuple[int | None, int | None]:
-    """Return the operator of some kinds that makes a tensor, and the one of others that may stand between."""
+    """Return the operator of some kinds that produces a tensor, and the operator of other kinds that may be between."""
     maker = makers.get(tensor)
     if maker is None or graph.operators[maker].op_type in op_types:
         return maker, None

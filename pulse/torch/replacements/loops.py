@@ -139,7 +139,7 @@ class FrameLoops:
         return result
 
     def _axis(self, x: Any, entries: list[Any], index: int) -> int | None:
-        """Return the axis that an entry of an index stands for; None if other entries select by their values."""
+        """Return the axis that an entry of an index selects from; None if other entries select by their values."""
         if not all(isinstance(entry, int | slice) or entry is ... for entry in entries):
             return None
         is_after_ellipsis = ... in entries[:index]

@@ -33,7 +33,7 @@ FLOOR_SMOOTHING_FRAMES = 8
 """The power is averaged over this many frames before its minimum is taken."""
 FLOOR_POOL_FRAMES = 10
 FLOOR_BIAS = 1.75
-"""The minimum of a smoothed power lies below its mean; measured on white noise for the bands and frames above."""
+"""The minimum of a smoothed power is below its mean; measured on white noise for the bands and frames above."""
 SNR_SMOOTHING_FRAMES = 2
 """The ratio of power to noise is averaged over this many frames."""
 SPEECH_FRAMES = 3
