@@ -47,7 +47,7 @@ def _longer_lengths(frames: int) -> list[int]:
 
 
 def _steps(frames: int) -> list[int]:
-    """Return the usual strides up to ``frames``, in falling order: powers of two, and 15 times powers of four."""
+    """Return the usual strides up to ``frames``, in decreasing order: powers of two, and 15 times powers of four."""
     powers = [4**power for power in range(frames.bit_length())]
     steps = {step for power in powers for step in (1, 2 * power, 15 * power) if step <= frames}
     return sorted(steps, reverse=True)

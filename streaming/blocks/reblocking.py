@@ -61,7 +61,7 @@ class Reblocker:
         self._block, self._taken_frames = self._nothing, 0
 
     def feed(self, block: Array) -> None:
-        """Add a block; ``take`` its pulses, then ``keep`` the rest before the caller has it back."""
+        """Add a block; ``take`` its pulses, then ``keep`` the rest before the caller reuses it."""
         self._block, self._taken_frames = block, 0
 
     def take(self, pulses: int = 1) -> Array:

@@ -23,7 +23,7 @@ from pulse.ops.shape import AddAxis, Expand, Reshape, Transpose, exact_quotient
 from pulse.support.record import record
 
 MASK, PAST_KEY, PAST_VALUE, VALID = 3, 4, 5, 6
-"""Places of the optional inputs: mask, keys and values of the past, how many keys are not padding."""
+"""Slots of the optional inputs: mask, keys and values of the past, how many keys are not padding."""
 
 
 @record

@@ -1,4 +1,4 @@
-"""Sums of products, as Einstein wrote them: transposes, reductions and matrix products."""
+"""Sums of products in Einstein notation: transposes, reductions and matrix products."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -187,7 +187,7 @@ class _While:
         )
 
     def _elements_read(self, sources: Mapping[OutletId, int]) -> dict[OutletId, tuple[OutletId, TDim]]:
-        """Return the elements that an iteration takes by a counter from constants of the loop, and the
+        """Return the elements of constants of the loop that an iteration selects by a counter, and the
         first of them.
         """
         body = self._body

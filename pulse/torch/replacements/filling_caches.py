@@ -117,7 +117,7 @@ def _newest(torch: Any, cache: Any, new: Any) -> Any:
 def _newest_frames(torch: Any, cache: Any, new: Any, past: Any) -> Any:
     """Return the cache with new frames at its end, as the author leaves it.
 
-    The author repeats older rows in places that are not filled. They are always hidden, but the states are compared.
+    The module repeats older rows where no row is filled in yet. They are always hidden, but the states are compared.
     """
     size, frames = cache.shape[0], new.shape[0]
     if size <= 2 * frames:
