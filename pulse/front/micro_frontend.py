@@ -67,7 +67,7 @@ def micro_frontend(
     scale         the samples are multiplied with it, rounded and limited to 16 bits
     output_scale  10/256 as ``pymicro-features`` gives them; 1: the integers themselves
     even_smoothing, odd_smoothing  how fast the noise estimates of even and odd channels follow
-    min_signal_remaining  the least remaining fraction of a band
+    min_signal_remaining  the minimum remaining fraction of a band
     Raises   InputError
     """
     function = "micro_frontend"

@@ -119,10 +119,10 @@ def current_spending() -> Spending:
 
 @contextmanager
 def count_spending(before: Spending) -> Generator[Spending]:
-    """Count what is taken inside, on top of what was taken before; ``before`` itself stays as it is.
+    """Count what is taken inside the block, in addition to ``before``, which does not change.
 
-    So a step that is done twice takes no more than once. What is read on behalf of an analysis that runs already, such
-    as a body, counts there.
+    So a step that runs twice is counted once. If an analysis already counts with ``before``, as while it reads a body,
+    the block counts there.
     """
     if _spending.get() is before:
         yield before

@@ -24,7 +24,7 @@ class Triggers(ClassDetector[_State]):
     clock         the clock of the output, or its frames per second
     threshold     a mean at or above it triggers; of several classes the one with the highest, or the first of equals
     smooth_s      the mean is over this time, at the start over the frames that exist
-    refractory_s  the least time between two events
+    refractory_s  the minimum time between two events
     labels        names of the classes; their numbers by default
     background    the class without meaning; None if there is none
     Raises        InputError

@@ -24,7 +24,7 @@ from streaming.policies import DEVICE_POLICIES
 RING_S = 4.0
 """The seconds of sound that the ring on either side holds."""
 MIN_ARRIVAL_TIMES = 1024
-"""The least number of arrival times that are kept."""
+"""The minimum number of arrival times that are kept."""
 MIN_BLOCK_FRAMES = 16
 """The assumed frames of a block of unknown size, which bounds the number of arrival times to keep."""
 RECORDS = 256

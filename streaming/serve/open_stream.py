@@ -20,7 +20,7 @@ from streaming.serve.sound_conversion import SoundConversion
 from streaming.serve.stream_times import StreamTimes
 
 MIN_WINDOW_PULSES = 4
-"""The least number of pulses in a window."""
+"""The minimum number of pulses in a window."""
 ACK_PART = 4
 """An acknowledgement is sent for each such part of a window."""
 MAX_PACKET = 5760

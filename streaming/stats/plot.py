@@ -37,11 +37,11 @@ WIDTH_INCHES = 11
 TITLE_SIZE, TITLE_MARGIN = 11, 0.01
 LABEL_SIZE, LABEL_GAP = 8, 0.015
 MIN_AXES_SHARE = 0.8
-"""The least part of the picture's width for the axes."""
+"""The minimum part of the picture's width for the axes."""
 MAX_BARS = 60
 """The most bars of a histogram."""
 MIN_BAR_WIDTH = 0.05
-"""The least width of a bar, as a logarithm. It spans several buckets of a Latency, so that no bar is always empty."""
+"""The minimum width of a bar, as a logarithm. It spans several buckets of a Latency, so that no bar is always empty."""
 DPI = 150
 
 

@@ -73,7 +73,7 @@ def specialise(
 
     seconds    processor time after which no further rows are compiled
     megabytes  machine code after which no further rows are compiled
-    min_gain   the least speed-up of a step for which streams run the rows; None: ``MIN_GAIN``
+    min_gain   the minimum speed-up of a step for which streams run the rows; None: ``MIN_GAIN``
     Raises     InputError: ``min_gain`` is below 1; CompileError
     """
     if min_gain is not None and not min_gain >= 1:
