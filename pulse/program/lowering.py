@@ -99,7 +99,7 @@ class Lowering:
         check_faults: FaultChecker | None = None,
     ) -> None:
         self.graph, self.builder, self.form = graph, builder, form
-        self.kept, self.unchecked = kept_wires, unchecked
+        self.kept_wires, self.unchecked = kept_wires, unchecked
         self.node, self.op = "", ""
         self.values: dict[OutletId, Value] = {}
         self.pending: dict[OutletId, Callable[[], Value]] = {}
@@ -233,7 +233,7 @@ class Lowering:
 
     def is_read_later(self, outlet: OutletId) -> bool:
         """Return whether a wire is read after the step: it is an output or kept."""
-        return outlet in self.kept or self.graph.is_output(outlet)
+        return outlet in self.kept_wires or self.graph.is_output(outlet)
 
     def only_reader(self, outlet: OutletId) -> PulsedNode | None:
         """Return the only node that reads a wire; None if several do, or it is read after the step."""

@@ -96,10 +96,10 @@ class StreamSteps:
 
     def take_ready(self) -> dict[str, Array] | None:
         """Return the frames of all finished pulses; None if there are none."""
-        count, kept = self._in_flight.count_ready()
+        count, pulses = self._in_flight.count_ready()
         if not count:
             return None
-        outputs = self._output_trim.take(self._in_flight.results(count), kept)
+        outputs = self._output_trim.take(self._in_flight.results(count), pulses)
         self._submit_tail()
         return nonempty(outputs)
 

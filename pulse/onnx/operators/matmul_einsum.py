@@ -27,7 +27,7 @@ class Term:
 
     def drop_label(self, label: str, outlet: OutletId) -> "Term":
         """Return another wire, without one label."""
-        return Term(outlet, tuple(kept for kept in self.labels if kept != label))
+        return Term(outlet, tuple(other for other in self.labels if other != label))
 
 
 @onnx_op("Einsum")
