@@ -74,7 +74,7 @@ class Lowering:
 
     graph         the graph
     builder       the step, which the graph shares with the bodies in it
-    kept          wires that are read after the step, besides the outputs
+    kept_wires    wires that are read after the step, besides the outputs
     form          the form of stored weights; see ``pulse.program.weights``
     groups        nodes that are lowered with the first of them, and how
     unchecked     nodes whose bodies are not checked for faults
@@ -232,7 +232,7 @@ class Lowering:
         return self._memories[node_id]
 
     def is_read_later(self, outlet: OutletId) -> bool:
-        """Return whether a wire is read after the step: it is an output or kept."""
+        """Return whether a wire is read after the step: it is an output, or in ``kept_wires``."""
         return outlet in self.kept_wires or self.graph.is_output(outlet)
 
     def only_reader(self, outlet: OutletId) -> PulsedNode | None:
