@@ -93,7 +93,7 @@ def channels_in_order(
 ) -> dict[str, Channels]:
     """Return one channel of a sound for each input, in their order.
 
-    way     an alternative to suggest to the user
+    advice  an alternative to suggest to the user
     Raises  InputError: the numbers of channels and inputs differ
     """
     if len(names) == channels:

@@ -24,7 +24,7 @@ READERS: Registry[str, NnefReader] = Registry()
 def reads(*names: str, parameters: str) -> Callable[[NnefReader], NnefReader]:
     """Register a function as the reader of operators of NNEF.
 
-    takes  their arguments, as ``signature`` reads them
+    parameters  their parameters, as ``signature`` reads them
     """
     SIGNATURES.update(dict.fromkeys(names, signature(parameters)))
     return READERS.register(*names)

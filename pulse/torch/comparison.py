@@ -69,11 +69,11 @@ class Comparison:
     ) -> list[str]:
         """Compare at other lengths than the example's; without dynamic axes, or if none is given, on the example.
 
-        lengths  by default a shorter and a longer one of each symbol, of those that the module takes
-        even     by default, also at a length that powers of two divide
-        returns  what was not compared
-        Raises   LoadError: they differ, or the module differs from itself; InputError: the module does not take one of
-                 ``lengths``, or by default no other than the example's
+        lengths          by default a shorter and a longer one of each symbol, of those that the module takes
+        try_even_length  by default, also at a length that powers of two divide
+        returns          what was not compared
+        Raises           LoadError: they differ, or the module differs from itself; InputError: the module does not take
+                         one of ``lengths``, or by default no other than the example's
         """
         if lengths is None and self.lengths:
             for sizes in (

@@ -28,8 +28,8 @@ class MisfitError(Exception):
 def decoder(type_: Any) -> Decoder:
     """Return the function that decodes a JSON value to ``type_``, or raises MisfitError.
 
-    kind  a dataclass, ``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``, ``X | None``, float, str, int (from 0 to
-          2**63). Fields unknown to a dataclass are ignored, so that a later version may add some
+    type_  a dataclass, ``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``, ``X | None``, float, str, int (from 0 to
+           2**63). Fields unknown to a dataclass are ignored, so that a later version may add some
     """
     if type_ in _SIMPLE:
         return _SIMPLE[type_]

@@ -35,7 +35,7 @@ class AnswerMessages:
     ) -> tuple[bytes, ...]:
         """Encode the results at an index of a turn that need no conversion.
 
-        sent  output name -> frames sent so far, these included
+        sent_frames  output name -> frames sent so far, these included
         """
         times, epoch = _microseconds(step), self.epoch % EPOCH_MODULUS
         messages: list[bytes] = []
@@ -50,7 +50,7 @@ class AnswerMessages:
     ) -> list[bytes]:
         """Encode frames of streaming outputs.
 
-        sent  output name -> frames sent so far, these included
+        sent_frames  output name -> frames sent so far, these included
         """
         times, epoch = _microseconds(step), self.epoch % EPOCH_MODULUS
         messages: list[bytes] = []
