@@ -72,19 +72,19 @@ def find_groups(
 class Lowering:
     """The lowering of one graph, of a model or of a body, to the instructions of a step.
 
-    graph         the graph
-    builder       the step, which the graph shares with the bodies in it
-    kept_wires    wires that are read after the step, besides the outputs
-    form          the form of stored weights; see ``pulse.program.weights``
-    groups        nodes that are lowered with the first of them, and how
-    unchecked     nodes whose bodies are not checked for faults
-    check_faults  in a body, called before each node is lowered, to emit its fault checks
-    node, op      names of the current node and its op
-    values        outlet -> tensor
-    pending       wires that are stored only if a reader needs them: outlet -> a function that stores the wire
-    chained       the number of elementwise ops of a pending wire
-    allocated     memory of wires that are not lowered yet: concatenations, into which their parts are written
-    done          nodes that were lowered together with an earlier one
+    graph          the graph
+    builder        the step, which the graph shares with the bodies in it
+    kept_wires     wires that are read after the step, besides the outputs
+    form           the form of stored weights; see ``pulse.program.weights``
+    groups         nodes that are lowered with the first of them, and how
+    unchecked      nodes whose bodies are not checked for faults
+    check_faults   in a body, called before each node is lowered, to emit its fault checks
+    node, op       names of the current node and its op
+    values         outlet -> tensor
+    pending        wires that are stored only if a reader needs them: outlet -> a function that stores the wire
+    chained        the number of elementwise ops of a pending wire
+    allocated      memory of wires that are not lowered yet: concatenations, into which their parts are written
+    lowered_nodes  nodes that were lowered together with an earlier one
     """
 
     def __init__(

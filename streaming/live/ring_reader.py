@@ -11,11 +11,11 @@ from streaming.sound.channels import Samples
 class RingReader(NotCopyable):
     """Reads the frames written to a ring since the last call.
 
-    ring      [frames, channels], a power of two of frames
-    control   the control block of the pipeline
-    position  the field that says how many frames have been written
-    first     the first frame to read; the next one if None
-    lost      frames that were overwritten before they were read
+    ring         [frames, channels], a power of two of frames
+    control      the control block of the pipeline
+    position     the field that says how many frames have been written
+    first        the first frame to read; the next one if None
+    lost_frames  frames that were overwritten before they were read
     """
 
     why_not = "it reads memory of one run by its address; make another one"

@@ -246,9 +246,9 @@ class InwardSound(NotCopyable):
 class OutwardSound(NotCopyable):
     """An output: from the model to the client.
 
-    port     as the client sees it
-    latency  frames of the client until an output is ready, for ``port.delay``
-    sent     frames of the sound so far, without those in packets that a decoder skips or that are after the end
+    port         as the client sees it
+    latency      frames of the client until an output is ready, for ``port.delay``
+    sent_frames  frames of the sound so far, without those in packets that a decoder skips or that are after the end
     """
 
     why_not = "it remembers samples; begin a new stream"

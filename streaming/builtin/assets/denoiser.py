@@ -56,10 +56,10 @@ def fourier() -> Matrix:
     Rows are BINS cosines, then BINS sines; the first sine row holds the Nyquist cosine, which has no partner.
     The window, applied on the way in and on the way out, adds up to 1 at an overlap of one half.
     """
-    waves = [math.cos(2 * math.pi * step / WINDOW) for step in range(WINDOW)]
+    cosine_values = [math.cos(2 * math.pi * step / WINDOW) for step in range(WINDOW)]
     rows = np.outer(np.arange(BINS), np.arange(WINDOW))
-    cosines = np.take(waves, rows % WINDOW) * math.sqrt(2 / WINDOW)
-    sines = np.take(waves, (rows - WINDOW // 4) % WINDOW) * math.sqrt(2 / WINDOW)
+    cosines = np.take(cosine_values, rows % WINDOW) * math.sqrt(2 / WINDOW)
+    sines = np.take(cosine_values, (rows - WINDOW // 4) % WINDOW) * math.sqrt(2 / WINDOW)
     cosines[0] = 1 / math.sqrt(WINDOW)
     sines[0] = (-1.0) ** np.arange(WINDOW) / math.sqrt(WINDOW)
     window = [math.sin(math.pi * (sample + 0.5) / WINDOW) for sample in range(WINDOW)]

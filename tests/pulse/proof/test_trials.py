@@ -145,7 +145,7 @@ def test_long_trials_are_offered() -> None:
     assert sum(effort.seconds(trial.length) for trial in trials.trials) < 1.1 * TOTAL_S
     report = pulse.verify(filter_model(3, 4), lengths=[3], backend="numpy")
     assert "tries them" not in dict(report.pairs())["long enough"]
-    wanting = replace(report, trials=replace(report.trials, wanted=10_000, left_out=7))
+    wanting = replace(report, trials=replace(report.trials, wanted_frames=10_000, left_out=7))
     note = "the longest stream has 3 of the 10,000 that are wanted, 7 others are left out: long= tries them"
     assert note in dict(wanting.pairs())["long enough"]
 
