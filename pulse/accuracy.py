@@ -48,8 +48,10 @@ def rounding_errors(
     length = max(short_lengths(model)) if frames is None else frames
     feeds = feeds_of(model, length, seed=seed)
     exact, rounded = (
-        stream_whole(compile_model(model, backend, weights=form, prepare=prepare, activations=rows), feeds)
-        for form, rows in (("f32", "f32"), (weights, activations))
+        stream_whole(
+            compile_model(model, backend, weights=weight_form, prepare=prepare, activations=rows), feeds
+        )
+        for weight_form, rows in (("f32", "f32"), (weights, activations))
     )
     return [_error(name, exact[name], rounded[name]) for name in exact]
 

@@ -103,18 +103,18 @@ class Graph(Generic[F, O]):
         """Return ``name``, with a number if it is taken."""
         if name not in self._names:
             return name
-        number = self._numbers.get(name, 0) + 1
-        while f"{name}.{number}" in self._names:
-            number += 1
-        self._numbers[name] = number - 1
-        return f"{name}.{number}"
+        suffix = self._numbers.get(name, 0) + 1
+        while f"{name}.{suffix}" in self._names:
+            suffix += 1
+        self._numbers[name] = suffix - 1
+        return f"{name}.{suffix}"
 
     def _release_name(self, name: str) -> None:
         """Free a name; for each name, ``_numbers`` holds a number up to which all numbered names are in use."""
         self._names.discard(name)
-        base, _, number = name.rpartition(".")
-        if base in self._numbers and number.isdecimal() and len(number) < 10:
-            self._numbers[base] = min(self._numbers[base], int(number) - 1)
+        base, _, suffix = name.rpartition(".")
+        if base in self._numbers and suffix.isdecimal() and len(suffix) < 10:
+            self._numbers[base] = min(self._numbers[base], int(suffix) - 1)
 
     def set_outputs(self, outputs: Sequence[OutletId], names: Sequence[str] | None = None) -> None:
         """Make any outlets the outputs of the model."""
@@ -201,7 +201,7 @@ class Graph(Generic[F, O]):
                 yield OutletId(node.id, slot)
 
     def redirect(self, old: OutletId, new: OutletId, before: int | None = None) -> None:
-        """Let the readers of ``old``, outputs of the model included, read ``new``.
+        """Connect the readers of ``old``, including outputs of the model, to ``new``.
 
         before  only the readers with a smaller id; all of them by default
         """
@@ -246,7 +246,7 @@ class Graph(Generic[F, O]):
         self._names.add(node.name)
 
     def connect(self, outlet: OutletId, inlet: InletId) -> None:
-        """Let one inlet read another outlet; what only it read stays until it is retired."""
+        """Connect one inlet to another outlet; nodes that only it read stay until they are retired."""
         target = self.outlet(outlet)
         inputs = self.nodes[inlet.node].inputs
         if inlet.slot == len(inputs):
@@ -294,19 +294,19 @@ class Graph(Generic[F, O]):
         """Return the graph in order, with only its inputs and the nodes that its outputs need."""
         result = Graph[F, O]()
         order = dict.fromkeys((*(outlet.node for outlet in self.inputs), *self.order()))
-        new_ids = {node_id: number for number, node_id in enumerate(order)}
-        for node_id, number in new_ids.items():
+        new_ids = {node_id: index for index, node_id in enumerate(order)}
+        for node_id, index in new_ids.items():
             node = self.nodes[node_id]
             inputs = [OutletId(new_ids[source], slot) for source, slot in node.inputs]
             for slot, source in enumerate(inputs):
-                result.nodes[source.node].outputs[source.slot].successors[InletId(number, slot)] = None
+                result.nodes[source.node].outputs[source.slot].successors[InletId(index, slot)] = None
             outlets = [Outlet(outlet.fact, {}) for outlet in node.outputs]
-            result.nodes.append(Node(number, node.name, node.op, inputs, outlets))
+            result.nodes.append(Node(index, node.name, node.op, inputs, outlets))
             result._names.add(node.name)
         result.inputs = [OutletId(new_ids[node_id], slot) for node_id, slot in self.inputs]
         outputs = [OutletId(new_ids[node_id], slot) for node_id, slot in self.outputs]
         result.set_outputs(outputs, self.output_names)
-        result.views = self.views_in({node_id: (number,) for node_id, number in new_ids.items()})
+        result.views = self.views_in({node_id: (index,) for node_id, index in new_ids.items()})
         return result
 
     def views_in(self, new_ids: Mapping[int, Iterable[int]]) -> dict[str, View]:

@@ -34,11 +34,11 @@ Network: TypeAlias = FileNetwork | TypedNetwork | PulsedNetwork
 N = TypeVar("N", bound=Network)
 
 
-def _with_steps_of(kind: type[N], network: Network) -> N:
-    """Return the same network with the steps of ``kind``, a class of it."""
-    if isinstance(network, kind):
+def _with_steps_of(model_class: type[N], network: Network) -> N:
+    """Return the same network with the steps of ``model_class``, a class of it."""
+    if isinstance(network, model_class):
         return network
-    return kind(**{field.name: getattr(network, field.name) for field in fields(network)})
+    return model_class(**{field.name: getattr(network, field.name) for field in fields(network)})
 
 
 def model_of(network: Network) -> "Model | TypedModel | PulsedModel":

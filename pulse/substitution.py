@@ -37,10 +37,10 @@ class Terms:
         return dim.subs(self._values) if dim.symbols else dim
 
     def _free_name(self, name: str) -> str:
-        number, free_name = 1, name
+        suffix, free_name = 1, name
         while self.scope.knows(free_name):
-            number += 1
-            free_name = f"{name}_{number}"
+            suffix += 1
+            free_name = f"{name}_{suffix}"
         return free_name
 
     def fact(self, fact: TypedFact) -> TypedFact:
@@ -133,8 +133,8 @@ class Terms:
 
 
 @cache
-def _fields_of(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind) if field.init)
+def _fields_of(record_class: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(record_class) if field.init)
 
 
 def _is_same(source: TypedGraph, node_id: int, target: TypedGraph, inputs: Sequence[OutletId]) -> bool:

@@ -89,17 +89,19 @@ def is_playable(port: Port, source: Port) -> bool:
 
 
 def channels_in_order(
-    title: str, names: Sequence[str], source: str, channels: int, way: str | None = None
+    title: str, names: Sequence[str], source: str, channels: int, advice: str | None = None
 ) -> dict[str, Channels]:
     """Return one channel of a sound for each input, in their order.
 
-    way     an alternative to suggest to the user
+    advice  an alternative to suggest to the user
     Raises  InputError: the numbers of channels and inputs differ
     """
     if len(names) == channels:
-        return {name: Channels(number) for number, name in enumerate(names)}
-    way = way or f"give {spell('routes', dict.fromkeys(names, 'SOURCE'))}, or SOURCE:CHANNEL, counted from 0"
+        return {name: Channels(index) for index, name in enumerate(names)}
+    advice = (
+        advice or f"give {spell('routes', dict.fromkeys(names, 'SOURCE'))}, or SOURCE:CHANNEL, counted from 0"
+    )
     raise InputError(
         f"{source}: has {channels} channel{'s' if channels > 1 else ''}, and {title} has {len(names)} inputs of sound: "
-        f"{', '.join(names)}; {way}"
+        f"{', '.join(names)}; {advice}"
     )

@@ -185,7 +185,7 @@ class Session:
         input_mark, trim_mark, state_mark = input_blocks.mark(), output_trim.mark(), state.mark()
         try:
             self._begin_change()
-            results = state.flush(input_blocks.rest(), fill)
+            results = state.flush(input_blocks.waiting_arrays(), fill)
             input_blocks.clear()
             output_trim.end = state.clock.end
             outputs = {**output_trim.take(results, len(results)), **output_trim.final_outputs()}
@@ -233,8 +233,8 @@ class Session:
         input_blocks, output_trim = self._input_blocks, self._output_trim
         inputs, outputs = len(input_blocks.received_frames), len(output_trim.sent_frames)
         received, sent = numbers[1 : 1 + inputs], numbers[1 + inputs : 1 + inputs + outputs]
-        rest = numbers[1 + inputs + outputs :]
-        pending, trims = rest[:inputs], rest[inputs:]
+        other_numbers = numbers[1 + inputs + outputs :]
+        pending, trims = other_numbers[:inputs], other_numbers[inputs:]
         sizes = [input_blocks.nbytes(pending) + last for last in output_trim.nbytes(trims)]
         fits = len(pending) == inputs and len(trims) == len(output_trim.held_frames)
         if not fits or [len(chunk) for chunk in chunks] not in sizes:

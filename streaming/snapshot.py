@@ -13,8 +13,8 @@ _SIZES = struct.Struct("<8sIII")
 def pack(numbers: Sequence[int], chunks: Sequence[bytes]) -> bytes:
     """Pack the magic number, both counts, a checksum of the rest, the numbers, sizes of chunks, and the chunks."""
     values = [*numbers, *(len(chunk) for chunk in chunks)]
-    rest = struct.pack(f"<{len(values)}q", *values) + b"".join(chunks)
-    return _SIZES.pack(_MAGIC, len(numbers), len(chunks), zlib.crc32(rest)) + rest
+    content = struct.pack(f"<{len(values)}q", *values) + b"".join(chunks)
+    return _SIZES.pack(_MAGIC, len(numbers), len(chunks), zlib.crc32(content)) + content
 
 
 def unpack(snapshot: bytes) -> tuple[list[int], list[bytes]]:

@@ -24,14 +24,14 @@ from pulse.support.record import record
 class OpenInput(ModelOp):
     """An input that no node feeds yet; it becomes an input of the model.
 
-    shape   dims and a type, such as ``1,80,T,f32``; inferred from weights and outputs if empty
-    given   whether it is a connector of the user
-    called  the name of the input, if no other input of the model has it
+    shape           dims and a type, such as ``1,80,T,f32``; inferred from weights and outputs if empty
+    is_connector    whether it is a connector of the user
+    preferred_name  the name of the input, if no other input of the model has it
     """
 
     shape: str = ""
-    given: bool = False
-    called: str = "x"
+    is_connector: bool = False
+    preferred_name: str = "x"
 
     @property
     def name(self) -> str:
@@ -93,7 +93,7 @@ class Canvas:
         """Return the indices of the data inputs of an operator that neither a node nor a wire of the user feeds."""
         sources = {index: self.source(node_id, index) for index in range(self.input_count(node_id))}
         ops = {index: self.op(outlet) for index, outlet in sources.items() if outlet is not None}
-        return [index for index, op in ops.items() if isinstance(op, OpenInput) and not op.given]
+        return [index for index, op in ops.items() if isinstance(op, OpenInput) and not op.is_connector]
 
     def share(self, node_id: int) -> int:
         """Append a node of the same operator, which reads the same constants; its other inputs are open."""
@@ -155,17 +155,17 @@ class Canvas:
         ranked = sorted(outlets, key=lambda outlet: not self._is_given(outlet))
         for outlet in ranked:
             op = self.op(outlet)
-            base = op.called if isinstance(op, OpenInput) else self.graph.label(outlet)
-            name, number = base, 0
+            base = op.preferred_name if isinstance(op, OpenInput) else self.graph.label(outlet)
+            name, suffix = base, 0
             while name in inputs:
-                number += 1
-                name = f"{base}.{number}"
+                suffix += 1
+                name = f"{base}.{suffix}"
             inputs[name] = outlet
         return inputs
 
     def _is_given(self, outlet: OutletId) -> bool:
         op = self.op(outlet)
-        return not isinstance(op, OpenInput) or op.given
+        return not isinstance(op, OpenInput) or op.is_connector
 
     def results(self, nodes: Iterable[int]) -> list[OutletId]:
         """Return the wires that outside nodes read, and all wires of nodes without readers inside."""

@@ -49,11 +49,11 @@ _EACH = (
         "Min",
     ),
 )
-"""The operators that treat all axes alike."""
+"""The operators that treat all axes in the same way."""
 
 
-def _operator(kind: str, **attributes: object) -> OnnxOp:
-    return OnnxOp(kind, "", OPSET, "", attributes, (0,), ("y",))
+def _operator(op_type: str, **attributes: object) -> OnnxOp:
+    return OnnxOp(op_type, "", OPSET, "", attributes, (0,), ("y",))
 
 
 def _insert_before(
@@ -80,7 +80,7 @@ def float_type(name: str) -> DType:
 def convert_types(
     canvas: Canvas, nodes: Iterable[int], inputs: Sequence[OutletId], outputs: Sequence[OutletId], name: str
 ) -> tuple[list[int], dict[OutletId, OutletId]]:
-    """Let a part compute in another type of floats; around it everything stays f32.
+    """Make a part compute in another type of floats; around it everything stays f32.
 
     Return the nodes that cast, one for each input and output of the part; and output -> its wire after the cast
     """
@@ -104,7 +104,7 @@ def convert_types(
 
 
 def round_parameters(canvas: Canvas, nodes: Iterable[int], name: str) -> None:
-    """Let the parameters of a part have values of another type of floats; their type and all else stay."""
+    """Convert the parameters of a part to values of another type of floats; their type and all else stay."""
     dtype = float_type(name)
     _convert_parameters(canvas, set(nodes), name, lambda value: value.astype(dtype).astype(value.dtype))
 
@@ -130,7 +130,7 @@ def _convert_parameters(
 def convert_layout(
     canvas: Canvas, nodes: Iterable[int], inputs: Sequence[OutletId], outputs: Sequence[OutletId]
 ) -> tuple[list[int], dict[OutletId, OutletId]]:
-    """Let the tensors of a part have channels last: transposes around each operator that has them on axis 1.
+    """Put the channels of a part's tensors last: transposes around each operator that has them on axis 1.
 
     At the borders to other nodes, tensors are transposed too; open inputs, and results that nothing reads, have
     channels last. Return the transposes; and output -> its wire for readers outside
@@ -176,7 +176,7 @@ def _rank(canvas: Canvas, nodes: set[int]) -> int:
         op, where = canvas.graph.nodes[node_id].op, canvas.label(node_id)
         if op.name not in (*_CHANNELS, *_EACH) or not isinstance(op, OnnxOp):
             raise InputError(
-                f"{where}: names axes, or may not treat all axes alike; exclude it from the view"
+                f"{where}: names axes, or may not treat all axes in the same way; exclude it from the view"
             )
         constants = [canvas.op(outlet) for outlet in canvas.graph.nodes[node_id].inputs]
         if op.name in _EACH and any(

@@ -34,7 +34,7 @@ class Convolution(Protocol):
 
 
 class DepthwiseConvolution(Protocol):
-    """A function that makes a convolution of each channel by itself."""
+    """A function that makes a convolution of each channel separately."""
 
     def __call__(
         self,
@@ -53,7 +53,7 @@ class DepthwiseConvolution(Protocol):
     ) -> Node: ...
 
 
-def _convolution(kind: str, rank: int) -> Convolution:
+def _convolution(op_type: str, rank: int) -> Convolution:
     def make(
         in_channels: int,
         out_channels: int,
@@ -70,8 +70,8 @@ def _convolution(kind: str, rank: int) -> Convolution:
         seed: int = 0,
         output_padding: AxisSizes | None = None,
     ) -> Node:
-        where = f"{name or kind.lower()} ({kind})"
-        transposed = kind == "ConvTranspose"
+        where = f"{name or op_type.lower()} ({op_type})"
+        transposed = op_type == "ConvTranspose"
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise InputError(
                 f"{where}: {groups} groups do not divide {in_channels} and {out_channels} channels"
@@ -89,7 +89,7 @@ def _convolution(kind: str, rank: int) -> Convolution:
         elif bias is not None:
             raise InputError(f"{where}: a bias is given, and no_bias; give one of the two")
         return make_node(
-            kind,
+            op_type,
             inputs,
             name,
             output_padding=None
@@ -102,14 +102,14 @@ def _convolution(kind: str, rank: int) -> Convolution:
             group=groups,
         )
 
-    make.__name__ = make.__qualname__ = f"{kind}{rank}D"
+    make.__name__ = make.__qualname__ = f"{op_type}{rank}D"
     across = {1: "[N, C, X]", 2: "[N, C, Y, X]", 3: "[N, C, Z, Y, X]"}[rank]
-    make.__doc__ = f"""A {"transposed " if kind == "ConvTranspose" else ""}convolution of x {across}.
+    make.__doc__ = f"""A {"transposed " if op_type == "ConvTranspose" else ""}convolution of x {across}.
 
     kernel_dims, stride_dims, dilation_dims   a number for each axis, or one for all
     padding_dims  zeros around x: as these, or first all before the axes, then all after them
     groups        that channels are cut into
-    weight, bias  arrays {"[in, out/groups, kernel]" if kind == "ConvTranspose" else "[out, in/groups, kernel]"}
+    weight, bias  arrays {"[in, out/groups, kernel]" if op_type == "ConvTranspose" else "[out, in/groups, kernel]"}
                   and [out]; random numbers of ``seed`` if they are left out
     Raises        InputError: sizes that do not fit
     """
@@ -135,14 +135,14 @@ def pads_of(padding: AxisSizes, rank: int, where: str) -> list[int]:
     return pads
 
 
-def _depthwise(kind: str, rank: int) -> DepthwiseConvolution:
-    plain = _convolution(kind, rank)
+def _depthwise(op_type: str, rank: int) -> DepthwiseConvolution:
+    plain = _convolution(op_type, rank)
 
     def make(nb_channels: int, kernel_dims: AxisSizes, name: str = "", **options: Any) -> Node:
         return plain(nb_channels, nb_channels, kernel_dims, name, groups=nb_channels, **options)
 
-    make.__name__ = make.__qualname__ = f"{kind}DepthWise{rank}D"
-    make.__doc__ = f"``{kind}{rank}D`` of each channel by itself: as many groups as channels."
+    make.__name__ = make.__qualname__ = f"{op_type}DepthWise{rank}D"
+    make.__doc__ = f"``{op_type}{rank}D`` of each channel by itself: as many groups as channels."
     return make
 
 

@@ -32,14 +32,14 @@ class Drawing:
         self.canvas = Canvas(graph, scope)
         self.handles: dict[int, Handle] = {}
         self.parts: WeakSet[Part] = WeakSet()
-        self.kept: list[Part] = []
+        self.views: list[Part] = []
         """The parts that become views of models, in the order in which they were named."""
 
     def named_views(self) -> dict[str, View]:
         """Return the views of models, by name. Raises InputError: two with one name."""
         views: dict[str, View] = {}
-        for number, part in enumerate(self.kept):
-            name = part.name or f"view {number}"
+        for index, part in enumerate(self.views):
+            name = part.name or f"view {index}"
             if name in views:
                 raise InputError(f"two views are called {name}; give each a name of its own")
             views[name] = View(set(part.nodes), part.backend, part.kernel)
@@ -47,8 +47,8 @@ class Drawing:
 
     def keep(self, part: "Part") -> None:
         """Make a part a view of models."""
-        if part not in self.kept:
-            self.kept.append(part)
+        if part not in self.views:
+            self.views.append(part)
 
     def join(self, other: "Drawing") -> None:
         """Take over all that is on another one. Raises InputError: both were read from files with named lengths."""
@@ -67,11 +67,11 @@ class Drawing:
         for part in other.parts:
             part.move(self, offset)
             self.parts.add(part)
-        self.kept += other.kept
-        other.handles, other.kept = {}, []
+        self.views += other.views
+        other.handles, other.views = {}, []
 
     def feed(self, open_input: OutletId, source: OutletId) -> None:
-        """Let all that read an open input read another wire. Raises InputError: that would close a circle."""
+        """Connect all readers of an open input to another wire. Raises InputError: that would close a circle."""
         graph = self.canvas.graph
         if open_input == source:
             return
@@ -188,7 +188,7 @@ class Part:
         copies: dict[OutletId, OutletId] = {}
         for wire in self.inputs():
             op, label = graph.node(wire).op, graph.label(wire)
-            copies[wire] = canvas.add(label, op if is_open(op) else OpenInput(called=label))
+            copies[wire] = canvas.add(label, op if is_open(op) else OpenInput(preferred_name=label))
         for node_id in graph.order([OutletId(node_id) for node_id in self.nodes]):
             node, outlet = graph.nodes[node_id], OutletId(node_id)
             if isinstance(node.op, Constant):

@@ -19,9 +19,9 @@ class OperatorFunction(Protocol):
     def __call__(self, name: str = "") -> Node: ...
 
 
-def _operator(title: str, kind: str, inputs: Sequence[OperatorInput], about: str) -> OperatorFunction:
+def _operator(title: str, op_type: str, inputs: Sequence[OperatorInput], about: str) -> OperatorFunction:
     def make(name: str = "") -> Node:
-        return make_node(kind, inputs, name)
+        return make_node(op_type, inputs, name)
 
     make.__name__ = make.__qualname__ = title
     make.__doc__ = about
@@ -165,7 +165,7 @@ def Softmin(axis: int = -1, name: str = "") -> GraphView:
 
 
 def _recurrent(
-    kind: str,
+    op_type: str,
     in_channels: int,
     hidden_channels: int,
     name: str,
@@ -179,23 +179,25 @@ def _recurrent(
     seed: int,
     **attributes: Any,
 ) -> Node:
-    where = f"{name or kind.lower()} ({kind})"
-    cell: CellKind = {"RNN": "rnn", "GRU": "gru", "LSTM": "lstm"}[kind]  # pyright: ignore[reportAssignmentType]
+    where = f"{name or op_type.lower()} ({op_type})"
+    cell: CellKind = {"RNN": "rnn", "GRU": "gru", "LSTM": "lstm"}[op_type]  # pyright: ignore[reportAssignmentType]
     if direction not in ("forward", "reverse", "bidirectional"):
         raise InputError(f"{where}: direction {direction!r}: choose one of forward, reverse, bidirectional")
-    ways, rows = 2 if direction == "bidirectional" else 1, GATE_COUNTS[cell] * hidden_channels
+    directions, rows = 2 if direction == "bidirectional" else 1, GATE_COUNTS[cell] * hidden_channels
     inputs: list[OperatorInput] = [
         "x",
-        parameter("weight", weight, [ways, rows, in_channels], hidden_channels, seed, where),
-        parameter("recurrence", recurrence, [ways, rows, hidden_channels], hidden_channels, seed, where),
+        parameter("weight", weight, [directions, rows, in_channels], hidden_channels, seed, where),
+        parameter(
+            "recurrence", recurrence, [directions, rows, hidden_channels], hidden_channels, seed, where
+        ),
     ]
     if not no_bias:
-        inputs.append(parameter("bias", bias, [ways, 2 * rows], hidden_channels, seed, where))
+        inputs.append(parameter("bias", bias, [directions, 2 * rows], hidden_channels, seed, where))
     elif bias is not None:
         raise InputError(f"{where}: a bias is given, and no_bias; give one of the two")
-    outputs = (3 if kind == "LSTM" else 2) if states else 1
+    outputs = (3 if op_type == "LSTM" else 2) if states else 1
     return make_node(
-        kind,
+        op_type,
         inputs,
         name,
         outputs,
@@ -284,7 +286,7 @@ def Concat(nb_inputs: int, axis: int, name: str = "") -> Node:
     """Its inputs joined along an axis."""
     if nb_inputs < 1:
         raise InputError(f"{name or 'concat'} (Concat): it needs at least one input")
-    return make_node("Concat", [f"x{number}" for number in range(nb_inputs)], name, axis=axis)
+    return make_node("Concat", [f"x{index}" for index in range(nb_inputs)], name, axis=axis)
 
 
 def _numbers(label: str, values: Sequence[int], where: str) -> tuple[str, Any]:

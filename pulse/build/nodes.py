@@ -113,7 +113,7 @@ class Node(Handle, Sketch):
         return out
 
     def add_child(self, other: "Node | GraphView", out: int = 0, in_: int = 0) -> "Node | GraphView":
-        """Let an input of another node read an output of this one; return the other node.
+        """Connect an output of this node to an input of another one; return the other node.
 
         other   a node; or a view, ``in_`` being one of its open inputs
         Raises  InputError: no such output or input, one that a node feeds already (a parameter gives way), or a circle
@@ -183,7 +183,7 @@ class Connector(Sketch):
         return OutletId(self.node.id, self.slot)
 
     def feed(self, other: "Node | GraphView", in_: int = 0) -> None:
-        """Let an input of a node, or an open one of a view, read this wire. Raises InputError, as ``add_child``."""
+        """Connect this wire to an input of a node or an open one of a view. Raises InputError, as ``add_child``."""
         reader: Any = other
         if not isinstance(reader, Node | GraphView):
             raise InputError(f"a wire feeds a node or a view, not {reader!r}")
@@ -354,7 +354,7 @@ class GraphView(PartView):
     # use
 
     def add_child(self, other: "Node | GraphView", out: int = 0, in_: int = 0) -> "Node | GraphView":
-        """Let an input of another part read one of its outputs; as ``Node.add_child``."""
+        """Connect one of its outputs to an input of another part; as ``Node.add_child``."""
         ends = self.outputs()
         if not 0 <= out < len(ends):
             raise InputError(f"the view has no output {out}; it has {len(ends)}")
@@ -387,7 +387,7 @@ class GraphView(PartView):
         return self._connectors(self.part.open_inputs())
 
     def feed(self, open_input: Connector, source: Connector) -> None:
-        """Let all that read an open input read another wire. Raises InputError: that would close a circle."""
+        """Connect all readers of an open input to another wire. Raises InputError: that would close a circle."""
         source.require_there()
         source.node.drawing.join(open_input.node.drawing)
         source.node.drawing.feed(open_input.outlet, source.outlet)

@@ -26,7 +26,7 @@ OperatorInput: TypeAlias = "str | tuple[str, Array] | None"
 
 
 def make_node(
-    kind: str,
+    op_type: str,
     inputs: Sequence[OperatorInput],
     name: str = "",
     outputs: int = 1,
@@ -34,13 +34,13 @@ def make_node(
     **attributes: Any,
 ) -> Node:
     """Return a node of an operator, its data inputs open. Raises InputError: no such attribute, or value."""
-    node_name = name or kind.lower()
-    onnx_attributes = check_attributes(domain, kind, attributes, f"{node_name} ({kind})")
+    node_name = name or op_type.lower()
+    onnx_attributes = check_attributes(domain, op_type, attributes, f"{node_name} ({op_type})")
     while inputs and inputs[-1] is None:
         inputs = inputs[:-1]
     numbers = iter(range(len(inputs)))
     op = OnnxOp(
-        kind,
+        op_type,
         "" if domain in DEFAULT_DOMAINS else domain,
         OPSET if domain in DEFAULT_DOMAINS else 1,
         "",
@@ -56,7 +56,7 @@ def new_node(op: ModelOp, inputs: Sequence[OperatorInput], name: str, outputs: i
     drawing = Drawing()
     canvas = drawing.canvas
     outlets = [
-        canvas.add(f"{name}.{operand}", OpenInput(called=operand))
+        canvas.add(f"{name}.{operand}", OpenInput(preferred_name=operand))
         if isinstance(operand, str)
         else canvas.constant(f"{name}.{operand[0]}", operand[1])
         for operand in inputs
@@ -154,9 +154,9 @@ class FunctionOp(Op):
         results: list[Any] = [*value] if isinstance(value, list | tuple) else [value]  # pyright: ignore[reportUnknownVariableType]
         facts = self.facts([TypedFact.of(array) for array in inputs])
         if len(results) != len(facts) or not all(map(_fits, results, facts)):
-            forms = [f"{np.shape(result)} {np.asarray(result).dtype}" for result in results]
+            shapes_and_dtypes = [f"{np.shape(result)} {np.asarray(result).dtype}" for result in results]
             raise InputError(
-                f"{self.title} (a function): gives {', '.join(forms)}, and its facts say "
+                f"{self.title} (a function): gives {', '.join(shapes_and_dtypes)}, and its facts say "
                 f"{'; '.join(map(str, facts))}: correct one of them"
             )
         return results

@@ -84,7 +84,7 @@ class PartView(Sketch):
         return self.graph(inputs).analyse().declutter().pulsify(symbol).receptive_fields
 
     def set_backend(self, backend: str, kernel: str = "") -> None:
-        """Let programs run its nodes on a backend, and if there are several kernels of an operator, by that one.
+        """Make programs run its nodes on a backend, and if there are several kernels of an operator, by that one.
 
         backend  ``numba``, ``numpy`` or ``onnxruntime``; "" for the one that a program is compiled for
         kernel   such as ``fft`` of convolutions in numpy; see docs/aidge.md
@@ -93,7 +93,7 @@ class PartView(Sketch):
         self.part.drawing.keep(self.part)
 
     def set_dtype(self, dtype: str, weights_only: bool = False) -> None:
-        """Let its nodes compute in another type of floats: its parameters are rounded, its inputs and outputs cast.
+        """Make its nodes compute in another type of floats: its parameters are rounded, its inputs and outputs cast.
 
         Its inputs and outputs stay f32, and must be floats. Kernels of the numba backend compute in f32: give the
         view the backend ``numpy`` too, or round the parameters alone.
@@ -108,7 +108,7 @@ class PartView(Sketch):
             self.part.convert(partial(convert_types, name=dtype))
 
     def set_layout(self, layout: str) -> None:
-        """Let its tensors have channels last (``NHWC``): transposes are added, which decluttering absorbs.
+        """Put the channels of its tensors last (``NHWC``): transposes are added, which decluttering absorbs.
 
         Its open inputs, and results that nothing reads, have channels last from now on. ``NCHW`` is how they are.
         Raises InputError: another layout, or an operator that names axes

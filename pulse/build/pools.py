@@ -23,7 +23,7 @@ class PoolFunction(Protocol):
     ) -> Node: ...
 
 
-def _pool(kind: str, rank: int) -> PoolFunction:
+def _pool(op_type: str, rank: int) -> PoolFunction:
     def make(
         kernel_dims: AxisSizes,
         name: str = "",
@@ -34,9 +34,9 @@ def _pool(kind: str, rank: int) -> PoolFunction:
         ceil_mode: bool = False,
         count_include_pad: bool = False,
     ) -> Node:
-        where = f"{name or kind.lower()} ({kind})"
+        where = f"{name or op_type.lower()} ({op_type})"
         return make_node(
-            kind,
+            op_type,
             ["x"],
             name,
             kernel_shape=as_list(kernel_dims, rank, "kernel_dims", where),
@@ -47,8 +47,8 @@ def _pool(kind: str, rank: int) -> PoolFunction:
             count_include_pad=count_include_pad or None,
         )
 
-    make.__name__ = make.__qualname__ = f"{'MaxPool' if kind == 'MaxPool' else 'AvgPool'}{rank}D"
-    what = "largest value" if kind == "MaxPool" else "mean"
+    make.__name__ = make.__qualname__ = f"{'MaxPool' if op_type == 'MaxPool' else 'AvgPool'}{rank}D"
+    what = "largest value" if op_type == "MaxPool" else "mean"
     make.__doc__ = f"""The {what} of each window over the last {rank} axes.
 
     kernel_dims, stride_dims, dilation_dims, padding_dims   as in ``Conv{rank}D``

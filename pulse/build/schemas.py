@@ -13,41 +13,41 @@ from pulse.errors import InputError
 OPSET = 22
 """The version of the default domain that nodes written by hand are of."""
 
-_KINDS = defs.OpSchema.AttrType
+_ATTRIBUTE_TYPES = defs.OpSchema.AttrType
 
 
 @cache
-def schema_of(domain: str, kind: str) -> "defs.OpSchema | None":
+def schema_of(domain: str, op_type: str) -> "defs.OpSchema | None":
     """Return the schema of an operator; None if ONNX has none."""
     try:
-        return defs.get_schema(kind, OPSET if domain in ("", "ai.onnx") else 1, domain)
+        return defs.get_schema(op_type, OPSET if domain in ("", "ai.onnx") else 1, domain)
     except defs.SchemaError:
         return None
 
 
-def max_inputs(domain: str, kind: str) -> int:
+def max_inputs(domain: str, op_type: str) -> int:
     """Return the most inputs of an operator, omitted ones included; 0: any number, or unknown."""
-    schema = schema_of(domain, kind)
+    schema = schema_of(domain, op_type)
     variadic = defs.OpSchema.FormalParameterOption.Variadic
     if schema is None or any(formal.option == variadic for formal in schema.inputs):
         return 0
     return schema.max_input
 
 
-def check_attributes(domain: str, kind: str, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
+def check_attributes(domain: str, op_type: str, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return the attributes in the types of the operator's schema; None means unset.
 
     For an operator that is not in ONNX, they do not change. Raises InputError
     """
     values = {name: value for name, value in attributes.items() if value is not None}
-    schema = schema_of(domain, kind)
+    schema = schema_of(domain, op_type)
     if schema is None:
         return values
     declarations = schema.attributes
     for name in values:
         if name not in declarations:
-            near = get_close_matches(name, list(declarations), 1)
-            suggestion = f" (did you mean {near[0]}?)" if near else ""
+            similar_names = get_close_matches(name, list(declarations), 1)
+            suggestion = f" (did you mean {similar_names[0]}?)" if similar_names else ""
             names = ", ".join(sorted(declarations)) or "none"
             raise InputError(f"{where}: no attribute is called {name}{suggestion}; there are {names}")
     for name, declaration in declarations.items():
@@ -107,12 +107,12 @@ def _each(convert: _Conversion) -> _Conversion:
 
 
 _CONVERSIONS: Mapping[object, tuple[str, _Conversion]] = {
-    _KINDS.INT: ("an integer", _integer),
-    _KINDS.FLOAT: ("a number", _number),
-    _KINDS.STRING: ("text", _text),
-    _KINDS.INTS: ("integers", _each(_integer)),
-    _KINDS.FLOATS: ("numbers", _each(_number)),
-    _KINDS.STRINGS: ("texts", _each(_text)),
-    _KINDS.TENSOR: ("an array", _array),
+    _ATTRIBUTE_TYPES.INT: ("an integer", _integer),
+    _ATTRIBUTE_TYPES.FLOAT: ("a number", _number),
+    _ATTRIBUTE_TYPES.STRING: ("text", _text),
+    _ATTRIBUTE_TYPES.INTS: ("integers", _each(_integer)),
+    _ATTRIBUTE_TYPES.FLOATS: ("numbers", _each(_number)),
+    _ATTRIBUTE_TYPES.STRINGS: ("texts", _each(_text)),
+    _ATTRIBUTE_TYPES.TENSOR: ("an array", _array),
 }
 """Kind of an attribute -> its name, and its value in the type that readers of nodes expect."""

@@ -45,8 +45,8 @@ def chain(
         raise FactError("a chain needs a model at least")
     builder = _Chain()
     builder.begin(inputs or {})
-    for number, part in enumerate(parts):
-        builder.add(part, f"stage {number + 1}")
+    for index, part in enumerate(parts):
+        builder.add(part, f"stage {index + 1}")
     return builder.model(outputs, title)
 
 
@@ -101,10 +101,10 @@ class _Chain:
         for name, view in model.graph.views_in(
             {old.node: (new.node,) for old, new in outlets.items()}
         ).items():
-            number, view_name = 0, name
+            suffix, view_name = 0, name
             while view_name in self.graph.views:
-                number += 1
-                view_name = f"{name}.{number}"
+                suffix += 1
+                view_name = f"{name}.{suffix}"
             self.graph.views[view_name] = view
         for outlet in model.graph.inputs:
             if outlet not in feeds:
@@ -224,10 +224,10 @@ class _Chain:
 
     def _free_name(self, name: str) -> str:
         """Return the name itself, with a number if it is taken."""
-        number, free_name = 0, name
+        suffix, free_name = 0, name
         while free_name in self.wires:
-            number += 1
-            free_name = f"{name}.{number}"
+            suffix += 1
+            free_name = f"{name}.{suffix}"
         return free_name
 
     def _add_wire(self, name: str, outlet: OutletId) -> str:

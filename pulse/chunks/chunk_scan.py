@@ -98,7 +98,7 @@ def pulsify_chunks(
 
 
 class _Scanning:
-    """A model of one call on its way to a scan over all of them."""
+    """The conversion of a model of one call to a scan over all calls."""
 
     def __init__(
         self, typed: TypedNetwork, chunks: Chunks, initial: Mapping[str, Any], timing: ChunkTiming

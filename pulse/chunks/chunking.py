@@ -12,7 +12,7 @@ from pulse.support.record import record
 class Chunking:
     """The user's options for a model of chunks; the rest is detected.
 
-    states   input -> output that is its next value, all of them: ``{"h": "hn"}``; None: found; empty: there are none
+    states   input -> output that is its next value, all of them: ``{"h": "hn"}``; None: detected; empty: there are none
     context  input -> how many frames before the new ones each chunk begins with
     axes     input or output -> its axis of frames
     delay    output -> leading frames to drop

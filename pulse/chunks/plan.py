@@ -171,11 +171,11 @@ def _require_axis(name: str, axis: int, sizes: Sequence[int]) -> int:
     return axis
 
 
-def _require(names: Iterable[str], port_names: Collection[str], what: str, kind: str) -> None:
+def _require(names: Iterable[str], port_names: Collection[str], what: str, role: str) -> None:
     for name in names:
         if name not in port_names:
             choices = ", ".join(port_names) or "none"
-            raise PulsifyError(f"{what} is given for {name}, which is not {kind}; there is {choices}")
+            raise PulsifyError(f"{what} is given for {name}, which is not {role}; there is {choices}")
 
 
 def _inventory(typed: TypedNetwork, states: Collection[str]) -> str:

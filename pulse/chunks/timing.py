@@ -16,7 +16,7 @@ class ChunkTiming:
     symbol   of the frames of the stream
     lengths  input or output -> its frames
     delay    output -> leading frames that do not belong to the stream
-    awaited  frames in each call, and the least number of them to make
+    awaited  frames in each call, and the minimum number of them to make
     end      the input for the length of the stream
     """
 

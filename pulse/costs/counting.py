@@ -41,8 +41,8 @@ def _typed_report(model: TypedNetwork, rate_hz: float | None) -> CostReport:
     rows: list[NodeCost] = []
     total, parameters = Work(), 0
     uncounted: dict[str, None] = {}
-    for number in model.graph.order():
-        node = model.graph.nodes[number]
+    for node_id in model.graph.order():
+        node = model.graph.nodes[node_id]
         if isinstance(node.op, Source | Const):
             continue
         work = node.op.work(model.graph.input_facts(node), [outlet.fact for outlet in node.outputs])
@@ -52,7 +52,7 @@ def _typed_report(model: TypedNetwork, rate_hz: float | None) -> CostReport:
             total += work
         node_parameters = sum(
             value.size
-            for value in _drop_counted(_constants_read(model.graph, number), counted)
+            for value in _drop_counted(_constants_read(model.graph, node_id), counted)
             if value.dtype.kind == "f"
         )
         shapes = "; ".join(str(outlet.fact) for outlet in node.outputs)
@@ -76,9 +76,9 @@ def _rate(model: TypedNetwork) -> float | None:
     return float(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
 
 
-def _constants_read(graph: TypedGraph, number: int) -> Iterator[Array]:
+def _constants_read(graph: TypedGraph, node_id: int) -> Iterator[Array]:
     """Yield the constants that a node reads, and those in its body."""
-    node = graph.nodes[number]
+    node = graph.nodes[node_id]
     for outlet in node.inputs:
         op = graph.node(outlet).op
         if isinstance(op, Const) and not is_symbolic(op.value):
@@ -89,8 +89,8 @@ def _constants_read(graph: TypedGraph, number: int) -> Iterator[Array]:
 
 def _stored_constants(graph: TypedGraph) -> Iterator[Array]:
     """Yield the constants that the outputs of a graph need, bodies included."""
-    for number in graph.order():
-        op = graph.nodes[number].op
+    for node_id in graph.order():
+        op = graph.nodes[node_id].op
         if isinstance(op, Const) and not is_symbolic(op.value):
             yield op.value
         for body in op.bodies:

@@ -53,9 +53,9 @@ def _channel_values(value: Array, rank: int, axis: int, size: int) -> Doubles | 
     return np.broadcast_to(value.reshape(-1), (size,)).astype(np.float64)
 
 
-def _make_affine(kind: str, x: OutletId, value: Doubles, constant_first: bool) -> Affine | None:
+def _make_affine(function: str, x: OutletId, value: Doubles, constant_first: bool) -> Affine | None:
     ones, zeros = np.ones_like(value), np.zeros_like(value)
-    match kind:
+    match function:
         case "add":
             return Affine(x, ones, value)
         case "sub":

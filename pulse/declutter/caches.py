@@ -48,8 +48,8 @@ def _first_index(graph: TypedGraph, outlet: OutletId) -> TDim | None:
         outlet = node.inputs[0]
         node = graph.node(outlet)
     if isinstance(node.op, Range):
-        whole = node.op.dtype.kind == "i" and node.op.step == 1
-        return TDim.of(int(node.op.start)) + start if whole else None
+        counts_by_one = node.op.dtype.kind == "i" and node.op.step == 1
+        return TDim.of(int(node.op.start)) + start if counts_by_one else None
     value = known_value(graph, outlet)
     if value is None or not value.size or value.dtype.kind not in "iu" or (np.diff(value.ravel()) != 1).any():
         return None

@@ -77,7 +77,7 @@ def _compare(left: DimBounds, right: DimBounds, strict: bool) -> bool | None:
 
 
 def _bounds(graph: TypedGraph, outlet: OutletId) -> DimBounds | None:
-    """Return the least and the largest of integers that are positions or lengths."""
+    """Return the smallest and the largest of integers that are positions or lengths."""
     node, fact = graph.node(outlet), graph.fact(outlet)
     while node.op.keeps_values or _keeps_integers(graph, node):
         if fact.value is not None:
@@ -109,7 +109,7 @@ def _keeps_integers(graph: TypedGraph, node: TypedNode) -> bool:
     if not isinstance(node.op, Cast):
         return False
     before = graph.fact(node.inputs[0]).dtype
-    return all(kind in (np.dtype(np.int32), np.dtype(np.int64)) for kind in (before, node.op.dtype))
+    return all(dtype in (np.dtype(np.int32), np.dtype(np.int64)) for dtype in (before, node.op.dtype))
 
 
 CONDITIONS = (

@@ -87,10 +87,10 @@ def _sweep(
         if stop_after is not None and applied.total() >= stop_after:
             break
         node = graph.nodes[node_id]
-        kind = type(node.op)
-        if kind not in fitting:
-            fitting[kind] = [rule for rule in rules if issubclass(kind, rule.ops)]
-        match = _match(graph, node, fitting[kind]) if node.outputs else None
+        op_class = type(node.op)
+        if op_class not in fitting:
+            fitting[op_class] = [rule for rule in rules if issubclass(op_class, rule.ops)]
+        match = _match(graph, node, fitting[op_class]) if node.outputs else None
         if match is not None:
             rule, patch = match
             _recheck(graph, patch.apply(), rule)

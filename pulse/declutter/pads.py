@@ -10,7 +10,7 @@ from pulse.facts import Shape, volume
 from pulse.ops.conv import Conv, Pads
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
-from pulse.ops.op import Op
+from pulse.ops.op import Op, Pointwise
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
@@ -88,10 +88,9 @@ def _find_padded_op(
     """Return the op before the padding, and its axis for the padded one; None if it changes this axis."""
     fact, out = graph.fact(node.inputs[slot]), graph.fact(first_output(node))
     match node.op:
-        case Transpose(perm):
-            return node.op, perm.index(axis)
-        case AddAxis(op_axis):
-            return node.op, axis + (op_axis <= axis)
+        case Transpose() | AddAxis() | RemoveAxis():
+            relation = node.op.relation([fact], [axis])
+            return (node.op, relation.axes[0]) if isinstance(relation, Pointwise) else None
         case Gather(op_axis) if slot == 0 and op_axis != axis:
             indices = graph.fact(node.inputs[1])
             return (
@@ -99,8 +98,6 @@ def _find_padded_op(
                 if indices.value is not None
                 else None
             )
-        case RemoveAxis(op_axis) if op_axis != axis:
-            return node.op, axis - (op_axis < axis)
         case Reshape():
             index = next((i for i in range(out.rank) if _is_kept(fact.shape, axis, out.shape, i)), None)
             if index is None:

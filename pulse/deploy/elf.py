@@ -27,11 +27,11 @@ def _read_undefined(data: bytes) -> set[str]:
     )
     first, size, count = struct.unpack_from(head, data)
     sections: list[tuple[int, int, int, int]] = [
-        struct.unpack_from(section, data, first + size * number) for number in range(count)
+        struct.unpack_from(section, data, first + size * index) for index in range(count)
     ]
     symbols: set[str] = set()
-    for kind, offset, length, link in sections:
-        if kind not in SYMBOLS:
+    for section_type, offset, length, link in sections:
+        if section_type not in SYMBOLS:
             continue
         names = sections[link][1]
         for name, *_, defined in struct.iter_unpack(symbol, data[offset : offset + length]):

@@ -16,8 +16,8 @@ UNJUDGED = (
 )
 
 
-def readme(model: Deployed, target: str, needs: tuple[str, ...], vector: TestVector) -> str:
-    """Describe the folder, the ports, the delays, and their use; ``needs`` are functions of libm."""
+def readme(model: Deployed, target: str, math_functions: tuple[str, ...], vector: TestVector) -> str:
+    """Describe the folder, the ports, the delays, and their use; ``math_functions`` are functions of libm."""
     program = model.program
     rounded = "" if program.activations == "f32" else f", activations of {program.activations}"
     rows = [
@@ -29,9 +29,9 @@ def readme(model: Deployed, target: str, needs: tuple[str, ...], vector: TestVec
         "PULSE": str(program.pulse),
         "WEIGHTS": f"{byte_size(program.weights.size)}, {program.form}{rounded}",
         "MEMORY": byte_size(model.memory_bytes),
-        "NEEDS": ", ".join((*LIBC, *needs)),
+        "NEEDS": ", ".join((*LIBC, *math_functions)),
         "PORTS": "\n".join(rows),
-        "LINK": " -lm" if needs else "",
+        "LINK": " -lm" if math_functions else "",
         "STEPS": str(vector.steps),
         "JUDGED": JUDGED if vector.judged else UNJUDGED,
         "RUN": " ".join(("test/vector.bin", *([model.weights_file] if model.external_weights else []))),
@@ -40,14 +40,14 @@ def readme(model: Deployed, target: str, needs: tuple[str, ...], vector: TestVec
     return fill("readme.md", model, more)
 
 
-def _row(kind: str, port: Port, model: Deployed) -> str:
+def _row(role: str, port: Port, model: Deployed) -> str:
     name = printable(port.name).replace("|", "\\|")
-    cells = [f"{kind} {name}", shape_text(port.shape), dtype_name(port.dtype)]
+    cells = [f"{role} {name}", shape_text(port.shape), dtype_name(port.dtype)]
     if not port.streams:
-        cells += ["given to every call" if kind == "input" else "known at the end", "", ""]
+        cells += ["given to every call" if role == "input" else "known at the end", "", ""]
     else:
         rate = model.rate_of(port)
         delay = f"{port.delay} frames" + (f", {1000 * port.delay / rate:.4g} ms" if rate else "")
-        cells += [f"{port.frames} along axis {port.axis}", delay if kind == "output" else ""]
+        cells += [f"{port.frames} along axis {port.axis}", delay if role == "output" else ""]
         cells.append(f"{rate:g} per second" if rate else "not known")
     return f"| {' | '.join(cells)} |"

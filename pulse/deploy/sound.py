@@ -46,7 +46,7 @@ def sound_ports(model: Deployed) -> SoundPorts:
     if model.rate_hz.denominator != 1:
         raise WriteError(f"{model.title}: {model.rate_hz} samples a second; hosts of sound have whole rates")
     outputs = model.program.outputs
-    output = next((number for number, port in enumerate(outputs) if is_sound(model, port)), -1)
+    output = next((index for index, port in enumerate(outputs) if is_sound(model, port)), -1)
     return SoundPorts(len(model.program.inputs), len(outputs), output, int(model.rate_hz))
 
 
@@ -83,9 +83,9 @@ def plugin_names(model: Deployed, ports: SoundPorts) -> Mapping[str, str]:
     text = _quote(model.title)
     names = [_quote(name) for name in input_names(model)]
     ports_of_lv2 = [
-        f"    [\n        a lv2:AudioPort, lv2:InputPort ;\n        lv2:index {number} ;\n"
-        f'        lv2:symbol "in{number}" ;\n        lv2:name {name}\n    ] ,\n'
-        for number, name in enumerate(names)
+        f"    [\n        a lv2:AudioPort, lv2:InputPort ;\n        lv2:index {index} ;\n"
+        f'        lv2:symbol "in{index}" ;\n        lv2:name {name}\n    ] ,\n'
+        for index, name in enumerate(names)
     ]
     return {
         "TEXT": text,

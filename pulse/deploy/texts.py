@@ -98,7 +98,7 @@ def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
             "  int region, width, axes, axis, streams;",
             "  int64_t offset, frames, delay, dims[AXES], steps[AXES];",
             "};",
-            f"static const struct place places[] = {_table(map(_place, model.ports, model.places))};",
+            f"static const struct place places[] = {_table(map(_place_text, model.ports, model.places))};",
             _ports(model),
             "static const struct { int64_t to, from, bytes; } pieces[] = "
             + _table([f"{{{to}, {start}, {size}}}" for to, start, size in pieces] or ["{0, 0, 0}"])
@@ -148,7 +148,7 @@ def _fingerprint(model: Deployed) -> bytes:
     return blake2b(model.program.fingerprint, digest_size=16).digest()
 
 
-def _place(port: Port, place: Place) -> str:
+def _place_text(port: Port, place: Place) -> str:
     axis = -1 if port.axis is None else port.axis
     numbers = f"{int(place.region)}, {place.dtype.itemsize}, {len(place.shape)}, {axis}, {int(port.streams)}"
     more = f"{place.offset}, {port.frames}, {port.delay}"
@@ -157,22 +157,20 @@ def _place(port: Port, place: Place) -> str:
 
 def _ports(model: Deployed) -> str:
     lines: list[str] = []
-    for number, port in enumerate(model.ports):
-        lines.append(f"static const size_t dims{number}[] = {_row(port.shape or (1,))};")
+    for index, port in enumerate(model.ports):
+        lines.append(f"static const size_t dims{index}[] = {_row(port.shape or (1,))};")
     inputs = len(model.program.inputs)
     rows = [
-        f'{{{_text(port.name)}, "{np.dtype(port.dtype).name}", {int(number >= inputs)}, {len(port.shape)}, '
-        f"dims{number}, {prod(port.shape) * port.dtype.itemsize}, {-1 if port.axis is None else port.axis}, "
+        f'{{{_text(port.name)}, "{np.dtype(port.dtype).name}", {int(index >= inputs)}, {len(port.shape)}, '
+        f"dims{index}, {prod(port.shape) * port.dtype.itemsize}, {-1 if port.axis is None else port.axis}, "
         f"{port.frames}, {port.delay}, {model.rate_of(port)!r}}}"
-        for number, port in enumerate(model.ports)
+        for index, port in enumerate(model.ports)
     ]
     return "\n".join([*lines, f"static const {model.name}_port ports[] = {_table(rows)};"])
 
 
 def _lengths(model: Deployed) -> str:
-    cases = [
-        f"    case {number}: return {expression(length)};" for number, length in enumerate(model.lengths)
-    ]
+    cases = [f"    case {index}: return {expression(length)};" for index, length in enumerate(model.lengths)]
     return "\n".join(
         [
             "/* Lengths in a stream of n frames: of the ports, of the wires that the end waits for, of the ends;",

@@ -77,11 +77,11 @@ def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None, 
         if pulse < steps:
             parts += [_part(feeds, port, pulse, pulse + 1).tobytes() for port in program.inputs]
         elif pulse == steps:
-            parts += _rest(program, feeds, steps)
+            parts += _flushed_bytes(program, feeds, steps)
         for outputs in expected:
             parts += next(outputs)
     if pulses == steps:
-        parts += _rest(program, feeds, steps)
+        parts += _flushed_bytes(program, feeds, steps)
     counts = [_valid_count(port, model, length) for port in program.outputs]
     parts.append(np.array(counts, "<i8").tobytes())
     return TestVector(length, steps, pulses, b"".join(parts), offline is not None)
@@ -115,7 +115,7 @@ def _part(feeds: Mapping[str, Array], port: Port, start: int, stop: int) -> Arra
     return np.ascontiguousarray(frames_at(values, port.axis or 0, start * port.frames, stop * port.frames))
 
 
-def _rest(program: Program, feeds: Mapping[str, Array], steps: int) -> Iterator[bytes]:
+def _flushed_bytes(program: Program, feeds: Mapping[str, Array], steps: int) -> Iterator[bytes]:
     for port in program.inputs:
         values = feeds[port.name]
         if port.streams:

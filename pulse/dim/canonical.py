@@ -107,7 +107,7 @@ def ceil_div(dim: DimLike, k: int) -> TDim:
 
 
 def dim_min(*dims: DimLike) -> TDim:
-    """Return the least of one or more dims."""
+    """Return the smallest of one or more dims."""
     return _min_or_max(Min, dims, lambda a, b: certainly_ge(b - a))
 
 
@@ -287,61 +287,65 @@ def _only_quotient(dim: TDim) -> Div | None:
 
 
 def _reduce_quotient(dim: TDim, k: int, scope: DimScope) -> TDim:
-    whole = ZERO
+    quotient = ZERO
     while True:
         low, high = interval(dim)
         if low is not None and high is not None and low // k == high // k:
-            return whole + low // k
-        whole = whole + build({m: c // k for m, c in dim.terms}, dim.const // k, scope)
-        rest = {m: c % k for m, c in dim.terms if c % k}
-        if not rest:
-            return whole
-        shared = gcd(k, *rest.values())
+            return quotient + low // k
+        quotient = quotient + build({m: c // k for m, c in dim.terms}, dim.const // k, scope)
+        remainder = {m: c % k for m, c in dim.terms if c % k}
+        if not remainder:
+            return quotient
+        shared = gcd(k, *remainder.values())
         const, k = dim.const % k // shared, k // shared
-        rest = {m: c // shared for m, c in rest.items()}
-        terms = sorted(rest.items(), key=_term_key)
+        remainder = {m: c // shared for m, c in remainder.items()}
+        terms = sorted(remainder.items(), key=_term_key)
         inner = next((m for m, c in terms if len(m) == 1 and isinstance(m[0], Div) and c in (1, k - 1)), None)
         if inner is None:
-            dim = build(dict(rest), const, scope)
-            if dict(dim.terms) == rest:
-                return whole + _dim_of_atom(Div(dim, k), scope)
+            dim = build(dict(remainder), const, scope)
+            if dict(dim.terms) == remainder:
+                return quotient + _dim_of_atom(Div(dim, k), scope)
             continue
-        atom, positive = inner[0], rest.pop(inner) == 1
+        atom, positive = inner[0], remainder.pop(inner) == 1
         assert isinstance(atom, Div)
-        dim = build(rest, const, scope) * atom.k
+        dim = build(remainder, const, scope) * atom.k
         if positive:
             dim = dim + atom.num
         else:  # (k-1)*atom = k*atom - atom
             dim = dim - atom.num + (atom.k - 1)
-            whole = whole + _dim_of_atom(atom, scope)
+            quotient = quotient + _dim_of_atom(atom, scope)
         k *= atom.k
 
 
-def _options(kind: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -> list[TDim]:
+def _options(atom_class: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -> list[TDim]:
     """Return the operands; those of a nested atom of the same kind replace it, and a constant added to it is added to
     each.
     """
     options: list[TDim] = []
     for dim in map(TDim.of, dims):
         alone = len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1
-        atom = dim.terms[0][0][0] if alone and (kind is not Broadcast or not dim.const) else None
-        options.extend([option + dim.const for option in atom.options] if isinstance(atom, kind) else [dim])
+        atom = dim.terms[0][0][0] if alone and (atom_class is not Broadcast or not dim.const) else None
+        options.extend(
+            [option + dim.const for option in atom.options] if isinstance(atom, atom_class) else [dim]
+        )
     if not options:
-        raise DimError(f"{kind.name} of no dimensions; give one or more")
+        raise DimError(f"{atom_class.name} of no dimensions; give one or more")
     return options
 
 
-def _min_or_max(kind: type[Min | Max], dims: Iterable[DimLike], covers: Callable[[TDim, TDim], bool]) -> TDim:
-    options = _options(kind, dims)
+def _min_or_max(
+    atom_class: type[Min | Max], dims: Iterable[DimLike], covers: Callable[[TDim, TDim], bool]
+) -> TDim:
+    options = _options(atom_class, dims)
     if not any(option.terms for option in options):
-        return constant((min if kind is Min else max)(option.const for option in options))
+        return constant((min if atom_class is Min else max)(option.const for option in options))
     options = sorted(set(options), key=str)
     scope = common_scope(*options)
     uncovered: list[TDim] = []
     for option in options:
         if not any(covers(other, option) for other in uncovered):
             uncovered = [other for other in uncovered if not covers(option, other)] + [option]
-    return uncovered[0] if len(uncovered) == 1 else _dim_of_atom(kind(tuple(uncovered)), scope)
+    return uncovered[0] if len(uncovered) == 1 else _dim_of_atom(atom_class(tuple(uncovered)), scope)
 
 
 def _drop_shared_factor(diff: TDim) -> TDim:

@@ -112,7 +112,7 @@ def _lower_bound(dim: TDim, symbol: Symbol, low: int) -> int | None:
 
 
 def _line_below(dim: TDim, sign: int = 1) -> tuple[Fraction, Fraction] | None:
-    """Return slope and constant of a line that ``sign * dim``, a function of one symbol, never falls below."""
+    """Return slope and constant of a line that ``sign * dim``, a function of one symbol, is never below."""
     slope, const = Fraction(0), Fraction(sign * dim.const)
     for monomial, coefficient in dim.terms:
         if len(monomial) != 1:
@@ -163,7 +163,7 @@ def _branches(dim: TDim, premises: tuple[TDim, ...]) -> list[tuple[TDim, tuple[T
         if atom is None:
             branches.append((here, conditions))
         else:
-            for value, extra in _ways(atom):
+            for value, extra in _atom_branches(atom):
                 try:
                     new_conditions = tuple(_replace(condition, atom, value) for condition in conditions)
                     todo.append((_replace(here, atom, value), new_conditions + extra))
@@ -194,7 +194,7 @@ def _replace(dim: TDim, old: Atom, new: TDim) -> TDim:
     return replace_atoms(dim, image)
 
 
-def _ways(atom: Piecewise) -> Iterator[tuple[TDim, tuple[TDim, ...]]]:
+def _atom_branches(atom: Piecewise) -> Iterator[tuple[TDim, tuple[TDim, ...]]]:
     """Yield (value, conditions that must be >= 0) of each branch; together they cover all cases that have a value."""
     match atom:
         case Min():

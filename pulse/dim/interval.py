@@ -22,7 +22,7 @@ class Relaxed(NamedTuple):
 
 
 def interval(dim: TDim) -> DimInterval:
-    """Return least and greatest value from the symbols' own ranges; None if unknown."""
+    """Return the smallest and the largest value, from the symbols' own ranges; None if unknown."""
     if dim.scope is None:
         return dim.const, dim.const
     cache = dim.scope.cache.intervals
@@ -93,9 +93,9 @@ def _bound_linear(
 ) -> DimInterval:
     for monomial, coefficient in terms:
         if coefficient:
-            least, most = _of_monomial(monomial) if coefficient > 0 else _of_monomial(monomial)[::-1]
-            low = None if low is None or least is None else low + coefficient * least
-            high = None if high is None or most is None else high + coefficient * most
+            lower, upper = _of_monomial(monomial) if coefficient > 0 else _of_monomial(monomial)[::-1]
+            low = None if low is None or lower is None else low + coefficient * lower
+            high = None if high is None or upper is None else high + coefficient * upper
             if low is None and high is None:
                 break
     return None if low is None else -(-low // den), None if high is None else high // den
@@ -136,23 +136,23 @@ def _of_atom(atom: Atom) -> DimInterval:
             return None if low is None else low // atom.k, None if high is None else high // atom.k
         case Min():
             lows, highs = zip(*map(interval, atom.options), strict=True)
-            return _least(lows, strict=True), _least(highs, strict=False)
+            return _minimum(lows, strict=True), _minimum(highs, strict=False)
         case Max():
             lows, highs = zip(*map(interval, atom.options), strict=True)
-            return _most(lows, strict=False), _most(highs, strict=True)
+            return _maximum(lows, strict=False), _maximum(highs, strict=True)
         case Broadcast():
             lows, highs = zip(*map(interval, atom.options), strict=True)
-            return _least(lows, strict=True), _most(highs, strict=True)
+            return _minimum(lows, strict=True), _maximum(highs, strict=True)
         case _:
             return 0, 1
 
 
-def _least(values: tuple[int | None, ...], strict: bool) -> int | None:
-    """Return the least of the known values; if strict, None unless all are known."""
+def _minimum(values: tuple[int | None, ...], strict: bool) -> int | None:
+    """Return the smallest of the known values; if strict, None unless all are known."""
     numbers = [value for value in values if value is not None]
     return None if not numbers or (strict and len(numbers) < len(values)) else min(numbers)
 
 
-def _most(values: tuple[int | None, ...], strict: bool) -> int | None:
+def _maximum(values: tuple[int | None, ...], strict: bool) -> int | None:
     numbers = [value for value in values if value is not None]
     return None if not numbers or (strict and len(numbers) < len(values)) else max(numbers)

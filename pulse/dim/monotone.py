@@ -1,4 +1,4 @@
-"""Dims that never fall as a symbol grows."""
+"""Dims that never decrease as a symbol increases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pulse.dim.tdim import Atom, Symbol, TDim
 
 
 def never_falls(dim: TDim, symbol: Symbol) -> bool:
-    """Return whether dim, a function of symbol alone, is proved not to fall as symbol grows from 0."""
+    """Return whether dim, a function of symbol alone, is proved not to decrease as the symbol increases from 0."""
     return _all_terms_grow(dim, symbol) or _is_proved(dim, symbol)
 
 

@@ -52,8 +52,8 @@ class _Reader:
         previous = self.token
         match = TOKEN.match(self.text, self.end)
         if match is None:
-            rest = self.text[self.end :].lstrip()
-            raise DimError(f"cannot read {self.text!r}: {rest[:12]!r} is not part of a dimension")
+            remaining_text = self.text[self.end :].lstrip()
+            raise DimError(f"cannot read {self.text!r}: {remaining_text[:12]!r} is not part of a dimension")
         self.token, self.start, self.end = match[1], match.start(1), match.end()
         return previous
 

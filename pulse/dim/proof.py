@@ -25,7 +25,7 @@ def prove(left: TDim, relation: ComparisonSign, right: TDim) -> Proof:
 
 
 def bounds(dim: TDim) -> DimInterval:
-    """Return proven least and greatest value."""
+    """Return the proven smallest and largest value."""
     from_ranges = interval(dim)
     extent = None if dim.scope is None else extent_under(dim, dim.scope.premises)
     return from_ranges if extent is None else meet(from_ranges, (extent.low, extent.high))

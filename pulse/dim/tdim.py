@@ -96,7 +96,7 @@ class DimOperators:
         return self.algebra.slope(TDim.of(self), symbol)
 
     def bounds(self) -> tuple[int | None, int | None]:
-        """Return proven least and greatest value; None if unbounded or unknown."""
+        """Return the proven smallest and largest value; None if unbounded or unknown."""
         return self.algebra.bounds(TDim.of(self))
 
     def prove_ge(self, other: DimLike) -> Proof:
@@ -352,7 +352,7 @@ class DimScope(ABC):
         self.joint: tuple[TDim, ...] = ()
         """The premises that are linear in two or more symbols."""
         self.ranges: dict[Symbol, DimInterval] = {}
-        """Symbol -> its least and greatest value by assumption."""
+        """Symbol -> its smallest and largest value by assumption."""
         self.cache = Cache()
 
     @abstractmethod

@@ -99,10 +99,10 @@ class Draft:
             )
         return axis % rank
 
-    def require(self, dim: TDim, least: int, what: str) -> None:
+    def require(self, dim: TDim, minimum: int, what: str) -> None:
         """Require a minimum length; checked when the model runs if it depends on one. Raises InputError."""
         try:
-            require_at_least(dim, TDim.of(least), what)
+            require_at_least(dim, TDim.of(minimum), what)
         except FactError as error:
             raise self.error(str(error)) from error
 
@@ -119,13 +119,13 @@ class Draft:
         """Add a constant, rounded to f32."""
         return constant(self.graph, name, np.ascontiguousarray(np.asarray(value, np.float32)))
 
-    def apply(self, kind: str, *operands: OutletId | float, name: str = "") -> OutletId:
+    def apply(self, function: str, *operands: OutletId | float, name: str = "") -> OutletId:
         """Add an elementwise function; numbers become constants."""
         wires = [
             operand if isinstance(operand, OutletId) else self.constant("number", operand)
             for operand in operands
         ]
-        return self.add(name or kind, Elementwise(kind), *wires)
+        return self.add(name or function, Elementwise(function), *wires)
 
     def times(self, x: OutletId, matrix: Array, name: str) -> OutletId:
         """Multiply the last axis by a constant matrix [K, N]."""

@@ -34,10 +34,10 @@ class Integers:
         """Add a constant."""
         return constant(self.draft.graph, "integers", np.ascontiguousarray(np.asarray(value, np.float64)))
 
-    def apply(self, kind: str, *operands: Number) -> OutletId:
+    def apply(self, function: str, *operands: Number) -> OutletId:
         """Add an elementwise function; numbers become constants."""
         wires = [operand if isinstance(operand, OutletId) else self.constant(operand) for operand in operands]
-        return self.draft.apply(kind, *wires)
+        return self.draft.apply(function, *wires)
 
     def add(self, x: Number, y: Number) -> OutletId:
         """Return ``x + y``."""
@@ -72,21 +72,21 @@ class Integers:
         wires = [operand if isinstance(operand, OutletId) else self.constant(operand) for operand in (x, y)]
         return self.draft.apply("where", condition, *wires)
 
-    def places(self, value: Array) -> OutletId:
+    def index_constant(self, value: Array) -> OutletId:
         """Return indices as a constant."""
         return constant(self.draft.graph, "places", np.ascontiguousarray(np.asarray(value, np.int64)))
 
     def pick(self, x: OutletId, indices: Array, axis: int) -> OutletId:
         """Return entries of an axis."""
-        return self.draft.add("picked", Gather(axis), x, self.places(indices))
+        return self.draft.add("picked", Gather(axis), x, self.index_constant(indices))
 
     def look_up(self, table: Array, indices: OutletId) -> OutletId:
         """Return entries of a table [N], by i64."""
         return self.draft.add("looked_up", Gather(0), self.constant(table), indices)
 
-    def bits(self, x: OutletId, most: int) -> tuple[OutletId, OutletId]:
-        """Return how many binary digits x has, 0 of 0 and at most ``most``, a power of two; and 2**-digits."""
-        count, power, step = self.constant(0), self.constant(1), most // 2
+    def bits(self, x: OutletId, max_bits: int) -> tuple[OutletId, OutletId]:
+        """Return how many binary digits x has, 0 of 0 and at most ``max_bits``, a power of two; and 2**-digits."""
+        count, power, step = self.constant(0), self.constant(1), max_bits // 2
         while step:
             is_larger = self.apply("greater_equal", x, 1 << step)
             factor = self.choose(is_larger, 2.0**-step, 1)
@@ -119,10 +119,14 @@ class Integers:
 
 def fourth_digits(count: int) -> Array:
     """Return the numbers below ``count``, a power of four, with their digits to base four in reverse."""
-    indices, rest = np.zeros(count, np.int64), np.arange(count)
+    indices, remaining_digits = np.zeros(count, np.int64), np.arange(count)
     size = count
     while size > 1:
-        indices, rest, size = indices * RADIX + rest % RADIX, rest // RADIX, size // RADIX
+        indices, remaining_digits, size = (
+            indices * RADIX + remaining_digits % RADIX,
+            remaining_digits // RADIX,
+            size // RADIX,
+        )
     return indices
 
 
@@ -168,7 +172,7 @@ def _butterflies(z: Integers, x: ComplexWires, count: int, step: int) -> Complex
     rotated = z.rotate((draft.part(split[0], 3, 1, RADIX), draft.part(split[1], 3, 1, RADIX)), circle(phase))
     first = [draft.part(part, 3, 0, 1) for part in split]
     one, two, three = ([draft.part(part, 3, at, at + 1) for part in rotated] for at in range(3))
-    plus, minus = ([z.apply(kind, *pair) for pair in zip(first, two)] for kind in ("add", "sub"))
+    plus, minus = ([z.apply(function, *pair) for pair in zip(first, two)] for function in ("add", "sub"))
     total, other = ([z.apply(kind, *pair) for pair in zip(one, three)] for kind in ("add", "sub"))
     real = (
         z.add(plus[0], total[0]), z.add(minus[0], other[1]), z.sub(plus[0], total[0]), z.sub(minus[0], other[1])

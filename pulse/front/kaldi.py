@@ -223,13 +223,13 @@ class _Frames:
         if not c:
             return self.centred
         later, before = draft.part(raw, 2, 1, self.size), draft.part(raw, 2, 0, self.size - 1)
-        rest = draft.apply("sub", later, draft.apply("mul", before, c))
+        differences = draft.apply("sub", later, draft.apply("mul", before, c))
         if mean is not None:
-            rest = draft.apply("sub", rest, draft.apply("mul", mean, 1 - c))
+            differences = draft.apply("sub", differences, draft.apply("mul", mean, 1 - c))
         if self.weights[0] == 0:
-            return rest
+            return differences
         first = draft.apply("mul", draft.part(self.centred, 2, 0, 1), 1 - c)
-        return draft.side_by_side(first, rest)
+        return draft.side_by_side(first, differences)
 
     def power(self) -> OutletId:
         """Return the power spectrum [B, frames, points // 2 + 1]."""
@@ -254,12 +254,12 @@ class _Frames:
         return draft.apply("max", y, math.log(self.floor)) if self.floor > 0 else y
 
 
-def _samples(function: str, name: str, milliseconds: float, rate_hz: int, least: int) -> int:
+def _samples(function: str, name: str, milliseconds: float, rate_hz: int, minimum: int) -> int:
     number(function, name, milliseconds, 0, 1e6, above=True)
     samples = int(rate_hz * 0.001 * milliseconds)
-    if not least <= samples <= MAX_SAMPLES:
+    if not minimum <= samples <= MAX_SAMPLES:
         raise InputError(
-            f"{function}: {name}={milliseconds:g} ms are {samples} samples at {rate_hz} Hz, at least {least} and at "
+            f"{function}: {name}={milliseconds:g} ms are {samples} samples at {rate_hz} Hz, at least {minimum} and at "
             f"most {MAX_SAMPLES}"
         )
     return samples
@@ -268,11 +268,13 @@ def _samples(function: str, name: str, milliseconds: float, rate_hz: int, least:
 def _window(function: str, name: str, size: int, blackman: float) -> Array:
     """Return Kaldi's windows, all symmetric."""
     choice(function, "window", name, WINDOWS)
-    turn = np.arange(size) / (size - 1)
+    position = np.arange(size) / (size - 1)
     if name == "sine":
-        return np.sin(math.pi * turn) * (np.abs(np.sin(math.pi * turn)) > 1e-15)
+        return np.sin(math.pi * position) * (np.abs(np.sin(math.pi * position)) > 1e-15)
     if name == "blackman":
-        values = blackman - 0.5 * np.cos(2 * np.pi * turn) + (0.5 - blackman) * np.cos(4 * np.pi * turn)
+        values = (
+            blackman - 0.5 * np.cos(2 * np.pi * position) + (0.5 - blackman) * np.cos(4 * np.pi * position)
+        )
         return np.where(np.abs(values) < 1e-15, 0, values)
     window = {"hanning": "hann", "rectangular": "ones"}.get(name, name)
     return window_values(function, window, size, periodic=False)

@@ -23,7 +23,7 @@ def check_layout(function: str, layout: object, parts: object) -> tuple[str, str
     return choice(function, f"layout of parts={kind!r}", axes, REAL), kind
 
 
-def place(draft: Draft, x: OutletId, layout: str) -> OutletId:
+def arrange(draft: Draft, x: OutletId, layout: str) -> OutletId:
     """Return a spectrum [B, T, 2F], real parts first, in another layout."""
     batch, frames, both = draft.shape(x)
     axes = layout.split(",")
@@ -45,7 +45,7 @@ def gather(draft: Draft, x: OutletId, layout: str) -> OutletId:
     return draft.join_axes(x, 2)
 
 
-def place_real(draft: Draft, x: OutletId, layout: str) -> OutletId:
+def arrange_real(draft: Draft, x: OutletId, layout: str) -> OutletId:
     """Return ``[B, T, F]`` in a layout of real numbers."""
     return draft.transpose(x, (0, 2, 1) if layout == "F,T" else (0, 1, 2))
 

@@ -98,9 +98,9 @@ def limiter(
     sample_rate: int = 16000,
     shape: str = SOUND,
 ) -> TypedModel:
-    """Sound whose magnitude is never above a threshold, by a gain that comes and goes without steps.
+    """Sound whose magnitude is never above a threshold, by a gain that changes without steps.
 
-    The gain that each sample needs is min(1, threshold / |x|). The least of those from ``hold_ms`` before to
+    The gain that each sample needs is min(1, threshold / |x|). The minimum of those from ``hold_ms`` before to
     ``lookahead_ms`` ahead, averaged over ``lookahead_ms``, is never above it.
 
     Input    x [B, T]

@@ -68,8 +68,8 @@ def db(
                 f"{function}: top_db counts from the loudest value of the whole recording, which a stream does not "
                 f"know; fix that value with maximum=, in dB, or leave both out ({missing} is missing)"
             )
-        least = number(function, "maximum", maximum) - number(function, "top_db", top_db, 0)
-        y = draft.apply("max", y, least, name="floored")
+        lowest = number(function, "maximum", maximum) - number(function, "top_db", top_db, 0)
+        y = draft.apply("max", y, lowest, name="floored")
     return draft.model(features=y)
 
 
@@ -88,10 +88,10 @@ def whisper_log(maximum: float | None = None, floor: float = 1e-10, shape: str =
             f"{function}: Whisper floors at 8 below the maximum of the whole recording, which a stream does not know; "
             "fix it with maximum=, the log10 of the loudest value to expect, such as 1.5"
         )
-    least = number(function, "maximum", maximum) - 8
+    lowest = number(function, "maximum", maximum) - 8
     number(function, "floor", floor, 0, above=True)
     draft = Draft(function, {"x": shape})
-    y = draft.apply("max", floored_log(draft, draft["x"], floor, "log10"), least)
+    y = draft.apply("max", floored_log(draft, draft["x"], floor, "log10"), lowest)
     return draft.model(features=draft.apply("mul", draft.apply("add", y, 4.0), 0.25, name="features"))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.front.draft import Draft
-from pulse.front.layouts import REAL, gather_real, place_real
+from pulse.front.layouts import REAL, arrange_real, gather_real
 from pulse.front.logarithms import decibels, floored_log
 from pulse.front.options import choice, collect, count, number
 from pulse.front.spectra import raise_power, square
@@ -70,7 +70,7 @@ def mel(
     x = gather_real(draft, draft["x"], layout)
     bins = draft.require_fixed(x, 2, "the frequencies")
     bank = _bank(function, bins, options)
-    return draft.model(features=place_real(draft, draft.times(x, bank, "bank"), output_layout))
+    return draft.model(features=arrange_real(draft, draft.times(x, bank, "bank"), output_layout))
 
 
 def mel_spectrogram(
@@ -113,7 +113,7 @@ def mel_spectrogram(
     draft, y = _bands("mel_spectrogram", collect(MelOptions, locals()))
     y = _logarithm(draft, y, log, floor, offset)
     choice(draft.function, "output_layout", output_layout, REAL)
-    return draft.model(features=place_real(draft, y, output_layout))
+    return draft.model(features=arrange_real(draft, y, output_layout))
 
 
 def mfcc(
@@ -161,7 +161,7 @@ def mfcc(
     y = _logarithm(draft, y, log, floor, offset)
     choice(draft.function, "output_layout", output_layout, REAL)
     y = draft.times(y, _cosines(draft.function, n_mels, n_mfcc, dct_norm, lifter), "cepstrum")
-    return draft.model(features=place_real(draft, y, output_layout))
+    return draft.model(features=arrange_real(draft, y, output_layout))
 
 
 def dct(
@@ -189,7 +189,7 @@ def dct(
     draft = Draft(function, {"x": shape})
     x = gather_real(draft, draft["x"], layout)
     matrix = _cosines(function, draft.require_fixed(x, 2, "the bins"), n_mfcc, norm, lifter)
-    return draft.model(features=place_real(draft, draft.times(x, matrix, "cepstrum"), output_layout))
+    return draft.model(features=arrange_real(draft, draft.times(x, matrix, "cepstrum"), output_layout))
 
 
 def _bands(function: str, options: MelOptions) -> tuple[Draft, OutletId]:
@@ -217,14 +217,14 @@ def _bank(function: str, bins: int, options: BankOptions) -> Array:
     return mel_triangles(bins, bands, rate_hz, low, high, scale, norm == "slaney")
 
 
-def _logarithm(draft: Draft, x: OutletId, kind: str, floor: float, offset: float) -> OutletId:
-    choice(draft.function, "log", kind, LOGS)
+def _logarithm(draft: Draft, x: OutletId, logarithm: str, floor: float, offset: float) -> OutletId:
+    choice(draft.function, "log", logarithm, LOGS)
     number(draft.function, "floor", floor, 0)
     number(draft.function, "offset", offset, 0)
-    if kind == "none":
+    if logarithm == "none":
         return x
     x = draft.apply("add", x, offset) if offset else x
-    return decibels(draft, x, floor) if kind == "db" else floored_log(draft, x, floor, kind)
+    return decibels(draft, x, floor) if logarithm == "db" else floored_log(draft, x, floor, logarithm)
 
 
 def _cosines(function: str, bands: int, n_mfcc: int, norm: str, lifter: float) -> Array:

@@ -67,7 +67,7 @@ def micro_frontend(
     scale         the samples are multiplied with it, rounded and limited to 16 bits
     output_scale  10/256 as ``pymicro-features`` gives them; 1: the integers themselves
     even_smoothing, odd_smoothing  how fast the noise estimates of even and odd channels follow
-    min_signal_remaining  the least remaining fraction of a band
+    min_signal_remaining  the minimum remaining fraction of a band
     Raises   InputError
     """
     function = "micro_frontend"
@@ -180,8 +180,8 @@ def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
 def _root(z: Integers, x: OutletId) -> OutletId:
     """Return the nearest integer to the root; of 32 bits never 2**16."""
     root = z.apply("floor", z.apply("sqrt", x))
-    rest = z.sub(x, z.mul(root, root))
-    nearest = z.choose(z.apply("greater", rest, root), z.add(root, 1), root)
+    remainder = z.sub(x, z.mul(root, root))
+    nearest = z.choose(z.apply("greater", remainder, root), z.add(root, 1), root)
     return z.choose(z.apply("less", x, 1 << 32), z.apply("min", nearest, (1 << 16) - 1), nearest)
 
 
@@ -218,8 +218,8 @@ def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
     value, slope, curve = (z.look_up(table, z.cast(bits, np.int64)) for table in parabolas)
     inner = z.add(z.shift_right(z.mul(curve, fraction), 5), z.mul(slope, 32))
     gain = z.add(z.shift_right(z.add(z.mul(inner, fraction), 1 << 14), 15), value)
-    for least, table_gain in reversed(list(enumerate(small))):
-        gain = z.choose(z.apply("less_equal", x, least), table_gain, gain)
+    for limit, table_gain in reversed(list(enumerate(small))):
+        gain = z.choose(z.apply("less_equal", x, limit), table_gain, gain)
     return gain
 
 

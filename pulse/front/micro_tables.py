@@ -20,9 +20,9 @@ def round_half_up(x: Array) -> Array:
 
 def window_table(size: int) -> Array:
     """Return a hann window between its samples, times 2**12."""
-    turn = F(np.float32(np.pi) * F(2) / F(size))
+    angle = F(np.float32(np.pi) * F(2) / F(size))
     return round_half_up(
-        (F(0.5) - F(0.5) * np.cos(turn * (np.arange(size, dtype=F) + F(0.5)))) * F(1 << WINDOW_BITS)
+        (F(0.5) - F(0.5) * np.cos(angle * (np.arange(size, dtype=F) + F(0.5)))) * F(1 << WINDOW_BITS)
     )
 
 

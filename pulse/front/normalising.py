@@ -142,10 +142,13 @@ def _centred_moments(draft: Draft, x: OutletId, window: int) -> tuple[OutletId, 
     return draft.pad(mean, 1, before, after, "edge"), draft.pad(variance, 1, before, after, "edge")
 
 
-def _past_moments(draft: Draft, x: OutletId, window: int, least: int) -> tuple[OutletId, OutletId]:
-    """Return the sum of each frame and up to ``window`` before it; of the first ``least`` frames at the beginning."""
+def _past_moments(draft: Draft, x: OutletId, window: int, min_window: int) -> tuple[OutletId, OutletId]:
+    """Return the mean and the variance of each frame with up to ``window`` before it.
+
+    At the beginning, of the first ``min_window`` frames.
+    """
     frames = draft.shape(x)[1]
-    draft.require(frames, least, "frames of min_window")
+    draft.require(frames, min_window, "frames of min_window")
     with_zeros = draft.pad(x, 1, window, 0)
     counts = draft.add("counts", Range(1.0, 1.0, frames, np.dtype(np.float32)))
     counts = draft.apply("min", draft.reshape(counts, 1, frames, 1), float(window + 1))
@@ -156,20 +159,20 @@ def _past_moments(draft: Draft, x: OutletId, window: int, least: int) -> tuple[O
     present = draft.frame(draft.pad(ones, 1, window, 0), 1, window + 1, 1)
     squares = _squares(draft, draft.frame(with_zeros, 1, window + 1, 1), mean, present)
     variance = draft.apply("div", squares, counts, name="variance")
-    return _hold_first_frames(draft, mean, least), _hold_first_frames(draft, variance, least)
+    return _hold_first_frames(draft, mean, min_window), _hold_first_frames(draft, variance, min_window)
 
 
-def _squares(draft: Draft, near: OutletId, mean: OutletId, present: OutletId | None = None) -> OutletId:
+def _squares(draft: Draft, windows: OutletId, mean: OutletId, present: OutletId | None = None) -> OutletId:
     """Return ``[B, frames, bins]``: the squared distances of [B, frames, window, bins] from their mean, summed.
 
     The mean of squares minus the squared mean would consist of rounding errors for loud features of small variance.
     """
-    apart = draft.apply("sub", near, draft.with_axis(mean, 2))
+    differences = draft.apply("sub", windows, draft.with_axis(mean, 2))
     if present is not None:
-        apart = draft.apply("mul", apart, present)
-    return draft.add("squares", Reduce("sum_square", (2,), False), apart)
+        differences = draft.apply("mul", differences, present)
+    return draft.add("squares", Reduce("sum_square", (2,), False), differences)
 
 
-def _hold_first_frames(draft: Draft, x: OutletId, least: int) -> OutletId:
-    """Return the first frames replaced by the one at which there are ``least``."""
-    return draft.pad(draft.part(x, 1, least - 1, draft.shape(x)[1]), 1, least - 1, 0, "edge")
+def _hold_first_frames(draft: Draft, x: OutletId, min_window: int) -> OutletId:
+    """Return the first frames replaced by the one at which there are ``min_window``."""
+    return draft.pad(draft.part(x, 1, min_window - 1, draft.shape(x)[1]), 1, min_window - 1, 0, "edge")

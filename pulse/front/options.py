@@ -10,16 +10,16 @@ from pulse.errors import InputError
 T = TypeVar("T")
 
 
-def collect(kind: type[T], parameters: Mapping[str, Any]) -> T:
+def collect(options_class: type[T], parameters: Mapping[str, Any]) -> T:
     """Return a record of the parameters of a function that it has as fields, given the function's ``locals()``."""
-    record: Any = kind
+    record: Any = options_class
     return record(**{field.name: parameters[field.name] for field in fields(record)})
 
 
-def count(function: str, name: str, value: object, least: int = 1, most: int = 1 << 24) -> int:
+def count(function: str, name: str, value: object, minimum: int = 1, maximum: int = 1 << 24) -> int:
     """Return a whole number. Raises InputError."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InputError(f"{function}: {name}={value!r} must be a whole number from {least} to {most}")
+    if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
+        raise InputError(f"{function}: {name}={value!r} must be a whole number from {minimum} to {maximum}")
     return value
 
 
@@ -34,9 +34,9 @@ def number(
     """Return a finite number; ``above``: larger than ``low``. Raises InputError."""
     real = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
     if not math.isfinite(real) or not low <= real <= high or (above and real == low):
-        least = "" if low == -math.inf else f" above {low:g}" if above else f" of at least {low:g}"
-        most = "" if high == math.inf else f"{' and' if least else ''} at most {high:g}"
-        raise InputError(f"{function}: {name}={value!r} must be a finite number{least}{most}")
+        lower_text = "" if low == -math.inf else f" above {low:g}" if above else f" of at least {low:g}"
+        upper_text = "" if high == math.inf else f"{' and' if lower_text else ''} at most {high:g}"
+        raise InputError(f"{function}: {name}={value!r} must be a finite number{lower_text}{upper_text}")
     return real
 
 

@@ -9,7 +9,7 @@ from pulse.models import TypedModel
 
 DEFAULT = "1,257,frames,2"
 MIN_POWER = 1e-36
-"""The least square of a magnitude that is divided by: an f32 with all its bits."""
+"""The smallest squared magnitude that is used as a divisor: an f32 with all its bits."""
 MASKS = ("real", "ratio", "complex", "polar")
 
 
@@ -169,11 +169,11 @@ def angle(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
     return draft.apply("where", is_negative, draft.apply("sub", half_turn, acute), acute, name="phase")
 
 
-def from_angle(draft: Draft, size: OutletId, turn: OutletId) -> tuple[OutletId, OutletId]:
+def from_angle(draft: Draft, magnitude: OutletId, angle: OutletId) -> tuple[OutletId, OutletId]:
     """Return real and imaginary part of a magnitude and a phase."""
     return (
-        draft.apply("mul", size, draft.apply("cos", turn), name="real"),
-        draft.apply("mul", size, draft.apply("sin", turn), name="imaginary"),
+        draft.apply("mul", magnitude, draft.apply("cos", angle), name="real"),
+        draft.apply("mul", magnitude, draft.apply("sin", angle), name="imaginary"),
     )
 
 

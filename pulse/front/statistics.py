@@ -62,8 +62,8 @@ def _kaldi(data: bytes) -> tuple[Array, Array]:
 
 def _read_binary(data: bytes) -> Array:
     start = data.index(b"\0B") + 2
-    kinds = {b"FM ": np.dtype("<f4"), b"DM ": np.dtype("<f8")}
-    dtype = kinds.get(data[start : start + 3])
+    dtypes = {b"FM ": np.dtype("<f4"), b"DM ": np.dtype("<f8")}
+    dtype = dtypes.get(data[start : start + 3])
     if dtype is None or data[start + 3 : start + 4] != b"\4" or data[start + 8 : start + 9] != b"\4":
         raise ValueError(f"its matrix begins with {data[start : start + 9]!r}; f32 and f64 are supported")
     rows, columns = (int.from_bytes(data[start + k : start + k + 4], "little", signed=True) for k in (4, 9))

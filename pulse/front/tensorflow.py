@@ -58,8 +58,8 @@ def _transform(draft: Draft, frames: OutletId, matrix: Array) -> OutletId:
     logarithm shows that. The spectrum of a constant is known, so it need not be a sum of terms that cancel.
     """
     level = draft.add("level", Reduce("mean", (2,), True), frames)
-    rest = draft.times(draft.apply("sub", frames, level, name="rest"), matrix, "transform")
-    return draft.apply("add", rest, draft.times(level, matrix.sum(0, keepdims=True), "level_transform"))
+    centred = draft.times(draft.apply("sub", frames, level, name="rest"), matrix, "transform")
+    return draft.apply("add", centred, draft.times(level, matrix.sum(0, keepdims=True), "level_transform"))
 
 
 def tf_mfcc(

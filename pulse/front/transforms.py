@@ -10,7 +10,7 @@ from pulse.errors import DimError, InputError
 from pulse.facts import Array
 from pulse.front.draft import Draft
 from pulse.front.framing import PAD_MODES
-from pulse.front.layouts import check_layout, example, gather, gather_real, place, place_real
+from pulse.front.layouts import arrange, arrange_real, check_layout, example, gather, gather_real
 from pulse.front.options import choice, collect, count, flag
 from pulse.front.spectra import angle, from_angle, length_of
 from pulse.front.windows import WindowLike, centre, window_values
@@ -265,22 +265,24 @@ def _window(
 def _normalizer(function: str, normalized: object, values: Array) -> float:
     if isinstance(normalized, bool):
         return math.sqrt(len(values)) if normalized else 1.0
-    kind = choice(function, "normalized", normalized, ("frame_length", "window"))
-    return math.sqrt(len(values)) if kind == "frame_length" else math.sqrt(float((values**2).sum()))
+    norm = choice(function, "normalized", normalized, ("frame_length", "window"))
+    return math.sqrt(len(values)) if norm == "frame_length" else math.sqrt(float((values**2).sum()))
 
 
 def _spectrum(draft: Draft, y: OutletId, layout: str, parts: str) -> TypedModel:
     """Return a spectrum [B, T, 2F] as the outputs of the function: one tensor, or one of each part."""
     if parts == "complex":
-        return draft.model(spectrum=place(draft, y, layout))
+        return draft.model(spectrum=arrange(draft, y, layout))
     both = int(draft.shape(y)[2])
     real, imaginary = draft.part(y, 2, 0, both // 2, "real"), draft.part(y, 2, both // 2, both, "imaginary")
     if parts == "apart":
         return draft.model(
-            real=place_real(draft, real, layout), imaginary=place_real(draft, imaginary, layout)
+            real=arrange_real(draft, real, layout), imaginary=arrange_real(draft, imaginary, layout)
         )
     magnitude, phase = length_of(draft, real, imaginary), angle(draft, real, imaginary)
-    return draft.model(magnitude=place_real(draft, magnitude, layout), phase=place_real(draft, phase, layout))
+    return draft.model(
+        magnitude=arrange_real(draft, magnitude, layout), phase=arrange_real(draft, phase, layout)
+    )
 
 
 def _spectrum_input(
@@ -324,9 +326,9 @@ def _weights(draft: Draft, frames: TDim, values: Array, hop: int) -> OutletId:
 def _require_covered(function: str, values: Array, hop: int, skipped: int) -> None:
     """Raise InputError if the windows of two or more frames do not cover an output sample."""
     size = len(values)
-    number = -(-size // hop) + 2
-    total = np.zeros((number - 1) * hop + size)
-    for j in range(number):
+    frames = -(-size // hop) + 2
+    total = np.zeros((frames - 1) * hop + size)
+    for j in range(frames):
         total[j * hop : j * hop + size] += values**2
     overlap = total[skipped : len(total) - skipped]
     if overlap.size and overlap.min() < MIN_OVERLAP:

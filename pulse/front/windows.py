@@ -14,28 +14,28 @@ WindowLike: TypeAlias = str | Sequence[float] | None
 
 
 def _cosines(*terms: float) -> Callable[[Array, float], Array]:
-    """Return a sum of cosines of 0, 1, 2 … turns."""
+    """Return a sum of cosines of 0, 1, 2 … periods."""
 
-    def values(turn: Array, beta: float) -> Array:
-        return np.sum([term * np.cos(2 * np.pi * k * turn) for k, term in enumerate(terms)], axis=0)
+    def values(position: Array, beta: float) -> Array:
+        return np.sum([term * np.cos(2 * np.pi * k * position) for k, term in enumerate(terms)], axis=0)
 
     return values
 
 
-def _povey(turn: Array, beta: float) -> Array:
-    return np.maximum(0, 0.5 - 0.5 * np.cos(2 * np.pi * turn)) ** 0.85
+def _povey(position: Array, beta: float) -> Array:
+    return np.maximum(0, 0.5 - 0.5 * np.cos(2 * np.pi * position)) ** 0.85
 
 
-def _bartlett(turn: Array, beta: float) -> Array:
-    return 1 - np.abs(2 * turn - 1)
+def _bartlett(position: Array, beta: float) -> Array:
+    return 1 - np.abs(2 * position - 1)
 
 
-def _kaiser(turn: Array, beta: float) -> Array:
-    return np.i0(beta * np.sqrt(np.maximum(0, 1 - (2 * turn - 1) ** 2))) / np.i0(beta)
+def _kaiser(position: Array, beta: float) -> Array:
+    return np.i0(beta * np.sqrt(np.maximum(0, 1 - (2 * position - 1) ** 2))) / np.i0(beta)
 
 
-def _ones(turn: Array, beta: float) -> Array:
-    return np.ones_like(turn)
+def _ones(position: Array, beta: float) -> Array:
+    return np.ones_like(position)
 
 
 WINDOWS: dict[str, Callable[[Array, float], Array]] = {
@@ -47,7 +47,7 @@ WINDOWS: dict[str, Callable[[Array, float], Array]] = {
     "kaiser": _kaiser,
     "ones": _ones,
 }
-"""By name: the values at the turns 0 … 1, ``n / N`` of a periodic window and ``n / (N - 1)`` of a symmetric one."""
+"""By name: the values at the positions 0 … 1, ``n / N`` of a periodic window and ``n / (N - 1)`` of a symmetric one."""
 NAMES = (*WINDOWS, "vorbis")
 
 
@@ -77,8 +77,8 @@ def window_values(
         values = np.sin(np.pi / 2 * np.sin(np.pi * (np.arange(size) + 0.5) / size) ** 2)
     else:
         steps = size if periodic else size - 1
-        turn = np.arange(size) / steps if steps else np.full(1, 0.5)
-        values = WINDOWS[name](turn, beta)
+        position = np.arange(size) / steps if steps else np.full(1, 0.5)
+        values = WINDOWS[name](position, beta)
     values = np.where(np.abs(values) < 1e-15, 0, values)
     if name == window:
         return values

@@ -65,14 +65,14 @@ class _Analyser:
         """
         changed: set[int] = set()
         contradictions: list[str] = []
-        for number in self._graph.order():
+        for node_id in self._graph.order():
             try:
-                complete = self._run_translator(self._nodes[number])
+                complete = self._run_translator(self._nodes[node_id])
             except FactError as error:
-                contradictions.append(_contradiction(self._nodes[number], error))
+                contradictions.append(_contradiction(self._nodes[node_id], error))
                 continue
             if not complete:
-                changed.add(number)
+                changed.add(node_id)
         _raise_if_any(contradictions)
         return changed
 
@@ -96,8 +96,8 @@ class _Analyser:
         """Return the facts that each node adds to the known facts of its wires."""
         statement: Statement = {}
         contradictions: list[str] = []
-        for number in changed:
-            node = self._nodes[number]
+        for node_id in changed:
+            node = self._nodes[node_id]
             try:
                 facts = self._refine(node)
             except FactError as error:
@@ -105,7 +105,7 @@ class _Analyser:
                 continue
             for wire, fact in facts.items():
                 if fact is not self._facts[wire]:
-                    statement.setdefault(wire, []).append((number, fact))
+                    statement.setdefault(wire, []).append((node_id, fact))
         _raise_if_any(contradictions)
         return statement
 
@@ -142,9 +142,11 @@ class _Analyser:
             try:
                 better = meet(self._facts[wire], *sorted((fact for _, fact in stated), key=str))
             except FactError as error:
-                readers = [number for number, _ in stated if number != wire.node] or [wire.node]
+                readers = [node_id for node_id, _ in stated if node_id != wire.node] or [wire.node]
                 reason = f"{self._graph.label(wire)}: {error}"
-                contradictions.append(min(_contradiction(self._nodes[number], reason) for number in readers))
+                contradictions.append(
+                    min(_contradiction(self._nodes[node_id], reason) for node_id in readers)
+                )
                 continue
             if better is not self._facts[wire]:
                 self._facts[wire] = better

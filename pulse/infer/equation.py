@@ -35,10 +35,10 @@ def solve(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
 def _solve_linear(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
     """Return the solution if ``left`` is a multiple of the unknown plus a part without it; otherwise None."""
     factor = next((count for monomial, count in left.terms if monomial == (unknown,)), None)
-    rest = left.subs({unknown: 0})
-    if factor is None or left - factor * TDim.of(unknown) != rest:
+    constant_terms = left.subs({unknown: 0})
+    if factor is None or left - factor * TDim.of(unknown) != constant_terms:
         return None
-    return quotient(right - rest, factor)
+    return quotient(right - constant_terms, factor)
 
 
 def _solution_above(left: TDim, right: TDim, unknown: Symbol) -> int | None:

@@ -129,10 +129,10 @@ def _shape(facts: Sequence[InferenceFact]) -> tuple[Dims | None, bool]:
     if not with_shape:
         return None, False
     ranks = sorted({fact.rank for fact in with_shape if fact.rank is not None})
-    least = max(len(fact.dims) for fact in with_shape)
-    if len(ranks) > 1 or (ranks and least > ranks[0]):
-        raise _contradiction(with_shape, f"{ranks[0]} and {max(least, ranks[-1])} axes")
-    return tuple(_dim(with_shape, axis) for axis in range(least)), not ranks
+    min_rank = max(len(fact.dims) for fact in with_shape)
+    if len(ranks) > 1 or (ranks and min_rank > ranks[0]):
+        raise _contradiction(with_shape, f"{ranks[0]} and {max(min_rank, ranks[-1])} axes")
+    return tuple(_dim(with_shape, axis) for axis in range(min_rank)), not ranks
 
 
 def _dim(facts: Sequence[InferenceFact], axis: int) -> Dim:

@@ -23,12 +23,12 @@ MAX_LIST_LENGTH = 32
 
 def prepare_holes(scope: SymbolScope) -> None:
     """Create the holes that most nodes need and assume that they are sizes, once for all nodes."""
-    for number in range(POOL):
-        scope.assume(ge(TDim.of(_size_hole(scope, number)), TDim.of(0)))
+    for index in range(POOL):
+        scope.assume(ge(TDim.of(_size_hole(scope, index)), TDim.of(0)))
 
 
-def _size_hole(scope: SymbolScope, number: int) -> Symbol:
-    return scope.symbol(f"?{number}")
+def _size_hole(scope: SymbolScope, index: int) -> Symbol:
+    return scope.symbol(f"?{index}")
 
 
 class Holes:

@@ -22,16 +22,16 @@ class SameCount:
         for here, there in ((self.left, self.right), (self.right, self.left)):
             holes = [axis for axis in here if facts.size(axis) is None]
             sizes = [size for axis in here if (size := facts.size(axis)) is not None]
-            whole = [size for axis in there if (size := facts.size(axis)) is not None]
-            if len(holes) == 1 and len(whole) == len(there):
-                rest = _divide_sizes(whole, sizes)
-                if rest is not None:
-                    facts.give(holes[0], rest)
+            known_sizes = [size for axis in there if (size := facts.size(axis)) is not None]
+            if len(holes) == 1 and len(known_sizes) == len(there):
+                remaining_sizes = _divide_sizes(known_sizes, sizes)
+                if remaining_sizes is not None:
+                    facts.give(holes[0], remaining_sizes)
 
 
-def _divide_sizes(whole: Sequence[TDim], sizes: Sequence[TDim]) -> TDim | None:
-    """Return the product of ``whole`` divided by that of ``sizes``; None if the quotient depends on the length."""
-    over, under = list(whole), list(sizes)
+def _divide_sizes(dividends: Sequence[TDim], sizes: Sequence[TDim]) -> TDim | None:
+    """Return the product of ``dividends`` divided by that of ``sizes``; None if the quotient depends on the length."""
+    over, under = list(dividends), list(sizes)
     for size in sizes:
         if size in over:
             over.remove(size)

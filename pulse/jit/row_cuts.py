@@ -63,7 +63,7 @@ def cut_rows(kernel: Kernel, words: Sequence[int], parts: RowCut, scratch_byte: 
     row = kernel.instruction.from_words(words, 0, (), kernel.form)
     word_of, cut = _words(kernel, row), parts.cut
     rows: list[list[int]] = []
-    for number, (first, last) in enumerate(zip(parts.bounds, parts.bounds[1:])):
+    for index, (first, last) in enumerate(zip(parts.bounds, parts.bounds[1:])):
         part = [*words]
         part[word_of[cut.count].index] = last - first
         for name, step in cut.moves.items():
@@ -71,8 +71,8 @@ def cut_rows(kernel: Kernel, words: Sequence[int], parts: RowCut, scratch_byte: 
             part[word.index] += first * step * word.element
         for name, value in cut.sets.items():
             part[word_of[name].index] = value
-        if number > 0:
-            byte = scratch_byte + (number - 1) * parts.scratch_bytes
+        if index > 0:
+            byte = scratch_byte + (index - 1) * parts.scratch_bytes
             for name, elements in cut.scratch.items():
                 word = word_of[name]
                 part[word.index] = ARENA << REGION_SHIFT | byte

@@ -34,11 +34,11 @@ def _tensorflow(content: Content, reading: Reading) -> Model:
     return load(content.source, reading.inputs, reading.constants, reading.signature, budget=reading.budget)
 
 
-def _supports_tensorflow(kind: str) -> bool:
+def _supports_tensorflow(op_type: str) -> bool:
     from pulse.tensorflow.operators import families as families
     from pulse.tensorflow.registry import TRANSLATORS
 
-    return kind in TRANSLATORS
+    return op_type in TRANSLATORS
 
 
 def _nnef(content: Content, reading: Reading) -> Model:

@@ -111,10 +111,10 @@ def notes_of(
             )
         return values
 
-    def ports(names: Sequence[str], kind: str, delay: str) -> tuple[PortNote, ...]:
+    def ports(names: Sequence[str], role: str, delay: str) -> tuple[PortNote, ...]:
         columns = (
             column(name, len(names))
-            for name in (f"pulse.{kind}_axes", delay, f"pulse.{kind}_rates", f"pulse.{kind}_lengths")
+            for name in (f"pulse.{role}_axes", delay, f"pulse.{role}_rates", f"pulse.{role}_lengths")
         )
         rows = zip(names, *columns)
         return tuple(

@@ -21,10 +21,10 @@ READERS: Registry[str, NnefReader] = Registry()
 """Operator of NNEF -> the function that reads it; a list of wires is one result, a tuple several."""
 
 
-def reads(*names: str, takes: str) -> Callable[[NnefReader], NnefReader]:
+def reads(*names: str, parameters: str) -> Callable[[NnefReader], NnefReader]:
     """Register a function as the reader of operators of NNEF.
 
-    takes  their arguments, as ``signature`` reads them
+    parameters  their parameters, as ``signature`` reads them
     """
-    SIGNATURES.update(dict.fromkeys(names, signature(takes)))
+    SIGNATURES.update(dict.fromkeys(names, signature(parameters)))
     return READERS.register(*names)

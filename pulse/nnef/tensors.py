@@ -38,8 +38,8 @@ WRITTEN: Mapping[str, int] = {"f": FLOAT, "u": UNSIGNED, "i": SIGNED, "b": BOOL}
 
 def dump_tensor(value: Array, name: str) -> bytes:
     """Return the bytes of a file. Raises WriteError: a type or rank that the format does not have."""
-    kind = WRITTEN.get(value.dtype.kind)
-    if kind is None or (kind, value.dtype.itemsize * 8) not in KINDS:
+    item_type = WRITTEN.get(value.dtype.kind)
+    if item_type is None or (item_type, value.dtype.itemsize * 8) not in KINDS:
         raise WriteError(
             f"{name}: a .dat file cannot hold {dtype_name(value.dtype)}; keep it out of the model"
         )
@@ -47,16 +47,16 @@ def dump_tensor(value: Array, name: str) -> bytes:
         raise WriteError(
             f"{name}: a .dat file holds up to {MAX_RANK} axes, not the {value.ndim} of this tensor"
         )
-    bits = 1 if kind == BOOL else value.dtype.itemsize * 8
+    bits = 1 if item_type == BOOL else value.dtype.itemsize * 8
     data = (
         np.packbits(np.ascontiguousarray(value).ravel()).tobytes()
-        if kind == BOOL
+        if item_type == BOOL
         else np.ascontiguousarray(value, value.dtype.newbyteorder("<")).tobytes()
     )
     if max(len(data), *value.shape, 0) >= 1 << 32:
         raise WriteError(f"{name}: is too large: a .dat file holds less than 4 GiB; write ONNX instead")
     sizes = [*value.shape, *[0] * (MAX_RANK - value.ndim)]
-    head = HEADER.pack(MAGIC, 1, 0, len(data), value.ndim, *sizes, bits, kind, 0, bytes(32), *[0] * 11)
+    head = HEADER.pack(MAGIC, 1, 0, len(data), value.ndim, *sizes, bits, item_type, 0, bytes(32), *[0] * 11)
     return head + data
 
 
@@ -66,8 +66,8 @@ def load_tensor(data: bytes, name: str) -> Array:
         raise LoadError(
             f"{name}: {len(data)} bytes are not a .dat file, whose header has {HEADER.size}; write it again"
         )
-    magic, major, minor, nbytes, rank, *rest = HEADER.unpack_from(data)
-    sizes, (bits, kind, vendor) = rest[:MAX_RANK], rest[MAX_RANK : MAX_RANK + 3]
+    magic, major, minor, nbytes, rank, *fields = HEADER.unpack_from(data)
+    sizes, (bits, item_type, vendor) = fields[:MAX_RANK], fields[MAX_RANK : MAX_RANK + 3]
     if magic != MAGIC or (major, minor) != (1, 0):
         raise LoadError(
             f"{name}: not a .dat file of NNEF 1.0 (it begins with {data[:4].hex(' ')}); write it again"
@@ -76,11 +76,11 @@ def load_tensor(data: bytes, name: str) -> Array:
         raise LoadError(f"{name}: {rank} axes, but a .dat file has up to {MAX_RANK}; write it again")
     shape = tuple(sizes[:rank])
     count = prod(shape)
-    packed = kind == BOOL and bits == 1
-    dtype = np.bool_ if packed else KINDS.get((kind, bits))
+    packed = item_type == BOOL and bits == 1
+    dtype = np.bool_ if packed else KINDS.get((item_type, bits))
     if vendor != 0 or dtype is None:
         raise LoadError(
-            f"{name}: entries of kind {kind} with {bits} bits of vendor {vendor:#x} are not supported; "
+            f"{name}: entries of kind {item_type} with {bits} bits of vendor {vendor:#x} are not supported; "
             "floats of 16, 32 and 64 bits, integers of 8 to 64 bits and booleans are"
         )
     needed = (count + 7) // 8 if packed else count * np.dtype(dtype).itemsize

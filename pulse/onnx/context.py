@@ -59,7 +59,7 @@ class NodeContext(FileNode):
             raise self.error(f"its {what} must be one number, got shape {list(value.shape)}")
         return value.reshape(()).item()
 
-    def whole(self, slot: int, what: str) -> int:
+    def integer_at(self, slot: int, what: str) -> int:
         """Return the one number of an input, which must be an integer. Raises LoadError."""
         number = self.scalar(slot, what)
         if number != number or abs(number) >= 1 << 63 or number != int(number):
@@ -136,17 +136,17 @@ class NodeContext(FileNode):
         return wire(self.graph, name, op, inputs)[0]
 
     def apply(
-        self, kind: str, *operands: OutletId | float, suffix: str = "", params: Sequence[float] = ()
+        self, function: str, *operands: OutletId | float, suffix: str = "", params: Sequence[float] = ()
     ) -> OutletId:
         """Add an elementwise function; numbers become constants of the type of the last wire."""
         like = self.graph.fact([operand for operand in operands if isinstance(operand, OutletId)][-1])
         wires = [
             operand
             if isinstance(operand, OutletId)
-            else self.scalar_constant(operand, like, f"{suffix or kind}.number")
+            else self.scalar_constant(operand, like, f"{suffix or function}.number")
             for operand in operands
         ]
-        return self.wire(Elementwise(kind, tuple(params)), wires, suffix)
+        return self.wire(Elementwise(function, tuple(params)), wires, suffix)
 
     def name_result(self, outlet: OutletId) -> OutletId:
         """Give the last wire of a translation the node's name, unless others already read it by its own."""

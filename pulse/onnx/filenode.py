@@ -58,11 +58,11 @@ class FileNode:
             raise self.error(f"axes {list(axes)} name one axis twice")
         return tuple(numbers)
 
-    def _attribute(self, name: str, kinds: type[T] | tuple[type[T], ...], default: T | None) -> T:
+    def _attribute(self, name: str, types: type[T] | tuple[type[T], ...], default: T | None) -> T:
         value = self.attributes.get(name, default)
         if value is None:
             raise self.error(f"attribute {name} is missing")
-        if not isinstance(value, kinds):
+        if not isinstance(value, types):
             raise self.error(f"attribute {name} has the wrong type: {value!r}")
         return value
 
@@ -110,7 +110,7 @@ class FileNode:
     def _list(self, name: str, default: list[Any] | None) -> list[Any]:
         return self._attribute(name, list, default)
 
-    def _is(self, kind: type[T], value: object, name: str) -> TypeGuard[T]:
-        if not isinstance(value, kind):
+    def _is(self, item_type: type[T], value: object, name: str) -> TypeGuard[T]:
+        if not isinstance(value, item_type):
             raise self.error(f"attribute {name} has the wrong type: {value!r} in a list")
         return True

@@ -57,5 +57,5 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    _found = messages()
-    globals().update({name: getattr(_found, name) for name in __all__})
+    _messages = messages()
+    globals().update({name: getattr(_messages, name) for name in __all__})

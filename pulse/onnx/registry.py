@@ -31,16 +31,16 @@ GIVEN: dict[str, Translator] = {}
 """Operator -> the function of a user or plugin, which takes precedence."""
 
 
-def operator_name(domain: str, kind: str) -> str:
+def operator_name(domain: str, op_type: str) -> str:
     """Return the name under which an operator is registered."""
-    return kind if domain in DEFAULT_DOMAINS else f"{domain}::{kind}"
+    return op_type if domain in DEFAULT_DOMAINS else f"{domain}::{op_type}"
 
 
 def operator(*names: str, override: bool = False) -> Callable[[T], T]:
     """Register a function as the translator of operators, from outside this package.
 
-    The function takes a ``pulse.extend.NodeContext`` and gives the outlet, or outlets, that stand for the node's
-    outputs. A function that is defined again, as in a notebook, replaces itself.
+    The function takes a ``pulse.extend.NodeContext`` and returns the outlet, or outlets, that replace
+    the node's outputs. A function that is defined again, as in a notebook, replaces itself.
 
     names     ``my.domain::MyOp``; without a domain an operator of ONNX itself
     override  take the place of an operator that is supported already
@@ -49,8 +49,8 @@ def operator(*names: str, override: bool = False) -> Callable[[T], T]:
 
     def register(translator: T) -> T:
         for name in names:
-            domain, _, kind = name.rpartition("::")
-            full_name = operator_name(domain, kind)
+            domain, _, op_type = name.rpartition("::")
+            full_name = operator_name(domain, op_type)
             if not override and _is_taken(full_name, translator):
                 raise LoadError(f"{name} exists already; use operator({name!r}, override=True) to replace it")
             GIVEN[full_name] = translator
@@ -61,15 +61,15 @@ def operator(*names: str, override: bool = False) -> Callable[[T], T]:
 
 def _is_taken(name: str, translator: Translator) -> bool:
     if name in GIVEN:
-        return _place(GIVEN[name]) != _place(translator)
-    domain, _, kind = name.rpartition("::")
+        return _qualified_name(GIVEN[name]) != _qualified_name(translator)
+    domain, _, op_type = name.rpartition("::")
     if domain in DOMAIN_SUPPORTS:
-        return DOMAIN_SUPPORTS[domain](kind)
+        return DOMAIN_SUPPORTS[domain](op_type)
     import_module("pulse.onnx.operators.families")
     return name in TRANSLATORS
 
 
-def _place(translator: Translator) -> tuple[str, str]:
+def _qualified_name(translator: Translator) -> tuple[str, str]:
     return translator.__module__, translator.__qualname__
 
 

@@ -10,19 +10,19 @@ from pulse.support.registry import Registry
 if TYPE_CHECKING:
     from pulse.onnx.clues import Clues
 
-Says: TypeAlias = "Callable[[Clues], Iterable[FactRelation]]"
+RelationsFunction: TypeAlias = "Callable[[Clues], Iterable[FactRelation]]"
 
 
 @record
 class Rule:
     """The relations between the wires of an operator, in addition to its translator.
 
-    says      the relations, from the facts so far
-    uniform   whether the translator treats all sizes in the same way, and may see symbols for unknown sizes
-    parts     inputs whose values may have entries that are not known, and are symbols to the translator as well
+    relations  the relations, from the facts so far
+    uniform    whether the translator treats all sizes in the same way, and may see symbols for unknown sizes
+    parts      inputs whose values may have entries that are not known, and are symbols to the translator as well
     """
 
-    says: Says
+    relations: RelationsFunction
     uniform: bool = False
     parts: Container[int] = ()
 
@@ -41,11 +41,13 @@ RULES: Registry[str, Rule] = Registry()
 """Operator of the default domain -> its rule."""
 
 
-def rule(*types: str, uniform: bool = False, parts: Container[int] = ()) -> Callable[[Says], Says]:
+def rule(
+    *types: str, uniform: bool = False, parts: Container[int] = ()
+) -> Callable[[RelationsFunction], RelationsFunction]:
     """Register a function as the rule of operators."""
 
-    def register(says: Says) -> Says:
-        RULES.enter(types, Rule(says, uniform, parts))
-        return says
+    def register(relations: RelationsFunction) -> RelationsFunction:
+        RULES.enter(types, Rule(relations, uniform, parts))
+        return relations
 
     return register

@@ -147,8 +147,8 @@ class Perturbed(WideArithmetic):
         rounded = next(self._tape)
         dtype = next(filter(is_floating, dtypes), None)
         if dtype is not None and not (op.copies or isinstance(op, Elementwise | Cast)):
-            whole = all(where is False for where in rounded)
-            inputs = [self._noisy(value, dtype, _fractions(value) if whole else True) for value in inputs]
+            is_exact = all(where is False for where in rounded)
+            inputs = [self._noisy(value, dtype, _fractions(value) if is_exact else True) for value in inputs]
             self._dtype = dtype
         results = super().evaluate(op, inputs, dtypes, compute)
         return [
@@ -159,10 +159,10 @@ class Perturbed(WideArithmetic):
     def _noisy(self, value: Array, dtype: DType, where: Rounded) -> Array:
         if where is False or not is_floating(value.dtype):
             return value
-        most = self._units * unit_roundoff(dtype)
+        max_change = self._units * unit_roundoff(dtype)
         factor = self._rng.random(value.shape, np.float32).astype(F64)
-        factor *= 2 * most
-        factor += 1 - most
+        factor *= 2 * max_change
+        factor += 1 - max_change
         return value * (factor if where is True else np.where(where, factor, 1.0))
 
 

@@ -25,8 +25,8 @@ class Check:
     """The values of one operand that an op has a result for.
 
     slot     of the operand
-    low      the least of them; a float is rounded towards zero before
-    high     the greatest of them
+    low      the smallest of them; a float is rounded towards zero before
+    high     the largest of them
     column   the only position of the last axis that is checked; None: the whole operand
     nonzero  whether all values but 0 are allowed; ``low`` and ``high`` are ignored
     kind     the type that must hold the operand, for messages

@@ -85,7 +85,7 @@ def _softplus(x: Array) -> Array:
 
 
 def _divide(x: Array, y: Array) -> Array:
-    """Divide; integers towards zero, as in C, where the least integer divided by -1 wraps around."""
+    """Divide; integers towards zero, as in C, where the smallest integer divided by -1 wraps around."""
     if np.issubdtype(x.dtype, np.integer):
         quotient = np.abs(x.astype(object)) // np.abs(np.where(y == 0, 1, y).astype(object))
         signed = np.asarray(np.sign(x).astype(object) * np.sign(y).astype(object) * quotient, object)

@@ -109,7 +109,7 @@ class Op:
         """Return the seconds of one core that ``eval`` takes; of one iteration, for a loop with an unknown number of
         them.
 
-        size  the number that a dim stands for
+        size  the value of a dim
         """
         return numpy_seconds(self.work(inputs, outputs), outputs, size)
 
@@ -294,13 +294,13 @@ def unify(left: TDim, right: TDim, what: str) -> TDim:
     return min(left, right, key=lambda dim: len(str(dim)))
 
 
-def require_at_least(dim: TDim, least: TDim, what: str) -> None:
-    """Require a least size; an assumption of the scope if it depends on a length. Raises FactError if never met."""
-    proof = dim.prove_ge(least)
+def require_at_least(dim: TDim, minimum: TDim, what: str) -> None:
+    """Require a minimum size; an assumption of the scope if it depends on a length. Raises FactError if never met."""
+    proof = dim.prove_ge(minimum)
     if proof.no:
-        raise FactError(f"{what}: needs at least {least}, got {dim}")
+        raise FactError(f"{what}: needs at least {minimum}, got {dim}")
     if proof.unknown:
-        next(iter(dim.symbols | least.symbols)).scope.assume(f"{dim} >= {least}")
+        next(iter(dim.symbols | minimum.symbols)).scope.assume(f"{dim} >= {minimum}")
 
 
 def broadcast_shapes(shapes: Sequence[Shape], what: str) -> Shape:

@@ -36,9 +36,9 @@ class Pad(Op):
         for axis, (dim, (before, after)) in enumerate(zip(x.shape, self.pads)):
             if (before, after) == (0, 0):
                 continue
-            most = dim_max(before, after) + (self.mode == "reflect")
-            least = {"constant": TDim.of(0), "edge": TDim.of(1)}.get(self.mode, most)
-            require_at_least(dim, least, f"{self.mode} padding {before}:{after} of axis {axis}")
+            mirrored_frames = dim_max(before, after) + (self.mode == "reflect")
+            min_size = {"constant": TDim.of(0), "edge": TDim.of(1)}.get(self.mode, mirrored_frames)
+            require_at_least(dim, min_size, f"{self.mode} padding {before}:{after} of axis {axis}")
         return [TypedFact(x.dtype, tuple(b + dim + a for dim, (b, a) in zip(x.shape, self.pads)))]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:

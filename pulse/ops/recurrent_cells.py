@@ -119,9 +119,9 @@ class Cell:
     def _row(self, h: Doubles) -> Doubles:
         return h if self.rows is None else round_rows(h, self.rows)
 
-    def _apply(self, number: int, x: Doubles) -> Doubles:
+    def _apply(self, gate: int, x: Doubles) -> Doubles:
         clipped = x if self.clip is None else np.clip(x, -self.clip, self.clip)
-        return round_inside(self.activations[number](clipped))
+        return round_inside(self.activations[gate](clipped))
 
     def _gru(self, x: Doubles, h: Doubles, r: Doubles, bias: Doubles) -> Doubles:
         size, row = h.shape[1], self._row(h)

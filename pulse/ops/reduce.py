@@ -18,7 +18,7 @@ ReduceKind: TypeAlias = Literal[
 
 
 def lowest(dtype: DType) -> Any:
-    """Return the least number of a type, which is the maximum of no elements."""
+    """Return the smallest number of a type, which is the maximum of no elements."""
     if dtype == np.bool_:
         return False
     return -np.inf if np.issubdtype(dtype, np.floating) else np.iinfo(dtype).min

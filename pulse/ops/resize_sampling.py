@@ -63,7 +63,7 @@ class Sampling:
     exclude_outside: bool = False
     crop: Crop = WHOLE
 
-    def places(self, outputs: Array, ratio: Fraction, frames: int, length: int) -> tuple[Array, int]:
+    def input_positions(self, outputs: Array, ratio: Fraction, frames: int, length: int) -> tuple[Array, int]:
         """Return the position of each output frame: integers, over one integer."""
         p, q = ratio.numerator, ratio.denominator
         centre = (2 * outputs + 1) * q
@@ -97,8 +97,8 @@ class Sampling:
 
     def positions_outside(self, ratio: Fraction, frames: int, length: int) -> Array:
         """Return which output frames lie beyond the ends of the input."""
-        number, over = self.places(np.arange(length), ratio, frames, length)
-        return np.asarray((number < 0) | (number > (frames - 1) * over), np.bool_)
+        numerators, denominator = self.input_positions(np.arange(length), ratio, frames, length)
+        return np.asarray((numerators < 0) | (numerators > (frames - 1) * denominator), np.bool_)
 
     def neighbours(
         self, outputs: Array, ratio: Fraction, frames: int, length: int
@@ -106,11 +106,11 @@ class Sampling:
         """Return, for each output frame, its input frames ``[n, k]``, not clamped, and their weights; None
         of the nearest.
         """
-        number, over = self.places(outputs, ratio, frames, length)
+        numerators, denominator = self.input_positions(outputs, ratio, frames, length)
         if self.rounding is not None:
-            return np.asarray(ROUNDING[self.rounding](number, over), np.int64)[:, None], None
-        below = number // over
-        share = np.asarray((number - below * over) / over, np.float64)[:, None]
+            return np.asarray(ROUNDING[self.rounding](numerators, denominator), np.int64)[:, None], None
+        below = numerators // denominator
+        share = np.asarray((numerators - below * denominator) / denominator, np.float64)[:, None]
         squeeze = min(Fraction(1), ratio) if self.antialias else Fraction(1)
         start = math.floor(-(1 if self.cubic is None else 2) / squeeze) + 1
         steps = np.arange(start, 2 - start)

@@ -84,10 +84,10 @@ class Scan(Op):
         scan_outputs: list[list[Array]] = [[] for _ in self.gathered]
         current = list(states)
         outer_values = dict(zip(self.captured, captured))
-        for number in range(count):
+        for frame in range(count):
             feeds = {**outer_values, **dict(zip(self.states, current))}
             for name, array, scan_axis in zip(self.frames, x, self.scanned):
-                index = count - 1 - number if scan_axis.backward else number
+                index = count - 1 - frame if scan_axis.backward else frame
                 feeds[name] = np.take(array, index, scan_axis.axis)
             results = self.body.run(feeds, arithmetic=arithmetic_in_use())
             values = [results[name] for name in self.body.graph.output_names]
@@ -190,8 +190,8 @@ class ScanStream(StatefulOnFrames):
             scan_outputs, op.gathered, self.facts([TypedFact.of(a) for a in inputs])
         ):
             y = np.zeros([int(dim) for dim in fact.shape], fact.dtype)
-            for number, value in enumerate(values):
-                frames_at(y, scan_axis.axis, start + number, start + number + 1)[...] = np.expand_dims(
+            for index, value in enumerate(values):
+                frames_at(y, scan_axis.axis, start + index, start + index + 1)[...] = np.expand_dims(
                     value, scan_axis.axis
                 )
             results.append(y)

@@ -65,9 +65,9 @@ class Slice(Op):
             op = None if self.step == 1 else Decimate(axis, first, self.step)
             return Window(axis, span=first + 1, stride=self.step, skip=skip, op=op)
         length = inputs[0].shape[axis]
-        most = (length - self.start).bounds()[1]
-        if self.step == 1 and self.end.prove_ge(length).yes and most is not None:
-            return Tail(axis, most)
+        max_frames = (length - self.start).bounds()[1]
+        if self.step == 1 and self.end.prove_ge(length).yes and max_frames is not None:
+            return Tail(axis, max_frames)
         return Whole(
             f"its start {self.start} depends on the length of the stream", "slice from a constant start"
         )

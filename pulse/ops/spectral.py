@@ -25,8 +25,8 @@ def dft_matrix(frames: int, parts: int, length: int, bins: int, inverse: bool) -
 
     length  points of the transform; ``frames`` at most this many
     """
-    turns = np.outer(np.arange(frames), np.arange(bins)) % length / length
-    angle = 2 * np.pi * (turns if inverse else -turns)
+    cycles = np.outer(np.arange(frames), np.arange(bins)) % length / length
+    angle = 2 * np.pi * (cycles if inverse else -cycles)
     scale = 1 / length if inverse else 1.0
     circle = unit_circle(angle) * scale
     quarter_turn = np.stack([-circle[..., 1], circle[..., 0]], -1)

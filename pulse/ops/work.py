@@ -48,8 +48,8 @@ NO_WORK = Work()
 def graph_work(graph: "Graph[Any, Any]") -> Work:
     """Return the work of all nodes that the outputs need, as far as it is known."""
     total = NO_WORK
-    for number in graph.order():
-        node = graph.nodes[number]
+    for node_id in graph.order():
+        node = graph.nodes[node_id]
         outputs = [outlet.fact for outlet in node.outputs]
         total += node.op.work(graph.input_facts(node), outputs) or NO_WORK
     return total
@@ -60,7 +60,7 @@ def numpy_seconds(
 ) -> float:
     """Return the seconds of one core that numpy takes for some work, with outputs of such facts.
 
-    size   the number that a dim stands for
+    size   the value of a dim
     calls  of numpy
     """
     operations = work or NO_WORK

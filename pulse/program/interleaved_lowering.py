@@ -185,11 +185,11 @@ INTERLEAVE: dict[type[Instruction], Interleave] = {}
 """Instruction -> function that converts it; the files of ``pulse.program.lower`` fill it."""
 
 
-def interleaves(*kinds: type[Instruction]) -> Callable[[F], F]:
+def interleaves(*row_classes: type[Instruction]) -> Callable[[F], F]:
     """Register a function that converts instructions for sixteen streams."""
 
     def register(function: F) -> F:
-        INTERLEAVE.update(dict.fromkeys(kinds, function))
+        INTERLEAVE.update(dict.fromkeys(row_classes, function))
         return function
 
     return register

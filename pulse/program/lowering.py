@@ -41,12 +41,12 @@ GROUP_FINDERS: list[GroupFinder] = []
 """Functions that claim groups of nodes before a step is lowered; the files of ``pulse.program.lower`` fill it."""
 
 
-def lowers(*kinds: type[Op]) -> Callable[[L], L]:
+def lowers(*op_classes: type[Op]) -> Callable[[L], L]:
     """Register a function as the lowering of classes of ops."""
 
     def register(function: L) -> L:
-        for kind in kinds:
-            LOWER[kind] = function
+        for op_class in op_classes:
+            LOWER[op_class] = function
         return function
 
     return register
@@ -72,19 +72,19 @@ def find_groups(
 class Lowering:
     """The lowering of one graph, of a model or of a body, to the instructions of a step.
 
-    graph         the graph
-    builder       the step, which the graph shares with the bodies in it
-    kept          wires that are read after the step, besides the outputs
-    form          the form of stored weights; see ``pulse.program.weights``
-    groups        nodes that are lowered with the first of them, and how
-    unchecked     nodes whose bodies are not checked for faults
-    check_faults  in a body, called before each node is lowered, to emit its fault checks
-    node, op      names of the current node and its op
-    values        outlet -> tensor
-    pending       wires that are stored only if a reader needs them: outlet -> a function that stores the wire
-    chained       the number of elementwise ops of a pending wire
-    allocated     memory of wires that are not lowered yet: concatenations, into which their parts are written
-    done          nodes that were lowered together with an earlier one
+    graph          the graph
+    builder        the step, which the graph shares with the bodies in it
+    kept_wires     wires that are read after the step, besides the outputs
+    form           the form of stored weights; see ``pulse.program.weights``
+    groups         nodes that are lowered with the first of them, and how
+    unchecked      nodes whose bodies are not checked for faults
+    check_faults   in a body, called before each node is lowered, to emit its fault checks
+    node, op       names of the current node and its op
+    values         outlet -> tensor
+    pending        wires that are stored only if a reader needs them: outlet -> a function that stores the wire
+    chained        the number of elementwise ops of a pending wire
+    allocated      memory of wires that are not lowered yet: concatenations, into which their parts are written
+    lowered_nodes  nodes that were lowered together with an earlier one
     """
 
     def __init__(
@@ -92,20 +92,20 @@ class Lowering:
         graph: PulsedGraph,
         builder: StepBuilder,
         *,
-        kept: Collection[OutletId] = (),
+        kept_wires: Collection[OutletId] = (),
         form: str = "f32",
         groups: Mapping[tuple[int, ...], LowerGroup] | None = None,
         unchecked: Collection[int] = (),
         check_faults: FaultChecker | None = None,
     ) -> None:
         self.graph, self.builder, self.form = graph, builder, form
-        self.kept, self.unchecked = kept, unchecked
+        self.kept_wires, self.unchecked = kept_wires, unchecked
         self.node, self.op = "", ""
         self.values: dict[OutletId, Value] = {}
         self.pending: dict[OutletId, Callable[[], Value]] = {}
         self.chained: dict[OutletId, int] = {}
         self.allocated: dict[OutletId, Value] = {}
-        self.done: set[int] = set()
+        self.lowered_nodes: set[int] = set()
         self._groups = {members[0]: (members, lower) for members, lower in (groups or {}).items()}
         self._check_faults = check_faults
         self._wires: dict[Buffer, set[OutletId]] = {}
@@ -117,7 +117,11 @@ class Lowering:
         _require_lowerings(nodes)
         for node in nodes:
             self.node, self.op = node.name, node.op.name
-            if isinstance(node.op, Const) or node.id in self.done or OutletId(node.id) in self.values:
+            if (
+                isinstance(node.op, Const)
+                or node.id in self.lowered_nodes
+                or OutletId(node.id) in self.values
+            ):
                 continue
             if self._check_faults is not None:
                 self._check_faults(self, node)
@@ -135,7 +139,7 @@ class Lowering:
         if node.id not in self._groups:
             return [(node.id, LOWER[type(node.op)](self, node, node.op))]
         members, lower = self._groups[node.id]
-        self.done.update(members)
+        self.lowered_nodes.update(members)
         return zip(members, lower(self, [self.graph.nodes[member] for member in members]))
 
     def lower_body(
@@ -228,8 +232,8 @@ class Lowering:
         return self._memories[node_id]
 
     def is_read_later(self, outlet: OutletId) -> bool:
-        """Return whether a wire is read after the step: it is an output or kept."""
-        return outlet in self.kept or self.graph.is_output(outlet)
+        """Return whether a wire is read after the step: it is an output, or in ``kept_wires``."""
+        return outlet in self.kept_wires or self.graph.is_output(outlet)
 
     def only_reader(self, outlet: OutletId) -> PulsedNode | None:
         """Return the only node that reads a wire; None if several do, or it is read after the step."""

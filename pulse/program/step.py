@@ -41,7 +41,7 @@ def lower_step(
     kept_wires = dict.fromkeys((*fetches, *(register.write for register in registers)))
     order, groups = find_groups(graph, graph.order([*graph.outputs, *kept_wires, *checks]))
     lowering = Lowering(
-        graph, StepBuilder(), kept=kept_wires.keys(), form=form, groups=groups, unchecked=unchecked
+        graph, StepBuilder(), kept_wires=kept_wires.keys(), form=form, groups=groups, unchecked=unchecked
     )
     for register in registers:
         lowering.set_value(
@@ -65,8 +65,8 @@ def _place_checks(graph: PulsedGraph, order: Sequence[int], checks: Sequence[Out
     ids = {outlet.node for outlet in checks}
     for node_id in ids:
         checks_of.setdefault(graph.nodes[node_id].inputs[0].node, []).append(node_id)
-    rest = (node_id for node_id in order if node_id not in ids)
-    return [node_id for other in rest for node_id in (other, *sorted(checks_of.get(other, [])))]
+    other_nodes = (node_id for node_id in order if node_id not in ids)
+    return [node_id for other in other_nodes for node_id in (other, *sorted(checks_of.get(other, [])))]
 
 
 def _keep(lowering: Lowering, outlets: Collection[OutletId]) -> dict[OutletId, Value]:

@@ -49,8 +49,8 @@ def run_whole(
             for port in streaming
         }
 
-    for number in range(pulses):
-        pieces.append(state.step(part(number, number + 1)))
+    for pulse in range(pulses):
+        pieces.append(state.step(part(pulse, pulse + 1)))
         fetched.append(list(state.fetched))
     rest = part(pulses, None)
     pieces.extend(state.flush(rest, fill, after=lambda: fetched.append(list(state.fetched))))

@@ -20,9 +20,9 @@ def critical_lengths(model: PulsedNetwork, shortest: int) -> list[int]:
     facts = (outlet.fact for node in model.graph.nodes for outlet in node.outputs)
     dims = {fact.stream.length for fact in facts if fact.stream is not None}
     lengths: set[int] = set()
-    for whole in {period(dim, symbol) for dim in dims} - {1}:
-        start = -(-shortest // whole) * whole
-        lengths |= {start + whole // 2, start + whole - 1, start + whole}
+    for divisor in {period(dim, symbol) for dim in dims} - {1}:
+        start = -(-shortest // divisor) * divisor
+        lengths |= {start + divisor // 2, start + divisor - 1, start + divisor}
     for at in _changes(dims, symbol):
         lengths |= {at - 1, at, at + model.pulse // 2, at + model.pulse}
     return sorted(length for length in lengths if shortest <= length <= MAX_SEARCHED_FRAMES)

@@ -22,12 +22,12 @@ class Effort:
 
     def affordable_frames(self, seconds: float) -> int:
         """Return the most frames that take at most this long; at least one."""
-        most = 1
-        while most < MAX_FRAMES and self.seconds(2 * most) <= seconds:
-            most *= 2
-        per_frame = (self.seconds(2 * most) - self.seconds(most)) / most
-        extra = int((seconds - self.seconds(most)) / per_frame) if per_frame > 0 else 0
-        return most + max(0, min(most, extra))
+        frames = 1
+        while frames < MAX_FRAMES and self.seconds(2 * frames) <= seconds:
+            frames *= 2
+        per_frame = (self.seconds(2 * frames) - self.seconds(frames)) / frames
+        extra = int((seconds - self.seconds(frames)) / per_frame) if per_frame > 0 else 0
+        return frames + max(0, min(frames, extra))
 
     def _work_of(self, frames: int) -> float:
         if frames not in self._seconds_by_frames:

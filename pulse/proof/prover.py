@@ -72,8 +72,8 @@ def prove_programs(
     skipped: list[int] = []
     worst = LargestError()
     divergence: Divergence | None = None
-    for number, trial in enumerate(trials.trials):
-        feeds = feeds_of(model, trial.length, trial.signal, (seed, number), ranges)
+    for index, trial in enumerate(trials.trials):
+        feeds = feeds_of(model, trial.length, trial.signal, (seed, index), ranges)
         try:
             reference = Reference(oracle, feeds, seed)
         except InputError:

@@ -60,19 +60,19 @@ class TrialRecord:
 class Coverage:
     """The frames and values of an output that were compared.
 
-    frames   compared, of all streams together; of an output that does not stream, how often it was
-    values   in them, and how many of these are finite numbers
-    least, largest   of the finite ones
-    reads    whether it is computed from an input at all
-    moved    whether other inputs of the same length gave other values
+    frames            compared, of all streams together; of an output that does not stream, how often it was
+    values            in them, and how many of these are finite numbers
+    minimum, maximum  of the finite ones
+    reads             whether it is computed from an input at all
+    moved             whether other inputs of the same length gave other values
     """
 
     name: str
     frames: int = 0
     values: int = 0
     finite: int = 0
-    least: float = float("inf")
-    largest: float = float("-inf")
+    minimum: float = float("inf")
+    maximum: float = float("-inf")
     reads: bool = True
     moved: bool = False
 
@@ -85,7 +85,9 @@ class Coverage:
             return "no value is a finite number"
         if self.reads and not self.moved:
             constant = (
-                f"it is always {self.least:.6g}" if self.least == self.largest else "it is always the same"
+                f"it is always {self.minimum:.6g}"
+                if self.minimum == self.maximum
+                else "it is always the same"
             )
             return f"{constant}, whatever the input"
         return ""
@@ -97,7 +99,7 @@ class Coverage:
             return f"{self.values:,} values of {self.frames:,} frames, none finite"
         finite = "all finite" if self.finite == self.values else f"{self.finite / self.values:.1%} finite"
         dependence = "moved by the input" if self.moved else "the same for every input"
-        values = f"{self.values:,} values of {self.frames:,} frames, {self.least:.4g} … {self.largest:.4g}"
+        values = f"{self.values:,} values of {self.frames:,} frames, {self.minimum:.4g} … {self.maximum:.4g}"
         return f"{values}, {finite}, {dependence}"
 
     def add(self, values: Array, frames: int) -> "Coverage":
@@ -109,8 +111,8 @@ class Coverage:
             frames=self.frames + frames,
             values=self.values + values.size,
             finite=self.finite + numbers.size,
-            least=min(self.least, float(numbers.min(initial=np.inf))),
-            largest=max(self.largest, float(numbers.max(initial=-np.inf))),
+            minimum=min(self.minimum, float(numbers.min(initial=np.inf))),
+            maximum=max(self.maximum, float(numbers.max(initial=-np.inf))),
             reads=self.reads,
             moved=self.moved,
         )
@@ -122,8 +124,8 @@ class Coverage:
             "frames": self.frames,
             "values": self.values,
             "finite": self.finite,
-            "least": self.least if self.finite else None,
-            "largest": self.largest if self.finite else None,
+            "minimum": self.minimum if self.finite else None,
+            "maximum": self.maximum if self.finite else None,
             "moved": self.moved,
             "proved": not self.gap,
             "missing": self.gap,
@@ -235,8 +237,8 @@ class ProofReport(Report):
             return str(self.divergence)
         if self.gaps:
             return f"nothing was proved of {'; '.join(self.gaps)}"
-        same = "equal: every frame of every stream"
-        return same if self.original is None else f"{same}, and {self.original.title}"
+        equal_text = "equal: every frame of every stream"
+        return equal_text if self.original is None else f"{equal_text}, and {self.original.title}"
 
     def sections(self) -> list[Section]:
         """Return the streams that were tried, their results, and the verdict."""
@@ -263,13 +265,17 @@ class ProofReport(Report):
         return pairs
 
     def _reach(self, longest: int) -> str:
-        span = "all frames before it" if self.trials.seen is None else f"{self.trials.seen:,} frames"
+        span = (
+            "all frames before it"
+            if self.trials.receptive_frames is None
+            else f"{self.trials.receptive_frames:,} frames"
+        )
         text = f"an output sees {span}; the longest stream has {longest:,}"
-        if longest < self.trials.wanted:
-            text += f" of the {self.trials.wanted:,} that are wanted"
+        if longest < self.trials.wanted_frames:
+            text += f" of the {self.trials.wanted_frames:,} that are wanted"
         if self.trials.left_out:
             text += f", {self.trials.left_out} others are left out"
-        offer = longest < self.trials.wanted or self.trials.left_out
+        offer = longest < self.trials.wanted_frames or self.trials.left_out
         return (f"{text}: {spell('long')} tries them" if offer else text) + self._overflow()
 
     def _overflow(self) -> str:
@@ -294,8 +300,8 @@ class ProofReport(Report):
             "streams": self.tried,
             "lengths": self.lengths,
             "skipped": self.skipped,
-            "seen_frames": self.trials.seen,
-            "wanted_frames": self.trials.wanted,
+            "seen_frames": self.trials.receptive_frames,
+            "wanted_frames": self.trials.wanted_frames,
             "buffer_frames": self.trials.buffered,
             "overflowed": self.has_overflowed,
             "left_out": self.trials.left_out,

@@ -28,7 +28,7 @@ MAX_INTEGER = 1 << 20
 """Random integers stay below it, even if the model takes larger ones."""
 
 IntegerRange: TypeAlias = tuple[int, int]
-"""The least and the largest value of an integer input."""
+"""The smallest and the largest value of an integer input."""
 
 
 def feeds_of(
@@ -61,8 +61,8 @@ def _shape(signal: Signal, shape: Sequence[int], axis: int, rng: np.random.Gener
     if not shape:
         return np.asarray(rng.standard_normal())
     frames = shape[axis]
-    rest = [size for other, size in enumerate(shape) if other != axis]
-    return np.moveaxis(_MAKERS[signal](frames, rest, rng), 0, axis)
+    other_sizes = [size for other, size in enumerate(shape) if other != axis]
+    return np.moveaxis(_MAKERS[signal](frames, other_sizes, rng), 0, axis)
 
 
 def _noise(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
@@ -83,15 +83,15 @@ def _silence(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Arra
 
 def _steps(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
     """Return a signal whose elements all jump at the same moments, each to a level of its own."""
-    number = np.cumsum(rng.random(frames) < 1 / HELD_FRAMES)
-    levels = 3 * rng.standard_normal((int(number[-1]) + 1 if frames else 0, *rest))
-    return levels[number]
+    step = np.cumsum(rng.random(frames) < 1 / HELD_FRAMES)
+    levels = 3 * rng.standard_normal((int(step[-1]) + 1 if frames else 0, *rest))
+    return levels[step]
 
 
 def _gaps(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
     """Return a signal of noise between long zeros, which begins with zeros."""
-    number = np.cumsum(rng.random(frames) < 1 / min(GAP_FRAMES, max(2, frames // 4)))
-    sounding = (number % 2 == 1).reshape(frames, *(1 for _ in rest))
+    section = np.cumsum(rng.random(frames) < 1 / min(GAP_FRAMES, max(2, frames // 4)))
+    sounding = (section % 2 == 1).reshape(frames, *(1 for _ in rest))
     return _noise(frames, rest, rng) * sounding
 
 
@@ -99,7 +99,7 @@ def _mix(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
     edges = np.linspace(0, frames, len(PURE) + 1).astype(int)
     order = rng.permutation(len(PURE))
     parts = [
-        _MAKERS[PURE[kind]](stop - start, rest, rng) for kind, start, stop in zip(order, edges, edges[1:])
+        _MAKERS[PURE[maker]](stop - start, rest, rng) for maker, start, stop in zip(order, edges, edges[1:])
     ]
     return np.concatenate(parts)
 
@@ -117,9 +117,9 @@ _MAKERS: Mapping[Signal, Callable[[int, Sequence[int], np.random.Generator], Arr
 
 def _integers(values: Array, low: int, high: int, port: Port) -> Array:
     """Return normal values spread evenly over a range; 0, or the value next to it, does not move."""
-    rest = min(max(0, low), high)
+    rest_value = min(max(0, low), high)
     spread = low + np.floor((high - low + 1) * np.modf(np.abs(values) * 4099.0)[0]).astype(np.int64)
-    return np.where(values == 0, rest, np.clip(spread, low, high)).astype(port.dtype)
+    return np.where(values == 0, rest_value, np.clip(spread, low, high)).astype(port.dtype)
 
 
 def integer_ranges(model: PulsedNetwork, oracle: Oracle, length: int) -> dict[str, IntegerRange]:
@@ -137,7 +137,7 @@ def integer_ranges(model: PulsedNetwork, oracle: Oracle, length: int) -> dict[st
 def _range(model: PulsedNetwork, oracle: Oracle, length: int, port: Port) -> IntegerRange:
     feeds = feeds_of(model, length)
 
-    def takes(value: int) -> bool:
+    def is_accepted(value: int) -> bool:
         try:
             oracle({**feeds, port.name: np.full_like(feeds[port.name], value)}, NATIVE)
         except InputError:
@@ -145,19 +145,19 @@ def _range(model: PulsedNetwork, oracle: Oracle, length: int, port: Port) -> Int
         return True
 
     info = np.iinfo(port.dtype)
-    if not takes(1):
+    if not is_accepted(1):
         return 0, 1
-    high = _furthest(takes, 1, min(int(info.max), MAX_INTEGER))
-    most = min(-int(info.min), MAX_INTEGER)
-    low = -_furthest(lambda value: takes(-value), 0, most)
-    return (1 if low == 0 and not takes(0) else low), high
+    high = _furthest(is_accepted, 1, min(int(info.max), MAX_INTEGER))
+    largest_negative = min(-int(info.min), MAX_INTEGER)
+    low = -_furthest(lambda value: is_accepted(-value), 0, largest_negative)
+    return (1 if low == 0 and not is_accepted(0) else low), high
 
 
-def _furthest(takes: Callable[[int], bool], least: int, most: int) -> int:
-    """Return the largest value that is taken, where all up to it are; ``least`` is."""
-    if takes(most):
-        return most
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (middle, most) if takes(middle) else (least, middle)
-    return least
+def _furthest(is_accepted: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the largest value that is taken, where all up to it are; ``low`` is."""
+    if is_accepted(high):
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if is_accepted(middle) else (low, middle)
+    return low

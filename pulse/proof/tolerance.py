@@ -114,10 +114,10 @@ class Reference:
         exact = self.exact[name]
         off = np.where(_same_entries(output, native), 0.0, _distance(output, exact))
         allowed = self._floor(name, axis)
-        for number in range(runs):
+        for run in range(runs):
             if (off <= allowed).all():
                 break
-            allowed = np.maximum(allowed, self._change(number, name, axis))
+            allowed = np.maximum(allowed, self._change(run, name, axis))
         return _judgement(off, allowed, exact)
 
     def allowance(self, name: str, axis: int | None = None, runs: int = RUNS) -> tuple[Array, Array]:
@@ -125,8 +125,8 @@ class Reference:
         allow less.
         """
         allowed = self._floor(name, axis)
-        for number in range(runs):
-            allowed = np.maximum(allowed, self._change(number, name, axis))
+        for run in range(runs):
+            allowed = np.maximum(allowed, self._change(run, name, axis))
         exact = self.exact[name]
         return exact, np.broadcast_to(allowed, exact.shape)
 
@@ -138,15 +138,15 @@ class Reference:
             return native_distance
         return UNITS * np.maximum(_ulp_of_largest(exact, native.dtype, axis), native_distance)
 
-    def _change(self, number: int, name: str, axis: int | None) -> Array:
+    def _change(self, run: int, name: str, axis: int | None) -> Array:
         """Return the tolerance from a run with random errors."""
-        if number == len(self._runs):
+        if run == len(self._runs):
             self._runs.append(
-                self._oracle(self._feeds, Perturbed(self._recording.tape, UNITS, self._seed * RUNS + number))
+                self._oracle(self._feeds, Perturbed(self._recording.tape, UNITS, self._seed * RUNS + run))
             )
         dtype = self.native[name].dtype
         factor = SAFETY if is_floating(dtype) else 1
-        return factor * _typical(_distance(self._runs[number][name], self.exact[name]), dtype, axis)
+        return factor * _typical(_distance(self._runs[run][name], self.exact[name]), dtype, axis)
 
 
 def offline(model: TypedNetwork, fetches: Sequence[str | OutletId] | None = None) -> Oracle:
@@ -190,8 +190,8 @@ def _distance(output: Array, exact: Array) -> Array:
         return np.where(apart, np.abs(output.astype(np.float64) - exact.astype(np.float64)), 0.0)
     with np.errstate(invalid="ignore"):
         difference = np.abs(output.astype(np.float64) - exact)
-    same = (output == exact) | (np.isnan(output) & np.isnan(exact))
-    return np.where(same, 0.0, np.where(np.isnan(difference), np.inf, difference))
+    is_equal = (output == exact) | (np.isnan(output) & np.isnan(exact))
+    return np.where(is_equal, 0.0, np.where(np.isnan(difference), np.inf, difference))
 
 
 def _typical(errors: Array, dtype: DType, axis: int | None) -> Array:

@@ -18,9 +18,9 @@ CONSECUTIVE = 8
 SIGNAL_FRAMES, SIGNAL_PULSES, FEW_PULSES = 512, 8, 3
 """Frames and pulses of the streams of each signal; fewer if a run takes long."""
 LONG_FRAMES, LONG_PULSES = 4096, 8
-"""The least frames and pulses of a long stream."""
+"""The minimum frames and pulses of a long stream."""
 DRIFT_FRAMES, DRIFT_PULSES = 16_384, 64
-"""The least frames and pulses of a long stream if states may drift: if an output depends on all frames before."""
+"""The minimum frames and pulses of a long stream if states may drift: if an output depends on all frames before."""
 SEEN = 2
 """A long stream has this many times what an output sees."""
 SIGNAL_S, LONG_S, TOTAL_S, MAX_S = 0.1, 0.4, 1.6, 30.0
@@ -48,15 +48,15 @@ class Trial:
 class Trials:
     """The streams of a proof.
 
-    seen      frames of the symbol that an output depends on, the most of all; None if there is no limit
-    wanted    frames that a long stream should have; fewer are tried if that takes too long
-    left_out  streams that would take too long
-    buffered  frames of the symbol that the longest buffer of past frames holds
+    receptive_frames  the most frames of the symbol that an output depends on; None if there is no limit
+    wanted_frames     frames that a long stream should have; fewer are tried if that takes too long
+    left_out          streams that would take too long
+    buffered          frames of the symbol that the longest buffer of past frames holds
     """
 
     trials: tuple[Trial, ...]
-    seen: int | None
-    wanted: int
+    receptive_frames: int | None
+    wanted_frames: int
     left_out: int
     buffered: int = 0
 
@@ -75,8 +75,8 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
     """
     receptive, buffered = receptive_frames(model), buffered_frames(model)
     if lengths is not None:
-        least = min(lengths, default=0)
-        trials = [Trial(n, s, n == least and s == "noise") for n in lengths for s in _signals(long)]
+        shortest = min(lengths, default=0)
+        trials = [Trial(n, s, n == shortest and s == "noise") for n in lengths for s in _signals(long)]
         return Trials(tuple(trials), receptive, max(lengths, default=0), 0, buffered)
     effort, long_length = Effort(model), _long_length(model, receptive, buffered)
     usual = _signal_length(model, effort)
@@ -111,9 +111,9 @@ def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long
 def _signal_length(model: PulsedNetwork, effort: Effort) -> int:
     """Return the length of the streams of each signal: some pulses and many frames, fewer if these take long."""
     affordable, shortest = effort.affordable_frames(SIGNAL_S), _shortest(model)
-    most = max(SIGNAL_PULSES * model.pulse, min(SIGNAL_FRAMES, affordable))
-    least = FEW_PULSES * model.pulse + model.pulse // 2
-    return _allowed_length(model, shortest + (most if most <= affordable else least) + 1)
+    many_frames = max(SIGNAL_PULSES * model.pulse, min(SIGNAL_FRAMES, affordable))
+    few_frames = FEW_PULSES * model.pulse + model.pulse // 2
+    return _allowed_length(model, shortest + (many_frames if many_frames <= affordable else few_frames) + 1)
 
 
 def _signals(long: bool) -> tuple[Signal, ...]:

@@ -27,8 +27,8 @@ def extend_ends(
 
 def delay_by_lag(wiring: Wiring, stream: StreamWire, name: str) -> StreamWire:
     """Delay a stream by its lag, so that it sends only frames that are known to exist. Raises PulsifyError."""
-    least = require_lag(wiring, stream.fact.length, stream.fact.rate, name)
-    return wiring.delay(stream, max(stream.fact.offset, least), name)
+    lag = require_lag(wiring, stream.fact.length, stream.fact.rate, name)
+    return wiring.delay(stream, max(stream.fact.offset, lag), name)
 
 
 def require_lag(wiring: Wiring, length: TDim, rate: Fraction, name: str) -> int:
@@ -91,8 +91,8 @@ def write_mirrored_ends(wiring: Wiring, name: str, wire: MirroredWire) -> Stream
     fact, before = wire.stream.fact, int(wire.ends.before)
     require_size([before], name)
     pulse = wiring.frames(fact.rate)
-    least = require_lag(wiring, fact.length, fact.rate, name) if wire.ends.after != 0 else 0
-    offset = max(0, fact.offset - before, least - before)
+    lag = require_lag(wiring, fact.length, fact.rate, name) if wire.ends.after != 0 else 0
+    offset = max(0, fact.offset - before, lag - before)
     while not all(
         (j + offset) // pulse * pulse + pulse > fact.offset + mirrored_frame(wire.ends, j - before)
         for j in range(before)

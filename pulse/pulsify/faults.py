@@ -18,7 +18,7 @@ from pulse.pulsify.stream_wires import StreamWire, Wiring
 
 def find_known_at_end(graph: PulsedGraph, order: Iterable[int]) -> set[int]:
     """Return nodes that do not stream but depend on a stream: their values are meaningful in the last pulse only."""
-    moving, late = set[OutletId](graph.inputs), set[int]()
+    moving, known_at_end = set[OutletId](graph.inputs), set[int]()
     moving = {outlet for outlet in moving if graph.fact(outlet).stream is not None}
     for node_id in order:
         node = graph.nodes[node_id]
@@ -27,8 +27,8 @@ def find_known_at_end(graph: PulsedGraph, order: Iterable[int]) -> set[int]:
         for slot, outlet in enumerate(node.outputs):
             moving.add(OutletId(node_id, slot))
             if outlet.fact.stream is None or outlet.fact.stream.rate == 0:
-                late.add(node_id)
-    return late
+                known_at_end.add(node_id)
+    return known_at_end
 
 
 def add_fault_counters(wiring: Wiring, targets: Iterable[OutletId]) -> tuple[OutletId, ...]:
@@ -38,7 +38,7 @@ def add_fault_counters(wiring: Wiring, targets: Iterable[OutletId]) -> tuple[Out
     """
     graph = wiring.graph
     order = graph.order(list(targets))
-    late = find_known_at_end(graph, order)
+    known_at_end = find_known_at_end(graph, order)
     counters: list[OutletId] = []
     for node_id in order:
         node = graph.nodes[node_id]
@@ -47,18 +47,18 @@ def add_fault_counters(wiring: Wiring, targets: Iterable[OutletId]) -> tuple[Out
             value = facts[check.slot].value
             if value is not None and not check.find_failing(value).any():
                 continue
-            counter = _counter(wiring, node, check, node_id in late)
+            counter = _counter(wiring, node, check, node_id in known_at_end)
             if counter is not None:
                 counters.append(counter)
     return tuple(counters)
 
 
-def _counter(wiring: Wiring, node: PulsedNode, check: Check, late: bool) -> OutletId | None:
+def _counter(wiring: Wiring, node: PulsedNode, check: Check, is_known_at_end: bool) -> OutletId | None:
     """Add the counter of one operand; None if no delay makes sure that its frames exist."""
     outlet, result = node.inputs[check.slot], node.outputs[0].fact
     operand = wiring.graph.fact(outlet)
     axis = operand.stream
-    if late:
+    if is_known_at_end:
         if axis is None:
             return _add(wiring, node, check, outlet, "end")
         return _add(wiring, node, check, outlet, "end", axis.axis, 0, axis.length)
@@ -87,8 +87,8 @@ def find_unchecked_bodies(model: PulsedNetwork) -> set[int]:
     In a file read back, their values before the stream begins are unknown.
     """
     order = model.graph.order(model.targets)
-    late = set(order) if model.is_reopened else find_known_at_end(model.graph, order)
-    return {node_id for node_id in late if not isinstance(model.graph.nodes[node_id].op, Stateful)}
+    known_at_end = set(order) if model.is_reopened else find_known_at_end(model.graph, order)
+    return {node_id for node_id in known_at_end if not isinstance(model.graph.nodes[node_id].op, Stateful)}
 
 
 def body_sites(name: str, op: Op) -> Iterator[Site]:

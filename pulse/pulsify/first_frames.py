@@ -34,12 +34,12 @@ MAX_NODES = 64
 
 @record
 class _FirstFrame:
-    """One frame at a constant index of a stream; ``bare`` if its stream axis has been dropped."""
+    """One frame at a constant index of a stream; ``without_axis`` if its stream axis has been dropped."""
 
     x: OutletId
     axis: int
     index: int
-    bare: bool
+    without_axis: bool
 
 
 def _first_frame_of(graph: TypedGraph, outlet: OutletId, symbol: Symbol) -> _FirstFrame | None:
@@ -47,16 +47,16 @@ def _first_frame_of(graph: TypedGraph, outlet: OutletId, symbol: Symbol) -> _Fir
     node = graph.node(outlet)
     match node.op:
         case Slice(axis, start, end, 1) if start.is_const and end == start + 1:
-            index, bare = int(start), False
+            index, without_axis = int(start), False
         case Gather(axis):
             value = graph.fact(node.inputs[1]).value
             if value is None or value.shape != () or value.dtype == object or value < 0:
                 return None
-            index, bare = int(value), True
+            index, without_axis = int(value), True
         case _:
             return None
     x = node.inputs[0]
-    return _FirstFrame(x, axis, index, bare) if axis in graph.fact(x).symbolic_axes(symbol) else None
+    return _FirstFrame(x, axis, index, without_axis) if axis in graph.fact(x).symbolic_axes(symbol) else None
 
 
 class _Head:
@@ -70,24 +70,24 @@ class _Head:
         self._axis, self._length = axis, length
         self.count: int | None = None
 
-    def lift(self, outlet: OutletId, bare: bool = False) -> OutletId | None:
-        """Return the wire for all frames; ``bare`` if the single frame has no stream axis."""
+    def lift(self, outlet: OutletId, without_axis: bool = False) -> OutletId | None:
+        """Return the wire for all frames; ``without_axis`` if the single frame has no stream axis."""
         node, axis = self._graph.node(outlet), self._axis
         match node.op:
             case Slice(op_axis, start, end, 1) if (
-                op_axis == axis and not bare and start.is_const and end.is_const
+                op_axis == axis and not without_axis and start.is_const and end.is_const
             ):
                 return self._slice_frames(node.inputs[0], int(start), int(end - start))
-            case AddAxis(op_axis) if op_axis == axis and not bare:
+            case AddAxis(op_axis) if op_axis == axis and not without_axis:
                 return self.lift(node.inputs[0], True)
-            case RemoveAxis(op_axis) if op_axis == axis and bare:
+            case RemoveAxis(op_axis) if op_axis == axis and without_axis:
                 return self.lift(node.inputs[0])
-            case Gather(op_axis) if op_axis == axis and bare:
+            case Gather(op_axis) if op_axis == axis and without_axis:
                 first = _first_frame_of(self._graph, outlet, self._symbol)
                 return None if first is None else self._slice_frames(first.x, first.index, 1)
             case Elementwise():
                 rank = self._graph.fact(outlet).rank
-                parts = [self._lift_operand(outlet, rank, bare) for outlet in node.inputs]
+                parts = [self._lift_operand(outlet, rank, without_axis) for outlet in node.inputs]
                 wires = [part for part in parts if part is not None]
                 if len(wires) < len(parts):
                     return None
@@ -108,13 +108,13 @@ class _Head:
         cut = Slice(self._axis, TDim.of(first), self._length + first)
         return self._patch.wire(f"{self._graph.label(x)}.firsts", cut, [frames])[0]
 
-    def _lift_operand(self, outlet: OutletId, rank: int, bare: bool) -> OutletId | None:
+    def _lift_operand(self, outlet: OutletId, rank: int, without_axis: bool) -> OutletId | None:
         fact = self._graph.fact(outlet)
         if fact.value is None:
-            return self.lift(outlet, bare) if fact.rank == rank else None
+            return self.lift(outlet, without_axis) if fact.rank == rank else None
         operand_axis = fact.rank - (rank - self._axis)  # the operand broadcasts from the right
         operand = self._patch.tap(outlet)
-        if bare:
+        if without_axis:
             name = f"{self._graph.label(outlet)}.wide"
             return (
                 self._patch.wire(name, AddAxis(operand_axis), [operand])[0] if operand_axis > 0 else operand
@@ -162,7 +162,7 @@ def repeat_first_frame(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch
     if not isinstance(expanded.op, Expand) or not shape[axis].is_const:
         return None
     first = _first_frame_of(graph, expanded.inputs[0], symbol)
-    if first is None or first.bare or (first.x, first.axis, first.index) != (x, axis, 0):
+    if first is None or first.without_axis or (first.x, first.axis, first.index) != (x, axis, 0):
         return None
     if len(shape) != graph.fact(x).rank:
         return None
@@ -247,9 +247,9 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
         return None
     patch = Patch(graph)
     x = [patch.tap(outlet) for outlet in node.inputs[:frames]]
-    for number, first in enumerate(first_wires.values()):
+    for index, first in enumerate(first_wires.values()):
         cut = Slice(first.axis, TDim.of(first.index), length + first.index)
-        x += patch.wire(f"{node.name}.firsts{number}", cut, [patch.tap(first.x)])
+        x += patch.wire(f"{node.name}.firsts{index}", cut, [patch.tap(first.x)])
     states = [patch.tap(outlet) for outlet in node.inputs[frames : frames + count]]
     for slot in chains:
         fact = graph.fact(node.inputs[frames + slot])
@@ -295,9 +295,9 @@ def _add_begin_flag(
     body = op.body.copy()
     inner, used_names = body.graph, set(body.inputs)
 
-    def source(kind: str, fact: TypedFact) -> tuple[str, OutletId]:
+    def source(prefix: str, fact: TypedFact) -> tuple[str, OutletId]:
         name = next(
-            candidate for candidate in (f"{kind}{n}" for n in range(1 << 20)) if candidate not in used_names
+            candidate for candidate in (f"{prefix}{n}" for n in range(1 << 20)) if candidate not in used_names
         )
         used_names.add(name)
         (outlet,) = inner.add(name, Source(fact), (), [fact])
@@ -312,7 +312,9 @@ def _add_begin_flag(
         plain = TypedFact(fact.dtype, (*fact.shape[: first.axis], *fact.shape[first.axis + 1 :]))
         name, frame = source("first", plain)
         names.append(name)
-        wires[outlet] = frame if first.bare else wire(inner, f"{name}.one", AddAxis(first.axis), [frame])[0]
+        wires[outlet] = (
+            frame if first.without_axis else wire(inner, f"{name}.one", AddAxis(first.axis), [frame])[0]
+        )
     sources = {inner.label(outlet): outlet for outlet in inner.inputs}
     patch = Patch(inner)
     for slot, chain in chains.items():
@@ -340,8 +342,8 @@ def _copy_chain(
     graph: TypedGraph, body: TypedGraph, chain: Sequence[int], wires: dict[OutletId, OutletId]
 ) -> None:
     """Copy the nodes of a chain to the body; ``wires`` maps the wires of the graph to those of the body."""
-    for number in chain:
-        node, outlet = graph.nodes[number], OutletId(number)
+    for node_id in chain:
+        node, outlet = graph.nodes[node_id], OutletId(node_id)
         if outlet in wires:
             continue
         operands = [wires[operand] for operand in node.inputs]

@@ -23,7 +23,7 @@ def min_value_for(length: TDim, frames: int, symbol: Symbol) -> int:
 
 @cache_in_scope
 def never_shrinks(length: TDim, symbol: Symbol) -> bool:
-    """Return whether the length is proved never to fall as the stream grows."""
+    """Return whether the length is proved never to decrease as the stream gets longer."""
     return never_falls(length, symbol) or never_falls(dim_max(0, length), symbol)
 
 

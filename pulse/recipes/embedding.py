@@ -23,11 +23,11 @@ def embed_recipe(text: str, context: RecipeContext) -> ModelProto:
 
     Weights in a file next to the model stay there. Raises LoadError
     """
-    number, model = _only_model(parse_recipe(text, context))
+    stage_index, model = _only_model(parse_recipe(text, context))
     proto = _read_model(model)
     metadata = {entry.key: entry.value for entry in proto.metadata_props if entry.key != RECIPE}
     table = tomllib.loads(text)
-    table["stage"][number - 1]["model"] = ITSELF
+    table["stage"][stage_index - 1]["model"] = ITSELF
     helper.set_model_props(proto, {**metadata, RECIPE: _spell_out(table)})
     return proto
 
@@ -50,15 +50,15 @@ def _spell_out(table: Mapping[str, Any]) -> str:
 def _only_model(recipe: Recipe) -> tuple[int, Path]:
     """Return the number of its stage, and its file. Raises LoadError."""
     models_by_stage = {
-        stage.number: recipe.place.resolve_path(stage.options["model"])
+        stage.number: recipe.context.resolve_path(stage.options["model"])
         for stage in recipe.stages
         if stage.kind == "model"
     }
-    models = {number: path for number, path in models_by_stage.items() if not is_recipe_file(path)}
+    models = {stage_index: path for stage_index, path in models_by_stage.items() if not is_recipe_file(path)}
     if len(models) != 1:
         count = f"{len(models)} models" if models else "no models"
         raise LoadError(
-            f"{recipe.place.where}: names {count}, and one file can hold its own recipe only; pulse convert -o makes "
+            f"{recipe.context.where}: names {count}, and one file can hold its own recipe only; pulse convert -o makes "
             "one file of all stages"
         )
     return next(iter(models.items()))

@@ -61,7 +61,7 @@ def call_function(
         known_hz = rates.hz if rates.sound else None
         options.setdefault(RATE, known_hz or signature(FUNCTIONS[stage.kind]).parameters[RATE].default)
         if rates.sound:
-            rates.agree(options[RATE], stage.place)
+            rates.agree(options[RATE], stage.title)
     return FUNCTIONS[stage.kind](**options)
 
 

@@ -39,10 +39,14 @@ class PairedModel:
         front = [*self.guess.front]
         if front and self.input_name is not None:
             front[-1] += '\nas = "features"'
-            return [*front, self.stage(f'from = {{ {self.input_name} = "features" }}'), *self.guess.back]
-        return [*front, self.stage(), *self.guess.back]
+            return [
+                *front,
+                self.model_stage(f'from = {{ {self.input_name} = "features" }}'),
+                *self.guess.back,
+            ]
+        return [*front, self.model_stage(), *self.guess.back]
 
-    def stage(self, *more: str) -> str:
+    def model_stage(self, *more: str) -> str:
         """Return the stage of this model, with more lines."""
         return "\n".join([*self.lines, *more, *self.guess.model_lines])
 
@@ -81,7 +85,7 @@ def _of_one_spectrum(first: PairedModel, second: PairedModel) -> Stages | None:
         _add(stages, first, "")
         stages += [
             f'irfft = {{ n = {spectral.samples}, layout = "{spectral.output_layout}" }}',
-            second.stage(),
+            second.model_stage(),
             *framed.back,
         ]
         note = (
@@ -101,12 +105,12 @@ def _of_one_spectrum(first: PairedModel, second: PairedModel) -> Stages | None:
 def _add(stages: list[str], part: PairedModel, suffix: str) -> None:
     """Add a model that changes a spectrum after a stage that outputs one."""
     if part.guess.kind == "spectra":
-        stages.append(part.stage())
+        stages.append(part.model_stage())
         return
     stages[-1] += f'\nas = "spectrum{suffix}"'
     stages += [
         "magnitude = {}",
-        _rename_wires(part.stage(), suffix),
+        _rename_wires(part.model_stage(), suffix),
         _rename_wires(part.guess.back[0], suffix),
     ]
 
@@ -120,7 +124,7 @@ def _connect_directly(first: PairedModel, second: PairedModel) -> Stages | None:
     if fixed[0] != fixed[1] or is_sound(second.input_fact.shape) or first.guess.kind == "magnitudes":
         return None
     note = f"{second.name} is assumed to read the output of {first.name}, which has the same size"
-    stages = [*first.guess.front, first.stage(), second.stage(), *second.guess.back]
+    stages = [*first.guess.front, first.model_stage(), second.model_stage(), *second.guess.back]
     return Stages(stages, [note, *first.guess.notes])
 
 

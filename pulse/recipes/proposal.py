@@ -131,13 +131,15 @@ def _with_codes(
     """Return the stages with the codes of a model's input made of numbers, and those of its output made numbers."""
     front, back = list(guess.front), list(guess.back)
 
-    def stage(kind: str, port: tuple[str, TypedFact], verb: str) -> list[str]:
+    def stage(function: str, port: tuple[str, TypedFact], verb: str) -> list[str]:
         name, fact = port
         codes = codes_of(metadata, name)
         if codes is None:
             return []
         notes.append(f"{name} {verb} codes of {fact.dtype.name}, as the file says")
-        return [f"{kind} = {toml_text({'scale': codes.scale, 'zero': codes.zero, 'type': fact.dtype.name})}"]
+        return [
+            f"{function} = {toml_text({'scale': codes.scale, 'zero': codes.zero, 'type': fact.dtype.name})}"
+        ]
 
     front += stage("quantize", model_input, "takes")
     back = stage("dequantize", model_output, "gives") + back

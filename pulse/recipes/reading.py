@@ -48,7 +48,7 @@ def parse_recipe(text: str, context: RecipeContext) -> Recipe:
     if not isinstance(tables, list) or not tables:
         raise LoadError(f"{where}: has no stages; each begins with a line [[stage]]")
     stages = [
-        _stage(number, stage, where) for number, stage in enumerate(cast("list[TomlValue]", tables), start=1)
+        _stage(index, stage, where) for index, stage in enumerate(cast("list[TomlValue]", tables), start=1)
     ]
     _require_order(stages, where)
     return Recipe(context, title or context.path.stem, title is not None, rate, stages, outputs, inputs)
@@ -90,31 +90,37 @@ def _stage(number: int, entry: TomlValue, where: str) -> RecipeStage:
     if not isinstance(entry, dict):
         raise LoadError(f"{where}: {quote(entry)} must be a table; begin it with a line [[stage]]")
     table = cast("dict[str, TomlValue]", entry)
-    kinds = [key for key in table if key in FUNCTIONS or key == "model"]
-    if len(kinds) > 1:
-        raise LoadError(f"{where}: has both {kinds[0]} and {kinds[1]}; give each its own [[stage]]")
-    if not kinds:
+    function_keys = [key for key in table if key in FUNCTIONS or key == "model"]
+    if len(function_keys) > 1:
+        raise LoadError(
+            f"{where}: has both {function_keys[0]} and {function_keys[1]}; give each its own [[stage]]"
+        )
+    if not function_keys:
         unknown = [key for key in table if key not in WIRING and key not in models.OPTIONS]
         require_known(unknown, [*FUNCTIONS, "model"], where, "function")
         raise LoadError(f'{where}: has no function and no model; add one, such as model = "model.onnx"')
-    (kind,) = kinds
-    where = f"{where} ({kind})"
-    rest = {key: value for key, value in table.items() if key not in (kind, *WIRING)}
-    if kind == "model":
-        options = models.check_options(table[kind], rest, where)
+    (function,) = function_keys
+    where = f"{where} ({function})"
+    other_keys = {key: value for key, value in table.items() if key not in (function, *WIRING)}
+    if function == "model":
+        options = models.check_options(table[function], other_keys, where)
     else:
-        if not isinstance(table[kind], dict):
-            raise LoadError(f"{where}: {kind} = {quote(table[kind])} must be a table, such as {kind} = {{}}")
-        for key in rest:
-            if key in (*models.OPTIONS, *functions.parameters(kind)):
+        if not isinstance(table[function], dict):
+            raise LoadError(
+                f"{where}: {function} = {quote(table[function])} must be a table, such as {function} = {{}}"
+            )
+        for key in other_keys:
+            if key in (*models.OPTIONS, *functions.parameters(function)):
                 owner = (
-                    f"inside the table of {kind}" if key in functions.parameters(kind) else "next to model"
+                    f"inside the table of {function}"
+                    if key in functions.parameters(function)
+                    else "next to model"
                 )
-                raise LoadError(f"{where}: {key} belongs {owner}, not next to {kind}")
-        require_known(rest, [*WIRING, kind], where, "key")
-        options = functions.check_parameters(kind, cast("dict[str, TomlValue]", table[kind]), where)
+                raise LoadError(f"{where}: {key} belongs {owner}, not next to {function}")
+        require_known(other_keys, [*WIRING, function], where, "key")
+        options = functions.check_parameters(function, cast("dict[str, TomlValue]", table[function]), where)
     reads, gives = (_names(table, key, where) for key in WIRING)
-    return RecipeStage(number, kind, options, reads, gives)
+    return RecipeStage(number, function, options, reads, gives)
 
 
 def _names(table: Mapping[str, TomlValue], key: str, where: str) -> Sequence[str] | Mapping[str, str] | None:
@@ -135,13 +141,13 @@ def _require_order(stages: Sequence[RecipeStage], where: str) -> None:
         for name in stage.given_names:
             if name in makers:
                 raise LoadError(
-                    f"{where}: {stage.place}: gives {name}, as {makers[name].place} does; choose another name"
+                    f"{where}: {stage.title}: gives {name}, as {makers[name].title} does; choose another name"
                 )
             makers[name] = stage
     for stage in stages:
         for name in stage.read_names:
             if name in makers and makers[name].number >= stage.number:
                 raise LoadError(
-                    f"{where}: {stage.place}: reads {name}, which {makers[name].place} gives: a cycle; a stage reads "
+                    f"{where}: {stage.title}: reads {name}, which {makers[name].title} gives: a cycle; a stage reads "
                     "what stages before it give"
                 )

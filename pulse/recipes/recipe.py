@@ -74,7 +74,7 @@ class RecipeStage:
     gives: Sequence[str] | Mapping[str, str] | None
 
     @property
-    def place(self) -> str:
+    def title(self) -> str:
         """The name of the stage in errors."""
         return f"stage {self.number} ({self.kind})"
 
@@ -93,7 +93,7 @@ class RecipeStage:
 class Recipe:
     """A whole recipe.
 
-    place    its location
+    context  its location
     title    the title of its model
     titled   whether the recipe itself has a title
     rate_hz  samples per second of its sound; None if it is not stated
@@ -101,7 +101,7 @@ class Recipe:
     inputs   name -> shape of the inputs that stages read by name
     """
 
-    place: RecipeContext
+    context: RecipeContext
     title: str
     titled: bool
     rate_hz: int | None

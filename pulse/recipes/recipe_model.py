@@ -61,7 +61,7 @@ def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> Type
         opening.stages += len(recipe.stages)
         if opening.stages > MAX_STAGES:
             raise LoadError(
-                f"{recipe.place.where}: more than {MAX_STAGES} stages, with those of the recipes in it; convert a "
+                f"{recipe.context.where}: more than {MAX_STAGES} stages, with those of the recipes in it; convert a "
                 "part of it to one file with pulse convert -o"
             )
         rates = Rates(recipe.rate_hz, functions.takes_sound(recipe.stages[0]))
@@ -69,7 +69,7 @@ def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> Type
         try:
             model = chain(*stages, outputs=recipe.outputs, title=recipe.title, inputs=recipe.inputs)
         except PulseError as error:
-            raise LoadError(f"{recipe.place.where}: {error}") from error
+            raise LoadError(f"{recipe.context.where}: {error}") from error
     for key in (RATE_KEY, RECIPE, TITLE):
         model.metadata.pop(key, None)
     if recipe.titled:
@@ -100,11 +100,11 @@ def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str
     def open(facts: Sequence[TypedFact]) -> TypedModel:
         try:
             if stage.kind != "model":
-                return functions.call_function(stage, recipe.place, rates, facts)
-            model = models.open_stage_model(stage, recipe.place, limits)
-            rates.agree_model(model, facts, stage.place)
+                return functions.call_function(stage, recipe.context, rates, facts)
+            model = models.open_stage_model(stage, recipe.context, limits)
+            rates.agree_model(model, facts, stage.title)
         except PulseError as error:
-            raise LoadError(f"{stage.place}: {error}") from error
+            raise LoadError(f"{stage.title}: {error}") from error
         return model
 
     return Stage(open, stage.reads, stage.gives)

@@ -10,7 +10,7 @@ from onnx import ModelProto
 from pulse.errors import InputError, WriteError
 from pulse.facts import Array
 from pulse.onnx.metadata import Notes
-from pulse.onnx.write.graph import form
+from pulse.onnx.write.graph import dtype_and_sizes
 from pulse.program.backends.compiled_program import CompiledProgram
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
@@ -84,7 +84,7 @@ class RuntimeProgram(NotCopyable, CompiledProgram):
             )
         self.notes = notes
         self._name, self.run = runner(proto) if run is None else (name, run)
-        shapes = {value.name: form(value) for value in proto.graph.input}
+        shapes = {value.name: dtype_and_sizes(value) for value in proto.graph.input}
         self.initial: dict[str, Array] = {}
         for state in notes.states:
             dtype, sizes = shapes[state.input]

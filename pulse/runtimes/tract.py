@@ -59,10 +59,10 @@ class TractProcess:
     def _answer(self) -> bytes:
         assert self._process.stdout is not None
         try:
-            kind, answer = receive(self._process.stdout), receive(self._process.stdout)
+            outcome, answer = receive(self._process.stdout), receive(self._process.stdout)
         except EOFError:
             raise self._end_error() from None
-        if kind == b"+":
+        if outcome == b"+":
             return answer
         raise WriteError(
             f"{self._title}: tract refuses what was written ({answer.decode()}); write ONNX instead"

@@ -1,7 +1,7 @@
 """Limits of the analysis of one file, and what it has used: nodes, elements and seconds, all of them counted.
 
-A file is not trusted: a few bytes can ask for a loop of 10^12 iterations, or for constants that fill the memory. So the
-limits hold for all of a file together. Nothing is measured: a file gives the same model on every machine.
+A file is not trusted: a few bytes can describe a loop of 10^12 iterations, or constants that fill the memory. So the
+limits hold for all of a file together. No time is measured: a file gives the same model on every machine.
 """
 
 from collections.abc import Generator, Mapping
@@ -72,7 +72,7 @@ class Spending:
         return replace(self, unfolded=dict(self.unfolded))
 
     def unfold(self, nodes: int, what: str) -> None:
-        """Take nodes that are copied into the model. Raises LoadError, which names ``what`` asks for them."""
+        """Take nodes that are copied into the model. Raises LoadError, which names ``what`` needs them."""
         if self.nodes + nodes > self.budget.nodes:
             raise LoadError(
                 f"{what}: the functions, loops and branches of the file unfold to more than {self.budget.nodes:.0f} "
@@ -105,7 +105,7 @@ class Spending:
 
 
 def suggest_limit(limit: float, amount: float = 0) -> int:
-    """Return a limit to propose: ten times as much, or more where more is wanted."""
+    """Return a limit to propose: ten times as much, or more if more is needed."""
     return int(min(max(10 * limit, 2 * amount, 10), 1e18))
 
 
@@ -119,10 +119,10 @@ def current_spending() -> Spending:
 
 @contextmanager
 def count_spending(before: Spending) -> Generator[Spending]:
-    """Count what is taken inside, on top of what was taken before; ``before`` itself stays as it is.
+    """Count what is taken inside the block, in addition to ``before``, which does not change.
 
-    So a step that is done twice takes no more than once. What is read on behalf of an analysis that runs already, such
-    as a body, counts there.
+    So a step that runs twice is counted once. If an analysis already counts with ``before``, as while it reads a body,
+    the block counts there.
     """
     if _spending.get() is before:
         yield before

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 ALIGNMENT = 64
 """The alignment of arrays, in bytes."""
 MIN_MAPPED_BYTES = 1 << 26
-"""The least size of weights that are mapped from a file, so that their memory is released early."""
+"""The minimum size of weights that are mapped from a file, so that their memory is released early."""
 
 
 def map_arrays(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:

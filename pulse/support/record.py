@@ -79,13 +79,13 @@ def _init(cls: type) -> FunctionType:
     factories = tuple(member.default_factory is not MISSING for member in ordered)
     positional = sum(not member.kw_only for member in ordered)
     code = _init_code(factories, positional, hasattr(cls, "__post_init__"))
-    names = {f"_{number}": member.name for number, member in enumerate(ordered)}
+    names = {f"_{index}": member.name for index, member in enumerate(ordered)}
     code = code.replace(
         co_varnames=tuple(names.get(name, name) for name in code.co_varnames),
         co_consts=tuple(names.get(const, const) for const in code.co_consts),
     )
     namespace: dict[str, Any] = {"set_field": object.__setattr__, "not_given": _NOT_GIVEN}
-    namespace |= {f"default_{number}": member.default_factory for number, member in enumerate(ordered)}
+    namespace |= {f"default_{index}": member.default_factory for index, member in enumerate(ordered)}
     method = FunctionType(code, namespace)
     defaults = {member.name: _default(member) for member in ordered if _default(member) is not MISSING}
     named = [member.name for member in ordered[positional:]]
@@ -106,7 +106,7 @@ def _init_code(factories: tuple[bool, ...], positional: int, post: bool) -> Code
     positional  the number of positional parameters
     post        whether ``__post_init__`` is called
     """
-    names = [f"_{number}" for number in range(len(factories))]
+    names = [f"_{index}" for index in range(len(factories))]
     stars = ["*"] if positional < len(names) else []
     lines = [f"def __init__({', '.join(['self', *names[:positional], *stars, *names[positional:]])}):"]
     for name, factory in zip(names, factories):

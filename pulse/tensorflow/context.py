@@ -59,19 +59,19 @@ class TensorflowNode(NodeContext):
         return self.library
 
     def as_onnx(
-        self, kind: str, inputs: Sequence[OutletId | None], suffix: str = "", **attributes: Any
+        self, op_type: str, inputs: Sequence[OutletId | None], suffix: str = "", **attributes: Any
     ) -> OutletId:
         """Wire what an ONNX operator is wired to; its first output. Raises LoadError, FactError."""
-        return self.as_onnx_all(kind, inputs, suffix, 1, **attributes)[0]
+        return self.as_onnx_all(op_type, inputs, suffix, 1, **attributes)[0]
 
     def as_onnx_all(
-        self, kind: str, inputs: Sequence[OutletId | None], suffix: str, outputs: int, **attributes: Any
+        self, op_type: str, inputs: Sequence[OutletId | None], suffix: str, outputs: int, **attributes: Any
     ) -> list[OutletId]:
         """Wire an ONNX operator with several outputs."""
         name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
         names = (name, *(f"{name}:{slot}" for slot in range(1, outputs)))
         context = NodeContext(
-            op_type=kind,
+            op_type=op_type,
             opset=OPSET,
             wire_name=name,
             attributes=attributes,
@@ -80,7 +80,7 @@ class TensorflowNode(NodeContext):
             graph=self.graph,
             scope=self.scope,
         )
-        outlets: Any = TRANSLATORS[kind](context)
+        outlets: Any = TRANSLATORS[op_type](context)
         return [outlets] if isinstance(outlets, OutletId) else list(cast("Sequence[OutletId]", outlets))
 
     def type_of(self, name: str) -> TensorType:

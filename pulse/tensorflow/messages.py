@@ -79,20 +79,20 @@ _SCALARS = {
 }
 
 
-def _set_kind(field: FieldDescriptorProto, kind: str) -> None:
-    if kind in _SCALARS:
-        field.type = _SCALARS[kind]
+def _set_type(field: FieldDescriptorProto, type_name: str) -> None:
+    if type_name in _SCALARS:
+        field.type = _SCALARS[type_name]
     else:
-        field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".{_PACKAGE}.{kind}"
+        field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".{_PACKAGE}.{type_name}"
 
 
-def _entry(message: DescriptorProto, name: str, kind: str, maps: bool) -> str:
+def _entry(message: DescriptorProto, name: str, type_name: str, maps: bool) -> str:
     """Return the message of a map's entries, inside the message that has the map."""
     entry = message.nested_type.add(name="".join(map(str.title, name.split("_"))) + "Entry")
     entry.options.map_entry = maps
-    for number, (part, type_) in enumerate((("key", "string"), ("value", kind)), 1):
-        field = entry.field.add(name=part, number=number, label=FieldDescriptorProto.LABEL_OPTIONAL)
-        _set_kind(field, type_)
+    for field_number, (part, type_) in enumerate((("key", "string"), ("value", type_name)), 1):
+        field = entry.field.add(name=part, number=field_number, label=FieldDescriptorProto.LABEL_OPTIONAL)
+        _set_type(field, type_)
     return f"{message.name}.{entry.name}"
 
 
@@ -101,17 +101,17 @@ def _message(file: FileDescriptorProto, name: str, fields: str, maps: bool) -> N
     if name in _ONEOFS:
         message.oneof_decl.add(name=_ONEOFS[name])
     for text in fields.split(", "):
-        number, label = text.split(" ")
-        field_name, kind = label.lstrip("*%").split(":")
-        many = label[0] in "*%"
+        field_number, label = text.split(" ")
+        field_name, type_name = label.lstrip("*%").split(":")
+        is_repeated = label[0] in "*%"
         field = message.field.add(
             name=field_name,
-            number=int(number),
-            label=FieldDescriptorProto.LABEL_REPEATED if many else FieldDescriptorProto.LABEL_OPTIONAL,
+            number=int(field_number),
+            label=FieldDescriptorProto.LABEL_REPEATED if is_repeated else FieldDescriptorProto.LABEL_OPTIONAL,
         )
         if name in _ONEOFS:
             field.oneof_index = 0
-        _set_kind(field, _entry(message, field_name, kind, maps) if label[0] == "%" else kind)
+        _set_type(field, _entry(message, field_name, type_name, maps) if label[0] == "%" else type_name)
 
 
 def classes(maps: bool = True) -> dict[str, Proto]:

@@ -84,7 +84,7 @@ class GraphNode:
 
     controls   nodes that have to run before it
     stored     its attributes in the file
-    given      attributes that are not of the file
+    added      attributes that are not of the file
     values     of the attributes of the enclosing function
     """
 
@@ -93,7 +93,7 @@ class GraphNode:
     inputs: tuple[NodeOutput, ...] = ()
     controls: tuple[str, ...] = ()
     stored: Proto = None
-    given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    added: Mapping[str, Any] = field(default_factory=dict[str, Any])
     values: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @cached_property
@@ -103,9 +103,9 @@ class GraphNode:
         attributes = {
             name: _attribute(protos[name], f"{self.name} ({self.op}), attribute {name}", self.values)
             for name in sorted(protos)
-            if name not in self.given and not name.startswith("_")
+            if name not in self.added and not name.startswith("_")
         }
-        return {**attributes, **self.given}
+        return {**attributes, **self.added}
 
     def error(self, message: str) -> LoadError:
         """Return a LoadError that names the node."""
@@ -142,8 +142,8 @@ def declared_type(node: GraphNode) -> tuple[TensorType | None, KnownSizes]:
 
 
 def _attribute(value: Proto, where: str, values: Mapping[str, Any]) -> Any:
-    kind = value.WhichOneof("value")
-    match kind:
+    attribute_type = value.WhichOneof("value")
+    match attribute_type:
         case None:
             return None
         case "list":
@@ -159,11 +159,11 @@ def _attribute(value: Proto, where: str, values: Mapping[str, Any]) -> Any:
                 )
             return values[value.placeholder]
         case _:
-            return _convert_item(kind, getattr(value, kind), where)
+            return _convert_item(attribute_type, getattr(value, attribute_type), where)
 
 
-def _convert_item(kind: str, item: Any, where: str) -> Any:
-    match kind:
+def _convert_item(attribute_type: str, item: Any, where: str) -> Any:
+    match attribute_type:
         case "s":
             return item.decode(errors="replace")
         case "type":

@@ -19,7 +19,7 @@ def picture(model: FileNetwork, graph: FlatGraph) -> str:
     dashed.
     """
     drawing = Picture(model.title)
-    keys = {name: f"n{number}" for number, name in enumerate(graph.nodes)}
+    keys = {name: f"n{index}" for index, name in enumerate(graph.nodes)}
     facts = _facts(model)
     for node in graph:
         shape = "cylinder" if node.op in VARIABLES else ""
@@ -31,12 +31,12 @@ def picture(model: FileNetwork, graph: FlatGraph) -> str:
         for name in node.controls:
             if name in keys:
                 drawing.arrow(keys[name], keys[node.name], dashed=True)
-    for number, (name, outlet) in enumerate(zip(model.graph.output_names, model.graph.outputs)):
+    for index, (name, outlet) in enumerate(zip(model.graph.output_names, model.graph.outputs)):
         label = model.graph.label(outlet)
         start = keys.get(NodeOutput.parse(label).node)
         if start is not None:
-            drawing.box(f"out{number}", [name], shape="oval")
-            drawing.arrow(start, f"out{number}", facts.get(label, ""))
+            drawing.box(f"out{index}", [name], shape="oval")
+            drawing.arrow(start, f"out{index}", facts.get(label, ""))
     return drawing.text()
 
 

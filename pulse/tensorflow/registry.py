@@ -15,6 +15,6 @@ TRANSLATORS: "Translators[TensorflowNode]" = Translators()
 tensorflow_op = TRANSLATORS.register
 
 
-def own_name(kind: str) -> str:
+def own_name(op_type: str) -> str:
     """Return the name of a TensorFlow operator for ``pulse.operator``."""
-    return f"{DOMAIN}::{kind}"
+    return f"{DOMAIN}::{op_type}"

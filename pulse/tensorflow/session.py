@@ -165,10 +165,10 @@ class Session:
         fed = [self._endpoint(name, "feed") for name in feeds]
         plan = self._plan(_Key(frozenset(fed), frozenset(endpoints), frozenset(targets)))
         names = [endpoint.node for endpoint in endpoints if endpoint not in fed]
-        whole = plan.graph.find_needed([*names, *targets], fed)
+        needed = plan.graph.find_needed([*names, *targets], fed)
         variables = Variables(plan.graph, self._library)
-        effects = [node.name for node in whole.values() if variables.changed_variables(node)]
-        pure = [name for name in targets if name in whole and whole[name].op not in WITHOUT_RESULT]
+        effects = [node.name for node in needed.values() if variables.changed_variables(node)]
+        pure = [name for name in targets if name in needed and needed[name].op not in WITHOUT_RESULT]
         return list(plan.graph.find_needed([*names, *effects, *pure], fed, controls=False))
 
     def cache_info(self) -> CacheInfo:
@@ -190,12 +190,12 @@ class Session:
                 node.op == "NoOp"
                 and ops
                 and all(ASSIGNMENTS.get(op) == "" for op in ops)
-                and not self._asks(node)
+                and not self._reads_input(node)
             ):
                 names.append(node.name)
         return names
 
-    def _asks(self, node: GraphNode) -> bool:
+    def _reads_input(self, node: GraphNode) -> bool:
         """Return whether the nodes before a node read an input or a checkpoint."""
         stack, visited = [node.name], set[str]()
         while stack:
@@ -340,13 +340,13 @@ class Session:
             self._require_tensor(endpoint)
         values = {name: value for name, value in self._values.items() if name in plan.graph.nodes}
         signature = tuple(sorted((name, value.shape, value.dtype.str) for name, value in values.items()))
-        form = (
+        signatures = (
             tuple(sorted((str(end), array.shape, array.dtype.str) for end, array in feeds.items())),
             signature,
         )
-        if form not in plan.models:
-            plan.models[form] = self._model(plan, key, feeds, values)
-        model = plan.models[form]
+        if signatures not in plan.models:
+            plan.models[signatures] = self._model(plan, key, feeds, values)
+        model = plan.models[signatures]
         arrays = {str(end): array for end, array in feeds.items()} | values
         inputs = {name: _stored_form(array) for name, array in arrays.items() if name in model.inputs}
         self._require_values(model, inputs)

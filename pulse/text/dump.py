@@ -61,7 +61,7 @@ def dot(graph: Graph[F, O], title: str = "graph") -> str:
         picture.box(f"n{node_id}", label, node.name)
         for outlet in node.inputs:
             picture.arrow(f"n{outlet.node}", f"n{node_id}", str(graph.fact(outlet)))
-    for number, (name, outlet) in enumerate(zip(graph.output_names, graph.outputs)):
-        picture.box(f"out{number}", [name], shape="oval")
-        picture.arrow(f"n{outlet.node}", f"out{number}", str(graph.fact(outlet)))
+    for index, (name, outlet) in enumerate(zip(graph.output_names, graph.outputs)):
+        picture.box(f"out{index}", [name], shape="oval")
+        picture.arrow(f"n{outlet.node}", f"out{index}", str(graph.fact(outlet)))
     return picture.text()

@@ -39,14 +39,14 @@ _INPUTS = ("Source", "Const", "Input", "Constant")
 class _Step:
     """One step of a chain.
 
-    names  the operators, in small letters; none: any
-    ways   the chains of a group; empty if it is not a group
+    names         the operators, in small letters; none: any
+    alternatives  the chains of a group; empty if it is not a group
     """
 
     names: frozenset[str] = frozenset()
-    ways: "tuple[tuple[_Step, ...], ...]" = ()
-    least: int = 1
-    most: int | None = 1
+    alternatives: "tuple[tuple[_Step, ...], ...]" = ()
+    min_times: int = 1
+    max_times: int | None = 1
     alone: bool = False
     tag: str = ""
 
@@ -126,28 +126,28 @@ class _Parser:
 
     def _step(self) -> _Step:
         names: frozenset[str] = frozenset()
-        ways: tuple[_Chain, ...] = ()
+        alternatives: tuple[_Chain, ...] = ()
         if self._take_if("("):
             chains = [self._chain()]
             while self._take_if("|"):
                 chains.append(self._chain())
             if not self._take_if(")"):
                 raise self._error("a bracket is not closed")
-            ways = tuple(chains)
+            alternatives = tuple(chains)
         elif not self._take_if("$"):
             name = self._name("an operator, $ or a bracket is expected").lower()
             names = frozenset({name, f"{name}alization"} if name.endswith("norm") else {name})
         tag = self._name("a tag is expected after #", r"\w+") if self._take_if("#") else ""
-        least, most = next((times for sign, times in _TIMES.items() if self._take_if(sign)), (1, 1))
-        return _Step(names, ways, least, most, self._take_if("."), tag)
+        min_times, max_times = next((times for sign, times in _TIMES.items() if self._take_if(sign)), (1, 1))
+        return _Step(names, alternatives, min_times, max_times, self._take_if("."), tag)
 
     def _take_if(self, token: str) -> bool:
         there = self._at < len(self._tokens) and self._tokens[self._at] == token
         self._at += there
         return there
 
-    def _name(self, otherwise: str, form: str = r"[A-Za-z_][\w:]*") -> str:
-        if self._at == len(self._tokens) or not re.fullmatch(form, self._tokens[self._at]):
+    def _name(self, otherwise: str, pattern: str = r"[A-Za-z_][\w:]*") -> str:
+        if self._at == len(self._tokens) or not re.fullmatch(pattern, self._tokens[self._at]):
             raise self._error(otherwise)
         self._at += 1
         return self._tokens[self._at - 1]
@@ -178,13 +178,13 @@ class _Search:
     def all_chains(self, chains: Sequence[_Chain], start: int) -> Iterator[_PartialMatch]:
         """Yield the nodes and tags of all chains, the first of which begins at a node."""
 
-        def further(number: int, match: _PartialMatch) -> Iterator[_PartialMatch]:
-            if number == len(chains):
+        def further(position: int, match: _PartialMatch) -> Iterator[_PartialMatch]:
+            if position == len(chains):
                 yield match
                 return
-            for first in (start,) if number == 0 else self.order:
-                for more, tags in self._chain(chains[number], 0, ((), match[1]), first):
-                    yield from further(number + 1, (match[0] + more, tags))
+            for first in (start,) if position == 0 else self.order:
+                for more, tags in self._chain(chains[position], 0, ((), match[1]), first):
+                    yield from further(position + 1, (match[0] + more, tags))
 
         return further(0, ((), {}))
 
@@ -199,7 +199,7 @@ class _Search:
         self, step: _Step, count: int, match: _PartialMatch, start: int
     ) -> Iterator[_PartialMatch]:
         """Yield repeated matches, the longest first."""
-        if step.most is None or count < step.most:
+        if step.max_times is None or count < step.max_times:
             if count == MAX_REPEATS:
                 raise InputError(
                     f"query {self._query!r}: a step repeats more than {MAX_REPEATS} times; leave out * and +"
@@ -207,14 +207,14 @@ class _Search:
             for longer in self._match_once(step, match, start):
                 if len(longer[0]) > len(match[0]):
                     yield from self._match_repeatedly(step, count + 1, longer, start)
-        if count >= step.least:
+        if count >= step.min_times:
             yield match
 
     def _match_once(self, step: _Step, match: _PartialMatch, start: int) -> Iterator[_PartialMatch]:
         nodes, tags = match
-        if step.ways:
-            for way in step.ways:
-                for longer in self._chain(way, 0, match, start):
+        if step.alternatives:
+            for alternative in step.alternatives:
+                for longer in self._chain(alternative, 0, match, start):
                     if not step.alone or not longer[0] or self._is_private(longer[0][-1]):
                         yield longer
             return

@@ -32,25 +32,25 @@ WireProduct: TypeAlias = Callable[[OutletId, Array, Array | None, str], OutletId
 
 def fused_activation(node: TfliteNode) -> int:
     """Return the number of the fused activation. Raises LoadError if it is not supported."""
-    number = node.integer("FusedActivationFunction", NONE)
-    if number not in range(5):
-        raise node.error(f"fused activation {number} is not supported")
-    return number
+    code = node.integer("FusedActivationFunction", NONE)
+    if code not in range(5):
+        raise node.error(f"fused activation {code} is not supported")
+    return code
 
 
 def activate(node: TfliteNode, x: OutletId, suffix: str = "") -> OutletId:
     """Apply the fused activation to floats; the result has the node's name, or one with a suffix."""
-    kind = fused_activation(node)
-    if kind == NONE:
+    activation = fused_activation(node)
+    if activation == NONE:
         return x if suffix else node.name_result(x)
-    if kind in (RELU, TANH):
-        return node.apply("relu" if kind == RELU else "tanh", x, suffix=suffix)
-    low, high = (-1.0, 1.0) if kind == RELU_N1_TO_1 else (0.0, 6.0)
+    if activation in (RELU, TANH):
+        return node.apply("relu" if activation == RELU else "tanh", x, suffix=suffix)
+    low, high = (-1.0, 1.0) if activation == RELU_N1_TO_1 else (0.0, 6.0)
     return node.apply("min", node.apply("max", x, low, suffix=f"{suffix}floor"), high, suffix=suffix)
 
 
 def code_range(dtype: DType, zero: int) -> tuple[int, int]:
-    """Return the least and the largest ``code - zero``."""
+    """Return the smallest and the largest ``code - zero``."""
     info = np.iinfo(dtype)
     return int(info.min) - zero, int(info.max) - zero
 
@@ -60,7 +60,7 @@ def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
     tensor = node.output_tensors[slot]
     if tensor.quantization is None or not tensor.has_codes:
         raise node.error(
-            f"its output {tensor.name} is {tensor.kind} without a scale, but its inputs are codes"
+            f"its output {tensor.name} is {tensor.type_name} without a scale, but its inputs are codes"
         )
     if tensor.quantization.scale.size != 1:
         raise node.error(f"its output {tensor.name} has a scale for each channel, which is not supported")
@@ -68,7 +68,7 @@ def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
 
 
 def limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tuple[float, float]:
-    """Return the least and the largest ``code - zero`` of an output after a fused activation."""
+    """Return the smallest and the largest ``code - zero`` of an output after a fused activation."""
     tensor, quantization = target(node, slot)
     assert tensor.dtype is not None
     low, high = code_range(tensor.dtype, int(quantization.zero[0]))
@@ -155,8 +155,8 @@ def exact_sum(
             product = node.cast(apply(digit, part.astype(np.float32), None, name), F64, f"{name}.wide")
             terms.append(node.apply("mul", product, float(weight * part_weight), suffix=f"{name}.scaled"))
     total = terms[0]
-    for number, term in enumerate(terms[1:]):
-        total = node.apply("add", total, term, suffix=f"total{number}")
+    for index, term in enumerate(terms[1:]):
+        total = node.apply("add", total, term, suffix=f"total{index}")
     if bias is None:
         return total
     return node.apply(
@@ -208,7 +208,7 @@ def finish_sum(
 
 
 MIN_RATIO, MAX_RATIO = 2.0**-8, 2.0**7
-"""Factors between 8-bit codes that XNNPACK takes. The least one is also their step."""
+"""Factors between 8-bit codes that XNNPACK takes. The smallest one is also their step."""
 
 
 def scale_by_slope(x: Array, factor: np.float32) -> Array:
@@ -240,18 +240,18 @@ def shift_codes(node: TfliteNode, x: OutletId, source: Tensor, result: Tensor, s
     assert source.dtype is not None and source.quantization is not None and result.quantization is not None
     assert result.dtype is not None
     low, high = code_range(source.dtype, int(source.quantization.zero[0]))
-    least, most = code_range(result.dtype, int(result.quantization.zero[0]))
-    if low >= least and high <= most:
+    min_code, max_code = code_range(result.dtype, int(result.quantization.zero[0]))
+    if low >= min_code and high <= max_code:
         return x
     return clamp(node, x, NONE, suffix)
 
 
 def input_range(node: TfliteNode) -> tuple[int, int]:
-    """Return the least and the largest ``code - zero`` of the first input. Raises LoadError if it has no codes."""
+    """Return the smallest and the largest ``code - zero`` of the first input. Raises LoadError if it has no codes."""
     source = node.input_tensor(0)
     if not source.has_codes or source.dtype is None:
         raise node.error(
-            f"its input {source.name} is {source.kind}, but its output is quantized; both must be"
+            f"its input {source.name} is {source.type_name}, but its output is quantized; both must be"
         )
     return code_range(source.dtype, int(node.quantization(0).zero[0]))
 
@@ -277,18 +277,19 @@ def truncate(y: Array, scale: np.float32, zero: np.float32) -> Array:
 
 
 def table_of(node: TfliteNode, function: Callable[[Array], Array], whole: RoundingFunction) -> Array:
-    """Return the output's ``code - zero`` for each code of the input, from the least one on; the function's values are
-    f32.
+    """Return the output's ``code - zero`` for each code of the input, from the smallest one on.
+
+    The function's values are f32.
     """
     ours, (low, high) = node.quantization(0), input_range(node)
     tensor, quantization = target(node)
     assert tensor.dtype is not None
     x = np.arange(low, high + 1).astype(np.float32) * ours.scale[0]
-    least, most = code_range(tensor.dtype, int(quantization.zero[0]))
+    min_code, max_code = code_range(tensor.dtype, int(quantization.zero[0]))
     with np.errstate(all="ignore"):
         y = whole(
             function(x.astype(np.float64)).astype(np.float32),
             quantization.scale[0],
             np.float32(quantization.zero[0]),
         )
-        return np.clip(np.nan_to_num(y), least, most).astype(np.float32)
+        return np.clip(np.nan_to_num(y), min_code, max_code).astype(np.float32)

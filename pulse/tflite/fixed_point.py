@@ -89,8 +89,8 @@ def _product(a: IntegerArray | int, b: IntegerArray | int) -> IntegerArray:
 
 def _divide(x: IntegerArray, bits: int) -> IntegerArray:
     """Divide by a power of two, and round halves away from zero."""
-    rest, half = x & ((1 << bits) - 1), ((1 << bits) - 1) >> 1
-    return (x >> bits) + (rest > half + (x < 0))
+    remainder, half = x & ((1 << bits) - 1), ((1 << bits) - 1) >> 1
+    return (x >> bits) + (remainder > half + (x < 0))
 
 
 def _on_last_quarter(x: IntegerArray) -> IntegerArray:

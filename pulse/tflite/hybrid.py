@@ -13,9 +13,9 @@ from pulse.ops.reduce import Reduce
 from pulse.tflite.node import F32, F64, TfliteNode
 
 STEPS = 255.0
-"""The steps from the least code to the largest one."""
+"""The steps from the smallest code to the largest one."""
 LOW, HIGH = -128.0, 127.0
-"""The least and the largest code."""
+"""The smallest and the largest code."""
 
 
 def row_codes(node: TfliteNode, x: OutletId, axes: Sequence[int]) -> tuple[OutletId, OutletId]:
@@ -30,9 +30,11 @@ def row_codes(node: TfliteNode, x: OutletId, axes: Sequence[int]) -> tuple[Outle
     scale = node.apply("where", empty, 1.0, steps, suffix="row_scale")
     zero = _zero_point_of_rows(node, low, high, scale)
     codes = node.apply("mul_round", x, scale, suffix="rounded")
-    least = node.apply("sub", LOW, zero, suffix="min_code")
-    most = node.apply("sub", HIGH, zero, suffix="max_code")
-    codes = node.apply("min", node.apply("max", codes, least, suffix="floor"), most, suffix="row_codes")
+    min_code = node.apply("sub", LOW, zero, suffix="min_code")
+    max_code = node.apply("sub", HIGH, zero, suffix="max_code")
+    codes = node.apply(
+        "min", node.apply("max", codes, min_code, suffix="floor"), max_code, suffix="row_codes"
+    )
     return codes, node.apply("div", 1.0, scale, suffix="row_step")
 
 

@@ -13,7 +13,7 @@ from pulse.tflite.multipliers import times
 from pulse.tflite.node import F32, F64, TfliteNode
 
 MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
-"""The least and the largest code of 16 bits."""
+"""The smallest and the largest code of 16 bits."""
 MAX_ENTRIES = 512
 """The most entries whose sum of 15-bit numbers is exact in f32."""
 REACH = 10.0

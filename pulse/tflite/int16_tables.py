@@ -20,7 +20,7 @@ ENTRIES, POINTS = 256, 24
 UNIT = 3 * 4096
 """The argument of the table that means 1."""
 MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
-"""The least and the largest code of 16 bits."""
+"""The smallest and the largest code of 16 bits."""
 WHOLE = {"sigmoid": (3,), "tanh": (3, 4)}
 _SHIFT = 9
 """The bits of a place between two entries."""
@@ -29,17 +29,17 @@ STEPS = 512
 Real: TypeAlias = np.float32 | np.float64
 
 
-def activation_table(kind: str, scale: float) -> Array:
-    """Return the output for each code of the input, from the least one on: f32 [65536]; kind ``sigmoid`` or
+def activation_table(activation: str, scale: float) -> Array:
+    """Return the output for each code of the input, from the smallest one on: f32 [65536]; kind ``sigmoid`` or
     ``tanh``.
     """
     x = np.arange(-(1 << 15), 1 << 15, dtype=np.int64)
-    whole = next((bits for bits in WHOLE[kind] if scale == 2.0 ** (bits - 15)), None)
+    whole = next((bits for bits in WHOLE[activation] if scale == 2.0 ** (bits - 15)), None)
     if whole is not None:
-        return fixed_point.sigmoid(x, whole) if kind == "sigmoid" else fixed_point.tanh(x, whole)
+        return fixed_point.sigmoid(x, whole) if activation == "sigmoid" else fixed_point.tanh(x, whole)
     multiplier, shift = _multiplier(scale)
     scaled = (x * multiplier + ((1 << shift) >> 1)) >> shift
-    values = _sigmoid(scaled) if kind == "sigmoid" else _tanh(scaled)
+    values = _sigmoid(scaled) if activation == "sigmoid" else _tanh(scaled)
     return values.astype(np.float32)
 
 
@@ -92,11 +92,11 @@ def interpolate(function: Callable[[Array], Array], in_scale: float, out_scale: 
 
 
 def lines(function: Callable[[Array], Array], low: Real, high: Real, unit: Real) -> Array:
-    """Return a function of all int16 codes, from the least one on, in the type of the ends: f32 [65536].
+    """Return a function of all int16 codes, from the smallest one on, in the type of the ends: f32 [65536].
 
     Entries are moved by half of the error in the middle between them.
 
-    low, high   the values of the least and the largest code
+    low, high   the values of the smallest and the largest code
     unit        codes of the output for 1
     """
     two = type(low)(2)

@@ -29,7 +29,7 @@ class TfliteOp(ModelOp):
     slots  for each input slot of the operator the node's input; None if omitted
     """
 
-    kind: str
+    op_type: str
     options: Mapping[str, Any]
     slots: tuple[int | None, ...]
     input_tensors: tuple[Tensor | None, ...]
@@ -39,17 +39,17 @@ class TfliteOp(ModelOp):
 
     @property
     def name(self) -> str:
-        return self.kind
+        return self.op_type
 
     @property
     def is_supported(self) -> bool:
-        return self.kind in TRANSLATORS
+        return self.op_type in TRANSLATORS
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         operands = tuple(None if slot is None else inputs[slot] for slot in self.slots)
         names = (wire, *(tensor.name for tensor in self.output_tensors[1:]))
         node = TfliteNode(
-            op_type=self.kind,
+            op_type=self.op_type,
             opset=1,
             wire_name=wire,
             attributes=self.options,
@@ -63,17 +63,19 @@ class TfliteOp(ModelOp):
             body=self.body,
             inner=self.inner,
         )
-        result = TRANSLATORS[self.kind](node)
+        result = TRANSLATORS[self.op_type](node)
         outlets = [result] if isinstance(result, OutletId) else list(result)
-        count = len(self.output_tensors) + len(STATES.get(self.kind, ()))
+        count = len(self.output_tensors) + len(STATES.get(self.op_type, ()))
         if len(outlets) < count:
-            raise LoadError(f"{wire} ({self.kind}): has {len(outlets)} outputs, but the file lists {count}")
+            raise LoadError(
+                f"{wire} ({self.op_type}): has {len(outlets)} outputs, but the file lists {count}"
+            )
         for tensor, outlet in zip(self.output_tensors, outlets):
             dtype = target.graph.fact(outlet).dtype
-            if dtype.kind not in _kinds(tensor):
+            if dtype.kind not in _dtype_kinds(tensor):
                 raise LoadError(
-                    f"{wire} ({self.kind}): computes {dtype_name(dtype)}, but the file has {_tensor_text(tensor)} in "
-                    f"{tensor.name}"
+                    f"{wire} ({self.op_type}): computes {dtype_name(dtype)}, but the file has {_tensor_text(tensor)} "
+                    f"in {tensor.name}"
                 )
         return outlets[:count]
 
@@ -82,7 +84,7 @@ class TfliteOp(ModelOp):
         return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 3]}..."
 
 
-def _kinds(tensor: Tensor) -> str:
+def _dtype_kinds(tensor: Tensor) -> str:
     """Return the kinds of types, in numpy's letters, that a wire of a tensor may have."""
     if tensor.has_codes or tensor.dtype is None or tensor.dtype.kind in "fc":
         return "f"
@@ -90,7 +92,7 @@ def _kinds(tensor: Tensor) -> str:
 
 
 def _tensor_text(tensor: Tensor) -> str:
-    return f"codes of {tensor.kind}" if tensor.has_codes else tensor.kind
+    return f"codes of {tensor.type_name}" if tensor.has_codes else tensor.type_name
 
 
 @record(eq=False)
@@ -126,4 +128,4 @@ class Leave(ModelOp):
 
 def differs(tensor: Tensor) -> bool:
     """Return whether wires have a tensor in another form than the file."""
-    return tensor.has_codes or tensor.kind == "INT32"
+    return tensor.has_codes or tensor.type_name == "INT32"

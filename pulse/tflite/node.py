@@ -27,7 +27,7 @@ Body: TypeAlias = Callable[[int, Mapping[int, TypedFact], str], TypedNetwork]
 """A subgraph as a model: its number, the facts of its inputs by their places, a title."""
 
 
-def _no_body(number: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
+def _no_body(index: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
     raise NotImplementedError
 
 
@@ -85,7 +85,7 @@ class TfliteNode(NodeContext):
         tensor = self.input_tensor(slot)
         if not tensor.has_codes:
             raise self.error(
-                f"its input {slot}, {tensor.name}, is {tensor.kind}, not codes, but its output has codes"
+                f"its input {slot}, {tensor.name}, is {tensor.type_name}, not codes, but its output has codes"
             )
         if tensor.data is None:
             return self.input(slot)

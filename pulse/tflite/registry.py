@@ -17,9 +17,9 @@ STATES: dict[str, tuple[int, ...]] = {}
 
 
 def tflite_op(
-    *kinds: str, states: tuple[int, ...] = ()
+    *op_types: str, states: tuple[int, ...] = ()
 ) -> "Callable[[Callable[[TfliteNode], R]], Callable[[TfliteNode], R]]":
     """Register the translator of operators."""
     if states:
-        STATES.update(dict.fromkeys(kinds, states))
-    return TRANSLATORS.register(*kinds)
+        STATES.update(dict.fromkeys(op_types, states))
+    return TRANSLATORS.register(*op_types)

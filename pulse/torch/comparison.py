@@ -64,18 +64,23 @@ class Comparison:
         self.lengths = lengths_of(self.samples)
         self._rng = np.random.default_rng(self.seed)
 
-    def require_equal(self, lengths: Sequence[Lengths] | None = None, even: bool = False) -> list[str]:
+    def require_equal(
+        self, lengths: Sequence[Lengths] | None = None, try_even_length: bool = False
+    ) -> list[str]:
         """Compare at other lengths than the example's; without dynamic axes, or if none is given, on the example.
 
-        lengths  by default a shorter and a longer one of each symbol, of those that the module takes
-        even     by default, also at a length that powers of two divide
-        returns  what was not compared
-        Raises   LoadError: they differ, or the module differs from itself; InputError: the module does not take one of
-                 ``lengths``, or by default no other than the example's
+        lengths          by default a shorter and a longer one of each symbol, of those that the module takes
+        try_even_length  by default, also at a length that powers of two divide
+        returns          what was not compared
+        Raises           LoadError: they differ, or the module differs from itself; InputError: the module does not take
+                         one of ``lengths``, or by default no other than the example's
         """
         if lengths is None and self.lengths:
             for sizes in (
-                length for symbol in self.lengths if even for length in even_length(self.lengths, symbol)
+                length
+                for symbol in self.lengths
+                if try_even_length
+                for length in even_length(self.lengths, symbol)
             ):
                 self._try_shorter([sizes])
             return self._vary()

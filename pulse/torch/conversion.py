@@ -1,4 +1,4 @@
-"""Conversion: a PyTorch module on its way to a model, step by step."""
+"""Conversion: from a PyTorch module to a model, step by step."""
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ from pulse.torch.states import (
 
 
 class Conversion:
-    """The facts about a module that are known so far. The steps run in the order in which they stand here.
+    """The facts about a module that are known so far. The steps run in the order of their definition.
 
     torch   the package
     module  what is called; a step may wrap it, so that its call has other arguments

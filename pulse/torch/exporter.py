@@ -194,7 +194,7 @@ def _export(request: ExportRequest) -> Export:
                 optimize=False,
                 custom_translation_table=translations(torch),
             )
-        roll_loops(onnx_program, loops.every, request.title)
+        roll_loops(onnx_program, loops.all_loops, request.title)
         with _failures_as_load_errors(call, request.title):
             onnx_program.optimize()
     tensors = take_weights(onnx_program, state)

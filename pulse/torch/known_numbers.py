@@ -103,8 +103,8 @@ class KnownNumbers:
             *(argument if known is None else known for argument, known in zip(args[1:], numbers)),
         ]
         if name == "clamp" and type(number) is int and set(named) <= {"min"} and len(args) == 1:
-            least = named.get("min")
-            return max(number, least) if type(least) is int else None
+            minimum = named.get("min")
+            return max(number, minimum) if type(minimum) is int else None
         if any(map(self._torch.is_tensor, operands)) or (name.endswith("_") and not name.startswith("__")):
             return None
         if name in KEPT:

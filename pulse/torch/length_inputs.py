@@ -43,14 +43,14 @@ def _find_lengths(torch: Any, call: ModuleCall) -> list[LengthAxes]:
         if name not in call.axes and "len" in name.lower() and _is_length(torch, value)
     }
     dynamic = [(name, axis) for name, axes in call.axes.items() for axis in axes]
-    every = [
+    candidates = [
         (name, axis)
         for name, value in call.arguments.items()
         if torch.is_tensor(value)
         for axis in range(1, value.dim())
     ]
     groups: list[LengthAxes] = []
-    for source, axis in dynamic or every:
+    for source, axis in dynamic or candidates:
         frames = call.arguments[source].shape[axis]
         sources: LengthAxes = {name: (source, axis) for name, length in lengths.items() if length == frames}
         if sources:
@@ -74,7 +74,9 @@ def with_lengths(
     torch: Any, module: Any, call: ModuleCall, length_axes: LengthAxes
 ) -> tuple[Any, ModuleCall]:
     """Return a module that computes these inputs itself, and its call. Outputs that are lengths are left out."""
-    kinds = {name: (call.arguments[name].shape, call.arguments[name].dtype) for name in length_axes}
+    shapes_and_dtypes = {
+        name: (call.arguments[name].shape, call.arguments[name].dtype) for name in length_axes
+    }
 
     def forward(*positional: Any, **named: Any) -> Any:
         numbers = KnownNumbers(torch)
@@ -85,7 +87,7 @@ def with_lengths(
         arguments = dict(zip(names, positional)) | named
         with numbers.watch():
             for name, (source, axis) in length_axes.items():
-                shape, dtype = kinds[name]
+                shape, dtype = shapes_and_dtypes[name]
                 arguments[name] = numbers.full(shape, arguments[source].shape[axis], dtype)
             result = module(**arguments)
         return torch.utils._pytree.tree_map(without_lengths, result)

@@ -23,13 +23,13 @@ def variations(lengths: Lengths, symbols: Sequence[str]) -> tuple[list[Lengths],
     """
     parts = gcd(*(lengths[symbol] for symbol in symbols))
     units = {symbol: lengths[symbol] // parts for symbol in symbols}
-    least = max(-(-MIN_LENGTH // unit) for unit in units.values())
+    min_parts = max(-(-MIN_LENGTH // unit) for unit in units.values())
 
     def scale(count: int) -> Lengths:
         return {**lengths, **{symbol: count * unit for symbol, unit in units.items()}}
 
     return (
-        [scale(count) for count in _shorter_lengths(parts) if least <= count < parts],
+        [scale(count) for count in _shorter_lengths(parts) if min_parts <= count < parts],
         [scale(count) for count in _longer_lengths(parts)],
     )
 
@@ -47,7 +47,7 @@ def _longer_lengths(frames: int) -> list[int]:
 
 
 def _steps(frames: int) -> list[int]:
-    """Return the usual strides up to ``frames``, in falling order: powers of two, and 15 times powers of four."""
+    """Return the usual strides up to ``frames``, in decreasing order: powers of two, and 15 times powers of four."""
     powers = [4**power for power in range(frames.bit_length())]
     steps = {step for power in powers for step in (1, 2 * power, 15 * power) if step <= frames}
     return sorted(steps, reverse=True)

@@ -82,9 +82,11 @@ class ModuleOriginal:
         first = next(iter(streams))
         axis, frames, _ = streams[first]
         results: list[dict[str, Array]] = []
-        for number in range(feeds[first].shape[axis] // frames):
+        for chunk_index in range(feeds[first].shape[axis] // frames):
             chunk = {
-                name: whole.take(range(number * new, (number + 1) * new + chunks.context.get(name, 0)), along)
+                name: whole.take(
+                    range(chunk_index * new, (chunk_index + 1) * new + chunks.context.get(name, 0)), along
+                )
                 for name, (along, new, whole) in streams.items()
             }
             result = oracle({**feeds, **chunk, **carried})

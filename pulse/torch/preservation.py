@@ -16,7 +16,7 @@ from pulse.torch.arguments import ModuleCall
 Restore: TypeAlias = Callable[[], None]
 
 MIN_FILE_TENSOR_BYTES = 1 << 20
-"""The least size of a tensor that is kept in a file; smaller ones stay in memory."""
+"""The minimum size of a tensor that is kept in a file; smaller ones stay in memory."""
 
 
 class ModuleState:
@@ -106,15 +106,15 @@ class MappedTensor(NamedTuple):
     """The address of a large tensor, and its elements in a file."""
 
     address: int
-    kept: Array
+    elements: Array
 
     def find(self, array: Array) -> Array | None:
         """Return the kept elements of an array that lies in the tensor; None if it does not."""
         first, end = np.lib.array_utils.byte_bounds(array)
-        if first < self.address or end > self.address + self.kept.nbytes or array.ctypes.data != first:
+        if first < self.address or end > self.address + self.elements.nbytes or array.ctypes.data != first:
             return None
         offset = first - self.address
-        view = np.ndarray(array.shape, array.dtype, self.kept.view(np.uint8).data, offset, array.strides)
+        view = np.ndarray(array.shape, array.dtype, self.elements.view(np.uint8).data, offset, array.strides)
         view.flags.writeable = False
         return view
 
@@ -172,7 +172,7 @@ class _TensorState:
             return
         contents = self._contents
         if self._mapped is not None:
-            contents = self._torch.from_numpy(self._mapped.kept.copy()).view(self._tensor.shape)
+            contents = self._torch.from_numpy(self._mapped.elements.copy()).view(self._tensor.shape)
         with self._torch.no_grad():
             self._tensor.copy_(contents)
         self._version = self._write_count()

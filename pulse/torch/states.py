@@ -96,16 +96,18 @@ def _tensors_by_name(torch: Any, name: str, value: Any) -> dict[str, Any]:
 
 
 def _guess(torch: Any, call: ModuleCall, parts: Mapping[Any, Any]) -> dict[str, Any]:
-    def form(value: Any) -> list[tuple[Any, tuple[int, ...]]]:
+    def dtypes_and_shapes(value: Any) -> list[tuple[Any, tuple[int, ...]]]:
         return [(leaf.dtype, tuple(leaf.shape)) for leaf in _leaves(torch, value)]
 
     keys: dict[str, Any] = {}
     for name, value in list(call.arguments.items())[1:]:
-        value_form = form(value)
-        if not value_form or name in call.axes or not (len(value_form) > 1 or says_state(name)):
+        value_types = dtypes_and_shapes(value)
+        if not value_types or name in call.axes or not (len(value_types) > 1 or says_state(name)):
             continue
-        like = [key for key, part in parts.items() if form(part) == value_form]
-        rivals = [other for other, argument in call.arguments.items() if form(argument) == value_form]
+        like = [key for key, part in parts.items() if dtypes_and_shapes(part) == value_types]
+        rivals = [
+            other for other, argument in call.arguments.items() if dtypes_and_shapes(argument) == value_types
+        ]
         if len(like) == len(rivals) == 1:
             keys[name] = like[0]
     return keys
@@ -250,17 +252,17 @@ def require_equal_calls(
         for sample in samples.values()
         for axis, symbol in sample.axes.items()
     }
-    for number in range(CALLS):
+    for call in range(CALLS):
         feeds = {**draw_inputs(samples, lengths, rng), **states}
         feeds = {
             name: value if name in states else rng.permutation(value.ravel()).reshape(value.shape)
             for name, value in feeds.items()
         }
-        expected = oracle(feeds, restore=number == 0)
+        expected = oracle(feeds, restore=call == 0)
         gap = first_difference(expected, Reference(offline(typed), feeds), {})
         if gap is not None:
             raise LoadError(
-                f"{title}: the exported model differs from the module in call {number + 1}, after the same states: "
+                f"{title}: the exported model differs from the module in call {call + 1}, after the same states: "
                 f"{gap}; what the module keeps besides tensors that are returned or buffers, such as numbers and "
                 "lists of Python, is not in the model: make each a buffer of constant shape, or an input and an output"
             )

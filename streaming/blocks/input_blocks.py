@@ -34,7 +34,7 @@ class InputBlocks:
         self.program = program
         self.check_finite = check_finite
         self.is_check_optional = True
-        """Whether those who give blocks can turn the check off, so that its error says how."""
+        """Whether callers can disable the check, so that its error says how."""
         self._queues = {port.name: Reblocker(port) for port in program.inputs if port.streams}
         self._all = tuple(self._queues.values())
         self._frames = [(name, queue.frames) for name, queue in self._queues.items()]
@@ -142,9 +142,9 @@ class InputBlocks:
             queue.keep()
         self._fed_queues.clear()
 
-    def rest(self) -> dict[str, Array]:
+    def waiting_arrays(self) -> dict[str, Array]:
         """Return views of all waiting frames."""
-        return {name: queue.rest() for name, queue in self._queues.items()}
+        return {name: queue.waiting_frames() for name, queue in self._queues.items()}
 
     def clear(self) -> None:
         """Forget the waiting frames."""
@@ -180,9 +180,9 @@ class InputBlocks:
         counts = dict(self.received_frames)
         for name, block in blocks.items():
             counts[name] += block.shape[self._queues[name].axis]
-        most = max(count / self._queues[name].port.rate for name, count in counts.items())
+        received_frames = max(count / self._queues[name].port.rate for name, count in counts.items())
         dropped = self.dropped_pulses * self.program.pulse
-        if most - dropped > limit:
+        if received_frames - dropped > limit:
             raise InputError(
                 f"the model takes at most {limit} frames of {self.program.model.symbol.name} and has received "
                 f"{self.frames_in - dropped}: give fewer frames, or end the stream and begin a new one"

@@ -41,32 +41,32 @@ class OutputTrim:
         """Begin a new stream."""
         self.pulses = 0
         self.end: int | None = None
-        self._sent: Mapping[str, int] = {port.name: 0 for port in self._streaming}
+        self._sent_frames: Mapping[str, int] = {port.name: 0 for port in self._streaming}
         self._plain_pulses = 0
-        """Pulses whose results were delivered unchanged and are not yet counted in ``_sent``."""
-        self._kept = {name: np.empty(_shape(port, 0), port.dtype) for name, port in self._unsure.items()}
+        """Pulses whose results were delivered unchanged and are not yet counted in ``_sent_frames``."""
+        self._held_back = {name: np.empty(_shape(port, 0), port.dtype) for name, port in self._unsure.items()}
         self._last: dict[str, Array] = {}
 
     @property
     def sent_frames(self) -> Mapping[str, int]:
         """Output name -> valid frames returned."""
         if not self._plain_pulses:
-            return self._sent
-        return {name: self._sent[name] + self._plain_pulses * frames for name, frames in self._frames}
+            return self._sent_frames
+        return {name: self._sent_frames[name] + self._plain_pulses * frames for name, frames in self._frames}
 
     def begin_at(self, pulses: int) -> None:
         """Begin within a stream, after this many delivered pulses."""
         self.reset()
         self.pulses = pulses
-        self._sent = {port.name: max(pulses * port.frames - port.delay, 0) for port in self._streaming}
+        self._sent_frames = {port.name: max(pulses * port.frames - port.delay, 0) for port in self._streaming}
 
     def mark(self) -> TrimMark:
         """Return the present state for ``rewind``; its arrays and dictionaries are not changed later."""
-        return self.pulses, self.end, self.sent_frames, self._kept, self._last
+        return self.pulses, self.end, self.sent_frames, self._held_back, self._last
 
     def rewind(self, mark: TrimMark) -> None:
         """Restore the state at a mark."""
-        self.pulses, self.end, self._sent, self._kept, self._last = mark
+        self.pulses, self.end, self._sent_frames, self._held_back, self._last = mark
         self._plain_pulses = 0
 
     def take(self, results: Iterable[Mapping[str, Array]], count: int) -> dict[str, Array]:
@@ -77,15 +77,16 @@ class OutputTrim:
         """
         blocks = _Gathered(self._layouts, self.pulses, count)
         result: Mapping[str, Array] = {}
-        for number, result in enumerate(results):
-            blocks.add(number, result)
+        for index, result in enumerate(results):
+            blocks.add(index, result)
         if count and self._final:
             self._last = {port.name: result[port.name].copy() for port in self._final}
         self.pulses += count
         ready = {port.name: self._take_certain(port, blocks.arrays[port.name]) for port in self._streaming}
-        sent = self.sent_frames
-        self._sent = {
-            port.name: sent[port.name] + ready[port.name].shape[port.axis or 0] for port in self._streaming
+        sent_frames = self.sent_frames
+        self._sent_frames = {
+            port.name: sent_frames[port.name] + ready[port.name].shape[port.axis or 0]
+            for port in self._streaming
         }
         self._plain_pulses = 0
         return ready
@@ -117,12 +118,12 @@ class OutputTrim:
     @property
     def held_frames(self) -> list[int]:
         """The number of frames held back because they may be after the end, for each output that has any."""
-        return [array.shape[self._unsure[name].axis or 0] for name, array in self._kept.items()]
+        return [array.shape[self._unsure[name].axis or 0] for name, array in self._held_back.items()]
 
     def dump(self) -> list[bytes]:
         """Return the frames that are held back, then the outputs that do not stream, if a pulse has run."""
         last = [self._last[port.name].tobytes() for port in self._final if self._last]
-        return [*(array.tobytes() for array in self._kept.values()), *last]
+        return [*(array.tobytes() for array in self._held_back.values()), *last]
 
     def nbytes(self, kept_frames: Sequence[int]) -> list[list[int]]:
         """Return the sizes that ``dump`` may give with this many held frames: before the first pulse, and after."""
@@ -131,12 +132,12 @@ class OutputTrim:
         ]
         return [sizes, sizes + [_nbytes(port.shape, port) for port in self._final]]
 
-    def load(self, sent: Sequence[int], kept_frames: Sequence[int], chunks: Sequence[bytes]) -> None:
+    def load(self, sent_frames: Sequence[int], kept_frames: Sequence[int], chunks: Sequence[bytes]) -> None:
         """Restore ``sent_frames``, ``held_frames`` and the bytes of ``dump``; the clock has ``pulses`` and ``end``."""
-        self._sent, self._plain_pulses = dict(zip(self._sent, sent)), 0
+        self._sent_frames, self._plain_pulses = dict(zip(self._sent_frames, sent_frames)), 0
         for port, frames, chunk in zip(self._unsure.values(), kept_frames, chunks):
             frames_kept = np.frombuffer(chunk, port.dtype).reshape(_shape(port, frames))
-            self._kept = {**self._kept, port.name: frames_kept}
+            self._held_back = {**self._held_back, port.name: frames_kept}
         self._last = {
             port.name: np.frombuffer(chunk, port.dtype).reshape(port.shape)
             for port, chunk in zip(self._final, chunks[len(kept_frames) :])
@@ -146,13 +147,13 @@ class OutputTrim:
         """Return the next frames known to be in the stream; keep the rest."""
         axis, unsure = port.axis or 0, port.name in self._unsure
         if unsure:
-            array = np.concatenate([self._kept[port.name], array], axis)
+            array = np.concatenate([self._held_back[port.name], array], axis)
         if unsure or self.end is not None:
             sure = max(0, self._known_total(port) - self.sent_frames[port.name])
             whole, array = array, frames_at(array, axis, 0, sure)
             if unsure:
                 later = frames_at(whole, axis, sure, whole.shape[axis]).copy()
-                self._kept = {**self._kept, port.name: later}
+                self._held_back = {**self._held_back, port.name: later}
         return array
 
     def _known_total(self, port: Port) -> int:
@@ -192,17 +193,17 @@ class _Gathered:
 
     def __init__(self, streaming: list["_Layout"], pulses_before: int, pulses: int) -> None:
         self.arrays: dict[str, Array] = {}
-        self._places: list[tuple[str, int, int, Array, tuple[slice, ...]]] = []
+        self._targets: list[tuple[str, int, int, Array, tuple[slice, ...]]] = []
         for name, delay, frames, before, after, dtype, axes in streaming:
             drop = min(max(0, delay - pulses_before * frames), pulses * frames)
             array: Array = np.empty((*before, pulses * frames - drop, *after), dtype)
             self.arrays[name] = array
-            self._places.append((name, frames, -drop, array, axes))
+            self._targets.append((name, frames, -drop, array, axes))
 
-    def add(self, number: int, result: Mapping[str, Array]) -> None:
+    def add(self, index: int, result: Mapping[str, Array]) -> None:
         """Add the outputs of a pulse, counted from 0."""
-        for name, frames, first, array, before in self._places:
-            start, valid = first + number * frames, result[name]
+        for name, frames, first, array, before in self._targets:
+            start, valid = first + index * frames, result[name]
             if start < 0:
                 valid = valid[(*before, slice(min(frames, -start), None))]
             array[(*before, slice(max(0, start), max(0, start + frames)))] = valid

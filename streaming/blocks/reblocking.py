@@ -15,7 +15,7 @@ ReblockerMark: TypeAlias = tuple[Array, int, int]
 class Reblocker:
     """The frames of one input that wait for a pulse to fill.
 
-    A pulse that lies within the current block is a view of it; only the frames of a pulse that spans
+    A pulse inside the current block is a view of it; only the frames of a pulse that spans
     two blocks are copied. The buffer holds one pulse and grows if another input lags behind.
 
     Frames that wait at a ``mark`` are not overwritten until the next one, so that ``rewind`` has no cost unless called:
@@ -35,12 +35,12 @@ class Reblocker:
         self._stop = 0
         self._nothing = np.zeros(self.shape(0), port.dtype)
         self._block = self._nothing
-        self._taken = 0
+        self._taken_frames = 0
 
     @property
     def pending_frames(self) -> int:
         """The number of waiting frames, including those of the current block."""
-        return self._stop - self._start + self._block.shape[self.axis] - self._taken
+        return self._stop - self._start + self._block.shape[self.axis] - self._taken_frames
 
     @property
     def is_empty(self) -> bool:
@@ -58,21 +58,21 @@ class Reblocker:
         self._buffer, self._start, self._stop = mark
         if spare is not self._buffer:
             self._spare = spare
-        self._block, self._taken = self._nothing, 0
+        self._block, self._taken_frames = self._nothing, 0
 
     def feed(self, block: Array) -> None:
-        """Add a block; ``take`` its pulses, then ``keep`` the rest before the caller has it back."""
-        self._block, self._taken = block, 0
+        """Add a block; ``take`` its pulses, then ``keep`` the rest before the caller reuses it."""
+        self._block, self._taken_frames = block, 0
 
     def take(self, pulses: int = 1) -> Array:
         """Return the next pulses, joined, valid until the next call. There must be enough frames."""
         buffered, frames = self._stop - self._start, pulses * self.frames
         if buffered == 0:
             if self._block.shape[self.axis] == frames:
-                self._taken = frames
+                self._taken_frames = frames
                 return self._block
-            pulse = frames_at(self._block, self.axis, self._taken, self._taken + frames)
-            self._taken += frames
+            pulse = frames_at(self._block, self.axis, self._taken_frames, self._taken_frames + frames)
+            self._taken_frames += frames
             return pulse
         if buffered < frames:
             self._append(frames - buffered)
@@ -86,12 +86,12 @@ class Reblocker:
 
     def keep(self) -> None:
         """Copy the rest of the block, so that the caller may change it."""
-        rest = self._block.shape[self.axis] - self._taken
-        if rest:
-            self._append(rest)
-        self._block, self._taken = self._nothing, 0
+        remaining = self._block.shape[self.axis] - self._taken_frames
+        if remaining:
+            self._append(remaining)
+        self._block, self._taken_frames = self._nothing, 0
 
-    def rest(self) -> Array:
+    def waiting_frames(self) -> Array:
         """Return a view of all waiting frames. The block must be kept."""
         return frames_at(self._buffer, self.axis, self._start, self._stop)
 
@@ -101,7 +101,7 @@ class Reblocker:
 
     def dump(self) -> bytes:
         """Return the waiting frames as bytes. The block must be kept."""
-        return self.rest().tobytes()
+        return self.waiting_frames().tobytes()
 
     def load(self, memory: bytes, frames: int) -> None:
         """Restore the waiting frames from ``dump``."""
@@ -127,14 +127,14 @@ class Reblocker:
         """Move frames from the block to the end of the buffer."""
         if self._stop + frames > self._buffer.shape[self.axis]:
             self._move(frames)
-        block = frames_at(self._block, self.axis, self._taken, self._taken + frames)
+        block = frames_at(self._block, self.axis, self._taken_frames, self._taken_frames + frames)
         frames_at(self._buffer, self.axis, self._stop, self._stop + frames)[...] = block
         self._stop += frames
-        self._taken += frames
+        self._taken_frames += frames
 
     def _move(self, frames: int) -> None:
         """Move the buffered frames to the beginning, of a larger buffer if this many more do not fit."""
-        source, capacity = self.rest(), self._buffer.shape[self.axis]
+        source, capacity = self.waiting_frames(), self._buffer.shape[self.axis]
         buffered = source.shape[self.axis]
         target = self._buffer
         if buffered + frames > max(capacity // 2, self.frames):

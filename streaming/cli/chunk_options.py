@@ -67,10 +67,10 @@ def _read(
 
 
 def _number(text: str) -> int:
-    number = int(text)
-    if number < 0:
+    frames = int(text)
+    if frames < 0:
         raise ValueError(text)
-    return number
+    return frames
 
 
 def _value(text: str) -> Any:

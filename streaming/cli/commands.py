@@ -67,7 +67,7 @@ def _empty_type(ctx: Any) -> None:
 
 
 def _leave_default(param: Any) -> Any:
-    """Let a parameter take its default, text or path unchanged; a repeatable one without values is empty."""
+    """Make a parameter keep its default, text or path unchanged; a repeatable one without values is empty."""
     if param is None or param.required or param.nargs != 1:
         return param
     process, several = param.process_value, getattr(param, "multiple", False)

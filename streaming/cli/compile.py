@@ -41,7 +41,7 @@ def compile(
         float | None,
         typer.Option(
             metavar="TIMES",
-            help="With --specialise: the least speed-up of a step for which the code is used. Default: 1.1.",
+            help="With --specialise: the minimum speed-up of a step for which the code is used. Default: 1.1.",
         ),
     ] = None,
     check: Annotated[

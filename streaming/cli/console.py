@@ -63,13 +63,13 @@ def plain_warnings() -> Generator[None]:
     """Show warnings about files as one line, ``warning: …``, and other warnings as Python does."""
     import warnings
 
-    def show(message: Any, category: type[Warning], *place: Any) -> None:
+    def show(message: Any, category: type[Warning], *location: Any) -> None:
         from pulse.errors import PulseWarning
 
         if issubclass(category, PulseWarning):
             print_warning(message)
         else:
-            usual(message, category, *place)
+            usual(message, category, *location)
 
     with warnings.catch_warnings():
         usual, warnings.showwarning = warnings.showwarning, show
@@ -141,5 +141,5 @@ def fail(error: BaseException, message: str) -> None:
     from pulse.errors import PulsifyError
 
     refusals = [asdict(refusal) for refusal in error.refusals] if isinstance(error, PulsifyError) else []
-    kind = type(error).__name__
-    print_json({"error": {"type": kind, "message": message, "refusals": refusals}})
+    class_name = type(error).__name__
+    print_json({"error": {"type": class_name, "message": message, "refusals": refusals}})

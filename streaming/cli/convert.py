@@ -68,10 +68,10 @@ def convert(
         raise InputError("--output and --triton: give one of them")
     opened = open_model(model, model_options)
     if output is not None and model_options.pulse is None and is_nnef(output):
-        whole = export_offline(opened, output, proof.choice() if check else None)
-        report_options.print(whole)
-        if not whole.skipped:
-            require_outcome(whole.outcome, whole.verdict, f"; {output} is not written")
+        exported = export_offline(opened, output, proof.choice() if check else None)
+        report_options.print(exported)
+        if not exported.skipped:
+            require_outcome(exported.outcome, exported.verdict, f"; {output} is not written")
         return
     pulsed = opened.pulsify(model_options.pulse)
     report = None

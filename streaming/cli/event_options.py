@@ -36,7 +36,7 @@ class EventOptions:
     ] = None
 
     def choice(self) -> "DetectorChoice | None":
-        """Return the chosen detector; None if frames are wanted. Raises InputError."""
+        """Return the chosen detector; None if frames are to be written. Raises InputError."""
         if self.events is None and not self.event:
             return None
         from pulse.errors import InputError

@@ -85,10 +85,10 @@ def _sound_rate_hz(opened: OpenedModel, program: Program) -> int:
     """Return the rate of a model that takes sound. Raises InputError for others."""
     if sound_inputs(program) and opened.rate_hz is not None:
         return opened.rate_hz
-    forms = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
+    port_texts = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
     once = " ".join(f"--constant {port.name}=VALUE" for port in program.inputs if not port.streams)
     raise InputError(
-        f"{opened.title}: takes {forms}, not sound; write a recipe with the stages before it (pulse recipe), "
+        f"{opened.title}: takes {port_texts}, not sound; write a recipe with the stages before it (pulse recipe), "
         "or give its input as .npy or .npz" + (f", or what does not stream with {once}" if once else "")
     )
 
@@ -104,7 +104,7 @@ def _routes(opened: OpenedModel, program: Program, request: RunRequest) -> list[
     if events is not None:
         path = request.target or Path(f"{opened.title}-events.csv")
         source = "sound" if request.read is None else request.read.stem
-        return [OutputRoute((output,), Target.of_events(path, events, source, sound.form))]
+        return [OutputRoute((output,), Target.of_events(path, events, source, sound.format_name))]
     plays = is_playable(output, sound_input)
     usual = "denoised.wav" if request.model is None else f"{opened.title}-out{'.wav' if plays else '.npy'}"
     path = request.target or Path(usual)
@@ -134,7 +134,7 @@ def _named_routes(
 def _route(ports: tuple[Port, ...], path: Path, sound_input: Port, request: RunRequest) -> OutputRoute:
     """Route outputs to a file. Raises InputError: the file is for sound, and an output is not sound."""
     usual = "wav" if is_playable(ports[0], sound_input) else "csv"
-    target = Target.of(path, usual, request.sound.form, request.sound.subtype)
+    target = Target.of(path, usual, request.sound.format_name, request.sound.subtype)
     for port in ports:
         if target.is_sound and not is_playable(port, sound_input):
             raise InputError(

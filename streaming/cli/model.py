@@ -50,8 +50,8 @@ def load_model(path: Path | None, options: ModelOptions) -> Loaded:
     refuse_module_options(options, path)
     if path is not None and is_program_file(path):
         program = read_program(path)
-        rest = inputs, constant, limits, options.signature
-        return load_program(program, options.keep, options.symbol, chunks, *rest)
+        options_of_load = inputs, constant, limits, options.signature
+        return load_program(program, options.keep, options.symbol, chunks, *options_of_load)
     from pulse.api import load
 
     return load(

@@ -57,7 +57,7 @@ def describe_models(
     if len(models) == 1 and is_recipe_file(models[0]):
         return read_text(models[0]), (), RecipeContext.of(models[0])
     if len(models) == 1 and format_of(Content.of(models[0])).recognises is holds_recipe:
-        context = embedded_recipe(models[0]).place
+        context = embedded_recipe(models[0]).context
         note = f'{models[0]} holds this recipe in its metadata; model = "." is the file itself'
         return embedded_text(models[0], context.where), (note,), context
     proposal = propose_recipe(models, folder, hop)

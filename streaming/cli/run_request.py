@@ -50,7 +50,7 @@ class RunRequest:
         for path in (self.source, self.target):
             if path is not None and is_stream(path):
                 raise InputError(f"{path}: --live takes files; run a pipe without it")
-        if self.sound.raw or self.sound.form:
+        if self.sound.raw or self.sound.format_name:
             raise InputError(
                 "--raw and --format exclude --live, which reads files with a header and writes by suffix"
             )
@@ -70,7 +70,7 @@ class RunRequest:
             raise InputError("--out names outputs and their files: leave out OUT, --output and --events")
         if not self.has_frames:
             return
-        if sound.raw or sound.form or sound.subtype:
+        if sound.raw or sound.format_name or sound.subtype:
             raise InputError(f"{self.read}: holds frames; --raw, --format and --subtype are for sound")
         if sound.written:
             raise InputError(f"{self.read}: holds frames; --out is for sound, give OUT and --output")

@@ -50,7 +50,7 @@ class SoundOptions:
             "model's rate, 1 channel.",
         ),
     ] = None
-    form: Annotated[
+    format_name: Annotated[
         str | None,
         typer.Option(
             "--format",

@@ -73,29 +73,33 @@ def open_sounds(
             )
         else:
             by_source.setdefault(str(path), {})[route.name] = choice if number is None else Channels(number)
-    rest = [name for name in names if name not in routes]
-    if rest and source is None:
+    unrouted = [name for name in names if name not in routes]
+    if unrouted and source is None:
         raise InputError(
-            f"{title}: no source for input {', '.join(rest)}; give "
-            + " ".join(f"--in {name}=SOURCE" for name in rest)
+            f"{title}: no source for input {', '.join(unrouted)}; give "
+            + " ".join(f"--in {name}=SOURCE" for name in unrouted)
         )
-    if rest:
-        by_source.setdefault(str(source), {}).update(dict.fromkeys(rest, choice))
+    if unrouted:
+        by_source.setdefault(str(source), {}).update(dict.fromkeys(unrouted, choice))
     routed: list[RoutedSound] = []
     for path in sorted(by_source, key=lambda path: min(map(names.index, by_source[path]))):
         reader = stack.enter_context(open_source(Path(path), raw))
-        takes = by_source[path]
-        if path == str(source) and len(rest) > 1:
-            takes |= channels_in_order(title, rest, path, reader.channels)
-        _require_channels(reader, takes, len(names))
-        routed.append(RoutedSound(reader, {name: takes[name] for name in names if name in takes}))
+        channels_by_input = by_source[path]
+        if path == str(source) and len(unrouted) > 1:
+            channels_by_input |= channels_in_order(title, unrouted, path, reader.channels)
+        _require_channels(reader, channels_by_input, len(names))
+        routed.append(
+            RoutedSound(
+                reader, {name: channels_by_input[name] for name in names if name in channels_by_input}
+            )
+        )
         paths.append(Path(path))
     return Sounds(routed, arrays, paths)
 
 
-def _require_channels(reader: SoundReader, takes: Mapping[str, Channels], inputs: int) -> None:
+def _require_channels(reader: SoundReader, channels_by_input: Mapping[str, Channels], inputs: int) -> None:
     """Raise InputError if a sound does not have the channels that inputs take."""
-    for name, choice in takes.items():
+    for name, choice in channels_by_input.items():
         if inputs == 1:
             choice.streams(reader.channels)
         elif choice.index is not None and choice.index >= reader.channels:

@@ -87,10 +87,11 @@ def _read_module(torch: Any, name: ModuleName, value: Any) -> NamedModule:
         value = _call(name, value)
     parts = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
     if not 1 <= len(parts) <= 3 or not isinstance(parts[0], torch.nn.Module):
-        kinds = ", ".join(type(part).__name__ for part in parts)
+        class_names = ", ".join(type(part).__name__ for part in parts)
+        content = f"({class_names})" if isinstance(value, tuple) else class_names
         raise InputError(
-            f"{name}: {'gives' if is_function else 'is'} {f'({kinds})' if isinstance(value, tuple) else kinds}; it "
-            "must be a torch.nn.Module, or (module, example), or (module, example, arguments of pulse.from_torch)"
+            f"{name}: {'gives' if is_function else 'is'} {content}; it must be a torch.nn.Module, or "
+            "(module, example), or (module, example, arguments of pulse.from_torch)"
         )
     module, example, keywords = (*parts, None, None)[:3]
     return NamedModule(module, example, {} if keywords is None else _check_keywords(name, keywords))

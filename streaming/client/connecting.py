@@ -49,11 +49,11 @@ class Servers:
 
     async def open(self, until: AsyncExitStack) -> tuple[ClientSocket, Message]:
         """Open a stream on the first server that accepts it. Raises the last server's ClientError if none does."""
-        for number, url in enumerate(self._urls):
+        for index, url in enumerate(self._urls):
             try:
                 return await self._open_on(until, url, self._hello)
             except ClientError as error:
-                if number + 1 == len(self._urls) or error.code not in RETRYABLE_CODES:
+                if index + 1 == len(self._urls) or error.code not in RETRYABLE_CODES:
                     raise
         raise ClientError("hello", "no server", "give the address of one")
 
@@ -119,11 +119,11 @@ class Servers:
         stream = None if hello.resume is not None else message["stream"]
         next_hello = replace(hello, stream=stream, follows=False)
         urls: list[str] = message["urls"]
-        for number, candidate in enumerate(urls):
+        for index, candidate in enumerate(urls):
             try:
                 return await self._connect(until, _with_path(candidate), next_hello)
             except ClientError as error:
-                if number + 1 == len(urls) or error.code not in (*RETRYABLE_CODES, "hello"):
+                if index + 1 == len(urls) or error.code not in (*RETRYABLE_CODES, "hello"):
                     raise
         raise ClientError("moved", f"{url} names no server that has the stream", "try again later")
 

@@ -1,4 +1,4 @@
-"""The sound of a stream in Opus packets, on the client's side: without a lost or added sample."""
+"""The sound of a stream in Opus packets, on the client's side; no sample is lost or added."""
 
 from collections.abc import Sequence
 

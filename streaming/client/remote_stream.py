@@ -44,10 +44,10 @@ class RemoteStream(NotCopyable):
     why_not = "it is an open connection; connect again"
 
     def __init__(
-        self, socket: ClientSocket, ready: Message, format: str, tasks: TaskGroup, keeps: bool = False
+        self, socket: ClientSocket, ready: Message, format: str, tasks: TaskGroup, is_resumable: bool = False
     ) -> None:
         self._socket, self._format, self._tasks = socket, format, tasks
-        self.resume_name: str | None = ready.get("resume") if keeps else None
+        self.resume_name: str | None = ready.get("resume") if is_resumable else None
         """The name under which another connection resumes the stream; None if it cannot."""
         self._resend = [ResendBuffer(port) for port in map(StreamPort.of_dict, ready["inputs"])]
         self._frames_received: list[int] = list(ready["sent"])
@@ -68,8 +68,8 @@ class RemoteStream(NotCopyable):
         self.stepped = [0] * len(self.inputs)
         """Frames of each input that the server has stepped."""
         self._epoch = 0
-        self._confirms = keeps and ready.get("confirms", False)
-        """Whether the server wants to know which checkpoints the client knows of."""
+        self._confirms = is_resumable and ready.get("confirms", False)
+        """Whether the server needs a list of the checkpoints that the client knows."""
         self._saved: list[int] = []
         """Frames of each input that a checkpoint has."""
         self._next_first: list[int] = list(ready["received"])
@@ -282,48 +282,46 @@ class RemoteStream(NotCopyable):
         if port.kind == "final":
             self._finals[port.name] = frames
             return
-        number = self._streaming.index(port)
-        repeated = self._frames_received[number] - header.first
+        port_index = self._streaming.index(port)
+        repeated = self._frames_received[port_index] - header.first
         if repeated < 0:
-            lost = (
-                f"output {port.name}: frames {self._frames_received[number]} to {header.first - 1} are lost"
-            )
-            self.give_up(ClientError("gap", lost, "begin a new stream"))
+            lost_text = f"output {port.name}: frames {self._frames_received[port_index]} to {header.first - 1} are lost"
+            self.give_up(ClientError("gap", lost_text, "begin a new stream"))
         elif repeated < header.frames:  # else it came over the previous connection
-            self._frames_received[number] = header.first + header.frames
+            self._frames_received[port_index] = header.first + header.frames
             frames = frames_at(frames, port.axis or 0, repeated, header.frames)
             self._outputs.append({port.name: frames})
 
     def _handle_message(self, message: Message) -> None:
-        kind, current = message["type"], message.get("epoch", self._epoch) == self._epoch
-        if kind == "error":
+        message_type, current = message["type"], message.get("epoch", self._epoch) == self._epoch
+        if message_type == "error":
             self._error = ClientError(message["code"], message["message"], message["hint"])
-        elif kind == "event" and current:
+        elif message_type == "event" and current:
             self.events.append(message)
-        elif kind == "ack" and current:
+        elif message_type == "ack" and current:
             self.stepped = message["taken"]
             if self._confirms and message["safe"] != self._saved:
                 self._saved = message["safe"]
                 self._tasks.start_soon(self._confirm, self._epoch, self._saved)
             for buffer, first in zip(self._resend, message["safe"]):
                 buffer.forget(first)
-        elif kind == "servers":
+        elif message_type == "servers":
             self.successors = message["urls"]
-        elif kind == "flushed" and current:
+        elif message_type == "flushed" and current:
             for port, sound in self._opus.ends(message["sent"], self._streaming) if self._opus else ():
                 self._queue_output(port, sound)
             self.stepped, self._ended = message["received"], True
-        elif kind in ("pong", "stats", "reset") and "probe" not in message:
+        elif message_type in ("pong", "stats", "reset") and "probe" not in message:
             self._answers.append(message)
 
     def _queue_output(self, port: StreamPort, sound: Array) -> None:
         if sound.size:
             self._outputs.append({port.name: sound})
 
-    async def _answer(self, kind: str) -> Message:
+    async def _answer(self, message_type: str) -> Message:
         while True:
             for message in self._answers:
-                if message["type"] == kind:
+                if message["type"] == message_type:
                     self._answers.remove(message)
                     return message
             await self._wait()
@@ -351,9 +349,9 @@ class RemoteStream(NotCopyable):
     async def _send_frames(self, port: StreamPort, array: Array, begin: int) -> None:
         """Send frames, in messages within the size limit."""
         axis = port.axis or 0
-        most = max(1, (self.limits["message_bytes"] - HEADER.size) // port.frame_bytes(self._format))
-        for first in range(0, array.shape[axis], most):
-            part = array[(*(slice(None),) * axis, slice(first, first + most))]
+        max_frames = max(1, (self.limits["message_bytes"] - HEADER.size) // port.frame_bytes(self._format))
+        for first in range(0, array.shape[axis], max_frames):
+            part = array[(*(slice(None),) * axis, slice(first, first + max_frames))]
             frames = part.shape[axis]
             header = Header(INPUT, port.number, self._epoch % EPOCH_MODULUS, frames, begin + first)
             await self._send_message(pack_frames(header, port.encode(part, self._format)))

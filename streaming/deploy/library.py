@@ -29,14 +29,14 @@ ABI = "__"
 class BuiltLibrary(Report):
     """A library that was written.
 
-    deployed   the model, prepared for C
-    target     the target that it is compiled for
-    toolchain  the toolchain that linked it
-    folder     its folder
-    sizes      file -> bytes
-    needs      the functions of libm that it calls
-    vector     its test vector
-    outcome    the result of the vector here, or why it was not run
+    deployed        the model, prepared for C
+    target          the target that it is compiled for
+    toolchain       the toolchain that linked it
+    folder          its folder
+    sizes           file -> bytes
+    math_functions  the functions of libm that it calls
+    vector          its test vector
+    outcome         the result of the vector here, or why it was not run
     """
 
     deployed: Deployed
@@ -44,7 +44,7 @@ class BuiltLibrary(Report):
     toolchain: Toolchain
     folder: Path
     sizes: Mapping[str, int]
-    needs: tuple[str, ...]
+    math_functions: tuple[str, ...]
     vector: TestVector
     outcome: str
 
@@ -58,7 +58,7 @@ class BuiltLibrary(Report):
                 f"{len(self.deployed.kernels)} kernels",
             ),
             ("linked by", self.toolchain.name),
-            ("needs", ", ".join(self.needs) if self.needs else "memcpy and its like only"),
+            ("needs", ", ".join(self.math_functions) if self.math_functions else "memcpy and its like only"),
             *((str(self.folder / name), byte_size(size)) for name, size in self.sizes.items()),
             ("test vector", self.outcome),
         ]
@@ -72,7 +72,7 @@ class BuiltLibrary(Report):
             "toolchain": self.toolchain.name,
             "folder": self.folder,
             "files": dict(self.sizes),
-            "needs": self.needs,
+            "needs": self.math_functions,
             "vector": self.outcome,
         }
 
@@ -99,8 +99,10 @@ def build_library(
         for directory in (work, result, result / "test"):
             directory.mkdir()
         compiled = compile_objects(deployed, target, work)
-        needs = tuple(name for name in compiled.needs if name not in PROVIDED and not name.startswith(ABI))
-        build = Build(deployed, target, toolchain, compiled, needs, work, result)
+        math_functions = tuple(
+            name for name in compiled.c_functions if name not in PROVIDED and not name.startswith(ABI)
+        )
+        build = Build(deployed, target, toolchain, compiled, math_functions, work, result)
         _link(build)
         if target.machine == "wasm32":
             write_web(build)
@@ -120,7 +122,7 @@ def build_library(
         toolchain=toolchain,
         folder=folder,
         sizes=sizes,
-        needs=needs,
+        math_functions=math_functions,
         vector=vector,
         outcome=outcome,
     )
@@ -135,15 +137,15 @@ def _link(build: Build) -> None:
     build.toolchain.compile(code, code.with_suffix(".o"), f"-I{result}")
     build.toolchain.archive(build.objects, result / f"lib{deployed.name}.a")
     if build.target.machine != "wasm32":
-        build.toolchain.share(build.objects, result / f"lib{deployed.name}.so", bool(build.needs))
+        build.toolchain.share(build.objects, result / f"lib{deployed.name}.so", bool(build.math_functions))
 
 
 def _write_texts(build: Build, vector: TestVector) -> None:
-    deployed, result, needs = build.deployed, build.result, build.needs
-    texts = {"LIBRARIES": "m" if needs else "", "LINK": " -lm" if needs else ""}
+    deployed, result, math_functions = build.deployed, build.result, build.math_functions
+    texts = {"LIBRARIES": "m" if math_functions else "", "LINK": " -lm" if math_functions else ""}
     (result / f"{deployed.name}Config.cmake").write_text(fill("config.cmake", deployed, texts))
     (result / f"{deployed.name}.pc").write_text(fill("package.pc", deployed, texts))
-    (result / "README.md").write_text(readme(deployed, build.target.name, needs, vector))
+    (result / "README.md").write_text(readme(deployed, build.target.name, math_functions, vector))
     if deployed.external_weights:
         (result / deployed.weights_file).write_bytes(deployed.program.weights.tobytes())
     files = f"vector.bin {deployed.weights_file}" if deployed.external_weights else "vector.bin"

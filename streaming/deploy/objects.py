@@ -28,14 +28,14 @@ CONSTANTS = "constants.o"
 class Compiled:
     """The machine code of a library.
 
-    symbols  kernel -> the name of its function
-    needs    the C functions that kernels call
-    objects  the object files
+    symbols                      kernel -> the name of its function
+    c_functions                  the C functions that kernels call
+    objects                      the object files
     resampler, resampler_symbol  the resampler, which only hosts of sound need
     """
 
     symbols: dict[str, str]
-    needs: tuple[str, ...]
+    c_functions: tuple[str, ...]
     objects: tuple[Path, ...]
     resampler: Path
     resampler_symbol: str
@@ -45,20 +45,20 @@ class Compiled:
 class Build:
     """A library that is being built.
 
-    deployed   the program as C: its files as text and numbers
-    target     the target that it is compiled for
-    toolchain  its compiler and linker
-    compiled   the machine code of the kernels
-    needs      functions of libm that the kernels call
-    work       a folder for files that are not kept
-    result     the folder to write
+    deployed        the program as C: its files as text and numbers
+    target          the target that it is compiled for
+    toolchain       its compiler and linker
+    compiled        the machine code of the kernels
+    math_functions  functions of libm that the kernels call
+    work            a folder for files that are not kept
+    result          the folder to write
     """
 
     deployed: Deployed
     target: Level
     toolchain: Toolchain
     compiled: Compiled
-    needs: tuple[str, ...]
+    math_functions: tuple[str, ...]
     work: Path
     result: Path
 
@@ -93,9 +93,9 @@ def compile_objects(deployed: Deployed, target: Level, folder: Path) -> Compiled
     rows = [line.split("\t") for line in process.stdout.splitlines()]
     symbols = {kernel: symbol for kernel, symbol, _ in rows}
     resampler = symbols.pop(RESAMPLE.name)
-    needs = sorted({need for _, _, names in rows for need in names.split()})
+    c_functions = sorted({need for _, _, names in rows for need in names.split()})
     objects = sorted({folder / f"{symbol}.o" for symbol in symbols.values()} | {folder / CONSTANTS})
-    return Compiled(symbols, tuple(needs), tuple(objects), folder / f"{resampler}.o", resampler)
+    return Compiled(symbols, tuple(c_functions), tuple(objects), folder / f"{resampler}.o", resampler)
 
 
 def write_objects(deployed: Deployed, folder: Path) -> None:

@@ -50,7 +50,9 @@ def write_web(build: Build) -> None:
     """
     deployed, result = build.deployed, build.result
     if missing := [
-        name for name in build.needs if name not in IN_BROWSERS and name.removesuffix("f") not in IN_BROWSERS
+        name
+        for name in build.math_functions
+        if name not in IN_BROWSERS and name.removesuffix("f") not in IN_BROWSERS
     ]:
         raise CompileError(
             f"{deployed.title}: needs {', '.join(missing)}, which browsers do not have; remove the node that "
@@ -63,7 +65,7 @@ def write_web(build: Build) -> None:
     if takes_sound(deployed):
         objects += write_sound(build, sound_ports(deployed))
         exports += [f"{deployed.name}_blocks_{name}" for name in BLOCKS]
-    build.toolchain.link_module(objects, result / MODULE, exports, bool(build.needs))
+    build.toolchain.link_module(objects, result / MODULE, exports, bool(build.math_functions))
     for name, file_name in SCRIPTS.items():
         (result / file_name).write_text(fill(f"web/{name}", deployed))
     if takes_sound(deployed):

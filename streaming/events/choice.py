@@ -18,7 +18,7 @@ from streaming.events.detector import Detector
 from streaming.events.segments import Segments
 from streaming.events.triggers import Triggers
 
-KINDS: Mapping[str, Callable[..., Detector[Any]]] = MappingProxyType(
+DETECTORS: Mapping[str, Callable[..., Detector[Any]]] = MappingProxyType(
     {
         "segments": Segments,
         "silero": Segments.silero,
@@ -35,7 +35,7 @@ TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0":
 class DetectorChoice:
     """A detector and its parameters, as text.
 
-    kind      a name in ``KINDS``
+    kind      a name in ``DETECTORS``
     settings  values of parameters, such as threshold: 0.5; items of a list are separated by commas
     Raises    InputError: no such detector or parameter, a missing parameter, or an invalid value
     """
@@ -65,9 +65,9 @@ class DetectorChoice:
 
     def _make(self) -> Callable[[FrameClock], Detector[Any]]:
         """Check the parameters and return the function that creates the detector."""
-        make = KINDS.get(self.kind)
+        make = DETECTORS.get(self.kind)
         if make is None:
-            raise InputError(f"{spell('events', self.kind)}: the kinds are {', '.join(KINDS)}")
+            raise InputError(f"{spell('events', self.kind)}: the kinds are {', '.join(DETECTORS)}")
         parameters = {
             name: parameter for name, parameter in signature(make).parameters.items() if name != "clock"
         }
@@ -94,20 +94,24 @@ class DetectorChoice:
         return self.detector(FrameClock.of_port(port, rate_hz))
 
 
-def _value(name: str, text: str, kind: Any) -> Any:
+def _value(name: str, text: str, value_type: Any) -> Any:
     """Parse the value of a parameter. Raises InputError."""
     try:
-        if kind is bool:
+        if value_type is bool:
             return TRUTH[text.lower()]
-        if kind in (float, float | None):
+        if value_type in (float, float | None):
             return float(text)
-        if kind in (int, int | None):
+        if value_type in (int, int | None):
             return int(text)
     except (ValueError, KeyError):
-        form = (
-            "yes or no" if kind is bool else "a number" if kind in (float, float | None) else "a whole number"
+        expected = (
+            "yes or no"
+            if value_type is bool
+            else "a number"
+            if value_type in (float, float | None)
+            else "a whole number"
         )
-        raise InputError(f"{name}={text}: must be {form}") from None
-    if kind == Sequence[str]:
+        raise InputError(f"{name}={text}: must be {expected}") from None
+    if value_type == Sequence[str]:
         return tuple(part.strip() for part in text.split(","))
-    return Path(text) if kind == str | Path | Sequence[str] else text
+    return Path(text) if value_type == str | Path | Sequence[str] else text

@@ -113,8 +113,8 @@ class Detector(ABC, Generic[StateT]):
     def _rows(self, frames: Array) -> Array:
         """Convert frames to an array [frames, classes] of f64. Raises InputError."""
         if frames.ndim not in (1, 2) or frames.dtype.kind not in "fiub":
-            form = f"{frames.dtype} {list(frames.shape)}"
-            raise InputError(f"{form}: probabilities are numbers [frames] or [frames, classes]")
+            shape_text = f"{frames.dtype} {list(frames.shape)}"
+            raise InputError(f"{shape_text}: probabilities are numbers [frames] or [frames, classes]")
         rows: Array = frames.astype(np.float64).reshape(len(frames), -1 if frames.size else 1)
         classes = self._position.classes
         if len(rows) and classes is not None and rows.shape[1] != classes:

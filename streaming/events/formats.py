@@ -144,7 +144,7 @@ def _single_word(label: str) -> str:
 
 def _clock_time(seconds: float, point: str) -> str:
     """Format a time such as 00:01:02,345."""
-    rest, thousandths = divmod(round(seconds * 1000), 1000)
-    minutes, whole = divmod(rest, 60)
+    seconds_left, thousandths = divmod(round(seconds * 1000), 1000)
+    minutes, whole_seconds = divmod(seconds_left, 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours:02}:{minutes:02}:{whole:02}{point}{thousandths:03}"
+    return f"{hours:02}:{minutes:02}:{whole_seconds:02}{point}{thousandths:03}"

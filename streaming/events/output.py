@@ -36,7 +36,7 @@ class EventsOutput(NotCopyable):
         """Write the events in more frames; all other axes together are the classes. Raises InputError."""
         rows = np.moveaxis(frames, self._axis, 0)
         classes = int(np.prod(rows.shape[1:]))
-        self._put(self._detector.push(rows.reshape(len(rows), classes)))
+        self._write_events(self._detector.push(rows.reshape(len(rows), classes)))
 
     def __enter__(self) -> "EventsOutput":
         return self
@@ -47,12 +47,12 @@ class EventsOutput(NotCopyable):
         """Write the last events, unless there was an error, and close."""
         try:
             if error is None:
-                self._put(self._detector.flush())
+                self._write_events(self._detector.flush())
         except BaseException as own_error:
             self._sink.__exit__(type(own_error), own_error, own_error.__traceback__)
             raise
         self._sink.__exit__(kind, error, trace)
 
-    def _put(self, events: list[Event]) -> None:
+    def _write_events(self, events: list[Event]) -> None:
         self._sink.write(events)
         self.event_count += len(events)

@@ -1,4 +1,4 @@
-"""Segments: intervals of activity, by a threshold with hysteresis and least durations."""
+"""Segments: intervals of activity, by a threshold with hysteresis and minimum durations."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -22,17 +22,17 @@ def read_tokens(path: str | Path) -> tuple[str, ...]:
         reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
         raise InputError(f"{path}: cannot be read as tokens ({reason})") from error
     tokens: dict[int, str] = {}
-    for number, line in enumerate(lines, 1):
+    for line_number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         match = re.fullmatch(r"(.*?)[ \t](\d{1,9})\s*", line)
         if match is None:
             raise InputError(
-                f"{path}, line {number}: must be a token, a space and its number, as in tokens.txt"
+                f"{path}, line {line_number}: must be a token, a space and its number, as in tokens.txt"
             )
         text, token = match[1], int(match[2])
         if token in tokens:
-            raise InputError(f"{path}, line {number}: number {token} occurs twice")
+            raise InputError(f"{path}, line {line_number}: number {token} occurs twice")
         tokens[token] = text
     missing = next((token for token in range(len(tokens)) if token not in tokens), None)
     if missing is not None or not tokens:

@@ -24,7 +24,7 @@ class Triggers(ClassDetector[_State]):
     clock         the clock of the output, or its frames per second
     threshold     a mean at or above it triggers; of several classes the one with the highest, or the first of equals
     smooth_s      the mean is over this time, at the start over the frames that exist
-    refractory_s  the least time between two events
+    refractory_s  the minimum time between two events
     labels        names of the classes; their numbers by default
     background    the class without meaning; None if there is none
     Raises        InputError
@@ -56,7 +56,7 @@ class Triggers(ClassDetector[_State]):
         if not state.means:
             state.means = [TrailingMean(self._smooth_frames) for _ in row]
         means = [mean.add(value) for mean, value in zip(state.means, row)]
-        watched = [number for number in range(len(row)) if number != self._background]
+        watched = [index for index in range(len(row)) if index != self._background]
         if not watched or frame < state.again:
             return
         best = max(watched, key=means.__getitem__)

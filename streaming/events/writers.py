@@ -24,18 +24,18 @@ class EventsFile(NotCopyable):
     def __init__(self, path: str | Path, source: str = "sound") -> None:
         self.path = Path(path)
         self.name = str(path)
-        self._form: EventFormat = event_format(str(path), self.path.suffix.removeprefix("."))(source)
+        self._format: EventFormat = event_format(str(path), self.path.suffix.removeprefix("."))(source)
         if not self.path.absolute().parent.is_dir():
             raise InputError(f"{path}: no such folder; make it first")
         self._part = PartialFile(self.path)
         self._number = 0
-        self._part.append(self._form.head().encode())
+        self._part.append(self._format.head().encode())
 
     def write(self, events: Sequence[Event]) -> None:
         """Append events. Raises InputError: for instance, the disk is full; then none of these are written."""
-        text, number = self._form.body(events, self._number)
+        text, next_number = self._format.body(events, self._number)
         self._part.append(text.encode())
-        self._number = number
+        self._number = next_number
 
     def __enter__(self) -> "EventsFile":
         return self
@@ -50,26 +50,26 @@ class EventsFile(NotCopyable):
 class EventsStream(NotCopyable):
     """A stream of events, each written at once.
 
-    name        the name in messages
-    descriptor  is closed at the end of the ``with`` block
-    form        the format of events
+    name           the name in messages
+    descriptor     is closed at the end of the ``with`` block
+    events_format  the format of events
     """
 
     why_not = "it writes one stream; make another one"
 
-    def __init__(self, name: str, descriptor: int, form: EventFormat) -> None:
+    def __init__(self, name: str, descriptor: int, events_format: EventFormat) -> None:
         self.name = name
-        self._descriptor, self._form = descriptor, form
+        self._descriptor, self._format = descriptor, events_format
         self._number = 0
         try:
-            self._put(form.head())
+            self._put(events_format.head())
         except InputError:
             os.close(descriptor)
             raise
 
     def write(self, events: Sequence[Event]) -> None:
         """Write events at once. Raises InputError: the pipe is closed, or a disk is full."""
-        text, self._number = self._form.body(events, self._number)
+        text, self._number = self._format.body(events, self._number)
         self._put(text)
 
     def _put(self, text: str) -> None:

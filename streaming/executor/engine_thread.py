@@ -40,7 +40,7 @@ class EngineThread(NotCopyable):
         self._started.wait()
 
     async def stop(self, limit_s: float = END_TIMEOUT_S) -> None:
-        """Request the end and wait for it, even if cancelled meanwhile. Raises ExecutorError: it does not end."""
+        """Request the end and wait for it, even if the task is cancelled. Raises ExecutorError: it does not end."""
         self._end()
         with anyio.move_on_after(limit_s, shield=True) as limit:
             await anyio.wait_readable(self._ended.to_read)

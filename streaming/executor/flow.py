@@ -129,7 +129,7 @@ class Flow:
         return self._feeding_ended.is_set() and self._slots_released.is_set()
 
     async def wait_until_gone(self) -> None:
-        """Wait until no pulse of a closed flow runs, even if cancelled meanwhile."""
+        """Wait until no pulse of a closed flow runs, even if the task is cancelled."""
         with anyio.CancelScope(shield=True):
             await self._feeding_ended.wait()
             await self._slots_released.wait()

@@ -48,7 +48,7 @@ class InFlight:
 
     @property
     def due_s(self) -> float:
-        """The time after which the oldest wanted pulse is late, by the loop's clock."""
+        """The time after which the oldest pulse that is not owed is late, by the loop's clock."""
         return next((arrival.due_s for arrival in self._waiting_arrivals()), inf)
 
     def submit(self, pulse: Feed, arrival: Arrival) -> None:
@@ -64,12 +64,12 @@ class InFlight:
         return queue_index is not None
 
     def count_ready(self) -> tuple[int, int]:
-        """Return the number of finished pulses, and the number of them whose results are wanted."""
+        """Return the number of finished pulses, and the number of them whose results are not discarded."""
         count = self._slots.count_ready()
         return count, max(0, count - self._owed)
 
     def results(self, count: int) -> Iterator[Mapping[str, Array]]:
-        """Collect ``count`` finished pulses; yield the results that are wanted, each valid until the next."""
+        """Collect ``count`` finished pulses; yield the results that are not discarded, each valid until the next."""
         now_ns = time.monotonic_ns()
         for result in self._slots.collect(count):
             arrival = self._arrivals.popleft()
@@ -85,7 +85,7 @@ class InFlight:
         return sum(1 for _ in takewhile(lambda arrival: arrival.due_s <= now_s, self._waiting_arrivals()))
 
     def add_silence(self, count: int) -> None:
-        """Count silence as the result of the oldest wanted pulses."""
+        """Count silence as the result of the oldest pulses that are not owed."""
         frames = sum(arrival.frames for arrival in islice(self._waiting_arrivals(), count))
         self._counters.frames_silent += frames
         self._counters.frames_out += frames

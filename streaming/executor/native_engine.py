@@ -122,7 +122,7 @@ class NativeSlots(NotCopyable):
         self._outputs = aligned_bytes(max(depth * self._packed.output_bytes, 1))
         self._submitted = np.zeros(depth, np.int64)
         memory = slots.SlotBlock.new(depth)
-        self._slots = [memory[number] for number in range(depth)]
+        self._slots = [memory[index] for index in range(depth)]
         self._queue = slots.Queue.new()
         self.address: int = self._queue.address
         self._queue.depth, self._queue.event = depth, self.event.to_write
@@ -130,10 +130,10 @@ class NativeSlots(NotCopyable):
         self._queue.order, self._queue.slots = self._submitted.ctypes.data, memory.address
         self._filled: list[dict[str, Array]] = []
         self._output_views: list[dict[str, Array]] = []
-        for number in range(depth):
-            inputs = self._inputs[number * self._packed.input_bytes :]
-            outputs = self._outputs[number * self._packed.output_bytes :]
-            slot = self._slots[number]
+        for index in range(depth):
+            inputs = self._inputs[index * self._packed.input_bytes :]
+            outputs = self._outputs[index * self._packed.output_bytes :]
+            slot = self._slots[index]
             slot.inputs, slot.outputs = inputs.ctypes.data, outputs.ctypes.data
             self._filled.append(_views(self._packed.inputs, inputs))
             self._output_views.append(_views(self._packed.outputs, outputs))
@@ -144,8 +144,8 @@ class NativeSlots(NotCopyable):
     @property
     def failure(self) -> Exception | None:
         finished = slots.count_finished.call(self.address) - self._collected
-        good = self._count_before_fault(finished)
-        return None if good == finished else self._state.failure(f"in pulse {self._collected + good}")
+        intact = self._count_before_fault(finished)
+        return None if intact == finished else self._state.failure(f"in pulse {self._collected + intact}")
 
     @property
     def free(self) -> int:
@@ -178,7 +178,7 @@ class NativeSlots(NotCopyable):
         if not self._packed.call.faults:
             return pulses
         faults = (self._slots[slot].faults for slot in islice(self._order, pulses))
-        return next((number for number, count in enumerate(faults) if count), pulses)
+        return next((index for index, count in enumerate(faults) if count), pulses)
 
     def clear(self) -> None:
         slots.clear.call(self.event.to_read)

@@ -262,5 +262,7 @@ def _names(program: Program) -> str:
 def _whole_length(port: Port, program: Program, source: SoundSource | None, file_hz: int) -> int | None:
     """Return the samples of a file as long as its source; None if the length is unknown."""
     sound_input = next(iter(sound_inputs(program)), None)
-    same = source is not None and sound_input is not None and port.length == sound_input.length
-    return source.samples if source is not None and same and source.rate_hz == file_hz else None
+    has_length_of_input = source is not None and sound_input is not None and port.length == sound_input.length
+    return (
+        source.samples if source is not None and has_length_of_input and source.rate_hz == file_hz else None
+    )

@@ -86,16 +86,16 @@ class PcmSource(NotCopyable, SoundSource):
         self.rate_hz = rate_hz
 
     async def blocks(self) -> AsyncGenerator[Samples]:
-        size, rest = self._encoding.nbytes * self.channels, b""
+        size, remaining = self._encoding.nbytes * self.channels, b""
         async with self._stream:
             async for chunk in self._stream:
-                data = rest + chunk
-                whole = len(data) // size * size
-                rest = data[whole:]
-                yield self._encoding.decode(data[:whole]).reshape(-1, self.channels)
-        if rest:
+                data = remaining + chunk
+                whole_bytes = len(data) // size * size
+                remaining = data[whole_bytes:]
+                yield self._encoding.decode(data[:whole_bytes]).reshape(-1, self.channels)
+        if remaining:
             raise InputError(
-                f"the byte stream ends with {len(rest)} bytes of a sample of {size}; check encoding and channels"
+                f"the byte stream ends with {len(remaining)} bytes of a sample of {size}; check encoding and channels"
             )
 
 
@@ -158,10 +158,10 @@ def _sound_blocks(
 
     def shape(samples: Samples) -> InputBlock:
         return {
-            port.name: np.ascontiguousarray(samples[:, number]).reshape(
+            port.name: np.ascontiguousarray(samples[:, index]).reshape(
                 [-1 if axis == port.axis else 1 for axis in range(len(port.shape))]
             )
-            for number, port in enumerate(ports)
+            for index, port in enumerate(ports)
         }
 
     def convert(block: Samples) -> InputBlock:

@@ -96,10 +96,10 @@ class StreamSteps:
 
     def take_ready(self) -> dict[str, Array] | None:
         """Return the frames of all finished pulses; None if there are none."""
-        count, kept = self._in_flight.count_ready()
+        count, pulses = self._in_flight.count_ready()
         if not count:
             return None
-        outputs = self._output_trim.take(self._in_flight.results(count), kept)
+        outputs = self._output_trim.take(self._in_flight.results(count), pulses)
         self._submit_tail()
         return nonempty(outputs)
 
@@ -117,7 +117,7 @@ class StreamSteps:
     def end(self) -> None:
         """Submit what remains, after the last block, once all submitted pulses are taken. Raises InputError."""
         self._output_trim.check_end(self._input_blocks.frames_in - self._counters.frames_dropped)
-        pulses = self._slots.end(self._input_blocks.rest())
+        pulses = self._slots.end(self._input_blocks.waiting_arrays())
         self._input_blocks.clear()
         self._output_trim.end = self._clock.end
         frames_to_come = (self._clock.end or 0) - self._output_trim.pulses * self._pulse
@@ -152,9 +152,10 @@ class StreamSteps:
             self._in_flight.submit(*self._tail.popleft())
 
     def _late_error(self, waited_s: float) -> ExecutorError:
-        number = self._output_trim.pulses
+        pulse_index = self._output_trim.pulses
+        first = pulse_index * self._pulse
         return ExecutorError(
-            f"late: pulse {number} (frames {number * self._pulse} to {(number + 1) * self._pulse}) is not ready "
+            f"late: pulse {pulse_index} (frames {first} to {first + self._pulse}) is not ready "
             f"{waited_s * 1e3:.1f} ms after its last sample came, and may take {self._deadline_s * 1e3:g} ms; "
             f"{len(self._in_flight)} pulses are in flight. Take a smaller model, another policy or a longer deadline_s"
         )

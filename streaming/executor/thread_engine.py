@@ -50,10 +50,10 @@ class ThreadEngine(NotCopyable):
     def _work(self) -> None:
         while not self._ends:
             with self._changed:
-                turn = list(self._all)
-                if not any(slots.waiting_pulses for slots in turn) and not self._ends:
+                all_slots = list(self._all)
+                if not any(slots.waiting_pulses for slots in all_slots) and not self._ends:
                     self._changed.wait()
-            for slots in turn:
+            for slots in all_slots:
                 slots.run_next()
 
 

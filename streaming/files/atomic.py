@@ -14,10 +14,10 @@ from pulse.errors import InputError
 def refuse_same(inputs: Sequence[Path | None], outputs: Sequence[Path | None]) -> None:
     """Raise InputError if an output is one of the inputs, or two outputs are the same file; None for no file."""
     files = [path for path in outputs if path is not None]
-    for number, path in enumerate(files):
+    for index, path in enumerate(files):
         if any(_is_same(path, other) for other in inputs if other is not None):
             raise InputError(f"{path}: is the input; write to another file")
-        if any(_is_same(path, other) for other in files[:number]):
+        if any(_is_same(path, other) for other in files[:index]):
             raise InputError(f"{path}: would be written twice; give each its own file")
 
 
@@ -82,10 +82,10 @@ def scratch_folder(path: Path, makes_parents: bool = False) -> Generator[Path]:
 def unused_name(path: Path, word: str) -> Path:
     """Return an unused name in the folder of ``path``, which contains ``word``."""
     candidate = path.with_stem(f"{path.stem}-{word}")
-    for number in count(2):
+    for suffix in count(2):
         if not candidate.exists():
             break
-        candidate = path.with_stem(f"{path.stem}-{word}-{number}")
+        candidate = path.with_stem(f"{path.stem}-{word}-{suffix}")
     return candidate
 
 

@@ -28,9 +28,9 @@ class PartialFile(NotCopyable):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.place = temporary_file(path)
+        self.temporary_path = temporary_file(path)
         """Its temporary path."""
-        self._file = FileIO(self.place, "r+b")
+        self._file = FileIO(self.temporary_path, "r+b")
         self._size = 0
 
     def append(self, data: bytes) -> None:
@@ -51,12 +51,12 @@ class PartialFile(NotCopyable):
     def publish(self, path: Path | None = None) -> None:
         """End the file and rename it to its name, or another one. Raises InputError; the file is then removed."""
         self._file.close()
-        publish(self.place, path or self.path)
+        publish(self.temporary_path, path or self.path)
 
     def discard(self) -> None:
         """End and remove the file."""
         self._file.close()
-        self.place.unlink(missing_ok=True)
+        self.temporary_path.unlink(missing_ok=True)
 
     def _write(self, position: int, data: bytes) -> None:
         self._file.seek(position)

@@ -38,7 +38,7 @@ class Holder:
                 f"a holder of {limit_bytes} bytes for {keep_s:g} s holds nothing; both must be positive"
             )
         self._keep_s, self._limit_bytes = keep_s, limit_bytes
-        self._held: dict[str, _Held] = {}
+        self._checkpoints: dict[str, _Held] = {}
         self._bytes = 0
         self._saves = self._saved_bytes = self._loads = 0
 
@@ -47,7 +47,7 @@ class Holder:
 
         generation  how many times the stream has moved; an older generation does not replace a newer one
         """
-        before = self._held.get(name)
+        before = self._checkpoints.get(name)
         if before is not None and before.generation > generation:
             return "newer"
         if self._bytes_with(name, data) > self._limit_bytes:
@@ -55,7 +55,7 @@ class Holder:
             if self._bytes_with(name, data) > self._limit_bytes:
                 return "full"
         self.remove(name)
-        self._held[name] = _Held(generation, data, time.monotonic())
+        self._checkpoints[name] = _Held(generation, data, time.monotonic())
         self._bytes += len(data)
         self._saves += 1
         self._saved_bytes += len(data)
@@ -64,26 +64,30 @@ class Holder:
     def load(self, name: str) -> tuple[int, bytes] | None:
         """Return the generation and the checkpoint of a stream; None if there is none."""
         self._loads += 1
-        entry = self._held.get(name)
+        entry = self._checkpoints.get(name)
         return None if entry is None else (entry.generation, entry.data)
 
     def remove(self, name: str) -> None:
         """Remove the checkpoint of a stream."""
-        entry = self._held.pop(name, None)
+        entry = self._checkpoints.pop(name, None)
         self._bytes -= 0 if entry is None else len(entry.data)
 
     def sweep(self) -> int:
         """Remove expired checkpoints, which are in the order of saving. Returns how many."""
         oldest_s, count = time.monotonic() - self._keep_s, 0
-        while self._held and (first := next(iter(self._held))) and self._held[first].at_s < oldest_s:
+        while (
+            self._checkpoints
+            and (first := next(iter(self._checkpoints)))
+            and self._checkpoints[first].at_s < oldest_s
+        ):
             self.remove(first)
             count += 1
         return count
 
     def status(self) -> HolderStatus:
         """Return the holder's checkpoints and counts."""
-        return HolderStatus(len(self._held), self._bytes, self._saves, self._saved_bytes, self._loads)
+        return HolderStatus(len(self._checkpoints), self._bytes, self._saves, self._saved_bytes, self._loads)
 
     def _bytes_with(self, name: str, data: bytes) -> int:
-        before = self._held.get(name)
+        before = self._checkpoints.get(name)
         return self._bytes + len(data) - (0 if before is None else len(before.data))

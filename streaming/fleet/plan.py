@@ -1,4 +1,4 @@
-"""The plan: a fleet's next actions, from its observed and its wanted state. Nothing here acts."""
+"""The plan: a fleet's next actions, from its observed and its requested state. Nothing here executes them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
@@ -58,7 +58,7 @@ class ObservedFleet:
     """The observed state of a fleet.
 
     streams  worker -> number of open streams
-    leaving  workers and nodes that an operator wants to empty
+    leaving  workers and nodes that an operator has marked to be emptied
     wanted   version -> number of workers wanted
     """
 

@@ -51,25 +51,25 @@ class Actors:
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
-        self._known: dict[str, Any] = {}
+        self._actors: dict[str, Any] = {}
 
     def actors_of(self, names: Sequence[str]) -> dict[str, Any]:
         """Return name -> actor, of those that exist."""
         for name in names:
-            if name not in self._known:
+            if name not in self._actors:
                 try:
-                    self._known[name] = ray.get_actor(name, self._namespace)
+                    self._actors[name] = ray.get_actor(name, self._namespace)
                 except (ValueError, RayError):
                     continue
-        return {name: self._known[name] for name in names if name in self._known}
+        return {name: self._actors[name] for name in names if name in self._actors}
 
     def keep(self, names: Sequence[str]) -> None:
         """Forget all actors but these."""
-        self._known = {name: actor for name, actor in self._known.items() if name in names}
+        self._actors = {name: actor for name, actor in self._actors.items() if name in names}
 
     def add(self, name: str, actor: Any) -> None:
         """Add an actor that has just started."""
-        self._known[name] = actor
+        self._actors[name] = actor
 
 
 class RayHolders:
@@ -219,10 +219,16 @@ class RayCluster:
                     answers[name] = Lost(str(getattr(error, "cause", None) or error))
 
     def _start(
-        self, kind: type, name: str, node: ClusterNode, cpus: float, calls: int, arguments: tuple[Any, ...]
+        self,
+        actor_class: type,
+        name: str,
+        node: ClusterNode,
+        cpus: float,
+        calls: int,
+        arguments: tuple[Any, ...],
     ) -> Any:
         actor = (
-            ray.remote(kind)
+            ray.remote(actor_class)
             .options(
                 name=name,
                 namespace=self._namespace,

@@ -26,7 +26,7 @@ class Load:
 
 
 class Scaling:
-    """The number of workers of one version, which rises at once and falls after a while."""
+    """The number of workers of one version, which increases at once and decreases after a delay."""
 
     def __init__(self) -> None:
         self._lower_since_s: float | None = None
@@ -70,5 +70,5 @@ class Scaling:
         return count - 1
 
 
-def _clamp(number: int, low: int, high: int) -> int:
-    return min(max(number, low), high)
+def _clamp(value: int, low: int, high: int) -> int:
+    return min(max(value, low), high)

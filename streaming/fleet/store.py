@@ -65,12 +65,12 @@ class HolderStore:
 
         Raises  ProtocolError: there is none, or only damaged ones, or no holder at all
         """
-        waiting, many = ranking(name, self._nodes()), self.copies + PASSED_OVER
+        waiting, holder_count = ranking(name, self._nodes()), self.copies + PASSED_OVER
         if not waiting:
             raise ProtocolError("busy", "the fleet has no holder of checkpoints yet", "try again in a while")
         failure = ProtocolError("resume", "no checkpoint has this name", "begin a new stream")
         while waiting:
-            batch, waiting = waiting[:many], waiting[many:]
+            batch, waiting = waiting[:holder_count], waiting[holder_count:]
             answers = self.holders.ask(batch, "load", name)
             versions: list[tuple[Checkpoint, int]] = []
             for generation, data in filter(None, answers.values()):
@@ -80,7 +80,7 @@ class HolderStore:
                     failure = refuse_checkpoint("is damaged", str(error))
             if versions:
                 return max(versions, key=lambda version: (version[1], version[0].epoch, version[0].received))
-            many = MANY
+            holder_count = MANY
         raise failure
 
     def remove(self, name: str) -> None:

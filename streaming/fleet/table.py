@@ -59,5 +59,5 @@ class FleetTable:
         weights = {
             name: deployment.weight for name, deployment in self.deployments.items() if self.live(name)
         }
-        whole = sum(weights.values())
-        return {name: weight / whole for name, weight in weights.items() if weight > 0} if whole else {}
+        total = sum(weights.values())
+        return {name: weight / total for name, weight in weights.items() if weight > 0} if total else {}

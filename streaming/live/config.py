@@ -79,7 +79,7 @@ class EngineConfig:
     quality         resampling quality: ``low``, ``medium`` or ``high``
     output          the name of the output to play; the first that is sound if None
     records         whether Python also gets all outputs of each pulse
-    reserve_frames  the least delay of the sound, in frames of the model, for longer delays of other programs
+    reserve_frames  the minimum delay of the sound, in frames of the model, for longer delays of other programs
     virtual_clock   whether ``Pipeline.set_time`` sets the time
     """
 

@@ -72,7 +72,7 @@ class Control:
         with self._lock:
             instances = self._current_instances()
             if not self._pipeline.native:
-                with self._pipeline.turn:
+                with self._pipeline.python_lock:
                     return [state.snapshot() for state in instances.states]
             memory = instances.new_memory()
             self._command(cb.SAVE, memory)
@@ -135,7 +135,7 @@ class Control:
 
     def restart(self) -> None:
         """Prepare the pipeline for devices that were closed and will be opened again. Raises PulseError."""
-        with self._lock, nullcontext() if self._pipeline.native else self._pipeline.turn:
+        with self._lock, nullcontext() if self._pipeline.native else self._pipeline.python_lock:
             self._command(cb.RESTART, self._pipeline.control_block.words)
 
     def _fade(self) -> None:
@@ -153,14 +153,14 @@ class Control:
         if self._pipeline.native:
             self._command(cb.LOAD, memory, pulses)
             return
-        with self._pipeline.turn:
-            for number, state in enumerate(self._pipeline.instances.states):
+        with self._pipeline.python_lock:
+            for index, state in enumerate(self._pipeline.instances.states):
                 state.reset()
                 if snapshots:
-                    state.restore(snapshots[number])
+                    state.restore(snapshots[index])
             self._command(cb.LOAD, memory, pulses)
 
-    def _command(self, command: int, memory: Array, number: int = 0) -> None:
+    def _command(self, command: int, memory: Array, pulses: int = 0) -> None:
         """Run a command, which uses this memory until it is done. Raises PulseError: it was not done.
 
         On return or on any exception, Ctrl-C included, the command is either done or withdrawn.
@@ -168,7 +168,7 @@ class Control:
         pipeline = self._pipeline
         end = time.monotonic() + ANSWER_TIMEOUT_S
         try:
-            give_command.call(pipeline.address, command, memory.ctypes.data, number)
+            give_command.call(pipeline.address, command, memory.ctypes.data, pulses)
             if not (self.running and pipeline.native):
                 apply_now.call(pipeline.address)
             while positions.load(pipeline.control_block, "command") != cb.NONE:

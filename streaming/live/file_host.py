@@ -163,10 +163,10 @@ class FileStream(NotCopyable):
     def _play(self) -> None:
         played_frames = 0
         begun_s = self._monotonic()
-        for number, block in enumerate(self._blocks(), 1):
+        for index, block in enumerate(self._blocks(), 1):
             due_s = None
             if self._pace is not None:
-                due_s = begun_s + number * self._frames / self._request.rate_hz / self._pace
+                due_s = begun_s + index * self._frames / self._request.rate_hz / self._pace
             self.wait_until(due_s)
             if self.stops.is_set():
                 return
@@ -201,20 +201,20 @@ class FileStream(NotCopyable):
     def _blocks(self) -> Iterator[Samples]:
         """Yield the blocks of the file and, if sound is played, silence until its end has been played."""
         size, channels = self._frames, self._request.channels_in
-        rest = np.zeros((0, channels), np.float32)
+        waiting = np.zeros((0, channels), np.float32)
         for piece in self._reader:
-            rest = np.concatenate([rest, piece[:, :channels]])
-            whole = len(rest) // size * size
-            yield from np.split(rest[:whole], whole // size) if whole else []
-            rest = rest[whole:]
+            waiting = np.concatenate([waiting, piece[:, :channels]])
+            whole_frames = len(waiting) // size * size
+            yield from np.split(waiting[:whole_frames], whole_frames // size) if whole_frames else []
+            waiting = waiting[whole_frames:]
         if not self._request.channels_out:
-            if len(rest):
-                yield rest
+            if len(waiting):
+                yield waiting
             return
-        frames = self._reader.frames - len(rest)
+        frames = self._reader.frames - len(waiting)
         while frames < self._end():
-            yield np.concatenate([rest, np.zeros((size - len(rest), channels), np.float32)])
-            frames, rest = frames + size, rest[:0]
+            yield np.concatenate([waiting, np.zeros((size - len(waiting), channels), np.float32)])
+            frames, waiting = frames + size, waiting[:0]
 
     def _end(self) -> int:
         """Return the frames until the end of the file has been played, at the present delay, which may grow."""

@@ -54,18 +54,18 @@ class Instances(NotCopyable):
         memory = Instance.new(streams)
         self.memory = memory.words
         """The memory of the control blocks."""
-        self.control_blocks = [memory[number] for number in range(streams)]
+        self.control_blocks = [memory[index] for index in range(streams)]
         slot = None if sound is None else next(s for s in self.packed[0].outputs if s.name == sound.name)
-        for number, instance in enumerate(self.control_blocks):
-            instance.packed = self.packed[number].call.address
-            instance.slot_out = self._outputs[number].ctypes.data
+        for index, instance in enumerate(self.control_blocks):
+            instance.packed = self.packed[index].call.address
+            instance.slot_out = self._outputs[index].ctypes.data
             instance.sound = 0 if slot is None else slot.offset
-            instance.sound_out = self._sound[number].ctypes.data
+            instance.sound_out = self._sound[index].ctypes.data
             instance.delay_left = conversion_delay
-            instance.delay_line = self._lines[number].ctypes.data
+            instance.delay_line = self._lines[index].ctypes.data
             instance.delay_line_frames = delay - conversion_delay
-            instance.memory = self._memories[number].ctypes.data
-            instance.memory_bytes = self._memories[number].size
+            instance.memory = self._memories[index].ctypes.data
+            instance.memory_bytes = self._memories[index].size
             instance.limit = FAR if program.limit is None else program.limit // program.pulse
             instance.delay = conversion_delay
 
@@ -127,8 +127,8 @@ class Instances(NotCopyable):
         """Return descriptions of the faults: values for which a node had no result, by node and stream."""
         several = len(self.states) > 1
         return [
-            f"{f'stream {number}: ' if several else ''}{fault}"
-            for number, state in enumerate(self.states)
+            f"{f'stream {index}: ' if several else ''}{fault}"
+            for index, state in enumerate(self.states)
             for fault in state.faults
         ]
 
@@ -145,11 +145,11 @@ class Instances(NotCopyable):
         Returns the number of values for which a node had no result.
         """
         faults = 0
-        for number, state in enumerate(self.states):
-            results = state.step(self.model_inputs(slots[number]))
+        for index, state in enumerate(self.states):
+            results = state.step(self.model_inputs(slots[index]))
             faults += state.take_faults()
-            for slot in self.packed[number].outputs:
-                slot.view(self._outputs[number])[...] = results[slot.name]
+            for slot in self.packed[index].outputs:
+                slot.view(self._outputs[index])[...] = results[slot.name]
         return faults
 
 
@@ -171,10 +171,10 @@ def live_inputs(program: Program) -> list[Port]:
     streaming = [port for port in program.inputs if port.streams]
     if streaming and all(port.is_sound and port.frames == program.pulse for port in streaming):
         return streaming
-    forms = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
+    port_texts = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
     raise InputError(
-        f"{program.model.title}: takes {forms}, not sound; in a live run all inputs that stream are sound, float32, "
-        "of one value a frame: a recipe adds the stages before such a model, see docs/recipes.md"
+        f"{program.model.title}: takes {port_texts}, not sound; in a live run all inputs that stream are sound, "
+        "float32, of one value a frame: a recipe adds the stages before such a model, see docs/recipes.md"
     )
 
 
@@ -195,14 +195,16 @@ def sound_output(program: Program, source: Port, name: str | None) -> Port | Non
 def require_same_ports(old: Program, new: Program) -> None:
     """Raise InputError unless ``new`` can take the place of ``old`` between two pulses."""
 
-    def forms(ports: Sequence[Port]) -> list[tuple[object, ...]]:
+    def descriptions(ports: Sequence[Port]) -> list[tuple[object, ...]]:
         return [(port.name, port.shape, port.dtype, port.streams) for port in ports]
 
     if old.pulse != new.pulse:
         raise InputError(
             f"{new.model.title}: has pulses of {new.pulse} frames where {old.pulse} are running; compile it for those"
         )
-    if forms(old.outputs) != forms(new.outputs) or forms(old.inputs) != forms(new.inputs):
+    if descriptions(old.outputs) != descriptions(new.outputs) or descriptions(old.inputs) != descriptions(
+        new.inputs
+    ):
         raise InputError(
             f"{new.model.title}: its inputs or outputs differ from those of the program that runs; begin a new run"
         )

@@ -24,7 +24,7 @@ from streaming.policies import DEVICE_POLICIES
 RING_S = 4.0
 """The seconds of sound that the ring on either side holds."""
 MIN_ARRIVAL_TIMES = 1024
-"""The least number of arrival times that are kept."""
+"""The minimum number of arrival times that are kept."""
 MIN_BLOCK_FRAMES = 16
 """The assumed frames of a block of unknown size, which bounds the number of arrival times to keep."""
 RECORDS = 256
@@ -158,18 +158,18 @@ class PipelineMemory(NotCopyable):
         inputs = self._keep(StreamInput.new(self._streams * self._inputs))
         lines = self._floats(self._streams, max(self._model_delay, 1))
         dry = self._floats(self._streams, self._pulse)
-        for number in range(self._streams):
+        for stream_index in range(self._streams):
             for index in range(self._inputs):
-                feed = inputs[number * self._inputs + index]
+                feed = inputs[stream_index * self._inputs + index]
                 feed.channel = (
-                    config.input_channels[index] if config.input_channels else self._channel(number)
+                    config.input_channels[index] if config.input_channels else self._channel(stream_index)
                 )
-                feed.slot_in = self.slots[number, index].ctypes.data
+                feed.slot_in = self.slots[stream_index, index].ctypes.data
                 if resamplers.inward:
-                    feed.in_resampler = resamplers.inward[number * self._inputs + index].address
-            stream = inputs[number * self._inputs]
-            stream.out_resampler = resamplers.outward[number].address if resamplers.outward else 0
-            stream.dry, stream.dry_delay_line = dry[number].ctypes.data, lines[number].ctypes.data
+                    feed.in_resampler = resamplers.inward[stream_index * self._inputs + index].address
+            stream = inputs[stream_index * self._inputs]
+            stream.out_resampler = resamplers.outward[stream_index].address if resamplers.outward else 0
+            stream.dry, stream.dry_delay_line = dry[stream_index].ctypes.data, lines[stream_index].ctypes.data
             stream.dry_frames = self._model_delay
         control.stream_inputs, control.instances = inputs.address, self._instances.address
         control.filled, control.gains = self._schedule.preroll_model_frames, self.gains.address

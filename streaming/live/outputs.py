@@ -49,18 +49,20 @@ class Outputs:
         self._begin(control.loads, control.loaded + control.pulses)
         filled, instances = control.filled, self._pipeline.instances
         ends: list[dict[str, Array]] = []
-        for number, (state, output_trim) in enumerate(zip(instances.states, self._output_trims)):
-            ran = instances.control_blocks[number].ran
+        for index, (state, output_trim) in enumerate(zip(instances.states, self._output_trims)):
+            ran = instances.control_blocks[index].ran
             if self._pipeline.native:
                 state.clock.pulse = ran
             pulse, limit = state.program.pulse, state.program.limit
-            rest = filled if limit is None else min(filled, limit - ran * pulse)
-            output_trim.check_end(ran * pulse + rest)
-            results = state.flush(instances.model_inputs(self._pipeline.memory.slots[number, :, :rest]))
+            remaining_frames = filled if limit is None else min(filled, limit - ran * pulse)
+            output_trim.check_end(ran * pulse + remaining_frames)
+            results = state.flush(
+                instances.model_inputs(self._pipeline.memory.slots[index, :, :remaining_frames])
+            )
             control.faults += state.take_faults()
             output_trim.end = (output_trim.pulses - ran) * pulse + (state.clock.end or 0)
             ready = output_trim.take(results, len(results))
-            ends.append({**join_frames(parts[number], ready, self._pipeline), **output_trim.final_outputs()})
+            ends.append({**join_frames(parts[index], ready, self._pipeline), **output_trim.final_outputs()})
         return ends
 
     def _begin(self, loads: int, state_pulses: int) -> None:
@@ -77,8 +79,8 @@ class Outputs:
 
     def _take_frames(self, records: list[PulseRecord]) -> list[dict[str, Array]]:
         return [
-            output_trim.take((record.outputs[number] for record in records), len(records))
-            for number, output_trim in enumerate(self._output_trims)
+            output_trim.take((record.outputs[index] for record in records), len(records))
+            for index, output_trim in enumerate(self._output_trims)
         ]
 
 

@@ -82,7 +82,7 @@ class Pipeline(NotCopyable):
         self._successors: Instances | None = None
         self.native = self._instances.native
         """Whether pulses are computed without Python."""
-        self.turn = threading.Lock()
+        self.python_lock = threading.Lock()
         """Held while Python computes a pulse; the holder sees the states between two pulses."""
         if engine_config.engine == "callback" and not self.native:
             raise InputError(
@@ -170,7 +170,7 @@ class Pipeline(NotCopyable):
             return
         has_pulse = True
         while has_pulse:
-            with self.turn:
+            with self.python_lock:
                 has_pulse = self.take_pulse()
                 if has_pulse:
                     self.run_pulse()
@@ -194,8 +194,8 @@ class Pipeline(NotCopyable):
         first = self.control_block.records_read
         last = positions.load(self.control_block, "records_written")
         rows, records = self.memory.records, list[PulseRecord]()
-        for number in range(first, last):
-            row = rows[number % len(rows)]
+        for index in range(first, last):
+            row = rows[index % len(rows)]
             head = header_at(row.ctypes.data)
             outputs = self.instances.outputs(row[RECORD_HEADER_BYTES:])
             records.append(

@@ -69,7 +69,7 @@ class Recorder(NotCopyable):
     @property
     def frames_lost(self) -> int:
         """The number of frames that are silent in the files because they could not be written in time."""
-        return sum(track.reader.lost for track in self._tracks)
+        return sum(track.reader.lost_frames for track in self._tracks)
 
     @property
     def problems(self) -> tuple[InputError, ...]:
@@ -124,11 +124,13 @@ class _Track:
 
     def write(self) -> None:
         """Write the frames since the last call."""
-        lost = self.reader.lost
+        lost_frames = self.reader.lost_frames
         frames = self.reader.read()
-        if self.problem is None and (len(frames) or self.reader.lost > lost):
+        if self.problem is None and (len(frames) or self.reader.lost_frames > lost_frames):
             try:
-                self._writer.write(np.zeros((self.reader.lost - lost, frames.shape[1]), np.float32))
+                self._writer.write(
+                    np.zeros((self.reader.lost_frames - lost_frames, frames.shape[1]), np.float32)
+                )
                 self._writer.write(frames)
             except InputError as error:
                 self.problem = error

@@ -59,11 +59,11 @@ class Resamplers:
     @property
     def held_frames(self) -> float:
         """The frames at the output rate that resamplers hold after a pulse, on average, as they make whole frames."""
-        config, held = self._config, 0.0
+        config, total = self._config, 0.0
         for resampler in self.inward[:1]:
             step = Fraction(resampler.rate_in_hz, resampler.rate_out_hz)
             frames = resampler.delay_frames + 1 - step - (1 - Fraction(1, step.denominator)) / 2
-            held += float(frames) * config.rate_out_hz / config.rate_in_hz
+            total += float(frames) * config.rate_out_hz / config.rate_in_hz
         for resampler in self.outward[:1]:
-            held += resampler.delay_frames * config.rate_out_hz / config.rate_hz - 0.5
-        return held
+            total += resampler.delay_frames * config.rate_out_hz / config.rate_hz - 0.5
+        return total

@@ -11,11 +11,11 @@ from streaming.sound.channels import Samples
 class RingReader(NotCopyable):
     """Reads the frames written to a ring since the last call.
 
-    ring      [frames, channels], a power of two of frames
-    control   the control block of the pipeline
-    position  the field that says how many frames have been written
-    first     the first frame to read; the next one if None
-    lost      frames that were overwritten before they were read
+    ring         [frames, channels], a power of two of frames
+    control      the control block of the pipeline
+    position     the field that says how many frames have been written
+    first        the first frame to read; the next one if None
+    lost_frames  frames that were overwritten before they were read
     """
 
     why_not = "it reads memory of one run by its address; make another one"
@@ -24,7 +24,7 @@ class RingReader(NotCopyable):
         self._ring, self._control, self._position = ring, control, position
         self._read = self._read_written() if first is None else first
         self._margin = len(ring) // 4
-        self.lost = 0
+        self.lost_frames = 0
 
     def read(self) -> Samples:
         """Return a copy [frames, channels]; frames that may be overwritten meanwhile are left out, and counted."""
@@ -36,7 +36,7 @@ class RingReader(NotCopyable):
         torn = self._read_written() - capacity + self._margin - first
         if torn > 0:
             torn = min(torn, count)
-            self.lost += torn
+            self.lost_frames += torn
             frames = frames[torn:]
         return frames
 
@@ -52,5 +52,5 @@ class RingReader(NotCopyable):
 
     def _skip_to(self, first: int) -> None:
         if first > self._read:
-            self.lost += first - self._read
+            self.lost_frames += first - self._read
             self._read = first

@@ -62,7 +62,7 @@ class Timing:
     ahead_out: int = 0
 
     def schedule(self, headroom_s: float | None, worker: bool, two_clocks: bool = False) -> Schedule:
-        """Return the least delay that works.
+        """Return the smallest delay that works.
 
         headroom_s  the time that a worker may take to respond; None: the default
         worker      whether a worker runs the model, and not the callback

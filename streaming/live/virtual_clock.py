@@ -24,5 +24,5 @@ class VirtualClockHost(Host, Protocol):
 
 
 def has_virtual_clock(host: Host) -> TypeGuard[VirtualClockHost]:
-    """Return whether a host has a virtual clock, and with it the methods for that."""
+    """Return whether a host has a virtual clock, and the methods that go with it."""
     return host.virtual_clock

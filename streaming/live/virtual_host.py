@@ -173,12 +173,12 @@ class VirtualHost:
 
     def _list(self) -> list[Device]:
         """Return the devices that are present; the first of each kind is the default."""
-        present = [(number, device) for number, device in enumerate(self.devices) if device.present]
-        first_input = next((number for number, device in present if device.inputs), None)
-        plays = next((number for number, device in present if device.outputs), None)
+        present = [(index, device) for index, device in enumerate(self.devices) if device.present]
+        first_input = next((index for index, device in present if device.inputs), None)
+        plays = next((index for index, device in present if device.outputs), None)
         return [
             Device(
-                index=number,
+                index=index,
                 name=device.name,
                 host_api="virtual",
                 inputs=device.inputs,
@@ -188,10 +188,10 @@ class VirtualHost:
                 high_input_latency_s=device.input_latency_s,
                 low_output_latency_s=device.output_latency_s,
                 high_output_latency_s=device.output_latency_s,
-                default_in=number == first_input,
-                default_out=number == plays,
+                default_in=index == first_input,
+                default_out=index == plays,
             )
-            for number, device in present
+            for index, device in present
         ]
 
     def _source(self) -> VirtualStream:

@@ -26,7 +26,7 @@ MAX_EVENTS = 100
 
 
 def stall_s(block_frames: int, rate_hz: int) -> float:
-    """Return the seconds without a callback, at least three blocks, after which a device counts as disconnected."""
+    """Return the seconds without a callback after which a device counts as disconnected: at least three blocks."""
     return max(STALL_TIMEOUT_S, 3 * block_frames / rate_hz)
 
 

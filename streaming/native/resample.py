@@ -88,8 +88,8 @@ def tune(state: ResamplerState, part: float) -> None:
     Earlier results of ``ready`` and ``shortage`` become invalid. The fraction is limited to 1/200.
     """
     nominal = state.nominal
-    most = nominal // MAX_TUNING
-    state.step = nominal + min(max(int(part * nominal), -most), most)
+    max_change = nominal // MAX_TUNING
+    state.step = nominal + min(max(int(part * nominal), -max_change), max_change)
 
 
 @device
@@ -196,9 +196,9 @@ class NativeResampler(NotCopyable):
         self.rate_in_hz, self.rate_out_hz, self.quality = rate_in_hz, rate_out_hz, quality
         self.delay_frames = self.filter.half_frames
         unit, window = rate_out_hz << UNIT_BITS, self.filter.taps + largest_block
-        most = (1 << 62) // unit - self.filter.taps
-        if not 1 <= largest_block <= most:
-            raise InputError(f"blocks of {largest_block} frames for {rate_out_hz} Hz: use 1 to {most}")
+        max_block = (1 << 62) // unit - self.filter.taps
+        if not 1 <= largest_block <= max_block:
+            raise InputError(f"blocks of {largest_block} frames for {rate_out_hz} Hz: use 1 to {max_block}")
         self.history = aligned_bytes(2 * window * FLOAT_BYTES).view(np.float32)
         self.state = ResamplerState.new()
         self.state.nominal = self.state.step = rate_in_hz << UNIT_BITS
@@ -243,9 +243,9 @@ class NativeResampler(NotCopyable):
         (rate_in_hz, rate_out_hz, taps, fraction, step), (content,) = unpack_parts(snapshot, 5, 1)
         state, frames = self.state, len(content) // FLOAT_BYTES
         ours = self.rate_in_hz, self.rate_out_hz, state.taps
-        most = state.nominal // MAX_TUNING
+        max_change = state.nominal // MAX_TUNING
         fits = len(content) % FLOAT_BYTES == 0 and frames <= state.window and fraction < state.unit
-        if (rate_in_hz, rate_out_hz, taps) != ours or not fits or abs(step - state.nominal) > most:
+        if (rate_in_hz, rate_out_hz, taps) != ours or not fits or abs(step - state.nominal) > max_change:
             raise InputError("the snapshot belongs to a resampler of other rates or another quality")
         self._changing = True
         self.history[:frames] = np.frombuffer(content, np.float32)

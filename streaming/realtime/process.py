@@ -37,9 +37,14 @@ class _Shared:
     """
 
     def __init__(
-        self, name: str, done: str, undone: str, make: Callable[[], str | None], undo: Callable[[], None]
+        self,
+        name: str,
+        active_state: str,
+        inactive_state: str,
+        make: Callable[[], str | None],
+        undo: Callable[[], None],
     ) -> None:
-        self._name, self._done, self._undone = name, done, undone
+        self._name, self._active_state, self._inactive_state = name, active_state, inactive_state
         self._make, self._undo = make, undo
         self._lock = threading.Lock()
         self._holders = 0
@@ -51,10 +56,10 @@ class _Shared:
             reason = self._make()
             self._holders += reason is None
         if reason is not None:
-            yield RealtimeSetting(self._name, self._done, self._undone, reason)
+            yield RealtimeSetting(self._name, self._active_state, self._inactive_state, reason)
             return
         try:
-            yield RealtimeSetting(self._name, self._done, self._done)
+            yield RealtimeSetting(self._name, self._active_state, self._active_state)
         finally:
             with self._lock:
                 self._holders -= 1

@@ -18,11 +18,11 @@ def is_capable(capability: int) -> bool:
     return bool(int(status("CapEff") or "0", 16) >> capability & 1)
 
 
-def soft_limit(kind: str) -> float:
+def soft_limit(limit: str) -> float:
     """Return the soft limit of a resource, infinity if there is none: ``RTPRIO``, ``NICE``, ``MEMLOCK``."""
     import resource
 
-    soft, _ = resource.getrlimit(getattr(resource, f"RLIMIT_{kind}"))
+    soft, _ = resource.getrlimit(getattr(resource, f"RLIMIT_{limit}"))
     return float("inf") if soft == resource.RLIM_INFINITY else soft
 
 

@@ -53,16 +53,16 @@ class Benchmark(Report):
             share = total.percentile_s(99) / total.deadline_s
             missed = f"missed by {total.missed} of {total.count}; p99 is {share:.1%} of it"
             pairs.append(("deadline", f"{duration(total.deadline_s)}, {missed}"))
-        named = [(f"round {number}", latency) for number, latency in enumerate(self.rounds, 1)]
+        named = [(f"round {round_index}", latency) for round_index, latency in enumerate(self.rounds, 1)]
         rows = [_row(name, latency) for name, latency in (*named, ("all", total))]
         bins = total.histogram()
-        most = max((row.count for row in bins), default=1)
+        max_count = max((row.count for row in bins), default=1)
         bars = [
             [
                 duration(row.from_s),
                 duration(row.to_s),
                 str(row.count),
-                "█" * -(-row.count * BAR // most),
+                "█" * -(-row.count * BAR // max_count),
             ]
             for row in bins
         ]
@@ -109,10 +109,10 @@ def measure_steps(
     """Time ``rounds`` rounds of ``steps`` steps, each on a new stream, then profile the steps."""
     deadline_s = opened.deadline_s(program.pulse)
     by_round, total = [Latency(deadline_s) for _ in range(rounds)], Latency(deadline_s)
-    for number, latency in enumerate(by_round, 1):
+    for step, latency in enumerate(by_round, 1):
         _measure(program, steps, latency)
         total.merge(latency)
-        advance(number, rounds)
+        advance(step, rounds)
     state = _new_state(program, np.random.default_rng(0))
     profile = state.profile(PROFILE_STEPS) if isinstance(state, NativeState) else None
     return Benchmark(opened, program, steps, tuple(by_round), total, profile, details)
@@ -122,10 +122,10 @@ def _measure(program: Program, steps: int, latency: Latency) -> None:
     rng = np.random.default_rng(0)
     state = _new_state(program, rng)
     feeds = [{port.name: _noise(port, rng) for port in program.inputs if port.streams} for _ in range(8)]
-    for number in range(WARM_UP_STEPS):
-        state.step(feeds[number % len(feeds)])
-    for number in range(steps):
-        feed = feeds[number % len(feeds)]
+    for step in range(WARM_UP_STEPS):
+        state.step(feeds[step % len(feeds)])
+    for step in range(steps):
+        feed = feeds[step % len(feeds)]
         start_ns = time.perf_counter_ns()
         state.step(feed)
         latency.record_ns(time.perf_counter_ns() - start_ns)

@@ -103,10 +103,10 @@ def compile_to_file(
             rounding = tuple(f"{error.output}: {error}" for error in errors)
         note = _note(proof.proof, EXACT if program.form == "f32" else ROUNDED, rounding)
     content = program.to_bytes(note, **opened.rate_metadata)
-    good = proof is None or proof.proof.equal
-    if good:
+    is_proved = proof is None or proof.proof.equal
+    if is_proved:
         write_file(content, path)
-    return Compilation(opened, program, path if good else None, len(content), proof, rounding, special)
+    return Compilation(opened, program, path if is_proved else None, len(content), proof, rounding, special)
 
 
 def _prove(opened: OpenedModel, program: NativeProgram, choice: ProofChoice) -> ProofReport:

@@ -58,7 +58,7 @@ class ConversionReport(Report):
 
     def _nodes(self) -> list[list[str]]:
         graph = self.pulsed.graph
-        nodes = (graph.nodes[number] for number in graph.order(self.pulsed.targets))
+        nodes = (graph.nodes[node_id] for node_id in graph.order(self.pulsed.targets))
         return [
             [
                 node.name,
@@ -71,9 +71,9 @@ class ConversionReport(Report):
 
 
 def _port_row(port: Port) -> list[str]:
-    form = str(port).partition(": ")[2].split(", ")[0]
+    shape_text = str(port).partition(": ")[2].split(", ")[0]
     if port.axis is None:
-        return [port.name, form, "no stream", "", "", ""]
+        return [port.name, shape_text, "no stream", "", "", ""]
     if not port.streams:
-        return [port.name, form, str(port.axis), "at the end", "0", str(port.length)]
-    return [port.name, form, str(port.axis), str(port.delay), str(port.rate), str(port.length)]
+        return [port.name, shape_text, str(port.axis), "at the end", "0", str(port.length)]
+    return [port.name, shape_text, str(port.axis), str(port.delay), str(port.rate), str(port.length)]

@@ -38,8 +38,8 @@ class Exported:
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return names and texts."""
-        form = "NNEF" if self.opset is None else f"opset {self.opset}"
-        description = f"{form}, {self.nodes} nodes, {self.states} states, {byte_size(self.nbytes)}"
+        format_text = "NNEF" if self.opset is None else f"opset {self.opset}"
+        description = f"{format_text}, {self.nodes} nodes, {self.states} states, {byte_size(self.nbytes)}"
         description = (
             f"{self.path}: {description}" if self.path else f"nothing: the file of {description} is wrong"
         )
@@ -79,11 +79,11 @@ def export(
             raise InputError(f"{path}: cannot be written ({error.strerror})") from error
         proof = prove_export(opened, pulsed, proto, choice)
         nbytes = part.stat().st_size
-        good = proof is None or proof.proof.equal
-        if good:
+        is_proved = proof is None or proof.proof.equal
+        if is_proved:
             publish(part, path)
     states = len(proto.graph.output) - len(pulsed.outputs)
-    return Exported(path if good else None, opset, len(proto.graph.node), states, nbytes, proof)
+    return Exported(path if is_proved else None, opset, len(proto.graph.node), states, nbytes, proof)
 
 
 def prove_export(
@@ -108,11 +108,11 @@ def _export_nnef(
     if choice is not None and has_tract():
         typed = opened.model.with_pulse(pulsed.pulse).analyse()
         proof = time_proof(lambda: check(archive, pulsed, typed, *choice.streams))
-    good = proof is None or proof.proof.equal
-    if good:
+    is_proved = proof is None or proof.proof.equal
+    if is_proved:
         save_nnef(archive, path)
     nbytes = sum(map(len, archive.files().values()))
-    return Exported(path if good else None, None, archive.assignments, archive.states, nbytes, proof)
+    return Exported(path if is_proved else None, None, archive.assignments, archive.states, nbytes, proof)
 
 
 def save_nnef(archive: Archive, path: Path) -> None:

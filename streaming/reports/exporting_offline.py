@@ -45,8 +45,8 @@ class ExportedOffline(Report):
 
     def sections(self) -> list[Section]:
         """Return names and texts."""
-        form = f"NNEF of the offline model, {self.nodes} nodes, {byte_size(self.nbytes)}"
-        written = f"{self.path}: {form}" if self.path else f"nothing: {form}, {self.outcome}"
+        format_text = f"NNEF of the offline model, {self.nodes} nodes, {byte_size(self.nbytes)}"
+        written = f"{self.path}: {format_text}" if self.path else f"nothing: {format_text}, {self.outcome}"
         return [Pairs([("model", self.title), ("written", written), ("proof", self.verdict)])]
 
     def values(self) -> dict[str, Any]:
@@ -80,10 +80,10 @@ def export_offline(opened: OpenedModel, path: Path, choice: ProofChoice | None) 
             proof = check_offline(archive, opened.typed_model, choice.lengths, choice.seed)
         except NotProvedError as error:
             reason = str(error)
-    good = skipped or (proof is not None and proof.divergence is None)
-    if good:
+    is_proved = skipped or (proof is not None and proof.divergence is None)
+    if is_proved:
         save_nnef(archive, path)
     nbytes = sum(map(len, archive.files().values()))
     return ExportedOffline(
-        opened.title, path if good else None, archive.assignments, nbytes, proof, reason, skipped
+        opened.title, path if is_proved else None, archive.assignments, nbytes, proof, reason, skipped
     )

@@ -44,9 +44,10 @@ class FileReport(Report):
         count = self.result.nonfinite
         warnings = [f"{count} values of the output are NaN or infinite"] if count else []
         return warnings + [
-            f"{file.target.name}: clipped to {file.encoding.lower()}: {file.clipping}; {float_way(file.target.form)}"
+            f"{file.target.name}: clipped to {file.encoding.lower()}: {file.clipping}; "
+            f"{float_way(file.target.sound_format)}"
             for file in self.result.written
-            if file.target.form is not None and file.clipping.total
+            if file.target.sound_format is not None and file.clipping.total
         ]
 
     @property
@@ -171,8 +172,10 @@ class FileReport(Report):
         lines: list[str] = []
         for reader, name, choice in rows:
             channel = "mix" if choice.index is None else f"channel {choice.index}"
-            form = "mono" if reader.channels == 1 else f"{channel} of {reader.channels}, counted from 0"
-            lines.append(f"{name}: {reader.name}, {reader.rate_hz} Hz, {form}")
+            channel_text = (
+                "mono" if reader.channels == 1 else f"{channel} of {reader.channels}, counted from 0"
+            )
+            lines.append(f"{name}: {reader.name}, {reader.rate_hz} Hz, {channel_text}")
         lines += [
             f"{name}: ends {duration(s)} before the longest, zeros follow" for name, s in padded_s.items()
         ]

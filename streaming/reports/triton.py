@@ -55,14 +55,14 @@ def export_triton(
     text = config_text(name, sequence)
     proof = prove_export(opened, pulsed, proto, choice)
     data = sequence.proto.SerializeToString()
-    good = proof is None or proof.proof.equal
-    if good:
+    is_proved = proof is None or proof.proof.equal
+    if is_proved:
         with scratch_folder(path, makes_parents=True) as part:
             (part / "1").mkdir(parents=True)
             (part / "config.pbtxt").write_text(text, "utf-8")
             (part / "1" / "model.onnx").write_bytes(data)
     nodes = len(sequence.proto.graph.node)
-    return Exported(path if good else None, opset, nodes, len(sequence.states), len(data), proof)
+    return Exported(path if is_proved else None, opset, nodes, len(sequence.states), len(data), proof)
 
 
 def model_name(title: str) -> str:
@@ -106,9 +106,11 @@ def _state(state: SequenceState) -> list[str]:
 def _tensor(field: str, value: ValueInfoProto) -> str:
     shape = shape_of(value)
     dims = _dims(value.name, shape or (1,))
-    kind = _type(value.name, value.type.tensor_type.elem_type)
+    type_name = _type(value.name, value.type.tensor_type.elem_type)
     scalar = [] if shape else ["reshape { shape: [ ] }"]
-    return _block(field, [f"name: {json.dumps(value.name)}", f"data_type: {kind}", f"dims: {dims}", *scalar])
+    return _block(
+        field, [f"name: {json.dumps(value.name)}", f"data_type: {type_name}", f"dims: {dims}", *scalar]
+    )
 
 
 def _type(name: str, element_type: int) -> str:

@@ -46,9 +46,9 @@ class Admission(NotCopyable):
         """Count a connection from an address; call ``leave`` at its end."""
         if self.draining:
             raise ProtocolError("drain", "the server is about to end", "connect again in a while")
-        most = self._settings.limits.streams_per_address
-        if self._addresses[address] >= most:
-            raise ProtocolError("address", f"{address} has {most} streams", "close one of them")
+        max_streams = self._settings.limits.streams_per_address
+        if self._addresses[address] >= max_streams:
+            raise ProtocolError("address", f"{address} has {max_streams} streams", "close one of them")
         self._addresses[address] += 1
 
     def leave(self, address: str) -> None:

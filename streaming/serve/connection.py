@@ -272,21 +272,23 @@ class Connection(NotCopyable):
         self._protocol.resume_reading()
 
     def _handle_request(self, stream: OpenStream, message: dict[str, object]) -> None:
-        kind = message["type"]
-        if kind == "flush":
+        message_type = message["type"]
+        if message_type == "flush":
             stream.flush()
-        elif kind == "reset":
+        elif message_type == "reset":
             stream.reset()
-        elif kind == "ping":
+        elif message_type == "ping":
             self._outbox.push({**message, "type": "pong", "server_ns": time.monotonic_ns()})
-        elif kind == "stats":
+        elif message_type == "stats":
             self._outbox.push({"type": "stats", **stream.times.as_dict()})
-        elif kind == "confirm":
+        elif message_type == "confirm":
             epoch, saved = read_confirmation(message)
             if self._saving is not None:
                 self._saving.confirm(epoch, saved)
         else:
-            raise ProtocolError("message", f"type {kind!r}", f"after the hello: {', '.join(REQUESTS)}")
+            raise ProtocolError(
+                "message", f"type {message_type!r}", f"after the hello: {', '.join(REQUESTS)}"
+            )
 
     def _send_answer(self, answer: Answer) -> None:
         """Send a lane's answer."""

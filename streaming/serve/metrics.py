@@ -40,8 +40,8 @@ class ServiceCollector(Collector):
         load = GaugeMetricFamily(
             "pulse_thread_load", "Part of a thread by the p99 of steps", labels=["thread"]
         )
-        for number, worker in enumerate(service.workers):
-            load.add_metric([str(number)], service.admission.load(worker))
+        for index, worker in enumerate(service.workers):
+            load.add_metric([str(index)], service.admission.load(worker))
         yield load
         yield GaugeMetricFamily(
             "pulse_loop_load",

@@ -20,7 +20,7 @@ from streaming.serve.sound_conversion import SoundConversion
 from streaming.serve.stream_times import StreamTimes
 
 MIN_WINDOW_PULSES = 4
-"""The least number of pulses in a window."""
+"""The minimum number of pulses in a window."""
 ACK_PART = 4
 """An acknowledgement is sent for each such part of a window."""
 MAX_PACKET = 5760
@@ -113,7 +113,7 @@ class OpenStream(NotCopyable):
         fresh = header.first + header.frames - expected
         if fresh <= 0:
             return 0
-        self._put(header.port, port, frames, header.frames - fresh, fresh)
+        self._enqueue_frames(header.port, port, frames, header.frames - fresh, fresh)
         return fresh
 
     def flush(self) -> None:
@@ -198,7 +198,9 @@ class OpenStream(NotCopyable):
             )
         return bytes(values)
 
-    def _put(self, number: int, port: StreamPort, frames: Array | bytes, received: int, fresh: int) -> None:
+    def _enqueue_frames(
+        self, port_index: int, port: StreamPort, frames: Array | bytes, received: int, fresh: int
+    ) -> None:
         if received:
             assert port.axis is not None
             if isinstance(frames, bytes):
@@ -206,7 +208,7 @@ class OpenStream(NotCopyable):
                     "gap", "a packet that begins in another one", "send each packet once, in order"
                 )
             frames = frames_at(frames, port.axis, received, received + fresh)
-        self.received[number] += fresh
+        self.received[port_index] += fresh
         self._stream.inbox.append(Block(self.epoch, port.name, frames, fresh, time.monotonic_ns()))
         self.wake()
 

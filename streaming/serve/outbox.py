@@ -39,8 +39,8 @@ class Outbox(NotCopyable):
     def send(self, messages: Sequence[OutgoingMessage], step: TurnTimes | None) -> None:
         """Send messages of one step: at once if no others are waiting, else after those."""
         if self._waiting or not self._protocol.is_writable or not messages:
-            for number, message in enumerate(messages, 1):
-                self.push(message, step if number == len(messages) else None)
+            for count, message in enumerate(messages, 1):
+                self.push(message, step if count == len(messages) else None)
             return
         self._protocol.write(*[_message_data(message) for message in messages])
         self._counts.messages_out += len(messages)

@@ -30,9 +30,11 @@ class Pace:
 
     def count_message(self, size: int, is_text: bool) -> None:
         """Count a message. Raises ProtocolError: it is too long, or one too many."""
-        most = min(MAX_TEXT_LENGTH, self._limits.message_bytes) if is_text else self._limits.message_bytes
-        if size > most:
-            raise ProtocolError("size", f"a message of {size} bytes", f"send at most {most}")
+        max_bytes = (
+            min(MAX_TEXT_LENGTH, self._limits.message_bytes) if is_text else self._limits.message_bytes
+        )
+        if size > max_bytes:
+            raise ProtocolError("size", f"a message of {size} bytes", f"send at most {max_bytes}")
         second = int(self._monotonic())
         if second != self._second:
             self._second, self._messages = second, 0

@@ -61,8 +61,8 @@ class Server(uvicorn.Server):
 def listen(host: str, port: int, slow_s: float) -> socket.socket:
     """Open a listening socket; port 0 for any. Raises InputError: the address is in use, or not of this machine."""
     try:
-        family, kind, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, kind, proto)
+        family, socket_type, proto, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.socket(family, socket_type, proto)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if sys.platform == "linux":  # for clients that do not read, or are gone: inherited by their sockets
             listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(2e3 * slow_s + 5e3))

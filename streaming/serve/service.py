@@ -57,7 +57,7 @@ class Service(NotCopyable):
     ) -> None:
         self.settings = settings
         pacing = LoopPacing()
-        self.workers = [LaneWorker(number, pacing) for number in range(threads)]
+        self.workers = [LaneWorker(index, pacing) for index in range(threads)]
         if store is None and settings.checkpoints is not None:
             store = CheckpointFolder(settings.checkpoints, settings.keep_s)
         self.checkpoints, self.placement = store, placement

@@ -178,31 +178,33 @@ def fill(settings: SettingsT, table: Mapping[str, Any], what: str, others: Colle
 
     others  fields that are not keys of the table
     """
-    kinds = {field.name: field.type for field in fields(cast("Any", settings)) if field.name not in others}
+    types = {field.name: field.type for field in fields(cast("Any", settings)) if field.name not in others}
     values: dict[str, Any] = {}
     for key, value in table.items():
-        if key not in kinds:
-            raise InputError(f"{what} has no key {key!r}; the keys are {', '.join(sorted(kinds))}")
-        values[key] = _value(f"{what} {key}" if what.startswith("[") else key, value, kinds[key])
+        if key not in types:
+            raise InputError(f"{what} has no key {key!r}; the keys are {', '.join(sorted(types))}")
+        values[key] = _value(f"{what} {key}" if what.startswith("[") else key, value, types[key])
     return replace(cast("Any", settings), **values)
 
 
-def _value(key: str, value: Any, kind: Any) -> Any:
-    if kind == tuple[str, ...]:
+def _value(key: str, value: Any, value_type: Any) -> Any:
+    if value_type == tuple[str, ...]:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in cast("list[Any]", value)):
             raise InputError(f"{key} = {value!r}: give a list of texts")
         return tuple(cast("list[str]", value))
-    if kind in (int, int | None):
+    if value_type in (int, int | None):
         return _require_type(value, int, key)
-    if kind is float:
+    if value_type is float:
         return float(_require_type(value, (int, float), key))
     return _require_type(value, (str, Path), key)
 
 
-def _require_type(value: Any, kind: type | tuple[type, ...], key: str) -> Any:
-    if isinstance(value, bool) or not isinstance(value, kind):
-        form = "a whole number" if kind is int else "a number" if kind == (int, float) else "a text"
-        raise InputError(f"{key} = {value!r}: give {form}")
+def _require_type(value: Any, value_type: type | tuple[type, ...], key: str) -> Any:
+    if isinstance(value, bool) or not isinstance(value, value_type):
+        expected = (
+            "a whole number" if value_type is int else "a number" if value_type == (int, float) else "a text"
+        )
+        raise InputError(f"{key} = {value!r}: give {expected}")
     return value
 
 

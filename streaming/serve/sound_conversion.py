@@ -108,9 +108,12 @@ class SoundConversion(NotCopyable):
             return list(received.values())
         return [sound.received for sound in self.inward.values()]
 
-    def count_sent(self, sent: Mapping[str, int]) -> list[int]:
+    def count_sent(self, sent_frames: Mapping[str, int]) -> list[int]:
         """Return frames of each streaming output, at the client's rate."""
-        return [self.outward[name].sent if name in self.outward else count for name, count in sent.items()]
+        return [
+            self.outward[name].sent_frames if name in self.outward else count
+            for name, count in sent_frames.items()
+        ]
 
     def reset(self) -> None:
         """Begin a new sound."""
@@ -243,9 +246,9 @@ class InwardSound(NotCopyable):
 class OutwardSound(NotCopyable):
     """An output: from the model to the client.
 
-    port     as the client sees it
-    latency  frames of the client until an output is ready, for ``port.delay``
-    sent     frames of the sound so far, without those in packets that a decoder skips or that are after the end
+    port         as the client sees it
+    latency      frames of the client until an output is ready, for ``port.delay``
+    sent_frames  frames of the sound so far, without those in packets that a decoder skips or that are after the end
     """
 
     why_not = "it remembers samples; begin a new stream"
@@ -258,26 +261,26 @@ class OutwardSound(NotCopyable):
         coding = 0 if self._encoder is None else self._encoder.delay_samples
         rate = None if port.rate is None else port.rate * client_hz / model_hz
         self.port = replace(port, rate=rate, delay=latency + coding)
-        self.sent = self._coded_frames = 0
+        self.sent_frames = self._coded_frames = 0
 
     def push(self, array: Array) -> list[Coded]:
         """Return the messages of more of the output."""
         samples = array.ravel()
         if self._resampler is not None:
             samples = self._resampler.process(samples)
-        self.sent += samples.size
+        self.sent_frames += samples.size
         if self._encoder is not None:
             return self._number_packets(self._encoder.encode(samples))
         return self._number_packets([(samples.size, self._encode(samples))] if samples.size else [])
 
     def flush(self) -> list[Coded]:
         """Return the messages of the rest."""
-        rest = self.push(np.zeros(self._rest_frames, np.float32))
-        return rest if self._encoder is None else rest + self._number_packets(self._encoder.flush())
+        remaining = self.push(np.zeros(self._rest_frames, np.float32))
+        return remaining if self._encoder is None else remaining + self._number_packets(self._encoder.flush())
 
     def reset(self) -> None:
         """Begin a new sound."""
-        self.sent = self._coded_frames = 0
+        self.sent_frames = self._coded_frames = 0
         if self._resampler is not None:
             self._resampler.reset()
         if self._encoder is not None:
@@ -286,14 +289,14 @@ class OutwardSound(NotCopyable):
     def snapshot(self) -> bytes:
         """Return this moment; not for Opus."""
         assert self._resampler is not None
-        return pack([self.sent, self._coded_frames], [self._resampler.snapshot()])
+        return pack([self.sent_frames, self._coded_frames], [self._resampler.snapshot()])
 
     def restore(self, snapshot: bytes) -> None:
         """Go on from a snapshot. Raises InputError: it is of another sound."""
         assert self._resampler is not None
-        (sent, coded_frames), (resampler,) = unpack_parts(snapshot, 2, 1)
+        (sent_frames, coded_frames), (resampler,) = unpack_parts(snapshot, 2, 1)
         self._resampler.restore(resampler)
-        self.sent, self._coded_frames = sent, coded_frames
+        self.sent_frames, self._coded_frames = sent_frames, coded_frames
 
     def _encode(self, samples: Array) -> bytes:
         return self.port.encode(

@@ -51,7 +51,7 @@ def status_page(service: "Service") -> str:
         ]
         for model in status["models"]
     ]
-    threads = [[f"thread {number}", f"{load:.0%}"] for number, load in enumerate(status["threads"])]
+    threads = [[f"thread {index}", f"{load:.0%}"] for index, load in enumerate(status["threads"])]
     streams = [
         [
             connection["stream"][:8],

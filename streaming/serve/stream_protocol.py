@@ -47,8 +47,8 @@ class StreamProtocol(WebSocketsSansIOProtocol):
     _may_write: Callable[[], None] | None = None
     _splits: bool | None = None
     _in_fragments = False
-    _held = False
-    _rest = b""
+    _is_paused = False
+    _incomplete = b""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
@@ -71,21 +71,21 @@ class StreamProtocol(WebSocketsSansIOProtocol):
                 break
             data = event.get("bytes")
             self._pass_on(event["text"] if data is None else data)
-        if not self._held:
+        if not self._is_paused:
             self._pause_reading(False)
 
     def hold(self) -> None:
         """Stop reading until ``resume_reading``."""
-        if not self._held:
-            self._held = True
+        if not self._is_paused:
+            self._is_paused = True
             self._pause_reading(True)
 
     def resume_reading(self) -> None:
         """Read again, waiting messages first."""
-        self._held = False
-        while self._waiting and not self._held:
+        self._is_paused = False
+        while self._waiting and not self._is_paused:
             self._pass_on(self._waiting.popleft())
-        if not self._held:
+        if not self._is_paused:
             self._pause_reading(False)
 
     @property
@@ -118,9 +118,9 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         if not self._splits:
             super().data_received(data)
             return
-        data = self._rest + data if self._rest else data
+        data = self._incomplete + data if self._incomplete else data
         frame_start, size = 0, len(data)
-        self._rest = b""
+        self._incomplete = b""
         while frame_start < size and not self.transport.is_closing():
             if size - frame_start < 2:
                 break
@@ -132,7 +132,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
                 break
             self._handle_frame(data, frame_start, start, end)
             frame_start = end
-        self._rest = data[frame_start:]
+        self._incomplete = data[frame_start:]
 
     def send_receive_event_to_app(self) -> None:
         """Handle a message from the parser."""
@@ -163,7 +163,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         super().data_received(data[frame_start:end])
 
     def _pass_on(self, message: bytes | str) -> None:
-        if self._held or self._take is None:
+        if self._is_paused or self._take is None:
             self._waiting.append(message)
         else:
             self._take(message)

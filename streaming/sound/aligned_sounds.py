@@ -38,14 +38,14 @@ class AlignedSounds:
     def samples(self) -> int:
         """Samples read of the longest sound, at the rate of the first."""
         first = self._tracks[0]
-        if first.made == self.samples_made:
-            return first.read
+        if first.made_frames == self.samples_made:
+            return first.read_frames
         return resampled_length(self.samples_made, self._rate_hz, first.reader.rate_hz)
 
     @property
     def samples_made(self) -> int:
         """Samples of the longest sound at the model's rate so far."""
-        return max(track.made for track in self._tracks)
+        return max(track.made_frames for track in self._tracks)
 
     @property
     def samples_expected(self) -> int | None:
@@ -70,7 +70,7 @@ class AlignedSounds:
                 short_tracks.append(track)
             yield blocks
             yield from self._pad_with_silence(
-                short_tracks, min((track.made for track in going), default=self.samples_made)
+                short_tracks, min((track.made_frames for track in going), default=self.samples_made)
             )
 
     def fill(self, samples: int) -> Iterator[dict[str, Samples]]:
@@ -79,9 +79,9 @@ class AlignedSounds:
 
     def _pad_with_silence(self, tracks: Sequence["_Track"], until: int) -> Iterator[dict[str, Samples]]:
         for track in tracks:
-            while track.made < until:
-                count = min(until - track.made, max(int(BLOCK_S * self._rate_hz), 1))
-                for name in track.takes:
+            while track.made_frames < until:
+                count = min(until - track.made_frames, max(int(BLOCK_S * self._rate_hz), 1))
+                for name in track.channels_by_input:
                     self.padded[name] = self.padded.get(name, 0) + count
                 yield track.silence(count)
 
@@ -90,24 +90,24 @@ class _Track:
     """Reads one sound and resamples it to the model's rate."""
 
     def __init__(self, routed: RoutedSound, rate_hz: int) -> None:
-        self.reader, self.takes = routed.reader, routed.channels
-        self._widths = [choice.streams(self.reader.channels) for choice in self.takes.values()]
+        self.reader, self.channels_by_input = routed.reader, routed.channels
+        self._widths = [choice.streams(self.reader.channels) for choice in self.channels_by_input.values()]
         self._resampler = Resampler(self.reader.rate_hz, rate_hz, sum(self._widths))
         self._blocks = iter(self.reader)
-        self.read = self.made = 0
+        self.read_frames = self.made_frames = 0
 
     @property
     def seconds(self) -> float:
         """The seconds read so far."""
-        return self.read / self.reader.rate_hz
+        return self.read_frames / self.reader.rate_hz
 
     def next(self) -> dict[str, Samples] | None:
         """Return the next block by input; None at the end."""
         block = next(self._blocks, None)
         if block is None:
             return None
-        self.read += len(block)
-        channels = [choice.select(block) for choice in self.takes.values()]
+        self.read_frames += len(block)
+        channels = [choice.select(block) for choice in self.channels_by_input.values()]
         return self._split(self._resampler.process(np.concatenate(channels, axis=1)))
 
     def end(self) -> dict[str, Samples]:
@@ -119,6 +119,6 @@ class _Track:
         return self._split(np.zeros((count, sum(self._widths)), np.float32))
 
     def _split(self, samples: Samples) -> dict[str, Samples]:
-        self.made += len(samples)
+        self.made_frames += len(samples)
         parts = np.split(samples, np.cumsum(self._widths)[:-1], axis=1)
-        return dict(zip(self.takes, parts))
+        return dict(zip(self.channels_by_input, parts))

@@ -128,10 +128,10 @@ class AudioReader(SoundReader):
 class AudioWriter(SoundWriter):
     """A sound file to write; it appears only when the ``with`` block ends without error.
 
-    encoding  libsndfile's name, such as that of a source; if the format lacks it, the nearest that it has
-    form      the format; by default that of the suffix of ``path``
-    samples   samples written of each channel
-    Raises    InputError: an unknown format, or a folder that cannot be written to
+    encoding     libsndfile's name, such as that of a source; if the format lacks it, the nearest that it has
+    file_format  the format; by default that of the suffix of ``path``
+    samples      samples written of each channel
+    Raises       InputError: an unknown format, or a folder that cannot be written to
 
     Integers are rounded to the nearest. A .wav beyond 4 GiB becomes RF64 when it is closed; see
     ``streaming.sound.rf64``.
@@ -143,26 +143,28 @@ class AudioWriter(SoundWriter):
         rate_hz: int,
         channels: int,
         encoding: str | None = None,
-        form: SoundFormat | None = None,
+        file_format: SoundFormat | None = None,
     ) -> None:
         self.path = Path(path)
         self.samples = 0
         self.clipping = Clipping(channels)
-        self.form = form or sound_format(self.path)
-        same = encoding if encoding in self.form.encodings else None
-        self.encoding = same or self.form.suitable_encoding(encoding)
+        self.file_format = file_format or sound_format(self.path)
+        same = encoding if encoding in self.file_format.encodings else None
+        self.encoding = same or self.file_format.suitable_encoding(encoding)
         bits = BITS.get(self.encoding, 0)
         self._scale = np.float32(1 << (bits - 1)) if 0 < bits <= EXACT_BITS else None
         self._part = temporary_file(self.path)
         self._bytes = _Bytes(self._part, "r+b")
         try:
             self._file = soundfile.SoundFile(
-                self._bytes, "w", rate_hz, channels, self.encoding, format=self.form.name
+                self._bytes, "w", rate_hz, channels, self.encoding, format=self.file_format.name
             )
         except soundfile.LibsndfileError as error:
             self._bytes.close()
             self._part.unlink(missing_ok=True)
-            kind = f"{self.form.name} of {channels} channel{'s' if channels > 1 else ''} at {rate_hz} Hz"
+            kind = (
+                f"{self.file_format.name} of {channels} channel{'s' if channels > 1 else ''} at {rate_hz} Hz"
+            )
             raise InputError(
                 f"{self.path}: cannot be written as {kind}, {self.encoding} ({_reason(error)}); write a .wav file"
             ) from error
@@ -193,7 +195,7 @@ class AudioWriter(SoundWriter):
         problem: Exception | None = None
         try:
             self._end()
-            if self.form.name in LENGTHENED:
+            if self.file_format.name in LENGTHENED:
                 lengthen(self._part)
         except (soundfile.LibsndfileError, OSError) as error:
             problem = error

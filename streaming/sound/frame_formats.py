@@ -27,8 +27,8 @@ class FrameFormat(Protocol):
         """Return the head of a file of this many frames; its length does not depend on the number."""
         ...
 
-    def body(self, frames: Array, number: int) -> bytes:
-        """Return the bytes of more frames; the first has this number."""
+    def body(self, frames: Array, first_frame: int) -> bytes:
+        """Return the bytes of more frames; the first is frame ``first_frame`` of the file."""
         ...
 
     def complete(self, part: PartialFile, frames: int) -> PartialFile:
@@ -63,7 +63,7 @@ class NpyFormat:
         """Return the head, padded with spaces so that the largest number fits."""
         return self._head(self._shape_of(frames))
 
-    def body(self, frames: Array, number: int) -> bytes:
+    def body(self, frames: Array, first_frame: int) -> bytes:
         """Return the frames in the order of the file, or frame by frame."""
         if self._waits:
             return np.moveaxis(frames, self._axis or 0, 0).tobytes()
@@ -105,7 +105,7 @@ class NpyFormat:
         """Copy the frames in ``part``, in C order, into ``whole``."""
         size, row_bytes = len(self.head(0)), self._inner * self._dtype.itemsize
         step = max(MAX_PIECE_BYTES // (self._outer * row_bytes), 1)
-        with part.place.open("rb") as waiting:
+        with part.temporary_path.open("rb") as waiting:
             waiting.seek(size)
             for first in range(0, frames, step):
                 piece = np.fromfile(
@@ -139,7 +139,7 @@ class TableFormat:
 
     def __init__(self, first: Array, axis: int | None, rate_hz: float | None) -> None:
         self._axis, self._rate_hz = axis, rate_hz
-        self._columns = prod(size for number, size in enumerate(first.shape) if number != axis)
+        self._columns = prod(size for index, size in enumerate(first.shape) if index != axis)
 
     def head(self, frames: int) -> bytes:
         """Return the names of the columns."""
@@ -147,10 +147,10 @@ class TableFormat:
         values = ["value"] if is_single else [f"value_{column}" for column in range(self._columns)]
         return _rows([["frame" if self._rate_hz is None else "time_s", *values]])
 
-    def body(self, frames: Array, number: int) -> bytes:
-        """Return the rows of these frames, numbered from ``number``."""
+    def body(self, frames: Array, first_frame: int) -> bytes:
+        """Return the rows of these frames, numbered from ``first_frame``."""
         rows = frames[None] if self._axis is None else np.moveaxis(frames, self._axis, 0)
-        numbers_and_values = enumerate(rows.reshape(len(rows), self._columns).tolist(), number)
+        numbers_and_values = enumerate(rows.reshape(len(rows), self._columns).tolist(), first_frame)
         return _rows([self._time(frame), *values] for frame, values in numbers_and_values)
 
     def complete(self, part: PartialFile, frames: int) -> PartialFile:

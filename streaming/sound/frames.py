@@ -60,8 +60,8 @@ class FramesFile(NotCopyable):
         self._axis = axis
         self._rate_hz = rate_hz
         self._part = PartialFile(path)
-        self._form: FrameFormat | None = None
-        self._kind: tuple[object, ...] = ()
+        self._format: FrameFormat | None = None
+        self._layout: tuple[object, ...] = ()
         self._frames = 0
 
     def write(self, frames: Array) -> None:
@@ -72,50 +72,50 @@ class FramesFile(NotCopyable):
         if self._axis is None:
             self._replace(frames)
             return
-        form = self._form or self._form_of(frames)
-        self._require_kind(frames)
-        body = form.body(frames, self._frames)
-        self._part.append(body if form is self._form else form.head(0) + body)
-        self._form = form
+        frame_format = self._format or self._format_of(frames)
+        self._require_layout(frames)
+        body = frame_format.body(frames, self._frames)
+        self._part.append(body if frame_format is self._format else frame_format.head(0) + body)
+        self._format = frame_format
         self._frames += frames.shape[self._axis]
 
     def _replace(self, tensor: Array) -> None:
         """Write through a second file, so that the earlier file exists until the new one is complete."""
-        form, part = self._form_of(tensor), PartialFile(self.path)
+        frame_format, part = self._format_of(tensor), PartialFile(self.path)
         try:
-            part.append(form.head(0) + form.body(tensor, 0))
+            part.append(frame_format.head(0) + frame_format.body(tensor, 0))
         except BaseException:
             part.discard()
             raise
         self._part.discard()
-        self._form, self._part = form, part
+        self._format, self._part = frame_format, part
 
     def __enter__(self) -> "FramesFile":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None or self._form is None:
+        if kind is not None or self._format is None:
             self._part.discard()
             return
         try:
-            whole = self._form.complete(self._part, self._frames)
+            whole = self._format.complete(self._part, self._frames)
         except BaseException:
             self._part.discard()
             raise
         whole.publish()
 
-    def _form_of(self, first: Array) -> FrameFormat:
+    def _format_of(self, first: Array) -> FrameFormat:
         if self.path.suffix.lower() == ".npy":
             return NpyFormat(first, self._axis)
         return TableFormat(first, self._axis, self._rate_hz)
 
-    def _require_kind(self, frames: Array) -> None:
+    def _require_layout(self, frames: Array) -> None:
         """Raise InputError if frames do not match earlier ones."""
         sizes = (size for axis, size in enumerate(frames.shape) if axis != self._axis)
-        kind = (frames.dtype, *sizes)
-        if self._form is not None and kind != self._kind:
+        layout = (frames.dtype, *sizes)
+        if self._format is not None and layout != self._layout:
             raise InputError(
                 f"{self.path}: {frames.dtype} {list(frames.shape)} does not fit to the frames before, which differ in "
                 "type or in another size than that of time; write these to a file of their own"
             )
-        self._kind = kind
+        self._layout = layout

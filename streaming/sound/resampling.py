@@ -38,9 +38,9 @@ class Resampler(NotCopyable):
         self.rate_in_hz = rate_in_hz
         self.rate_out_hz = rate_out_hz
         self.channels = channels
-        self._same = rate_in_hz == rate_out_hz
+        self._is_same_rate = rate_in_hz == rate_out_hz
         self._ratio = rate_out_hz / rate_in_hz
-        self._converter: Any = None if self._same else _converter(quality, channels)
+        self._converter: Any = None if self._is_same_rate else _converter(quality, channels)
         self._samples_in = 0
         self._samples_out = 0
         self._changing = False
@@ -53,8 +53,8 @@ class Resampler(NotCopyable):
         try:
             self._changing = True
             self._samples_in += len(block)
-            if self._same or not len(block):
-                ready = block if self._same else block[:0]
+            if self._is_same_rate or not len(block):
+                ready = block if self._is_same_rate else block[:0]
             else:
                 ready = self._convert(block)
             self._samples_out += len(ready)
@@ -87,7 +87,7 @@ class Resampler(NotCopyable):
         pieces = [np.zeros((0, self.channels), np.float32)]
         silence = np.zeros((max(self.rate_in_hz // 50, 1), self.channels), np.float32)
         while missing > 0:
-            piece = (silence if self._same else self._convert(silence))[:missing]
+            piece = (silence if self._is_same_rate else self._convert(silence))[:missing]
             pieces.append(piece)
             missing -= len(piece)
         return np.concatenate(pieces)

@@ -32,38 +32,38 @@ def lengthen(path: Path) -> bool:
         size = file.seek(0, 2)
         if size - CHUNK_HEAD <= MAX_SIZE:
             return False
-        form, start = _read_signature(file)
-        frame_bytes = unpack("<H", form[12:14])[0]
+        format_chunk, start = _read_signature(file)
+        frame_bytes = unpack("<H", format_chunk[12:14])[0]
         frames = (size - start) // frame_bytes
-        gap = start - len(_head(form, 0, 0, frame_bytes, 0))
+        gap = start - len(_head(format_chunk, 0, 0, frame_bytes, 0))
         up = 0 if gap == 0 or gap >= CHUNK_HEAD else CHUNK_HEAD - gap
         if up:
             _grow(file, size, up)
             _move_up(file, start, size, up)
         file.seek(0)
-        write_all(file.write, _head(form, size + up, frames, frame_bytes, gap + up))
+        write_all(file.write, _head(format_chunk, size + up, frames, frame_bytes, gap + up))
     return True
 
 
 def _read_signature(file: FileIO) -> tuple[bytes, int]:
     """Return the format in the chunk ``fmt``, and the position of the first sample."""
-    form = b""
+    format_chunk = b""
     file.seek(12)
     while (head := file.read(CHUNK_HEAD))[:4] != b"data":
         size = unpack("<I", head[4:])[0]
         chunk = file.read(size + size % 2)
-        form = chunk if head[:4] == b"fmt " else form
-    return form, file.tell()
+        format_chunk = chunk if head[:4] == b"fmt " else format_chunk
+    return format_chunk, file.tell()
 
 
-def _head(form: bytes, size: int, frames: int, frame_bytes: int, junk: int) -> bytes:
+def _head(format_chunk: bytes, size: int, frames: int, frame_bytes: int, junk: int) -> bytes:
     """Return the header, with a padding chunk of ``junk`` bytes if not 0."""
     sizes = pack("<QQQI", max(size - CHUNK_HEAD, 0), frames * frame_bytes, frames, 0)
     return b"".join(
         [
             pack("<4sI4s", b"RF64", ELSEWHERE, b"WAVE"),
             pack("<4sI", b"ds64", len(sizes)) + sizes,
-            pack("<4sI", b"fmt ", len(form)) + form,
+            pack("<4sI", b"fmt ", len(format_chunk)) + format_chunk,
             pack("<4sI", b"JUNK", junk - CHUNK_HEAD) + bytes(junk - CHUNK_HEAD) if junk else b"",
             pack("<4sI", b"data", ELSEWHERE),
         ]

@@ -64,10 +64,13 @@ class _Timed:
         ports = [port for port in self.session.program.inputs if port.name in blocks]
         counts = [-(-blocks[port.name].shape[port.axis or 0] // port.frames) for port in ports]
         pulses = max(counts, default=0)
-        for number in range(pulses):
+        for pulse_index in range(pulses):
             pulse = {
                 port.name: frames_at(
-                    blocks[port.name], port.axis or 0, number * port.frames, (number + 1) * port.frames
+                    blocks[port.name],
+                    port.axis or 0,
+                    pulse_index * port.frames,
+                    (pulse_index + 1) * port.frames,
                 )
                 for port in ports
             }
@@ -184,10 +187,10 @@ class _Feed:
         """Push samples by input and stream, and frames for every stream."""
         runs = [
             timed.push(
-                {name: self._shape(name, samples[:, number]) for name, samples in blocks.items()}
+                {name: self._shape(name, samples[:, stream]) for name, samples in blocks.items()}
                 | dict(frames)
             )
-            for number, timed in enumerate(self._sessions)
+            for stream, timed in enumerate(self._sessions)
         ]
         yield from zip(*runs)
 
@@ -231,10 +234,10 @@ def _split_inputs(
         if port.name in arrays:
             (tables if port.streams else constants)[port.name] = _as_port_type(port, arrays[port.name])
         elif port.name not in sound_inputs:
-            way = f"--in {port.name}={'SOURCE' if port.is_sound else 'FILE.npy'}"
-            way += "" if port.streams else f", or --constant {port.name}=VALUE"
+            advice = f"--in {port.name}={'SOURCE' if port.is_sound else 'FILE.npy'}"
+            advice += "" if port.streams else f", or --constant {port.name}=VALUE"
             raise InputError(
-                f"{program.model.title}: input {str(port).partition(', ')[0]} gets nothing; give {way}"
+                f"{program.model.title}: input {str(port).partition(', ')[0]} gets nothing; give {advice}"
             )
     return tables, constants
 
@@ -276,10 +279,10 @@ def stream_arrays(
             symbols += program.pulse
             if advance is not None:
                 advance(min(symbols, total), total)
-        rest = timer.session.flush()
+        flushed = timer.session.flush()
         for name, file in files.items():
-            nonfinite += count_nonfinite(rest[name])
-            file.write(rest[name])
+            nonfinite += count_nonfinite(flushed[name])
+            file.write(flushed[name])
     counts = [count for file in files.values() if (count := event_count(file)) is not None]
     elapsed_s = time.perf_counter() - start_s
     return FileRun(

@@ -21,48 +21,48 @@ from streaming.sound.wav_stream import StreamFormat, read_header, wav_header
 class StreamReader(SoundReader):
     """Reads samples from a pipe as they arrive: each block has the available samples, up to half a second.
 
-    name        the name in messages
-    descriptor  is read to the end of its samples, and closed with the reader
-    form        the format of raw samples; None for WAV, whose header is read at once
-    Raises      InputError: there is no data, or it is not WAV
+    name           the name in messages
+    descriptor     is read to the end of its samples, and closed with the reader
+    stream_format  the format of raw samples; None for WAV, whose header is read at once
+    Raises         InputError: there is no data, or it is not WAV
     """
 
-    def __init__(self, name: str, descriptor: int, form: StreamFormat | None = None) -> None:
+    def __init__(self, name: str, descriptor: int, stream_format: StreamFormat | None = None) -> None:
         self.name = name
         self._file = _Descriptor(descriptor, "rb")
         try:
-            self._form = read_header(name, self._read_exactly) if form is None else form
+            self._format = read_header(name, self._read_exactly) if stream_format is None else stream_format
         except BaseException:
             self._file.close()
             raise
-        self.rate_hz, self.channels = self._form.rate_hz, self._form.channels
-        self.encoding = self._form.encoding.subtype
+        self.rate_hz, self.channels = self._format.rate_hz, self._format.channels
+        self.encoding = self._format.encoding.subtype
 
     @property
     def frames(self) -> int | None:
         """The number of frames in the header; None if the header does not have it."""
-        size = self._form.data_bytes
-        return None if size is None else size // self._form.frame_bytes
+        size = self._format.data_bytes
+        return None if size is None else size // self._format.frame_bytes
 
     def __iter__(self) -> Iterator[Samples]:
-        size, frames = self._form.frame_bytes, self.frames
-        most, rest, frames_read = max(int(self.rate_hz * BLOCK_S), 1) * size, b"", 0
+        size, frames = self._format.frame_bytes, self.frames
+        max_bytes, remaining, frames_read = max(int(self.rate_hz * BLOCK_S), 1) * size, b"", 0
         while frames is None or frames_read < frames:
-            size_next = most if frames is None else min((frames - frames_read) * size, most)
-            piece = self._file.take(size_next - len(rest))
+            size_next = max_bytes if frames is None else min((frames - frames_read) * size, max_bytes)
+            piece = self._file.take(size_next - len(remaining))
             if not piece:
                 break
-            data = rest + piece
-            whole = len(data) // size * size
-            rest = data[whole:]
-            if whole:
-                block = self._form.encoding.decode(data[:whole]).reshape(-1, self.channels)
+            data = remaining + piece
+            whole_bytes = len(data) // size * size
+            remaining = data[whole_bytes:]
+            if whole_bytes:
+                block = self._format.encoding.decode(data[:whole_bytes]).reshape(-1, self.channels)
                 self._refuse_nan(block, frames_read)
                 frames_read += len(block)
                 yield block
-        if rest:
+        if remaining:
             raise InputError(
-                f"{self.name}: ends with {len(rest)} bytes of a sample of {size}; check encoding and channels"
+                f"{self.name}: ends with {len(remaining)} bytes of a sample of {size}; check encoding and channels"
             )
         if not frames_read:
             raise InputError(f"{self.name}: no samples came")
@@ -89,16 +89,16 @@ class StreamWriter(SoundWriter):
     wav         whether to write a header
     """
 
-    def __init__(self, name: str, descriptor: int, form: StreamFormat, wav: bool) -> None:
-        self.encoding = form.encoding.subtype
-        self.clipping = Clipping(form.channels)
-        self._name, self._form = name, form
+    def __init__(self, name: str, descriptor: int, stream_format: StreamFormat, wav: bool) -> None:
+        self.encoding = stream_format.encoding.subtype
+        self.clipping = Clipping(stream_format.channels)
+        self._name, self._format = name, stream_format
         self._file = _Descriptor(descriptor, "wb")
         self._start = _position(descriptor) if wav else None
         self._bytes = 0
         if wav:
             try:
-                self._file.put(wav_header(form), self._name)
+                self._file.put(wav_header(stream_format), self._name)
             except InputError:
                 self._file.close()
                 raise
@@ -107,7 +107,7 @@ class StreamWriter(SoundWriter):
         """Append [samples, channels]. Raises InputError: the pipe is closed, or a disk is full."""
         if self.encoding not in UNLIMITED:
             self.clipping.count(block)
-        data = self._form.encoding.encode(block)
+        data = self._format.encoding.encode(block)
         self._file.put(data, self._name)
         self._bytes += len(data)
 
@@ -117,7 +117,7 @@ class StreamWriter(SoundWriter):
             if self._start is not None:
                 self._file.put(bytes(self._bytes % 2), self._name)
                 os.lseek(self._file.fileno(), self._start, os.SEEK_SET)
-                self._file.put(wav_header(replace(self._form, data_bytes=self._bytes)), self._name)
+                self._file.put(wav_header(replace(self._format, data_bytes=self._bytes)), self._name)
                 os.lseek(self._file.fileno(), 0, os.SEEK_END)
         finally:
             self._file.close()
@@ -141,16 +141,16 @@ class TableStream(NotCopyable):
     def __init__(self, name: str, descriptor: int, axis: int | None, rate_hz: float | None) -> None:
         self._name, self._axis, self._rate_hz = name, axis, rate_hz
         self._file = _Descriptor(descriptor, "wb")
-        self._form: TableFormat | None = None
+        self._format: TableFormat | None = None
         self._frames = 0
 
     def write(self, frames: Array) -> None:
         """Append frames. Raises InputError: the pipe is closed, or a disk is full."""
         head = b""
-        if self._form is None:
-            self._form = TableFormat(frames, self._axis, self._rate_hz)
-            head = self._form.head(0)
-        self._file.put(head + self._form.body(frames, self._frames), self._name)
+        if self._format is None:
+            self._format = TableFormat(frames, self._axis, self._rate_hz)
+            head = self._format.head(0)
+        self._file.put(head + self._format.body(frames, self._frames), self._name)
         self._frames += 1 if self._axis is None else frames.shape[self._axis]
 
     def __enter__(self) -> "TableStream":

@@ -33,23 +33,23 @@ STREAMED = ("wav", "raw", "csv")
 class Target:
     """One output's file or stream.
 
-    path        ``-`` for standard output
-    form        a format of sound; None for frames
-    encoding    libsndfile's name of the encoding; None for that of the source
-    streamed    whether output is written as it is ready, to a descriptor
-    descriptor  the descriptor of standard output
-    events      the detector of the events to write in place of frames; None to write frames
-    event_form  the format of events, as a suffix without its dot
-    source      the name of the sound, for formats of events that contain it
+    path          ``-`` for standard output
+    sound_format  a format of sound; None for frames
+    encoding      libsndfile's name of the encoding; None for that of the source
+    streamed      whether output is written as it is ready, to a descriptor
+    descriptor    the descriptor of standard output
+    events        the detector of the events to write in place of frames; None to write frames
+    event_suffix  the format of events, as a suffix without its dot
+    source        the name of the sound, for formats of events that contain it
     """
 
     path: Path
-    form: SoundFormat | None = None
+    sound_format: SoundFormat | None = None
     encoding: str | None = None
     streamed: bool = False
     descriptor: int | None = None
     events: "DetectorChoice | None" = None
-    event_form: str = "jsonl"
+    event_suffix: str = "jsonl"
     source: str = "sound"
 
     @classmethod
@@ -59,41 +59,41 @@ class Target:
 
     @classmethod
     def of_events(
-        cls, path: Path, events: "DetectorChoice", source: str = "sound", form: str | None = None
+        cls, path: Path, events: "DetectorChoice", source: str = "sound", suffix: str | None = None
     ) -> "Target":
         """Create a target for events; a pipe without a suffix gets JSON lines. Raises InputError: no such format."""
         from streaming.events.formats import event_format
 
         streamed = is_stream(path)
-        word = (form or path.suffix.removeprefix(".") or ("jsonl" if streamed else "")).lower()
+        word = (suffix or path.suffix.removeprefix(".") or ("jsonl" if streamed else "")).lower()
         event_format(_name(path), word)
         if not streamed and path.suffix.lower() != f".{word}":
             raise InputError(
                 f"{path}: events are written by suffix; call the file {path.with_suffix('.' + word)}"
             )
-        return cls(path, streamed=streamed, events=events, event_form=word, source=source)
+        return cls(path, streamed=streamed, events=events, event_suffix=word, source=source)
 
     @classmethod
     def of(
         cls,
         path: Path,
         usual: Literal["wav", "csv"] = "wav",
-        form: str | None = None,
+        suffix: str | None = None,
         encoding: str | None = None,
         descriptor: int | None = None,
     ) -> "Target":
         """Create a target from its description.
 
         usual     the format of a pipe without a suffix
-        form      a format that overrides the suffix: wav, flac …, raw, csv
+        suffix    a format that overrides the suffix: wav, flac …, raw, csv
         encoding  libsndfile's name, such as float or pcm_24, or one such as s16
         Raises    InputError: no such format or encoding, or not one for a pipe
         """
         streamed = is_stream(path)
-        word = (form or path.suffix.removeprefix(".")).lower()
+        word = (suffix or path.suffix.removeprefix(".")).lower()
         frames = f".{word}" in WRITABLE
         sound = None if frames else find_format(word)
-        if form is None and streamed and not frames and sound is None:
+        if suffix is None and streamed and not frames and sound is None:
             word, frames = usual, usual == "csv"
             sound = None if frames else find_format(usual)
         if sound is None and not frames:
@@ -117,7 +117,7 @@ class Target:
     @property
     def is_sound(self) -> bool:
         """Whether sound is written, not frames."""
-        return self.form is not None
+        return self.sound_format is not None
 
     @property
     def is_terminal(self) -> bool:
@@ -130,13 +130,13 @@ class Target:
 
     def sound_writer(self, rate_hz: int, channels: int, source: str) -> SoundWriter:
         """Open a writer of sound; ``source`` is the encoding of the input. Raises InputError."""
-        if self.form is None:
+        if self.sound_format is None:
             raise InputError(f"{self.name}: takes frames, not sound")
-        encoding = self.encoding or self.form.suitable_encoding(source)
+        encoding = self.encoding or self.sound_format.suitable_encoding(source)
         if not self.streamed:
-            return AudioWriter(self.path, rate_hz, channels, encoding, self.form)
-        form = StreamFormat(_stream_encoding(encoding), rate_hz, channels)
-        return StreamWriter(self.name, self._open(), form, wav=self.form.name != "RAW")
+            return AudioWriter(self.path, rate_hz, channels, encoding, self.sound_format)
+        stream_format = StreamFormat(_stream_encoding(encoding), rate_hz, channels)
+        return StreamWriter(self.name, self._open(), stream_format, wav=self.sound_format.name != "RAW")
 
     def frames_writer(self, port: Port, rate_hz: float | None) -> "FramesFile | TableStream | EventsOutput":
         """Open a writer of an output's frames, or of the events in them; ``rate_hz`` is in frames of the symbol.
@@ -158,7 +158,7 @@ class Target:
 
         if not self.streamed:
             return EventsFile(self.path, self.source)
-        return EventsStream(self.name, self._open(), event_format(self.name, self.event_form)(self.source))
+        return EventsStream(self.name, self._open(), event_format(self.name, self.event_suffix)(self.source))
 
     def _open(self) -> int:
         try:

@@ -49,10 +49,10 @@ class StreamFormat:
         """
         name, *numbers = text.split(",")
         name = name.removesuffix("le")
-        good = len(numbers) <= 2 and all(
+        are_numbers = len(numbers) <= 2 and all(
             number.isascii() and number.isdigit() and int(number) for number in numbers
         )
-        if name not in ENCODINGS or not good:
+        if name not in ENCODINGS or not are_numbers:
             raise InputError(
                 f"{spell('raw', text)}: give encoding,rate,channels such as s16,48000,2; the encodings are "
                 f"{', '.join(ENCODINGS)}, little-endian"
@@ -78,28 +78,28 @@ def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
             f"{name}: does not begin as WAV does; a pipe brings WAV, or raw samples with "
             f"{spell('raw', 's16,48000,2')}; for other formats put ffmpeg -i - -f wav - in front"
         )
-    form, long_bytes = None, 0
+    stream_format, long_bytes = None, 0
     while True:
         header = exactly(8)
         if len(header) < 8:
             raise InputError(f"{name}: {CUT_SHORT}")
-        kind, size = unpack("<4sI", header)
-        if kind == b"data":
+        chunk_id, size = unpack("<4sI", header)
+        if chunk_id == b"data":
             break
         chunk = _chunk(exactly, size)
         if len(chunk) < min(size, FORM_BYTES):
             raise InputError(f"{name}: {CUT_SHORT}")
-        if kind == b"ds64":
+        if chunk_id == b"ds64":
             long_bytes = unpack("<Q", chunk[8:16].ljust(8, b"\0"))[0]
-        elif kind == b"fmt ":
-            form = _read_format(name, chunk)
-    if form is None:
+        elif chunk_id == b"fmt ":
+            stream_format = _read_format(name, chunk)
+    if stream_format is None:
         raise InputError(f"{name}: the encoding of its samples is unknown (no chunk fmt before data)")
     if size == UNKNOWN and 0 < long_bytes < 1 << 62:
         size = long_bytes
     elif size == 0 or size >= MAX_STATED_BYTES:
-        return form
-    return StreamFormat(form.encoding, form.rate_hz, form.channels, size)
+        return stream_format
+    return StreamFormat(stream_format.encoding, stream_format.rate_hz, stream_format.channels, size)
 
 
 def _chunk(exactly: Callable[[int], bytes], size: int) -> bytes:
@@ -130,18 +130,24 @@ def _read_format(name: str, chunk: bytes) -> StreamFormat:
     )
 
 
-def wav_header(form: StreamFormat) -> bytes:
+def wav_header(stream_format: StreamFormat) -> bytes:
     """Return the header before the samples."""
-    encoding, size = form.encoding, form.data_bytes
+    encoding, size = stream_format.encoding, stream_format.data_bytes
     tag = FLOATING if encoding.floating else PCM
-    rate_bytes = form.rate_hz * form.frame_bytes
+    rate_bytes = stream_format.rate_hz * stream_format.frame_bytes
     format_chunk = pack(
-        "<HHIIHH", tag, form.channels, form.rate_hz, rate_bytes, form.frame_bytes, 8 * encoding.nbytes
+        "<HHIIHH",
+        tag,
+        stream_format.channels,
+        stream_format.rate_hz,
+        rate_bytes,
+        stream_format.frame_bytes,
+        8 * encoding.nbytes,
     )
     fact = b""
     if encoding.floating:
         format_chunk += pack("<H", 0)
-        frames = UNKNOWN if size is None else size // form.frame_bytes
+        frames = UNKNOWN if size is None else size // stream_format.frame_bytes
         fact = pack("<4sII", b"fact", 4, min(frames, UNKNOWN))
     body = b"WAVE" + pack("<4sI", b"fmt ", len(format_chunk)) + format_chunk + fact + pack("<4s", b"data")
     whole = UNKNOWN if size is None or size + len(body) + 4 > UNKNOWN else size + size % 2 + len(body) + 4

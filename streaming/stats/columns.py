@@ -38,10 +38,10 @@ class Columns:
     extents: dict[str, str]
 
     @classmethod
-    def of(cls, stats: Stats, most: int = MAX_COLUMNS) -> "Columns":
-        """Merge the intervals of a run into at most ``most`` columns."""
+    def of(cls, stats: Stats, max_columns: int = MAX_COLUMNS) -> "Columns":
+        """Merge the intervals of a run into at most ``max_columns`` columns."""
         intervals = stats.intervals
-        size = -(-len(intervals) // most)
+        size = -(-len(intervals) // max_columns)
         parts = [intervals[index : index + size] for index in range(0, len(intervals), size)]
         begin_s = intervals[0].at_s - intervals[0].span_s
         return cls(

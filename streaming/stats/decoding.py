@@ -17,25 +17,25 @@ class MisfitError(Exception):
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        self.place: tuple[str, ...] = ()
+        self.path: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        where = ".".join(self.place)
+        where = ".".join(self.path)
         return f"{where}: {self.args[0]}" if where else str(self.args[0])
 
 
 @cache
-def decoder(kind: Any) -> Decoder:
-    """Return the function that decodes a JSON value to ``kind``, or raises MisfitError.
+def decoder(type_: Any) -> Decoder:
+    """Return the function that decodes a JSON value to ``type_``, or raises MisfitError.
 
-    kind  a dataclass, ``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``, ``X | None``, float, str, int (from 0 to
-          2**63). Fields unknown to a dataclass are ignored, so that a later version may add some
+    type_  a dataclass, ``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``, ``X | None``, float, str, int (from 0 to
+           2**63). Fields unknown to a dataclass are ignored, so that a later version may add some
     """
-    if kind in _SIMPLE:
-        return _SIMPLE[kind]
-    if is_dataclass(kind):
-        return _record(cast(type, kind))
-    origin, arguments = get_origin(kind), get_args(kind)
+    if type_ in _SIMPLE:
+        return _SIMPLE[type_]
+    if is_dataclass(type_):
+        return _record(cast(type, type_))
+    origin, arguments = get_origin(type_), get_args(type_)
     if origin is UnionType and arguments[1:] == (NoneType,):
         inner = decoder(arguments[0])
         return lambda value: None if value is None else inner(value)
@@ -43,18 +43,18 @@ def decoder(kind: Any) -> Decoder:
         return _sequence_decoder(arguments)
     if origin is dict:
         return _mapping_decoder(decoder(arguments[1]))
-    raise TypeError(f"no decoder for {kind}")
+    raise TypeError(f"no decoder for {type_}")
 
 
-def _record(kind: type) -> Decoder:
-    hints = get_type_hints(kind)
+def _record(record_class: type) -> Decoder:
+    hints = get_type_hints(record_class)
     parts = [
         (
             field.name,
             decoder(hints[field.name]),
             field.default is MISSING and field.default_factory is MISSING,
         )
-        for field in fields(kind)
+        for field in fields(record_class)
     ]
 
     def decode(value: Any) -> Any:
@@ -65,7 +65,7 @@ def _record(kind: type) -> Decoder:
                 fields[name] = _decode_member(name, inner, members[name])
             elif required:
                 raise MisfitError(f"{name} is missing")
-        return kind(**fields)
+        return record_class(**fields)
 
     return decode
 
@@ -102,12 +102,12 @@ def _decode_member(name: str, inner: Decoder, value: Any) -> Any:
     try:
         return inner(value)
     except MisfitError as misfit:
-        misfit.place = (name, *misfit.place)
+        misfit.path = (name, *misfit.path)
         raise
 
 
-def _require_type(kind: type, value: Any, words: str) -> Any:
-    if not isinstance(value, kind):
+def _require_type(type_: type, value: Any, words: str) -> Any:
+    if not isinstance(value, type_):
         raise MisfitError(f"{_shorten(value)} is not {words}")
     return value
 

@@ -236,7 +236,7 @@ def _longest_ns() -> tuple[int, ...]:
 
 
 def _lower_ns(bucket: int) -> int:
-    """Return the least time in a bucket."""
+    """Return the lower bound of a bucket."""
     shift = max(0, (bucket >> FINE_BITS) - 1)
     return (bucket - (shift << FINE_BITS)) << shift
 

@@ -37,11 +37,11 @@ WIDTH_INCHES = 11
 TITLE_SIZE, TITLE_MARGIN = 11, 0.01
 LABEL_SIZE, LABEL_GAP = 8, 0.015
 MIN_AXES_SHARE = 0.8
-"""The least part of the picture's width for the axes."""
+"""The minimum part of the picture's width for the axes."""
 MAX_BARS = 60
 """The most bars of a histogram."""
 MIN_BAR_WIDTH = 0.05
-"""The least width of a bar, as a logarithm. It spans several buckets of a Latency, so that no bar is always empty."""
+"""The minimum width of a bar, as a logarithm. It spans several buckets of a Latency, so that no bar is always empty."""
 DPI = 150
 
 
@@ -140,8 +140,8 @@ def _draw_events(axes: "Axes", columns: Columns, unit_s: float) -> None:
     visible = (columns.edges_s[-1] - columns.edges_s[0]) / unit_s / 300
     for row, name in enumerate(GROUPS):
         axes.axhline(row, color=GRID, linewidth=0.6, zorder=0)
-        places = np.flatnonzero(columns.problems[name])
-        bars = list(zip(begins[places], np.maximum(spans[places], visible)))
+        columns_with_problems = np.flatnonzero(columns.problems[name])
+        bars = list(zip(begins[columns_with_problems], np.maximum(spans[columns_with_problems], visible)))
         axes.broken_barh(bars, (row - 0.36, 0.72), color=EVENTS[name], linewidth=0)
         axes.annotate(
             columns.extents[name] or "none",
@@ -169,8 +169,10 @@ def _draw_histogram(axes: "Axes", stats: Stats) -> None:
         axes.set_xticks([])
         axes.set_yticks([])
         return
-    [whole] = latency.histogram(1)
-    bins = latency.histogram(max(1, min(MAX_BARS, int(np.log(whole.to_s / whole.from_s) / MIN_BAR_WIDTH))))
+    [all_bars] = latency.histogram(1)
+    bins = latency.histogram(
+        max(1, min(MAX_BARS, int(np.log(all_bars.to_s / all_bars.from_s) / MIN_BAR_WIDTH)))
+    )
     edges = np.array([bins[0].from_s, *(bar.to_s for bar in bins)]) * 1e3
     counts = np.array([bar.count for bar in bins], float)
     axes.set_xscale("log")

@@ -75,8 +75,8 @@ def find_problems(setup: Setup, statistics: StatisticsSummary) -> list[Problem]:
 def _problems(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
     counters = statistics.counters
     if counters.missed:
-        cause, way = _lateness(setup, statistics)
-        yield Problem("late", f"{counters.missed:,} of {count_of(counters.pulses, 'pulse')}: {cause}", way)
+        cause, remedy = _lateness(setup, statistics)
+        yield Problem("late", f"{counters.missed:,} of {count_of(counters.pulses, 'pulse')}: {cause}", remedy)
     if counters.frames_silent:
         ms = 1e3 * counters.frames_silent / setup.device_rate_hz
         yield Problem(

@@ -94,27 +94,27 @@ class _Reader:
         lines = self.lines(file)
         header = self.header(next(lines, None))
         deadline_s = header.setup.deadline_s
-        number = 1
-        for number, line in lines:
+        line_number = 1
+        for line_number, line in lines:
             if self.summary is not None:
                 raise InputError(
-                    f"{self.path}, line {number}: follows the summary; give each run its own file"
+                    f"{self.path}, line {line_number}: follows the summary; give each run its own file"
                 )
             if line.get("line") == INTERVAL:
-                self.add_interval(number, line)
+                self.add_interval(line_number, line)
             elif line.get("line") == SUMMARY:
-                self.summary = self.decode(SummaryLine, line, number)
+                self.summary = self.decode(SummaryLine, line, line_number)
             else:
-                raise self.damage_error(number, "is neither an interval nor a summary")
+                raise self.damage_error(line_number, "is neither an interval nor a summary")
         if not self.intervals:
             raise InputError(f"{self.path}: holds no measurement; the run ended before its first interval")
         if self.summary is None:
-            return self.stats_without_summary(header, number)
+            return self.stats_without_summary(header, line_number)
         missing = [name for name in TIMES if name not in self.summary.times]
         if missing:
-            raise self.damage_error(number, f"times.{missing[0]} is missing")
+            raise self.damage_error(line_number, f"times.{missing[0]} is missing")
         for counted in self.summary.times.values():
-            self.require_possible(counted, number)
+            self.require_possible(counted, line_number)
         times = {
             name: counted.latency(deadline_s if name == "total" else None)
             for name, counted in self.summary.times.items()
@@ -123,36 +123,40 @@ class _Reader:
 
     def lines(self, file: BinaryIO) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the number of each line, from 1, and its object; an incomplete last line is left out."""
-        size = number = 0
+        size = line_number = 0
         whole_size = os.fstat(file.fileno()).st_size
         while raw := file.readline(MAX_LINE_LENGTH):
             size += len(raw)
-            number += 1
+            line_number += 1
             if size > MAX_FILE_BYTES:
                 raise InputError(
                     f"{self.path}: is larger than {MAX_FILE_BYTES >> 20} MiB; take the first line and the last ones: "
                     f"(head -n 1 {self.path}; tail -n 100000 {self.path}) > part.jsonl"
                 )
-            if self.advance is not None and number % REPORTED == 0:
+            if self.advance is not None and line_number % REPORTED == 0:
                 self.advance(size, whole_size)
-            whole = raw.endswith(b"\n")
+            is_complete = raw.endswith(b"\n")
             try:
                 values = json.loads(raw, parse_constant=_refuse_constant)
             except (ValueError, RecursionError) as error:
-                if not whole and len(raw) < MAX_LINE_LENGTH and number > 1:
+                if not is_complete and len(raw) < MAX_LINE_LENGTH and line_number > 1:
                     self.cut = True
                     return
-                if number == 1:
+                if line_number == 1:
                     raise self.foreign_error() from error
-                raise self.damage_error(number, f"is not valid JSON ({error})") from error
+                raise self.damage_error(line_number, f"is not valid JSON ({error})") from error
             if not isinstance(values, dict):
-                raise self.foreign_error() if number == 1 else self.damage_error(number, "is not an object")
-            yield number, values
+                raise (
+                    self.foreign_error()
+                    if line_number == 1
+                    else self.damage_error(line_number, "is not an object")
+                )
+            yield line_number, values
 
     def header(self, first: tuple[int, dict[str, Any]] | None) -> StatsHeader:
         if first is None:
             raise InputError(f"{self.path}: is empty; {MADE_BY}")
-        number, line = first
+        line_number, line = first
         if line.get("format") != LINES_FORMAT or line.get("line") != HEADER:
             raise self.foreign_error()
         if line.get("version") != LINES_VERSION:
@@ -160,41 +164,41 @@ class _Reader:
                 f"{self.path}: is of version {line.get('version')!r} of the format, this one reads {LINES_VERSION}; "
                 "use the pulse that wrote it, or a newer one"
             )
-        header = self.decode(StatsHeader, line, number)
+        header = self.decode(StatsHeader, line, line_number)
         setup = header.setup
         for name in ("pulse_frames", "rate_hz", "device_rate_hz", "deadline_s"):
             if not getattr(setup, name) > 0:
-                raise self.damage_error(number, f"setup.{name} is not more than 0")
+                raise self.damage_error(line_number, f"setup.{name} is not more than 0")
         try:
             latest = datetime.fromisoformat(header.started)
             latest += timedelta(seconds=MAX_RUN_S)
         except (ValueError, OverflowError) as error:
-            raise self.damage_error(number, f"started: {error}") from error
+            raise self.damage_error(line_number, f"started: {error}") from error
         return header
 
-    def add_interval(self, number: int, line: dict[str, Any]) -> None:
+    def add_interval(self, line_number: int, line: dict[str, Any]) -> None:
         """Keep an interval, and add its histogram of ``total``."""
-        interval = self.decode(IntervalStatistics, line.get("interval"), number)
+        interval = self.decode(IntervalStatistics, line.get("interval"), line_number)
         before_s = self.intervals[-1].at_s if self.intervals else 0.0
         if not (interval.span_s > 0 and before_s < interval.at_s < MAX_RUN_S):
-            raise self.damage_error(number, "time does not advance")
+            raise self.damage_error(line_number, "time does not advance")
         self.intervals.append(interval)
         self.since_start = line.get("since_start")
-        times = self.decode(HistogramLine, line.get("times"), number)
-        self.require_possible(times, number)
+        times = self.decode(HistogramLine, line.get("times"), line_number)
+        self.require_possible(times, line_number)
         for ns, count in times.classes:
             self.bucket_counts[ns] += count
         self.total_ns += times.total_ns
         self.max_ns = max(self.max_ns, times.max_ns)
 
-    def require_possible(self, times: HistogramLine, number: int) -> None:
+    def require_possible(self, times: HistogramLine, line_number: int) -> None:
         """Refuse a histogram whose counts are too large to add."""
         if sum(count for _, count in times.classes) > MAX_COUNT:
-            raise self.damage_error(number, "counts more than there can be")
+            raise self.damage_error(line_number, "counts more than there can be")
 
-    def stats_without_summary(self, header: StatsHeader, number: int) -> Stats:
+    def stats_without_summary(self, header: StatsHeader, line_number: int) -> Stats:
         """Return the statistics of a run whose file has no summary."""
-        statistics = self.decode(StatisticsSummary, self.since_start, number)
+        statistics = self.decode(StatisticsSummary, self.since_start, line_number)
         total = HistogramLine(
             tuple(self.bucket_counts.items()), self.total_ns, self.max_ns, statistics.counters.missed
         )
@@ -214,14 +218,14 @@ class _Reader:
             False,
         )
 
-    def decode(self, kind: type[Decoded], value: Any, number: int) -> Decoded:
+    def decode(self, record_class: type[Decoded], value: Any, line_number: int) -> Decoded:
         try:
-            return decoder(kind)(value)
+            return decoder(record_class)(value)
         except (MisfitError, RecursionError) as misfit:
-            raise self.damage_error(number, str(misfit)) from misfit
+            raise self.damage_error(line_number, str(misfit)) from misfit
 
-    def damage_error(self, number: int, what: str) -> InputError:
-        return InputError(f"{self.path}, line {number}: {what}; the file is broken")
+    def damage_error(self, line_number: int, what: str) -> InputError:
+        return InputError(f"{self.path}, line {line_number}: {what}; the file is broken")
 
     def foreign_error(self) -> InputError:
         return InputError(f"{self.path}: is not a file of statistics; {MADE_BY}")

@@ -24,9 +24,9 @@ def fit_title(parts: Sequence[str], width_points: float, size: float, weight: st
     """
     font = _Font(size, weight, width_points)
     plain = [one_line(part) for part in parts]
-    whole = " ".join(plain)
-    if font.fits(whole):
-        return whole
+    title_text = " ".join(plain)
+    if font.fits(title_text):
+        return title_text
     return "\n".join(line for part in plain for line in _cut(list(font.lines(part)), font))
 
 

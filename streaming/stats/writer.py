@@ -161,9 +161,9 @@ class StatsWriter(NotCopyable):
         return reason
 
 
-def loudest(some: tuple[float, ...], others: tuple[float, ...]) -> tuple[float, ...]:
+def loudest(levels: tuple[float, ...], other_levels: tuple[float, ...]) -> tuple[float, ...]:
     """Return the larger level of each channel."""
-    return tuple(map(max, some, others)) if len(some) == len(others) else others
+    return tuple(map(max, levels, other_levels)) if len(levels) == len(other_levels) else other_levels
 
 
 def _round(value: Any) -> Any:

@@ -38,8 +38,8 @@ def write_text(text: str, file: TextIO | None = None) -> None:
 
 def show_sections(console: Console, sections: Iterable[Section]) -> None:
     """Print the sections of a report, separated by empty lines."""
-    for number, section in enumerate(sections):
-        if number:
+    for index, section in enumerate(sections):
+        if index:
             console.print()
         console.print(_renderable(section))
 
@@ -61,9 +61,9 @@ def _renderable(section: Section) -> RenderableType:
         header_style="dim",
         show_header=any(section.columns),
     )
-    for number, column in enumerate(section.columns):
+    for index, column in enumerate(section.columns):
         grid.add_column(
-            printable(column), justify="right" if number in section.right else "left", overflow="fold"
+            printable(column), justify="right" if index in section.right else "left", overflow="fold"
         )
     for row in section.rows:
         grid.add_row(*(RichText(printable(cell)) for cell in row))

@@ -43,7 +43,10 @@ def word(builder, words, index):
 
 
 def declare_type(function: Callable, resolve: Callable[[tuple], object]) -> None:
-    """Let ``resolve(argument types)`` return the signature of ``function``, or None; arguments are converted."""
+    """Declare that ``resolve(argument types)`` returns the signature of ``function``, or None.
+
+    Arguments are converted.
+    """
 
     def generic(self, args, kws):
         return None if kws else resolve(args)

@@ -35,7 +35,7 @@ LANGUAGE = (
 
 
 def register_with_numba() -> None:
-    """Let compiled functions call the functions that were declared since the last call."""
+    """Make the functions callable from compiled functions that were declared since the last call."""
     while UNREGISTERED:
         declared = UNREGISTERED.pop(0)
         if isinstance(declared, Helper):

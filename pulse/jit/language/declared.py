@@ -79,7 +79,7 @@ UNREGISTERED: list[Helper | Dispatcher | Outlined | CFunction | StructAt] = []
 
 
 def helper(function: F, **options: Any) -> F:
-    """Let kernels call a plain Python function."""
+    """Make a plain Python function callable from kernels."""
     UNREGISTERED.append(Helper(function, options))
     return function
 

@@ -29,7 +29,7 @@ class Spec:
     element   of an operand; None: bytes of any type
     touched   how often each run reads or writes all of it
     written   whether a kernel may write to it
-    count     its least number of elements, as factors of a product; empty: unknown
+    count     its minimum number of elements, as factors of a product; empty: unknown
     """
 
     kind: FieldKind

@@ -258,7 +258,7 @@ class RowFields(Fields):
             count = self.count_elements(row_field.spec) if row_field.kind == "groups" else 1
             size = 0 if row_field.kind == "group" else words_of(row_field.group)
             groups = [
-                row_field.group.from_words(words, at + size * number, bases, form) for number in range(count)
+                row_field.group.from_words(words, at + size * index, bases, form) for index in range(count)
             ]
             return groups if row_field.kind == "groups" else groups[0]
         if row_field.kind == "scales" and form != "int8":

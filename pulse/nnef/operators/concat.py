@@ -11,7 +11,7 @@ def write_concat(w: OperationWriter) -> Name:
     parts = [slot for slot in range(len(w.inputs)) if 0 not in w.scope.fact(w.inputs[slot])[1]]
     if len(parts) == 1:
         return w.emit("copy", w.x(parts[0]))
-    return w.emit("concat", [w.x(slot) for slot in parts], axis=w.axis(0, w.made_rank()))
+    return w.emit("concat", [w.x(slot) for slot in parts], axis=w.axis(0, w.output_rank()))
 
 
 def _wires(node: NodeReader) -> list[NnefWire]:
@@ -33,13 +33,13 @@ def _join(node: NodeReader, wires: list[NnefWire], axis: int) -> NnefWire:
     return node.add("Concat", wires, wires[0].dtype, sizes, axis=axis)
 
 
-@reads("concat", takes="values axis")
+@reads("concat", parameters="values axis")
 def read_concat(node: NodeReader) -> NnefWire:
     wires = _wires(node)
     return _join(node, wires, node.axis("axis", wires[0].rank))
 
 
-@reads("stack", takes="values axis")
+@reads("stack", parameters="values axis")
 def read_stack(node: NodeReader) -> NnefWire:
     wires = _wires(node)
     axis = node.axis("axis", wires[0].rank + 1)

@@ -120,7 +120,7 @@ def _read_bias(node: NodeReader, x: NnefWire, channels: int) -> list[NnefWire]:
     return [node.graph.constant(value, f"{node.targets[0]}.bias")]
 
 
-@reads("conv", takes=f"input filter bias=0.0 {WINDOW} groups=1")
+@reads("conv", parameters=f"input filter bias=0.0 {WINDOW} groups=1")
 def read_conv(node: NodeReader) -> NnefWire:
     x, filter, groups, sizes = _filter(node)
     window = read_window(node, x.rank - 2)
@@ -130,7 +130,7 @@ def read_conv(node: NodeReader) -> NnefWire:
     )
 
 
-@reads("deconv", takes=f"input filter bias=0.0 {WINDOW} output_shape=[] groups=1")
+@reads("deconv", parameters=f"input filter bias=0.0 {WINDOW} output_shape=[] groups=1")
 def read_deconv(node: NodeReader) -> NnefWire:
     """In plain NNEF the filter's first axis is the input's channels, in tract's files the output's."""
     x, filter, groups, sizes = _filter(node)

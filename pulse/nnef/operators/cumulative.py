@@ -13,7 +13,7 @@ def write_cum_sum(w: OperationWriter) -> Name:
     return w.emit("tract_core_cumsum", w.x(), axis=axis % w.rank(), exclusive=exclusive, reverse=reverse)
 
 
-@reads("tract_core_cumsum", takes="input axis exclusive=False reverse=False")
+@reads("tract_core_cumsum", parameters="input axis exclusive=False reverse=False")
 def read_cum_sum(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     return add_cum_sum(node, x, node.axis("axis", x.rank), node.truth("exclusive"), node.truth("reverse"))

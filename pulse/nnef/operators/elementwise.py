@@ -26,7 +26,7 @@ SAME = {"Identity": "copy"} | {kind: name for kind, name in NAMES.items() if kin
 
 @writes(*SAME)
 def write_same(w: OperationWriter) -> Name:
-    return w.emit(SAME[w.kind], *w.operands())
+    return w.emit(SAME[w.op_type], *w.operands())
 
 
 @writes("Mul")
@@ -43,7 +43,7 @@ def write_product(w: OperationWriter) -> Name:
             and factor.dtype.kind == "i"
             and 0 < factor.item() < 1 << 31
         ):
-            x = w.operand(1 - slot, w.made_rank())
+            x = w.operand(1 - slot, w.output_rank())
             if isinstance(x, Name):
                 return _multiply(w, x, int(factor.item()))
     return w.emit("mul", *w.operands())
@@ -54,30 +54,32 @@ def _multiply(w: OperationWriter, x: Name, factor: int) -> Name:
     if factor == 1:
         return w.emit("copy", x)
     total = x
-    for number, bit in enumerate(bits := bin(factor)[3:], 1):
-        last = number == len(bits)
-        total = w.emit("add", total, total, suffix="" if last and bit == "0" else f"double{number}")
+    for index, bit in enumerate(bits := bin(factor)[3:], 1):
+        last = index == len(bits)
+        total = w.emit("add", total, total, suffix="" if last and bit == "0" else f"double{index}")
         if bit == "1":
-            total = w.emit("add", total, x, suffix="" if last else f"more{number}")
+            total = w.emit("add", total, x, suffix="" if last else f"more{index}")
     return total
 
 
 @writes(*FOLDED)
 def write_folded(w: OperationWriter) -> Name:
-    total, *rest = w.operands()
-    if not rest:
+    total, *others = w.operands()
+    if not others:
         return w.emit("copy", total)
-    for number, operand in enumerate(rest, 1):
-        total = w.emit(FOLDED[w.kind], total, operand, suffix="" if number == len(rest) else f"with{number}")
+    for index, operand in enumerate(others, 1):
+        total = w.emit(
+            FOLDED[w.op_type], total, operand, suffix="" if index == len(others) else f"with{index}"
+        )
     assert isinstance(total, Name)
     return total
 
 
 @writes("Mean")
 def write_mean(w: OperationWriter) -> Name:
-    total, *rest = w.operands()
-    for number, operand in enumerate(rest, 1):
-        total = w.emit("add", total, operand, suffix=f"with{number}")
+    total, *others = w.operands()
+    for index, operand in enumerate(others, 1):
+        total = w.emit("add", total, operand, suffix=f"with{index}")
     return w.apply("div", total, len(w.inputs))
 
 
@@ -94,13 +96,13 @@ def write_mod(w: OperationWriter) -> Name:
         raise w.error("have no exact remainders of floats", "compute it with integers")
     quotient = w.emit("div", x, y, suffix="quotient")
     rest_suffix = "" if w.attribute("fmod", 0) or w.dtype().kind == "u" else "rest"
-    rest = w.emit("sub", x, w.emit("mul", quotient, y, suffix="multiple"), suffix=rest_suffix)
+    remainder = w.emit("sub", x, w.emit("mul", quotient, y, suffix="multiple"), suffix=rest_suffix)
     if not rest_suffix:
-        return rest
-    below, under = w.apply("lt", rest, 0, suffix="below"), w.apply("lt", y, 0, suffix="under")
+        return remainder
+    below, under = w.apply("lt", remainder, 0, suffix="below"), w.apply("lt", y, 0, suffix="under")
     differs = w.emit("tract_core_xor", below, under, suffix="differs")
-    shifts = w.emit("and", w.apply("ne", rest, 0, suffix="has_remainder"), differs, suffix="shifts")
-    return w.emit("select", shifts, w.emit("add", rest, y, suffix="shifted"), rest)
+    shifts = w.emit("and", w.apply("ne", remainder, 0, suffix="has_remainder"), differs, suffix="shifts")
+    return w.emit("select", shifts, w.emit("add", remainder, y, suffix="shifted"), remainder)
 
 
 @writes("BitShift")
@@ -121,14 +123,14 @@ PARAMS = {row.names.onnx: row.names.params for row in ELEMENTWISE.values() if ro
 
 
 def _params(w: OperationWriter) -> list[float]:
-    return [w.attribute(name, default) for name, default in PARAMS[w.kind].items()]
+    return [w.attribute(name, default) for name, default in PARAMS[w.op_type].items()]
 
 
 @writes("LeakyRelu", "PRelu")
 def write_sloped(w: OperationWriter) -> Name:
-    rank = w.made_rank()
+    rank = w.output_rank()
     x = w.operand(0, rank)
-    slope = w.operand(1, rank) if w.kind == "PRelu" else _params(w)[0]
+    slope = w.operand(1, rank) if w.op_type == "PRelu" else _params(w)[0]
     below = w.apply("lt", x, 0, suffix="below")
     return w.emit("select", below, w.apply("mul", x, slope, suffix="scaled"), x)
 
@@ -251,7 +253,7 @@ def parse_type(node: NodeReader, name: str) -> DType:
     return np.dtype(f"{TYPES[letter]}{digits}")
 
 
-@reads(*UNARY, takes="x")
+@reads(*UNARY, parameters="x")
 def read_unary(node: NodeReader) -> NnefWire:
     x = node.wire("x", SINGLE)
     if node.operator in ("sqr", "square"):
@@ -261,12 +263,12 @@ def read_unary(node: NodeReader) -> NnefWire:
     return node.apply(UNARY[node.operator], x)
 
 
-@reads("not", takes="x")
+@reads("not", parameters="x")
 def read_not(node: NodeReader) -> NnefWire:
     return node.apply("Not", node.wire("x"), dtype=TRUTH)
 
 
-@reads("round", takes="x")
+@reads("round", parameters="x")
 def read_round(node: NodeReader) -> NnefWire:
     """Halves go away from zero, unlike ONNX's."""
     x = node.wire("x", SINGLE)
@@ -276,34 +278,34 @@ def read_round(node: NodeReader) -> NnefWire:
     )
 
 
-@reads("tract_core_is_nan", takes="x")
+@reads("tract_core_is_nan", parameters="x")
 def read_nan(node: NodeReader) -> NnefWire:
     return node.apply("IsNaN", node.wire("x", SINGLE), dtype=TRUTH)
 
 
-@reads("tract_core_silu", takes="x")
+@reads("tract_core_silu", parameters="x")
 def read_silu(node: NodeReader) -> NnefWire:
     x = node.wire("x", SINGLE)
     return node.apply("Mul", x, node.apply("Sigmoid", x, suffix="gate"))
 
 
-@reads("elu", takes="x alpha=1.0")
+@reads("elu", parameters="x alpha=1.0")
 def read_elu(node: NodeReader) -> NnefWire:
     return node.apply("Elu", node.wire("x", SINGLE), alpha=node.number("alpha"))
 
 
-@reads("leaky_relu", takes="x alpha")
+@reads("leaky_relu", parameters="x alpha")
 def read_leaky(node: NodeReader) -> NnefWire:
     return node.apply("LeakyRelu", node.wire("x", SINGLE), alpha=node.number("alpha"))
 
 
-@reads("prelu", takes="x alpha")
+@reads("prelu", parameters="x alpha")
 def read_prelu(node: NodeReader) -> NnefWire:
     x, alpha = node.align([(name, node.arguments[name]) for name in ("x", "alpha")])
     return node.add("PRelu", [x, alpha], x.dtype, node.broadcast([x, alpha]))
 
 
-@reads(*BINARY, "ne", takes="x y")
+@reads(*BINARY, "ne", parameters="x y")
 def read_binary(node: NodeReader) -> NnefWire:
     wires = node.align([(name, node.arguments[name]) for name in ("x", "y")])
     sizes, dtype = node.broadcast(wires), wires[0].dtype
@@ -313,7 +315,7 @@ def read_binary(node: NodeReader) -> NnefWire:
     return node.add(row.names.onnx, wires, TRUTH if row.result == "bool" else dtype, sizes)
 
 
-@reads("add_n", takes="x")
+@reads("add_n", parameters="x")
 def read_sum(node: NodeReader) -> NnefWire:
     values = node.arguments["x"]
     if not isinstance(values, list) or not values:
@@ -322,19 +324,19 @@ def read_sum(node: NodeReader) -> NnefWire:
     return node.add("Sum", wires, wires[0].dtype, node.broadcast(wires))
 
 
-@reads("tract_shl", "tract_shr", takes="x y")
+@reads("tract_shl", "tract_shr", parameters="x y")
 def read_shift(node: NodeReader) -> NnefWire:
     wires = node.align([(name, node.arguments[name]) for name in ("x", "y")])
     direction = "LEFT" if node.operator == "tract_shl" else "RIGHT"
     return node.add("BitShift", wires, wires[0].dtype, node.broadcast(wires), direction=direction)
 
 
-@reads("tract_core_pow_const", takes="x exponent")
+@reads("tract_core_pow_const", parameters="x exponent")
 def read_power(node: NodeReader) -> NnefWire:
     return node.apply("Pow", node.wire("x", SINGLE), node.number("exponent"))
 
 
-@reads("select", takes="condition true_value false_value")
+@reads("select", parameters="condition true_value false_value")
 def read_select(node: NodeReader) -> NnefWire:
     condition = node.wire("condition", TRUTH)
     values = node.align([(name, node.arguments[name]) for name in ("true_value", "false_value")])
@@ -346,7 +348,7 @@ def read_select(node: NodeReader) -> NnefWire:
     return node.add("Where", wires, values[0].dtype, node.broadcast(wires))
 
 
-@reads("tract_core_cast", takes="input to")
+@reads("tract_core_cast", parameters="input to")
 def read_cast(node: NodeReader) -> NnefWire:
     name = node.text("to")
     value = node.arguments["input"]

@@ -31,7 +31,7 @@ def from_the_start(w: OperationWriter, axes: Sequence[int]) -> Name:
 @writes("Gather", "GatherElements")
 def write_gather(w: OperationWriter) -> Name:
     axis = w.axis(0, w.rank())
-    operator = "tract_core_gather" if w.kind == "Gather" else "tract_core_gather_elements"
+    operator = "tract_core_gather" if w.op_type == "Gather" else "tract_core_gather_elements"
     return w.emit(operator, w.x(), from_the_start(w, [axis]), axis=axis)
 
 
@@ -48,7 +48,7 @@ def read_index(node: NodeReader) -> NnefWire:
     return index if index.dtype == LONG else node.cast(index, LONG, "index")
 
 
-@reads("tract_core_gather", takes="input indices axis output_type=''")
+@reads("tract_core_gather", parameters="input indices axis output_type=''")
 def read_gather(node: NodeReader) -> NnefWire:
     x, index = node.wire("input"), read_index(node)
     axis = node.axis("axis", x.rank)
@@ -57,13 +57,13 @@ def read_gather(node: NodeReader) -> NnefWire:
     )
 
 
-@reads("tract_core_gather_elements", takes="input indices axis")
+@reads("tract_core_gather_elements", parameters="input indices axis")
 def read_elements(node: NodeReader) -> NnefWire:
     x, index = node.wire("input"), read_index(node)
     return node.add("GatherElements", [x, index], x.dtype, index.sizes, axis=node.axis("axis", x.rank))
 
 
-@reads("tract_core_gather_nd", takes="input indices batch_dims=0")
+@reads("tract_core_gather_nd", parameters="input indices batch_dims=0")
 def read_nd(node: NodeReader) -> NnefWire:
     x, index, batch = node.wire("input"), read_index(node), node.integer("batch_dims")
     width = index.sizes[-1] if index.rank else None

@@ -27,7 +27,7 @@ def write_matmul(w: OperationWriter) -> Name:
     return w.remove_axes(product, extra) if extra else product
 
 
-@reads("matmul", takes="A B transposeA=False transposeB=False")
+@reads("matmul", parameters="A B transposeA=False transposeB=False")
 def read_matmul(node: NodeReader) -> NnefWire:
     """Sides with fewer axes are one matrix for all; vectors are not among NNEF's."""
     sides: list[NnefWire] = []
@@ -50,7 +50,7 @@ def read_matmul(node: NodeReader) -> NnefWire:
     return node.add("MatMul", [a, b], a.dtype, [*front, a.sizes[-2], b.sizes[-1]])
 
 
-@reads("tract_core_einsum", takes="inputs expr acc='f32' output=''")
+@reads("tract_core_einsum", parameters="inputs expr acc='f32' output=''")
 def read_einsum(node: NodeReader) -> NnefWire:
     values = node.arguments["inputs"]
     wires = [

@@ -8,7 +8,7 @@ from pulse.nnef.write.node import OperationWriter
 
 @writes("Softmax", "LogSoftmax")
 def write_softmax(w: OperationWriter) -> Name:
-    operator = "softmax" if w.kind == "Softmax" else "tract_core_log_softmax"
+    operator = "softmax" if w.op_type == "Softmax" else "tract_core_log_softmax"
     return w.emit(operator, w.x(), axes=[w.axis(-1, w.rank())])
 
 
@@ -26,9 +26,9 @@ def write_layer(w: OperationWriter) -> Name:
     return w.emit("add", scaled, w.operand(2, rank)) if w.has(2) else scaled
 
 
-@reads("softmax", takes="x axes=[1]")
-@reads("tract_core_softmax", takes="x axes exp='libc'")
-@reads("tract_core_log_softmax", takes="x axes")
+@reads("softmax", parameters="x axes=[1]")
+@reads("tract_core_softmax", parameters="x axes exp='libc'")
+@reads("tract_core_log_softmax", parameters="x axes")
 def read_softmax(node: NodeReader) -> NnefWire:
     x = node.wire("x")
     axes = node.axes("axes", x.rank)
@@ -37,7 +37,7 @@ def read_softmax(node: NodeReader) -> NnefWire:
     return node.apply("LogSoftmax" if "log" in node.operator else "Softmax", x, axis=axes[0])
 
 
-@reads("tract_core_rms_norm", takes="input axis eps=1e-5")
+@reads("tract_core_rms_norm", parameters="input axis eps=1e-5")
 def read_root_mean_square(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     axis = node.axis("axis", x.rank)

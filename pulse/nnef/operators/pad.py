@@ -28,13 +28,13 @@ def write_pad(w: OperationWriter) -> Name:
     value = w.known_value(2) if w.has(2) else None
     if w.has(2) and value is None:
         raise w.error("pad with constants only", "give the node a constant value")
-    number = 0.0 if value is None else float(value.ravel()[0])
-    if number - number != 0 or (w.dtype().kind in "iu" and abs(number) >= 1 << 24):
-        return _pad_by_joining(w, padding, number)
-    return w.emit("pad", w.x(), padding=[*padding], border="constant", value=number)
+    border_value = 0.0 if value is None else float(value.ravel()[0])
+    if border_value - border_value != 0 or (w.dtype().kind in "iu" and abs(border_value) >= 1 << 24):
+        return _pad_by_joining(w, padding, border_value)
+    return w.emit("pad", w.x(), padding=[*padding], border="constant", value=border_value)
 
 
-def _pad_by_joining(w: OperationWriter, padding: list[tuple[int, int]], number: float) -> Name:
+def _pad_by_joining(w: OperationWriter, padding: list[tuple[int, int]], border_value: float) -> Name:
     """Pad with a value that the text cannot express, by joining constants before and after."""
     x, sizes = w.x(), list(w.sizes())
     for axis, (before, after) in enumerate(padding):
@@ -42,14 +42,14 @@ def _pad_by_joining(w: OperationWriter, padding: list[tuple[int, int]], number: 
         for count, at in ((before, 0), (after, len(parts) + 1)):
             if count:
                 shape = [count if padded_axis == axis else size for padded_axis, size in enumerate(sizes)]
-                parts.insert(at, w.tensor(np.full(shape, number, w.dtype()), f"border{axis}"))
+                parts.insert(at, w.tensor(np.full(shape, border_value, w.dtype()), f"border{axis}"))
         if len(parts) > 1:
             x = w.emit("concat", parts, suffix=f"axis{axis}", axis=axis)
             sizes[axis] += before + after
     return w.emit("copy", x)
 
 
-@reads("pad", takes="input padding border='constant' value=0.0")
+@reads("pad", parameters="input padding border='constant' value=0.0")
 def read_pad(node: NodeReader) -> NnefWire:
     x, padding, border = node.wire("input"), node.pairs("padding"), node.text("border")
     modes = {name: mode for mode, name in BORDERS.items()} | {"replicate": "edge"}

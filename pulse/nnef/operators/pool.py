@@ -30,7 +30,7 @@ def _arguments(w: OperationWriter) -> dict[str, Any]:
 
 @writes("MaxPool")
 def write_max(w: OperationWriter) -> Name:
-    if w.makes(1):
+    if w.has_output(1):
         raise w.error("count the places of a pool otherwise", "leave out the second output")
     return w.emit("max_pool", w.x(), **_arguments(w), border="ignore")
 
@@ -82,7 +82,7 @@ def _pooled_sizes(x: NnefWire) -> list[int | None]:
     return [*x.sizes[:2], *[None] * (x.rank - 2)]
 
 
-@reads("max_pool", takes=f"input size {WINDOW}")
+@reads("max_pool", parameters=f"input size {WINDOW}")
 def read_max(node: NodeReader) -> NnefWire:
     """A constant border is zeros, which may be the largest."""
     return _pool_largest(node)
@@ -97,13 +97,13 @@ def _pool_largest(node: NodeReader) -> NnefWire:
     return node.add("MaxPool", [x], x.dtype, _pooled_sizes(x), **window)
 
 
-@reads("max_pool_with_index", takes=f"input size {WINDOW}")
+@reads("max_pool_with_index", parameters=f"input size {WINDOW}")
 def read_max_with_index(node: NodeReader) -> tuple[NnefWire]:
     """Read a maximum and its indices. The indices are not supported, so nothing may read them."""
     return (_pool_largest(node),)
 
 
-@reads("box", takes=f"input size {WINDOW} normalize=False")
+@reads("box", parameters=f"input size {WINDOW} normalize=False")
 def read_box(node: NodeReader) -> NnefWire:
     x, window, border = _read_pool(node)
     if node.truth("normalize"):
@@ -112,7 +112,7 @@ def read_box(node: NodeReader) -> NnefWire:
     return node.apply("Mul", mean, prod(window["kernel_shape"]))
 
 
-@reads("avg_pool", takes=f"input size {WINDOW}")
+@reads("avg_pool", parameters=f"input size {WINDOW}")
 def read_average(node: NodeReader) -> NnefWire:
     x, window, border = _read_pool(node)
     return _average(node, x, window, border == "constant")

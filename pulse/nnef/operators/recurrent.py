@@ -25,7 +25,7 @@ class CellWriter:
     """
 
     e: Expansion
-    kind: str
+    cell: str
     attributes: Mapping[str, Any]
     hidden: int
     functions: tuple[tuple[str, Mapping[str, float]], ...]
@@ -34,23 +34,23 @@ class CellWriter:
     peepholes: str | None
     body: list[NodeProto] = field(default_factory=list[NodeProto])
 
-    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
+    def op(self, op_type: str, *inputs: str, **attributes: Any) -> str:
         """Add a node to the body; return its output."""
-        return self.e.node(self.body, kind, inputs, kind.lower(), **attributes)
+        return self.e.node(self.body, op_type, inputs, op_type.lower(), **attributes)
 
     def part(self, x: str, first: int, last: int) -> str:
         """Return some gates of [B, G*H], or of [G*H]."""
         return self.e.crop(self.body, x, first * self.hidden, last * self.hidden)
 
-    def apply(self, number: int, x: str) -> str:
+    def apply(self, gate: int, x: str) -> str:
         """Return an activation, with its inputs clipped if the node has a clip."""
         clip = self.attributes.get("clip")
         if clip is not None:
             x = self.op("Min", self.op("Max", x, self.e.number(-clip)), self.e.number(clip))
-        return self.activation(number, x)
+        return self.activation(gate, x)
 
-    def activation(self, number: int, x: str) -> str:
-        name, parameters = self.functions[number]
+    def activation(self, gate: int, x: str) -> str:
+        name, parameters = self.functions[gate]
         if name == "Affine":
             scaled = self.op("Mul", x, self.e.number(parameters["alpha"]))
             return self.op("Add", scaled, self.e.number(parameters["beta"]))
@@ -67,9 +67,9 @@ class CellWriter:
 
     def states(self, x: str, before: Sequence[str]) -> list[str]:
         """Return the states after a frame [B, G*H]."""
-        if self.kind == "RNN":
+        if self.cell == "RNN":
             return [self.apply(0, self.op("Add", x, self.product(before[0], 0, 1)))]
-        return [self._gru(x, before[0])] if self.kind == "GRU" else self._lstm(x, *before)
+        return [self._gru(x, before[0])] if self.cell == "GRU" else self._lstm(x, *before)
 
     def _gru(self, x: str, h: str) -> str:
         gates = self.apply(0, self.op("Add", self.part(x, 0, 2), self.product(h, 0, 2)))
@@ -95,44 +95,44 @@ class CellWriter:
         output_gate = self.apply(0, self._peek(o, after, 1))
         return [self.op("Mul", output_gate, self.activation(2, after)), after]
 
-    def _peek(self, gate: str, c: str, number: int) -> str:
+    def _peek(self, gate: str, c: str, index: int) -> str:
         if self.peepholes is None:
             return gate
-        return self.op("Add", gate, self.op("Mul", self.part(self.peepholes, number, number + 1), c))
+        return self.op("Add", gate, self.op("Mul", self.part(self.peepholes, index, index + 1), c))
 
 
 @expands("RNN", "GRU", "LSTM")
 def expand_layer(e: Expansion, node: NodeProto) -> None:
     """The product with the input weights for all frames at once, then a scan."""
-    kind = node.op_type
+    op_type = node.op_type
     attributes = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
     inputs = [*node.input, *[""] * (8 - len(node.input))]
     outputs = [*node.output, *[""] * (3 - len(node.output))]
     direction = attributes.get("direction", b"forward").decode()
     if direction not in ("forward", "reverse") or attributes.get("layout", 0) or inputs[4]:
         raise WriteError(
-            f"{node.name} ({kind}): NNEF and tract have layers of one direction, frames first, without lengths; "
+            f"{node.name} ({op_type}): NNEF and tract have layers of one direction, frames first, without lengths; "
             "give the model two layers, or inputs that are not padded"
         )
     x, w, r, bias, _, h, c, p = inputs
     hidden, rows = (
         int(attributes["hidden_size"]),
-        GATE_COUNTS[CELL_KINDS[kind]] * int(attributes["hidden_size"]),
+        GATE_COUNTS[CELL_KINDS[op_type]] * int(attributes["hidden_size"]),
     )
     input_bias, recurrent_bias = _biases(e, bias, rows)
     cell = CellWriter(
         e=e,
-        kind=kind,
+        cell=op_type,
         attributes=attributes,
         hidden=hidden,
-        functions=_functions(kind, attributes),
+        functions=_functions(op_type, attributes),
         recurrent=e.transpose(e.nodes, e.squeeze(e.nodes, r)),
         bias=recurrent_bias,
         peepholes=e.squeeze(e.nodes, p) if p else None,
     )
     product = e.node(e.nodes, "MatMul", (x, e.transpose(e.nodes, e.squeeze(e.nodes, w))), "product")
     frames = e.node(e.nodes, "Add", (product, input_bias), "frames")
-    starts = [h, c][: 2 if kind == "LSTM" else 1]
+    starts = [h, c][: 2 if op_type == "LSTM" else 1]
     sequence, last = _scan(cell, frames, starts, e.sizes(x)[1], rows, direction == "reverse")
     for name, value, axis in (
         (outputs[0], sequence, 1),
@@ -161,7 +161,7 @@ def _scan(
         e.squeeze(e.nodes, start) if start else e.constant(np.zeros((batch, hidden), np.float32))
         for start in starts
     ]
-    states = [e.name(f"state{number}") for number in range(len(begin))]
+    states = [e.name(f"state{index}") for index in range(len(begin))]
     frame = e.name("frame")
     after = cell.states(frame, states)
     output = e.node(cell.body, "Identity", (after[0],), "output")
@@ -172,7 +172,7 @@ def _scan(
         [e.value(name, (batch, hidden)) for name in states] + [e.value(frame, (batch, rows))],
         [e.value(name, (batch, hidden)) for name in (*after, output)],
     )
-    last = [e.name(f"last{number}") for number in range(len(begin))]
+    last = [e.name(f"last{index}") for index in range(len(begin))]
     sequence = e.name("outputs")
     e.add(
         "Scan",
@@ -186,9 +186,9 @@ def _scan(
     return sequence, last
 
 
-def _functions(kind: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Mapping[str, float]], ...]:
+def _functions(op_type: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Mapping[str, float]], ...]:
     """Return activations with their parameters: the node's, in one list for all of them, else the defaults."""
-    usual = [ONNX_ACTIVATIONS[activation] for activation in USUAL_ACTIVATIONS[CELL_KINDS[kind]]]
+    usual = [ONNX_ACTIVATIONS[activation] for activation in USUAL_ACTIVATIONS[CELL_KINDS[op_type]]]
     functions = [activation.decode() for activation in attributes.get("activations", ())] or usual
     lists = {name: list(attributes.get(f"activation_{name}", ())) for name in ("alpha", "beta")}
     named_functions: list[tuple[str, Mapping[str, float]]] = []
@@ -199,12 +199,12 @@ def _functions(kind: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Map
     return tuple(named_functions)
 
 
-def _gate(node: NodeReader, x: NnefWire, number: int, hidden: int, name: str) -> NnefWire:
+def _gate(node: NodeReader, x: NnefWire, index: int, hidden: int, name: str) -> NnefWire:
     """Return some entries of the last axis."""
-    return node.slice_axis(x, x.rank - 1, number * hidden, (number + 1) * hidden, name)
+    return node.slice_axis(x, x.rank - 1, index * hidden, (index + 1) * hidden, name)
 
 
-@reads("tract_core_gru_epilogue", takes="xh rh h_prev hidden")
+@reads("tract_core_gru_epilogue", parameters="xh rh h_prev hidden")
 def read_gru(node: NodeReader) -> NnefWire:
     """The cell after its two products, [B, 3H] each, gates z r h: the reset gate multiplies the recurrent product."""
     x, r, h, hidden = node.wire("xh"), node.wire("rh"), node.wire("h_prev"), node.integer("hidden")
@@ -224,7 +224,7 @@ def read_gru(node: NodeReader) -> NnefWire:
     return node.apply("Add", candidate, retained)
 
 
-@reads("tract_core_lstm_epilogue", takes="preact c_prev hidden")
+@reads("tract_core_lstm_epilogue", parameters="preact c_prev hidden")
 def read_lstm(node: NodeReader) -> tuple[NnefWire, NnefWire]:
     """The cell after its products [B, 4H], gates i o f c."""
     x, c, hidden = node.wire("preact"), node.wire("c_prev"), node.integer("hidden")

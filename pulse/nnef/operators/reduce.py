@@ -35,20 +35,20 @@ def _finish(w: OperationWriter, operator: str, x: Name, axes: list[int]) -> Name
 @writes(*SAME)
 def write_reduce(w: OperationWriter) -> Name:
     axes = _axes(w)
-    return _finish(w, SAME[w.kind], w.x(), axes) if axes else w.emit("copy", w.x())
+    return _finish(w, SAME[w.op_type], w.x(), axes) if axes else w.emit("copy", w.x())
 
 
 @writes(*SUMS)
 def write_sum(w: OperationWriter) -> Name:
     """Sums of a function of the entries, and a function of the sum."""
     x, axes = w.x(), _axes(w)
-    if w.kind == "ReduceLogSumExp":
+    if w.op_type == "ReduceLogSumExp":
         return _log_sum_exp(w, x, axes)
-    if w.kind == "ReduceL1":
+    if w.op_type == "ReduceL1":
         x = w.emit("abs", x, suffix="abs")
-    elif w.kind in ("ReduceL2", "ReduceSumSquare"):
+    elif w.op_type in ("ReduceL2", "ReduceSumSquare"):
         x = w.emit("mul", x, x, suffix="square")
-    after = {"ReduceL2": "sqrt", "ReduceLogSum": "log"}.get(w.kind)
+    after = {"ReduceL2": "sqrt", "ReduceLogSum": "log"}.get(w.op_type)
     if not axes:
         return w.emit(after or "copy", x)
     if after is None:
@@ -76,7 +76,7 @@ def _log_sum_exp(w: OperationWriter, x: Name, axes: list[int]) -> Name:
 @writes("ArgMax", "ArgMin")
 def write_arg_extreme(w: OperationWriter) -> Name:
     axis = w.axis(0, w.rank())
-    kind = w.kind.lower()
+    kind = w.op_type.lower()
     last = w.attribute("select_last_index", 0)
     return _finish(w, f"tract_core_{kind}_reduce_last" if last else f"{kind}_reduce", w.x(), [axis])
 
@@ -85,27 +85,27 @@ READ: Mapping[str, str] = {name: kind for kind, name in SAME.items()}
 TRUTHS: Mapping[str, str] = {"any_reduce": "ReduceMax", "all_reduce": "ReduceMin"}
 
 
-def _reduce(node: NodeReader, kind: str, x: NnefWire, suffix: str = "") -> NnefWire:
+def _reduce(node: NodeReader, op_type: str, x: NnefWire, suffix: str = "") -> NnefWire:
     axes = node.axes("axes", x.rank)
     if not axes:
         return node.add("Identity", [x], x.dtype, x.sizes, suffix)
     sizes = [1 if axis in axes else size for axis, size in enumerate(x.sizes)]
-    if kind == "ReduceSum":
-        return node.add(kind, [x, node.integers_tensor(axes, "axes")], x.dtype, sizes, suffix, keepdims=1)
-    return node.add(kind, [x], x.dtype, sizes, suffix, axes=axes, keepdims=1)
+    if op_type == "ReduceSum":
+        return node.add(op_type, [x, node.integers_tensor(axes, "axes")], x.dtype, sizes, suffix, keepdims=1)
+    return node.add(op_type, [x], x.dtype, sizes, suffix, axes=axes, keepdims=1)
 
 
-@reads("sum_reduce", takes="input axes normalize=False")
+@reads("sum_reduce", parameters="input axes normalize=False")
 def read_sum(node: NodeReader) -> NnefWire:
     return _reduce(node, "ReduceMean" if node.truth("normalize") else "ReduceSum", node.wire("input"))
 
 
-@reads("mean_reduce", "max_reduce", "min_reduce", "tract_core_product_reduce", takes="input axes")
+@reads("mean_reduce", "max_reduce", "min_reduce", "tract_core_product_reduce", parameters="input axes")
 def read_reduce(node: NodeReader) -> NnefWire:
     return _reduce(node, READ[node.operator], node.wire("input"))
 
 
-@reads(*TRUTHS, takes="input axes")
+@reads(*TRUTHS, parameters="input axes")
 def read_truths(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     number = _reduce(node, TRUTHS[node.operator], node.cast(x, LONG, "numbers"), "extreme")
@@ -117,14 +117,14 @@ def read_truths(node: NodeReader) -> NnefWire:
     "argmin_reduce",
     "tract_core_argmax_reduce_last",
     "tract_core_argmin_reduce_last",
-    takes="input axes",
+    parameters="input axes",
 )
 def read_arg_extreme(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     axes = node.axes("axes", x.rank)
     if len(axes) != 1:
         raise node.error(f"argmin and argmax over {len(axes)} axes are not supported; reduce one axis")
-    kind = "ArgMax" if "argmax" in node.operator else "ArgMin"
+    op_type = "ArgMax" if "argmax" in node.operator else "ArgMin"
     sizes = [1 if axis in axes else size for axis, size in enumerate(x.sizes)]
     last = int(node.operator.endswith("_last"))
-    return node.add(kind, [x], LONG, sizes, axis=axes[0], keepdims=1, select_last_index=last)
+    return node.add(op_type, [x], LONG, sizes, axis=axes[0], keepdims=1, select_last_index=last)

@@ -8,7 +8,7 @@ from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads
 
 
-@reads("nearest_upsample", takes="input factor")
+@reads("nearest_upsample", parameters="input factor")
 def read_repeated(node: NodeReader) -> NnefWire:
     """Repeat every entry by the factor of its axis; the first two axes have none."""
     x, factor = node.wire("input"), node.integers("factor")

@@ -34,7 +34,7 @@ def _reduction(node: NodeReader) -> dict[str, Any]:
     return {} if reduction == "none" else {"reduction": reduction}
 
 
-@reads("tract_core_scatter_elements", takes="input indices updates axis reduction='none'")
+@reads("tract_core_scatter_elements", parameters="input indices updates axis reduction='none'")
 def read_elements(node: NodeReader) -> NnefWire:
     x, index, updates = node.wire("input"), read_index(node), node.wire("updates")
     return node.apply(
@@ -42,7 +42,7 @@ def read_elements(node: NodeReader) -> NnefWire:
     )
 
 
-@reads("tract_core_scatter_nd", takes="input indices updates reduction='none'")
+@reads("tract_core_scatter_nd", parameters="input indices updates reduction='none'")
 def read_nd(node: NodeReader) -> NnefWire:
     x, index, updates = node.wire("input"), read_index(node), node.wire("updates")
     return node.apply("ScatterND", x, index, updates, **_reduction(node))

@@ -13,11 +13,11 @@ def write_top(w: OperationWriter) -> list[Name]:
     (count,) = w.integers(1, "k")
     axis = w.axis(-1, w.rank())
     largest = bool(w.attribute("largest", 1))
-    suffixes = ("" if w.makes(0) else "values", "" if w.makes(1) else "indices")
+    suffixes = ("" if w.has_output(0) else "values", "" if w.has_output(1) else "indices")
     return w.emit_all("tract_core_topk", [w.x()], suffixes, k=count, axis=axis, largest=largest)
 
 
-@reads("tract_core_topk", takes="input k axis largest=True")
+@reads("tract_core_topk", parameters="input k axis largest=True")
 def read_top(node: NodeReader) -> tuple[NnefWire, NnefWire]:
     x, count = node.wire("input"), node.integer("k")
     axis = node.axis("axis", x.rank)

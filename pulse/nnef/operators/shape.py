@@ -29,7 +29,7 @@ def write_transpose(w: OperationWriter) -> Name:
 
 @writes("Unsqueeze")
 def write_unsqueeze(w: OperationWriter) -> Name:
-    rank = w.made_rank()
+    rank = w.output_rank()
     return w.add_axes(w.x(), sorted(axis % rank for axis in w.integers(1, "axes")))
 
 
@@ -66,7 +66,7 @@ def _tile(w: OperationWriter, x: Name, repeats: list[int]) -> Name:
     return w.emit("tile", x, repeats=[*repeats])
 
 
-@reads("reshape", takes="input shape axis_start=0 axis_count=-1")
+@reads("reshape", parameters="input shape axis_start=0 axis_count=-1")
 def read_reshape(node: NodeReader) -> NnefWire:
     """Reshape; a size of 0 keeps the axis, -1 is the remaining size."""
     x, shape = node.wire("input"), node.bounds("shape")
@@ -91,7 +91,7 @@ def read_reshape(node: NodeReader) -> NnefWire:
     return node.add("Reshape", [x, target], x.dtype, [*x.sizes[:start], *fixed_sizes, *x.sizes[stop:]])
 
 
-@reads("transpose", takes="input axes")
+@reads("transpose", parameters="input axes")
 def read_transpose(node: NodeReader) -> NnefWire:
     """Transpose; omitted axes follow the others."""
     x = node.wire("input")
@@ -100,20 +100,20 @@ def read_transpose(node: NodeReader) -> NnefWire:
     return node.add("Transpose", [x], x.dtype, [x.sizes[axis] for axis in axes], perm=axes)
 
 
-@reads("squeeze", takes="input axes")
+@reads("squeeze", parameters="input axes")
 def read_squeeze(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     return node.remove_axes(x, node.axes("axes", x.rank))
 
 
-@reads("unsqueeze", takes="input axes")
+@reads("unsqueeze", parameters="input axes")
 def read_unsqueeze(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     count = len(node.integers("axes"))
     return node.add_axes(x, node.axes("axes", x.rank + count))
 
 
-@reads("tile", takes="input repeats")
+@reads("tile", parameters="input repeats")
 def read_tile(node: NodeReader) -> NnefWire:
     x, repeats = node.wire("input"), node.bounds("repeats")
     if len(repeats) != x.rank or any(isinstance(times, int) and times < 1 for times in repeats):
@@ -125,7 +125,7 @@ def read_tile(node: NodeReader) -> NnefWire:
     return node.add("Tile", [x, node.bounds_tensor(repeats, "repeats")], x.dtype, sizes)
 
 
-@reads("tract_core_broadcast", takes="input shape")
+@reads("tract_core_broadcast", parameters="input shape")
 def read_broadcast(node: NodeReader) -> NnefWire:
     x, shape = node.wire("input"), node.bounds("shape")
     sizes = [size if isinstance(size, int) else None for size in shape]

@@ -28,8 +28,8 @@ def write_slice(w: OperationWriter) -> Name:
     axes = [axis % rank for axis in w.integers(3, "axes")] if w.has(3) else [*range(len(starts))]
     steps = w.integers(4, "steps") if w.has(4) else [1] * len(starts)
     x = w.x()
-    for number, (axis, start, stop, step) in enumerate(zip(axes, starts, stops, steps), 1):
-        x = _cut(w, x, axis, (start, stop, step), "" if number == len(axes) else f"axis{axis}")
+    for index, (axis, start, stop, step) in enumerate(zip(axes, starts, stops, steps), 1):
+        x = _cut(w, x, axis, (start, stop, step), "" if index == len(axes) else f"axis{axis}")
     return x
 
 
@@ -82,7 +82,7 @@ def _cut_symbolic(
     )
 
 
-@reads("slice", takes="input axes begin end stride=[]")
+@reads("slice", parameters="input axes begin end stride=[]")
 def read_slice(node: NodeReader) -> NnefWire:
     """Slice; an end of 0 is the end of the axis, and negative bounds count from it."""
     x = node.wire("input")
@@ -105,7 +105,7 @@ def read_slice(node: NodeReader) -> NnefWire:
     return node.add("Slice", [x, *tensors, node.integers_tensor(steps, "stride")], x.dtype, sizes)
 
 
-@reads("split", takes="value axis ratios")
+@reads("split", parameters="value axis ratios")
 def read_split(node: NodeReader) -> list[NnefWire]:
     x, ratios = node.wire("value"), node.integers("ratios")
     axis = node.axis("axis", x.rank)
@@ -119,7 +119,7 @@ def read_split(node: NodeReader) -> list[NnefWire]:
     ]
 
 
-@reads("unstack", takes="value axis")
+@reads("unstack", parameters="value axis")
 def read_unstack(node: NodeReader) -> list[NnefWire]:
     x = node.wire("value")
     axis = node.axis("axis", x.rank)
@@ -130,7 +130,7 @@ def read_unstack(node: NodeReader) -> list[NnefWire]:
     return [node.remove_axes(part, [axis], f"part{at}") for at, part in enumerate(parts)]
 
 
-@reads("tract_core_downsample", takes="input axis stride modulo")
+@reads("tract_core_downsample", parameters="input axis stride modulo")
 def read_downsample(node: NodeReader) -> NnefWire:
     x, stride, modulo = node.wire("input"), node.integer("stride"), node.integer("modulo")
     axis = node.axis("axis", x.rank)

@@ -6,7 +6,7 @@ from pulse.nnef.read.node import LONG, NnefWire, NodeReader
 from pulse.nnef.registry import reads
 
 
-@reads("constant", takes="shape value")
+@reads("constant", parameters="shape value")
 def read_constant(node: NodeReader) -> NnefWire:
     """One number for all entries, or one for each."""
     value = node.arguments["value"]
@@ -25,7 +25,7 @@ def read_constant(node: NodeReader) -> NnefWire:
     return node.graph.constant(np.ascontiguousarray(array), node.targets[0])
 
 
-@reads("tract_core_range", takes="start end step")
+@reads("tract_core_range", parameters="start end step")
 def read_range(node: NodeReader) -> NnefWire:
     bounds = [node.wire(name, LONG) for name in ("start", "end", "step")]
     if len({bound.dtype for bound in bounds}) != 1 or any(bound.rank for bound in bounds):
@@ -33,7 +33,7 @@ def read_range(node: NodeReader) -> NnefWire:
     return node.add("Range", bounds, bounds[0].dtype, [None])
 
 
-@reads("tract_core_shape_of", takes="input")
+@reads("tract_core_shape_of", parameters="input")
 def read_shape(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     return node.add("Shape", [x], LONG, [x.rank])

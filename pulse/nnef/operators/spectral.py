@@ -13,7 +13,7 @@ def _complex_input(node: NodeReader) -> NnefWire:
     return x
 
 
-@reads("tract_core_fft", takes="input axis inverse=False")
+@reads("tract_core_fft", parameters="input axis inverse=False")
 def read_transform(node: NodeReader) -> NnefWire:
     """Neither direction is divided by the length; ONNX divides the inverse."""
     x, inverse = _complex_input(node), node.truth("inverse")
@@ -27,7 +27,7 @@ def read_transform(node: NodeReader) -> NnefWire:
     return node.apply("Mul", transform, size)
 
 
-@reads("tract_core_stft", takes="input axis frame stride window=[]")
+@reads("tract_core_stft", parameters="input axis frame stride window=[]")
 def read_frames(node: NodeReader) -> NnefWire:
     """The spectra of x [N, T, 2], one for every ``stride`` samples: [N, frames, frame, 2]."""
     x, frame, stride = _complex_input(node), node.integer("frame"), node.integer("stride")

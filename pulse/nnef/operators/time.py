@@ -11,7 +11,7 @@ from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads
 
 
-@reads("tract_pulse_delay", takes="input axis delay overlap")
+@reads("tract_pulse_delay", parameters="input axis delay overlap")
 def read_delay(node: NodeReader) -> NnefWire:
     """The frames before the stream are zeros, which do not affect any frame of it."""
     x = node.wire("input")
@@ -21,7 +21,7 @@ def read_delay(node: NodeReader) -> NnefWire:
 
 @reads(
     "tract_pulse_pulse_pad",
-    takes="input axis before after begin_input end_input border='constant' value=0.0 overlap=0",
+    parameters="input axis before after begin_input end_input border='constant' value=0.0 overlap=0",
 )
 def read_border(node: NodeReader) -> NnefWire:
     """The frames before ``begin_input`` and from ``end_input`` on, as far as other nodes read them."""
@@ -43,7 +43,7 @@ def read_border(node: NodeReader) -> NnefWire:
     return node.pad_axis(inner, axis, begin, after, value=value)
 
 
-@reads("tract_pulse_cumsum", takes="input axis exclusive=False skip=0")
+@reads("tract_pulse_cumsum", parameters="input axis exclusive=False skip=0")
 def read_cum_sum_stream(node: NodeReader) -> NnefWire:
     """A running sum that begins at frame ``skip``."""
     x, skip = node.wire("input"), node.integer("skip")

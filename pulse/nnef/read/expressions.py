@@ -139,10 +139,10 @@ class Evaluator:
         if len({len(entries) for entries in lists}) != 1:
             raise at.error("the lists of a for have different lengths")
         results: list[NnefValue] = []
-        for number, values in enumerate(zip(*lists)):
+        for index, values in enumerate(zip(*lists)):
             self._spending.unfold(1, at.title)
             names = {name: value for (name, _), value in zip(expression.loops, values)}
-            item = at.in_scope({**at.scope, **names}).part(number)
+            item = at.in_scope({**at.scope, **names}).part(index)
             if expression.condition is not None:
                 condition = self.value(expression.condition, item)
                 if not isinstance(condition, bool):

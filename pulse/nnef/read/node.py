@@ -101,9 +101,9 @@ class GraphReader:
                 cropped[at] = NnefWire(result_name, cropped[at].dtype, cropped[at].sizes)
         return cropped
 
-    def _op(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
-        name = self.names.new(f"{inputs[0]}.{kind.lower()}")
-        self.nodes.append(helper.make_node(kind, inputs, [name], name, **attributes))
+    def _op(self, op_type: str, inputs: Sequence[str], **attributes: Any) -> str:
+        name = self.names.new(f"{inputs[0]}.{op_type.lower()}")
+        self.nodes.append(helper.make_node(op_type, inputs, [name], name, **attributes))
         return name
 
     def tensors(self) -> list[TensorProto]:
@@ -129,14 +129,14 @@ class NodeReader:
     operator: str
     targets: tuple[str, ...]
     arguments: Mapping[str, NnefValue]
-    place: str
+    location: str
     standard: bool = True
     """Whether the file is plain NNEF: tract stores some things otherwise."""
 
     def error(self, reason: str) -> LoadError:
         """Return a LoadError that names the operator and its place."""
         return LoadError(
-            f"{self.place}: {self.targets[0] if self.targets else '?'} = {self.operator}(…): {reason}"
+            f"{self.location}: {self.targets[0] if self.targets else '?'} = {self.operator}(…): {reason}"
         )
 
     # arguments
@@ -258,7 +258,7 @@ class NodeReader:
 
     def add(
         self,
-        kind: str,
+        op_type: str,
         inputs: Sequence[NnefWire | None],
         dtype: DType,
         sizes: "Sequence[int | None]",
@@ -270,12 +270,12 @@ class NodeReader:
         target = self.targets[slot] if slot < len(self.targets) else self.operator
         name = self.graph.names.new(f"{target}.{suffix}" if suffix else target)
         input_names = [tensor.name if tensor is not None else "" for tensor in inputs]
-        self.graph.nodes.append(helper.make_node(kind, input_names, [name], name, **attributes))
+        self.graph.nodes.append(helper.make_node(op_type, input_names, [name], name, **attributes))
         return NnefWire(name, dtype, tuple(sizes))
 
     def apply(
         self,
-        kind: str,
+        op_type: str,
         *operands: "NnefWire | float",
         suffix: str = "",
         dtype: DType | None = None,
@@ -289,10 +289,10 @@ class NodeReader:
         wires = [
             operand
             if isinstance(operand, NnefWire)
-            else self.constant(operand, first.dtype, f"{suffix or kind.lower()}.number")
+            else self.constant(operand, first.dtype, f"{suffix or op_type.lower()}.number")
             for operand in operands
         ]
-        return self.add(kind, wires, dtype or first.dtype, first.sizes, suffix, **how)
+        return self.add(op_type, wires, dtype or first.dtype, first.sizes, suffix, **how)
 
     def constant(self, value: float, dtype: DType, suffix: str) -> NnefWire:
         """Store a number; return its wire."""

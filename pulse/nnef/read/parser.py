@@ -181,8 +181,10 @@ class _Parser:
         while not self._is(")"):
             parameter = self._word()
             self._need(":")
-            kind = self._type()
-            parameters.append(Parameter(parameter, kind, self._expression() if self._skip("=") else None))
+            result_type = self._type()
+            parameters.append(
+                Parameter(parameter, result_type, self._expression() if self._skip("=") else None)
+            )
             if not self._skip(","):
                 break
         self._need(")")

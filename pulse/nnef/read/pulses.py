@@ -30,7 +30,7 @@ class StreamTiming:
 
     symbol: str | None = None
     """The symbol that sizes of inputs get though the file has numbers there."""
-    late: frozenset[str] = frozenset()
+    late_outputs: frozenset[str] = frozenset()
     """The outputs that are cut; the wires before the cut have other names."""
 
     def dims(self, node: NodeReader, dims: list[NnefValue], stream: TDim | None) -> list[NnefValue]:
@@ -113,7 +113,7 @@ class _Pulsed(StreamTiming):
         self._inputs = dict(zip(self.document.inputs, self._column(INPUT_AXES, len(self.document.inputs))))
         self._pulses: set[int] = set()
         late = (name for name, delay in zip(self.document.outputs, self._delays) if delay > 0)
-        self.late = frozenset(late) - {*self.document.inputs}
+        self.late_outputs = frozenset(late) - {*self.document.inputs}
         symbols = self.properties.get(SYMBOL_PROPERTY, [])
         if len(symbols) != 1:
             raise LoadError(
@@ -165,7 +165,7 @@ class _Pulsed(StreamTiming):
             for what, number in (("begin", delay), ("end", (1 << 63) - 1), ("axis", axis))
         ]
         name = self.document.outputs[index]
-        unique = name if name in self.late else graph.names.new(name)
+        unique = name if name in self.late_outputs else graph.names.new(name)
         graph.nodes.append(helper.make_node("Slice", [wire.name, *bounds], [unique], unique))
         return NnefWire(
             unique, wire.dtype, tuple(None if at == axis else s for at, s in enumerate(wire.sizes))

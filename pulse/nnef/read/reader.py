@@ -52,10 +52,10 @@ def _definitions(files: Files, document: Document, title: str) -> Definitions:
     timing = timing_of(document, title)
     names = [] if timing.symbol is None else [timing.symbol]
     for words in document.extensions:
-        kind = words[0] if words else ""
-        if kind == "tract_symbol" and len(words) > 1:
+        keyword = words[0] if words else ""
+        if keyword == "tract_symbol" and len(words) > 1:
             names.append("".join(words[1:]))
-        elif kind not in ("tract_registry", "tract_assert", *SUPPORTED_EXTENSIONS):
+        elif keyword not in ("tract_registry", "tract_assert", *SUPPORTED_EXTENSIONS):
             raise LoadError(
                 f"{title}: the extension {printable(' '.join(words))} is not supported; export without it"
             )
@@ -66,14 +66,14 @@ def _definitions(files: Files, document: Document, title: str) -> Definitions:
 
 
 class _DocumentReader:
-    """The graph of one document on its way to ONNX."""
+    """The conversion of one document to an ONNX graph."""
 
     def __init__(self, definitions: Definitions, document: Document, spending: Spending) -> None:
         self._definitions, self._document = definitions, document
         self._calls = Calls(definitions, spending)
         self._timing = definitions.timing
         self._graph = GraphReader.begin(OPSET, trims=self._timing.symbol is not None)
-        self._graph.names.taken.update(self._timing.late)
+        self._graph.names.used_names.update(self._timing.late_outputs)
         self._inputs: dict[str, ValueInfoProto] = {}
 
     def model(self) -> ModelProto:
@@ -129,7 +129,7 @@ class _DocumentReader:
                 raise node.error(f"its shape has the size {size}")
             dims.append(size)
         self._inputs[name] = helper.make_tensor_value_info(name, element_type(dtype), dims)
-        graph.names.taken.add(name)
+        graph.names.used_names.add(name)
         return NnefWire(name, dtype, tuple(dim if isinstance(dim, int) else None for dim in dims))
 
     def _output(self, index: int, name: str, scope: Mapping[str, NnefValue]) -> ValueInfoProto:

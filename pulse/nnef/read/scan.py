@@ -149,17 +149,17 @@ def _loop(node: NodeReader, entries: Entries, run: RunBody, skip: int) -> NnefWi
     inputs, inside = _inputs_of_body(node, body, entries)
     results_of_body = run(inside, graph)
     results: list[NnefWire] = []
-    for number, (_, result) in enumerate(entries.states.values()):
+    for index, (_, result) in enumerate(entries.states.values()):
         wire = _result(node, results_of_body, result)
-        results.append(body.add("Identity", [wire], wire.dtype, wire.sizes, f"state{number}"))
+        results.append(body.add("Identity", [wire], wire.dtype, wire.sizes, f"state{index}"))
     gathered: list[tuple[int, int]] = []
     wires: list[NnefWire] = []
-    for number, (name, kind, axis, chunk) in enumerate(entries.outputs):
+    for index, (name, kind, axis, chunk) in enumerate(entries.outputs):
         wire = _result(node, results_of_body, name)
         if kind == "full":
             if not 0 <= axis < wire.rank or abs(chunk) != 1 or wire.sizes[axis] not in (1, None):
                 raise node.error(f"its output {name} joins pieces of axis {axis} that are not single frames")
-            wire = body.remove_axes(wire, [axis], f"output{number}")
+            wire = body.remove_axes(wire, [axis], f"output{index}")
             gathered.append((axis, int(chunk < 0)))
             wires.append(wire)
     values = [wire for wire, _ in entries.states.values()] + [wire for wire, _, _ in entries.scanned.values()]
@@ -169,8 +169,8 @@ def _loop(node: NodeReader, entries: Entries, run: RunBody, skip: int) -> NnefWi
     ]
     body_graph = helper.make_graph(graph.nodes, "body", inputs, outputs)
     target = node.targets[0]
-    ends = [node.graph.names.new(f"{target}.last{number}") for number in range(len(results))]
-    joined = [node.graph.names.new(f"{target}.joined{number}") for number in range(len(wires))]
+    ends = [node.graph.names.new(f"{target}.last{index}") for index in range(len(results))]
+    joined = [node.graph.names.new(f"{target}.joined{index}") for index in range(len(wires))]
     node.graph.nodes.append(
         helper.make_node(
             "Scan",
@@ -188,8 +188,8 @@ def _loop(node: NodeReader, entries: Entries, run: RunBody, skip: int) -> NnefWi
     if skip:
         axes = [axis if kind == "full" else None for _, kind, axis, _ in entries.outputs]
         loop_wires = [
-            wire if axis is None else node.pad_axis(wire, axis, skip, 0, f"later{number}")
-            for number, (wire, axis) in enumerate(zip(loop_wires, axes))
+            wire if axis is None else node.pad_axis(wire, axis, skip, 0, f"later{index}")
+            for index, (wire, axis) in enumerate(zip(loop_wires, axes))
         ]
     return _as_result(loop_wires)
 

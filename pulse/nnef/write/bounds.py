@@ -30,17 +30,17 @@ def bound_texts(
         return texts.get(name)
 
     for node in nodes:
-        kind, inputs = node.op_type, [*node.input]
+        op_type, inputs = node.op_type, [*node.input]
         text: str | None = None
-        if kind == "Shape" and inputs[0] in facts:
+        if op_type == "Shape" and inputs[0] in facts:
             shapes[node.output[0]] = facts[inputs[0]][1]
-        elif kind == "Gather" and inputs[0] in shapes and inputs[1] in constants:
+        elif op_type == "Gather" and inputs[0] in shapes and inputs[1] in constants:
             text = str(shapes[inputs[0]][int(constants[inputs[1]].reshape(()))])
-        elif kind in SIGNS:
+        elif op_type in SIGNS:
             sides = [text_of(name) for name in inputs]
             if None not in sides:
-                text = f"({sides[0]}{SIGNS[kind]}{sides[1]})"
-        elif kind in ALIKE:
+                text = f"({sides[0]}{SIGNS[op_type]}{sides[1]})"
+        elif op_type in ALIKE:
             text = texts.get(inputs[0])
         if text is not None and ARITHMETIC.fullmatch(text):
             texts[node.output[0]] = text
@@ -52,16 +52,16 @@ def without_bounds(
 ) -> list[NodeProto]:
     """Return the nodes that are to be written: not those that only make bounds of slices."""
     needed = set(outputs)
-    rest: list[NodeProto] = []
+    other_nodes: list[NodeProto] = []
     for node in reversed(nodes):
         makes_bound = node.op_type == "Shape" or all(name in texts for name in node.output)
         if makes_bound and needed.isdisjoint(node.output):
             continue
-        rest.append(node)
+        other_nodes.append(node)
         reads = [
             name
             for at, name in enumerate(node.input)
             if node.op_type != "Slice" or at == 0 or name not in texts
         ]
         needed.update(reads)
-    return rest[::-1]
+    return other_nodes[::-1]

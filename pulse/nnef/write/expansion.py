@@ -9,7 +9,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
 
 from pulse.facts import Array
 from pulse.onnx.proto import AttributeProto
-from pulse.onnx.write.graph import Names, form
+from pulse.onnx.write.graph import Names, dtype_and_sizes
 from pulse.support.record import record
 from pulse.support.registry import Registry
 
@@ -38,16 +38,16 @@ class Expansion:
         """Return a new name of a wire."""
         return self.names.new(f"{self.title}.{suffix}")
 
-    def add(self, kind: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
+    def add(self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
         """Add a node whose outputs have names."""
-        self.nodes.append(helper.make_node(kind, list(inputs), list(outputs), outputs[-1], **attributes))
+        self.nodes.append(helper.make_node(op_type, list(inputs), list(outputs), outputs[-1], **attributes))
 
     def node(
-        self, nodes: list[NodeProto], kind: str, inputs: Sequence[str], suffix: str, **attributes: Any
+        self, nodes: list[NodeProto], op_type: str, inputs: Sequence[str], suffix: str, **attributes: Any
     ) -> str:
         """Add a node; return its one output."""
         name = self.name(suffix)
-        nodes.append(helper.make_node(kind, list(inputs), [name], name, **attributes))
+        nodes.append(helper.make_node(op_type, list(inputs), [name], name, **attributes))
         return name
 
     def constant(self, value: Array) -> str:
@@ -67,7 +67,7 @@ class Expansion:
 
     def sizes(self, name: str) -> list[int]:
         """Return the shape of a wire."""
-        return form(self.values[name])[1]
+        return dtype_and_sizes(self.values[name])[1]
 
     def value(self, name: str, sizes: Sequence[int]) -> ValueInfoProto:
         """Return the declaration of an f32 wire."""

@@ -51,7 +51,7 @@ class Shared:
     bounds     integers of the ONNX graph that depend on a symbol -> their text
     """
 
-    taken: set[str] = field(default_factory=set[str])
+    used_names: set[str] = field(default_factory=set[str])
     tensors: dict[str, Array] = field(default_factory=dict[str, Array])
     labels: dict[tuple[str, SizeTexts, bytes], str] = field(
         default_factory=dict[tuple[str, SizeTexts, bytes], str]
@@ -63,11 +63,11 @@ class Shared:
         """Return ``name`` as far as NNEF's identifiers allow, different from all others."""
         plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "x"
         plain = f"_{plain}" if plain[0].isdigit() or plain in RESERVED else plain
-        text, number = plain, 0
-        while text in self.taken:
-            number += 1
-            text = f"{plain}_{number}"
-        self.taken.add(text)
+        text, suffix = plain, 0
+        while text in self.used_names:
+            suffix += 1
+            text = f"{plain}_{suffix}"
+        self.used_names.add(text)
         return text
 
 
@@ -75,17 +75,17 @@ class Shared:
 class Scope:
     """Assignments in order. A body has an enclosing scope: the wires that it reads from it become parameters.
 
-    constants  the stored tensors of the ONNX graph, by name
-    facts      type and sizes of every wire, by its name in ONNX
-    known      identifiers of wires, by their names in ONNX
-    captured   identifiers of a body -> those of the enclosing scope
+    constants     the stored tensors of the ONNX graph, by name
+    facts         type and sizes of every wire, by its name in ONNX
+    wire_of_name  identifiers of wires, by their names in ONNX
+    captured      identifiers of a body -> those of the enclosing scope
     """
 
     shared: Shared
     constants: Mapping[str, Array]
     facts: Mapping[str, tuple[DType, SizeTexts]]
     outer: "Scope | None" = None
-    known: dict[str, Name] = field(default_factory=dict[str, Name])
+    wire_of_name: dict[str, Name] = field(default_factory=dict[str, Name])
     body: list[Assignment] = field(default_factory=list[Assignment])
     captured: dict[str, Name] = field(default_factory=dict[str, Name])
     _stored: dict[str, Name] = field(default_factory=dict[str, Name])
@@ -105,19 +105,19 @@ class Scope:
     def declare(self, name: str) -> str:
         """Return a new identifier for a wire of ONNX that this scope begins with."""
         identifier = self.shared.identifier(name)
-        self.known[name] = Name(identifier)
+        self.wire_of_name[name] = Name(identifier)
         return identifier
 
     def wire(self, name: str) -> Name:
         """Return the identifier of a wire of ONNX; a body gets it from the scope around it."""
-        if name in self.known:
-            return self.known[name]
+        if name in self.wire_of_name:
+            return self.wire_of_name[name]
         if name in self.constants:
             wire = self.tensor(self.constants[name], name)
         else:
             assert self.outer is not None, name
             wire = self._capture(self.outer.wire(name))
-        self.known[name] = wire
+        self.wire_of_name[name] = wire
         return wire
 
     def tensor(self, value: Array, name: str) -> Name:

@@ -54,7 +54,7 @@ def to_nnef(model: PulsedNetwork | TypedNetwork) -> Archive:
 
 
 class _Export:
-    """One model on its way to an archive."""
+    """The export of one model to an archive."""
 
     def __init__(self, proto: ModelProto, title: str, symbols: Iterable[str] = ()) -> None:
         inferred = shape_inference.infer_shapes(proto, data_prop=True)
@@ -63,7 +63,7 @@ class _Export:
         self.graph = shape_inference.infer_shapes(inferred, data_prop=True).graph
         self.symbols = [*symbols]
         self.shared = Shared()
-        self.shared.taken.update(self.symbols)
+        self.shared.used_names.update(self.symbols)
         constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in _stored_tensors(self.graph)}
         self.root = Scope(self.shared, constants, _facts(self.graph, constants))
 
@@ -128,8 +128,8 @@ def _without_empty(model: TypedNetwork) -> TypedNetwork:
         sizes = (
             size for size in range(MAX_TRIED_LENGTH) if all(dim.eval({symbol: size}) > 0 for dim in lengths)
         )
-        if (least := next(sizes, 0)) > 0:
-            terms.scope.assume(f"{terms.dim(TDim.of(symbol))} >= {least}")
+        if (min_size := next(sizes, 0)) > 0:
+            terms.scope.assume(f"{terms.dim(TDim.of(symbol))} >= {min_size}")
     return replace(terms.model(model), spending=model.spending)
 
 
@@ -198,9 +198,9 @@ def external(value: ValueInfoProto) -> Call:
     shape: list[Expression] = [
         Name(dim.dim_param) if dim.dim_param else int(dim.dim_value) for dim in declared.shape.dim
     ]
-    kind = kind_of(dtype)
-    if kind != "scalar":
-        return Call("external", (), (("shape", shape),), kind)
+    external_type = kind_of(dtype)
+    if external_type != "scalar":
+        return Call("external", (), (("shape", shape),), external_type)
     if dtype == np.float32:
         return Call("external", (), (("shape", shape),))
     type_name = f"{NAMED[dtype.kind]}{dtype.itemsize * 8}"

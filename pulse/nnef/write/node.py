@@ -25,14 +25,14 @@ class OperationWriter:
 
     scope: Scope
     name: str
-    kind: str
+    op_type: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any]
 
     def error(self, reason: str, way_out: str) -> WriteError:
         """Return a WriteError that names the node."""
-        return WriteError(f"{self.name} ({self.kind}): NNEF and tract {reason}; {way_out}")
+        return WriteError(f"{self.name} ({self.op_type}): NNEF and tract {reason}; {way_out}")
 
     def attribute(self, name: str, default: Any) -> Any:
         """Return an attribute, or the default if the node has none."""
@@ -42,7 +42,7 @@ class OperationWriter:
         """Return whether an optional input is present."""
         return slot < len(self.inputs) and bool(self.inputs[slot])
 
-    def makes(self, slot: int) -> bool:
+    def has_output(self, slot: int) -> bool:
         """Return whether an optional output is used."""
         return slot < len(self.outputs) and bool(self.outputs[slot])
 
@@ -66,7 +66,7 @@ class OperationWriter:
         """Return the shape of an output. Raises WriteError: it depends on a symbol."""
         return self._numbers(self.scope.fact(self.outputs[slot])[1])
 
-    def made_rank(self, slot: int = 0) -> int:
+    def output_rank(self, slot: int = 0) -> int:
         """Return the number of axes of an output."""
         return len(self.scope.fact(self.outputs[slot])[1])
 
@@ -152,7 +152,7 @@ class OperationWriter:
 
     def operands(self, slots: Sequence[int] | None = None) -> list[Expression]:
         """Return inputs that broadcast to the first output."""
-        rank = self.made_rank()
+        rank = self.output_rank()
         read_slots = range(len(self.inputs)) if slots is None else slots
         operands = [self.operand(slot, rank) for slot in read_slots]
         if all(not isinstance(operand, Name) for operand in operands):
@@ -191,7 +191,7 @@ class OperationWriter:
 
 
 def is_writable(value: Array) -> bool:
-    """Return whether one entry can stand in the text: NNEF reads it in the type of the other operand."""
+    """Return whether one entry can be written in the text: NNEF reads it in the type of the other operand."""
     if value.size != 1:
         return False
     return value.dtype == INTEGERS or (value.dtype == SINGLE and bool(np.isfinite(value).all()))

@@ -41,7 +41,7 @@ def write_nodes(scope: Scope, nodes: Iterable[NodeProto]) -> None:
         identifiers = _as_names(WRITERS[node.op_type](_context(scope, node)))
         for name, identifier in zip(node.output, identifiers):
             if name and identifier is not None:
-                scope.known[name] = identifier
+                scope.wire_of_name[name] = identifier
 
 
 def _as_names(result: Name | Sequence[Name | None]) -> Sequence[Name | None]:

@@ -23,7 +23,7 @@ from pulse.ops.shape import AddAxis, Expand, Reshape, Transpose, exact_quotient
 from pulse.support.record import record
 
 MASK, PAST_KEY, PAST_VALUE, VALID = 3, 4, 5, 6
-"""Places of the optional inputs: mask, keys and values of the past, how many keys are not padding."""
+"""Slots of the optional inputs: mask, keys and values of the past, how many keys are not padding."""
 
 
 @record
@@ -169,11 +169,11 @@ def _mask_scores(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
     limits = [("causal", "less_equal", 0)] if node.flag("is_causal") else []
     limits += [("right", "less_equal", right)] if right >= 0 else []
     limits += [("left", "greater_equal", -left)] if left >= 0 else []
-    for name, kind, distance in limits:
+    for name, function, distance in limits:
         rows, columns = _rows_and_columns(node, fact, name)
         if distance:
             rows = node.apply("add", rows, distance, suffix=f"{name}_at")
-        visible = node.apply(kind, columns, rows, suffix=f"{name}_visible")
+        visible = node.apply(function, columns, rows, suffix=f"{name}_visible")
         scores = node.apply("where", visible, scores, -math.inf, suffix=name)
     if node.has(VALID):
         columns = steps(node, fact.shape[-1], "key_indices")

@@ -43,8 +43,8 @@ def linear_attention(node: NodeContext) -> list[OutletId]:
     for name, slot in (("decay", DECAY), ("beta", BETA)):
         if name in RULES[rule] and not node.has(slot):
             raise node.error(f"update_rule {rule} needs the input {name}")
-    kind = node.fact(0).dtype
-    state_dtype = np.dtype(np.float32) if kind.itemsize < 4 else kind
+    dtype = node.fact(0).dtype
+    state_dtype = np.dtype(np.float32) if dtype.itemsize < 4 else dtype
     frames = _frames(node, rule, state_dtype)
     q, v = node.graph.fact(frames["q"]), node.graph.fact(frames["v"])
     batch, _, heads, group, size = q.shape
@@ -55,8 +55,8 @@ def linear_attention(node: NodeContext) -> list[OutletId]:
     flat = (*q.shape[:2], heads * group * v.shape[4])
     y = node.wire(Reshape(flat), [results[0]], "flat")
     names = [*node.outputs, ""][:2]
-    present = node.with_name(names[1]).cast(results[1], kind) if names[1] else results[1]
-    return [node.name_result(node.cast(y, kind, "narrow")), present]
+    present = node.with_name(names[1]).cast(results[1], dtype) if names[1] else results[1]
+    return [node.name_result(node.cast(y, dtype, "narrow")), present]
 
 
 def _initial(node: NodeContext, state: TypedFact) -> OutletId:

@@ -61,10 +61,14 @@ def _pairs(node: NodeContext, x: OutletId, rotary_dim: int) -> list[OutletId]:
 
 
 def _mix(
-    node: NodeContext, kind: str, left: tuple[OutletId, OutletId], right: tuple[OutletId, OutletId], name: str
+    node: NodeContext,
+    function: str,
+    left: tuple[OutletId, OutletId],
+    right: tuple[OutletId, OutletId],
+    name: str,
 ) -> OutletId:
     products = [node.apply("mul", *pair, suffix=f"{name}{index}") for index, pair in enumerate((left, right))]
-    return node.apply(kind, *products, suffix=name)
+    return node.apply(function, *products, suffix=name)
 
 
 def _join(node: NodeContext, real: OutletId, imaginary: OutletId, rotary_dim: int) -> OutletId:

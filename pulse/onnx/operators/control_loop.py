@@ -216,7 +216,7 @@ def write_loop(w: NodeWriter, op: Loop) -> list[str]:
     inner, graph = replace(w, graph=w.graph.body()), op.body.graph
     count = len(op.names)
     facts = [(np.dtype(np.int64), ()), (np.dtype(np.bool_), ())]
-    facts += [(fact.dtype, tuple(int(dim) for dim in fact.shape)) for fact in w.reads[2:count]]
+    facts += [(fact.dtype, tuple(int(dim) for dim in fact.shape)) for fact in w.input_facts[2:count]]
     loop_names = [w.graph.names.new(f"{w.name}.{name}") for name in op.names]
     inside = dict(zip(op.names, loop_names)) | dict(zip(op.captured, w.inputs[count:]))
     results = [

@@ -41,14 +41,14 @@ def same_pads(size: TDim, span: int, stride: int, upper: bool) -> tuple[TDim, TD
     return split_total(total, upper)
 
 
-def spatial_list(node: NodeContext, name: str, rank: int, least: int) -> tuple[int, ...]:
-    """Return an attribute with one integer for each spatial axis, ``least`` by default. Raises LoadError."""
-    values = node.integer_list(name, (least,) * rank)
+def spatial_list(node: NodeContext, name: str, rank: int, minimum: int) -> tuple[int, ...]:
+    """Return an attribute with one integer for each spatial axis, ``minimum`` by default. Raises LoadError."""
+    values = node.integer_list(name, (minimum,) * rank)
     if len(values) != rank:
         raise node.error(f"attribute {name} has {len(values)} entries for {rank} spatial axes")
-    if any(value < least for value in values):
+    if any(value < minimum for value in values):
         raise node.error(
-            f"attribute {name} {list(values)} has an entry below {least}; export the model again"
+            f"attribute {name} {list(values)} has an entry below {minimum}; export the model again"
         )
     return values
 

@@ -75,7 +75,7 @@ def _body(node: NodeContext, frame: TypedFact, exclusive: bool) -> TypedNetwork:
 @onnx_op("CumSum")
 def cum_sum(node: NodeContext) -> OutletId:
     """Along a constant axis."""
-    axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
+    axis = node.axis(node.integer_at(1, "axis"), node.fact(0).rank)
     if dtype_name(node.fact(0).dtype) == "bool":
         raise node.error("sums of bool are not defined; cast it to numbers")
     return node.wire(CumSum(axis, node.flag("exclusive"), node.flag("reverse")), [node.input(0)])
@@ -92,7 +92,7 @@ def write_cum_sum(w: NodeWriter, op: CumSum) -> list[str]:
     axis = w.clock.number(op.axis)
     sums = w.emit("CumSum", [_widen(w, x), axis], "sums" if _is_widened(w) else "", **how)
     results = [_narrow(w, sums)]
-    return [*results, w.reduce("ReduceSum", x, (op.axis,), "total") if w.used[1] else ""]
+    return [*results, w.reduce("ReduceSum", x, (op.axis,), "total") if w.output_is_used[1] else ""]
 
 
 @writes(CumSumStream)
@@ -101,7 +101,7 @@ def write_cum_sum_stream(w: NodeWriter, op: CumSumStream) -> list[str]:
     axis, pulse = op.op.axis, w.sizes()[op.op.axis]
     (initial,) = op.initial_state()
     state = w.graph.state(f"{w.name}.state", initial.astype(sum_dtype(w.dtype())))
-    x = only_valid(w, w.inputs[0], axis, pulse, op.offset, op.length if w.used[1] else None)
+    x = only_valid(w, w.inputs[0], axis, pulse, op.offset, op.length if w.output_is_used[1] else None)
     source = _widen(w, x)
     running = w.emit("CumSum", [source, w.clock.number(axis)], "running", exclusive=int(op.op.exclusive))
     sums = w.emit("Add", [running, state], "sums" if _is_widened(w) else "")
@@ -110,7 +110,7 @@ def write_cum_sum_stream(w: NodeWriter, op: CumSumStream) -> list[str]:
         total = w.emit("Add", [total, _last_frame(w, source, axis, pulse, "newest")], "whole")
     w.graph.keep(state, total)
     results = [_narrow(w, sums)]
-    if not w.used[1]:
+    if not w.output_is_used[1]:
         return [*results, ""]
     return [*results, _narrow(w, total, "total")]
 

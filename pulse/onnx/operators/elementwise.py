@@ -29,9 +29,9 @@ OWN_READERS = ("Pow", "Where")
 
 def function_of(op_type: str, params: Sequence[float]) -> Elementwise:
     """Return the function that an operator is; parameters that are not given have their defaults."""
-    kind = OPERATORS[op_type]
-    defaults = tuple(ELEMENTWISE[kind].names.params.values())
-    return Elementwise(kind, (*params[: len(defaults)], *defaults[len(params) :]))
+    function = OPERATORS[op_type]
+    defaults = tuple(ELEMENTWISE[function].names.params.values())
+    return Elementwise(function, (*params[: len(defaults)], *defaults[len(params) :]))
 
 
 @onnx_op(*(op_type for op_type in OPERATORS if op_type not in OWN_READERS))
@@ -67,8 +67,8 @@ def floor_quotient(node: NodeContext, x: OutletId, y: OutletId) -> OutletId:
         return node.apply("floor", node.apply("div", x, y, suffix="quotient"))
     if any(fact.value is not None and is_symbolic(fact.value) for fact in facts):
         return node.apply("div", x, y)  # of sizes, it rounds down
-    rest = node.apply("mod", x, y, suffix="rest")
-    return node.apply("div", node.apply("sub", x, rest, suffix="whole"), y)
+    remainder = node.apply("mod", x, y, suffix="rest")
+    return node.apply("div", node.apply("sub", x, remainder, suffix="whole"), y)
 
 
 BOOL = np.dtype(np.bool_)
@@ -177,8 +177,8 @@ def _mod(w: NodeWriter, op: Elementwise) -> str:
     if not np.issubdtype(w.dtype(), np.floating):
         return w.emit("Mod", w.inputs)
     x, y = w.inputs
-    whole = w.emit("Floor", [w.emit("Div", [x, y], "quotient")], "floor")
-    return w.emit("Sub", [x, w.emit("Mul", [whole, y], "multiple")])
+    quotient = w.emit("Floor", [w.emit("Div", [x, y], "quotient")], "floor")
+    return w.emit("Sub", [x, w.emit("Mul", [quotient, y], "multiple")])
 
 
 def _sum(w: NodeWriter, op: Elementwise) -> str:
@@ -193,13 +193,13 @@ def _sum(w: NodeWriter, op: Elementwise) -> str:
     if op.kind == "mean":
         wide = w.cast(total, np.dtype(np.float64), "wide")
         mean = w.emit("Div", [wide, w.number(count, np.dtype(np.float64), "count")], "quotient")
-        return w.cast(mean, w.makes[0].dtype)
+        return w.cast(mean, w.output_facts[0].dtype)
     return total
 
 
 def _prelu(w: NodeWriter, op: Elementwise) -> str:
     """Write PRelu; since the operator broadcasts only the slope, other shapes are composed."""
-    if w.reads[0].shape == w.makes[0].shape:
+    if w.input_facts[0].shape == w.output_facts[0].shape:
         return w.emit("PRelu", w.inputs)
     x, slope = w.inputs
     negative = w.emit("Less", [x, w.number(0, w.dtype(), "zero")], "negative")

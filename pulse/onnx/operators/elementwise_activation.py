@@ -79,16 +79,16 @@ def gelu(node: NodeContext) -> OutletId:
 def clip(node: NodeContext) -> OutletId:
     """Bounds are attributes before opset 11, then inputs."""
     limits: list[tuple[str, OutletId | float]] = []
-    for kind, attribute, slot in (("max", "min", 1), ("min", "max", 2)):
+    for function, attribute, slot in (("max", "min", 1), ("min", "max", 2)):
         if node.opset < 11:
             if attribute in node.attributes:
-                limits.append((kind, node.real(attribute)))
+                limits.append((function, node.real(attribute)))
         elif node.has(slot):
-            limits.append((kind, as_scalar(node, node.input(slot), attribute)))
+            limits.append((function, as_scalar(node, node.input(slot), attribute)))
     x = node.input(0)
-    for index, (kind, bound) in enumerate(limits):
+    for index, (function, bound) in enumerate(limits):
         last = index == len(limits) - 1
-        x = node.apply(kind, x, bound, suffix="" if last else "lower")
+        x = node.apply(function, x, bound, suffix="" if last else "lower")
     return x
 
 

@@ -96,5 +96,5 @@ def write_cast(w: NodeWriter, op: Cast) -> str:
 
 @writes(Within)
 def write_within(w: NodeWriter, op: Within) -> str:
-    """The wire itself: what reads it may notice by itself, or not."""
+    """The wire itself, unchanged."""
     return w.inputs[0]

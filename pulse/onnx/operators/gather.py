@@ -85,12 +85,12 @@ def gather_nd(node: NodeContext) -> OutletId:
 def _look_up(node: NodeContext, indices: OutletId) -> OutletId:
     x = node.fact(0)
     depth = index_depth(x, node.graph.fact(indices))
-    sizes, rest = x.shape[:depth], x.shape[depth:]
+    sizes, trailing_shape = x.shape[:depth], x.shape[depth:]
     if not all(size.is_const for size in sizes[1:]):
         raise node.error(f"it looks up along axes of symbolic size in {x}; fix them with {spell('inputs')}")
     data = node.input(0)
     if depth > 1:
-        data = node.wire(Reshape((volume(sizes), *rest)), [data], "flat")
+        data = node.wire(Reshape((volume(sizes), *trailing_shape)), [data], "flat")
     return look_up(node, data, 0, _flat_index(node, indices, sizes))
 
 

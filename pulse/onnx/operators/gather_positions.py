@@ -43,14 +43,14 @@ def gather_by_positions(node: NodeContext, indices: OutletId) -> OutletId | None
     for axis in reversed([axis for axis, position in enumerate(positions) if position.axis is None]):
         data = node.wire(RemoveAxis(axis), [data], f"first{axis}")
     order = sorted(range(len(axes)), key=lambda index: axes[index])
-    rest = x.shape[len(positions) :]
+    trailing_shape = x.shape[len(positions) :]
     if order != list(range(len(axes))):
-        perm = (*order, *range(len(axes), len(axes) + len(rest)))
+        perm = (*order, *range(len(axes), len(axes) + len(trailing_shape)))
         data = node.wire(Transpose(perm), [data], "in_order")
     for axis in range(len(shape) - 1):
         if axis not in axes:
             data = node.wire(AddAxis(axis), [data], f"axis{axis}")
-    return node.wire(Expand((*shape[:-1], *rest)), [data])
+    return node.wire(Expand((*shape[:-1], *trailing_shape)), [data])
 
 
 def _positions(graph: TypedGraph, indices: OutletId) -> list[IndexPosition] | None:

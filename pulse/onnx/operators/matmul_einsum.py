@@ -1,4 +1,4 @@
-"""Sums of products, as Einstein wrote them: transposes, reductions and matrix products."""
+"""Sums of products in Einstein notation: transposes, reductions and matrix products."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ class Term:
 
     def drop_label(self, label: str, outlet: OutletId) -> "Term":
         """Return another wire, without one label."""
-        return Term(outlet, tuple(kept for kept in self.labels if kept != label))
+        return Term(outlet, tuple(other for other in self.labels if other != label))
 
 
 @onnx_op("Einsum")
@@ -127,8 +127,8 @@ def _diagonal(node: NodeContext, term: Term, name: str) -> Term:
                 )
             others = [axis for axis in range(len(shape)) if axis not in (first, second)]
             transposed = node.wire(Transpose((first, second, *others)), [term.outlet], f"{name}_transposed")
-            rest = tuple(shape[axis] for axis in others)
-            flat = node.wire(Reshape((size * int(size), *rest)), [transposed], f"{name}_flat")
+            other_sizes = tuple(shape[axis] for axis in others)
+            flat = node.wire(Reshape((size * int(size), *other_sizes)), [transposed], f"{name}_flat")
             op = Slice(0, TDim.of(0), size * int(size), int(size) + 1)
             diagonal = node.wire(op, [flat], f"{name}_diagonal")
             term = Term(diagonal, (label, *(term.labels[axis] for axis in others)))

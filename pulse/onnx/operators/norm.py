@@ -92,13 +92,13 @@ def _scale(
     """Return scale and bias, each [C], along an axis."""
     rank = node.graph.fact(x).rank
     operands = [node.input(slot) for slot in slots]
-    for index, (slot, kind) in enumerate(zip(slots, ("mul", "add"))):
+    for index, (slot, function) in enumerate(zip(slots, ("mul", "add"))):
         fact = node.fact(slot)
         if fact.rank != 1:
             raise node.error(f"its scale and bias must be [C], got {fact}")
         column = (*fact.shape, *(TDim.of(1),) * (rank - 1 - axis))
-        part = node.wire(Reshape(column), [operands[index]], f"{kind}_column")
-        x = node.apply(kind, x, part, suffix=suffix if kind == "add" else f"{kind}_scaled")
+        part = node.wire(Reshape(column), [operands[index]], f"{function}_column")
+        x = node.apply(function, x, part, suffix=suffix if function == "add" else f"{function}_scaled")
     return x
 
 
@@ -245,7 +245,7 @@ def write_softmax(w: NodeWriter, op: Softmax) -> str:
 def write_layer_norm(w: NodeWriter, op: LayerNorm) -> str:
     """The operator from opset 17 on; scale and bias have the normalised shape, as runtimes require."""
     x = w.inputs[0]
-    rank = len(w.reads[0].shape)
+    rank = len(w.input_facts[0].shape)
     inner = tuple(w.size(axis) for axis in range(op.axis, rank))
     extra = [_spread(w, slot, inner) for slot in range(1, len(w.inputs))]
     if w.opset >= 17:

@@ -12,7 +12,7 @@ from pulse.ops.shape import Reshape
 def batch_norm(node: NodeContext) -> list[OutletId]:
     """Normalise with given statistics, as a multiplication and an addition: x * k + (bias - mean * k).
 
-    In training mode the statistics are those of the batch; the outputs are their mix with the given ones.
+    In training mode the statistics are those of the batch; the outputs are weighted sums of these and the given ones.
     """
     if node.opset < 9 and not node.flag("spatial", True):
         raise node.error("only statistics for each channel are supported")

@@ -119,11 +119,11 @@ def spread_row(node: NodeContext, row: OutletId, x: TypedFact, axis: int, name: 
 @onnx_op("DequantizeLinear")
 def dequantize_linear(node: NodeContext) -> OutletId:
     """(x - zero point) * scale, in f32 inside."""
-    x, kind = node.fact(0), node.fact(1).dtype
+    x, scale_dtype = node.fact(0), node.fact(1).dtype
     if x.dtype not in (*QUANTIZED, I32):
         raise node.error(f"{dtype_name(x.dtype)} is not supported; use integers of 8, 16 or 32 bits")
     code = node.integer("output_dtype", 0)
-    result = onnx_dtype(code, f"{node.wire_name} (DequantizeLinear)") if code else kind
+    result = onnx_dtype(code, f"{node.wire_name} (DequantizeLinear)") if code else scale_dtype
     y = subtract_zero(node, node.input(0), _spread(node, 2, "zero") if node.has(2) else None)
     scale = node.cast(_spread(node, 1, "scale"), F32, "scale_wide")
     y = node.apply("mul", node.cast(y, F32, "wide"), scale, suffix="scaled")

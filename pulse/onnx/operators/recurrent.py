@@ -36,7 +36,7 @@ LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES = 4, 5, 6, 7
 @onnx_op(*CELL_KINDS)
 def recurrent(node: NodeContext) -> Sequence[OutletId]:
     """One layer for each direction, their outputs side by side; layout 1 is transposed around it."""
-    kind = CELL_KINDS[node.op_type]
+    cell_kind = CELL_KINDS[node.op_type]
     direction = node.text("direction", "forward")
     if direction not in DIRECTIONS:
         raise node.error(f"direction {direction!r} is not one of {', '.join(DIRECTIONS)}")
@@ -45,9 +45,9 @@ def recurrent(node: NodeContext) -> Sequence[OutletId]:
     batch_first = node.flag("layout")
     x = node.wire(Transpose((1, 0, 2)), [node.input(0)], "time_first") if batch_first else node.input(0)
     backwards = DIRECTIONS[direction]
-    cells = _cells(node, kind, len(backwards))
+    cells = _cells(node, cell_kind, len(backwards))
     lengths = _lengths(node, node.graph.fact(x).shape[0])
-    hidden = _hidden_size(node, kind)
+    hidden = _hidden_size(node, cell_kind)
     layers: list[list[OutletId]] = []
     for index, (cell, reverse) in enumerate(zip(cells, backwards)):
         operands, optional = _operands(node, x, cell, index, hidden, batch_first)
@@ -57,13 +57,13 @@ def recurrent(node: NodeContext) -> Sequence[OutletId]:
     return [_stack(node, slot, parts, batch_first) for slot, parts in enumerate(zip(*layers))]
 
 
-def _hidden_size(node: NodeContext, kind: CellKind) -> int:
+def _hidden_size(node: NodeContext, cell_kind: CellKind) -> int:
     """Return the size of the state, on which the weights and the attribute must agree. Raises LoadError."""
     fact = node.fact(2)
     rows, hidden = fact.shape[1:]
-    if not rows.is_const or not hidden.is_const or int(rows) != GATE_COUNTS[kind] * int(hidden):
+    if not rows.is_const or not hidden.is_const or int(rows) != GATE_COUNTS[cell_kind] * int(hidden):
         raise node.error(
-            f"its R {fact} is not [directions, {GATE_COUNTS[kind]} * hidden, hidden] of constant sizes"
+            f"its R {fact} is not [directions, {GATE_COUNTS[cell_kind]} * hidden, hidden] of constant sizes"
         )
     attribute = node.integer("hidden_size", int(hidden))
     if attribute != int(hidden):
@@ -126,9 +126,9 @@ def _direction(node: NodeContext, slot: int, direction: int, axis: int) -> Outle
     return node.wire(RemoveAxis(axis), [outlet], name)
 
 
-def _cells(node: NodeContext, kind: CellKind, directions: int) -> list[Cell]:
-    names = node.text_list("activations", USUAL_ACTIVATIONS[kind] * directions)
-    activations_per_direction = len(USUAL_ACTIVATIONS[kind])
+def _cells(node: NodeContext, cell_kind: CellKind, directions: int) -> list[Cell]:
+    names = node.text_list("activations", USUAL_ACTIVATIONS[cell_kind] * directions)
+    activations_per_direction = len(USUAL_ACTIVATIONS[cell_kind])
     if len(names) != activations_per_direction * directions:
         raise node.error(
             f"{len(names)} activations where {directions} directions of {activations_per_direction} each need "
@@ -152,10 +152,10 @@ def _cells(node: NodeContext, kind: CellKind, directions: int) -> list[Cell]:
     before, couples = node.flag("linear_before_reset"), node.flag("input_forget")
     return [
         Cell(
-            kind,
+            cell_kind,
             tuple(functions[start : start + activations_per_direction]),
             clip,
-            before and kind == "gru",
+            before and cell_kind == "gru",
             couples,
         )
         for start in range(0, len(functions), activations_per_direction)

@@ -90,7 +90,7 @@ def write_recurrent(w: NodeWriter, op: Recurrent) -> list[str]:
     batch = w.size(1)
     slots = {name: op.optional_slot(name) for name in ("h", "c")[: op.cell.states]}
     states = ["" if slot is None else _initial(w, op, name, slot, batch) for name, slot in slots.items()]
-    names = ["wide", *(f"last_{name}" if w.used[1 + at] else None for at, name in enumerate(slots))]
+    names = ["wide", *(f"last_{name}" if w.output_is_used[1 + at] else None for at, name in enumerate(slots))]
     outputs = _layer(w, op).run(w.inputs[0], states, names)
     outputs += [""] * (1 + len(slots) - len(outputs))
     return _narrow(w, outputs)
@@ -100,7 +100,7 @@ def _narrow(w: NodeWriter, outputs: Sequence[str]) -> list[str]:
     """Return the outputs without the axis of directions."""
     results = [w.remove_axis(outputs[0], 1)]
     for slot, name in enumerate(outputs[1:], 1):
-        results.append(w.remove_axis(name, 0, f"state{slot}") if name and w.used[slot] else "")
+        results.append(w.remove_axis(name, 0, f"state{slot}") if name and w.output_is_used[slot] else "")
     return results
 
 
@@ -115,7 +115,7 @@ def write_recurrent_stream(w: NodeWriter, op: RecurrentStream) -> list[str]:
     states = _states(w, op)
     letters = ("h", "c")[: op.op.cell.states]
     begin = _states_before(w, op, states)
-    ends = any(w.used[1:])
+    ends = any(w.output_is_used[1:])
     pulse = w.sizes()[0]
     if ends and (pulse > 1 and len(states) > 1):
         return _frame_by_frame(w, op, layer, states, begin)
@@ -182,9 +182,11 @@ def _write_last_states(
     if pulse > 1:
         row = w.emit("Gather", [y, w.clock.op("Sub", [stop, w.clock.number(1)], f"{stop}-1")], "last", axis=0)
         current = [row]
-    some = w.clock.op("Greater", [stop, w.clock.start(pulse, op.offset)], f"{stop}>start of {op.offset}")
+    has_frames = w.clock.op(
+        "Greater", [stop, w.clock.start(pulse, op.offset)], f"{stop}>start of {op.offset}"
+    )
     return [
-        w.emit("Where", [some, new, old], f"{letter}_ended")
+        w.emit("Where", [has_frames, new, old], f"{letter}_ended")
         for letter, new, old in zip(("h", "c"), current, begin)
     ]
 

@@ -231,14 +231,17 @@ rule("Resize", "Upsample")(same_type_and_rank)
 def write_polyphase(w: NodeWriter, op: Polyphase) -> str:
     """Each group of output frames from its position among the input frames."""
     groups = w.output_shape()[op.axis] // len(op.taps)
-    most = max(len(taps) for taps in op.taps)
-    equal_taps = [(*taps, *((taps[0][0], 0.0),) * (most - len(taps))) for taps in op.taps]
+    tap_count = max(len(taps) for taps in op.taps)
+    equal_taps = [(*taps, *((taps[0][0], 0.0),) * (tap_count - len(taps))) for taps in op.taps]
     frames = np.array([[frame for frame, _ in taps] for taps in equal_taps])
     weights = np.array([[weight for _, weight in taps] for taps in equal_taps])
     starts = np.arange(groups)[:, None, None] * op.stride
-    nearest = most == 1
+    nearest = tap_count == 1
     return _weigh_frames(
-        w, op.axis, (starts + frames).reshape(-1, most), None if nearest else np.tile(weights, (groups, 1))
+        w,
+        op.axis,
+        (starts + frames).reshape(-1, tap_count),
+        None if nearest else np.tile(weights, (groups, 1)),
     )
 
 

@@ -133,7 +133,7 @@ def write_scan_stream(w: NodeWriter, op: ScanStream) -> list[str]:
         if op.reload and value is None:
             state = w.emit("Where", [w.clock.has_reached(1), state, w.inputs[slot]], f"{name}.begin")
         begin.append(state)
-    ends = any(w.used[len(op.op.gathered) :])
+    ends = any(w.output_is_used[len(op.op.gathered) :])
     results = _emit_scan(w, op.op, begin, op.offset, op.length if ends else None)
     after, frames = results[: len(states)], results[len(states) :]
     for state, value in zip(states, after):

@@ -54,7 +54,7 @@ def scatter_nd(node: NodeContext) -> OutletId:
         outlet = _overlap_add_frames(node) if reduction == "add" else None
     else:
         locations = value.reshape(-1, index_depth(x, indices)).astype(np.int64)
-        outlet = _place(node, node.input(0), node.input(2), locations, reduction)
+        outlet = _update_slices(node, node.input(0), node.input(2), locations, reduction)
     return outlet if outlet is not None else node.wire(op, [node.input(0), node.input(1), node.input(2)])
 
 
@@ -133,7 +133,7 @@ def _update_axis(node: NodeContext, axis: int, reduction: str) -> OutletId | Non
         ]
         count = indices.size * (1 if indices.shape[axis] != 1 else int(shape[axis]))
         locations = np.broadcast_to(indices.ravel(), count).reshape(-1, 1)
-        outlet = _place(node, transposed[0], transposed[1], locations, reduction, "placed")
+        outlet = _update_slices(node, transposed[0], transposed[1], locations, reduction, "placed")
         back = tuple(order.index(a) for a in range(x.rank))
         return None if outlet is None else node.wire(Transpose(back), [outlet])
     if not all(dim.is_const for dim in shape):
@@ -141,10 +141,10 @@ def _update_axis(node: NodeContext, axis: int, reduction: str) -> OutletId | Non
     grid = np.indices([int(dim) for dim in shape])
     grid[axis] = indices
     locations = np.moveaxis(grid, 0, -1).reshape(-1, x.rank)
-    return _place(node, node.input(0), node.input(2), locations, reduction)
+    return _update_slices(node, node.input(0), node.input(2), locations, reduction)
 
 
-def _place(
+def _update_slices(
     node: NodeContext, x: OutletId, updates: OutletId, locations: Array, reduction: str, suffix: str = ""
 ) -> OutletId | None:
     """Return the tensor with its slices at ``places [N, K]`` updated; None if they cannot be counted."""
@@ -152,10 +152,10 @@ def _place(
     if not len(locations):
         return x
     depth = locations.shape[1]
-    rest = fact.shape[depth:]
+    trailing_shape = fact.shape[depth:]
     box = _box(node, fact.shape, locations)
     if box is not None:
-        part = _reshape(node, updates, (*box.sizes, *rest), "updates")
+        part = _reshape(node, updates, (*box.sizes, *trailing_shape), "updates")
         if reduction != "none":
             part = node.apply(reduction, _slice_box(node, x, box), part, suffix="combined")
         return paste(node, x, part, box, suffix)
@@ -167,8 +167,8 @@ def _place(
         tuple(_from_front(node, locations[:, k], n) for k, n in enumerate(numbers)), numbers
     )
     count = int(np.prod(numbers))
-    flat = _reshape(node, x, (TDim.of(count), *rest), "flat")
-    parts = _reshape(node, updates, (TDim.of(len(locations)), *rest), "updates")
+    flat = _reshape(node, x, (TDim.of(count), *trailing_shape), "flat")
+    parts = _reshape(node, updates, (TDim.of(len(locations)), *trailing_shape), "updates")
     outlet = (
         _replace(node, flat, parts, rows)
         if reduction == "none"
@@ -254,16 +254,16 @@ def _combine(
     node: NodeContext, flat: OutletId, parts: OutletId, rows: Array, reduction: str
 ) -> OutletId | None:
     """Combine updates in rounds: each takes one update of every row that has any left."""
-    turn = np.zeros(len(rows), np.int64)
+    rounds_of_updates = np.zeros(len(rows), np.int64)
     counts: dict[int, int] = {}
     for index, row in enumerate(rows.tolist()):
-        turn[index] = counts.get(row, 0)
-        counts[row] = int(turn[index]) + 1
-    rounds = int(turn.max()) + 1
+        rounds_of_updates[index] = counts.get(row, 0)
+        counts[row] = int(rounds_of_updates[index]) + 1
+    rounds = int(rounds_of_updates.max()) + 1
     if rounds > MAX_ROUNDS:
         return None
     for index in range(rounds):
-        mine = np.flatnonzero(turn == index)
+        mine = np.flatnonzero(rounds_of_updates == index)
         group_rows = node.wire(
             Gather(0), [flat, node.constant(rows[mine], f"rows{index}")], f"current{index}"
         )

@@ -25,7 +25,7 @@ def top_k(node: NodeContext) -> list[OutletId]:
     """The count is an attribute before opset 10; the result is always sorted."""
     x = node.fact(0)
     axis = node.axis(node.integer("axis", -1), x.rank)
-    count = node.integer("k") if node.opset < 10 else node.whole(1, "k")
+    count = node.integer("k") if node.opset < 10 else node.integer_at(1, "k")
     op = TopK(axis, count, node.flag("largest", True))
     return wire(node.graph, node.wire_name, op, [node.input(0)])
 
@@ -34,7 +34,7 @@ def top_k(node: NodeContext) -> list[OutletId]:
 def one_hot(node: NodeContext) -> OutletId:
     """A comparison with 0, 1, 2 … along a new axis; a negative index counts from the end."""
     indices = node.fact(0)
-    depth = node.whole(1, "depth")
+    depth = node.integer_at(1, "depth")
     values = node.numbers(2, "values").ravel()
     if len(values) != 2:
         raise node.error(f"its values must be two, off and on, got {len(values)}")
@@ -56,12 +56,12 @@ def trilu(node: NodeContext) -> OutletId:
     x = node.fact(0)
     if x.rank < 2:
         raise node.error(f"{x} is not a matrix")
-    k = node.whole(1, "k") if node.has(1) else 0
+    k = node.integer_at(1, "k") if node.has(1) else 0
     rows, columns = (steps(node, x.shape[axis], name) for axis, name in ((-2, "rows"), (-1, "columns")))
     diagonal = node.apply("add", rows, k, suffix="diagonal")
     column = node.wire(AddAxis(1), [diagonal], "column")
-    kind = "greater_equal" if node.flag("upper", True) else "less_equal"
-    mask = node.apply(kind, columns, column, suffix="mask")
+    comparison = "greater_equal" if node.flag("upper", True) else "less_equal"
+    mask = node.apply(comparison, columns, column, suffix="mask")
     return node.apply("where", mask, node.input(0), 0)
 
 

@@ -263,7 +263,7 @@ rule("Tile", uniform=True)(same_type_and_rank)
 @writes(Reshape)
 def write_reshape(w: NodeWriter, op: Reshape) -> str:
     """Write the sizes of a pulse; in an offline model, a size that is not a number is -1, or 0 to copy it."""
-    before, sizes = w.reads[0].shape, w.makes[0].shape
+    before, sizes = w.input_facts[0].shape, w.output_facts[0].shape
     if all(size.is_const for size in sizes):
         return w.reshape(w.inputs[0], w.output_shape())
     stays = [at < len(before) and before[at] == size and not size.is_const for at, size in enumerate(sizes)]

@@ -202,13 +202,13 @@ rule("ReverseSequence")(same_type_and_rank)
 @writes(Slice)
 def write_slice(w: NodeWriter, op: Slice) -> str:
     """Write constant bounds, counted from either end; compute others from the length if the model is offline."""
-    size = w.reads[0].shape[op.axis]
+    size = w.input_facts[0].shape[op.axis]
     reaches = op.step > 0 and dim_min(op.end, size) == size
     start = _written_bound(op.start, size)
     stop = int(np.iinfo(np.int64).max) if reaches else _written_bound(op.end, size)
     if start is not None and stop is not None:
         return w.crop(w.inputs[0], op.axis, start, stop, step=op.step)
-    if not w.clock.whole or op.step < 0:
+    if not w.clock.is_offline or op.step < 0:
         bound = op.end if start is not None else op.start
         raise w.error(f"its bound {bound} of {size} frames has no form in ONNX; write the model in pulses")
     bounds = [

@@ -31,7 +31,7 @@ def stft(node: NodeContext) -> OutletId:
         raise node.error(
             f"the signal {signal} must be [batch, time, 1], or [batch, time, 2] if it is complex"
         )
-    hop = node.whole(1, "frame_step")
+    hop = node.integer_at(1, "frame_step")
     if hop < 1:
         raise node.error(f"its frame_step {hop} must be positive")
     window = _stft_window(node)
@@ -51,7 +51,7 @@ def stft(node: NodeContext) -> OutletId:
 
 
 def _stft_window(node: NodeContext) -> Array:
-    length = node.count(node.whole(3, "frame_length"), "frame_length") if node.has(3) else None
+    length = node.count(node.integer_at(3, "frame_length"), "frame_length") if node.has(3) else None
     if not node.has(2):
         if length is None:
             raise node.error("neither a window nor a frame_length is given")
@@ -70,7 +70,7 @@ def dft(node: NodeContext) -> OutletId:
     x = node.fact(0)
     axis = node.integer("axis", 1) if node.opset < 20 else -2
     if node.opset >= 20 and node.has(2):
-        axis = node.whole(2, "axis")
+        axis = node.integer_at(2, "axis")
     axis = node.axis(axis, x.rank)
     inverse, onesided = node.flag("inverse"), node.flag("onesided")
     if onesided and not inverse and x.shape[-1] != 1:
@@ -125,19 +125,19 @@ WINDOWS = {
     "HammingWindow": (25 / 46, 21 / 46),
     "BlackmanWindow": (0.42, 0.5, -0.08),
 }
-"""Operator -> the weights of a constant and, taken off it, of the cosines of 1, 2 … turns."""
+"""Operator -> the weight of a constant, and those of the cosines of 1, 2 … periods that are subtracted from it."""
 
 
 @onnx_op(*WINDOWS)
 def cosine_window(node: NodeContext) -> OutletId:
     """A sum of cosines; a periodic window is a symmetric one of one more sample without the last."""
-    size = node.count(node.whole(0, "size"), "size")
+    size = node.count(node.integer_at(0, "size"), "size")
     steps = size if node.flag("periodic", True) else size - 1
-    turn = 2 * np.pi * np.arange(size) / max(1, steps)
+    angles = 2 * np.pi * np.arange(size) / max(1, steps)
     first, *weights = WINDOWS[node.op_type]
     values: Array = np.full(size, first)
     for times, weight in enumerate(weights, 1):
-        values = values - weight * np.cos(times * turn)
+        values = values - weight * np.cos(times * angles)
     return node.constant(values.astype(_output_type(node)))
 
 
@@ -149,7 +149,7 @@ def _output_type(node: NodeContext) -> Any:
 def mel_weight_matrix(node: NodeContext) -> OutletId:
     """Triangles between bins that are evenly spaced in mel, one column for each."""
     names = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
-    bands, length, rate = (node.whole(slot, name) for slot, name in enumerate(names[:3]))
+    bands, length, rate = (node.integer_at(slot, name) for slot, name in enumerate(names[:3]))
     low, high = (float(node.scalar(slot, names[slot])) for slot in (3, 4))
     bins = length // 2 + 1
     node.count(bins * max(0, bands), "size")

@@ -56,16 +56,16 @@ def _find(file: BinaryIO, size: int, key: str) -> list[Any]:
         tag = _varint(file)
         if not tag:
             break
-        number, kind = UnpackTag(tag)
-        if kind == WIRETYPE_VARINT:
+        number, wire_type = UnpackTag(tag)
+        if wire_type == WIRETYPE_VARINT:
             _varint(file)
             continue
-        length = {WIRETYPE_FIXED32: 4, WIRETYPE_FIXED64: 8}.get(kind)
-        if kind == WIRETYPE_LENGTH_DELIMITED:
+        length = {WIRETYPE_FIXED32: 4, WIRETYPE_FIXED64: 8}.get(wire_type)
+        if wire_type == WIRETYPE_LENGTH_DELIMITED:
             length = _varint(file)
         if length is None or length > size - file.tell():
             break
-        if number == ModelProto.METADATA_PROPS_FIELD_NUMBER and kind == WIRETYPE_LENGTH_DELIMITED:
+        if number == ModelProto.METADATA_PROPS_FIELD_NUMBER and wire_type == WIRETYPE_LENGTH_DELIMITED:
             try:
                 entry = StringStringEntryProto.FromString(file.read(length))
             except DecodeError:

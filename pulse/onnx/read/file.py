@@ -79,29 +79,31 @@ def _require_likely(head: bytes, what: str) -> None:
     """Require that bytes begin like a ModelProto, with the key of one of its fields. Raises LoadError."""
     if begins_model(head):
         return
-    kind = unreadable_format(head)
-    if kind is None:
+    likeness = unreadable_format(head)
+    if likeness is None:
         raise LoadError(f"{what}: not an ONNX model; give a file exported to ONNX")
-    raise LoadError(f"{what}: not an ONNX model, it looks like {kind.what}; {kind.advice}")
+    raise LoadError(f"{what}: not an ONNX model, it looks like {likeness.what}; {likeness.advice}")
 
 
 def begins_model(head: bytes) -> bool:
     """Return whether the first bytes are those of a ModelProto: the key of one of its fields."""
-    number, kind = UnpackTag(head[0]) if head and head[0] < 0x80 else (0, 0)
+    number, wire_type = UnpackTag(head[0]) if head and head[0] < 0x80 else (0, 0)
     field = ModelProto.DESCRIPTOR.fields_by_number.get(number)
     if field is None:
         return False
-    whole = field.type in (FieldDescriptor.TYPE_INT64, FieldDescriptor.TYPE_INT32)
-    return kind == (WIRETYPE_VARINT if whole else WIRETYPE_LENGTH_DELIMITED)
+    is_integer = field.type in (FieldDescriptor.TYPE_INT64, FieldDescriptor.TYPE_INT32)
+    return wire_type == (WIRETYPE_VARINT if is_integer else WIRETYPE_LENGTH_DELIMITED)
 
 
 def _decode(data: bytes, what: str) -> ModelProto:
     try:
         return _check(ModelProto.FromString(data), what)
     except DecodeError:
-        kind = unreadable_format(data)
-        if kind is not None:
-            raise LoadError(f"{what}: not an ONNX model, it looks like {kind.what}; {kind.advice}") from None
+        likeness = unreadable_format(data)
+        if likeness is not None:
+            raise LoadError(
+                f"{what}: not an ONNX model, it looks like {likeness.what}; {likeness.advice}"
+            ) from None
         raise LoadError(f"{what}: not an ONNX model, or cut short; export or download it again") from None
 
 
@@ -117,15 +119,15 @@ def _check(proto: ModelProto, what: str) -> ModelProto:
 
 def _find_broken_texts(message: Message) -> Iterator[bytes]:
     """Yield the texts of a message, nested ones included, that are not valid UTF-8."""
-    ahead, kinds = [message], dict[FieldDescriptor, tuple[int, bool]]()
+    ahead, field_types = [message], dict[FieldDescriptor, tuple[int, bool]]()
     while ahead:
         for field, value in ahead.pop().ListFields():
-            if field not in kinds:
-                kinds[field] = field.type, field.is_repeated
-            kind, is_repeated = kinds[field]
-            if kind == FieldDescriptor.TYPE_MESSAGE:
+            if field not in field_types:
+                field_types[field] = field.type, field.is_repeated
+            field_type, is_repeated = field_types[field]
+            if field_type == FieldDescriptor.TYPE_MESSAGE:
                 ahead += value if is_repeated else (value,)
-            elif kind == FieldDescriptor.TYPE_STRING:
+            elif field_type == FieldDescriptor.TYPE_STRING:
                 for text in value if is_repeated else (value,):
                     if not isinstance(text, str):
                         yield text

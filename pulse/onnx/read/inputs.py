@@ -75,14 +75,14 @@ def _tensor_type(value: ValueInfoProto) -> TypeProto.Tensor:
 
 def _constant(value: ValueInfoProto, source: Any) -> Array:
     """Return the constant value of an input: an array of its type; a single number fills the array."""
-    kind = _tensor_type(value)
-    dtype = onnx_dtype(kind.elem_type, f"input {value.name}")
+    tensor_type = _tensor_type(value)
+    dtype = onnx_dtype(tensor_type.elem_type, f"input {value.name}")
     cast = numbers_of(source, dtype)
     if cast is None:
         raise LoadError(
             f"constant {value.name}: {source!r} is not of type {dtype_name(dtype)}; give a number, a list or an array"
         )
-    dims = kind.shape.dim if kind.HasField("shape") else ()
+    dims = tensor_type.shape.dim if tensor_type.HasField("shape") else ()
     if cast.ndim == 0 and all(dim.dim_value > 0 for dim in dims):
         return np.full([dim.dim_value for dim in dims], cast)
     return cast
@@ -94,14 +94,14 @@ def claimed_fact(value: ValueInfoProto) -> InferenceFact | None:
     """
     if not value.type.HasField("tensor_type"):
         return None
-    kind = value.type.tensor_type
+    tensor_type = value.type.tensor_type
     try:
-        dtype = _dtype(kind, value.name)
+        dtype = _dtype(tensor_type, value.name)
     except LoadError:  # a type that is not supported; the node that makes it is refused with a better reason
         return None
-    if not kind.HasField("shape"):
+    if not tensor_type.HasField("shape"):
         return InferenceFact(dtype)
-    sizes = (dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim)
+    sizes = (dim.dim_value if dim.HasField("dim_value") else -1 for dim in tensor_type.shape.dim)
     return InferenceFact(dtype, tuple(TDim.of(size) if size >= 0 else None for size in sizes))
 
 
@@ -127,17 +127,17 @@ def frees_lengths(graph: GraphProto, shapes: Mapping[str, str]) -> bool:
     )
 
 
-def _dtype(kind: TypeProto.Tensor, what: str) -> DType | None:
+def _dtype(tensor_type: TypeProto.Tensor, what: str) -> DType | None:
     """Return the type, None if the file leaves it open. Raises LoadError if it is not supported."""
-    return onnx_dtype(kind.elem_type, what) if kind.elem_type != TensorProto.UNDEFINED else None
+    return onnx_dtype(tensor_type.elem_type, what) if tensor_type.elem_type != TensorProto.UNDEFINED else None
 
 
 def _declare(value: ValueInfoProto, fixed: Fixed, scope: SymbolScope) -> InferenceFact:
-    kind = _tensor_type(value)
-    dtype = _dtype(kind, f"input {value.name}")
-    if not kind.HasField("shape"):
+    tensor_type = _tensor_type(value)
+    dtype = _dtype(tensor_type, f"input {value.name}")
+    if not tensor_type.HasField("shape"):
         return InferenceFact(dtype)
-    return InferenceFact(dtype, tuple(_dim(dim, fixed, scope) for dim in kind.shape.dim))
+    return InferenceFact(dtype, tuple(_dim(dim, fixed, scope) for dim in tensor_type.shape.dim))
 
 
 def _dim(dim: TensorShapeProto.Dimension, fixed: Fixed, scope: SymbolScope) -> TDim | None:
@@ -168,12 +168,14 @@ class _Spec:
     """The caller's shape of one input."""
 
     def __init__(self, name: str, text: str, value: ValueInfoProto, scope: SymbolScope) -> None:
-        kind = _tensor_type(value)
+        tensor_type = _tensor_type(value)
         self.name, self.text = name, text
-        self.dims: Sequence[TensorShapeProto.Dimension] = kind.shape.dim if kind.HasField("shape") else ()
-        self.fact = self._parse(_dtype(kind, f"input {name}"), scope)
+        self.dims: Sequence[TensorShapeProto.Dimension] = (
+            tensor_type.shape.dim if tensor_type.HasField("shape") else ()
+        )
+        self.fact = self._parse(_dtype(tensor_type, f"input {name}"), scope)
         shape = self.fact.shape or ()
-        if kind.HasField("shape") and len(self.dims) != len(shape):
+        if tensor_type.HasField("shape") and len(self.dims) != len(shape):
             raise LoadError(
                 f"input {name}: {text!r} has {len(shape)} dims; give {len(self.dims)}, as in the file"
             )

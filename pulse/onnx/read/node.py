@@ -129,7 +129,7 @@ class OnnxOp(ModelOp):
         self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], wire_facts: WireFacts
     ) -> Iterable[FactRelation]:
         facts = (self.attributes, self._slots(inputs), tuple(outlets), wire_facts)
-        return self._rule.says(Clues(self.type, self.opset, wire, *facts))
+        return self._rule.relations(Clues(self.type, self.opset, wire, *facts))
 
     def _slots(self, inputs: Sequence[OutletId]) -> tuple[OutletId | None, ...]:
         """Return the operator's inputs, None for omitted ones."""

@@ -137,18 +137,18 @@ class _Builder:
         self._define(name, outlet)
 
     def _node(self, node: NodeProto) -> None:
-        kind, title, inputs, outputs = node.op_type, node.name, list(node.input), tuple(node.output)
-        what = title or (outputs[0] if outputs else kind)
+        op_type, title, inputs, outputs = node.op_type, node.name, list(node.input), tuple(node.output)
+        what = title or (outputs[0] if outputs else op_type)
         names_read = [name for name in inputs if name]
         slots = iter(range(len(names_read)))
         attributes = {entry.name: self._attribute(entry, what) for entry in node.attribute}
-        if kind == "Constant" and len(outputs) == 1 and _is_stored(node, attributes):
+        if op_type == "Constant" and len(outputs) == 1 and _is_stored(node, attributes):
             self._constant(outputs[0], attributes["value"])
             return
         bodies = [value for value in attributes.values() if isinstance(value, BodyGraph)]
         captures = tuple(dict.fromkeys(name for body in bodies for name in body.captures))
         op = OnnxOp(
-            type=kind,
+            type=op_type,
             domain=node.domain,
             opset=self._opsets.get(node.domain, 1),
             title=title,
@@ -172,24 +172,24 @@ class _Builder:
         return builder.graph
 
     def _attribute(self, attribute: AttributeProto, what: str) -> Any:
-        kind, where = attribute.type, f"{what}, attribute {attribute.name}"
-        if kind == AttributeProto.TENSOR:
+        attribute_type, where = attribute.type, f"{what}, attribute {attribute.name}"
+        if attribute_type == AttributeProto.TENSOR:
             return tensor_value(attribute.t, self._folder, where)
-        if kind == AttributeProto.GRAPH:
+        if attribute_type == AttributeProto.GRAPH:
             return BodyGraph(attribute.g, free_names(attribute.g), self._body)
         if attribute.ref_attr_name:
             raise LoadError(
                 f"{where}: cannot be read (it is a parameter of a function); export the model again"
             )
-        if kind == AttributeProto.UNDEFINED:
+        if attribute_type == AttributeProto.UNDEFINED:
             return None
-        name = _FIELDS.get(kind)
+        name = _FIELDS.get(attribute_type)
         if name is None:
-            raise LoadError(f"{where}: cannot be read (its type is {kind}); export the model again")
+            raise LoadError(f"{where}: cannot be read (its type is {attribute_type}); export the model again")
         value: Any = getattr(attribute, name)
-        if kind == AttributeProto.STRING:
+        if attribute_type == AttributeProto.STRING:
             return value.decode(errors="replace")
-        if kind == AttributeProto.STRINGS:
+        if attribute_type == AttributeProto.STRINGS:
             return [text.decode(errors="replace") for text in value]
         return list(value) if name.endswith("s") else value
 

@@ -20,11 +20,11 @@ class ClockWriter:
     The position of the first frame of a pulse is ``pulses * step``, step being the frames of that wire in a pulse.
     """
 
-    def __init__(self, graph: GraphWriter, symbol: Symbol, whole: bool = False) -> None:
+    def __init__(self, graph: GraphWriter, symbol: Symbol, is_offline: bool = False) -> None:
         self._graph = graph
         self.symbol = symbol
-        self.whole = whole
-        """Whether the file takes whole streams: the length of one is the size of an input."""
+        self.is_offline = is_offline
+        """Whether the file is an offline model: the length of a stream is the size of an input."""
         self._dims = DimWriter(graph, self._symbol)
         self._pulses: str | None = None
         self.end: str | None = None
@@ -79,16 +79,16 @@ class ClockWriter:
         if offset <= 0:
             return self._number(0)
         frames_before = self._op("Neg", [self.position(step, -offset)], f"{offset}-{step}p")
-        some = self._op("Max", [frames_before, self._number(0)], f"0..{offset}-{step}p")
-        return self._op("Min", [some, self._number(step)], f"start.{step}.{offset}")
+        not_negative = self._op("Max", [frames_before, self._number(0)], f"0..{offset}-{step}p")
+        return self._op("Min", [not_negative, self._number(step)], f"start.{step}.{offset}")
 
     def stop(self, step: int, offset: int, length: TDim) -> str:
         """Return how many of a pulse's frames come before the last one's end, i64 scalar in 0 … step."""
         frames_before = self._op(
             "Sub", [self.length(length), self.position(step, -offset)], f"{length}-{step}p+{offset}"
         )
-        some = self._op("Max", [frames_before, self._number(0)], f"0..{length}-{step}p+{offset}")
-        return self._op("Min", [some, self._number(step)], f"stop.{length}.{step}.{offset}")
+        not_negative = self._op("Max", [frames_before, self._number(0)], f"0..{length}-{step}p+{offset}")
+        return self._op("Min", [not_negative, self._number(step)], f"stop.{length}.{step}.{offset}")
 
     def op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
         """Add integer arithmetic on positions; ``text`` identifies it."""

@@ -84,8 +84,8 @@ class DimWriter:
             case Div():
                 return self._quotient(atom)
             case Min() | Max():
-                kind = "Min" if isinstance(atom, Min) else "Max"
-                return self.op(kind, [self._dim(option) for option in atom.options], atom.text)
+                op_type = "Min" if isinstance(atom, Min) else "Max"
+                return self.op(op_type, [self._dim(option) for option in atom.options], atom.text)
             case Broadcast():
                 return self._broadcast(atom)
             case Ge():
@@ -100,24 +100,24 @@ class DimWriter:
         multiple first.
         """
         over, under = self._dim(atom.num), self.number(atom.k)
-        least = atom.num.bounds()[0]
-        if least is None or least < 0:
-            rest = self.op("Mod", [over, under], f"({atom.num})%{atom.k}")
-            over = self.op("Sub", [over, rest], f"({atom.num})-%{atom.k}")
+        minimum = atom.num.bounds()[0]
+        if minimum is None or minimum < 0:
+            remainder = self.op("Mod", [over, under], f"({atom.num})%{atom.k}")
+            over = self.op("Sub", [over, remainder], f"({atom.num})-%{atom.k}")
         return self.op("Div", [over, under], atom.text)
 
     def _broadcast(self, atom: Broadcast) -> str:
         """Return the largest option, or 0 if one is 0: of sizes that are 1 or agree."""
         sizes = [self._dim(option) for option in atom.options]
-        small, large = (self.op(kind, sizes, f"{kind}.{atom.text}") for kind in ("Min", "Max"))
+        small, large = (self.op(op_type, sizes, f"{op_type}.{atom.text}") for op_type in ("Min", "Max"))
         nothing = self._as_integer(
             self.op("Greater", [small, self.number(0)], f"{atom.text}>0"), f"{atom.text}>0"
         )
         return self.op("Mul", [large, nothing], atom.text)
 
     def _truth(self, op_type: str, diff: TDim, text: str) -> str:
-        holds = self.op(op_type, [self._dim(diff), self.number(0)], f"{text}?")
-        return self._as_integer(holds, text)
+        condition = self.op(op_type, [self._dim(diff), self.number(0)], f"{text}?")
+        return self._as_integer(condition, text)
 
     def _as_integer(self, condition: str, text: str) -> str:
         return self.op("Where", [condition, self.number(1), self.number(0)], f"{text}:1")

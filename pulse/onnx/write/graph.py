@@ -20,7 +20,7 @@ def value_info(name: str, dtype: DType, sizes: Sequence[int]) -> ValueInfoProto:
     return helper.make_tensor_value_info(name, element_type(dtype), list(sizes))
 
 
-def form(value: ValueInfoProto) -> tuple[DType, list[int]]:
+def dtype_and_sizes(value: ValueInfoProto) -> tuple[DType, list[int]]:
     """Return the type and the sizes of a declared wire of constant shape."""
     tensor = value.type.tensor_type
     return onnx_dtype(tensor.elem_type, value.name), [dim.dim_value for dim in tensor.shape.dim]
@@ -42,15 +42,15 @@ class StatePair:
 class Names:
     """The names of one file, all different, those of bodies included."""
 
-    taken: set[str] = field(default_factory=set[str])
+    used_names: set[str] = field(default_factory=set[str])
 
     def new(self, name: str) -> str:
         """Return ``name``, with a number if it is taken."""
         free_name, number = name, 0
-        while free_name in self.taken or not free_name:
+        while free_name in self.used_names or not free_name:
             number += 1
             free_name = f"{name}.{number}"
-        self.taken.add(free_name)
+        self.used_names.add(free_name)
         return free_name
 
 

@@ -75,14 +75,16 @@ def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
     symbols = {
         symbol for outlet in graph.inputs for dim in graph.fact(outlet).shape for symbol in dim.symbols
     }
-    whole = len(symbols) == 1 and bool(lengths)
-    clock = ClockWriter(writer, next(iter(symbols)) if whole else SymbolScope().symbol("T"), whole)
+    has_one_length = len(symbols) == 1 and bool(lengths)
+    clock = ClockWriter(
+        writer, next(iter(symbols)) if has_one_length else SymbolScope().symbol("T"), has_one_length
+    )
     write_nodes(writer, clock, graph, order, names, wire_names, graph.outputs)
     for outlet, name in zip(graph.outputs, outputs):
         if names[outlet] != name:
             writer.alias(names[outlet], name)
     new_names = writer.rename_outputs(outputs)
-    if whole and clock.end is not None:
+    if has_one_length and clock.end is not None:
         outlet, axis = next(iter(lengths.items()))
         _read_length(writer, names[outlet], axis, clock.end)
     elif clock.end is not None or writer.states:
@@ -135,7 +137,7 @@ def save(proto: ModelProto, path: str | PathLike[str]) -> None:
 
 
 class _Export:
-    """One model on its way to a file."""
+    """The export of one model to a file."""
 
     def __init__(self, model: PulsedNetwork, opset: int) -> None:
         self._model = model

@@ -19,11 +19,12 @@ from pulse.support.wording import spell
 class NodeWriter:
     """One node while it is written.
 
-    name     of the node; states and helpers are named after it
-    inputs   the names of its inputs
-    outputs  the intended names of its outputs, for those that are new wires
-    reads, makes  the facts of both
-    used     which outputs are read
+    name            of the node; states and helpers are named after it
+    inputs          the names of its inputs
+    outputs         the intended names of its outputs, for those that are new wires
+    input_facts     of ``inputs``
+    output_facts    of ``outputs``
+    output_is_used  for each output, whether a node reads it
     """
 
     graph: GraphWriter
@@ -32,9 +33,9 @@ class NodeWriter:
     op_name: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    reads: tuple[TypedFact, ...]
-    makes: tuple[TypedFact, ...]
-    used: tuple[bool, ...]
+    input_facts: tuple[TypedFact, ...]
+    output_facts: tuple[TypedFact, ...]
+    output_is_used: tuple[bool, ...]
 
     @property
     def opset(self) -> int:
@@ -47,11 +48,11 @@ class NodeWriter:
 
     def sizes(self, slot: int = 0) -> tuple[int, ...]:
         """Return the shape of an input. Raises WriteError: in an offline model, it depends on a length."""
-        return self._numbers(self.reads[slot].shape)
+        return self._numbers(self.input_facts[slot].shape)
 
     def size(self, axis: int, slot: int = 0) -> int:
         """Return the size of one axis of an input. Raises WriteError."""
-        return self._numbers([self.reads[slot].shape[axis]])[0]
+        return self._numbers([self.input_facts[slot].shape[axis]])[0]
 
     def _numbers(self, dims: Sequence[TDim]) -> tuple[int, ...]:
         for dim in dims:
@@ -63,15 +64,15 @@ class NodeWriter:
 
     def dtype(self, slot: int = 0) -> DType:
         """Return the type of an input."""
-        return self.reads[slot].dtype
+        return self.input_facts[slot].dtype
 
     def output_shape(self, slot: int = 0) -> tuple[int, ...]:
         """Return the shape of an output. Raises WriteError, as ``sizes`` does."""
-        return self._numbers(self.makes[slot].shape)
+        return self._numbers(self.output_facts[slot].shape)
 
     def known_value(self, slot: int) -> Array | None:
         """Return the value of an input if it is constant."""
-        value = self.reads[slot].value
+        value = self.input_facts[slot].value
         return None if value is None or is_symbolic(value) else value
 
     def emit(self, op_type: str, inputs: Sequence[str], suffix: str = "", **attributes: Any) -> str:
@@ -142,9 +143,11 @@ class NodeWriter:
             return x
         return self.emit("Transpose", [x], suffix, perm=list(perm))
 
-    def reduce(self, kind: str, x: str, axes: Sequence[int], suffix: str = "", keepdims: bool = True) -> str:
+    def reduce(
+        self, op_type: str, x: str, axes: Sequence[int], suffix: str = "", keepdims: bool = True
+    ) -> str:
         """Return a reduction; its axes are an attribute in older opsets."""
         keep = {"keepdims": int(keepdims)}
-        if kind == "ReduceSum" or self.opset >= 18:
-            return self.emit(kind, [x, self.integers(axes, "axes")], suffix, **keep)
-        return self.emit(kind, [x], suffix, axes=list(axes), **keep)
+        if op_type == "ReduceSum" or self.opset >= 18:
+            return self.emit(op_type, [x, self.integers(axes, "axes")], suffix, **keep)
+        return self.emit(op_type, [x], suffix, axes=list(axes), **keep)

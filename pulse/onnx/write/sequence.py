@@ -74,7 +74,7 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
     unit_shape = graph.initializer[-1].name if notes.states else ""
     for note in notes.states:
         input_info, output_info = inputs[note.input], outputs[note.output]
-        kind, shape = input_info.type.tensor_type.elem_type, shape_of(input_info)
+        element_type, shape = input_info.type.tensor_type.elem_type, shape_of(input_info)
         past = _take_free_name(f"{note.input}.past", used_names)
         input_info.name = past
         initial = note.value()
@@ -82,7 +82,7 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
         initial = (
             np.broadcast_to(0 if initial is None else initial, shape)
             .reshape(whole)
-            .astype(helper.tensor_dtype_to_np_dtype(kind))
+            .astype(helper.tensor_dtype_to_np_dtype(element_type))
         )
         graph.initializer.append(
             numpy_helper.from_array(initial, _take_free_name(f"{note.input}.initial", used_names))
@@ -99,7 +99,7 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
             _set_vector(input_info)
             output_info.name = output
             _set_vector(output_info)
-        states.append(SequenceState(past, output, kind, whole))
+        states.append(SequenceState(past, output, element_type, whole))
     _put_in_front(graph, first)
     graph.input.append(helper.make_tensor_value_info(START, TensorProto.BOOL, [1]))
     del model.metadata_props[:]

@@ -72,9 +72,11 @@ def write_nodes(
             outputs=tuple(
                 wire_names.get(outlet) or writer.names.new(prefix + graph.label(outlet)) for outlet in outlets
             ),
-            reads=tuple(graph.fact(outlet) for outlet in node.inputs),
-            makes=tuple(outlet.fact for outlet in node.outputs),
-            used=tuple(bool(graph.outlet(outlet).successors) or outlet in read_outside for outlet in outlets),
+            input_facts=tuple(graph.fact(outlet) for outlet in node.inputs),
+            output_facts=tuple(outlet.fact for outlet in node.outputs),
+            output_is_used=tuple(
+                bool(graph.outlet(outlet).successors) or outlet in read_outside for outlet in outlets
+            ),
         )
         try:
             outputs = WRITERS[type(node.op)](context, node.op)

@@ -19,16 +19,16 @@ from pulse.support.record import record
 class BackendGroup:
     """Nodes that one backend runs together.
 
-    network   the nodes as a pulsed model
-    reads     its inputs: name -> wire of the whole model
-    gives     its outputs: name -> wire of the whole model
-    nodes     node of the whole model -> node of ``network``
+    network  the nodes as a pulsed model
+    inputs   its inputs: name -> wire of the whole model
+    outputs  its outputs: name -> wire of the whole model
+    nodes    node of the whole model -> node of ``network``
     """
 
     backend: str
     network: PulsedNetwork
-    reads: Mapping[str, OutletId]
-    gives: Mapping[str, OutletId]
+    inputs: Mapping[str, OutletId]
+    outputs: Mapping[str, OutletId]
     nodes: Mapping[int, int]
 
 
@@ -180,11 +180,11 @@ def _port(name: str, fact: PulsedFact) -> Port:
 
 def transfers(parts: Sequence[BackendGroup], graph: PulsedGraph) -> tuple[Transfer, ...]:
     """List the wires from one backend to another, one entry for each backend that reads a wire."""
-    backend_of = {outlet: part.backend for part in parts for outlet in part.gives.values()}
+    backend_of = {outlet: part.backend for part in parts for outlet in part.outputs.values()}
     wires = dict.fromkeys(
         Transfer(graph.label(outlet), backend_of[outlet], part.backend)
         for part in parts
-        for outlet in part.reads.values()
+        for outlet in part.inputs.values()
         if outlet in backend_of and backend_of[outlet] != part.backend
     )
     return tuple(wires)

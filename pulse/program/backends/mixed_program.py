@@ -91,9 +91,9 @@ class MixedState(State):
         }
         self.changing = True
         for (part, _), state in zip(self._program.parts, self._states):
-            results = state._run({name: values[outlet] for name, outlet in part.reads.items()})
+            results = state._run({name: values[outlet] for name, outlet in part.inputs.items()})
             state.changing = False
-            values |= {outlet: results[name] for name, outlet in part.gives.items()}
+            values |= {outlet: results[name] for name, outlet in part.outputs.items()}
         self.fetched = [self._value(values, outlet) for outlet in self._program.fetches]
         return {
             name: np.array(self._value(values, outlet))

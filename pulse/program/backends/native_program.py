@@ -158,11 +158,11 @@ class NativeProgram(NativeStreams, CompiledProgram):
             f"{self.state_bytes} of state, {self.arena_bytes} of arena{self._storage_text()}",
             *map(str, copies(self.instructions)),
         ]
-        for number, (row, parts) in enumerate(zip(self.instructions, self.thread_cuts.rows)):
+        for index, (row, parts) in enumerate(zip(self.instructions, self.thread_cuts.rows)):
             fields = [f"{name}={_text(value)}" for name, value in row.instruction.fields_by_name()]
             text = " ".join(fields if len(fields) <= MAX_SHOWN_FIELDS else [*fields[:MAX_SHOWN_FIELDS], "…"])
             cut_text = "" if parts is None else f"  in parts of {parts.cut.count} from {parts.bounds[:-1]}"
-            lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {text}{cut_text}")
+            lines.append(f"{index:4d} {row.kernel:<14} {row.node} ({row.op})  {text}{cut_text}")
         return lines
 
 

@@ -50,8 +50,8 @@ class Container:
         if not (isinstance(span, list) and len(cast(list[Any], span)) == 2):
             raise LoadError(f"{self.name}: has no section {name}; compile the model again")
         start, size = cast(list[Any], span)
-        whole = type(start) is int and type(size) is int and start % ALIGNMENT == 0
-        if not whole or not FIXED_BYTES <= start <= start + size <= len(self.content):
+        is_aligned = type(start) is int and type(size) is int and start % ALIGNMENT == 0
+        if not is_aligned or not FIXED_BYTES <= start <= start + size <= len(self.content):
             raise LoadError(f"{self.name}: section {name} is outside the file; compile the model again")
         return self.content[start : start + size]
 

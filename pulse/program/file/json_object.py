@@ -18,10 +18,10 @@ class JsonObject:
     name: str
     values: dict[str, Any]
 
-    def text(self, key: str, most: int = 1 << 16) -> str:
+    def text(self, key: str, max_characters: int = 1 << 16) -> str:
         """Return a string of at most this many characters."""
         value = self.values.get(key)
-        if not isinstance(value, str) or len(value) > most:
+        if not isinstance(value, str) or len(value) > max_characters:
             raise self._error(key)
         return value
 
@@ -69,10 +69,10 @@ class JsonObject:
         """Return a list of objects."""
         return (self._record(key, value) for value in self._list(key))
 
-    def mapping(self, key: str, kind: type) -> dict[str, Any]:
+    def mapping(self, key: str, value_type: type) -> dict[str, Any]:
         """Return an object whose values all have the given type."""
         values = self.record(key).values
-        if not all(type(value) is kind for value in values.values()):
+        if not all(type(value) is value_type for value in values.values()):
             raise self._error(key)
         return values
 

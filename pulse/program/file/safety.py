@@ -26,13 +26,13 @@ def require_safe(program: NativeExecutable) -> None:
         )
     check = TableCheck(program.weights, program.initial, program.arena_bytes)
     words = program.unlinked.tolist()
-    for number, start in enumerate(row_starts(program.unlinked)):
+    for row_index, start in enumerate(row_starts(program.unlinked)):
         row = words[start : start + words[start + 1]]
         kernel = kernel_of(row[0])
         try:
             check.check_row(kernel.instruction, kernel.form, row)
         except (UnsafeRowError, IndexError, ArithmeticError) as error:
-            raise LoadError(f"row {number} ({kernel.name}) is refused: {error}") from None
+            raise LoadError(f"row {row_index} ({kernel.name}) is refused: {error}") from None
     try:
         _check_python_accesses(program, check)
         check.finish()

@@ -180,8 +180,8 @@ def _hex(record: JsonObject) -> bytes:
 
 def _places(record: JsonObject, key: str, ports: Sequence[Port]) -> tuple[tuple[str, Place], ...]:
     places = [(part.text("name"), _place(part)) for part in record.records(key)]
-    forms = [(name, place.shape, place.dtype) for name, place in places]
-    if forms != [(port.name, port.shape, port.dtype) for port in ports]:
+    described = [(name, place.shape, place.dtype) for name, place in places]
+    if described != [(port.name, port.shape, port.dtype) for port in ports]:
         raise LoadError(f"{record.name}: {key} and the ports differ; compile the model again")
     return tuple(places)
 

@@ -10,6 +10,7 @@ from pulse.graph import OutletId
 from pulse.jit.language.simd import LANES
 from pulse.ops.attention import BandedAttentionStream
 from pulse.program.kernels.attention import HEADS, BandAttentionRow, scratch_size
+from pulse.program.lower.matmul_windows import batch_offsets
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 
@@ -60,13 +61,6 @@ def lower_banded_attention(lowering: Lowering, node: PulsedNode, op: BandedAtten
         )
     )
     return [y]
-
-
-def batch_offsets(value: Value, batch: Sequence[int]) -> Array:
-    """Return the offset of each matrix of the last two axes, with the batch axes broadcast."""
-    lead = list(range(len(value.shape) - 2))
-    offsets = value.offsets(lead).reshape([value.shape[axis] for axis in lead])
-    return np.ascontiguousarray(np.broadcast_to(offsets, batch)).ravel()
 
 
 def heads_per_group(values: Sequence[Value], batch: Sequence[int]) -> int:

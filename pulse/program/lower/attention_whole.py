@@ -10,8 +10,8 @@ from pulse.ops.matmul import MatMul, packed_operand
 from pulse.ops.norm import Softmax
 from pulse.ops.shape import Transpose
 from pulse.program.kernels.attention_whole import WholeAttentionRow, scratch_size
-from pulse.program.lower.attention import batch_offsets
 from pulse.program.lower.elementwise import scale_of
+from pulse.program.lower.matmul_windows import batch_offsets
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
 from pulse.support.record import record

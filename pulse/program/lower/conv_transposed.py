@@ -278,8 +278,8 @@ def _find_grouped_axis(op: ConvTranspose, sizes: Sequence[int], order: Sequence[
     i = strided[0]
     inner = order[list(order).index(i + 2) + 1 : -1]
     stride, before = op.strides[i], int(op.pads[i][0])
-    whole = op.dilations[i] == 1 and before % stride == 0 and sizes[i + 2] >= stride
-    return i + 2 if whole and all(sizes[axis] == 1 for axis in inner) else None
+    is_groupable = op.dilations[i] == 1 and before % stride == 0 and sizes[i + 2] >= stride
+    return i + 2 if is_groupable and all(sizes[axis] == 1 for axis in inner) else None
 
 
 def _tensors(y: Value, finishing: Finishing) -> list[Value]:

@@ -72,14 +72,14 @@ class Chain:
         self.ops.append(MicroOp(code=OPCODES[name], target=target, a=a, b=b, c=c, p=p0, q=p1))
         return target
 
-    def fold(self, kind: str, registers: Sequence[int], params: Sequence[float]) -> int:
+    def fold(self, function: str, registers: Sequence[int], params: Sequence[float]) -> int:
         """Append a function of the table with any number of operands."""
-        if kind in ("min", "max", "sum", "mean"):
+        if function in ("min", "max", "sum", "mean"):
             result = registers[0]
             for register in registers[1:]:
-                result = self.apply("add" if kind in ("sum", "mean") else kind, (result, register))
-            return self.apply("mulc", (result,), (1 / len(registers),)) if kind == "mean" else result
-        return self.apply(kind, registers, params)
+                result = self.apply("add" if function in ("sum", "mean") else function, (result, register))
+            return self.apply("mulc", (result,), (1 / len(registers),)) if function == "mean" else result
+        return self.apply(function, registers, params)
 
 
 def store_chain(lowering: Lowering, chain: Chain, target: Value) -> None:
@@ -106,9 +106,9 @@ def store_chain(lowering: Lowering, chain: Chain, target: Value) -> None:
             **number_fields("step", steps),
         }
 
-    kind = ChainRow if {value.dtype for value in (*inputs, target)} <= _SIMD else Chain64Row
+    row_class = ChainRow if {value.dtype for value in (*inputs, target)} <= _SIMD else Chain64Row
     lowering.emit(
-        kind(
+        row_class(
             **number_fields("s", loops.sizes),
             input_count=len(inputs),
             op_count=len(chain.ops),
@@ -190,9 +190,9 @@ def scale_of(lowering: Lowering, node: PulsedNode) -> tuple[int, float] | None:
             and fact.sizes == lowering.fact(OutletId(node.id)).sizes
             and fact.dtype == np.float32
         ):
-            number = one_number(constant)
-            if number is not None and np.isfinite(number) and number != 0:
-                return slot, number if op.kind == "mul" else 1 / number
+            scale = one_number(constant)
+            if scale is not None and np.isfinite(scale) and scale != 0:
+                return slot, scale if op.kind == "mul" else 1 / scale
     return None
 
 

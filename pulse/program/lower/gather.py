@@ -48,20 +48,24 @@ def _emit_lookup(
     """Gather entries of one axis; the axes of the indices, ``width`` of them, take its place."""
     if indices.dtype not in (np.dtype(np.int64), np.dtype(np.int32)):
         raise CompileError(f"{lowering.node}: indices must be i64 or i32")
-    lead, rest = list(range(axis)), list(range(axis + 1, rank))
+    leading_axes, trailing_axes = list(range(axis)), list(range(axis + 1, rank))
     x = (
-        lowering.order_axes(x, [*_sort_by_stride(x, lead), axis, *rest])
-        if not _is_gatherable(x, axis, lead, rest)
+        lowering.order_axes(x, [*_sort_by_stride(x, leading_axes), axis, *trailing_axes])
+        if not _is_gatherable(x, axis, leading_axes, trailing_axes)
         else x
     )
-    order = [*_sort_by_stride(x, lead), *range(axis, axis + width), *(a + width - 1 for a in rest)]
+    order = [
+        *_sort_by_stride(x, leading_axes),
+        *range(axis, axis + width),
+        *(a + width - 1 for a in trailing_axes),
+    ]
     target = lowering.allocate_wire(outlet, order)
     if not target.is_dense(order):
         target = lowering.allocate_temporary(target.shape, target.dtype, order)
     indices = lowering.order_axes(indices, range(width))
-    run = int(np.prod([x.shape[a] for a in rest], dtype=np.int64))
-    outer = int(np.prod([x.shape[a] for a in lead], dtype=np.int64))
-    inner = [a for a in _sort_by_stride(x, lead) if x.shape[a] != 1]
+    run = int(np.prod([x.shape[a] for a in trailing_axes], dtype=np.int64))
+    outer = int(np.prod([x.shape[a] for a in leading_axes], dtype=np.int64))
+    inner = [a for a in _sort_by_stride(x, leading_axes) if x.shape[a] != 1]
     source_step = x.strides[inner[-1]] if inner else 0
     count = indices.size
     lowering.emit(

@@ -15,7 +15,7 @@ from pulse.program.lower.attention_whole import attention_of, emit_attention
 from pulse.program.lower.elementwise import scale_of
 from pulse.program.lower.matmul_finishing import find_finishing
 from pulse.program.lower.matmul_product import emit_product, stored_of
-from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
+from pulse.program.lower.matmul_windows import WindowProduct, batch_offsets
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
@@ -127,7 +127,7 @@ def _lower_batches(lowering: Lowering, node: PulsedNode, outlet: OutletId) -> Va
     attention = attention_of(lowering, node)
     if attention is not None:
         scaled, scale = attention.scaled, attention.scale
-        lowering.done.add(scaled.node)
+        lowering.lowered_nodes.add(scaled.node)
         lowering.pending[scaled] = lambda: _emit_batched_product(lowering, node, scaled, scale)
         return None
     softmax = lowering.graph.node(node.inputs[0])
@@ -171,7 +171,7 @@ def _emit_batched_product(lowering: Lowering, node: PulsedNode, outlet: OutletId
         and b.strides[-1] != 1
     ):
         b = lowering.make_innermost(b, len(b.shape) - 1)  # sums of few terms do not fill a vector
-    batch_a, batch_b, batch_y = (lowering.add_table(_batch_offsets(value, batch)) for value in (a, b, y))
+    batch_a, batch_b, batch_y = (lowering.add_table(batch_offsets(value, batch)) for value in (a, b, y))
     am, ak = a.strides[-2:]
     bk, bn = b.strides[-2:]
     ym, yn = y.strides[-2:]
@@ -228,12 +228,5 @@ def take_result_scale(lowering: Lowering, outlet: OutletId) -> tuple[OutletId, f
     scale = None if reader is None else scale_of(lowering, reader)
     if reader is None or scale is None:
         return outlet, 1.0
-    lowering.done.add(reader.id)
+    lowering.lowered_nodes.add(reader.id)
     return OutletId(reader.id), scale[1]
-
-
-def _batch_offsets(value: Value, batch: Sequence[int]) -> Array:
-    """Return the offset of each matrix of the last two axes, with the batch axes broadcast."""
-    lead = len(batch) - (len(value.shape) - 2)
-    steps = [0] * lead + [s if n != 1 else 0 for n, s in zip(value.shape[:-2], value.strides[:-2])]
-    return grid_offsets(steps, batch)

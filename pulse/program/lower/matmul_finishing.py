@@ -107,7 +107,7 @@ def find_finishing(lowering: Lowering, outlet: OutletId, axis: int, gates: bool)
         reader = _only_elementwise_reader(lowering, finishing.outlet)
         if reader is None or not _take_step(lowering, finishing, reader):
             break
-        lowering.done.add(reader.id)
+        lowering.lowered_nodes.add(reader.id)
         finishing.outlet = OutletId(reader.id)
     if gates and not finishing.steps and finishing.outlet == outlet:
         _find_gate(lowering, finishing)
@@ -141,16 +141,16 @@ def _take_swish(lowering: Lowering, finishing: Finishing) -> bool:
                 or lowering.fact(gate).dtype != np.float32
             ):
                 return False
-            lowering.done.update((sigmoid.id, product.id))
+            lowering.lowered_nodes.update((sigmoid.id, product.id))
             finishing.steps.append(FusedStep("swish", 1.0))
             finishing.outlet = OutletId(product.id)
             return True
     return False
 
 
-def _is_elementwise(node: PulsedNode, kind: str) -> bool:
-    """Return whether a node is the elementwise function ``kind``."""
-    return isinstance(node.op, Elementwise) and node.op.kind == kind
+def _is_elementwise(node: PulsedNode, function: str) -> bool:
+    """Return whether a node is the elementwise function ``function``."""
+    return isinstance(node.op, Elementwise) and node.op.kind == function
 
 
 def _take_step(lowering: Lowering, finishing: Finishing, node: PulsedNode) -> bool:
@@ -244,5 +244,5 @@ def _find_gate(lowering: Lowering, finishing: Finishing) -> None:
     (left, f, a), (right, g, b) = sides
     if left != right or left < 0 or len(graph.nodes[left].inputs) != 2 or a == b:
         return
-    lowering.done.update((*nodes, left))
+    lowering.lowered_nodes.update((*nodes, left))
     finishing.gate, finishing.outlet = (f, g), OutletId(left)

@@ -22,6 +22,13 @@ def grid_offsets(steps: Sequence[int], sizes: Sequence[int]) -> Array:
     return total.ravel()
 
 
+def batch_offsets(value: Value, batch: Sequence[int]) -> Array:
+    """Return the offset of each matrix of the last two axes, with the batch axes broadcast."""
+    missing = len(batch) - (len(value.shape) - 2)
+    steps = [step if size != 1 else 0 for size, step in zip(value.shape[:-2], value.strides[:-2])]
+    return grid_offsets([0] * missing + steps, batch)
+
+
 @record
 class WindowProduct:
     """A window product; of a depthwise window, each channel is multiplied only by its own weights.

@@ -34,9 +34,9 @@ def lower_siblings(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list
     width, op = width_of(hidden), _layer(nodes[0])
     x = lowering.allocate_temporary((len(nodes), frames, batch, GATES * width), np.dtype(np.float32))
     bias = np.zeros((LANES // width, width), np.float32)
-    for number, node in enumerate(nodes):
-        _emit_projection(lowering, node, x.view(x.shape[1:], x.strides[1:], number * x.strides[0]))
-        bias[number, :hidden] = split_bias(op.cell, weights_of(lowering, node, 3, "its bias"))[1]
+    for layer, node in enumerate(nodes):
+        _emit_projection(lowering, node, x.view(x.shape[1:], x.strides[1:], layer * x.strides[0]))
+        bias[layer, :hidden] = split_bias(op.cell, weights_of(lowering, node, 3, "its bias"))[1]
     matrices = [stored_of(lowering, node, 2, "its recurrent weights").values for node in nodes]
     h, times = _allocate_state(lowering, nodes, batch, width)
     start = (
@@ -45,14 +45,14 @@ def lower_siblings(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list
         else (lowering.add_constant(np.zeros(LANES, np.float32)), 0)
     )
     y = lowering.allocate_temporary((frames, batch, LANES), np.dtype(np.float32))
-    kind = GruFoursRow if width == 4 else GruEightsRow
+    row_class = GruFoursRow if width == 4 else GruEightsRow
     lowering.emit(
-        kind(
+        row_class(
             **frame_fields(nodes[0], op, y, h, start, times),
             count=len(nodes),
             x=x,
             step_x=x.strides[0],
-            backwards=sum(1 << number for number, node in enumerate(nodes) if _layer(node).reverse),
+            backwards=sum(1 << layer for layer, node in enumerate(nodes) if _layer(node).reverse),
             W=lowering.add_constant(pack_small(matrices, width)),
             bias=lowering.add_constant(bias.ravel()),
         )
@@ -105,10 +105,10 @@ def _allocate_state(
     if not isinstance(op, RecurrentStream):
         return lowering.allocate_temporary((batch, LANES), np.dtype(np.float32)), restart_each_pulse(lowering)
     initial, reload = np.zeros((batch, LANES), np.float32), False
-    for number, node in enumerate(nodes):
+    for layer, node in enumerate(nodes):
         assert isinstance(node.op, RecurrentStream)
         (initial_state,), reloads = initial_states(lowering, node, node.op)
-        initial[:, number * width :][:, : initial_state.shape[1]] = initial_state
+        initial[:, layer * width :][:, : initial_state.shape[1]] = initial_state
         reload |= reloads
     times = StateTiming(lowering.clock, lowering.length_register(op.length), op.offset, reload)
     return lowering.allocate_state(initial, (0, 1)), times
@@ -129,17 +129,17 @@ def _emit_initial_states(lowering: Lowering, nodes: Sequence[PulsedNode], width:
     )
     rows = max([rows, *(value.shape[0] for value in values if value is not None)])
     first = np.zeros((rows, LANES), np.float32)
-    for number, value in enumerate(values):
+    for index, value in enumerate(values):
         if value is not None:
-            first[:, number * width :][:, : value.shape[1]] = value
+            first[:, index * width :][:, : value.shape[1]] = value
     start = lowering.add_constant(first)
     if any(value is None for value in values):
         constants, start = start, lowering.allocate_temporary(first.shape, first.dtype)
         lowering.copy(constants, start)
-        for number, (outlet, value) in enumerate(zip(outlets, values)):
+        for index, (outlet, value) in enumerate(zip(outlets, values)):
             if value is None and outlet is not None:
                 initial = lowering.require_f32(lowering.value(outlet), "an initial state")
-                target = start.part(1, number * width, number * width + initial.shape[1])
+                target = start.part(1, index * width, index * width + initial.shape[1])
                 lowering.copy(
                     initial.view(
                         target.shape, [initial.strides[0] if initial.shape[0] > 1 else 0, initial.strides[1]]

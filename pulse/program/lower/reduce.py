@@ -24,7 +24,7 @@ SQUARED = ("l2", "sum_square")
 """The sums of squares."""
 AFTER: dict[str, str] = {"l2": "sqrt", "log_sum": "log", "log_sum_exp": "log"}
 """The function of the result."""
-KINDS = {"max": MAX, "min": MIN, "prod": PROD}
+CODES = {"max": MAX, "min": MIN, "prod": PROD}
 """The kind of a row; sums of squares are ``SQUARES``, all others ``SUM``."""
 ELEMENTWISE = {SUM: "add", MAX: "max", MIN: "min", PROD: "mul"}
 """The elementwise function that reduces two tensors."""
@@ -53,8 +53,8 @@ def lower_reduce(lowering: Lowering, node: PulsedNode, op: Reduce) -> list[Value
     count = int(np.prod([x.shape[axis] for axis in op.axes], dtype=np.int64))
     scale = 1 / count if op.kind == "mean" and count else 1.0
     plain = op.kind not in AFTER
-    kind = SQUARES if squares else KINDS.get(op.kind, SUM)
-    y = _reduce(lowering, x, op.axes, kind, (outlet, op.keepdims) if plain else None, scale)
+    code = SQUARES if squares else CODES.get(op.kind, SUM)
+    y = _reduce(lowering, x, op.axes, code, (outlet, op.keepdims) if plain else None, scale)
     if not plain:
         chain = Chain()
         result = chain.apply(AFTER[op.kind], (chain.load(y),))
@@ -86,7 +86,7 @@ def _reduce(
     lowering: Lowering,
     x: Value,
     axes: tuple[int, ...],
-    kind: int,
+    code: int,
     wire: tuple[OutletId, bool] | None,
     scale: float = 1.0,
 ) -> Value:
@@ -111,17 +111,17 @@ def _reduce(
                 T=int(np.prod([x.shape[a] for a in axes], dtype=np.int64)),
                 taps=lowering.add_table(x.offsets(axes)),
                 C=x.shape[run],
-                kind=kind,
+                kind=code,
                 scale=scale,
             )
         )
         return result
-    if kind == SQUARES:
-        x, kind = emit_chain(lowering, x, ("square", 0.0)), SUM
+    if code == SQUARES:
+        x, code = emit_chain(lowering, x, ("square", 0.0)), SUM
     source, step, count = _one_axis(lowering, x, axes)
     if 1 < count <= MAX_UNROLLED_ROW:
         steps = [source.strides[axis] for axis in kept_axes]
-        _combine(lowering, [source.view(y.shape, steps, k * step) for k in range(count)], kind, scale, y)
+        _combine(lowering, [source.view(y.shape, steps, k * step) for k in range(count)], code, scale, y)
         return result
     lowering.emit(
         kernels.ReduceRow(
@@ -132,7 +132,7 @@ def _reduce(
             rows_y=lowering.add_table(y.offsets(range(len(kept_axes)))),
             R=count,
             stride=step,
-            kind=kind,
+            kind=code,
             scale=scale,
         )
     )
@@ -157,12 +157,12 @@ def _allocate_result(
     return result, result.view(shape, [result.strides[axis] for axis in kept_axes])
 
 
-def _combine(lowering: Lowering, parts: Sequence[Value], kind: int, scale: float, y: Value) -> None:
+def _combine(lowering: Lowering, parts: Sequence[Value], code: int, scale: float, y: Value) -> None:
     """Emit a reduction of a few tensors as a chain, whose vectors hold elements of many rows."""
     chain = Chain()
     total, *others = [chain.load(part) for part in parts]
     for other in others:
-        total = chain.apply(ELEMENTWISE[kind], (total, other))
+        total = chain.apply(ELEMENTWISE[code], (total, other))
     if scale != 1.0:
         chain.apply("mulc", (total,), (scale,))
     store_chain(lowering, chain, y)

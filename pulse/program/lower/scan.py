@@ -23,8 +23,8 @@ def lower_scan(lowering: Lowering, node: PulsedNode, op: Scan) -> list[Value]:
     frames = _Frames(lowering, node, op)
     check_faults = lowering.body_checker(node, lambda: make_fault_checker(frames_of_every_pulse(lowering)))
     states = frames.initial
-    for number in range(frames.count):
-        states = frames.emit(number, states, check_faults)
+    for frame in range(frames.count):
+        states = frames.emit(frame, states, check_faults)
     return [*frames.gathered, *states]
 
 
@@ -50,24 +50,24 @@ def lower_scan_stream(lowering: Lowering, node: PulsedNode, op: ScanStream) -> l
             )
     end = lowering.length_register(op.length)
     first, gate = lowering.add_table([0]), lowering.add_table([0])
-    for number in range(frames.count):
+    for frame in range(frames.count):
         check_faults = make_fault_checker(
-            CheckedFrames(None, frames.count, number - op.offset, first, end, gate)
+            CheckedFrames(None, frames.count, frame - op.offset, first, end, gate)
         )
-        fresh = [_keep_apart(lowering, value, states) for value in frames.emit(number, states, check_faults)]
+        fresh = [_keep_apart(lowering, value, states) for value in frames.emit(frame, states, check_faults)]
         for value, state in zip(fresh, states):
-            _emit_keep_frame(lowering, value, state, end, frames.count, number, op.offset)
+            _emit_keep_frame(lowering, value, state, end, frames.count, frame, op.offset)
     return [*frames.gathered, *states]
 
 
 def _emit_keep_frame(
-    lowering: Lowering, new: Value, state: Value, end: Value, pulse: int, number: int, offset: int
+    lowering: Lowering, new: Value, state: Value, end: Value, pulse: int, frame: int, offset: int
 ) -> None:
-    """Copy a new state into memory, if frame ``number`` of the pulse belongs to the stream."""
+    """Copy a new state into memory, if frame ``frame`` of the pulse belongs to the stream."""
     size = state.size * state.dtype.itemsize
     clock = lowering.clock
     lowering.emit(
-        KeepFrameRow(new=new, state=state, clock=clock, end=end, P=pulse, i=number, offset=offset, bytes=size)
+        KeepFrameRow(new=new, state=state, clock=clock, end=end, P=pulse, i=frame, offset=offset, bytes=size)
     )
 
 
@@ -99,14 +99,14 @@ class _Frames:
         self.gathered = [lowering.allocate_wire(OutletId(node.id, slot)) for slot in range(len(op.gathered))]
         self._emitted = len(lowering.builder.instructions)
 
-    def emit(self, number: int, states: Sequence[Value], check_faults: FaultChecker | None) -> list[Value]:
+    def emit(self, frame: int, states: Sequence[Value], check_faults: FaultChecker | None) -> list[Value]:
         """Emit one frame, in the order of the run; return the states after it."""
         lowering, op = self._lowering, self._op
         others = zip((*op.states, *op.captured), (*states, *self._captured))
-        inputs = {self._inputs[name]: value for name, value in (*others, *self._frame_inputs(number))}
+        inputs = {self._inputs[name]: value for name, value in (*others, *self._frame_inputs(frame))}
         results = lowering.lower_body(self._body, inputs, check_faults)
         for value, y, scan_axis in zip(results[len(states) :], self.gathered, op.gathered):
-            position = self.count - 1 - number if scan_axis.backward else number
+            position = self.count - 1 - frame if scan_axis.backward else frame
             lowering.copy(value, _frame(y, scan_axis.axis, position))
         if len(lowering.builder.instructions) - self._emitted > MAX_INSTRUCTIONS:
             raise CompileError(
@@ -115,16 +115,16 @@ class _Frames:
             )
         return results[: len(states)]
 
-    def _frame_inputs(self, number: int) -> Iterator[tuple[str, Value]]:
+    def _frame_inputs(self, frame: int) -> Iterator[tuple[str, Value]]:
         """Yield the name and the tensor of each input of the body that is one frame of a scanned input."""
         for name, x, scan_axis in zip(self._op.frames, self._x, self._op.scanned):
-            yield name, _frame(x, scan_axis.axis, self.count - 1 - number if scan_axis.backward else number)
+            yield name, _frame(x, scan_axis.axis, self.count - 1 - frame if scan_axis.backward else frame)
 
 
-def _frame(value: Value, axis: int, number: int) -> Value:
+def _frame(value: Value, axis: int, index: int) -> Value:
     """Return one position of an axis, without that axis."""
     shape, strides = (tuple(a[:axis]) + tuple(a[axis + 1 :]) for a in (value.shape, value.strides))
-    return value.view(shape, strides, number * value.strides[axis])
+    return value.view(shape, strides, index * value.strides[axis])
 
 
 def _pulsify_body(node: PulsedNode, op: Scan) -> tuple[PulsedGraph, dict[str, OutletId]]:

@@ -107,14 +107,14 @@ def _may_overwrite(lowering: Lowering, node: PulsedNode, op: FillEnds, x: Value)
     """Return whether the input is a temporary that only this op reads, and not a view."""
     graph = lowering.graph
     (outlet,) = node.inputs
-    kept = lowering.is_read_later(outlet) or outlet in graph.inputs
+    is_kept = lowering.is_read_later(outlet) or outlet in graph.inputs
     has_one_reader = len(graph.outlet(outlet).successors) == 1 and x.size * x.dtype.itemsize == x.buffer.size
     return (
         op.mode == "constant"
         and op.offset == op.shift
         and op.overlap == 0
         and has_one_reader
-        and not kept
+        and not is_kept
         and x.buffer.region is Region.ARENA
         and (lowering.owns(outlet, x))
     )

@@ -102,9 +102,9 @@ class LaneBlocks:
         return CallBlocks.of(steady, len(pulses))
 
     def _whole_blocks(self, numbers: Sequence[int]) -> Iterator[BlockLanes]:
-        index_of = {number: index for index, number in enumerate(numbers)}
+        index_of = {lane: index for index, lane in enumerate(numbers)}
         for block in range(len(self._is_interleaved)):
-            indices = [index_of.get(number, -1) for number in range(block * LANES, (block + 1) * LANES)]
+            indices = [index_of.get(lane, -1) for lane in range(block * LANES, (block + 1) * LANES)]
             if -1 in indices or block in self._excluded:
                 continue
             run = slice(indices[0], indices[0] + LANES)
@@ -121,15 +121,15 @@ class LaneBlocks:
         for name, array in self._outputs:
             outputs[name][part.indices] = array
 
-    def _run_block(self, number: int) -> None:
-        """Run the instructions on a block's memory, and let its windows advance."""
-        state, sliding = self._addresses[number], self._sliding
-        windows, position = state + self._state_bytes, self._positions[number]
+    def _run_block(self, block: int) -> None:
+        """Run the instructions on a block's memory, and advance its windows."""
+        state, sliding = self._addresses[block], self._sliding
+        windows, position = state + self._state_bytes, self._positions[block]
         self._bases[Region.STATE] = state
         self._bases[Region.WINDOWS] = windows + position * sliding.shift
         self._run(*self._call)
-        self._steps[number] += 1
-        self._positions[number] = position = (position + 1) % POSITIONS
+        self._steps[block] += 1
+        self._positions[block] = position = (position + 1) % POSITIONS
         if position == 0:
             sliding.move_to_front(windows)
 
@@ -146,33 +146,33 @@ class LaneBlocks:
         """Return the memories of a block's lanes, as words."""
         return self._memory[block * LANES : (block + 1) * LANES].view(np.int32)
 
-    def _interleave(self, number: int) -> None:
+    def _interleave(self, block: int) -> None:
         """Interleave the streams of a block, if they are not interleaved yet."""
-        if self._is_interleaved[number]:
+        if self._is_interleaved[block]:
             return
-        block = self._blocks[number]
-        if block is None:
-            block = self._blocks[number] = aligned_bytes(self._state_bytes + self._sliding.bytes)
-            self._addresses[number] = block.ctypes.data
-        state, windows = block[: self._state_bytes], block[self._state_bytes :]
-        state.view(np.int32).reshape(-1, LANES)[...] = self._lanes_of(number).T
+        memory = self._blocks[block]
+        if memory is None:
+            memory = self._blocks[block] = aligned_bytes(self._state_bytes + self._sliding.bytes)
+            self._addresses[block] = memory.ctypes.data
+        state, windows = memory[: self._state_bytes], memory[self._state_bytes :]
+        state.view(np.int32).reshape(-1, LANES)[...] = self._lanes_of(block).T
         self._sliding.copy_in(state, windows)
-        self._steps[number] = self._positions[number] = 0
-        self._is_interleaved[number] = True
+        self._steps[block] = self._positions[block] = 0
+        self._is_interleaved[block] = True
 
     def separate(self, lane: int) -> None:
         """Move the streams of a lane's block back to the memories of the lanes."""
-        number = lane // LANES
-        if number >= len(self._is_interleaved) or not self._is_interleaved[number]:
+        block = lane // LANES
+        if block >= len(self._is_interleaved) or not self._is_interleaved[block]:
             return
-        block = self._blocks[number]
-        assert block is not None, "an interleaved block has memory"
-        state, windows = block[: self._state_bytes], block[self._state_bytes :]
-        self._sliding.copy_out(state, windows, self._positions[number])
-        self._lanes_of(number)[...] = state.view(np.int32).reshape(-1, LANES).T
-        rows = self._memory[number * LANES : (number + 1) * LANES]
-        rows[:, self._clock_byte : self._clock_byte + 8].view(np.int64)[...] += self._steps[number]
-        self._is_interleaved[number] = False
+        memory = self._blocks[block]
+        assert memory is not None, "an interleaved block has memory"
+        state, windows = memory[: self._state_bytes], memory[self._state_bytes :]
+        self._sliding.copy_out(state, windows, self._positions[block])
+        self._lanes_of(block)[...] = state.view(np.int32).reshape(-1, LANES).T
+        rows = self._memory[block * LANES : (block + 1) * LANES]
+        rows[:, self._clock_byte : self._clock_byte + 8].view(np.int64)[...] += self._steps[block]
+        self._is_interleaved[block] = False
 
     def exclude(self, lane: int) -> None:
         """Never interleave the block of a lane again, since other code writes to its memory."""

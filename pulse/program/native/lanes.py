@@ -55,9 +55,9 @@ class LaneState(NativeState):
     """The stream of one lane. Each use separates its interleaved block."""
 
     def __init__(
-        self, program: NativeExecutable, constants: Feed | None, memory: Array, arena: Array, number: int
+        self, program: NativeExecutable, constants: Feed | None, memory: Array, arena: Array, lane: int
     ) -> None:
-        self._number = number
+        self._lane = lane
         self._blocks: LaneBlocks | None = None
         super().__init__(program, constants, memory, arena)
 
@@ -67,7 +67,7 @@ class LaneState(NativeState):
 
     def _separate(self) -> None:
         if self._blocks is not None:
-            self._blocks.separate(self._number)
+            self._blocks.separate(self._lane)
 
     @property
     def memory(self) -> Array:
@@ -101,7 +101,7 @@ class LaneState(NativeState):
 
     def pack(self) -> Packed:
         if self._blocks is not None:
-            self._blocks.exclude(self._number)
+            self._blocks.exclude(self._lane)
         return super().pack()
 
 
@@ -124,7 +124,7 @@ class NativeLanes(Lanes):
         self._memory, memories = _allocate_memories(count, program.initial.size)
         self._arena, arenas = _allocate_memories(self._group, program.arena_bytes)
         states = [
-            LaneState(program, constants, memory, arenas[0], number) for number, memory in enumerate(memories)
+            LaneState(program, constants, memory, arenas[0], lane) for lane, memory in enumerate(memories)
         ]
         super().__init__(program, states)
         self._reuses = reuses_weights(program.notes)
@@ -205,8 +205,8 @@ class NativeLanes(Lanes):
         """Step lanes that are not interleaved, group by group."""
         size = self._group
         if self._blocks is not None:
-            for number in lanes.tolist():
-                self._blocks.separate(number)
+            for lane in lanes.tolist():
+                self._blocks.separate(lane)
         if len(lanes) <= size:
             return self._step_group(feed, lanes)
         groups = [
@@ -237,8 +237,8 @@ class NativeLanes(Lanes):
 
     def _shared_lanes(self, count: int) -> int:
         """Return how many lanes of a group share rows; the others run alone, as a single lane always does."""
-        whole = count - count % MIN_BLOCK_LANES if self._reuses else count
-        return 0 if whole == 1 or self.alone else whole
+        interleaved_lanes = count - count % MIN_BLOCK_LANES if self._reuses else count
+        return 0 if interleaved_lanes == 1 or self.alone else interleaved_lanes
 
 
 def reuses_weights(rows: Iterable[RowNote]) -> bool:

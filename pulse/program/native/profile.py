@@ -109,12 +109,12 @@ def measure(
     """
     rounds = min(steps, MAX_ROUNDS)
     steps_per_round, rows = -(-steps // rounds), len(notes)
-    ticks, whole = np.zeros((rounds, rows), np.int64), np.zeros(rounds, np.int64)
+    ticks, step_ticks = np.zeros((rounds, rows), np.int64), np.zeros(rounds, np.int64)
     machine.run(table_address, rows, bases_address)
-    for number in range(rounds):
+    for round_index in range(rounds):
         for _ in range(steps_per_round):
-            machine.run_profiled(table_address, rows, bases_address, ticks[number].ctypes.data)
-        whole[number] = sum(
+            machine.run_profiled(table_address, rows, bases_address, ticks[round_index].ctypes.data)
+        step_ticks[round_index] = sum(
             machine.run_timed(table_address, rows, bases_address) for _ in range(steps_per_round)
         )
     rate, reading_s = machine.ticks_per_second(), machine.seconds_per_reading()
@@ -133,5 +133,5 @@ def measure(
         )
         for row, count, time in zip(notes, parts or [1] * rows, seconds)
     ]
-    step_s = max(float(np.median(whole)) / steps_per_round / rate - reading_s, 0.0)
+    step_s = max(float(np.median(step_ticks)) / steps_per_round / rate - reading_s, 0.0)
     return Profile(tuple(rows_of_profile), rounds * steps_per_round, step_s, rows * reading_s)

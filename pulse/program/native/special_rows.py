@@ -21,11 +21,11 @@ from pulse.support.record import record
 from pulse.support.wording import spell
 
 MIN_GAIN = 1.1
-"""The least speed-up of a step for which special rows are worth their memory, unless the caller says otherwise."""
+"""The minimum speed-up of a step for which special rows are worth their memory, unless the caller says otherwise."""
 MIN_KERNEL_GAIN = 1.02
-"""The least speed-up of the rows of a kernel for which they are specialised."""
+"""The minimum speed-up of the rows of a kernel for which they are specialised."""
 MIN_SHARE = 0.01
-"""The least share of the time of a step for which the rows of a kernel are specialised."""
+"""The minimum share of the time of a step for which the rows of a kernel are specialised."""
 
 
 @record
@@ -69,11 +69,11 @@ class Specialisation:
 def specialise(
     program: NativeExecutable, seconds: float, megabytes: float, min_gain: float | None = None
 ) -> Specialisation:
-    """Compile special rows for the kernels that take most of a step, and let all streams of the program run them.
+    """Compile special rows for the kernels that take most of a step, which all streams of the program then run.
 
     seconds    processor time after which no further rows are compiled
     megabytes  machine code after which no further rows are compiled
-    min_gain   the least speed-up of a step for which streams run the rows; None: ``MIN_GAIN``
+    min_gain   the minimum speed-up of a step for which streams run the rows; None: ``MIN_GAIN``
     Raises     InputError: ``min_gain`` is below 1; CompileError
     """
     if min_gain is not None and not min_gain >= 1:

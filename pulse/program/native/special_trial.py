@@ -61,18 +61,18 @@ class SpecialTrial:
         """Measure the ticks of each row for each table: the minimum over steps in turns, to exclude other work."""
         minimum = [np.full(self.rows, np.iinfo(np.int64).max) for _ in tables]
         for _ in range(STEPS):
-            for number, table in enumerate(tables):
+            for index, table in enumerate(tables):
                 ticks = np.zeros(self.rows, np.int64)
                 machine.run_profiled(table.ctypes.data, self.rows, self._bases.ctypes.data, ticks.ctypes.data)
-                minimum[number] = np.minimum(minimum[number], ticks)
+                minimum[index] = np.minimum(minimum[index], ticks)
         return minimum
 
     def step_seconds(self, tables: Sequence[RowTable]) -> list[float]:
         """Measure the seconds of a step for each table: the minimum over steps in turns."""
         minimum = [np.inf] * len(tables)
         for _ in range(STEPS):
-            for number, table in enumerate(tables):
+            for index, table in enumerate(tables):
                 call = table.ctypes.data, self.rows, self._bases.ctypes.data
                 machine.run(*call)
-                minimum[number] = min(minimum[number], machine.run_timed(*call) / machine.ticks_per_second())
+                minimum[index] = min(minimum[index], machine.run_timed(*call) / machine.ticks_per_second())
         return minimum

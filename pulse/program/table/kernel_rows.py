@@ -54,9 +54,9 @@ class KernelRows:
 def rows_by_kernel(table: RowTable) -> list[KernelRows]:
     """Group the rows of an unlinked table by kernel."""
     groups: dict[Kernel, KernelRows] = {}
-    for number, (start, kernel) in enumerate(zip(row_starts(table), kernels_of(table))):
+    for row, (start, kernel) in enumerate(zip(row_starts(table), kernels_of(table))):
         rows = groups.setdefault(kernel, KernelRows(kernel, [], {}))
-        rows.numbers.append(number)
+        rows.numbers.append(row)
         words = tuple(table[start + HEADER : start + int(table[start + 1])].tolist())
         rows.starts.setdefault(words, []).append(start)
     return list(groups.values())

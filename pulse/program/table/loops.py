@@ -23,8 +23,8 @@ class Loops:
         """Merge neighbouring loops if every tensor allows it, and drop those of size 1."""
         sizes: list[int] = []
         strides: list[list[int]] = [[] for _ in self.strides]
-        for number, size in enumerate(self.sizes):
-            steps = [tensor_strides[number] for tensor_strides in self.strides]
+        for axis, size in enumerate(self.sizes):
+            steps = [tensor_strides[axis] for tensor_strides in self.strides]
             if size == 1:
                 continue
             if sizes and all(
@@ -44,10 +44,10 @@ class Loops:
         outer = len(self.sizes) - 1
         if outer < 2:
             return self
-        longest = max(range(outer), key=lambda number: (self.sizes[number], number))
-        order = [*(number for number in range(outer) if number != longest), longest, outer]
-        strides = (tuple(steps[number] for number in order) for steps in self.strides)
-        return Loops(tuple(self.sizes[number] for number in order), tuple(strides))
+        longest = max(range(outer), key=lambda axis: (self.sizes[axis], axis))
+        order = [*(axis for axis in range(outer) if axis != longest), longest, outer]
+        strides = (tuple(steps[axis] for axis in order) for steps in self.strides)
+        return Loops(tuple(self.sizes[axis] for axis in order), tuple(strides))
 
     def pad(self, count: int) -> "Loops":
         """Add outer loops of size 1 until there are at least ``count`` loops."""

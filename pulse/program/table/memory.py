@@ -131,14 +131,14 @@ class Image:
     region: Region
     runs: list[Array] = field(default_factory=list[Array])
     size: int = 0
-    _known: dict[bytes, Buffer] = field(default_factory=dict[bytes, Buffer])
+    _buffers: dict[bytes, Buffer] = field(default_factory=dict[bytes, Buffer])
 
     def add(self, data: Array, shared: bool) -> Buffer:
         """Append an array; equal bytes are stored once if they may be shared."""
         raw = np.ascontiguousarray(data).view(np.uint8).ravel() if data.size else np.zeros(0, np.uint8)
         key = _identity(raw) if shared else b""
-        if shared and key in self._known:
-            return self._known[key]
+        if shared and key in self._buffers:
+            return self._buffers[key]
         buffer = Buffer(self.region, raw.size, self.size)
         if raw.size >= MIN_RELEASED_BYTES:
             # Separate memory, which is returned to the system as soon as it is in the image.
@@ -148,7 +148,7 @@ class Image:
         self.runs.append(raw)
         self.size += align(raw.size)
         if shared:
-            self._known[key] = buffer
+            self._buffers[key] = buffer
         return buffer
 
     def assemble(self) -> Array:

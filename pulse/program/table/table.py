@@ -95,7 +95,7 @@ def link_lanes(table: RowTable) -> tuple[RowTable, Segment, int]:
         rows = sum(1 for _ in group)
         runs += [(1, True)] * rows if lanes_at_once else [(rows, False)]
     segments = Segment.new(len(runs))
-    for number, (rows, lanes_at_once) in enumerate(runs):
-        segment = segments[number]
+    for index, (rows, lanes_at_once) in enumerate(runs):
+        segment = segments[index]
         segment.rows, segment.lanes_at_once = rows, int(lanes_at_once)
     return linked, segments, len(runs)

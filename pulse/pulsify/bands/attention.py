@@ -77,10 +77,10 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
             refusals = refuse_unknown_scores(graph, graph.nodes[node_id], symbol, static)
             result.refused = {**refusals, **result.refused}
             continue
-        same = _cache_key(graph, attention)
-        if same not in bands:
-            bands[same] = _band(result.model, symbol, attention, max_context)
-        band = bands[same]
+        cache_key = _cache_key(graph, attention)
+        if cache_key not in bands:
+            bands[cache_key] = _band(result.model, symbol, attention, max_context)
+        band = bands[cache_key]
         near = None
         if isinstance(band, Band) and attention.relative is not None:
             band, near = _band_of_positions(result.model, symbol, attention, band, max_context)

@@ -14,8 +14,8 @@ from pulse.typed import TypedGraph
 
 def join_products(graph: TypedGraph, symbol: Symbol) -> None:
     """Rewrite ``q1 @ k1 + q2 @ k2`` as one product of queries and keys with more channels."""
-    for number in graph.order():
-        node = graph.nodes[number]
+    for node_id in graph.order():
+        node = graph.nodes[node_id]
         if not isinstance(node.op, Elementwise) or node.op.kind != "add":
             continue
         products = [graph.node(source) for source in node.inputs]

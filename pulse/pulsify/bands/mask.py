@@ -219,13 +219,16 @@ class Mask:
         back, ahead = sample.reach()
         if back + ahead + 2 > sample.frames:
             return None
-        for form in (sample, sample.relative()):
-            period = form.period()
+        for candidate in (sample, sample.relative()):
+            period = candidate.period()
             if period is not None and back + ahead + 2 * period <= sample.frames:
-                op, relative = BandedAttention(1.0, form.table(period, back, ahead), back), form is not sample
+                op, relative = (
+                    BandedAttention(1.0, candidate.table(period, back, ahead), back),
+                    candidate is not sample,
+                )
                 wider = min(max(2 * sample.frames + 37, 777, 2 * self._farthest(largest) + 37), largest)
                 other = self.sample(wider if wider > sample.frames else sample.frames * 2 // 3)
-                if self._holds(op, other, relative):
+                if self._agrees_with(op, other, relative):
                     proof = MaskProof(
                         self.graph,
                         self.symbol,
@@ -250,7 +253,7 @@ class Mask:
                 "make it of positions, comparisons and integer quotients, or give "
                 f"{spell('max_context', self._frames_of(largest))} or less",
             )
-        if not self._holds(candidate.op, self.sample(end), candidate.relative):
+        if not self._agrees_with(candidate.op, self.sample(end), candidate.relative):
             raise NoBandError(
                 f"its mask changes its pattern before frame {end}", "keep one pattern for the whole stream"
             )
@@ -269,8 +272,8 @@ class Mask:
         slots = {step.node: step.slot for step in self.steps}
         pending = [
             source
-            for number, slot in slots.items()
-            for at, source in enumerate(self.graph.nodes[number].inputs)
+            for node_id, slot in slots.items()
+            for at, source in enumerate(self.graph.nodes[node_id].inputs)
             if at != slot
         ]
         largest_position, visited = 0, set[int]()
@@ -308,21 +311,21 @@ class Mask:
             raise NoBandError(f"a reach of {frames} frames is too long; {largest} are possible")
         limited = min(lengths) == self.context
         sample = self.sample(min(largest, max(frames + ahead, SAMPLE_LENGTHS[0])))
-        for form in (sample, sample.relative()):
-            period = form.period()
+        for candidate in (sample, sample.relative()):
+            period = candidate.period()
             if period is not None:
-                op = BandedAttention(1.0, form.table(period, frames - 1, ahead), frames - 1)
-                if self._holds(op, self.sample(frames), form is not sample):
+                op = BandedAttention(1.0, candidate.table(period, frames - 1, ahead), frames - 1)
+                if self._agrees_with(op, self.sample(frames), candidate is not sample):
                     return replace(self._find(op), limited=limited)
         whole = self.sample(frames)
         if whole.frames != frames or whole.bias.size > MAX_MASK_ELEMENTS:
             raise NoBandError("its bias follows no pattern that repeats")
         op = BandedAttention(1.0, whole.table(frames, frames - 1, max(0, whole.reach()[1])), frames - 1)
-        if not self._holds(op, self.sample(max(1, frames * 2 // 3)), False):
+        if not self._agrees_with(op, self.sample(max(1, frames * 2 // 3)), False):
             raise NoBandError("its bias depends on the length of the stream")
         return replace(self._find(op), limited=limited)
 
-    def _holds(self, op: BandedAttention, other: Sample, relative: bool) -> bool:
+    def _agrees_with(self, op: BandedAttention, other: Sample, relative: bool) -> bool:
         """Return whether the mask at another length agrees with the band."""
         expected = Sample(op.full_bias(other.frames), False)
         if not relative:

@@ -53,15 +53,15 @@ class MaskProof:
         relative  whether only differences within a row must repeat, since a softmax sees nothing else
         """
         score, end = Pattern.constant(ZERO), ""
-        for number, slot in steps:
-            node = self._graph.nodes[number]
+        for node_id, slot in steps:
+            node = self._graph.nodes[node_id]
             end = node.name
             inputs = [
                 score if index == slot else self.pattern(outlet) for index, outlet in enumerate(node.inputs)
             ]
             score = self._hide(self._apply(node, inputs))
         if not (score.is_steady or (relative and score.repeats and LENGTH not in score.slopes)):
-            causes = [self._causes[number] for number, _ in steps if number in self._causes]
+            causes = [self._causes[node_id] for node_id, _ in steps if node_id in self._causes]
             return f"{causes[0] if causes else end} gives no proof"
         if any(bool(np.any(high > self._extent.masked)) for _, high in (score.behind, score.ahead)):
             return f"frames that are {self._extent.distance} or more apart may meet, by {end}"
@@ -212,27 +212,32 @@ class MaskProof:
     def _truncated_argument(self, node: Node[TypedFact, Op]) -> OutletId | None:
         """Return the x of ``sign(x) * floor(abs(x))``, which PyTorch writes for a quotient rounded toward zero."""
 
-        def argument(outlet: OutletId, kind: str) -> OutletId | None:
+        def argument(outlet: OutletId, function: str) -> OutletId | None:
             producer = self._graph.node(outlet)
             return (
                 producer.inputs[0]
-                if isinstance(producer.op, Elementwise) and producer.op.kind == kind
+                if isinstance(producer.op, Elementwise) and producer.op.kind == function
                 else None
             )
 
         if not isinstance(node.op, Elementwise) or node.op.kind != "mul":
             return None
         for sign, size in (node.inputs, node.inputs[::-1]):
-            x, whole = argument(sign, "sign"), argument(size, "floor")
-            if x is not None and whole is not None and argument(whole, "abs") == x and x in self._patterns:
+            x, floor_argument = argument(sign, "sign"), argument(size, "floor")
+            if (
+                x is not None
+                and floor_argument is not None
+                and argument(floor_argument, "abs") == x
+                and x in self._patterns
+            ):
                 return x
         return None
 
     def _move(self, op: Op, x: Pattern, before: TypedFact, after: TypedFact) -> Pattern:
         """Add, drop or regroup axes of constant size; transpose axes."""
         if x.parts is not None:
-            kind, parts = x.parts
-            return extreme(kind, [self._move(op, part, before, after) for part in parts])
+            combination, parts = x.parts
+            return extreme(combination, [self._move(op, part, before, after) for part in parts])
         streams = [axis - before.rank for axis in before.symbolic_axes(self._symbol)]
         sizes = [1 if axis - before.rank in streams else int(dim) for axis, dim in enumerate(before.shape)]
         if isinstance(op, Transpose):
@@ -280,11 +285,18 @@ class MaskProof:
 
 
 def _map(x: Pattern, change: Callable[[Exact], Exact], new_axis_of: dict[int, int]) -> Pattern:
-    def both(interval: Interval) -> Interval:
+    def apply_to_ends(interval: Interval) -> Interval:
         return change(interval[0]), change(interval[1])
 
     slopes = {new_axis_of.get(axis, axis): change(slope) for axis, slope in x.slopes.items()}
-    return Pattern(slopes, both(x.rest), both(x.bounds), both(x.behind), both(x.ahead), x.repeats)
+    return Pattern(
+        slopes,
+        apply_to_ends(x.rest),
+        apply_to_ends(x.bounds),
+        apply_to_ends(x.behind),
+        apply_to_ends(x.ahead),
+        x.repeats,
+    )
 
 
 def _keeps_order(before: TypedFact, after: TypedFact, old: Sequence[int], new: Sequence[int]) -> bool:

@@ -18,7 +18,7 @@ from pulse.support.record import record
 Exact: TypeAlias = Array
 """Fractions and infinities; axes of the stream have size 1."""
 Interval: TypeAlias = tuple[Exact, Exact]
-"""The least and the largest value."""
+"""The smallest and the largest value."""
 IntervalFunction: TypeAlias = Callable[..., Interval]
 """A function from the intervals of operands to the interval of the result."""
 
@@ -113,7 +113,7 @@ class Pattern:
 def affine(slopes: Mapping[int, Exact], rest: Interval, distance: int, repeats: bool = True) -> Pattern:
     """Return a value by its slopes and the interval of its rest.
 
-    distance  the least distance of two positions in ``behind`` and ``ahead``
+    distance  the smallest distance of two positions in ``behind`` and ``ahead``
     """
     nonzero = {axis: slope for axis, slope in slopes.items() if np.any(slope != 0)}
     axes = sorted(axis for axis in nonzero if axis != LENGTH)
@@ -269,15 +269,15 @@ def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int
 def _narrow(pattern: Pattern, bounds: Interval, behind: Interval, ahead: Interval) -> Pattern:
     """Return a pattern narrowed by bounds from another derivation."""
 
-    def both(x: Interval, y: Interval) -> Interval:
+    def intersect(x: Interval, y: Interval) -> Interval:
         return _elementwise_max(x[0], y[0]), _elementwise_min(x[1], y[1])
 
     return Pattern(
         pattern.slopes,
         pattern.rest,
-        both(pattern.bounds, bounds),
-        both(pattern.behind, behind),
-        both(pattern.ahead, ahead),
+        intersect(pattern.bounds, bounds),
+        intersect(pattern.behind, behind),
+        intersect(pattern.ahead, ahead),
         pattern.repeats,
     )
 
@@ -306,9 +306,9 @@ def extreme(kind: str, operands: Sequence[Pattern]) -> Pattern:
 def round_down(x: Pattern, period: int, distance: int) -> Pattern:
     """Return the floor of a value."""
     slopes, (low, high) = x.slopes, x.rest
-    whole = _of_each(lambda number: Fraction(number).denominator == 1, x.drift * period)
+    is_integer = _of_each(lambda number: Fraction(number).denominator == 1, x.drift * period)
     one = (_number(Fraction(-1)), ZERO)
-    repeats = x.repeats and LENGTH not in slopes and bool(np.all(whole))
+    repeats = x.repeats and LENGTH not in slopes and bool(np.all(is_integer))
     pattern = affine(slopes, _add((low, high), one), distance, repeats)
     return _narrow(pattern, _floor(x.bounds), _floor(x.behind), _floor(x.ahead))
 

@@ -57,32 +57,32 @@ MIRRORED = {
 }
 
 
-def elementwise(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: PatternExtent) -> Pattern:
+def elementwise(name: str, inputs: Sequence[Pattern], fact: TypedFact, extent: PatternExtent) -> Pattern:
     """Return the pattern of an elementwise function's result, whose fact is ``fact``."""
     distance, period = extent.distance, extent.period
-    if kind in ("add", "sum", "sub", "neg"):
-        signs = {"sub": (1, -1), "neg": (-1,)}.get(kind, (1,) * len(inputs))
+    if name in ("add", "sum", "sub", "neg"):
+        signs = {"sub": (1, -1), "neg": (-1,)}.get(name, (1,) * len(inputs))
         return combination(inputs, signs, distance)
-    if kind in COMPARISONS:
-        return _compare(kind, inputs, extent)
-    if kind in ("max", "min"):
-        return extreme(kind, inputs)
-    if kind == "where":
+    if name in COMPARISONS:
+        return _compare(name, inputs, extent)
+    if name in ("max", "min"):
+        return extreme(name, inputs)
+    if name == "where":
         return _where(inputs, extent)
-    if kind == "relu":
+    if name == "relu":
         return extreme("max", [inputs[0], Pattern.constant(ZERO)])
-    if kind == "floor":
+    if name == "floor":
         return round_down(inputs[0], period, distance)
-    if kind == "ceil":
+    if name == "ceil":
         negative = round_down(combination(inputs, (-1,), distance), period, distance)
         return combination([negative], (-1,), distance)
-    if kind in ("mul", "div", "mod"):
-        pattern = _by_number(kind, inputs, fact, extent)
+    if name in ("mul", "div", "mod"):
+        pattern = _by_number(name, inputs, fact, extent)
         if pattern is not None:
             return pattern
-    if kind == "abs" and np.all(np.asarray(inputs[0].bounds[0] >= 0)):
+    if name == "abs" and np.all(np.asarray(inputs[0].bounds[0] >= 0)):
         return inputs[0]
-    bounds = BOUNDS.get(kind)
+    bounds = BOUNDS.get(name)
     truth = ZERO, ONE
     return function(
         bounds or (lambda *_: truth if fact.dtype == np.bool_ else ANYTHING),
@@ -91,30 +91,34 @@ def elementwise(kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: P
 
 
 def _by_number(
-    kind: str, inputs: Sequence[Pattern], fact: TypedFact, extent: PatternExtent
+    name: str, inputs: Sequence[Pattern], fact: TypedFact, extent: PatternExtent
 ) -> Pattern | None:
     """Return the product, quotient or remainder of a value and a number."""
     x, number = inputs[0], inputs[1].number
-    if kind == "mul" and number is None:
+    if name == "mul" and number is None:
         x, number = inputs[1], inputs[0].number
     if number is None or np.isinf(np.asarray(number, np.float64)).any():
         return None
     distance, period = extent.distance, extent.period
-    if kind == "mul":
+    if name == "mul":
         return scale(x, number, distance)
     if np.any(np.asarray(number <= 0)):
         return None
     quotient = scale(x, ONE / number, distance)
-    whole = np.issubdtype(fact.dtype, np.integer)
-    if kind == "div":
-        if not whole:
+    is_integer = np.issubdtype(fact.dtype, np.integer)
+    if name == "div":
+        if not is_integer:
             return quotient
         return whole_part(quotient, extent)
     floor = round_down(quotient, period, distance)
-    rest = combination([x, scale(floor, number, distance)], (1, -1), distance)
-    low, high = ZERO * number, number - ONE if whole else number
+    remainder = combination([x, scale(floor, number, distance)], (1, -1), distance)
+    low, high = ZERO * number, number - ONE if is_integer else number
     bounds = low, high
-    return Pattern(rest.slopes, bounds, bounds, bounds, bounds, rest.repeats) if rest.is_steady else None
+    return (
+        Pattern(remainder.slopes, bounds, bounds, bounds, bounds, remainder.repeats)
+        if remainder.is_steady
+        else None
+    )
 
 
 def whole_part(x: Pattern, extent: PatternExtent) -> Pattern:
@@ -122,20 +126,20 @@ def whole_part(x: Pattern, extent: PatternExtent) -> Pattern:
     if np.all(np.asarray(x.bounds[0] >= 0)):
         return round_down(x, extent.period, extent.distance)
 
-    def whole(interval: Interval) -> Interval:
+    def truncate(interval: Interval) -> Interval:
         return interval[0] - ONE, interval[1] + ONE
 
-    return function(whole, [x])
+    return function(truncate, [x])
 
 
-def _compare(kind: str, inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
+def _compare(name: str, inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
     for index, operand in enumerate(inputs):
-        if operand.parts is not None and kind in MIRRORED:
-            comparison = kind if index else MIRRORED[kind]
+        if operand.parts is not None and name in MIRRORED:
+            comparison = name if index else MIRRORED[name]
             extremum, parts = operand.parts
             patterns = [_compare(comparison, [inputs[1 - index], part], extent) for part in parts]
             return function(interval_max if (extremum, comparison) in ANY_OF else interval_min, patterns)
-    bounds, swapped = COMPARISONS[kind]
+    bounds, swapped = COMPARISONS[name]
     signs = (-1, 1) if swapped else (1, -1)
     return _fold_constant(function(bounds, [combination(inputs, signs, extent.distance)]))
 

@@ -31,8 +31,8 @@ def find_pairs(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) 
         shape = [dim.eval({symbol: length}) for dim in fact.shape]
         numbers = np.arange(prod(shape), dtype=np.float64).reshape(shape)
         value: Array = numbers
-        for number in reversed(path):
-            (value,) = graph.nodes[number].op.eval([value], {symbol: length})
+        for node_id in reversed(path):
+            (value,) = graph.nodes[node_id].op.eval([value], {symbol: length})
         transposed = numbers.transpose(1, 0, 2)
         if value.shape[-2:] != (count, count) or not np.array_equal(
             value.reshape(-1, count, count), transposed

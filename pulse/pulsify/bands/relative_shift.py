@@ -72,8 +72,8 @@ def find_shift(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) 
             return None
         value: Array = np.arange(1, prod(shape) + 1, dtype=np.float64).reshape(shape)
         matrices = value.reshape(-1, *shape[-2:])
-        for number in reversed(path):
-            value = _move(graph, number, value, env)
+        for node_id in reversed(path):
+            value = _move(graph, node_id, value, env)
         if value.shape[-2:] != (count, count):
             return None
         value = value.reshape(-1, count, count)
@@ -85,9 +85,9 @@ def find_shift(graph: TypedGraph, outlet: OutletId, symbol: Symbol, rows: TDim) 
     return RelativeScores(node.id, outlet, causal=causal, order=orders.pop()) if len(orders) == 1 else None
 
 
-def _move(graph: TypedGraph, number: int, value: Array, env: dict[Symbol, int]) -> Array:
+def _move(graph: TypedGraph, node_id: int, value: Array, env: dict[Symbol, int]) -> Array:
     """Return the result of an op for a value of the wire that it moves; what it joins to it are zeros."""
-    node = graph.nodes[number]
+    node = graph.nodes[node_id]
     operands = [value]
     if isinstance(node.op, Concat):
         moved = moved_input(graph, node)

@@ -115,18 +115,18 @@ def _keeps_scores(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bo
 def _factor(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> float | None:
     """Return the factor by which an elementwise op multiplies its scores, None if it does something else."""
     assert isinstance(node.op, Elementwise)
-    kind = node.op.kind
-    if kind == "where":
+    function = node.op.kind
+    if function == "where":
         return 1.0 if slot > 0 else None
-    if kind in ("add", "sub"):
-        return -1.0 if (kind, slot) == ("sub", 1) else 1.0
+    if function in ("add", "sub"):
+        return -1.0 if (function, slot) == ("sub", 1) else 1.0
     value = graph.fact(node.inputs[1 - slot]).value
-    if value is None or value.size != 1 or (kind == "div" and slot == 1):
+    if value is None or value.size != 1 or (function == "div" and slot == 1):
         return None
     number = float(value.reshape(()).item())
     if number == 0 or not np.isfinite(number):
         return None
-    return number if kind == "mul" else 1 / number
+    return number if function == "mul" else 1 / number
 
 
 def hiding_conditions(graph: TypedGraph, steps: Sequence[ScoreStep]) -> set[tuple[OutletId, int]]:

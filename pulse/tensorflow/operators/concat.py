@@ -19,7 +19,7 @@ def concat(node: TensorflowNode) -> OutletId:
     parts = inputs[:-1] if node.op_type == "ConcatV2" else inputs[1:]
     axis_slot = len(inputs) - 1 if node.op_type == "ConcatV2" else 0
     parts = node.alike(parts)
-    axis = node.axis(node.whole(axis_slot, "axis"), node.graph.fact(parts[0]).rank - node.is_complex())
+    axis = node.axis(node.integer_at(axis_slot, "axis"), node.graph.fact(parts[0]).rank - node.is_complex())
     return parts[0] if len(parts) == 1 else node.wire(Concat(axis), parts)
 
 

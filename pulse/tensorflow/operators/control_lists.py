@@ -94,8 +94,8 @@ class ListWrite(Op):
 
 def _reserve(node: TensorflowNode, count: TDim, dims: KnownSizes, dtype: DType) -> OutletId:
     element = tuple(TDim.of(dim) for dim in dims or () if dim is not None)
-    whole = dims is not None and len(element) == len(dims)
-    return node.wire(Reserved(count, element if whole else (), dtype), [])
+    is_known = dims is not None and len(element) == len(dims)
+    return node.wire(Reserved(count, element if is_known else (), dtype), [])
 
 
 def _count(node: TensorflowNode, slot: int) -> TDim:
@@ -143,7 +143,7 @@ def _item(node: TensorflowNode, x: OutletId, slot: int) -> OutletId:
     value = node.value(slot)
     if value is None or value.dtype == object or not node.graph.fact(x).rank:
         return node.wire(ListItem(), [x, node.input(slot)])
-    index = node.whole(slot, "index")
+    index = node.integer_at(slot, "index")
     cut = node.wire(Slice(0, TDim.of(index), TDim.of(index + 1)), [x], "cut")
     return node.wire(RemoveAxis(0), [cut])
 

@@ -23,7 +23,7 @@ from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.nodes import LibraryFunction, NodeOutput
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, Reserved
 from pulse.tensorflow.operators.control_loop_iterations import Counter, counters, iteration_count
-from pulse.tensorflow.operators.control_loop_parts import LoopParts, ScanBody, graft, needs, uncast
+from pulse.tensorflow.operators.control_loop_parts import LoopParts, ScanBody, graft, needed_inputs, uncast
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, add_source, known_value, sources
 from pulse.wiring import wire
@@ -95,8 +95,8 @@ class _While:
         try:
             return self._unroll_or_scan()
         except NotUnrolledError:
-            for number in reversed(range(before, len(node.graph.nodes))):
-                node.graph.retire(number)
+            for node_id in reversed(range(before, len(node.graph.nodes))):
+                node.graph.retire(node_id)
             return self._loop_at_run_time()
 
     @cached_property
@@ -187,7 +187,7 @@ class _While:
         )
 
     def _elements_read(self, sources: Mapping[OutletId, int]) -> dict[OutletId, tuple[OutletId, TDim]]:
-        """Return the elements that an iteration takes by a counter from constants of the loop, and the
+        """Return the elements of constants of the loop that an iteration selects by a counter, and the
         first of them.
         """
         body = self._body
@@ -197,7 +197,11 @@ class _While:
             if not isinstance(reader.op, ListItem):
                 continue
             index = self._counters.get(sources.get(uncast(body, reader.inputs[1]), -1))
-            if index is None or index.step != 1 or not needs(body, [reader.inputs[0]], {}) <= outside.keys():
+            if (
+                index is None
+                or index.step != 1
+                or not needed_inputs(body, [reader.inputs[0]], {}) <= outside.keys()
+            ):
                 continue
             (whole,) = graft(body, [reader.inputs[0]], self._node.graph, outside)
             values[OutletId(reader.id)] = (whole, index.start)
@@ -247,7 +251,7 @@ class _While:
     def _head_rows(self, index: int, parts: LoopParts) -> list[OutletId]:
         """Return the elements of a list that were written before the loop, each with an axis to be joined along."""
         heads = enumerate(parts.heads[index])
-        return [self._node.wire(AddAxis(0), [outlet], f"head{index}_{number}") for number, outlet in heads]
+        return [self._node.wire(AddAxis(0), [outlet], f"head{index}_{row}") for row, outlet in heads]
 
     def _behind_head(self, index: int, parts: LoopParts, element_rows: OutletId) -> OutletId:
         rows = self._head_rows(index, parts)
@@ -300,7 +304,7 @@ class _While:
             scanned.present[outlet] = inner
             scanned.add_frames(inner, self._run_through(whole, start, iterations))
         targets = self._targets(parts)
-        self._add_captures(scanned, parts, needs(body, targets, scanned.present), iterations)
+        self._add_captures(scanned, parts, needed_inputs(body, targets, scanned.present), iterations)
         if not scanned.x:
             counter = scanned.add_source("iteration", TypedFact(np.dtype(np.int64), ()))
             numbers = node.wire(Range(0, 1, iterations, np.dtype(np.int64)), [], "iterations")
@@ -308,7 +312,7 @@ class _While:
         graph = scanned.graph
         results = self._iteration_results(graft(body, targets, graph, scanned.present), graph, parts)
         graph.inputs = sources(graph)
-        graph.set_outputs(results, [f"result{number}" for number in range(len(results))])
+        graph.set_outputs(results, [f"result{result}" for result in range(len(results))])
         scan = Scan(
             TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins),
             tuple(scanned.states),
@@ -360,11 +364,11 @@ class _While:
     ) -> list[OutletId]:
         """Return the results of an iteration, states in the types that they began with, each a wire of its own."""
         results: list[OutletId] = []
-        for number, outlet in enumerate(outlets):
-            if number < len(parts.states):
-                dtype = self._node.graph.fact(self._first[parts.states[number]]).dtype
+        for index, outlet in enumerate(outlets):
+            if index < len(parts.states):
+                dtype = self._node.graph.fact(self._first[parts.states[index]]).dtype
                 if graph.fact(outlet).dtype != dtype and np.issubdtype(dtype, np.integer):
-                    outlet = wire(graph, f"state{number}", Cast(dtype), [outlet])[0]
+                    outlet = wire(graph, f"state{index}", Cast(dtype), [outlet])[0]
             results.append(outlet)
         return results
 
@@ -400,7 +404,7 @@ class _While:
         after = {source: nexts.get(index, inner[index]) for source, index in tested.items()}
         (again,) = graft(condition, [condition.graph.outputs[0]], graph, after, "next/")
         graph.inputs = sources(graph)
-        graph.set_outputs([again, *results], [f"result{number}" for number in range(1 + len(results))])
+        graph.set_outputs([again, *results], [f"result{result}" for result in range(1 + len(results))])
         before = {source: self._first[index] for source, index in tested.items()}
         (go_on,) = graft(condition, [condition.graph.outputs[0]], node.graph, before)
         model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)

@@ -63,10 +63,10 @@ def iteration_count(
     limits = _limits(condition, condition.graph.outputs[0], sources, counting)
     if not limits:
         raise NotUnrolledError
-    least = limits[0]
+    count = limits[0]
     for other in limits[1:]:
-        least = at_most(least, other)
-    return at_least(least, TDim.of(0))
+        count = at_most(count, other)
+    return at_least(count, TDim.of(0))
 
 
 def _limits(
@@ -85,15 +85,15 @@ def _limits(
             limit for endpoint in producer.inputs for limit in _limits(model, endpoint, sources, counting)
         ]
     left, right = producer.inputs if len(producer.inputs) == 2 else (outlet, outlet)
-    kind = producer.op.kind
-    if kind in ("greater", "greater_equal"):
+    function = producer.op.kind
+    if function in ("greater", "greater_equal"):
         left, right = right, left
-        kind = {"greater": "less", "greater_equal": "less_equal"}[kind]
+        function = {"greater": "less", "greater_equal": "less_equal"}[function]
     counter = counting.get(sources.get(uncast(model, left), -1))
     limit = model.graph.fact(right).value
-    if kind not in ("less", "less_equal") or counter is None or counter.step < 1:
+    if function not in ("less", "less_equal") or counter is None or counter.step < 1:
         raise NotUnrolledError
     if limit is None or limit.size != 1 or not (is_symbolic(limit) or limit.dtype.kind in "iu"):
         raise NotUnrolledError
-    far = TDim.of(limit.reshape(()).item()) + (kind == "less_equal") - counter.start
+    far = TDim.of(limit.reshape(()).item()) + (function == "less_equal") - counter.start
     return [ceil_div(far, counter.step)]

@@ -80,13 +80,13 @@ def graft(
     copied = dict(present)
     sources = {outlet for outlet in targets if outlet not in copied}
     numbers: list[int] = []
-    for number in reversed(model.graph.order(list(targets))):
-        outlets = {OutletId(number, slot) for slot in range(len(model.graph.nodes[number].outputs))}
+    for node_id in reversed(model.graph.order(list(targets))):
+        outlets = {OutletId(node_id, slot) for slot in range(len(model.graph.nodes[node_id].outputs))}
         if outlets & sources:
-            numbers.append(number)
-            sources.update(outlet for outlet in model.graph.nodes[number].inputs if outlet not in copied)
-    for number in reversed(numbers):
-        node = model.graph.nodes[number]
+            numbers.append(node_id)
+            sources.update(outlet for outlet in model.graph.nodes[node_id].inputs if outlet not in copied)
+    for node_id in reversed(numbers):
+        node = model.graph.nodes[node_id]
         if isinstance(node.op, Source):
             raise NotUnrolledError
         if isinstance(node.op, Const):
@@ -94,19 +94,19 @@ def graft(
         else:
             copies = wire(graph, prefix + node.name, node.op, [copied[outlet] for outlet in node.inputs])
         for slot, outlet in enumerate(copies):
-            copied.setdefault(OutletId(number, slot), outlet)
+            copied.setdefault(OutletId(node_id, slot), outlet)
     return [copied[outlet] for outlet in targets]
 
 
-def needs(
+def needed_inputs(
     model: TypedNetwork, targets: Sequence[OutletId], present: Mapping[OutletId, OutletId]
 ) -> set[OutletId]:
     """Return the inputs of a model that some outlets need, if the outlets in ``present`` have values."""
     sources = {outlet for outlet in targets if outlet not in present}
     needed: set[OutletId] = set()
-    for number in reversed(model.graph.order(list(targets))):
-        node = model.graph.nodes[number]
-        outlets = {OutletId(number, slot) for slot in range(len(node.outputs))}
+    for node_id in reversed(model.graph.order(list(targets))):
+        node = model.graph.nodes[node_id]
+        outlets = {OutletId(node_id, slot) for slot in range(len(node.outputs))}
         if outlets & sources:
             if isinstance(node.op, Source):
                 needed |= outlets

@@ -9,7 +9,7 @@ from pulse.tensorflow.registry import tensorflow_op
 @tensorflow_op("Cumsum")
 def cum_sum(node: TensorflowNode) -> OutletId:
     """Running sums along an axis."""
-    axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
+    axis = node.axis(node.integer_at(1, "axis"), node.fact(0).rank)
     return node.wire(CumSum(axis, node.flag("exclusive"), node.flag("reverse")), [node.input(0)])
 
 

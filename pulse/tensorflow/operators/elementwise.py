@@ -30,9 +30,9 @@ GUARDED = {
 @tensorflow_op(*FUNCTIONS)
 def plain(node: TensorflowNode) -> OutletId:
     """A row of the table; its parameters have their defaults."""
-    kind = FUNCTIONS[node.op_type]
-    params = tuple(ELEMENTWISE[kind].names.params.values())
-    return node.apply(kind, *node.alike(node.given_inputs()), params=params)
+    function = FUNCTIONS[node.op_type]
+    params = tuple(ELEMENTWISE[function].names.params.values())
+    return node.apply(function, *node.alike(node.given_inputs()), params=params)
 
 
 @tensorflow_op("Mul")
@@ -50,7 +50,7 @@ def exp(node: TensorflowNode) -> OutletId:
         return node.apply("exp", node.input(0))
     size = node.apply("exp", node.as_real(node.input(0), 0), suffix="size")
     phase = node.as_real(node.input(0), 1)
-    parts = [node.apply(kind, phase, suffix=kind) for kind in ("cos", "sin")]
+    parts = [node.apply(function, phase, suffix=function) for function in ("cos", "sin")]
     real, imaginary = (
         node.apply("mul", size, part, suffix=f"part_{index}") for index, part in enumerate(parts)
     )
@@ -148,16 +148,16 @@ def floor_div(node: TensorflowNode) -> OutletId:
 def no_nan(node: TensorflowNode) -> OutletId:
     """A quotient or product that is 0 if one operand is: the divisor, or the factor that the names begin with."""
     x, y = node.given_inputs()
-    kind, operand = GUARDED[node.op_type]
+    function, operand = GUARDED[node.op_type]
     guard = (x, y)[operand]
     empty = node.apply("equal", guard, 0, suffix="empty")
-    if kind == "log1p":
+    if function == "log1p":
         y = node.apply("add", y, 1, suffix="more")
-    if kind.startswith("log"):
+    if function.startswith("log"):
         y = node.apply("log", y, suffix="log")
-    if guard == node.input(1) and kind == "div":
+    if guard == node.input(1) and function == "div":
         y = node.apply("where", empty, 1, y, suffix="divisor")
-    result = node.apply("div" if kind == "div" else "mul", x, y, suffix="value")
+    result = node.apply("div" if function == "div" else "mul", x, y, suffix="value")
     return node.apply("where", empty, 0, result)
 
 

@@ -10,7 +10,7 @@ def gather(node: TensorflowNode) -> OutletId:
     """Entries of an axis by index."""
     if node.integer("batch_dims", 0):
         raise node.error("other entries for each batch (batch_dims) are not supported")
-    axis = node.whole(2, "axis") if node.has(2) else 0
+    axis = node.integer_at(2, "axis") if node.has(2) else 0
     return node.as_onnx("Gather", [node.input(0), node.input(1)], axis=axis)
 
 

@@ -97,8 +97,8 @@ def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int
     for name in ("i", "f") if has_peepholes else ():
         peephole = cell.apply("mul", wires["cs_before"], wires[f"wc{name}"], suffix=f"{name}_peephole")
         wires[name] = cell.apply("add", wires[name], peephole, suffix=f"{name}_with_peephole")
-    for name, kind in (("i", "sigmoid"), ("f", "sigmoid"), ("ci", "tanh")):
-        wires[name] = cell.apply(kind, wires[name], suffix=name)
+    for name, function in (("i", "sigmoid"), ("f", "sigmoid"), ("ci", "tanh")):
+        wires[name] = cell.apply(function, wires[name], suffix=name)
     update = cell.apply("mul", wires["ci"], wires["i"], suffix="update")
     retained = cell.apply("mul", wires["cs_before"], wires["f"], suffix="retained")
     state = cell.apply("add", update, retained, suffix="cs")

@@ -51,13 +51,13 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
 
     Without time_major, x, h, c and the results have the batch first.
     """
-    kind, x, h = node.text("rnn_mode", "lstm"), node.fact(0), node.fact(H)
+    mode, x, h = node.text("rnn_mode", "lstm"), node.fact(0), node.fact(H)
     if (
-        kind not in ORDERS
+        mode not in ORDERS
         or node.text("input_mode", "linear_input") == "skip_input"
         or node.integer("num_proj", 0)
     ):
-        raise node.error(f"rnn_mode {kind!r}, skipped inputs and projections: not all of it is supported")
+        raise node.error(f"rnn_mode {mode!r}, skipped inputs and projections: not all of it is supported")
     major = node.flag("time_major", True)
     if (
         x.rank != 3
@@ -69,22 +69,22 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
         if not major:
             shapes = "[batch, time, features] and h [batch, layers, cells]"
         raise node.error(f"x must be {shapes}, got {x} and {h}")
-    ways = 2 if node.text("direction", "unidirectional") == "bidirectional" else 1
-    layers, size = int(h.shape[0 if major else 1]) // ways, int(h.shape[2])
+    directions = 2 if node.text("direction", "unidirectional") == "bidirectional" else 1
+    layers, size = int(h.shape[0 if major else 1]) // directions, int(h.shape[2])
     if node.has(LENGTHS):
         _require_whole(node, x.shape[0 if major else 1])
     if layers > node.numbers(PARAMS, "weights").size:
         raise node.error(f"{layers} layers have more weights than it has")
-    wide = [int(x.shape[2]), *[size * ways] * (layers - 1)]
+    wide = [int(x.shape[2]), *[size * directions] * (layers - 1)]
     vector = _Vector(node)
-    gates = len(ORDERS[kind][1])
+    gates = len(ORDERS[mode][1])
     matrices = [
-        [(vector.take(gates, size, width), vector.take(gates, size, size)) for _ in range(ways)]
+        [(vector.take(gates, size, width), vector.take(gates, size, size)) for _ in range(directions)]
         for width in wide
     ]
-    biases = [[(vector.take(gates, size), vector.take(gates, size)) for _ in range(ways)] for _ in wide]
+    biases = [[(vector.take(gates, size), vector.take(gates, size)) for _ in range(directions)] for _ in wide]
     vector.check_end()
-    slots = (H, C) if kind == "lstm" else (H,)
+    slots = (H, C) if mode == "lstm" else (H,)
     y, *begin = (node.input(slot) for slot in (0, *slots))
     if not major:
         y, *begin = (
@@ -102,7 +102,7 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
         y, *states = (
             _exchange(node, result, f"transposed_back{index}") for index, result in enumerate((y, *states))
         )
-    return [node.name_result(y), *states, *([node.input(C)] if kind != "lstm" else [])]
+    return [node.name_result(y), *states, *([node.input(C)] if mode != "lstm" else [])]
 
 
 def _exchange(node: TensorflowNode, x: OutletId, name: str) -> OutletId:
@@ -132,8 +132,8 @@ def _layer(
 
     begin  the first states of all layers, [layers, batch, cells]
     """
-    kind, order = ORDERS[node.text("rnn_mode", "lstm")]
-    ways, size = len(matrices), matrices[0][1].shape[1]
+    cell_kind, order = ORDERS[node.text("rnn_mode", "lstm")]
+    directions, size = len(matrices), matrices[0][1].shape[1]
 
     def stack(name: str, values: list[Array]) -> OutletId:
         return node.constant(np.ascontiguousarray(np.stack(values)), f"{name}{layer}")
@@ -143,20 +143,20 @@ def _layer(
         for index, name in enumerate("wr")
     )
     b = stack("b", [np.concatenate([part[list(order)].ravel() for part in pair]) for pair in biases])
-    mine = Slice(0, TDim.of(ways * layer), TDim.of(ways * (layer + 1)))
+    mine = Slice(0, TDim.of(directions * layer), TDim.of(directions * (layer + 1)))
     first = [node.wire(mine, [state], f"first{slot}_{layer}") for slot, state in enumerate(begin, H)]
     attributes: dict[str, object] = {
         "hidden_size": size,
-        "direction": "forward" if ways == 1 else "bidirectional",
+        "direction": "forward" if directions == 1 else "bidirectional",
     }
-    if kind == "GRU":
+    if cell_kind == "GRU":
         attributes["linear_before_reset"] = 1
     if node.text("rnn_mode", "lstm") == "rnn_relu":
-        attributes["activations"] = ["Relu"] * ways
+        attributes["activations"] = ["Relu"] * directions
     outlets = node.as_onnx_all(
-        kind, [x, w, r, b, None, *first], f"layer{layer}", 1 + len(first), **attributes
+        cell_kind, [x, w, r, b, None, *first], f"layer{layer}", 1 + len(first), **attributes
     )
     frames = node.graph.fact(outlets[0]).shape
     transposed = node.wire(Transpose((0, 2, 1, 3)), [outlets[0]], f"transposed{layer}")
-    flat = (frames[0], frames[2], TDim.of(ways * size))
+    flat = (frames[0], frames[2], TDim.of(directions * size))
     return node.wire(Reshape(flat), [transposed], f"frames{layer}"), outlets[1:]

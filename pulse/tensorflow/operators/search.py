@@ -15,7 +15,7 @@ def band_part(node: TensorflowNode) -> OutletId:
     fact = node.fact(0)
     if fact.rank < 2:
         raise node.error(f"{fact} is not a matrix")
-    below, above = node.whole(1, "num_lower"), node.whole(2, "num_upper")
+    below, above = node.integer_at(1, "num_lower"), node.integer_at(2, "num_upper")
     i64 = np.dtype(np.int64)
     row = node.wire(Range(0, 1, fact.shape[-2], i64), [], "row")
     rows = node.wire(AddAxis(1), [row], "rows")
@@ -34,7 +34,7 @@ def band_part(node: TensorflowNode) -> OutletId:
 @tensorflow_op("OneHot")
 def one_hot(node: TensorflowNode) -> OutletId:
     """The on value at the index, the off value elsewhere; the new axis is the last or ``axis``."""
-    fact, depth = node.fact(0), node.count(node.whole(1, "depth"), "depth")
+    fact, depth = node.fact(0), node.count(node.integer_at(1, "depth"), "depth")
     axis = node.integer("axis", -1)
     axis = fact.rank if axis == -1 else node.axis(axis, fact.rank + 1)
     column = node.wire(AddAxis(axis), [node.input(0)], "column")

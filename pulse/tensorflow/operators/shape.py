@@ -77,7 +77,7 @@ def _added_axes(source: Shape, target: Shape) -> list[int]:
 def expand_dims(node: TensorflowNode) -> OutletId:
     """A new axis of size 1."""
     in_rank = node.fact(0).rank - node.is_complex()
-    return node.wire(AddAxis(node.axis(node.whole(1, "axis"), in_rank + 1)), [node.input(0)])
+    return node.wire(AddAxis(node.axis(node.integer_at(1, "axis"), in_rank + 1)), [node.input(0)])
 
 
 @tensorflow_op("Squeeze")

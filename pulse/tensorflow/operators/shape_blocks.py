@@ -33,16 +33,16 @@ def space_to_batch(node: TensorflowNode) -> OutletId:
     block_shape: list[TDim] = [shape[0]]
     for size, step in zip(shape[1:], block):
         block_shape += [size // step, TDim.of(step)]
-    rest = shape[1 + count :]
-    x = node.wire(Reshape((*block_shape, *rest)), [x], "blocks")
+    trailing_shape = shape[1 + count :]
+    x = node.wire(Reshape((*block_shape, *trailing_shape)), [x], "blocks")
     inner = [2 + 2 * index for index in range(count)]
     outer = [1 + 2 * index for index in range(count)]
-    order = (*inner, 0, *outer, *range(1 + 2 * count, 1 + 2 * count + len(rest)))
+    order = (*inner, 0, *outer, *range(1 + 2 * count, 1 + 2 * count + len(trailing_shape)))
     x = node.wire(Transpose(order), [x], "moved")
     batch = shape[0]
     for step in block:
         batch = batch * step
-    target: Shape = (batch, *(size // step for size, step in zip(shape[1:], block)), *rest)
+    target: Shape = (batch, *(size // step for size, step in zip(shape[1:], block)), *trailing_shape)
     return node.wire(Reshape(target), [x])
 
 
@@ -52,18 +52,18 @@ def batch_to_space(node: TensorflowNode) -> OutletId:
     block = _block(node, 1)
     count, shape = len(block), node.fact(0).shape
     crops = pairs_of(node, 2, count)
-    whole = 1
+    block_size = 1
     for step in block:
-        whole *= step
-    batch, rest = shape[0] // whole, shape[1 + count :]
+        block_size *= step
+    batch, trailing_shape = shape[0] // block_size, shape[1 + count :]
     x = node.wire(Reshape((*(TDim.of(step) for step in block), batch, *shape[1:])), [node.input(0)], "blocks")
     order = [count]
     for index in range(count):
         order += [count + 1 + index, index]
-    order += list(range(2 * count + 1, 2 * count + 1 + len(rest)))
+    order += list(range(2 * count + 1, 2 * count + 1 + len(trailing_shape)))
     x = node.wire(Transpose(tuple(order)), [x], "moved")
     sizes = [size * step for size, step in zip(shape[1:], block)]
-    x = node.wire(Reshape((batch, *sizes, *rest)), [x], "whole")
+    x = node.wire(Reshape((batch, *sizes, *trailing_shape)), [x], "whole")
     for axis, (size, (before, after)) in enumerate(zip(sizes, crops), 1):
         op = slice_op(node, axis, size, before, size - after, 1)
         if op is not None:

@@ -93,8 +93,13 @@ def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
     rows = producer.inputs if isinstance(producer.op, Concat) else [node.input(1)]
     single = [index for index in range(len(rows)) if masks["shrink_axis"] >> index & 1]
     open_ = masks["begin"] & masks["end"] & ~masks["shrink_axis"]
-    whole = [index for index in range(len(rows)) if open_ >> index & 1]
-    if len(single) != 1 or len(single) + len(whole) != len(rows) or masks["ellipsis"] or masks["new_axis"]:
+    open_axes = [index for index in range(len(rows)) if open_ >> index & 1]
+    if (
+        len(single) != 1
+        or len(single) + len(open_axes) != len(rows)
+        or masks["ellipsis"]
+        or masks["new_axis"]
+    ):
         raise node.error(
             "its begin is computed while running (through floats, or from data); only constants, integer arithmetic on "
             "shapes, and one index of one axis are supported"
@@ -118,7 +123,7 @@ def _open_bound(first: bool) -> TDim:
 def split(node: TensorflowNode) -> list[OutletId]:
     """Equal parts; the axis is the first input."""
     shape = node.fact(1).shape
-    axis = node.axis(node.whole(0, "axis"), len(shape) - node.is_complex())
+    axis = node.axis(node.integer_at(0, "axis"), len(shape) - node.is_complex())
     count = node.divisor("num_split", shape[axis], f"frames of axis {axis}")
     parts = min(count, len(node.outputs))
     return _parts(node, node.input(1), axis, [shape[axis] // count] * parts)
@@ -128,12 +133,12 @@ def split(node: TensorflowNode) -> list[OutletId]:
 def split_v(node: TensorflowNode) -> list[OutletId]:
     """Parts of given sizes, one of which may be -1: inferred from the others."""
     shape = node.fact(0).shape
-    axis = node.axis(node.whole(2, "axis"), len(shape) - node.is_complex())
+    axis = node.axis(node.integer_at(2, "axis"), len(shape) - node.is_complex())
     sizes = list(node.dims(1, "sizes"))
     for index, size in enumerate(sizes):
         if size == -1:
-            rest = (other for number, other in enumerate(sizes) if number != index)
-            sizes[index] = shape[axis] - sum(rest, TDim.of(0))
+            other_sizes = (other for position, other in enumerate(sizes) if position != index)
+            sizes[index] = shape[axis] - sum(other_sizes, TDim.of(0))
     unify(sum(sizes, TDim.of(0)), shape[axis], f"{node.wire_name} (SplitV): the parts of axis {axis}")
     return _parts(node, node.input(0), axis, sizes)
 
@@ -142,8 +147,8 @@ def _parts(node: TensorflowNode, x: OutletId, axis: int, sizes: Sequence[TDim]) 
     outlets: list[OutletId] = []
     start = TDim.of(0)
     for name, size in zip(node.outputs, sizes):
-        whole: Shape = node.graph.fact(x).shape
-        if start == 0 and size == whole[axis]:
+        shape: Shape = node.graph.fact(x).shape
+        if start == 0 and size == shape[axis]:
             outlets.append(x)
         else:
             outlets.append(

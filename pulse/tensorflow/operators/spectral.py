@@ -14,12 +14,12 @@ from pulse.tensorflow.registry import tensorflow_op
 def pair(node: TensorflowNode, real: OutletId, imaginary: OutletId, suffix: str = "") -> OutletId:
     """Join two real tensors to a complex one."""
     shapes = [node.graph.fact(component).shape for component in (real, imaginary)]
-    whole = broadcast_shapes(shapes, f"{node.wire_name}, its parts")
-    rank = len(whole)
+    shape = broadcast_shapes(shapes, f"{node.wire_name}, its parts")
+    rank = len(shape)
     parts: list[OutletId] = []
     for name, component in (("real", real), ("imaginary", imaginary)):
-        if node.graph.fact(component).shape != whole:
-            component = node.wire(Expand(whole), [component], f"{suffix}{name}_wide")
+        if node.graph.fact(component).shape != shape:
+            component = node.wire(Expand(shape), [component], f"{suffix}{name}_wide")
         parts.append(node.wire(AddAxis(rank), [component], f"{suffix}{name}_column"))
     return node.wire(Concat(rank), parts, suffix)
 

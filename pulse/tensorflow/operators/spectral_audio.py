@@ -58,7 +58,7 @@ def mfcc(node: TensorflowNode) -> OutletId:
         raise node.error(f"it needs [channels, frames, frequencies], got {x}")
     try:
         model = tf_mfcc(
-            node.whole(1, "sample rate"),
+            node.integer_at(1, "sample rate"),
             node.real("upper_frequency_limit", 4000.0),
             lower_frequency_limit=node.real("lower_frequency_limit", 20.0),
             filterbank_channel_count=node.integer("filterbank_channel_count", 40),

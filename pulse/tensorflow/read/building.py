@@ -30,7 +30,7 @@ from pulse.typed import TypedNetwork, Variable
 WITHOUT_RESULT = ("NoOp", "Assert", "Print", "PrintV2", "CheckNumerics", "StringFormat")
 """Operators without a result that a model needs."""
 INITIALISED_QUERIES = ("VarIsInitializedOp", "IsVariableInitialized")
-"""Operators that ask whether a variable has a value."""
+"""Operators that test whether a variable has a value."""
 NEXT = ".next"
 """The suffix of a variable's name for the output that is its next value."""
 
@@ -39,12 +39,12 @@ NEXT = ".next"
 class Request:
     """One run of a graph: its feeds, fetches and targets.
 
-    fetches   tensors to return, by the names of the outputs
-    targets   nodes to run
-    feeds     tensors that are fed, and their known facts
-    values    the values of variables
-    frozen    variables that no run assigns: they are constants of the model
-    held      the known facts of variables that a caller owns
+    fetches         tensors to return, by the names of the outputs
+    targets         nodes to run
+    feeds           tensors that are fed, and their known facts
+    values          the values of variables
+    frozen          variables that no run assigns: they are constants of the model
+    held_variables  the known facts of variables that a caller owns
     """
 
     fetches: Mapping[str, NodeOutput]
@@ -52,7 +52,7 @@ class Request:
     feeds: Mapping[NodeOutput, InferenceFact] = field(default_factory=dict[NodeOutput, InferenceFact])
     values: Mapping[str, Array] = field(default_factory=dict[str, Array])
     frozen: bool = True
-    held: Mapping[str, InferenceFact] = field(default_factory=dict[str, InferenceFact])
+    held_variables: Mapping[str, InferenceFact] = field(default_factory=dict[str, InferenceFact])
 
 
 def prepare_graph(
@@ -163,7 +163,7 @@ class _Building:
                 self._current[variable] = self._constant(variable, value)
             else:
                 self._variables_read.add(variable)
-                state = self._request.held.get(variable) or variable_fact(node)
+                state = self._request.held_variables.get(variable) or variable_fact(node)
                 fact = state if value is None else _fact_of(value)
                 self._current[variable] = self._input(variable, fact)
         return self._current[variable]
@@ -213,7 +213,7 @@ class _Building:
     def _is_set(self, node: GraphNode) -> bool:
         """Return whether a variable holds something at this moment of the run."""
         variable = self._variables.variable_of(node.inputs[0]) if node.inputs else None
-        mappings = (self._request.values, self._request.held, self._current)
+        mappings = (self._request.values, self._request.held_variables, self._current)
         return any(variable in mapping for mapping in mappings)
 
     def _branch(self, node: GraphNode, changed: Sequence[str]) -> None:
@@ -254,9 +254,9 @@ class _Building:
 
     def _assign(self, node: GraphNode, variable: str) -> None:
         value, *others = (self._outlet(endpoint, node.name) for endpoint in node.inputs[1:])
-        kind = ASSIGNMENTS[node.op]
-        if kind:
-            (value,) = self._operator(node, kind, [self._value(variable), value, *others], node.name)
+        assignment = ASSIGNMENTS[node.op]
+        if assignment:
+            (value,) = self._operator(node, assignment, [self._value(variable), value, *others], node.name)
         self._current[variable] = value
         self._references[NodeOutput(node.name)] = value
 
@@ -325,7 +325,9 @@ def function_model(
     names = [*dict.fromkeys([*(output.node for output in function.outputs), *function.effects])]
     graph = prepare_graph([*arguments, *function.nodes], library, title, names)
     fetches = {f"{index}": endpoint for index, endpoint in enumerate(function.outputs)}
-    request = Request(fetches, function.effects if states else (), feeds, frozen=not states, held=states)
+    request = Request(
+        fetches, function.effects if states else (), feeds, frozen=not states, held_variables=states
+    )
     return build_model(graph, library, request, scope).analyse()
 
 

@@ -27,7 +27,7 @@ _CHECKSUM = 4
 """Bytes of the checksum between the length of a text and the text."""
 
 
-class _Place(NamedTuple):
+class _Handle(NamedTuple):
     offset: int
     size: int
 
@@ -65,9 +65,9 @@ class CheckpointTensors:
             f"{self._path}: {damage}; the checkpoint is damaged or of another kind, get it again"
         )
 
-    def _message(self, kind: Proto, data: bytes) -> Any:
+    def _message(self, message_class: Proto, data: bytes) -> Any:
         try:
-            return kind.FromString(data)
+            return message_class.FromString(data)
         except DecodeError:
             raise self._damage_error("an entry cannot be decoded") from None
 
@@ -75,11 +75,11 @@ class CheckpointTensors:
         if len(self._data) < _FOOTER or int.from_bytes(self._data[-8:], "little") != _MAGIC:
             raise self._damage_error("it is not a table of tensors")
         footer = self._data[-_FOOTER:-8]
-        _, at = self._handle(footer, 0)
-        index, _ = self._handle(footer, at)
+        _, at = self._read_handle(footer, 0)
+        index, _ = self._read_handle(footer, at)
         for _, value in self._block(index):
-            place, _ = self._handle(value, 0)
-            for key, entry in self._block(place):
+            handle, _ = self._read_handle(value, 0)
+            for key, entry in self._block(handle):
                 try:
                     self._entries[key.decode()] = entry
                 except UnicodeDecodeError:
@@ -96,18 +96,18 @@ class CheckpointTensors:
             shift += 7
         raise self._damage_error("a number in it does not end")
 
-    def _handle(self, data: bytes, at: int) -> tuple[_Place, int]:
+    def _read_handle(self, data: bytes, at: int) -> tuple[_Handle, int]:
         offset, at = self._varint(data, at)
         size, at = self._varint(data, at)
-        return _Place(offset, size), at
+        return _Handle(offset, size), at
 
-    def _block(self, place: _Place) -> Iterator[tuple[bytes, bytes]]:
-        end = place.offset + place.size
+    def _block(self, handle: _Handle) -> Iterator[tuple[bytes, bytes]]:
+        end = handle.offset + handle.size
         if end + _TRAILER > len(self._data):
             raise self._damage_error("a block is outside it")
         if self._data[end] != 0:
             raise self._damage_error("a block is compressed, which is not supported")
-        block = self._data[place.offset : end]
+        block = self._data[handle.offset : end]
         if len(block) < 4:
             raise self._damage_error("a block is too short")
         stop = len(block) - 4 - 4 * int.from_bytes(block[-4:], "little")

@@ -17,7 +17,7 @@ PADDED = "_PadOfDilation"
 
 
 def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[NodeOutput]) -> FlatGraph:
-    """Return the graph with dilated convolutions, but for nodes that are fetched or fed."""
+    """Return the graph with dilated convolutions, except at nodes that are fetched or fed."""
     needed = {*fetched, *(endpoint.node for endpoint in fed)}
     replacements: dict[str, GraphNode] = {}
     readers = Counter(endpoint.node for node in graph for endpoint in node.inputs)

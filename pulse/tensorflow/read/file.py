@@ -94,17 +94,17 @@ def _graph(data: bytes, what: str, title: str) -> Contents:
     return Contents(tuple(graph_nodes(proto.node, what)), library, title)
 
 
-def decode(kind: Proto, data: bytes, what: str) -> Proto:
+def decode(message_class: Proto, data: bytes, what: str) -> Proto:
     """Return a message. Raises LoadError."""
     try:
-        return kind.FromString(data)
+        return message_class.FromString(data)
     except DecodeError:
         raise LoadError(f"{what}: no TensorFlow graph, or cut short; export or download it again") from None
 
 
-def _decode_quietly(kind: Proto, data: bytes) -> Proto:
+def _decode_quietly(message_class: Proto, data: bytes) -> Proto:
     try:
-        return kind.FromString(data)
+        return message_class.FromString(data)
     except DecodeError:
         return None
 

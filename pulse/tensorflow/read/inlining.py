@@ -48,9 +48,7 @@ def _expand(node: GraphNode, library: FunctionLibrary, depth: int) -> list[Graph
 
 
 def _body(node: GraphNode, function: LibraryFunction) -> list[GraphNode]:
-    """Return the nodes of a function as nodes of the caller; what had to run before the call runs before
-    each of them.
-    """
+    """Return the nodes of a function as nodes of the caller; each runs after all nodes that run before the call."""
     arguments = dict(zip(function.inputs, node.inputs))
     inside = {member.name for member in function.nodes}
     body: list[GraphNode] = []
@@ -63,7 +61,7 @@ def _body(node: GraphNode, function: LibraryFunction) -> list[GraphNode]:
                 tuple(_move(endpoint, node.name, arguments) for endpoint in inner.inputs),
                 (*controls, *node.controls),
                 inner.stored,
-                inner.given,
+                inner.added,
                 inner.values,
             )
         )

@@ -155,22 +155,24 @@ class _Conversion:
             f"{name}/condition", before | constants, types, [condition.inputs[0]]
         )
         body = self._function(f"{name}/body", updates | constants, types, results)
-        whole = self._unique(name or "while")
+        loop_name = self._unique(name or "while")
         exits = {exit_: index for index, variable in enumerate(loop.variables) for exit_ in variable.exits}
         enters = [node.name for node in (*(variable.enter for variable in loop.variables), *loop.constant)]
         inside = find_reached(self._graph, enters, set(exits))
         nodes: list[GraphNode] = []
         for node in self._graph:
             if node.name in exits:
-                node = GraphNode(node.name, "Identity", (NodeOutput(whole, exits[node.name]),))
+                node = GraphNode(node.name, "Identity", (NodeOutput(loop_name, exits[node.name]),))
             elif node.name in inside:
                 continue
             elif inside.intersection(node.controls):
-                controls = dict.fromkeys(whole if control in inside else control for control in node.controls)
+                controls = dict.fromkeys(
+                    loop_name if control in inside else control for control in node.controls
+                )
                 node = node.with_inputs(node.inputs, controls)
             nodes.append(node)
         functions = {"cond": self._library.add(condition_function), "body": self._library.add(body)}
-        nodes.append(GraphNode(whole, "While", tuple(outer), (), None, functions))
+        nodes.append(GraphNode(loop_name, "While", tuple(outer), (), None, functions))
         self._graph = FlatGraph(nodes, self._graph.title)
         del self._loops[name]
         for exit_ in exits:
@@ -178,10 +180,10 @@ class _Conversion:
         self._running.pop()
 
     def _unique(self, name: str) -> str:
-        number, unique = 1, name
+        suffix, unique = 1, name
         while unique in self._graph.nodes:
-            number += 1
-            unique = f"{name}_{number}"
+            suffix += 1
+            unique = f"{name}_{suffix}"
         return unique
 
     def _function(

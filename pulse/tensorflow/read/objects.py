@@ -69,14 +69,14 @@ def _keys(objects: Proto, saved_objects: Proto) -> dict[int, str]:
     keys: dict[int, str] = {}
     stack, visited = [(0, 0)], {0}
     while stack:
-        number, other = stack.pop()
-        if not (0 <= number < len(objects.nodes) and 0 <= other < len(saved_objects.nodes)):
+        node_id, saved_id = stack.pop()
+        if not (0 <= node_id < len(objects.nodes) and 0 <= saved_id < len(saved_objects.nodes)):
             continue
-        for attribute in saved_objects.nodes[other].attributes:
+        for attribute in saved_objects.nodes[saved_id].attributes:
             if attribute.name == _VALUE and attribute.checkpoint_key:
-                keys[number] = attribute.checkpoint_key
-        children = {child.local_name: child.node_id for child in saved_objects.nodes[other].children}
-        for child in objects.nodes[number].children:
+                keys[node_id] = attribute.checkpoint_key
+        children = {child.local_name: child.node_id for child in saved_objects.nodes[saved_id].children}
+        for child in objects.nodes[node_id].children:
             if child.local_name in children and child.node_id not in visited:
                 visited.add(child.node_id)
                 stack.append((child.node_id, children[child.local_name]))

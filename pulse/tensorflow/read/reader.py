@@ -216,9 +216,9 @@ def _value_info(name: str, endpoint: NodeOutput, node: GraphNode) -> Any:
         raise LoadError(
             f"input {name}: a tensor of {type_} is not supported; give a tensor after it as the input"
         )
-    number = TensorProto.UNDEFINED if dtype is None else helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    dtype_code = TensorProto.UNDEFINED if dtype is None else helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     shape = None if dims is None else [_dim(dims, axis) for axis in range(len(dims))]
-    return helper.make_tensor_value_info(name, number, shape)
+    return helper.make_tensor_value_info(name, dtype_code, shape)
 
 
 def _stated_type(

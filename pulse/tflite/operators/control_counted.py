@@ -79,13 +79,13 @@ class _Parts:
         node, graph = self.node, TypedGraph()
         in_body: dict[OutletId, OutletId] = {}
         frames: list[tuple[str, int, int]] = []
-        for number, (outlet, (state, axis)) in enumerate(self.reads.items()):
+        for index, (outlet, (state, axis)) in enumerate(self.reads.items()):
             fact = self.node.graph.fact(self.node.input(state))
             part = TypedFact(fact.dtype, (*fact.shape[:axis], *fact.shape[axis + 1 :]))
-            frame = add_source(graph, f"frame{number}", part)
+            frame = add_source(graph, f"frame{index}", part)
             has_axis = self.body.graph.fact(outlet).rank == fact.rank
-            in_body[outlet] = wire(graph, f"read{number}", AddAxis(axis), [frame])[0] if has_axis else frame
-            frames.append((f"frame{number}", state, axis))
+            in_body[outlet] = wire(graph, f"read{index}", AddAxis(axis), [frame])[0] if has_axis else frame
+            frames.append((f"frame{index}", state, axis))
         results = [self.body.graph.outputs[state] for state in self.carried] + list(self.lists.values())
         copied = _copy(self.body, results, graph, in_body, self.iteration)
         if copied is None:
@@ -138,17 +138,17 @@ def _copy(
         if outlet not in wires and outlet.node not in needed:
             needed.add(outlet.node)
             stack += body.graph.nodes[outlet.node].inputs
-    for number in body.graph.order(list(results)):
-        if number not in needed:
+    for node_id in body.graph.order(list(results)):
+        if node_id not in needed:
             continue
-        node = body.graph.nodes[number]
+        node = body.graph.nodes[node_id]
         if _depends(node.op, iteration) or any(_depends(outlet.fact, iteration) for outlet in node.outputs):
             return None
         if isinstance(node.op, Source):
             outlets = graph.add(node.name, node.op, (), [node.op.fact])
         else:
             outlets = wire(graph, node.name, node.op, [wires[outlet] for outlet in node.inputs])
-        wires.update({OutletId(number, slot): outlet for slot, outlet in enumerate(outlets)})
+        wires.update({OutletId(node_id, slot): outlet for slot, outlet in enumerate(outlets)})
     return wires
 
 
@@ -199,16 +199,18 @@ class _Counted:
             return None
         node.scope.assume(ge(iterations - self._iteration, 1))
         body = self._run("BodySubgraphIndex", {**plain, **counting})
-        same = [index for index in plain if self._is_input(body, body.graph.outputs[index], index)]
-        known_facts = {index: self._facts[index] for index in same if self._facts[index].value is not None}
+        unchanged = [index for index in plain if self._is_input(body, body.graph.outputs[index], index)]
+        known_facts = {
+            index: self._facts[index] for index in unchanged if self._facts[index].value is not None
+        }
         body = self._run("BodySubgraphIndex", {**plain, **known_facts, **counting})
-        parts = _Parts(node, body, self._symbol, iterations, zeros, same)
+        parts = _Parts(node, body, self._symbol, iterations, zeros, unchanged)
         for index in plain:
             if index in zeros:
                 after = _number(body.graph.fact(body.graph.outputs[index]).value)
                 if after is None or after != self._iteration + 1:
                     return None
-            elif index not in same:
+            elif index not in unchanged:
                 self._sort(parts, index)
         for reader in body.graph.nodes:
             self._note_read(parts, OutletId(reader.id))
@@ -254,8 +256,8 @@ class _Counted:
                 return
         parts.carried.append(index)
 
-    def _slices(self, parts: _Parts, number: int, index: int, start: TDim, end: TDim) -> bool:
-        node = parts.body.graph.nodes[number]
+    def _slices(self, parts: _Parts, node_id: int, index: int, start: TDim, end: TDim) -> bool:
+        node = parts.body.graph.nodes[node_id]
         return (
             isinstance(node.op, Slice)
             and (node.op.axis, node.op.start, node.op.end, node.op.step) == (0, start, end, 1)

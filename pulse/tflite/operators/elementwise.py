@@ -173,7 +173,7 @@ def cast(node: TfliteNode) -> OutletId:
     """Cast to a type."""
     tensor = node.output_tensors[0]
     if tensor.dtype is None or tensor.dtype.kind == "c":
-        raise node.error(f"a cast to {tensor.kind} is not supported")
-    dtype = TENSOR_TYPES["INT64"] if tensor.kind == "INT32" else tensor.dtype
+        raise node.error(f"a cast to {tensor.type_name} is not supported")
+    dtype = TENSOR_TYPES["INT64"] if tensor.type_name == "INT32" else tensor.dtype
     x = node.values(0)
     return x if node.graph.fact(x).dtype == dtype else node.wire(Cast(dtype), [x])

@@ -100,22 +100,22 @@ INTERPOLATED = ("exp", "gelu", "log")
 """Functions of int16 codes that LiteRT has a table of 513 entries for, made when the file is read."""
 
 
-def apply(node: TfliteNode, kind: str, params: tuple[float, ...] = ()) -> OutletId:
+def apply(node: TfliteNode, name: str, params: tuple[float, ...] = ()) -> OutletId:
     """Return an elementwise function of floats; of 8-bit codes by a table."""
     tensor = node.input_tensor(0)
     if not (node.has_codes and tensor.has_codes):
-        return plain(node, node.apply(kind, node.values(0), suffix="value", params=params))
+        return plain(node, node.apply(name, node.values(0), suffix="value", params=params))
 
     def function(x: Array) -> Array:
-        return np.where((x > 0) | (kind != "log"), ELEMENTWISE[kind].run(x, *params), -np.inf)
+        return np.where((x > 0) | (name != "log"), ELEMENTWISE[name].run(x, *params), -np.inf)
 
     if tensor.dtype != np.int16:
-        return pick(node, table_of(node, function, round_half_even if kind in XNNPACK else round_half_away))
-    if kind in ("sigmoid", "tanh"):
-        return pick(node, activation_table(kind, float(node.quantization(0).scale[0])))
-    if kind in INTERPOLATED:
+        return pick(node, table_of(node, function, round_half_even if name in XNNPACK else round_half_away))
+    if name in ("sigmoid", "tanh"):
+        return pick(node, activation_table(name, float(node.quantization(0).scale[0])))
+    if name in INTERPOLATED:
         return pick(node, lines_of(node, function))
-    return plain(node, node.apply(kind, node.values(0), suffix="value", params=params))
+    return plain(node, node.apply(name, node.values(0), suffix="value", params=params))
 
 
 def lines_of(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
@@ -124,7 +124,7 @@ def lines_of(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
 
 
 def pick(node: TfliteNode, table: Array) -> OutletId:
-    """Return codes by a table that begins with the least one."""
+    """Return codes by a table that begins with the smallest one."""
     low, _ = input_range(node)
     return node.wire(CodeTable(low), [node.codes(0), node.constant(table, "table")])
 

@@ -68,7 +68,7 @@ def fully_connected(node: TfliteNode) -> OutletId:
 
 def _rescale_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId:
     """Return sums of int16 codes: with a bias of 64 bits rounded once, else twice."""
-    if node.has(2) and node.input_tensor(2).kind == "INT64":
+    if node.has(2) and node.input_tensor(2).type_name == "INT64":
         return times_once(node, total, factor, 31, "rescaled")
     if factor.size == 1:
         _, quantization = target(node)
@@ -123,16 +123,16 @@ def batch_matmul(node: TfliteNode) -> OutletId:
     a, b = operand(0, "AdjX"), operand(1, "AdjY")
     if not node.has_codes:
         return node.wire(MatMul(), [a, b])
-    most = [largest_code(node.input_tensor(slot)) for slot in (0, 1)]
+    max_codes = [largest_code(node.input_tensor(slot)) for slot in (0, 1)]
     weights = node.input_tensor(1)
     if weights.data is not None:
-        most[1] = int(np.abs(subtract_zero(weights)).max(initial=0))
+        max_codes[1] = int(np.abs(subtract_zero(weights)).max(initial=0))
     depth = node.graph.fact(a).shape[-1]
-    if not depth.is_const or int(depth) * most[0] * most[1] > MAX_EXACT:
+    if not depth.is_const or int(depth) * max_codes[0] * max_codes[1] > MAX_EXACT:
         raise node.error(
             f"a sum of {depth} products of codes cannot be proved exact below {MAX_EXACT}; keep it in floats"
         )
-    assert max(most) <= X_DIGIT
+    assert max(max_codes) <= X_DIGIT
     _, quantization = target(node)
     factor = node.quantization(0).scale[0] * node.quantization(1).scale[0] / quantization.scale[0]
     total = node.wire(MatMul(), [a, b], "sum")

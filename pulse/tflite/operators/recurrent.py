@@ -44,10 +44,10 @@ def _meets_codes(node: TfliteNode, slot: int) -> bool:
 
 
 def _activation(node: TfliteNode) -> Activation:
-    number = node.integer("FusedActivationFunction", 0)
-    if number not in ACTIVATIONS:
-        raise node.error(f"activation {number} is not supported")
-    return Activation(ACTIVATIONS[number])
+    code = node.integer("FusedActivationFunction", 0)
+    if code not in ACTIVATIONS:
+        raise node.error(f"activation {code} is not supported")
+    return Activation(ACTIVATIONS[code])
 
 
 def _frames_first(node: TfliteNode, x: OutletId, forward: bool) -> OutletId:

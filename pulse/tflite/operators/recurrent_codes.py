@@ -26,7 +26,7 @@ from pulse.tflite.operators.recurrent_frames import scan_frames
 GATE_BITS, FUNCTION_BITS = 12, 15
 """Gates are in steps of 2**-12 before their activation, and of 2**-15 after it."""
 MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
-"""The least and the largest code of 16 bits."""
+"""The smallest and the largest code of 16 bits."""
 
 
 @record
@@ -92,40 +92,40 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
     total = _sum(node, x, parts.w, parts.bias, largest_code(node.input_tensor(0)), "frames")
     x_gates = _clamp(node, times(node, total, x_factor, "frames.gates"), "frames.clamped")
 
-    def frame(number: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        total = _sum(number, states[0], parts.r, None, largest_code(node.input_tensor(18)), "recurrent")
-        recurrent = times(number, total, h_factor, "recurrent.gates")
+    def frame(body: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
+        total = _sum(body, states[0], parts.r, None, largest_code(node.input_tensor(18)), "recurrent")
+        recurrent = times(body, total, h_factor, "recurrent.gates")
         gates = _clamp(
-            number, number.apply("add", recurrent, number.cast(x, F64, "frame"), suffix="gate_sums"), "gates"
+            body, body.apply("add", recurrent, body.cast(x, F64, "frame"), suffix="gate_sums"), "gates"
         )
         sigmoids = _look_up(
-            number, _share(number, gates, 0, 3 * hidden, "sigmoid_gates"), fixed_point.sigmoid, 3, "sigmoids"
+            body, _share(body, gates, 0, 3 * hidden, "sigmoid_gates"), fixed_point.sigmoid, 3, "sigmoids"
         )
-        cell_gate = _share(number, gates, 3 * hidden, 4 * hidden, "cell_gate")
-        candidate = _look_up(number, cell_gate, fixed_point.tanh, 3, "candidate")
+        cell_gate = _share(body, gates, 3 * hidden, 4 * hidden, "cell_gate")
+        candidate = _look_up(body, cell_gate, fixed_point.tanh, 3, "candidate")
         names = ("input_gate", "output_gate", "forget_gate")
         i, o, f = (
-            number.cast(_share(number, sigmoids, k * hidden, (k + 1) * hidden, name), F64, f"{name}64")
+            body.cast(_share(body, sigmoids, k * hidden, (k + 1) * hidden, name), F64, f"{name}64")
             for k, name in enumerate(names)
         )
-        before = number.cast(states[1], F64, "before")
-        retained = number.apply("mul", f, before, suffix="retained")
-        retained = shift_right(number, retained, FUNCTION_BITS, "retained")
-        update = number.apply("mul", i, number.cast(candidate, F64, "candidate64"), suffix="update")
-        update = shift_right(number, update, 2 * FUNCTION_BITS - int(cell_bits), "update")
+        before = body.cast(states[1], F64, "before")
+        retained = body.apply("mul", f, before, suffix="retained")
+        retained = shift_right(body, retained, FUNCTION_BITS, "retained")
+        update = body.apply("mul", i, body.cast(candidate, F64, "candidate64"), suffix="update")
+        update = shift_right(body, update, 2 * FUNCTION_BITS - int(cell_bits), "update")
         c = _clamp(
-            number,
-            number.apply("add", retained, update, suffix="cell64"),
+            body,
+            body.apply("add", retained, update, suffix="cell64"),
             "cell",
             *_limit(parts.clip, float(cell.scale[0])),
         )
-        squashed = number.cast(_look_up(number, c, fixed_point.tanh, whole, "squashed"), F64, "squashed64")
-        product = number.apply("mul", o, squashed, suffix="product")
+        squashed = body.cast(_look_up(body, c, fixed_point.tanh, whole, "squashed"), F64, "squashed64")
+        product = body.apply("mul", o, squashed, suffix="product")
         h = times(
-            number, product, np.asarray(2.0 ** (-2 * FUNCTION_BITS) / _hidden_scale(node)), "product.codes"
+            body, product, np.asarray(2.0 ** (-2 * FUNCTION_BITS) / _hidden_scale(node)), "product.codes"
         )
         low, high = code_range(np.dtype(np.int8), int(node.quantization(18).zero[0]))
-        return [_clamp(number, h, "hidden", low, high), c]
+        return [_clamp(body, h, "hidden", low, high), c]
 
     states = [node.input(slot) for slot in (18, 19)]
     return scan_frames(node, x_gates, states, frame, node.flag("TimeMajor"))
@@ -140,8 +140,8 @@ def _hidden_scale(node: TfliteNode) -> float:
 def _limit(clip: float, scale: float) -> tuple[float, float]:
     if clip <= 0:
         return MIN_CODE, MAX_CODE
-    most = min(max(int(clip / scale), MIN_CODE), MAX_CODE)
-    return -most, most
+    max_code = min(max(int(clip / scale), MIN_CODE), MAX_CODE)
+    return -max_code, max_code
 
 
 def _share(node: TfliteNode, x: OutletId, start: int, end: int, name: str) -> OutletId:

@@ -60,20 +60,20 @@ def lstm_of_floats(
     x = times(node, node.values(0), w, "product")
     x = node.apply("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
 
-    def frame(number: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        gates = number.apply("add", x, times(number, states[0], r, "recurrent"), suffix="gates")
+    def frame(body: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
+        gates = body.apply("add", x, times(body, states[0], r, "recurrent"), suffix="gates")
         parts = [
-            number.wire(Slice(1, TDim.of(start * size), TDim.of(end * size)), [gates], name)
+            body.wire(Slice(1, TDim.of(start * size), TDim.of(end * size)), [gates], name)
             for start, end, name in ((0, 1, "i"), (1, 2, "o"), (2, 3, "f"), (3, 4, "g"))
         ]
-        i, o, f = (number.apply("sigmoid", part, suffix=f"{name}_gate") for name, part in zip("iof", parts))
-        candidate = number.apply(function, parts[3], suffix="candidate")
-        update = number.apply("mul", i, candidate, suffix="update")
-        retained = number.apply("mul", f, states[1], suffix="retained")
-        c = number.apply("add", retained, update, suffix="cell")
+        i, o, f = (body.apply("sigmoid", part, suffix=f"{name}_gate") for name, part in zip("iof", parts))
+        candidate = body.apply(function, parts[3], suffix="candidate")
+        update = body.apply("mul", i, candidate, suffix="update")
+        retained = body.apply("mul", f, states[1], suffix="retained")
+        c = body.apply("add", retained, update, suffix="cell")
         if clip > 0:
-            c = number.apply("min", number.apply("max", c, -clip, suffix="floor"), clip, suffix="clipped")
-        return [number.apply("mul", o, number.apply(function, c, suffix="squashed"), suffix="hidden"), c]
+            c = body.apply("min", body.apply("max", c, -clip, suffix="floor"), clip, suffix="clipped")
+        return [body.apply("mul", o, body.apply(function, c, suffix="squashed"), suffix="hidden"), c]
 
     return scan_frames(node, x, [node.input(18), node.input(19)], frame, node.flag("TimeMajor"))
 
@@ -85,8 +85,8 @@ def rnn_of_floats(
     x = times(node, node.values(0), w, "product")
     x = node.apply("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
 
-    def frame(number: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        total = number.apply("add", x, times(number, states[0], r, "recurrent"), suffix="total")
-        return [number.apply(function, total, suffix="hidden")]
+    def frame(body: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
+        total = body.apply("add", x, times(body, states[0], r, "recurrent"), suffix="total")
+        return [body.apply(function, total, suffix="hidden")]
 
     return scan_frames(node, x, [node.input(4)], frame, node.flag("TimeMajor"))

@@ -66,9 +66,9 @@ def _features(node: TfliteNode, weights: Array) -> OutletId:
     factor = node.quantization(0).scale * node.quantization(1).scale / node.quantization(4).scale
     scale = node.constant(factor.astype(np.float32).reshape(()), "feature_scale")
     y = node.apply("mul_round", node.cast(total, F32, "features32"), scale, suffix="features")
-    kind = node.input_tensor(4).dtype
-    assert kind is not None
-    info = np.iinfo(kind)
+    dtype = node.input_tensor(4).dtype
+    assert dtype is not None
+    info = np.iinfo(dtype)
     return node.apply(
         "min", node.apply("max", y, float(info.min), suffix="low"), float(info.max), suffix="new_features"
     )
@@ -76,9 +76,9 @@ def _features(node: TfliteNode, weights: Array) -> OutletId:
 
 def _filter(node: TfliteNode, memory: OutletId, time: Array, batch: TDim, units: int, rank: int) -> OutletId:
     """Return each filter over its memory, those of a unit added; sums of codes in f64."""
-    kind = F64 if node.has_codes else F32
-    weights = node.constant(time.astype(kind), "time")
-    product = node.apply("mul", node.cast(memory, kind, "wide"), weights, suffix="products")
+    dtype = F64 if node.has_codes else F32
+    weights = node.constant(time.astype(dtype), "time")
+    product = node.apply("mul", node.cast(memory, dtype, "wide"), weights, suffix="products")
     split = (batch, TDim.of(units), TDim.of(rank * time.shape[1]))
     parts = node.wire(Reshape(split), [product], "units")
     if not node.has_codes:

@@ -74,7 +74,7 @@ def logical(node: TfliteNode) -> OutletId:
 
 @tflite_op("ARG_MAX", "ARG_MIN")
 def arg(node: TfliteNode) -> OutletId:
-    """The index of the largest or least entry; of equal ones the first."""
-    axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
+    """The index of the largest or smallest entry; of equal ones, the first."""
+    axis = node.axis(node.integer_at(1, "axis"), node.fact(0).rank)
     x = node.codes(0) if node.input_tensor(0).has_codes else node.values(0)
     return node.wire(ArgReduce("max" if node.op_type == "ARG_MAX" else "min", axis, False), [x])

@@ -35,7 +35,7 @@ def requantize_input(node: TfliteNode, slot: int = 0, suffix: str = "moved", out
 
 def parts(node: TfliteNode, slot: int = 0) -> Shape:
     """Return the last axis of a complex wire, of real and imaginary parts, which the file does not count."""
-    return (TDim.of(2),) if node.input_tensor(slot).kind == COMPLEX else ()
+    return (TDim.of(2),) if node.input_tensor(slot).type_name == COMPLEX else ()
 
 
 def own_rank(node: TfliteNode, slot: int = 0) -> int:
@@ -46,7 +46,7 @@ def own_rank(node: TfliteNode, slot: int = 0) -> int:
 def require_real(node: TfliteNode) -> None:
     """Raise LoadError if an input is complex."""
     for tensor in node.input_tensors:
-        if tensor is not None and tensor.kind == COMPLEX:
+        if tensor is not None and tensor.type_name == COMPLEX:
             raise node.error("complex numbers are supported between RFFT2D and COMPLEX_ABS, REAL or IMAG")
 
 
@@ -63,7 +63,9 @@ def reshape(node: TfliteNode) -> OutletId:
 @tflite_op("EXPAND_DIMS")
 def expand_dims(node: TfliteNode) -> OutletId:
     """A new axis of size 1."""
-    return node.wire(AddAxis(node.axis(node.whole(1, "axis"), own_rank(node) + 1)), [requantize_input(node)])
+    return node.wire(
+        AddAxis(node.axis(node.integer_at(1, "axis"), own_rank(node) + 1)), [requantize_input(node)]
+    )
 
 
 @tflite_op("SQUEEZE")

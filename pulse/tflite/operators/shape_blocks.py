@@ -55,17 +55,17 @@ def space_to_batch(node: TfliteNode) -> OutletId:
     shape, count = node.graph.fact(x).shape, len(sizes)
     inner = [_divide(node, dim, size, "size") for dim, size in zip(shape[1:], sizes)]
     block_shape = [shape[0], *chain.from_iterable((dim, TDim.of(size)) for dim, size in zip(inner, sizes))]
-    rest = shape[1 + count :]
+    trailing_shape = shape[1 + count :]
     perm = [
         *range(2, 2 * count + 1, 2),
         0,
         *range(1, 2 * count, 2),
-        *range(2 * count + 1, 2 * count + 1 + len(rest)),
+        *range(2 * count + 1, 2 * count + 1 + len(trailing_shape)),
     ]
     batch = shape[0]
     for size in sizes:
         batch = batch * size
-    return _rearrange(node, x, [*block_shape, *rest], perm, [batch, *inner, *rest])
+    return _rearrange(node, x, [*block_shape, *trailing_shape], perm, [batch, *inner, *trailing_shape])
 
 
 @tflite_op("BATCH_TO_SPACE_ND")
@@ -76,13 +76,15 @@ def batch_to_space(node: TfliteNode) -> OutletId:
     batch, count = shape[0], len(sizes)
     for size in sizes:
         batch = _divide(node, batch, size, "batch")
-    rest: Shape = shape[1 + count :]
+    trailing_shape: Shape = shape[1 + count :]
     block_shape = [*(TDim.of(size) for size in sizes), batch, *shape[1:]]
     pairs = chain.from_iterable((count + 1 + index, index) for index in range(count))
-    perm = [count, *pairs, *range(2 * count + 1, 2 * count + 1 + len(rest))]
-    whole = [dim * size for dim, size in zip(shape[1:], sizes)]
-    x = _rearrange(node, requantize_input(node), block_shape, perm, [batch, *whole, *rest], "space")
-    for axis, (dim, (before, after)) in enumerate(zip(whole, amounts), 1):
+    perm = [count, *pairs, *range(2 * count + 1, 2 * count + 1 + len(trailing_shape))]
+    joined_sizes = [dim * size for dim, size in zip(shape[1:], sizes)]
+    x = _rearrange(
+        node, requantize_input(node), block_shape, perm, [batch, *joined_sizes, *trailing_shape], "space"
+    )
+    for axis, (dim, (before, after)) in enumerate(zip(joined_sizes, amounts), 1):
         if before != 0 or after != 0:
             x = node.wire(Slice(axis, before, dim - after), [x], f"cut{axis}")
     return node.name_result(x)

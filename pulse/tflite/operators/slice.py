@@ -84,7 +84,7 @@ def slice_(node: TfliteNode) -> OutletId:
 def split(node: TfliteNode) -> list[OutletId]:
     """Equal parts of an axis; the axis comes first."""
     shape = node.fact(1).shape
-    axis, count = node.axis(node.whole(0, "axis"), len(shape)), len(node.output_tensors)
+    axis, count = node.axis(node.integer_at(0, "axis"), len(shape)), len(node.output_tensors)
     size = shape[axis]
     if size.is_const and int(size) % count:
         raise node.error(f"{size} entries of axis {axis} do not divide into {count} parts")
@@ -95,11 +95,11 @@ def split(node: TfliteNode) -> list[OutletId]:
 def split_v(node: TfliteNode) -> list[OutletId]:
     """Parts of an axis; a size of -1 is inferred from the others."""
     shape, sizes = node.fact(0).shape, list(node.dims(1, "sizes"))
-    axis = node.axis(node.whole(2, "axis"), len(shape))
+    axis = node.axis(node.integer_at(2, "axis"), len(shape))
     if len(sizes) != len(node.output_tensors):
         raise node.error(f"{len(sizes)} sizes for {len(node.output_tensors)} parts")
-    rest = shape[axis] - sum((size for size in sizes if size != -1), TDim.of(0))
-    sizes = [rest if size == -1 else size for size in sizes]
+    remaining_size = shape[axis] - sum((size for size in sizes if size != -1), TDim.of(0))
+    sizes = [remaining_size if size == -1 else size for size in sizes]
     unify(sum(sizes, TDim.of(0)), shape[axis], f"{node.wire_name} (SPLIT_V): the parts of axis {axis}")
     return _parts(node, 0, axis, sizes)
 

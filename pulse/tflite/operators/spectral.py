@@ -60,8 +60,8 @@ def _fit_length(node: TfliteNode, x: OutletId, axis: int, length: int) -> Outlet
 
 def _part(node: TfliteNode, index: int) -> OutletId:
     """Return the real or the imaginary part."""
-    if node.input_tensor(0).kind != "COMPLEX64":
-        raise node.error(f"its input is {node.input_tensor(0).kind}, and not complex")
+    if node.input_tensor(0).type_name != "COMPLEX64":
+        raise node.error(f"its input is {node.input_tensor(0).type_name}, and not complex")
     last = node.fact(0).rank - 1
     name = ("re", "im")[index]
     x = node.wire(Slice(last, TDim.of(index), TDim.of(index + 1)), [node.input(0)], f"{name}.pair")

@@ -21,28 +21,34 @@ IMAGE = 4
 
 def merge_dilation(graph: Subgraph) -> Subgraph:
     """Return the subgraph with dilated convolutions."""
-    makers = {number: index for index, user in enumerate(graph.operators) for number in user.outputs}
-    readers = Counter(number for user in graph.operators for number in user.inputs)
+    makers = {tensor: index for index, user in enumerate(graph.operators) for tensor in user.outputs}
+    readers = Counter(tensor for user in graph.operators for tensor in user.inputs)
     readers.update(graph.outputs)
     replacements: dict[int, Operator | None] = {}
     for index, operator in enumerate(graph.operators):
-        if operator.kind == "BATCH_TO_SPACE_ND" and len(operator.inputs) == 3:
+        if operator.op_type == "BATCH_TO_SPACE_ND" and len(operator.inputs) == 3:
             replacements.update(_dilated_operators(graph, index, makers, readers))
-    operators = [replacements.get(index, kept) for index, kept in enumerate(graph.operators)]
-    return replace(graph, operators=[kept for kept in operators if kept is not None])
+    operators = [replacements.get(index, operator) for index, operator in enumerate(graph.operators)]
+    return replace(graph, operators=[operator for operator in operators if operator is not None])
 
 
-def _maker_of_kind(
-    graph: Subgraph, number: int, kinds: tuple[str, ...], between: tuple[str, ...], makers: Mapping[int, int]
+def _maker_of_type(
+    graph: Subgraph,
+    tensor: int,
+    op_types: tuple[str, ...],
+    between: tuple[str, ...],
+    makers: Mapping[int, int],
 ) -> tuple[int | None, int | None]:
-    """Return the operator of some kinds that makes a tensor, and the one of others that may stand between."""
-    maker = makers.get(number)
-    if maker is None or graph.operators[maker].kind in kinds:
+    """Return the operator of some kinds that produces a tensor, and the operator of other kinds that may be between."""
+    maker = makers.get(tensor)
+    if maker is None or graph.operators[maker].op_type in op_types:
         return maker, None
     operator = graph.operators[maker]
-    earlier = makers.get(operator.inputs[0]) if operator.kind in between and operator.inputs else None
+    earlier = makers.get(operator.inputs[0]) if operator.op_type in between and operator.inputs else None
     return (
-        (earlier, maker) if earlier is not None and graph.operators[earlier].kind in kinds else (None, None)
+        (earlier, maker)
+        if earlier is not None and graph.operators[earlier].op_type in op_types
+        else (None, None)
     )
 
 
@@ -51,11 +57,11 @@ def _dilated_operators(
 ) -> dict[int, Operator | None]:
     """Return the replacements of the operators of one pattern, None for a removed one; empty if there is no pattern."""
     last = graph.operators[end]
-    middle, squeezing = _maker_of_kind(graph, last.inputs[0], CONVOLUTIONS, BEHIND, makers)
+    middle, squeezing = _maker_of_type(graph, last.inputs[0], CONVOLUTIONS, BEHIND, makers)
     if middle is None:
         return {}
     conv = graph.operators[middle]
-    begin, widening = _maker_of_kind(graph, conv.inputs[0], ("SPACE_TO_BATCH_ND",), BEFORE, makers)
+    begin, widening = _maker_of_type(graph, conv.inputs[0], ("SPACE_TO_BATCH_ND",), BEFORE, makers)
     if begin is None or len(graph.operators[begin].inputs) != 3 or not _is_plain(conv):
         return {}
     first = graph.operators[begin]
@@ -71,7 +77,7 @@ def _dilated_operators(
         return {}
     options = {**conv.options, "DilationHFactor": factors[0], "DilationWFactor": factors[1]}
     pads = (first.inputs[0], first.inputs[2], last.inputs[2])
-    replacements: dict[int, Operator | None] = {begin: replace(first, kind=PADDED, inputs=pads), end: None}
+    replacements: dict[int, Operator | None] = {begin: replace(first, op_type=PADDED, inputs=pads), end: None}
     if squeezing is None:
         replacements[middle] = replace(conv, options=options, outputs=last.outputs)
     else:

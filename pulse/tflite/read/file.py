@@ -53,7 +53,7 @@ class Tensor:
     """A tensor of a subgraph.
 
     name      as in the file
-    kind      its type as named in the schema
+    type_name      its type as named in the schema
     shape     -1 for a size that is not fixed; None if the rank is unknown
     quantization  of codes; None for plain numbers
     data      its value if the file stores it
@@ -61,7 +61,7 @@ class Tensor:
     """
 
     name: str
-    kind: str
+    type_name: str
     shape: tuple[int, ...] | None
     quantization: Quantization | None
     data: Array | None
@@ -70,7 +70,7 @@ class Tensor:
     @property
     def dtype(self) -> DType | None:
         """The type of its elements; None of handles and text."""
-        return TENSOR_TYPES.get(self.kind)
+        return TENSOR_TYPES.get(self.type_name)
 
     @property
     def has_codes(self) -> bool:
@@ -84,7 +84,7 @@ class Operator:
     only state the scales of its inner sums.
     """
 
-    kind: str
+    op_type: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options: Mapping[str, Any]
@@ -176,8 +176,8 @@ class _Parser:
         model = self._model
         if model.Version() != 3:
             raise LoadError(f"{self._what}: version {model.Version()} of the schema; only 3 is supported")
-        kinds = [self._kind(model.OperatorCodes(i)) for i in range(model.OperatorCodesLength())]
-        graphs = [self._subgraph(model.Subgraphs(i), kinds) for i in range(model.SubgraphsLength())]
+        op_types = [self._op_type(model.OperatorCodes(i)) for i in range(model.OperatorCodesLength())]
+        graphs = [self._subgraph(model.Subgraphs(i), op_types) for i in range(model.SubgraphsLength())]
         if not graphs:
             raise self.error("it has no subgraph")
         signatures = [
@@ -185,7 +185,7 @@ class _Parser:
         ]
         return TfliteFile(graphs, signatures)
 
-    def _kind(self, code: Any) -> str:
+    def _op_type(self, code: Any) -> str:
         number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
         name = _names("BuiltinOperator").get(number)
         if name is None:
@@ -195,13 +195,13 @@ class _Parser:
             )
         return f"CUSTOM {_text(code.CustomCode())}" if name == "CUSTOM" else name
 
-    def _subgraph(self, graph: Any, kinds: Sequence[str]) -> Subgraph:
+    def _subgraph(self, graph: Any, op_types: Sequence[str]) -> Subgraph:
         name = _text(graph.Name()) or "main"
         tensors = [self._tensor(graph.Tensors(i), name, i) for i in range(graph.TensorsLength())]
 
         def numbers(value: Any, part: str) -> tuple[int, ...]:
             integers = _integers(value)
-            if any(not -1 <= number < len(tensors) for number in integers):
+            if any(not -1 <= index < len(tensors) for index in integers):
                 raise self.error(
                     f"{part} of {name} names one of {list(integers)}, and there are {len(tensors)} tensors"
                 )
@@ -210,25 +210,28 @@ class _Parser:
         operators: list[Operator] = []
         for index in range(graph.OperatorsLength()):
             operator = graph.Operators(index)
-            if operator.OpcodeIndex() >= len(kinds):
+            if operator.OpcodeIndex() >= len(op_types):
                 raise self.error(f"operator {index} of {name} has no code")
-            kind, part = kinds[int(operator.OpcodeIndex())], f"operator {index}"
-            reads, makes = numbers(operator.InputsAsNumpy(), part), numbers(operator.OutputsAsNumpy(), part)
-            options = self._options(operator, f"{part} ({kind}) of {name}")
+            op_type, part = op_types[int(operator.OpcodeIndex())], f"operator {index}"
+            inputs, outputs = (
+                numbers(operator.InputsAsNumpy(), part),
+                numbers(operator.OutputsAsNumpy(), part),
+            )
+            options = self._options(operator, f"{part} ({op_type}) of {name}")
             inner = numbers(operator.IntermediatesAsNumpy(), part)
-            operators.append(Operator(kind, reads, makes, options, inner))
+            operators.append(Operator(op_type, inputs, outputs, options, inner))
         ends = [
             numbers(ports, "the list of ports") for ports in (graph.InputsAsNumpy(), graph.OutputsAsNumpy())
         ]
-        if any(number < 0 for end in ends for number in end):
+        if any(tensor < 0 for end in ends for tensor in end):
             raise self.error(f"a port of {name} is left out")
         return Subgraph(name, tensors, operators, ends[0], ends[1])
 
     def _tensor(self, tensor: Any, graph: str, index: int) -> Tensor:
         name = _text(tensor.Name()) or f"tensor{index}"
         where = f"tensor {name} of {graph}"
-        kind = _names("TensorType").get(tensor.Type())
-        if kind is None:
+        type_name = _names("TensorType").get(tensor.Type())
+        if type_name is None:
             raise LoadError(f"{self._what}: {where} has type {tensor.Type()}, which is unknown")
         shape, signature = _integers(tensor.ShapeAsNumpy()), _integers(tensor.ShapeSignatureAsNumpy())
         if tensor.Sparsity() is not None:
@@ -238,26 +241,26 @@ class _Parser:
         dims = signature if len(signature) == len(shape) else shape
         if len(dims) > MAX_AXES or any(size < -1 for size in dims) or any(size < 0 for size in shape):
             raise self.error(f"{where} has shape {list(shape)} {list(signature)}")
-        data = self._value(tensor, kind, shape, where)
+        data = self._value(tensor, type_name, shape, where)
         if data is not None:
             dims = shape
         sizes = None if tensor.ShapeIsNone() and data is None else dims
         return Tensor(
-            name, kind, sizes, self._quantization(tensor, shape, where), data, bool(tensor.IsVariable())
+            name, type_name, sizes, self._quantization(tensor, shape, where), data, bool(tensor.IsVariable())
         )
 
-    def _value(self, tensor: Any, kind: str, shape: tuple[int, ...], where: str) -> Array | None:
-        number = tensor.Buffer()
-        if number >= self._model.BuffersLength():
-            raise self.error(f"{where} has buffer {number} of {self._model.BuffersLength()}")
-        if number == 0:
+    def _value(self, tensor: Any, type_name: str, shape: tuple[int, ...], where: str) -> Array | None:
+        buffer = tensor.Buffer()
+        if buffer >= self._model.BuffersLength():
+            raise self.error(f"{where} has buffer {buffer} of {self._model.BuffersLength()}")
+        if buffer == 0:
             return None
-        data = self._buffer_bytes(self._model.Buffers(number), where)
-        if not data.size or kind in RESOURCES:
+        data = self._buffer_bytes(self._model.Buffers(buffer), where)
+        if not data.size or type_name in RESOURCES:
             return None
-        if kind in ("INT4", "UINT4"):
-            raise LoadError(f"{self._what}: {where} has {kind.lower()} weights, which are not supported")
-        dtype = TENSOR_TYPES.get(kind)
+        if type_name in ("INT4", "UINT4"):
+            raise LoadError(f"{self._what}: {where} has {type_name.lower()} weights, which are not supported")
+        dtype = TENSOR_TYPES.get(type_name)
         if dtype is None:
             return None
         size = math.prod(shape)
@@ -296,15 +299,15 @@ class _Parser:
     def _options(self, operator: Any, where: str) -> Mapping[str, Any]:
         """Name of an option as the schema's accessors spell it -> its value: numbers, lists, text."""
         options_by_name: dict[str, Any] = {}
-        for number, union, table in (
+        for code, union, table in (
             (operator.BuiltinOptionsType(), "BuiltinOptions", operator.BuiltinOptions),
             (operator.BuiltinOptions2Type(), "BuiltinOptions2", operator.BuiltinOptions2),
         ):
-            if number == 0:
+            if code == 0:
                 continue
-            name, union_table = _names(union).get(number), table()
+            name, union_table = _names(union).get(code), table()
             if name is None:
-                raise LoadError(f"{self._what}: {where} has options {number}, which are unknown")
+                raise LoadError(f"{self._what}: {where} has options {code}, which are unknown")
             if union_table is None:
                 continue
             options = getattr(schema(), name)()
@@ -356,6 +359,6 @@ def _fields(options: Any) -> dict[str, Any]:
     return fields
 
 
-def _members(kind: Any) -> dict[str, Any]:
+def _members(enumeration: Any) -> dict[str, Any]:
     """Return the members of a class of the package, by name."""
-    return dict(cast("Mapping[str, Any]", vars(kind)))
+    return dict(cast("Mapping[str, Any]", vars(enumeration)))

@@ -35,12 +35,12 @@ def read(
     """Return the model of the bytes of a .tflite file, by the signature of a key. Raises LoadError."""
     file = parse(data, title)
     signature = _choose(file.signatures, key, title)
-    number = 0 if signature is None else signature.subgraph
+    index = 0 if signature is None else signature.subgraph
     scope = SymbolScope()
-    names = _port_names(file.subgraphs[number], signature, title)
-    ports = _ports(file.subgraphs[number], names[0], inputs)
+    names = _port_names(file.subgraphs[index], signature, title)
+    ports = _ports(file.subgraphs[index], names[0], inputs)
     facts = input_facts(ports, inputs, scope, constants)
-    builder = _Builder(file, number, scope, title)
+    builder = _Builder(file, index, scope, title)
     return builder.model(facts, *names)
 
 
@@ -70,7 +70,7 @@ def _port_names(
     mappings = (none, none) if signature is None else (signature.inputs, signature.outputs)
     names_by_signature: list[Mapping[int, str]] = []
     for ports, names in zip((graph.inputs, graph.outputs), mappings):
-        mine = {number: names.get(number, graph.tensors[number].name) for number in ports}
+        mine = {index: names.get(index, graph.tensors[index].name) for index in ports}
         if len(set(mine.values())) < len(mine):
             raise LoadError(
                 f"{title}: two ports have one name: {', '.join(mine.values())}; convert the model again"
@@ -81,13 +81,13 @@ def _port_names(
 
 def _ports(graph: Subgraph, names: Mapping[int, str], sized_names: Collection[str]) -> GraphProto:
     """Return the inputs in the form that ``input_facts`` reads; the caller gives the sizes of ``sized_names``."""
-    values = [_port(graph.tensors[number], name, name in sized_names) for number, name in names.items()]
+    values = [_port(graph.tensors[index], name, name in sized_names) for index, name in names.items()]
     return helper.make_graph([], "inputs", values, [])
 
 
 def _port(tensor: Tensor, name: str, sized: bool) -> Any:
     if tensor.dtype is None or tensor.dtype.kind == "c":
-        raise LoadError(f"input {name}: type {tensor.kind} is not supported")
+        raise LoadError(f"input {name}: type {tensor.type_name} is not supported")
     return helper.make_tensor_value_info(
         name,
         helper.np_dtype_to_tensor_dtype(tensor.dtype),
@@ -106,25 +106,25 @@ def _dims(shape: Sequence[int], sized: bool) -> list[int | str]:
     return [symbols.get(axis, abs(size)) for axis, size in enumerate(shape)]
 
 
-def _variable_name(handle: Operator, number: int) -> str:
+def _variable_name(handle: Operator, index: int) -> str:
     """Return the name of the variable that a tensor is a handle of."""
     names = (handle.options.get(key, "") for key in ("Container", "SharedName"))
-    return "/".join(filter(None, names)) or f"variable{number}"
+    return "/".join(filter(None, names)) or f"variable{index}"
 
 
 def _steady_variables(graph: Subgraph) -> frozenset[str]:
     """Return the variables that a subgraph has handles of and never assigns: they keep their first values."""
     names = {
-        number: _variable_name(operator, number)
+        index: _variable_name(operator, index)
         for operator in graph.operators
-        if operator.kind == "VAR_HANDLE"
-        for number in operator.outputs
+        if operator.op_type == "VAR_HANDLE"
+        for index in operator.outputs
     }
     assigned = {
-        names.get(number)
+        names.get(index)
         for operator in graph.operators
-        if operator.kind == "ASSIGN_VARIABLE"
-        for number in operator.inputs[:1]
+        if operator.op_type == "ASSIGN_VARIABLE"
+        for index in operator.inputs[:1]
     }
     return frozenset({*names.values()} - assigned)
 
@@ -138,15 +138,15 @@ class _Builder:
     _open     the first state of a layer over any number of frames: one call is the whole stream
     """
 
-    def __init__(self, file: TfliteFile, number: int, scope: SymbolScope, title: str) -> None:
+    def __init__(self, file: TfliteFile, index: int, scope: SymbolScope, title: str) -> None:
         self.graph = ModelGraph()
         self._file, self._scope, self._title = file, scope, title
-        self._subgraph = merge_dilation(file.subgraphs[number])
+        self._subgraph = merge_dilation(file.subgraphs[index])
         self._values: dict[int, OutletId] = {}
         self._handles: dict[int, str] = {}
         self._initial: dict[str, Array] = {}
         self._current: dict[str, OutletId] = {}
-        self._forms: dict[str, Tensor] = {}
+        self._tensor_of_variable: dict[str, Tensor] = {}
         self._begins: dict[str, OutletId] = {}
         self._steady = frozenset[str]()
         self._open = False
@@ -159,15 +159,15 @@ class _Builder:
         self._open = any(
             dim is None or not dim.is_const for fact in facts.values() for dim in fact.shape or ()
         )
-        for number, name in inputs.items():
-            self._port(number, name, facts[name])
+        for index, name in inputs.items():
+            self._port(index, name, facts[name])
         self._walk()
         names = [*outputs.values()]
-        results = [self._result(number, name) for number, name in outputs.items()]
+        results = [self._result(index, name) for index, name in outputs.items()]
         variables = [self._variable(name, names) for name in self._begins]
         nexts = [self._current[variable.input] for variable in variables]
         self.graph.set_outputs([*results, *nexts], [*names, *(variable.output for variable in variables)])
-        ports = [(name, self._subgraph.tensors[number]) for number, name in ({**inputs, **outputs}).items()]
+        ports = [(name, self._subgraph.tensors[index]) for index, name in ({**inputs, **outputs}).items()]
         codes = dict(
             codes_entry(name, Codes(float(tensor.quantization.scale[0]), int(tensor.quantization.zero[0])))
             for name, tensor in ports
@@ -177,17 +177,17 @@ class _Builder:
 
     def body(self, facts: Mapping[int, TypedFact]) -> FileNetwork:
         """Return the subgraph as a body that another one runs: its codes stay centred, and it has no variables."""
-        for index, number in enumerate(self._subgraph.inputs):
-            fact = facts[index]
+        for port, index in enumerate(self._subgraph.inputs):
+            fact = facts[port]
             if fact.value is not None:
-                self._constant(number, fact.value)
+                self._constant(index, fact.value)
                 continue
             known_fact = InferenceFact(fact.dtype, fact.shape)
-            (outlet,) = self.graph.add(f"in{index}", Input(known_fact), (), [known_fact])
+            (outlet,) = self.graph.add(f"in{port}", Input(known_fact), (), [known_fact])
             self.graph.inputs.append(outlet)
-            self._values[number] = outlet
+            self._values[index] = outlet
         self._walk()
-        results = [self._value(number, "the list of outputs") for number in self._subgraph.outputs]
+        results = [self._value(index, "the list of outputs") for index in self._subgraph.outputs]
         if self._current:
             raise LoadError(
                 f"{self._title}: {self._subgraph.name} uses variables ({', '.join(self._current)}) inside a loop "
@@ -196,8 +196,8 @@ class _Builder:
         self.graph.set_outputs(results, [f"out{index}" for index in range(len(results))])
         return FileNetwork(self.graph, self._scope, self._title)
 
-    def _port(self, number: int, name: str, fact: InferenceFact) -> None:
-        tensor = self._subgraph.tensors[number]
+    def _port(self, index: int, name: str, fact: InferenceFact) -> None:
+        tensor = self._subgraph.tensors[index]
         if fact.value is not None:
             outlet = self._add_constant(name, fact.value)
         else:
@@ -205,33 +205,33 @@ class _Builder:
             self.graph.inputs.append(outlet)
         if differs(tensor):
             (outlet,) = self.graph.add(f"{name}.entered", Enter(tensor), [outlet], [InferenceFact()])
-        self._values[number] = outlet
+        self._values[index] = outlet
 
-    def _result(self, number: int, name: str) -> OutletId:
-        outlet, tensor = self._value(number, "the list of outputs"), self._subgraph.tensors[number]
+    def _result(self, index: int, name: str) -> OutletId:
+        outlet, tensor = self._value(index, "the list of outputs"), self._subgraph.tensors[index]
         if differs(tensor) and tensor.data is None:
             (outlet,) = self.graph.add(name, Leave(tensor), [outlet], [InferenceFact()])
         return outlet
 
     def _walk(self) -> None:
         for index, operator in enumerate(self._subgraph.operators):
-            if operator.kind == "CALL_ONCE":
+            if operator.op_type == "CALL_ONCE":
                 self._call_once(operator.options.get("InitSubgraphIndex", 0))
-            elif operator.kind in _HANDLES:
+            elif operator.op_type in _HANDLES:
                 self._access(index)
             else:
                 self._node(index)
 
-    def _call_once(self, number: int) -> None:
+    def _call_once(self, index: int) -> None:
         """Store the first values of variables, from a subgraph that assigns them."""
-        builder = _Builder(self._file, self._check_subgraph(number, "CALL_ONCE"), self._scope, self._title)
+        builder = _Builder(self._file, self._check_subgraph(index, "CALL_ONCE"), self._scope, self._title)
         builder._walk()
         typed = builder._build_network().analyse()
         for name, outlet in zip(typed.graph.output_names, typed.graph.outputs):
             value = known_value(typed.graph, outlet)
             if value is None:
                 raise LoadError(f"{self._title}: the first value of variable {name} is not a constant")
-            tensor = builder._forms[name]
+            tensor = builder._tensor_of_variable[name]
             self._initial[name] = (
                 subtract_zero(tensor).astype(np.float32)
                 if tensor.has_codes and tensor.data is not None
@@ -242,37 +242,37 @@ class _Builder:
         self.graph.set_outputs(list(self._current.values()), list(self._current))
         return FileNetwork(self.graph, self._scope, self._title)
 
-    def _check_subgraph(self, number: int, reader: str) -> int:
-        if not 0 <= number < len(self._file.subgraphs):
+    def _check_subgraph(self, index: int, reader: str) -> int:
+        if not 0 <= index < len(self._file.subgraphs):
             raise LoadError(
-                f"{self._title}: {reader} runs subgraph {number} of {len(self._file.subgraphs)}; "
+                f"{self._title}: {reader} runs subgraph {index} of {len(self._file.subgraphs)}; "
                 "convert the model again"
             )
-        return number
+        return index
 
     def _access(self, index: int) -> None:
         """Note a handle of a variable, a read of it or an assignment."""
         operator = self._subgraph.operators[index]
-        if operator.kind == "VAR_HANDLE":
-            self._handles.update((number, _variable_name(operator, number)) for number in operator.outputs)
+        if operator.op_type == "VAR_HANDLE":
+            self._handles.update((index, _variable_name(operator, index)) for index in operator.outputs)
             return
-        count = 1 if operator.kind == "READ_VARIABLE" else 2
+        count = 1 if operator.op_type == "READ_VARIABLE" else 2
         if len(operator.inputs) != count or operator.inputs[0] not in self._handles:
             raise LoadError(
-                f"{self._title}: {operator.kind} {index} of {self._subgraph.name} has no variable"
+                f"{self._title}: {operator.op_type} {index} of {self._subgraph.name} has no variable"
             )
         name = self._handles[operator.inputs[0]]
-        if operator.kind == "ASSIGN_VARIABLE":
+        if operator.op_type == "ASSIGN_VARIABLE":
             self._agree(name, self._subgraph.tensors[operator.inputs[1]])
             self._current[name] = self._value(operator.inputs[1], name)
             return
-        for number in operator.outputs:
-            self._agree(name, self._subgraph.tensors[number])
-            self._values[number] = self._value_of_variable(name, self._subgraph.tensors[number])
+        for index in operator.outputs:
+            self._agree(name, self._subgraph.tensors[index])
+            self._values[index] = self._value_of_variable(name, self._subgraph.tensors[index])
 
     def _agree(self, name: str, tensor: Tensor) -> None:
         """Require that all readers and writers of a variable mean the same by its codes. Raises LoadError."""
-        known_as = self._forms.setdefault(name, tensor)
+        known_as = self._tensor_of_variable.setdefault(name, tensor)
         ours, other = known_as.quantization, tensor.quantization
         if (
             known_as.dtype != tensor.dtype
@@ -280,7 +280,7 @@ class _Builder:
             or (ours is not None and other is not None and not np.array_equal(ours.zero, other.zero))
         ):
             raise LoadError(
-                f"{self._title}: variable {name} is used as {known_as.kind} and as {tensor.kind}, or with "
+                f"{self._title}: variable {name} is used as {known_as.type_name} and as {tensor.type_name}, or with "
                 "two zero points; convert the model again"
             )
 
@@ -316,61 +316,63 @@ class _Builder:
         fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape), value)
         return self.graph.add(name, Constant(value), (), [fact])[0]
 
-    def _constant(self, number: int, value: Array) -> None:
-        self._values[number] = self._add_constant(self._subgraph.tensors[number].name, value)
+    def _constant(self, index: int, value: Array) -> None:
+        self._values[index] = self._add_constant(self._subgraph.tensors[index].name, value)
 
-    def _value(self, number: int, reader: str) -> OutletId:
-        if number not in self._values:
-            tensor = self._subgraph.tensors[number]
+    def _value(self, index: int, reader: str) -> OutletId:
+        if index not in self._values:
+            tensor = self._subgraph.tensors[index]
             if tensor.data is None:
                 if tensor.shape is not None and 0 in tensor.shape and tensor.dtype is not None:
                     self._constant(
-                        number,
+                        index,
                         np.zeros(
                             [max(size, 0) for size in tensor.shape], F32 if tensor.has_codes else tensor.dtype
                         ),
                     )
-                    return self._values[number]
+                    return self._values[index]
                 raise LoadError(
                     f"{self._title}: {reader} reads {tensor.name}, which no node before it defines; "
                     "convert the model again"
                 )
-            self._constant(number, tensor.data.astype(np.int64) if tensor.kind == "INT32" else tensor.data)
-        return self._values[number]
+            self._constant(
+                index, tensor.data.astype(np.int64) if tensor.type_name == "INT32" else tensor.data
+            )
+        return self._values[index]
 
-    def _node(self, index: int) -> None:
-        operator, tensors = self._subgraph.operators[index], self._subgraph.tensors
-        what = f"{operator.kind} {index} of {self._subgraph.name}"
-        if not operator.outputs or any(number < 0 for number in operator.outputs):
+    def _node(self, node: int) -> None:
+        operator, tensors = self._subgraph.operators[node], self._subgraph.tensors
+        what = f"{operator.op_type} {node} of {self._subgraph.name}"
+        if not operator.outputs or any(index < 0 for index in operator.outputs):
             raise LoadError(f"{self._title}: {what} has no output; convert the model again")
         states = [
             operator.inputs[slot]
-            for slot in STATES.get(operator.kind, ())
+            for slot in STATES.get(operator.op_type, ())
             if slot < len(operator.inputs) and operator.inputs[slot] >= 0
         ]
-        for number in states:
-            self._values[number] = self._value_of_variable(tensors[number].name, tensors[number])
-            self._forms.setdefault(tensors[number].name, tensors[number])
-        numbers = [number for number in operator.inputs if number >= 0]
-        slots = iter(range(len(numbers)))
+        for index in states:
+            self._values[index] = self._value_of_variable(tensors[index].name, tensors[index])
+            self._tensor_of_variable.setdefault(tensors[index].name, tensors[index])
+        indices = [index for index in operator.inputs if index >= 0]
+        slots = iter(range(len(indices)))
         op = TfliteOp(
-            operator.kind,
+            operator.op_type,
             operator.options,
-            tuple(next(slots) if number >= 0 else None for number in operator.inputs),
-            tuple(tensors[number] if number >= 0 else None for number in operator.inputs),
-            tuple(tensors[number] for number in operator.outputs),
+            tuple(next(slots) if index >= 0 else None for index in operator.inputs),
+            tuple(tensors[index] if index >= 0 else None for index in operator.inputs),
+            tuple(tensors[index] for index in operator.outputs),
             self._body,
-            tuple(tensors[number] for number in operator.inner if number >= 0),
+            tuple(tensors[index] for index in operator.inner if index >= 0),
         )
-        reads = [self._value(number, what) for number in numbers]
-        count = len(operator.outputs) + len(STATES.get(operator.kind, ()))
+        reads = [self._value(index, what) for index in indices]
+        count = len(operator.outputs) + len(STATES.get(operator.op_type, ()))
         outlets = self.graph.add(tensors[operator.outputs[0]].name, op, reads, [InferenceFact()] * count)
         self._values.update(zip(operator.outputs, outlets))
-        for number, outlet in zip(states, outlets[len(operator.outputs) :]):
-            self._values[number] = self._current[tensors[number].name] = outlet
+        for index, outlet in zip(states, outlets[len(operator.outputs) :]):
+            self._values[index] = self._current[tensors[index].name] = outlet
 
-    def _body(self, number: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
-        builder = _Builder(self._file, self._check_subgraph(number, title), self._scope, title)
+    def _body(self, index: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
+        builder = _Builder(self._file, self._check_subgraph(index, title), self._scope, title)
         current_spending().unfold(len(builder._subgraph.operators), title)
         if len(facts) != len(builder._subgraph.inputs):
             raise LoadError(

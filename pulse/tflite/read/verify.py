@@ -89,11 +89,11 @@ class _Walk:
     def error(self, part: str, reason: str) -> LoadError:
         return LoadError(f"{self.what}: {part} {reason}; the file is damaged, get it again")
 
-    def number(self, form: str, byte: int, part: str) -> int:
-        size = struct.calcsize(form)
+    def number(self, struct_format: str, byte: int, part: str) -> int:
+        size = struct.calcsize(struct_format)
         if not 0 <= byte <= len(self.data) - size:
             raise self.error(part, f"lies at byte {byte} of {len(self.data)}")
-        return struct.unpack_from(form, self.data, byte)[0]
+        return struct.unpack_from(struct_format, self.data, byte)[0]
 
     def indirect(self, byte: int, part: str) -> int:
         """Return the position that an offset leads to."""
@@ -102,48 +102,48 @@ class _Walk:
             raise self.error(part, "has an offset of 0")
         return byte + offset
 
-    def table(self, byte: int, kind: str) -> None:
-        if (byte, kind) in self.visited:
+    def table(self, byte: int, table_type: str) -> None:
+        if (byte, table_type) in self.visited:
             return
-        self.visited.add((byte, kind))
-        there = self.fields(byte, kind)
-        for number, inner in SCHEMA[kind].items():
-            if number in there:
-                self.follow(there[number], inner, f"field {number} of {kind} at byte {byte}")
+        self.visited.add((byte, table_type))
+        there = self.fields(byte, table_type)
+        for field_id, inner in SCHEMA[table_type].items():
+            if field_id in there:
+                self.follow(there[field_id], inner, f"field {field_id} of {table_type} at byte {byte}")
 
-    def fields(self, byte: int, kind: str) -> dict[int, int]:
+    def fields(self, byte: int, table_type: str) -> dict[int, int]:
         """Return the position of each field that a table has, all of them inside the file."""
-        part = f"table {kind} at byte {byte}"
+        part = f"table {table_type} at byte {byte}"
         vtable = byte - self.number("<i", byte, part)
         size, length = self.number("<H", vtable, part), self.number("<H", vtable + 2, part)
         if size < 4 or size % 2 or length < 4 or byte + length > len(self.data):
             raise self.error(part, f"has a vtable of {size} bytes and {length} bytes of fields")
         bytes_by_field: dict[int, int] = {}
-        for number in range((size - 4) // 2):
-            offset = self.number("<H", vtable + 4 + 2 * number, part)
+        for field_id in range((size - 4) // 2):
+            offset = self.number("<H", vtable + 4 + 2 * field_id, part)
             if offset and not 4 <= offset < length:
-                raise self.error(part, f"has field {number} at byte {offset} of {length}")
+                raise self.error(part, f"has field {field_id} at byte {offset} of {length}")
             if offset:
-                bytes_by_field[number] = byte + offset
+                bytes_by_field[field_id] = byte + offset
         return bytes_by_field
 
-    def follow(self, byte: int, kind: FieldLayout, part: str) -> None:
+    def follow(self, byte: int, layout: FieldLayout, part: str) -> None:
         target = self.indirect(byte, part)
-        if isinstance(kind, Union):
+        if isinstance(layout, Union):
             if any(at + WIDEST > len(self.data) for at in self.fields(target, "options").values()):
                 raise self.error(part, "extends beyond the end of the file")
-        elif kind == TEXT:
+        elif layout == TEXT:
             self.vector(target, 1, part)
-        elif isinstance(kind, VectorLayout):
-            count = self.vector(target, kind.of if isinstance(kind.of, int) else 4, part)
-            if isinstance(kind.of, str):
+        elif isinstance(layout, VectorLayout):
+            count = self.vector(target, layout.of if isinstance(layout.of, int) else 4, part)
+            if isinstance(layout.of, str):
                 self.left -= 4 * count
                 if self.left < 0:
                     raise self.error(part, "shares its parts more often than the file is long")
                 for index in range(count):
-                    self.table(self.indirect(target + 4 + 4 * index, f"{part}[{index}]"), kind.of)
+                    self.table(self.indirect(target + 4 + 4 * index, f"{part}[{index}]"), layout.of)
         else:
-            self.table(target, kind)
+            self.table(target, layout)
 
     def vector(self, byte: int, size: int, part: str) -> int:
         count = self.number("<I", byte, part)

@@ -14,34 +14,34 @@ from pulse.torch.silence import OwnThread
 
 @contextlib.contextmanager
 def note_branches(torch: Any) -> Generator[list[str]]:
-    """Within this context, list the author's lines that ask for the truth of a comparison of lengths.
+    """Within this context, list the author's lines that use a comparison of lengths as a condition.
 
     Assertions are left out, and comparisons that have one result for all lengths. Other threads are unaffected.
     """
     owner, lines = OwnThread(), list[str]()
     known_true = import_module("torch.fx.experimental.symbolic_shapes").statically_known_true
-    kinds = (torch.SymBool, torch.SymInt)
-    before = {kind: kind.__bool__ for kind in kinds}
+    classes = (torch.SymBool, torch.SymInt)
+    before = {kind: kind.__bool__ for kind in classes}
 
-    def make_truth(kind: Any) -> Any:
+    def make_truth(symbolic_class: Any) -> Any:
         def truth(self: Any) -> bool:
             frame = sys._getframe(1)
             if owner.is_here and is_author(frame):
-                condition = self if kind is torch.SymBool else self != 0
+                condition = self if symbolic_class is torch.SymBool else self != 0
                 if not known_true(condition) and not known_true(torch.sym_not(condition)):
                     path, number = frame.f_code.co_filename, frame.f_lineno
                     text = linecache.getline(path, number).strip()
                     line = f"{path.rpartition('/')[2]} line {number}{f' ({text})' if text else ''}"
                     if line not in lines and not text.startswith("assert"):
                         lines.append(line)
-            return before[kind](self)
+            return before[symbolic_class](self)
 
         return truth
 
-    for kind in kinds:
+    for kind in classes:
         kind.__bool__ = make_truth(kind)
     try:
         yield lines
     finally:
-        for kind in kinds:
+        for kind in classes:
             kind.__bool__ = before[kind]

@@ -167,12 +167,13 @@ def _transform(
 def _apply_partwise(torch: Any, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Return the function on the parts of its first argument, a tensor or a list of tensors."""
     first = args[0]
-    many = not torch.is_tensor(first)
-    split = [parts(torch, tensor) for tensor in (first if many else [first])]
+    is_sequence = not torch.is_tensor(first)
+    split = [parts(torch, tensor) for tensor in (first if is_sequence else [first])]
     real = [pair[0] for pair in split]
     imaginary = [pair[1] if torch.is_tensor(pair[1]) else torch.zeros_like(pair[0]) for pair in split]
     results = [
-        function(operands if many else operands[0], *args[1:], **named) for operands in (real, imaginary)
+        function(operands if is_sequence else operands[0], *args[1:], **named)
+        for operands in (real, imaginary)
     ]
     if isinstance(results[0], tuple | list):
         return type(results[0])(torch.complex(*pair) for pair in zip(*results))

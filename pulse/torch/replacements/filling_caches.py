@@ -18,9 +18,11 @@ def keep_full_caches(torch: Any, module: Any) -> Generator[None]:
     ``Emformer.infer`` cuts its caches to the number of past frames, the value of a tensor: no size of an export.
     torchaudio is not imported.
     """
-    kind: Any = getattr(sys.modules.get(_FILE), _LAYER, None)
+    layer_class: Any = getattr(sys.modules.get(_FILE), _LAYER, None)
     layers: list[Any] = (
-        [] if kind is None else [submodule for submodule in module.modules() if isinstance(submodule, kind)]
+        []
+        if layer_class is None
+        else [submodule for submodule in module.modules() if isinstance(submodule, layer_class)]
     )
     for layer in layers:
         setattr(layer, _METHOD, partial(_attend, torch, layer))
@@ -115,7 +117,7 @@ def _newest(torch: Any, cache: Any, new: Any) -> Any:
 def _newest_frames(torch: Any, cache: Any, new: Any, past: Any) -> Any:
     """Return the cache with new frames at its end, as the author leaves it.
 
-    The author repeats older rows in places that are not filled. They are always hidden, but the states are compared.
+    The module repeats older rows where no row is filled in yet. They are always hidden, but the states are compared.
     """
     size, frames = cache.shape[0], new.shape[0]
     if size <= 2 * frames:

@@ -84,8 +84,8 @@ def _whole_steps(
     sizes = any(isinstance(argument, torch.SymInt) for argument in args)
     if not floats or not sizes or not all(number.is_integer() for number in floats):
         return args, named
-    whole = tuple(int(argument) if isinstance(argument, float) else argument for argument in args)
-    return whole, {"dtype": torch.get_default_dtype(), **named}
+    integers = tuple(int(argument) if isinstance(argument, float) else argument for argument in args)
+    return integers, {"dtype": torch.get_default_dtype(), **named}
 
 
 def _from_front(torch: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:

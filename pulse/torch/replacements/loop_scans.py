@@ -40,9 +40,9 @@ def roll_loops(program: Any, loops: Sequence[FrameLoop], title: str) -> None:
     RemoveUnusedNodesPass()(program.model)
     TopologicalSortPass()(program.model)
     left = {int(node.attributes["loop"].value) for node in graph if node.domain == LOOP_DOMAIN}
-    for number in sorted(left):
+    for index in sorted(left):
         raise LoadError(
-            f"{title}: the loop over frames in {loops[number].origin} cannot be exported for every length: what its "
+            f"{title}: the loop over frames in {loops[index].origin} cannot be exported for every length: what its "
             f"last step gives is used after the loop; {LOOP_HELP}"
         )
 
@@ -61,13 +61,13 @@ def _roll(graph: Any, loop: FrameLoop) -> None:
     body.finish(stacks, scanned)
 
 
-def _marked_nodes(graph: Any, loop: FrameLoop, kind: str) -> list[Any]:
+def _marked_nodes(graph: Any, loop: FrameLoop, op_type: str) -> list[Any]:
     return [
         node
         for node in graph
         if node.domain == LOOP_DOMAIN
-        and node.op_type == kind
-        and node.attributes["loop"].value == loop.number
+        and node.op_type == op_type
+        and node.attributes["loop"].value == loop.index
     ]
 
 
@@ -105,7 +105,7 @@ class _Body:
 
         self._ir = onnx_ir
         self._graph = graph
-        self._number = loop.number
+        self._loop_index = loop.index
         self._levels = _levels(graph, loop)
         self._node_indices = {id(value): index for index, node in enumerate(graph) for value in node.outputs}
         self._nodes: list[Any] = []
@@ -116,15 +116,15 @@ class _Body:
         self._state_inputs: list[Any] = []
         self._nexts: list[Any] = []
         self._frames: dict[tuple[int, int], tuple[Any, Any, int]] = {}
-        self._known: dict[tuple[int, int], tuple[tuple[Any, ...], Any]] = {}
+        self._value_of_input: dict[tuple[int, int], tuple[tuple[Any, ...], Any]] = {}
 
     def output(self, values: Sequence[Any]) -> Any:
         """Return the value in the body that is ``values[k]`` in step k."""
         value = self._value(tuple(values))
         return self._node("Identity", [value], values[0])
 
-    def _node(self, kind: str, inputs: list[Any], like: Any) -> Any:
-        node = self._ir.Node("", kind, inputs, num_outputs=1)
+    def _node(self, op_type: str, inputs: list[Any], like: Any) -> Any:
+        node = self._ir.Node("", op_type, inputs, num_outputs=1)
         node.outputs[0].type, node.outputs[0].shape = like.type, like.shape
         self._nodes.append(node)
         return node.outputs[0]
@@ -133,15 +133,15 @@ class _Body:
         if len(values) < 2:
             raise _NoScanError("a step needs more steps before it than are exported")
         key = id(values[0]), id(values[1])
-        if key not in self._known:
+        if key not in self._value_of_input:
             self._note(values, self._make(values))
-        before, inner = self._known[key]
+        before, inner = self._value_of_input[key]
         if any(left is not right for left, right in zip(before, values)):
             raise _NoScanError("its steps are not alike")
         return inner
 
     def _note(self, values: tuple[Any, ...], inner: Any) -> None:
-        self._known[id(values[0]), id(values[1])] = values, inner
+        self._value_of_input[id(values[0]), id(values[1])] = values, inner
 
     def _make(self, values: tuple[Any, ...]) -> Any:
         first = values[0]
@@ -179,9 +179,11 @@ class _Body:
             self._frames[key] = x, self._input("frame", values[0]), axis
         return self._frames[key][1]
 
-    def _input(self, kind: str, like: Any) -> Any:
+    def _input(self, prefix: str, like: Any) -> Any:
         index = len(self._state_inputs) + len(self._frames)
-        return self._ir.Value(name=f"loop{self._number}.{kind}{index}", type=like.type, shape=like.shape)
+        return self._ir.Value(
+            name=f"loop{self._loop_index}.{prefix}{index}", type=like.type, shape=like.shape
+        )
 
     def _state(self, values: tuple[Any, ...]) -> Any:
         """Return a value that each step takes from the step before; the first takes ``values[0]``."""
@@ -252,9 +254,9 @@ class _Body:
         if not frames:
             raise _NoScanError(NO_FRAME)
         for n, value in enumerate(value for node in self._nodes for value in node.outputs):
-            value.name = f"loop{self._number}.{n}"
+            value.name = f"loop{self._loop_index}.{n}"
         for n, node in enumerate(self._nodes):
-            node.name = f"loop{self._number}.{node.op_type}_{n}"
+            node.name = f"loop{self._loop_index}.{node.op_type}_{n}"
         body = ir.Graph(
             [*self._state_inputs, *(inner for _, inner, _ in frames)],
             [*self._nexts, *outputs],
@@ -295,10 +297,12 @@ class _Body:
     def _merge_axes(self, node: Any, value: Any, frame: Any) -> Any:
         """Return frames [..., T, M, ...] as [..., T * M, ...]."""
         axis = node.attributes["axis"].value
-        rest: list[Any] = [dim if isinstance(dim, int) else None for dim in list(frame.shape)[axis + 1 :]]
-        if None in rest:
+        trailing_sizes: list[Any] = [
+            dim if isinstance(dim, int) else None for dim in list(frame.shape)[axis + 1 :]
+        ]
+        if None in trailing_sizes:
             raise _NoScanError("frames are joined in front of an axis of another length that is not constant")
-        sizes = np.array([*[0] * axis, -1, *rest], np.int64)
+        sizes = np.array([*[0] * axis, -1, *trailing_sizes], np.int64)
         shape = self._ir.Node(
             "", "Constant", [], attributes=[self._ir.AttrTensor("value", self._ir.tensor(sizes))]
         )
@@ -312,7 +316,7 @@ class _Body:
         that keeps it.
         """
         last_values: list[tuple[Any, int]] = []
-        for values, inner in list(self._known.values()):
+        for values, inner in list(self._value_of_input.values()):
             value = values[-1]
             is_read_after = any(
                 id(user) not in self._steps and user.domain != LOOP_DOMAIN for user, _ in value.uses()
@@ -343,7 +347,7 @@ def _levels(graph: Any, loop: FrameLoop) -> dict[int, int]:
     """
     levels: dict[int, int] = {}
     for node in graph:
-        if node.domain == LOOP_DOMAIN and node.attributes["loop"].value == loop.number:
+        if node.domain == LOOP_DOMAIN and node.attributes["loop"].value == loop.index:
             if node.op_type == "Frame":
                 levels[id(node.outputs[0])] = node.attributes["step"].value
             continue

@@ -23,8 +23,8 @@ class LoopStep(WholeNumber):
     loop: "FrameLoop"
 
     @classmethod
-    def of(cls, loop: "FrameLoop", number: int) -> "LoopStep":
-        step = cls(number)
+    def of(cls, loop: "FrameLoop", index: int) -> "LoopStep":
+        step = cls(index)
         step.loop = loop
         return step
 
@@ -32,12 +32,12 @@ class LoopStep(WholeNumber):
 class FrameLoop(NamedTuple):
     """A loop over frames.
 
-    number  the index of the loop among all loops
+    index   the index of the loop among all loops
     frames  their number, a size
     origin  the file and the line of the loop
     """
 
-    number: int
+    index: int
     frames: Any
     origin: str
 
@@ -48,7 +48,7 @@ class FrameLoops:
     def __init__(self, torch: Any) -> None:
         self._torch = torch
         self._unbound: dict[str, FrameLoop] = {}
-        self.every: list[FrameLoop] = []
+        self.all_loops: list[FrameLoop] = []
 
     def _known_true(self, condition: Any) -> bool:
         shapes = import_module("torch.fx.experimental.symbolic_shapes")
@@ -56,25 +56,27 @@ class FrameLoops:
 
     def begin(self, frames: Any) -> FrameLoop:
         """Return a new loop over this number of frames."""
-        loop = FrameLoop(len(self.every), frames, _origin())
-        self.every.append(loop)
+        loop = FrameLoop(len(self.all_loops), frames, _origin())
+        self.all_loops.append(loop)
         return loop
 
     def steps(self, frames: Any) -> list[LoopStep]:
         """Return the numbers of the steps of a new loop that are exported."""
         loop = self.begin(frames)
-        return [LoopStep.of(loop, number) for number in range(EXPORTED_STEPS)]
+        return [LoopStep.of(loop, step) for step in range(EXPORTED_STEPS)]
 
-    def number_of(self, frames: Any, number: int) -> int:
-        """Return the number of a step that takes these frames: that of their loop, if they are the frames of that
-        number.
-        """
+    def number_of(self, frames: Any, index: int) -> int:
+        """Return the index of a step that takes these frames: a ``LoopStep`` if they are the frames of that step."""
         tensors = [
             leaf for leaf in self._torch.utils._pytree.tree_leaves(frames) if self._torch.is_tensor(leaf)
         ]
-        marks = {getattr(leaf, _MARK, None) for leaf in tensors}
-        mark = marks.pop() if len(marks) == 1 else None
-        return number if mark is None or mark[1] != number else LoopStep.of(self.every[mark[0]], number)
+        loop_steps = {getattr(leaf, _MARK, None) for leaf in tensors}
+        loop_step = loop_steps.pop() if len(loop_steps) == 1 else None
+        return (
+            index
+            if loop_step is None or loop_step[1] != index
+            else LoopStep.of(self.all_loops[loop_step[0]], index)
+        )
 
     def result(self, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Return the result of a function of PyTorch that selects or joins frames of a loop, or None for
@@ -89,28 +91,30 @@ class FrameLoops:
                 return self._write(*args)
             case "unbind":
                 return self._unbind(*args, **named)
-            case "stack" | "cat" | "concat" if self.every:
+            case "stack" | "cat" | "concat" if self.all_loops:
                 return self._join(name, *args, **named)
             case _:
                 return None
 
     def note(self, args: Any, named: Any, result: Any) -> None:
         """Mark a result that depends on frames with the last of their steps."""
-        if not self.every:
+        if not self.all_loops:
             return
         leaves = self._torch.utils._pytree.tree_leaves
-        marks = [
-            mark for operand in leaves((args, named)) if (mark := getattr(operand, _MARK, None)) is not None
+        loop_steps = [
+            loop_step
+            for operand in leaves((args, named))
+            if (loop_step := getattr(operand, _MARK, None)) is not None
         ]
-        if marks:
+        if loop_steps:
             for leaf in leaves(result):
                 if self._torch.is_tensor(leaf):
-                    setattr(leaf, _MARK, max(marks))
+                    setattr(leaf, _MARK, max(loop_steps))
 
     def _frame_at(self, x: Any, index: Any) -> Any:
         """Return ``x[..., step, …]``, and ``x[..., step : step + 1, …]``."""
         entries = list(index) if isinstance(index, tuple) else [index]
-        numbers = [number for number, entry in enumerate(entries) if _step(entry) is not None]
+        numbers = [index for index, entry in enumerate(entries) if _step(entry) is not None]
         if len(numbers) != 1 or any(self._torch.is_tensor(entry) or entry is None for entry in entries):
             return None
         number = numbers[0]
@@ -135,20 +139,20 @@ class FrameLoops:
         return result
 
     def _axis(self, x: Any, entries: list[Any], index: int) -> int | None:
-        """Return the axis that an entry of an index stands for; None if other entries select by their values."""
+        """Return the axis that an entry of an index selects from; None if other entries select by their values."""
         if not all(isinstance(entry, int | slice) or entry is ... for entry in entries):
             return None
         is_after_ellipsis = ... in entries[:index]
         return x.dim() - (len(entries) - index) if is_after_ellipsis else index
 
-    def _frame(self, loop: FrameLoop, x: Any, axis: int, number: int) -> Any:
+    def _frame(self, loop: FrameLoop, x: Any, axis: int, step: int) -> Any:
         axis %= x.dim()
         shape = [*x.shape[:axis], *x.shape[axis + 1 :]]
-        attributes = {"axis": axis, "step": +number, "loop": loop.number}
+        attributes = {"axis": axis, "step": +step, "loop": loop.index}
         frame = self._torch.onnx.ops.symbolic(
             f"{LOOP_DOMAIN}::Frame", [x], attributes, dtype=x.dtype, shape=shape
         )
-        setattr(frame, _MARK, (loop.number, +number))
+        setattr(frame, _MARK, (loop.index, +step))
         return frame
 
     def _unbind(self, x: Any, dim: int = 0) -> Any:
@@ -156,17 +160,19 @@ class FrameLoops:
         frames: Any = x.shape[dim] if x.dim() else 0
         if not isinstance(frames, self._torch.SymInt) or self._known_true(frames == frames.node.hint):
             return None
-        loop = self._unbound.setdefault(str(frames), FrameLoop(len(self.every), frames, _origin()))
-        if loop not in self.every:
-            self.every.append(loop)
-        return tuple(self._frame(loop, x, dim, number) for number in range(EXPORTED_STEPS))
+        loop = self._unbound.setdefault(str(frames), FrameLoop(len(self.all_loops), frames, _origin()))
+        if loop not in self.all_loops:
+            self.all_loops.append(loop)
+        return tuple(self._frame(loop, x, dim, step) for step in range(EXPORTED_STEPS))
 
     def _write(self, y: Any, index: Any, value: Any) -> Any:
         """Write ``y[..., step, …] = value``, where the other entries are whole axes; True if it is done."""
         entries = list(index) if isinstance(index, tuple) else [index]
-        numbers = [number for number, entry in enumerate(entries) if isinstance(entry, LoopStep)]
-        whole = all(entry in (slice(None), ...) for entry in entries if not isinstance(entry, LoopStep))
-        if len(numbers) != 1 or not whole or not self._torch.is_tensor(value):
+        numbers = [index for index, entry in enumerate(entries) if isinstance(entry, LoopStep)]
+        has_only_whole_axes = all(
+            entry in (slice(None), ...) for entry in entries if not isinstance(entry, LoopStep)
+        )
+        if len(numbers) != 1 or not has_only_whole_axes or not self._torch.is_tensor(value):
             return None
         axis, step = self._axis(y, entries, numbers[0]), entries[numbers[0]]
         if axis is None or not self._known_true(y.shape[axis] == step.loop.frames):
@@ -193,12 +199,12 @@ class FrameLoops:
         """Join the frames of all steps, if there is one of each."""
         if not isinstance(tensors, list | tuple) or len(tensors) != EXPORTED_STEPS:
             return None
-        marks: list[Any] = [getattr(tensor, _MARK, None) for tensor in tensors]
-        if None in marks or len({number for number, _ in marks}) > 1:
+        loop_steps: list[Any] = [getattr(tensor, _MARK, None) for tensor in tensors]
+        if None in loop_steps or len({number for number, _ in loop_steps}) > 1:
             return None
-        if [step for _, step in marks] != list(range(EXPORTED_STEPS)):
+        if [step for _, step in loop_steps] != list(range(EXPORTED_STEPS)):
             return None
-        loop, first = self.every[marks[0][0]], tensors[0]
+        loop, first = self.all_loops[loop_steps[0][0]], tensors[0]
         dim = dim if axis is None else axis
         dim %= first.dim() + (name == "stack")
         shape = list(first.shape)

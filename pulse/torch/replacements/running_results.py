@@ -44,10 +44,10 @@ def _running_extreme(
 ) -> Any:
     """Return the extreme so far and the index of its last occurrence."""
     if x.is_floating_point():
-        least, most = -math.inf, math.inf
+        minimum, maximum = -math.inf, math.inf
     else:
-        least, most = torch.iinfo(x.dtype).min, torch.iinfo(x.dtype).max
-    value = torch.full(shape, least if greatest else most, dtype=x.dtype)
+        minimum, maximum = torch.iinfo(x.dtype).min, torch.iinfo(x.dtype).max
+    value = torch.full(shape, minimum if greatest else maximum, dtype=x.dtype)
     index = torch.zeros(shape, dtype=torch.int64)
     numbers = torch.arange(x.shape[dim])
     values, indices = [], []
@@ -58,5 +58,5 @@ def _running_extreme(
         index = torch.where(replaces, numbers.select(0, step), index)
         values.append(value)
         indices.append(index)
-    kind = torch.return_types.cummax if greatest else torch.return_types.cummin
-    return kind((torch.stack(values, dim), torch.stack(indices, dim)))
+    result_class = torch.return_types.cummax if greatest else torch.return_types.cummin
+    return result_class((torch.stack(values, dim), torch.stack(indices, dim)))

@@ -81,11 +81,11 @@ def _is_near(name: str, files: set[str]) -> bool:
 
 
 def _symbolic_int(torch: Any, owner: OwnThread) -> Any:
-    kinds = (torch.SymInt, torch.SymFloat)
+    classes = (torch.SymInt, torch.SymFloat)
 
     class Kind(type):
         def __call__(cls, *arguments: Any, **named: Any) -> Any:
-            if len(arguments) == 1 and isinstance(arguments[0], kinds) and owner.is_here:
+            if len(arguments) == 1 and isinstance(arguments[0], classes) and owner.is_here:
                 return torch.sym_int(arguments[0])
             return builtins.int(*arguments, **named)
 
@@ -139,7 +139,7 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
                 and known_true(start + (count - 1) * step < stop)
                 and known_true(start + count * step >= stop)
             ):
-                return [start + number * step for number in builtins.range(count)]
+                return [start + step_index * step for step_index in builtins.range(count)]
             if type(start) is type(step) is builtins.int and (start, step) == (0, 1):
                 return loops.steps(stop)
         return builtins.range(*arguments)
@@ -150,8 +150,8 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
 def _step_numbers(owner: OwnThread, loops: FrameLoops) -> Any:
     def numbers(values: Any, start: int = 0) -> Any:
         """Enumerate as Python does, but by the steps of a loop if the values are its frames."""
-        for number, value in builtins.enumerate(values, start):
-            yield (loops.number_of(value, number) if owner.is_here else number), value
+        for index, value in builtins.enumerate(values, start):
+            yield (loops.number_of(value, index) if owner.is_here else index), value
 
     return numbers
 
@@ -183,7 +183,7 @@ def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
             self.upper, self.lower = upper, lower
 
         def __add__(self, other: Any) -> Any:
-            if isinstance(other, whole):
+            if isinstance(other, integer_classes):
                 return quotient(self.upper + other * self.lower, self.lower)
             if isinstance(other, Quotient):
                 return quotient(self.upper * other.lower + other.upper * self.lower, self.lower * other.lower)
@@ -201,7 +201,7 @@ def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
             return -self + other
 
         def __mul__(self, other: Any) -> Any:
-            if isinstance(other, whole):
+            if isinstance(other, integer_classes):
                 return quotient(self.upper * other, self.lower)
             return super().__mul__(other)
 
@@ -221,7 +221,7 @@ def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
         def __trunc__(self) -> Any:
             return self.__floor__() if self.upper >= 0 else self.__ceil__()
 
-    whole = (int, torch.SymInt)
+    integer_classes = (int, torch.SymInt)
 
     def quotient(upper: Any, lower: int) -> Any:
         return Quotient(upper, lower) if isinstance(upper, torch.SymInt) else upper / lower

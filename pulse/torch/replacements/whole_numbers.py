@@ -115,9 +115,11 @@ def _to_numbers(torch: Any, module: Any) -> list[_Place]:
     buffers: list[_Place] = []
     for submodule in module.modules():
         for name, value in list(submodule._buffers.items()):
-            whole = torch.is_tensor(value) and value.dim() == 0 and value.dtype in (torch.int64, torch.int32)
+            is_integer = (
+                torch.is_tensor(value) and value.dim() == 0 and value.dtype in (torch.int64, torch.int32)
+            )
             if (
-                whole
+                is_integer
                 and name != "num_batches_tracked"
                 and not isinstance(value, torch._subclasses.FakeTensor)
             ):

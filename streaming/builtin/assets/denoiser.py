@@ -33,7 +33,7 @@ FLOOR_SMOOTHING_FRAMES = 8
 """The power is averaged over this many frames before its minimum is taken."""
 FLOOR_POOL_FRAMES = 10
 FLOOR_BIAS = 1.75
-"""The minimum of a smoothed power lies below its mean; measured on white noise for the bands and frames above."""
+"""The minimum of a smoothed power is below its mean; measured on white noise for the bands and frames above."""
 SNR_SMOOTHING_FRAMES = 2
 """The ratio of power to noise is averaged over this many frames."""
 SPEECH_FRAMES = 3
@@ -56,10 +56,10 @@ def fourier() -> Matrix:
     Rows are BINS cosines, then BINS sines; the first sine row holds the Nyquist cosine, which has no partner.
     The window, applied on the way in and on the way out, adds up to 1 at an overlap of one half.
     """
-    turns = [math.cos(2 * math.pi * step / WINDOW) for step in range(WINDOW)]
+    cosine_values = [math.cos(2 * math.pi * step / WINDOW) for step in range(WINDOW)]
     rows = np.outer(np.arange(BINS), np.arange(WINDOW))
-    cosines = np.take(turns, rows % WINDOW) * math.sqrt(2 / WINDOW)
-    sines = np.take(turns, (rows - WINDOW // 4) % WINDOW) * math.sqrt(2 / WINDOW)
+    cosines = np.take(cosine_values, rows % WINDOW) * math.sqrt(2 / WINDOW)
+    sines = np.take(cosine_values, (rows - WINDOW // 4) % WINDOW) * math.sqrt(2 / WINDOW)
     cosines[0] = 1 / math.sqrt(WINDOW)
     sines[0] = (-1.0) ** np.arange(WINDOW) / math.sqrt(WINDOW)
     window = [math.sin(math.pi * (sample + 0.5) / WINDOW) for sample in range(WINDOW)]

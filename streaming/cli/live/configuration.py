@@ -45,18 +45,18 @@ def _routes(program: Program, in_routes: Sequence[str], options: LiveOptions) ->
     """Return the sources of inputs: --mic is the first input, --far the second, --in any. Raises InputError."""
     routes = parse_routes(in_routes, program)
     names = [port.name for port in live_inputs(program)]
-    for number, (option, device) in enumerate((("--mic", options.microphone), ("--far", options.far))):
+    for index, (option, device) in enumerate((("--mic", options.microphone), ("--far", options.far))):
         if device is None:
             continue
-        if number >= len(names):
+        if index >= len(names):
             raise InputError(
                 f"{option} {device}: {program.model.title} has one input of sound, {names[0]}, which --mic gives"
             )
-        if names[number] in routes:
+        if names[index] in routes:
             raise InputError(
-                f"{option} {device}: --in already gives the source of {names[number]}; leave out one"
+                f"{option} {device}: --in already gives the source of {names[index]}; leave out one"
             )
-        routes[names[number]] = Route(names[number], *split_channel(device))
+        routes[names[index]] = Route(names[index], *split_channel(device))
     return tuple(routes.values())
 
 

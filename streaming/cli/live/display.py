@@ -190,8 +190,8 @@ class _Display:
 
 
 def clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+    minutes, remaining_s = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{remaining_s:02}"
 
 
 def _problem_text(counters: Counters) -> "Text":

@@ -164,6 +164,8 @@ def is_callable() -> bool:
 def _side(
     present: Sequence[Device], kind: DeviceKind, endpoint: Endpoint, channels: int, latency: str | float
 ) -> StreamSide:
-    same = [device for device in present if (device.index, device.title) == (endpoint.index, endpoint.name)]
-    device = same[0] if same else choose_device(present, kind, endpoint.name)
+    matching_devices = [
+        device for device in present if (device.index, device.title) == (endpoint.index, endpoint.name)
+    ]
+    device = matching_devices[0] if matching_devices else choose_device(present, kind, endpoint.name)
     return StreamSide(kind, device, channels, device.latency_s(kind, latency))

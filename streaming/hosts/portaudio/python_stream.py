@@ -81,15 +81,15 @@ class PythonStream(NotCopyable):
             raise DeviceError(f"{missing[0]}: unknown to sounddevice; restart this program")
         kinds: list[DeviceKind] = [side.kind for side in sides]
         if len(kinds) == 2:
-            kind, callback = package.RawStream, self._process_both
+            stream_class, callback = package.RawStream, self._process_both
         elif kinds == ["input"]:
-            kind, callback = package.RawInputStream, self._process_input
+            stream_class, callback = package.RawInputStream, self._process_input
         else:
-            kind, callback = package.RawOutputStream, self._process_output
+            stream_class, callback = package.RawOutputStream, self._process_output
         values = [[index_of[side.device.title], side.channels, side.latency_s] for side in sides]
         device, channels, latency = values[0] if len(values) == 1 else zip(*values)
         self._stream = self._call_bounded(
-            lambda: kind(
+            lambda: stream_class(
                 request.rate_hz,
                 request.block_frames,
                 device,

@@ -31,26 +31,26 @@ class AnswerMessages:
         """The names of the requested outputs that do not stream."""
 
     def encode_plain(
-        self, results: TurnResults, index: int, step: TurnTimes, sent: Mapping[str, int]
+        self, results: TurnResults, index: int, step: TurnTimes, sent_frames: Mapping[str, int]
     ) -> tuple[bytes, ...]:
         """Encode the results at an index of a turn that need no conversion.
 
-        sent  output name -> frames sent so far, these included
+        sent_frames  output name -> frames sent so far, these included
         """
         times, epoch = _microseconds(step), self.epoch % EPOCH_MODULUS
         messages: list[bytes] = []
         for port, frames in self._pulse_frames:
             count = step.pulses * frames
-            header = Header(OUTPUT, port.number, epoch, count, sent[port.name] - count, *times)
+            header = Header(OUTPUT, port.number, epoch, count, sent_frames[port.name] - count, *times)
             messages.append(pack_frames(header, results.encode(index, step.pulses, port, self._format)))
         return tuple(messages)
 
     def encode_outputs(
-        self, frames: Mapping[str, Array], step: TurnTimes | None, sent: Mapping[str, int]
+        self, frames: Mapping[str, Array], step: TurnTimes | None, sent_frames: Mapping[str, int]
     ) -> list[bytes]:
         """Encode frames of streaming outputs.
 
-        sent  output name -> frames sent so far, these included
+        sent_frames  output name -> frames sent so far, these included
         """
         times, epoch = _microseconds(step), self.epoch % EPOCH_MODULUS
         messages: list[bytes] = []
@@ -61,7 +61,7 @@ class AnswerMessages:
             if port.name in self._conversion.outward:
                 messages += self._encode_sound(port, self._conversion.outward[port.name].push(array), step)
                 continue
-            header = Header(OUTPUT, port.number, epoch, count, sent[port.name] - count, *times)
+            header = Header(OUTPUT, port.number, epoch, count, sent_frames[port.name] - count, *times)
             messages.append(pack_frames(header, port.encode(array, self._format)))
         return messages
 

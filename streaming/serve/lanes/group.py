@@ -74,7 +74,7 @@ class LaneGroup(NotCopyable):
         for index, (stream, count) in enumerate(zip(streams, pulses)):
             inputs = stream.take_pulses(count)
             for lane_input in self._inputs:
-                lane_input.put(index, inputs[lane_input.name], count)
+                lane_input.set_pulses(index, inputs[lane_input.name], count)
         started_ns = time.monotonic_ns()
         steps, failed = self._run_steps([stream.lane for stream in streams], pulses)
         ended_ns = time.monotonic_ns()
@@ -95,27 +95,27 @@ class LaneGroup(NotCopyable):
         """Return the results of each step, and index -> pulses before the failure, of lanes that failed."""
         steps: list[dict[str, Array]] = []
         failed: dict[int, int] = {}
-        for number in range(pulses[0]):
-            count = sum(stream_pulses > number for stream_pulses in pulses)
+        for pulse_index in range(pulses[0]):
+            count = sum(stream_pulses > pulse_index for stream_pulses in pulses)
             started_ns = time.thread_time_ns()
             try:
-                steps.append(self._run_lanes(lanes[:count], number, failed))
+                steps.append(self._run_lanes(lanes[:count], pulse_index, failed))
             except FaultError as error:
                 steps.append(
                     _spread(error.outputs, [index for index in range(count) if index not in failed], count)
                 )
-                failed.update((index, number) for index in range(count) if lanes[index] in error.lanes)
+                failed.update((index, pulse_index) for index in range(count) if lanes[index] in error.lanes)
             self.cost.record(time.thread_time_ns() - started_ns, count)
         return steps, failed
 
-    def _run_lanes(self, lanes: Sequence[int], number: int, failed: Collection[int]) -> dict[str, Array]:
+    def _run_lanes(self, lanes: Sequence[int], pulse_index: int, failed: Collection[int]) -> dict[str, Array]:
         """Step the lanes that have not failed, with the pulse of this number."""
         count = len(lanes)
         if not failed:
-            inputs = {lane_input.name: lane_input.pulses[number, :count] for lane_input in self._inputs}
+            inputs = {lane_input.name: lane_input.pulses[pulse_index, :count] for lane_input in self._inputs}
             return self._lanes.step(inputs, lanes)
         indices = [index for index in range(count) if index not in failed]
-        inputs = {lane_input.name: lane_input.pulses[number, indices] for lane_input in self._inputs}
+        inputs = {lane_input.name: lane_input.pulses[pulse_index, indices] for lane_input in self._inputs}
         return _spread(self._lanes.step(inputs, [lanes[index] for index in indices]), indices, count)
 
     def _measure(self, count: int) -> list[int]:
@@ -135,14 +135,14 @@ class LaneGroup(NotCopyable):
 class _LaneInput:
     """The pulses of one input in a turn, [pulses, places, …]."""
 
-    def __init__(self, port: Port, pulses: int, places: int) -> None:
+    def __init__(self, port: Port, pulses: int, lanes: int) -> None:
         axis, shape = port.axis or 0, port.shape
         self.name = port.name
-        self.pulses: Array = np.zeros((pulses, places, *shape), port.dtype)
+        self.pulses: Array = np.zeros((pulses, lanes, *shape), port.dtype)
         self._split = (*shape[:axis], -1, *shape[axis:])
         self._order = (axis, *range(axis), *range(axis + 1, len(self._split)))
 
-    def put(self, index: int, frames: Array, count: int) -> None:
+    def set_pulses(self, index: int, frames: Array, count: int) -> None:
         """Write pulses of a stream, joined along the stream axis, at its index."""
         if count == 1:
             self.pulses[0, index] = frames
@@ -152,10 +152,10 @@ class _LaneInput:
 
 def _spread(results: Mapping[str, Array], indices: Sequence[int], count: int) -> dict[str, Array]:
     """Put results at these indices of ``count``; the others are 0."""
-    whole = {name: np.zeros((count, *array.shape[1:]), array.dtype) for name, array in results.items()}
+    arrays = {name: np.zeros((count, *array.shape[1:]), array.dtype) for name, array in results.items()}
     for name, array in results.items():
-        whole[name][indices] = array
-    return whole
+        arrays[name][indices] = array
+    return arrays
 
 
 class StepCost:
@@ -192,7 +192,7 @@ class StepCost:
         return self._recent_times().percentile_s(50)
 
     def _recent_times(self) -> Latency:
-        both = Latency()
-        both.merge(self._previous)
-        both.merge(self._recent)
-        return both if both.count >= TRIALS else self._measured
+        latency = Latency()
+        latency.merge(self._previous)
+        latency.merge(self._recent)
+        return latency if latency.count >= TRIALS else self._measured

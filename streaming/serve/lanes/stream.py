@@ -106,7 +106,7 @@ class LaneStream(NotCopyable):
         self._session, self._events = session, events
         self._conversion = conversion
         self._messages = AnswerMessages(session.program, outputs, conversion)
-        self._rest: deque[tuple[str, Array]] = deque()
+        self._flushed: deque[tuple[str, Array]] = deque()
         self._schedule = schedule
         self.arrived_ns = 0
         """Arrival time of the last sample of the waiting pulses."""
@@ -160,10 +160,10 @@ class LaneStream(NotCopyable):
         """Feed the rest of the resamplers, input by input. Returns whether there was any. Raises InputError."""
         if not self._input_ended:
             self._input_ended = True
-            self._rest.extend((name, sound.flush()) for name, sound in self._conversion.inward.items())
-        if not self._rest:
+            self._flushed.extend((name, sound.flush()) for name, sound in self._conversion.inward.items())
+        if not self._flushed:
             return False
-        name, frames = self._rest.popleft()
+        name, frames = self._flushed.popleft()
         self.inbox.appendleft(end)
         self._session.feed({name: frames})
         return True
@@ -224,7 +224,7 @@ class LaneStream(NotCopyable):
     def _reset(self) -> Answer:
         self._messages.epoch += 1
         self._input_ended = False
-        self._rest.clear()
+        self._flushed.clear()
         self._conversion.reset()
         self._session.reset()
         self._events.reset()

@@ -30,7 +30,7 @@ class LaneWorker(NotCopyable):
 
     why_not = "it has a thread"
 
-    def __init__(self, number: int, pacing: LoopPacing) -> None:
+    def __init__(self, index: int, pacing: LoopPacing) -> None:
         self.groups: list[LaneGroup] = []
         self._pacing = pacing
         self.answered = NativeEvent()
@@ -39,7 +39,7 @@ class LaneWorker(NotCopyable):
         self._wakeups: SimpleQueue[bool] = SimpleQueue()
         self._is_asleep = self._wake_pending = False
         self._answers: deque[tuple[LaneStream, Answer]] = deque()
-        self._thread = threading.Thread(target=self._run, name=f"pulse lanes {number}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"pulse lanes {index}", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""

@@ -81,8 +81,8 @@ def test_reports_about_outputs() -> None:
     (y,) = report.outputs
     assert (y.frames, y.values) == (2 * (8 + 50), 4 * (8 + 50))
     assert 0.3 < y.finite / y.values < 0.9
-    assert y.least == 0
-    assert y.largest > 1
+    assert y.minimum == 0
+    assert y.maximum > 1
     assert "% finite, moved by the input" in str(y)
     assert report.outcome == "equal"
 
@@ -103,4 +103,4 @@ def test_the_report_lists_its_streams() -> None:
     assert document["overflowed"]
     assert [stream["length"] for stream in document["streams"]] == [trial.length for trial in report.tried]
     assert (document["seen_frames"], document["seed"], other.seed) == (3, 0, 7)
-    assert report.outputs[0].largest != other.outputs[0].largest
+    assert report.outputs[0].maximum != other.outputs[0].maximum

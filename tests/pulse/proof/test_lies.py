@@ -138,7 +138,7 @@ def test_a_lie_is_found(lie: str, pulse_frames: int) -> None:
 def test_an_undeclared_window_is_found() -> None:
     """The receptive field says one frame, and the operator looks 3,000 back."""
     report = pulse.verify(model_of(Echo()), pulse=4, backend="numpy")
-    assert report.trials.seen == 1
+    assert report.trials.receptive_frames == 1
     assert report.divergence is not None
     assert report.divergence.frame == 3000
 
@@ -149,9 +149,9 @@ def test_a_long_filter_is_filled_twice(taps: int) -> None:
     builder = ModelBuilder(x="1,1,T")
     typed = builder.model(builder.conv(builder.pad(builder["x"], (taps - 1, 0)), taps))
     report = pulse.verify(typed, pulse=160, backend="numpy").require()
-    assert report.trials.seen == taps
+    assert report.trials.receptive_frames == taps
     assert report.lengths[-1] >= max(2 * taps, 4096)
-    assert report.lengths[-1] >= report.trials.wanted
+    assert report.lengths[-1] >= report.trials.wanted_frames
 
 
 def test_a_wrong_last_tap_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,8 +54,8 @@ def test_long_streams_fill_the_memory_of_an_output_twice(taps: int, frames: int)
     """They have some thousand frames or some pulses in any case, and no whole number of pulses."""
     model = filter_model(taps, frames)
     trials = plan_trials(model)
-    assert receptive_frames(model) == trials.seen == taps
-    assert trials.longest >= trials.wanted >= max(2 * taps, 4096, 8 * frames)
+    assert receptive_frames(model) == trials.receptive_frames == taps
+    assert trials.longest >= trials.wanted_frames >= max(2 * taps, 4096, 8 * frames)
     assert frames == 1 or trials.longest % frames
     assert {trial.signal for trial in trials.trials if trial.long} == {"noise", "mixed"}
 
@@ -65,8 +65,8 @@ def test_states_are_given_time_to_drift() -> None:
     builder = ModelBuilder(x="1,2,T")
     model = pulsify(builder.model(builder.add("total", CumSum(2, False, False), builder["x"])), pulse=4)
     trials = plan_trials(model)
-    assert trials.seen is None
-    assert trials.longest >= trials.wanted >= 16_384
+    assert trials.receptive_frames is None
+    assert trials.longest >= trials.wanted_frames >= 16_384
 
 
 def echo(frames: int) -> PulsedModel:
@@ -81,7 +81,7 @@ def test_lengths_are_planned_so_that_every_buffer_overflows() -> None:
     """However long it is; one that evicts a frame too early is right until then, and is found."""
     model = echo(30_000)
     trials = plan_trials(model)
-    assert trials.seen is None
+    assert trials.receptive_frames is None
     assert trials.buffered >= 30_000
     assert trials.longest > trials.buffered + 160
     (wrong,) = (mutant for mutant in graph_mutants(model) if "evicts too early" in mutant.name)
@@ -143,12 +143,12 @@ def test_long_trials_are_offered() -> None:
     assert 0.9 * LONG_S < effort.seconds(effort.affordable_frames(LONG_S)) < 1.1 * LONG_S
     trials, more = plan_trials(model), plan_trials(model, long=True)
     assert trials == plan_trials(model)
-    assert trials.longest < trials.wanted == more.longest
+    assert trials.longest < trials.wanted_frames == more.longest
     assert trials.left_out > 0 == more.left_out
     assert sum(effort.seconds(trial.length) for trial in trials.trials) < 1.1 * TOTAL_S
     report = pulse.verify(filter_model(3, 4), lengths=[3], backend="numpy")
     assert "tries them" not in dict(report.pairs())["long enough"]
-    wanting = replace(report, trials=replace(report.trials, wanted=10_000, left_out=7))
+    wanting = replace(report, trials=replace(report.trials, wanted_frames=10_000, left_out=7))
     note = "the longest stream has 3 of the 10,000 that are wanted, 7 others are left out: long= tries them"
     assert note in dict(wanting.pairs())["long enough"]
 
@@ -180,5 +180,5 @@ def test_trials_of_models_of_chunks_are_long() -> None:
     """They have states; the work is counted by the chunk."""
     model = pulse.stream(chunk_models.cache_of_sound()).model
     trials = plan_trials(model)
-    assert trials.seen is None
+    assert trials.receptive_frames is None
     assert trials.longest > 1000

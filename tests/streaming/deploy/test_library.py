@@ -42,7 +42,7 @@ def folder(program: NativeProgram, tmp_path_factory: pytest.TempPathFactory) -> 
     path = tmp_path_factory.mktemp("small")
     library = build(program, path)
     assert "all within the tolerance" in library.outcome
-    assert not library.needs
+    assert not library.math_functions
     return path
 
 

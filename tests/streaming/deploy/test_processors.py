@@ -22,7 +22,7 @@ def test_the_denoiser_runs(target: str, weights: str, tmp_path: Path) -> None:
     opened = open_model(model_path(), ModelOptions())
     program = opened.compile(160, "numba", weights)
     library = build_model(opened, program, "denoise", find_target(target), tmp_path, True)
-    assert not library.needs
+    assert not library.math_functions
     assert "within the tolerance" in processor.run_vector(tmp_path, "denoise")
     assert processor.count_vector_instructions(tmp_path / "libdenoise.a") > 50
 

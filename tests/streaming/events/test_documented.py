@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.events import Argmax, Ctc, Segments, Triggers
-from streaming.events.choice import KINDS
+from streaming.events.choice import DETECTORS
 from streaming.events.formats import FORMATS
 
 TEXT = (Path(__file__).parents[3] / "docs" / "events.md").read_text("utf-8")
@@ -22,5 +22,5 @@ def test_the_page_has_every_parameter(kind: type) -> None:
 
 
 def test_kinds_and_suffixes_are_documented() -> None:
-    assert all(f"--events {kind}" in TEXT or f"Segments.{kind}(" in TEXT for kind in KINDS)
+    assert all(f"--events {kind}" in TEXT or f"Segments.{kind}(" in TEXT for kind in DETECTORS)
     assert all(f"`.{suffix}`" in TEXT for suffix in FORMATS)

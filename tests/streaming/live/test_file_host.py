@@ -145,9 +145,9 @@ def test_a_run_that_waits_ends_later_by_the_silence(tmp_path: Path, monkeypatch:
         """Keep the worker from computing for 50 blocks of the file."""
         match next(numbers):
             case 20:
-                live.pipeline.turn.acquire()
+                live.pipeline.python_lock.acquire()
             case 70:
-                live.pipeline.turn.release()
+                live.pipeline.python_lock.release()
         wait(stream, due_s)
 
     monkeypatch.setattr(FileStream, "wait_until", hold_the_turn)

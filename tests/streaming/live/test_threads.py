@@ -67,7 +67,7 @@ def test_frames_without_room_are_lost_and_counted_while_a_worker_stands_still(
             return played
 
         play_blocks(100, waits=True)
-        with pipeline.turn:
+        with pipeline.python_lock:
             play_blocks(1000, waits=False)
         wait_until(has_caught_up, "all pulses are run")
         played = play_blocks(200, waits=True)
