@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
-from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic, shape_text, symbolic_text
+from pulse.facts import Array, DType, Shape, TypedFact, dtype_name, is_symbolic, shape_text, symbolic_text
 from pulse.graph import OutletId
 from pulse.onnx.filenode import FileNode
 from pulse.ops.elementwise import Cast, Elementwise
@@ -36,6 +36,11 @@ class NodeContext(FileNode):
     def fact(self, slot: int) -> TypedFact:
         """Return the known facts of an input."""
         return self.graph.fact(self.input(slot))
+
+    def size(self, slot: int, axis: int) -> TDim:
+        """Return the size of an input along an axis, which may be counted from the end. Raises FactError."""
+        shape = self.fact(slot).shape
+        return shape[self.axis(axis, len(shape))]
 
     def value(self, slot: int) -> Array | None:
         """Return the value of an input, an array of numbers or of TDim; None if unknown."""
@@ -92,6 +97,12 @@ class NodeContext(FileNode):
             raise self.error(
                 f"its {what} of shape {shape_text(fact.shape)} must have {' or '.join(map(str, ranks))} axes"
             )
+
+    def require_floats(self, slot: int) -> None:
+        """Raises LoadError if an input has another type than floats."""
+        dtype = self.fact(slot).dtype
+        if not np.issubdtype(dtype, np.floating):
+            raise self.error(f"its input {slot} is {dtype_name(dtype)}; only floats are supported")
 
     def error(self, message: str) -> LoadError:
         """Return a LoadError that names the node, and earlier computations that exceeded the budget."""

@@ -1,6 +1,7 @@
 """Elementwise ops: a function of the table, and the conversion to another type."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -18,6 +19,17 @@ def _same_dtype(inputs: Sequence[TypedFact], what: str) -> DType:
     if len(dtypes) > 1:
         raise FactError(f"{what}: inputs of different types: {', '.join(sorted(map(dtype_name, dtypes)))}")
     return inputs[0].dtype
+
+
+@cache
+def _takes(function: str, dtypes: tuple[DType, ...], params: tuple[float, ...]) -> bool:
+    """Return whether numpy computes a function on these types; it has no shift of floats and no negative of bools."""
+    try:
+        with np.errstate(all="ignore"):
+            ELEMENTWISE[function].run(*(np.ones(1, dtype) for dtype in dtypes), *params)
+    except TypeError:
+        return False
+    return True
 
 
 @record
@@ -58,6 +70,11 @@ class Elementwise(Op):
             if condition.dtype != np.bool_:
                 raise FactError(f"{self.kind}: the condition must be bool, got {dtype_name(condition.dtype)}")
         dtype = _same_dtype(inputs[first:end], self.kind)
+        dtypes = tuple(fact.dtype for fact in inputs)
+        if not _takes(self.kind, dtypes, self.params):
+            raise FactError(
+                f"{self.kind} is not defined for {', '.join(map(dtype_name, dict.fromkeys(dtypes)))}"
+            )
         shape = broadcast_shapes([fact.shape for fact in inputs], self.kind)
         return [TypedFact(np.dtype(np.bool_) if row.result == "bool" else dtype, shape)]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.dim import TDim, ceil_div, dim_max, dim_min
 from pulse.facts import Array, TypedFact
-from pulse.ops.op import Env, Op, Pointwise, Positional, Relation, Tail, Whole, Window
+from pulse.ops.op import Env, Op, Pointwise, Positional, Relation, Tail, Whole, Window, require_axis
 from pulse.ops.time_position import TableRows
 from pulse.support.record import record
 
@@ -34,6 +34,7 @@ class Slice(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
+        require_axis(self.axis, x)
         size = x.shape[self.axis]
         extent = self.start - self.end
         if self.step > 0:

@@ -228,6 +228,8 @@ def read_gru(node: NodeReader) -> NnefWire:
 def read_lstm(node: NodeReader) -> tuple[NnefWire, NnefWire]:
     """The cell after its products [B, 4H], gates i o f c."""
     x, c, hidden = node.wire("preact"), node.wire("c_prev"), node.integer("hidden")
+    if x.rank != 2:
+        raise node.error(f"its products have {x.rank} axes, not 2")
     input_gate, output_gate, forget_gate = (
         node.apply("Sigmoid", _gate(node, x, at, hidden, f"{name}.x"), suffix=name)
         for at, name in enumerate(("input_gate", "output_gate", "forget_gate"))

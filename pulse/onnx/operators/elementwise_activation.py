@@ -3,9 +3,6 @@
 import math
 from collections.abc import Iterator
 
-import numpy as np
-
-from pulse.facts import dtype_name
 from pulse.graph import OutletId
 from pulse.infer.relations import FactRelation, SameShape, SameType
 from pulse.onnx.clues import Clues, same_type_and_shape
@@ -23,9 +20,8 @@ def is_inf(node: NodeContext) -> OutletId:
         for sign, name in ((1, "positive"), (-1, "negative"))
         if node.flag(f"detect_{name}", True)
     ]
-    x, dtype = node.input(0), node.fact(0).dtype
-    if not np.issubdtype(dtype, np.floating):
-        raise node.error(f"its input is {dtype_name(dtype)}; only floats have infinities")
+    node.require_floats(0)
+    x = node.input(0)
     infinite = [node.apply("equal", x, sign * math.inf, suffix=name) for sign, name in signs]
     if not infinite:
         return node.apply("less", x, x)

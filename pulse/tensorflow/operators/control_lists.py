@@ -124,7 +124,7 @@ def as_it_is(node: TensorflowNode) -> OutletId:
 @tensorflow_op("TensorListLength")
 def length(node: TensorflowNode) -> OutletId:
     """The number of elements."""
-    return scalar_dim(node, node.fact(0).shape[0])
+    return scalar_dim(node, node.size(0, 0))
 
 
 @tensorflow_op("TensorListGetItem")
@@ -171,7 +171,7 @@ def write(node: TensorflowNode) -> OutletId:
 @tensorflow_op("TensorArrayScatterV3")
 def scatter(node: TensorflowNode) -> OutletId:
     """All elements at once; inputs are handle, indices, value, flow."""
-    if not _all_in_order(node, 1, node.fact(2).shape[0]):
+    if not _all_in_order(node, 1, node.size(2, 0)):
         raise node.error("only all elements in their order are supported")
     return node.input(2)
 
@@ -180,7 +180,7 @@ def scatter(node: TensorflowNode) -> OutletId:
 def gather(node: TensorflowNode) -> OutletId:
     """Elements as one tensor; inputs are handle, indices, flow."""
     flow = node.input(2)
-    if _all_in_order(node, 1, node.graph.fact(flow).shape[0]):
+    if _all_in_order(node, 1, node.size(2, 0)):
         return flow
     return node.wire(Gather(0), [flow, node.input(1)])
 
@@ -199,4 +199,4 @@ def _all_in_order(node: TensorflowNode, slot: int, count: TDim) -> bool:
 @tensorflow_op("TensorArraySizeV3")
 def size(node: TensorflowNode) -> OutletId:
     """The number of elements; inputs are handle and flow."""
-    return scalar_dim(node, node.fact(1).shape[0])
+    return scalar_dim(node, node.size(1, 0))

@@ -128,6 +128,7 @@ def is_inf(node: TensorflowNode) -> OutletId:
 @tensorflow_op("IsFinite")
 def is_finite(node: TensorflowNode) -> OutletId:
     """Whether a number is neither infinite nor NaN."""
+    node.require_floats(0)
     return node.apply("less", node.apply("abs", node.input(0), suffix="size"), math.inf)
 
 
@@ -141,13 +142,13 @@ def clip_by_value(node: TensorflowNode) -> OutletId:
 @tensorflow_op("FloorDiv")
 def floor_div(node: TensorflowNode) -> OutletId:
     """The quotient rounded down."""
-    return floor_quotient(node, *node.alike(node.given_inputs()))
+    return floor_quotient(node, *node.alike([node.input(0), node.input(1)]))
 
 
 @tensorflow_op(*GUARDED)
 def no_nan(node: TensorflowNode) -> OutletId:
     """A quotient or product that is 0 if one operand is: the divisor, or the factor that the names begin with."""
-    x, y = node.given_inputs()
+    x, y = node.input(0), node.input(1)
     function, operand = GUARDED[node.op_type]
     guard = (x, y)[operand]
     empty = node.apply("equal", guard, 0, suffix="empty")
@@ -186,8 +187,8 @@ def complex_of(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Select", "SelectV2")
 def select(node: TensorflowNode) -> OutletId:
     """One of two tensors, by a condition; a condition of one axis chooses rows (Select)."""
-    condition, x, y = node.given_inputs()
-    x, y = node.alike([x, y])
+    condition = node.input(0)
+    x, y = node.alike([node.input(1), node.input(2)])
     fact, rank = node.fact(0), node.graph.fact(x).rank
     if node.op_type == "Select" and fact.rank == 1 and rank > 1:
         shape = (*fact.shape, *(TDim.of(1),) * (rank - 1))

@@ -32,7 +32,7 @@ def _of_batch(node: TensorflowNode) -> tuple[OutletId, OutletId]:
     mean = node.wire(Reduce("mean", axes, True), [node.input(0)], "batch_means")
     difference = node.apply("sub", node.input(0), mean, suffix="difference")
     square = node.apply("mul", difference, difference, suffix="square")
-    channels = (node.fact(0).shape[1 if first else -1],)
+    channels = (node.size(0, 1 if first else -1),)
     flat = node.wire(Reshape(channels), [mean], "batch_mean")
     return flat, node.wire(Reduce("mean", axes, False), [square], "batch_variance")
 

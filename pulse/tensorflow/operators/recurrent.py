@@ -59,7 +59,7 @@ def lstm_cell(node: TensorflowNode) -> list[OutletId]:
 def gru_cell(node: TensorflowNode) -> list[OutletId]:
     """One frame; inputs are x, h, the weights of r and u, those of c, and their biases. Gives r, u, c and h."""
     x, before = node.input(0), node.input(1)
-    size = node.fact(1).shape[1]
+    size = node.size(1, 1)
 
     def product(frame: OutletId, slot: int, name: str) -> OutletId:
         inputs = node.wire(Concat(1), [x, frame], f"{name}_inputs")

@@ -152,7 +152,7 @@ def floor_mod(node: TfliteNode) -> OutletId:
 @tflite_op("ADD_N")
 def add_n(node: TfliteNode) -> OutletId:
     """The sum of all inputs."""
-    return node.apply("sum", *(node.values(slot) for slot in range(len(node.inputs))))
+    return node.apply("sum", *(node.values(slot) for slot in range(max(1, len(node.inputs)))))
 
 
 @tflite_op("SELECT", "SELECT_V2")

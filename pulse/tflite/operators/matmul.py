@@ -100,7 +100,7 @@ def _multiply_computed(node: TfliteNode) -> OutletId:
     if node.has_codes:
         raise node.error("codes times weights that are computed while running are not supported")
     w = node.values(1)
-    size = node.graph.fact(w).shape[1]
+    size = node.size(1, 1)
     transposed = node.wire(Transpose((1, 0)), [w], "transposed")
     y = node.wire(MatMul(), [_rows(node, node.values(0), int(size)), transposed], "product")
     return activate(node, node.apply("add", y, node.values(2), suffix="sum") if node.has(2) else y)

@@ -15,7 +15,7 @@ def softmax(node: TfliteNode) -> OutletId:
     """Softmax over the last axis, of x times beta."""
     beta = float(node.attributes.get("Beta", 1.0)) if node.op_type == "SOFTMAX" else 1.0
     wide = node.has_codes and node.output_tensors[0].dtype == np.int16
-    size = node.fact(0).shape[-1]
+    size = node.size(0, -1)
     if node.op_type == "SOFTMAX" and wide and size.is_const and int(size) <= MAX_ENTRIES:
         return softmax_of_int16(node, beta)
     x = node.values(0)

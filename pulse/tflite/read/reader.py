@@ -132,14 +132,18 @@ def _steady_variables(graph: Subgraph) -> frozenset[str]:
 class _Builder:
     """Grows the graph of a FileNetwork from a subgraph.
 
+    _running  the numbers of the subgraph and of those that run it, the outermost first
     _current  the value of each variable at this point of the program
     _begins   its value before
     _steady   the variables that are constants
     _open     the first state of a layer over any number of frames: one call is the whole stream
     """
 
-    def __init__(self, file: TfliteFile, index: int, scope: SymbolScope, title: str) -> None:
+    def __init__(
+        self, file: TfliteFile, index: int, scope: SymbolScope, title: str, callers: tuple[int, ...] = ()
+    ) -> None:
         self.graph = ModelGraph()
+        self._running = (*callers, index)
         self._file, self._scope, self._title = file, scope, title
         self._subgraph = merge_dilation(file.subgraphs[index])
         self._values: dict[int, OutletId] = {}
@@ -224,7 +228,7 @@ class _Builder:
 
     def _call_once(self, index: int) -> None:
         """Store the first values of variables, from a subgraph that assigns them."""
-        builder = _Builder(self._file, self._check_subgraph(index, "CALL_ONCE"), self._scope, self._title)
+        builder = self._builder_of(index, "CALL_ONCE", self._title)
         builder._walk()
         typed = builder._build_network().analyse()
         for name, outlet in zip(typed.graph.output_names, typed.graph.outputs):
@@ -242,13 +246,19 @@ class _Builder:
         self.graph.set_outputs(list(self._current.values()), list(self._current))
         return FileNetwork(self.graph, self._scope, self._title)
 
-    def _check_subgraph(self, index: int, reader: str) -> int:
+    def _builder_of(self, index: int, reader: str, title: str) -> "_Builder":
+        """Return the builder of a subgraph that an operator runs. Raises LoadError."""
         if not 0 <= index < len(self._file.subgraphs):
             raise LoadError(
                 f"{self._title}: {reader} runs subgraph {index} of {len(self._file.subgraphs)}; "
                 "convert the model again"
             )
-        return index
+        if index in self._running:
+            raise LoadError(
+                f"{self._title}: {reader} runs subgraph {index}, in which it lies; a recursion never ends, so convert "
+                "the model again"
+            )
+        return _Builder(self._file, index, self._scope, title, self._running)
 
     def _access(self, index: int) -> None:
         """Note a handle of a variable, a read of it or an assignment."""
@@ -372,7 +382,7 @@ class _Builder:
             self._values[index] = self._current[tensors[index].name] = outlet
 
     def _body(self, index: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
-        builder = _Builder(self._file, self._check_subgraph(index, title), self._scope, title)
+        builder = self._builder_of(index, title, title)
         current_spending().unfold(len(builder._subgraph.operators), title)
         if len(facts) != len(builder._subgraph.inputs):
             raise LoadError(

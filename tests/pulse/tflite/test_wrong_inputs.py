@@ -1,0 +1,59 @@
+"""Operators with the wrong number, rank or type of inputs are accepted or refused by name; nothing else comes out."""
+
+import pytest
+
+import pulse
+from pulse.errors import LoadError
+from pulse.tflite.operators import families as families
+from pulse.tflite.registry import TRANSLATORS
+from tests.pulse.tflite.builder import SubgraphBuilder, file_bytes
+
+INPUTS = (
+    "",
+    "x",
+    "x x",
+    "x x x",
+    "x x x x x x x",
+    "i",
+    "x i",
+    "x c",
+    "c x",
+    "x c c",
+    "x -",
+    "- x",
+    "x x -",
+    "q",
+    "q q",
+    "q q c",
+)
+"""The inputs of an operator: x is of floats, i of integers, q of codes, c a constant; - is left out."""  # fmt: skip
+SHAPES = ((), (-1,), (1, -1, 3))
+
+
+@pytest.mark.parametrize("op", sorted(TRANSLATORS))
+def test_an_operator_with_wrong_inputs_is_read_or_refused(op: str) -> None:
+    refused = 0
+    for inputs in INPUTS:
+        for shape in SHAPES:
+            graph = SubgraphBuilder()
+            tensors = {
+                "x": graph.input(shape),
+                "i": graph.input(shape, "int32", "i"),
+                "q": graph.input(shape, "int8", "q", scale=[0.5], zero=[3]),
+                "c": graph.constant([1, 2], "int32"),
+                "-": -1,
+            }
+            graph.outputs.append(graph.result(op, [tensors[name] for name in inputs.split()], shape))
+            try:
+                pulse.load(file_bytes(graph)).analyse()
+            except pulse.PulseError:
+                refused += 1
+    assert refused
+
+
+@pytest.mark.parametrize("op", ["CALL", "WHILE"])
+def test_a_subgraph_that_runs_itself_is_refused(op: str) -> None:
+    graph = SubgraphBuilder()
+    graph.outputs.append(graph.result(op, [graph.input((1, -1))], (1, -1)))
+    with pytest.raises(LoadError, match="runs subgraph 0, in which it lies; a recursion never ends"):
+        pulse.load(file_bytes(graph)).analyse()
