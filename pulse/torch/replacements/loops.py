@@ -178,7 +178,7 @@ class FrameLoops:
         if axis is None or not self._known_true(y.shape[axis] == step.loop.frames):
             return None
         frame_shape = [*y.shape[:axis], *y.shape[axis + 1 :]]
-        attributes = {"axis": axis, "step": +step, "loop": step.loop.number}
+        attributes = {"axis": axis, "step": +step, "loop": step.loop.index}
         written = self._torch.onnx.ops.symbolic(
             f"{LOOP_DOMAIN}::Store",
             [y, value.to(y.dtype).expand(frame_shape)],
@@ -212,7 +212,7 @@ class FrameLoops:
             shape.insert(dim, loop.frames)
         else:
             shape[dim] = shape[dim] * loop.frames
-        attributes = {"axis": dim, "loop": loop.number, "new": int(name == "stack")}
+        attributes = {"axis": dim, "loop": loop.index, "new": int(name == "stack")}
         self._end(loop)
         return self._torch.onnx.ops.symbolic(
             f"{LOOP_DOMAIN}::Stack", list(tensors), attributes, dtype=first.dtype, shape=shape
