@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import PurePath
 
-import numpy as np
 import pytest
 
 MAX_CHARACTERS = 100
@@ -35,8 +34,6 @@ def text_of(value: object) -> str:
             return text_of(value.pattern)
         case None | float() | int() | complex() | enum.Enum() | PurePath():
             return str(value)
-        case np.ndarray():
-            return f"{value.dtype}{text_of([*value.shape])}"
         case tuple():
             return f"({','.join(map(text_of, value))})"
         case list():
@@ -49,6 +46,10 @@ def text_of(value: object) -> str:
             return (
                 f"{text_of(value.func)}({','.join([*map(text_of, value.args), *pair_texts(value.keywords)])})"
             )
+        case _ if hasattr(value, "dtype") and hasattr(value, "shape"):  # an array or a tensor
+            return f"{value.dtype}{text_of([*value.shape])}"
+        case _ if type(value).__name__ == "dtype":  # of PyTorch
+            return str(value)
         case _ if callable(value):
             return getattr(value, "__name__", object.__repr__(value))
         case _:

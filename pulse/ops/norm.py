@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pulse.errors import FactError
-from pulse.facts import Array, TypedFact
+from pulse.facts import Array, TypedFact, dtype_name
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes, require_axis
 from pulse.ops.work import Work
@@ -40,6 +40,8 @@ class Softmax(Op):
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
         require_axis(self.axis, x)
+        if not np.issubdtype(x.dtype, np.floating):
+            raise FactError(f"{self.name} is defined for floats, not for {dtype_name(x.dtype)}")
         return [TypedFact(x.dtype, x.shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
