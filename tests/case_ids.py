@@ -46,8 +46,8 @@ def text_of(value: object) -> str:
             return (
                 f"{text_of(value.func)}({','.join([*map(text_of, value.args), *pair_texts(value.keywords)])})"
             )
-        case _ if hasattr(value, "dtype") and hasattr(value, "shape"):  # an array or a tensor
-            return f"{value.dtype}{text_of([*value.shape])}"
+        case _ if (shape := getattr(value, "shape", None)) is not None:  # an array or a tensor
+            return f"{getattr(value, 'dtype', '')}{text_of([*shape])}"
         case _ if type(value).__name__ == "dtype":  # of PyTorch
             return str(value)
         case _ if callable(value):
