@@ -46,8 +46,8 @@ def text_of(value: object) -> str:
             return (
                 f"{text_of(value.func)}({','.join([*map(text_of, value.args), *pair_texts(value.keywords)])})"
             )
-        case _ if (shape := getattr(value, "shape", None)) is not None:  # an array or a tensor
-            return f"{getattr(value, 'dtype', '')}{text_of([*shape])}"
+        case _ if not isinstance(value, type) and hasattr(value, "dtype"):  # an array or a tensor
+            return f"{getattr(value, 'dtype', '')}{text_of([*getattr(value, 'shape', ())])}"
         case _ if type(value).__name__ == "dtype":  # of PyTorch
             return str(value)
         case _ if callable(value):

@@ -23,13 +23,14 @@ def _same_dtype(inputs: Sequence[TypedFact], what: str) -> DType:
 
 @cache
 def _takes(function: str, dtypes: tuple[DType, ...], params: tuple[float, ...]) -> bool:
-    """Return whether numpy computes a function on these types; it has no shift of floats and no negative of bools."""
+    """Return whether a function has results of its inputs' type: there is no shift of floats, no exp of integers."""
+    row = ELEMENTWISE[function]
     try:
         with np.errstate(all="ignore"):
-            ELEMENTWISE[function].run(*(np.ones(1, dtype) for dtype in dtypes), *params)
+            result = np.asarray(row.run(*(np.ones(1, dtype) for dtype in dtypes), *params))
     except TypeError:
         return False
-    return True
+    return row.result == "bool" or np.can_cast(result.dtype, dtypes[row.typed_by[0]], "same_kind")
 
 
 @record

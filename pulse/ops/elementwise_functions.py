@@ -77,7 +77,8 @@ _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def _erf_like(x: Array) -> Array:
-    return _erf(x) if x.size else x
+    """Return the error function in the type of x, at least f32: runtimes round it, and 1 + erf(x), to f32 too."""
+    return _erf(x).astype(np.result_type(x, np.float32)) if x.size else x
 
 
 def _softplus(x: Array) -> Array:

@@ -91,6 +91,8 @@ class LayerNorm(Op):
         for fact in inputs[1:]:
             if broadcast_shapes([x.shape, fact.shape], "scale and bias") != x.shape:
                 raise FactError(f"{fact} does not broadcast to {x}")
+            if not np.issubdtype(fact.dtype, np.floating):
+                raise FactError(f"its scale and bias are floats, not {dtype_name(fact.dtype)}")
         return [TypedFact(x.dtype, x.shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:

@@ -88,5 +88,5 @@ def _broadcast_parameter(lowering: Lowering, node: PulsedNode, slot: int, neutra
         return lowering.add_constant(neutral)
     constant = lowering.known_value(node.inputs[slot])
     if constant is not None:
-        return lowering.add_constant(np.ascontiguousarray(np.broadcast_to(constant, neutral.shape)))
+        return lowering.add_constant(np.array(np.broadcast_to(constant, neutral.shape), np.float32))
     return broadcast(lowering.require_f32(lowering.value(node.inputs[slot]), "a scale"), neutral.shape)

@@ -1,9 +1,10 @@
-"""Normalisations over the axis of time are refused."""
+"""Normalisations over the axis of time are refused; scales of a layer normalisation may be of any float type."""
 
 import numpy as np
 import pytest
 
-from pulse.errors import PulsifyError
+import pulse
+from pulse.errors import FactError, PulsifyError
 from pulse.loading.format import read_onnx as load
 from tests.pulse.cases.build import floats, model, node
 
@@ -15,3 +16,17 @@ def test_statistics_over_time_are_refused_by_the_name_of_the_node(op: str) -> No
     typed = load(model([node(op, "x g g", **attributes)], x, gains, 21, {"x": 2})).analyse()
     with pytest.raises(PulsifyError, match=r"y\.normalised.*mean and variance over time.*running statistics"):
         typed.declutter().pulsify()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_scale_of_any_float_type_streams(dtype: str) -> None:
+    scale = {"g": np.array([1, 2, 0.5, 1], dtype)}
+    proto = model([node("LayerNormalization", "x g")], {"x": floats("norm", 1, 9, 4)}, scale, 21, {"x": 1})
+    assert pulse.verify(load(proto), 2).equal
+
+
+def test_a_scale_of_integers_is_refused() -> None:
+    scale = {"g": np.ones(4, np.int64)}
+    proto = model([node("LayerNormalization", "x g")], {"x": floats("norm", 1, 9, 4)}, scale, 21, {"x": 1})
+    with pytest.raises(FactError, match="its scale and bias are floats, not i64"):
+        load(proto).analyse()

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import onnx
 import onnx.helper
+import onnx.printer
 import pytest
 
 import pulse
@@ -46,3 +47,15 @@ def test_a_node_with_wrong_inputs_is_read_or_refused(op: str) -> None:
         except pulse.PulseError:
             refused += 1
     assert refused or op == "OptionalHasElement"  # which asks about any input, and about none
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pulse.PulseWarning")
+@pytest.mark.parametrize("op", sorted(TRANSLATORS))
+def test_a_node_that_streams_whatever_its_inputs_streams_exactly(op: str) -> None:
+    for model in models_of(op):
+        try:
+            report = pulse.verify(model, lengths=(1, 2, 3, 9))
+        except pulse.PulseError:
+            continue  # refused
+        assert report.equal, onnx.printer.to_text(model)
