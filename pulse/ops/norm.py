@@ -52,7 +52,10 @@ class Softmax(Op):
         with np.errstate(all="ignore"):
             shifted = wide - wide.max(axis=self.axis, keepdims=True)
             total = np.exp(shifted).sum(axis=self.axis, keepdims=True)
-            y = shifted - np.log(total) if self.log else np.exp(shifted) / total
+            if self.log:  # runtimes round the sum to f32
+                y = shifted - np.log(total.astype(np.result_type(x, np.float32)))
+            else:
+                y = np.exp(shifted) / total
         return [y.astype(x.dtype, copy=False)]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
