@@ -18,8 +18,8 @@ int main(void) {
     size_t first, valid, i;
     for (i = 0; i < count; ++i) in[i] = sound[i] / 32768.0f;
     do {
-      const int code = count == frames ? denoise_step(stream, inputs, outputs)
-                                       : denoise_flush(stream, inputs, &count, outputs);
+      const int code =
+          count == frames ? denoise_step(stream, inputs, outputs) : denoise_flush(stream, inputs, &count, outputs);
       if (code != DENOISE_OK) return code == DENOISE_ENDED ? 0 : 1;
       valid = denoise_valid(stream, 0, &first);
       for (i = 0; i < valid; ++i, ++first)

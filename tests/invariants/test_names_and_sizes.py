@@ -7,14 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.invariants.limits import FOLDERS, MAX_BODY_LINES, MAX_LINES, PACKAGES, VAGUE
 from tests.sources import ROOT, modules_in, name_of, nodes_in, tree_of
 
-MAX_LINES = 450
-MAX_BODY_LINES = 60
-"""The lines of a function, its signature and its docstring left out."""
 ENDINGS = (".c", ".css", ".h", ".html", ".js", ".mjs", ".py", ".sh", ".ts")
-PACKAGES = ("pulse", "streaming", "bench", "demos")
-FOLDERS = (*PACKAGES, "docs", "tests")
 
 IRREGULAR = """
     begun bent bought broken brought built caught chosen done drawn driven fallen fed felt forgotten found frozen
@@ -48,25 +44,6 @@ WORDS = {
     "to": "a name: PyTorch's method",
 }
 """Function names that only look like participles or prepositions."""
-
-VAGUE = {
-    "own",
-    "asked",
-    "each",
-    "found",
-    "given",
-    "got",
-    "had",
-    "heard",
-    "made",
-    "said",
-    "seen",
-    "thing",
-    "things",
-    "told",
-    "wanted",
-}
-"""Names that do not say what a parameter or a local holds."""
 
 
 def is_participle(word: str) -> bool:

@@ -1,8 +1,8 @@
 /* The machine in a process of another processor: runs tables with the kernels of a library; see emulator.py.
  *
  * Arguments: the library, then its symbols. Reads from stdin, for each call: how many words the table has, how many
- * segments, how many lanes; the bytes of weights, state and arena; the table, with the number of a symbol in front of each
- * row; the segments; the weights; state and arena of each lane. Writes state and arena of each lane to stdout.
+ * segments, how many lanes; the bytes of weights, state and arena; the table, with the number of a symbol in front of
+ * each row; the segments; the weights; state and arena of each lane. Writes state and arena of each lane to stdout.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -18,50 +18,50 @@ static void fail(const char *reason) {
     exit(1);
 }
 
-static char *memory(int64_t size) {
-    char *found = aligned_alloc(64, (size + 127) / 64 * 64);
-    if (!found) fail("no memory");
-    return found;
+static char *allocate(int64_t size) {
+    char *memory = aligned_alloc(64, (size + 127) / 64 * 64);
+    if (!memory) fail("no memory");
+    return memory;
 }
 
-static char *filled(int64_t size) {
-    char *found = memory(size);
-    if (fread(found, 1, size, stdin) != (size_t)size) fail("the call is cut off");
-    return found;
+static char *read_memory(int64_t size) {
+    char *memory = allocate(size);
+    if (fread(memory, 1, size, stdin) != (size_t)size) fail("the call is cut off");
+    return memory;
 }
 
-int main(int count, char **given) {
-    void *library = dlopen(given[1], RTLD_NOW);
+int main(int count, char **arguments) {
+    void *library = dlopen(arguments[1], RTLD_NOW);
     if (!library) fail(dlerror());
     int64_t head[6];
     while (fread(head, sizeof head, 1, stdin)) {
-        int64_t lanes = head[LANES], *bases = (int64_t *)memory(8 * LANE_WORDS * lanes);
-        int64_t *row = (int64_t *)filled(8 * head[TABLE]), *segment = (int64_t *)filled(16 * head[SEGMENTS]);
-        char *weights = filled(head[WEIGHTS]);
+        int64_t lanes = head[LANES], *bases = (int64_t *)allocate(8 * LANE_WORDS * lanes);
+        int64_t *row = (int64_t *)read_memory(8 * head[TABLE]), *segment = (int64_t *)read_memory(16 * head[SEGMENTS]);
+        char *weights = read_memory(head[WEIGHTS]);
         for (int64_t lane = 0; lane < lanes; lane++) {
-            int64_t *own = bases + LANE_WORDS * lane;
-            own[WEIGHTS] = (int64_t)weights;
-            own[STATE] = (int64_t)filled(head[STATE]);
-            own[ARENA] = (int64_t)filled(head[ARENA]);
-            own[COUNT] = lanes;
+            int64_t *regions = bases + LANE_WORDS * lane;
+            regions[WEIGHTS] = (int64_t)weights;
+            regions[STATE] = (int64_t)read_memory(head[STATE]);
+            regions[ARENA] = (int64_t)read_memory(head[ARENA]);
+            regions[COUNT] = lanes;
         }
         for (int64_t i = 0; i < head[SEGMENTS]; i++, segment += 2) {
             int64_t *first = row;
             for (int64_t lane = 0; lane < (segment[1] ? 1 : lanes); lane++) {
                 row = first;
                 for (int64_t n = 0; n < segment[0]; n++, row += row[1]) {
-                    kernel run = row[0] + 2 < count ? (kernel)dlsym(library, given[row[0] + 2]) : 0;
+                    kernel run = row[0] + 2 < count ? (kernel)dlsym(library, arguments[row[0] + 2]) : 0;
                     if (!run) fail("no such kernel");
                     run(row, bases + LANE_WORDS * lane);
                 }
             }
         }
         for (int64_t lane = 0; lane < lanes; lane++) {
-            int64_t *own = bases + LANE_WORDS * lane;
-            fwrite((char *)own[STATE], 1, head[STATE], stdout);
-            fwrite((char *)own[ARENA], 1, head[ARENA], stdout);
-            free((char *)own[STATE]);
-            free((char *)own[ARENA]);
+            int64_t *regions = bases + LANE_WORDS * lane;
+            fwrite((char *)regions[STATE], 1, head[STATE], stdout);
+            fwrite((char *)regions[ARENA], 1, head[ARENA], stdout);
+            free((char *)regions[STATE]);
+            free((char *)regions[ARENA]);
         }
         fflush(stdout);
         free(weights);

@@ -33,12 +33,12 @@ static int64_t read_number(void) {
 }
 
 static void *allocate(size_t bytes) {
-  void *made = malloc(bytes ? bytes : 1);
-  if (!made) {
+  void *memory = malloc(bytes ? bytes : 1);
+  if (!memory) {
     fputs("out of memory\n", stderr);
     exit(2);
   }
-  return made;
+  return memory;
 }
 
 static void require(int code, int expected, const char *what) {
@@ -49,11 +49,33 @@ static void require(int code, int expected, const char *what) {
 }
 
 static double element(const @NAME@_port *port, const unsigned char *data, size_t i) {
-  if (!strcmp(port->dtype, "float32")) { float v; memcpy(&v, data + 4 * i, 4); return v; }
-  if (!strcmp(port->dtype, "float64")) { double v; memcpy(&v, data + 8 * i, 8); return v; }
-  if (!strcmp(port->dtype, "int64")) { int64_t v; memcpy(&v, data + 8 * i, 8); return (double)v; }
-  if (!strcmp(port->dtype, "int32")) { int32_t v; memcpy(&v, data + 4 * i, 4); return v; }
-  if (!strcmp(port->dtype, "int16")) { int16_t v; memcpy(&v, data + 2 * i, 2); return v; }
+  union {
+    float f32;
+    double f64;
+    int64_t i64;
+    int32_t i32;
+    int16_t i16;
+  } value;
+  if (!strcmp(port->dtype, "float32")) {
+    memcpy(&value.f32, data + 4 * i, 4);
+    return value.f32;
+  }
+  if (!strcmp(port->dtype, "float64")) {
+    memcpy(&value.f64, data + 8 * i, 8);
+    return value.f64;
+  }
+  if (!strcmp(port->dtype, "int64")) {
+    memcpy(&value.i64, data + 8 * i, 8);
+    return (double)value.i64;
+  }
+  if (!strcmp(port->dtype, "int32")) {
+    memcpy(&value.i32, data + 4 * i, 4);
+    return value.i32;
+  }
+  if (!strcmp(port->dtype, "int16")) {
+    memcpy(&value.i16, data + 2 * i, 2);
+    return value.i16;
+  }
   if (!strcmp(port->dtype, "int8")) return (signed char)data[i];
   return data[i];
 }
@@ -80,101 +102,147 @@ static void give_weights(@NAME@_stream *stream, const char *path) { /* processes
 #define ARGUMENTS 2
 #endif
 
-static void read_rest(int inputs, const void **in, size_t *frames) {
+struct run { /* of the vector */
+  @NAME@_stream *stream;
+  const @NAME@_port *ports;
+  int inputs, outputs;
+  int judged;            /* whether the vector says how far numbers may be off */
+  int64_t steps, pulses; /* calls of step; pulses in all */
+  const void **in;       /* a pulse of each input, or its rest */
+  void **out;
+  size_t *frames; /* of the rest of each input */
+  size_t *valid;  /* frames of each output so far */
+  int64_t same, all;
+  double largest; /* difference */
+};
+
+static void begin_run(struct run *run, void *memory) {
+  int ports, i;
+  run->ports = @NAME@_ports(&ports);
+  run->inputs = 0;
+  while (run->inputs < ports && !run->ports[run->inputs].is_output) ++run->inputs;
+  run->outputs = ports - run->inputs;
+  run->in = (const void **)allocate((size_t)run->inputs * sizeof *run->in);
+  run->frames = (size_t *)allocate((size_t)run->inputs * sizeof *run->frames);
+  run->out = (void **)allocate((size_t)run->outputs * sizeof *run->out);
+  run->valid = (size_t *)allocate((size_t)run->outputs * sizeof *run->valid);
+  for (i = 0; i < run->inputs; ++i) run->in[i] = allocate(run->ports[i].bytes);
+  for (i = 0; i < run->outputs; ++i) {
+    run->out[i] = allocate(run->ports[run->inputs + i].bytes);
+    run->valid[i] = 0;
+  }
+  run->judged = (int)read_number();
+  run->steps = read_number();
+  run->pulses = read_number();
+  run->same = run->all = 0;
+  run->largest = 0;
+  require(@NAME@_init(memory, @NAME@_size(), &run->stream), @UPPER@_OK, "init");
+}
+
+static void end_run(struct run *run) {
   int i;
-  for (i = 0; i < inputs; ++i) {
+  for (i = 0; i < run->outputs; ++i) free(run->out[i]);
+  for (i = 0; i < run->inputs; ++i) free((void *)(uintptr_t)run->in[i]);
+  free((void *)run->in);
+  free(run->out);
+  free(run->frames);
+  free(run->valid);
+}
+
+static void read_rest(struct run *run) {
+  int i;
+  for (i = 0; i < run->inputs; ++i) {
     const size_t bytes = (size_t)read_number();
     void *rest = allocate(bytes);
-    frames[i] = (size_t)read_number();
-    free((void *)(uintptr_t)in[i]);
+    run->frames[i] = (size_t)read_number();
+    free((void *)(uintptr_t)run->in[i]);
     read_bytes(rest, bytes);
-    in[i] = rest;
+    run->in[i] = rest;
   }
 }
 
+static void run_pulse(struct run *run, int64_t pulse) {
+  int i;
+  if (pulse < run->steps) {
+    for (i = 0; i < run->inputs; ++i) read_bytes((void *)(uintptr_t)run->in[i], run->ports[i].bytes);
+    require(@NAME@_step(run->stream, run->in, run->out), @UPPER@_OK, "step");
+    return;
+  }
+  if (pulse == run->steps) read_rest(run);
+  require(@NAME@_flush(run->stream, run->in, run->frames, run->out), @UPPER@_OK, "flush");
+}
+
+/* Counts an element and how far it is off; how far that is. */
+static double compare(struct run *run, double value, double expected) {
+  const int is_same = value == expected || (value != value && expected != expected);
+  const double off = is_same ? 0 : fabs(value - expected);
+  run->same += off == 0;
+  ++run->all;
+  if (!(off <= run->largest)) run->largest = off;
+  return off;
+}
+
+static void compare_output(struct run *run, int64_t pulse, int output) {
+  const @NAME@_port *port = &run->ports[run->inputs + output];
+  size_t first, count = @NAME@_valid(run->stream, output, &first), inner = 1, elements = 1, i;
+  unsigned char *expected;
+  double *allowed;
+  int axis;
+  for (axis = 0; axis < port->axes; ++axis) {
+    elements *= port->dims[axis];
+    if (axis > port->axis) inner *= port->dims[axis];
+  }
+  expected = (unsigned char *)allocate(port->bytes);
+  allowed = (double *)allocate(elements * sizeof *allowed);
+  read_bytes(expected, port->bytes);
+  read_bytes(allowed, elements * sizeof *allowed);
+  run->valid[output] += count;
+  for (i = 0; i < elements; ++i) {
+    const size_t frame = port->axis < 0 ? 0 : i / inner % port->dims[port->axis];
+    const double value = element(port, (unsigned char *)run->out[output], i), target = element(port, expected, i);
+    double off;
+    if (frame < first || frame >= first + count) continue;
+    off = compare(run, value, target);
+    if (run->judged && !(off <= allowed[i])) {
+      fprintf(stderr, "%s, pulse %ld, element %lu: %.9g, not %.9g; %.3g is allowed\n", port->name, (long)pulse,
+              (unsigned long)i, value, target, allowed[i]);
+      exit(1);
+    }
+  }
+  free(expected);
+  free(allowed);
+}
+
+static void check_end(struct run *run) {
+  int i;
+  if (run->pulses == run->steps) read_rest(run);
+  require(@NAME@_flush(run->stream, run->in, run->frames, run->out), @UPPER@_ENDED, "flush at the end");
+  for (i = 0; i < run->outputs; ++i) require((int)run->valid[i], (int)read_number(), "the sum of valid");
+}
+
 int main(int argc, char **argv) {
-  int ports, inputs = 0, outputs, i, judged;
-  const @NAME@_port *port = @NAME@_ports(&ports);
   unsigned char *raw = (unsigned char *)allocate(@NAME@_size() + @NAME@_alignment());
   unsigned char *memory = raw + (@NAME@_alignment() - (uintptr_t)raw % @NAME@_alignment()) % @NAME@_alignment();
-  @NAME@_stream *stream;
-  int64_t steps, pulses, pulse, same = 0, all = 0;
-  double largest = 0;
-  const void **in;
-  void **out;
-  size_t *frames, *valid;
+  struct run run;
+  int64_t pulse;
+  int i;
   if (argc != ARGUMENTS || !(file = fopen(argv[1], "rb"))) {
     fputs("run_@NAME@ @ARGUMENTS@\n", stderr);
     return 2;
   }
-  while (inputs < ports && !port[inputs].is_output) ++inputs;
-  outputs = ports - inputs;
-  in = (const void **)allocate((size_t)inputs * sizeof *in);
-  frames = (size_t *)allocate((size_t)inputs * sizeof *frames);
-  out = (void **)allocate((size_t)outputs * sizeof *out);
-  valid = (size_t *)allocate((size_t)outputs * sizeof *valid);
-  for (i = 0; i < outputs; ++i) out[i] = allocate(port[inputs + i].bytes), valid[i] = 0;
-  for (i = 0; i < inputs; ++i) in[i] = allocate(port[i].bytes);
-  judged = (int)read_number(); /* whether the vector says how far numbers may be off */
-  steps = read_number();       /* calls of step; then: pulses in all */
-  pulses = read_number();
-  require(@NAME@_init(memory, @NAME@_size(), &stream), @UPPER@_OK, "init");
+  begin_run(&run, memory);
 #ifdef @UPPER@_WEIGHTS_FILE
-  give_weights(stream, argv[2]);
+  give_weights(run.stream, argv[2]);
 #endif
-  for (pulse = 0; pulse < pulses; ++pulse) {
-    if (pulse < steps)
-      for (i = 0; i < inputs; ++i) read_bytes((void *)(uintptr_t)in[i], port[i].bytes);
-    if (pulse == steps) read_rest(inputs, in, frames);
-    if (pulse < steps)
-      require(@NAME@_step(stream, in, out), @UPPER@_OK, "step");
-    else
-      require(@NAME@_flush(stream, in, frames, out), @UPPER@_OK, "flush");
-    for (i = 0; i < outputs; ++i) {
-      const @NAME@_port *one = &port[inputs + i];
-      size_t first, count = @NAME@_valid(stream, i, &first), inner = 1, elements = 1, j;
-      unsigned char *expected;
-      double *allowed;
-      int axis;
-      for (axis = 0; axis < one->axes; ++axis) {
-        elements *= one->dims[axis];
-        if (axis > one->axis) inner *= one->dims[axis];
-      }
-      expected = (unsigned char *)allocate(one->bytes);
-      allowed = (double *)allocate(elements * sizeof *allowed);
-      read_bytes(expected, one->bytes);
-      read_bytes(allowed, elements * sizeof *allowed);
-      valid[i] += count;
-      for (j = 0; j < elements; ++j) {
-        const size_t frame = one->axis < 0 ? 0 : j / inner % one->dims[one->axis];
-        const double got = element(one, (unsigned char *)out[i], j), wanted = element(one, expected, j);
-        const double off = got == wanted || (got != got && wanted != wanted) ? 0 : fabs(got - wanted);
-        if (frame < first || frame >= first + count) continue;
-        same += off == 0;
-        ++all;
-        if (!(off <= largest)) largest = off;
-        if (judged && !(off <= allowed[j])) {
-          fprintf(stderr, "%s, pulse %ld, element %lu: %.9g, not %.9g; %.3g is allowed\n", one->name, (long)pulse,
-                  (unsigned long)j, got, wanted, allowed[j]);
-          return 1;
-        }
-      }
-      free(expected);
-      free(allowed);
-    }
+  for (pulse = 0; pulse < run.pulses; ++pulse) {
+    run_pulse(&run, pulse);
+    for (i = 0; i < run.outputs; ++i) compare_output(&run, pulse, i);
   }
-  if (pulses == steps) read_rest(inputs, in, frames);
-  require(@NAME@_flush(stream, in, frames, out), @UPPER@_ENDED, "flush at the end");
-  for (i = 0; i < outputs; ++i) require((int)valid[i], (int)read_number(), "the sum of valid");
-  printf("%ld pulses, %ld of %ld numbers equal, largest difference %.3g%s\n", (long)pulses, (long)same, (long)all,
-         largest, judged ? ", all within the tolerance" : "");
-  for (i = 0; i < outputs; ++i) free(out[i]);
-  for (i = 0; i < inputs; ++i) free((void *)(uintptr_t)in[i]);
-  free((void *)in);
-  free(out);
-  free(frames);
-  free(valid);
+  check_end(&run);
+  printf("%ld pulses, %ld of %ld numbers equal, largest difference %.3g%s\n", (long)run.pulses, (long)run.same,
+         (long)run.all, run.largest, run.judged ? ", all within the tolerance" : "");
+  end_run(&run);
   free(raw);
   fclose(file);
-  return judged || same == all ? 0 : 3;
+  return run.judged || run.same == run.all ? 0 : 3;
 }

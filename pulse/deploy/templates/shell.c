@@ -24,11 +24,11 @@ __attribute__((weak, visibility("hidden"))) int64_t __aeabi_ldiv0(int64_t result
 @DATA@
 
 struct @NAME@_stream {
-  int64_t kind;    /* KIND; anything else is no stream */
-  int64_t pulses;  /* that have run */
-  int64_t end;     /* frames of the whole stream; -1 as long as it goes on */
-  int64_t last;    /* the number of the last pulse; -1 likewise */
-  int64_t failed;  /* whether a value had no result */
+  int64_t kind;     /* KIND; anything else is no stream */
+  int64_t pulses;   /* that have run */
+  int64_t end;      /* frames of the whole stream; -1 as long as it goes on */
+  int64_t last;     /* the number of the last pulse; -1 likewise */
+  int64_t failed;   /* whether a value had no result */
   int64_t bases[3]; /* of weights, state and scratch */
 };
 
@@ -93,21 +93,24 @@ static void move(const @NAME@_stream *stream, const struct place *place, int64_t
                  int64_t frames, int64_t first, int64_t count, int inward) {
   int64_t sizes[AXES], here[AXES], there[AXES], index[AXES];
   int64_t run = place->width, step = place->width;
-  unsigned char *own = region(stream, place->region) + place->offset;
+  unsigned char *tensor = region(stream, place->region) + place->offset;
   int axes = 0, axis;
   for (axis = place->axes - 1; axis >= 0; --axis) {
     const int time = axis == place->axis;
     const int64_t size = time ? count : place->dims[axis];
     if (size == 0) return;
     if (time) {
-      own += at * place->steps[axis];
+      tensor += at * place->steps[axis];
       if (other) other += first * step;
     }
     if (size != 1) {
       if (axes == 0 && place->steps[axis] == run && step == run) {
         run *= size;
       } else {
-        sizes[axes] = size, here[axes] = place->steps[axis], there[axes] = step, index[axes] = 0;
+        sizes[axes] = size;
+        here[axes] = place->steps[axis];
+        there[axes] = step;
+        index[axes] = 0;
         ++axes;
       }
     }
@@ -115,16 +118,16 @@ static void move(const @NAME@_stream *stream, const struct place *place, int64_t
   }
   for (;;) {
     if (!other)
-      memset(own, 0, (size_t)run);
+      memset(tensor, 0, (size_t)run);
     else if (inward)
-      copy_run(own, other, (size_t)run);
+      copy_run(tensor, other, (size_t)run);
     else
-      copy_run(other, own, (size_t)run);
+      copy_run(other, tensor, (size_t)run);
     for (axis = 0; axis < axes; ++axis) {
-      own += here[axis];
+      tensor += here[axis];
       if (other) other += there[axis];
       if (++index[axis] < sizes[axis]) break;
-      own -= here[axis] * sizes[axis];
+      tensor -= here[axis] * sizes[axis];
       if (other) other -= there[axis] * sizes[axis];
       index[axis] = 0;
     }
@@ -177,9 +180,9 @@ EXPORTED int @NAME@_reset(@NAME@_stream *stream) {
   return @UPPER@_OK;
 }
 
-EXPORTED int @NAME@_init(void *memory, size_t bytes, @NAME@_stream **made) {
+EXPORTED int @NAME@_init(void *memory, size_t bytes, @NAME@_stream **result) {
   @NAME@_stream *stream = (@NAME@_stream *)memory;
-  if (!memory || !made) return @UPPER@_NULL;
+  if (!memory || !result) return @UPPER@_NULL;
   if ((uintptr_t)memory % ALIGNMENT) return @UPPER@_ALIGNMENT;
   if (bytes < @NAME@_size()) return @UPPER@_MEMORY;
   memset(memory, 0, @NAME@_size());
@@ -187,7 +190,7 @@ EXPORTED int @NAME@_init(void *memory, size_t bytes, @NAME@_stream **made) {
   stream->bases[WEIGHTS] = first_weights();
   stream->bases[STATE] = (int64_t)((uintptr_t)memory + STREAM_BYTES);
   stream->bases[SCRATCH] = (int64_t)((uintptr_t)memory + STREAM_BYTES + STATE_ROOM);
-  *made = stream;
+  *result = stream;
   return @NAME@_reset(stream);
 }
 
@@ -210,7 +213,10 @@ EXPORTED int @NAME@_step(@NAME@_stream *stream, const void *const inputs[], void
 /* The fewest frames of the stream at which a port has this many; more than LIMIT if there are none. */
 static int64_t least_reaching(int port, int64_t frames) {
   int64_t low = 0, high = 1;
-  while (high <= LIMIT && length(port, high) < frames) low = high, high *= 2;
+  while (high <= LIMIT && length(port, high) < frames) {
+    low = high;
+    high *= 2;
+  }
   if (high > LIMIT) {
     if (length(port, LIMIT) < frames) return LIMIT + 1;
     high = LIMIT;
@@ -231,10 +237,12 @@ static int64_t pulses_of(int64_t end) {
   for (i = 0; i < OUTPUTS; ++i) {
     const struct place *place = &places[INPUTS + i];
     const int64_t frames = total(INPUTS + i, end);
-    if (place->streams && frames) pulses = max_i64(pulses, floor_div(place->delay + frames + place->frames - 1, place->frames));
+    if (place->streams && frames)
+      pulses = max_i64(pulses, floor_div(place->delay + frames + place->frames - 1, place->frames));
   }
   for (i = 0; i < WAITS; ++i)
-    pulses = max_i64(pulses, floor_div(waits[i].offset + total(FIRST_WAIT + i, end) + waits[i].frames - 1, waits[i].frames));
+    pulses =
+        max_i64(pulses, floor_div(waits[i].offset + total(FIRST_WAIT + i, end) + waits[i].frames - 1, waits[i].frames));
   return pulses;
 }
 
@@ -269,7 +277,7 @@ static int end_stream(@NAME@_stream *stream, const void *const rest[], const siz
 }
 
 EXPORTED int @NAME@_flush(@NAME@_stream *stream, const void *const rest[], const size_t frames[],
-                 void *const outputs[]) {
+                          void *const outputs[]) {
   const int code = check(stream);
   int64_t before = INT64_MAX; /* pulses before the rest */
   int i;

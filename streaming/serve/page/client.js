@@ -13,22 +13,31 @@
 
 export const VERSION = 1;
 const HEADER_BYTES = 24;
-const INPUT = 1, FINAL = 3;
+const INPUT = 1;
+const FINAL = 3;
 const EPOCHS = 65536;
 const PATH = "/v1/stream";
-const RETRYABLE_CODES = ["connection", "drain", "busy", "address"]; // errors after which another connection may go on
+/** Errors after which another connection may go on. */
+const RETRYABLE_CODES = ["connection", "drain", "busy", "address"];
 const PAUSE_S = 0.05; // between two attempts of a lost stream
 const ANSWER_TIMEOUT_S = 10; // in which a server answers a hello
 const ATTEMPT_S = 2; // in which a server resumes a lost stream, before the next one is asked
 
 const ARRAYS = {
-  f32: Float32Array, f64: Float64Array,
-  i8: Int8Array, i16: Int16Array, i32: Int32Array, i64: BigInt64Array,
-  u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, u64: BigUint64Array,
+  f32: Float32Array,
+  f64: Float64Array,
+  i8: Int8Array,
+  i16: Int16Array,
+  i32: Int32Array,
+  i64: BigInt64Array,
+  u8: Uint8Array,
+  u16: Uint16Array,
+  u32: Uint32Array,
+  u64: BigUint64Array,
   bool: Uint8Array,
 };
 
-/** What a server refuses, or a connection that is lost: `code` is one of the table in docs/protocol.md, or "connection". */
+/** What a server refuses, or a lost connection: `code` is one of the table in docs/protocol.md, or "connection". */
 export class StreamError extends Error {
   constructor(code, message, hint = "") {
     super(message);
@@ -61,8 +70,8 @@ export class PulseStream {
   /**
    * Open a stream. Resolves when a server is ready; rejects with a StreamError.
    *
-   * url       of the server: ws://HOST:PORT, its path may be left out; of several, the first that takes the stream. In a fleet, the stream
-   *           goes to the server that is named
+   * url       of the server: ws://HOST:PORT, its path may be left out; of several, the first that takes the stream.
+   *           In a fleet, the stream goes to the server that is named
    * options   fields of the hello: model, rate, format ("f32" or "pcm16"), block, outputs, token; and:
    *   patience          above 0: if the connection is lost, go on over another one, for which so many seconds are
    *                     looked, with bit-identical results. The server must keep checkpoints
@@ -83,7 +92,7 @@ export class PulseStream {
     const ignore = () => {};
     this._on = { frames: onframes, event: onevent, ack: onack, resume: onresume, close: onclose };
     for (const name of Object.keys(this._on)) this._on[name] ??= ignore;
-    this._urls = [url].flat().map((each) => withPath(String(each)));
+    this._urls = [url].flat().map((address) => withPath(String(address)));
     this._hello = { ...hello, confirms: patience > 0 };
     this._patience = patience ?? 0;
     this._waiting = { flushed: [], reset: [], pong: [], stats: [] };
@@ -107,7 +116,8 @@ export class PulseStream {
     if (this._closed) throw this._error ?? new StreamError("connection", "the stream is closed");
     const input = this.ready.inputs[port];
     const frames = values.length / valuesInFrame(input);
-    if (!Number.isInteger(frames)) throw new RangeError(`input ${input.name}: ${values.length} values are not whole frames`);
+    if (!Number.isInteger(frames))
+      throw new RangeError(`input ${input.name}: ${values.length} values are not whole frames`);
     const coded = this._isPcm(input) ? toPcm16(values) : values;
     const arrayType = this._isPcm(input) ? Int16Array : ARRAYS[input.dtype];
     if (!(coded instanceof arrayType)) throw new RangeError(`input ${input.name}: give a ${arrayType.name}`);
@@ -177,9 +187,9 @@ export class PulseStream {
       moved = error.moved;
     }
     const placed = { ...hello, follows: false, ...(hello.resume ? {} : { stream: moved.stream }) };
-    for (const [number, each] of moved.urls.entries()) {
+    for (const [number, address] of moved.urls.entries()) {
       try {
-        return await connect(each, placed, limitS);
+        return await connect(address, placed, limitS);
       } catch (error) {
         if (number + 1 === moved.urls.length || ![...RETRYABLE_CODES, "hello"].includes(error.code)) throw error;
       }
@@ -202,7 +212,7 @@ export class PulseStream {
   _use(socket, ready) {
     this._socket = socket;
     this._isLost = false;
-    this._resumeName = this._patience > 0 ? ready.resume ?? null : null;
+    this._resumeName = this._patience > 0 ? (ready.resume ?? null) : null;
     this._confirms = this._resumeName !== null && ready.confirms === true;
     this._successors = ready.urls ?? [];
     socket.onmessage = ({ data }) => (typeof data === "string" ? this._text(JSON.parse(data)) : this._frames(data));
@@ -229,16 +239,19 @@ export class PulseStream {
     const end = performance.now() + 1000 * this._patience;
     let last = null;
     while (performance.now() < end && !this._closed) {
-      for (const url of new Set([...this._successors.map(withPath), ...this._urls])) {
-        const hello = { ...this._hello, resume: this._resumeName, follows: !this._successors.map(withPath).includes(url) };
+      const successors = this._successors.map(withPath);
+      for (const url of new Set([...successors, ...this._urls])) {
+        const hello = { ...this._hello, resume: this._resumeName, follows: !successors.includes(url) };
         try {
           return await this._try(url, hello, ATTEMPT_S);
         } catch (error) {
           last = error;
         }
-        if (last.code === "resume" && !this._forgot) { // under its name, from the first frame: the version stays
-          const again = await this._try(url, { ...hello, resume: undefined, stream: this._resumeName }, ATTEMPT_S).catch((error) => error);
-          if (again.socket) return again;
+        if (last.code === "resume" && !this._forgot) {
+          // under its name, from the first frame: the version stays
+          const renamed = { ...hello, resume: undefined, stream: this._resumeName };
+          const connection = await this._try(url, renamed, ATTEMPT_S).catch((error) => error);
+          if (connection.socket) return connection;
         }
         await new Promise((resolve) => setTimeout(resolve, 1000 * PAUSE_S));
       }
@@ -253,12 +266,15 @@ export class PulseStream {
     this.connections += 1;
     const behind = this.epoch - ready.epoch;
     for (let count = 0; count < behind; count++) this._say({ type: "reset" });
-    while (this._waiting.reset.length > behind) this._waiting.reset.shift().resolve({ type: "reset", epoch: this.epoch });
+    while (this._waiting.reset.length > behind)
+      this._waiting.reset.shift().resolve({ type: "reset", epoch: this.epoch });
     for (const [port, blocks] of this._resend.entries()) {
-      const from = behind ? 0 : ready.received[port], size = valuesInFrame(this.ready.inputs[port]);
+      const from = behind ? 0 : ready.received[port];
+      const size = valuesInFrame(this.ready.inputs[port]);
       for (const { first, frames, values } of blocks) {
         const skip = Math.max(0, from - first);
-        if (skip < frames) this._sendBlock(port, { first: first + skip, frames: frames - skip, values: values.subarray(skip * size) });
+        if (skip < frames)
+          this._sendBlock(port, { first: first + skip, frames: frames - skip, values: values.subarray(skip * size) });
       }
     }
     if (this._flushing && !this._ended) this._say({ type: "flush" });
@@ -271,7 +287,7 @@ export class PulseStream {
     this._closed = true;
     this._error = error;
     const reason = error ?? new StreamError("connection", "the stream is closed");
-    for (const waiting of Object.values(this._waiting)) for (const each of waiting.splice(0)) each.reject(reason);
+    for (const promises of Object.values(this._waiting)) for (const { reject } of promises.splice(0)) reject(reason);
     this._on.close(error);
   }
 
@@ -289,10 +305,12 @@ export class PulseStream {
 
   _sendBlock(port, { first, frames, values }) {
     if (this._socket.readyState !== WebSocket.OPEN) return; // the next connection sends it, if there is one
-    const size = valuesInFrame(this.ready.inputs[port]), bytes = values.BYTES_PER_ELEMENT;
+    const size = valuesInFrame(this.ready.inputs[port]);
+    const bytes = values.BYTES_PER_ELEMENT;
     const maxFrames = Math.max(1, Math.floor((this.ready.limits.message_bytes - HEADER_BYTES) / (size * bytes)));
     for (let at = 0; at < frames; at += maxFrames) {
-      const count = Math.min(maxFrames, frames - at), part = values.subarray(at * size, (at + count) * size);
+      const count = Math.min(maxFrames, frames - at);
+      const part = values.subarray(at * size, (at + count) * size);
       const message = new Uint8Array(HEADER_BYTES + part.byteLength);
       const view = new DataView(message.buffer);
       view.setUint8(0, INPUT);
@@ -349,15 +367,19 @@ export class PulseStream {
     const view = new DataView(message);
     const port = view.getUint8(1);
     if (view.getUint16(2, true) !== this.epoch % EPOCHS) return;
-    const output = this.ready.outputs.find((each) => each.port === port);
+    const output = this.ready.outputs.find((candidate) => candidate.port === port);
     const array = this._isPcm(output) ? Int16Array : ARRAYS[output.dtype];
-    const kind = view.getUint8(0) === FINAL ? "final" : output.kind, place = this._streaming.indexOf(port);
-    let coded = new array(message, HEADER_BYTES), first = Number(view.getBigUint64(8, true)), frames = view.getUint32(4, true);
+    const kind = view.getUint8(0) === FINAL ? "final" : output.kind;
+    const place = this._streaming.indexOf(port);
+    let coded = new array(message, HEADER_BYTES);
+    let first = Number(view.getBigUint64(8, true));
+    let frames = view.getUint32(4, true);
     if (kind !== "final") {
       const skip = this._framesReceived[place] - first; // came over the connection before
       if (skip < 0) {
         this._resumeName = null;
-        this._error = new StreamError("gap", `output ${output.name}: frames ${this._framesReceived[place]} to ${first - 1} are lost`, "begin a new stream");
+        const missing = `frames ${this._framesReceived[place]} to ${first - 1}`;
+        this._error = new StreamError("gap", `output ${output.name}: ${missing} are lost`, "begin a new stream");
         this._socket.close(1000);
         return;
       }

@@ -1,8 +1,8 @@
 // The pictures: sounds that move to the left, outputs that are not sound, the parts of the delay.
 
 import { valuesInFrame } from "./client.js";
+import { $ } from "./elements.js";
 
-const $ = (id) => document.getElementById(id);
 const SHOWN_S = 8; // of sound in the pictures
 export const HISTORY_S = 60; // of delay
 
@@ -21,17 +21,30 @@ export function readColours() {
   const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
   const stops = [0, 1, 2, 3].map((n) => rgb(colourOf(`scope-${n}`)));
   const ramp = Array.from({ length: 256 }, (_, i) => {
-    const at = (i / 255) * 3, low = Math.min(2, Math.floor(at)), part = at - low;
+    const at = (i / 255) * 3;
+    const low = Math.min(2, Math.floor(at));
+    const part = at - low;
     return stops[low].map((value, c) => Math.round(value + part * (stops[low + 1][c] - value)));
   });
-  colours = { colourOf, ramp, ink: colourOf("ink"), soft: colourOf("soft"), line: colourOf("line"), card: colourOf("scope-0") };
+  colours = {
+    colourOf,
+    ramp,
+    ink: colourOf("ink"),
+    soft: colourOf("soft"),
+    line: colourOf("line"),
+    card: colourOf("scope-0"),
+  };
 }
 
 /** Give a canvas the pixels of the screen; returns its context. */
 function fitCanvas(canvas) {
   const scale = devicePixelRatio || 1;
-  const width = Math.round(canvas.clientWidth * scale), height = Math.round(canvas.clientHeight * scale);
-  if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height; }
+  const width = Math.round(canvas.clientWidth * scale);
+  const height = Math.round(canvas.clientHeight * scale);
+  if (canvas.width !== width || canvas.height !== height) {
+    canvas.width = width;
+    canvas.height = height;
+  }
   return canvas.getContext("2d");
 }
 
@@ -43,7 +56,7 @@ export class Scope {
     this.spectrum = new Float32Array(analyser.frequencyBinCount);
     this.wave = new Float32Array(2048);
     this.before = performance.now();
-    this.left = 0;
+    this.owedColumns = 0; // with a part of one
     this.clear();
   }
 
@@ -54,13 +67,14 @@ export class Scope {
   }
 
   draw(now) {
-    const { canvas } = this, { width, height } = canvas;
+    const { canvas } = this;
+    const { width, height } = canvas;
     if (canvas.width !== Math.round(canvas.clientWidth * (devicePixelRatio || 1))) this.clear();
-    this.left += ((now - this.before) / 1000) * (width / SHOWN_S);
+    this.owedColumns += ((now - this.before) / 1000) * (width / SHOWN_S);
     this.before = now;
-    const columns = Math.min(width, Math.floor(this.left));
+    const columns = Math.min(width, Math.floor(this.owedColumns));
     if (columns < 1) return;
-    this.left -= columns;
+    this.owedColumns -= columns;
     const context = canvas.getContext("2d");
     context.drawImage(canvas, columns, 0, width - columns, height, 0, 0, width - columns, height);
     if (waveform) this.drawWave(context, columns);
@@ -85,7 +99,7 @@ export class Scope {
     this.analyser.getFloatTimeDomainData(this.wave.subarray(0, this.analyser.fftSize));
     let top = 0;
     for (let i = 0; i < this.analyser.fftSize; i++) top = Math.max(top, Math.abs(this.wave[i]));
-    const half = Math.max(0.5, Math.min(1, top) * height / 2);
+    const half = Math.max(0.5, (Math.min(1, top) * height) / 2);
     context.fillStyle = colours.card;
     context.fillRect(width - columns, 0, columns, height);
     context.fillStyle = colours.colourOf("accent");
@@ -110,50 +124,90 @@ export function labelScopes(rate) {
 }
 
 /** Values of outputs that are not sound: kept for the picture, by output. */
-export function takeFrames(mine, { name, kind, first, frames, values }) {
-  const port = mine.model.outputs.find((output) => output.name === name);
+export function takeFrames(run, { name, kind, first, frames, values }) {
+  const port = run.model.outputs.find((output) => output.name === name);
   if (kind === "final") {
-    $("frames-legend").textContent = `${name}: ${Array.from(values.slice(0, 8), (value) => Number(value).toPrecision(3)).join(", ")}`;
+    $("frames-legend").textContent =
+      `${name}: ${Array.from(values.slice(0, 8), (value) => Number(value).toPrecision(3)).join(", ")}`;
     return;
   }
-  const width = valuesInFrame(port), history = mine.frames.get(name) ?? { rows: [], width, rate: port.rate };
-  mine.frames.set(name, history);
+  const width = valuesInFrame(port);
+  const history = run.frames.get(name) ?? { rows: [], width, rate: port.rate };
+  run.frames.set(name, history);
   for (let n = 0; n < frames; n++) history.rows.push([first + n, values.slice(n * width, (n + 1) * width)]);
   history.rows.splice(0, Math.max(0, history.rows.length - Math.ceil(SHOWN_S * port.rate)));
 }
 
 const MAX_LINES = 6;
 
-export function drawFrames(mine) {
-  const canvas = $("scope-frames"), context = fitCanvas(canvas), { width, height } = canvas;
+export function drawFrames(run) {
+  const canvas = $("scope-frames");
+  const context = fitCanvas(canvas);
+  const { width, height } = canvas;
   context.fillStyle = colours.card;
   context.fillRect(0, 0, width, height);
-  const all = [...mine.frames.entries()];
+  const all = [...run.frames.entries()];
   if (!all.length) return;
   const wide = all.find(([, { width: values }]) => values > MAX_LINES);
-  if (wide) { drawHeat(context, wide[1]); return; }
-  const lines = all.flatMap(([name, history]) => Array.from({ length: history.width }, (_, n) => ({ history, n, label: history.width > 1 ? `${name} ${n}` : name }))).slice(0, MAX_LINES);
-  let low = 0, high = 1;
-  for (const { history, n } of lines) for (const [, row] of history.rows) { low = Math.min(low, Number(row[n])); high = Math.max(high, Number(row[n])); }
+  if (wide) {
+    drawHeat(context, wide[1]);
+    return;
+  }
+  const lines = all
+    .flatMap(([name, history]) =>
+      Array.from({ length: history.width }, (_, n) => ({
+        history,
+        n,
+        label: history.width > 1 ? `${name} ${n}` : name,
+      })),
+    )
+    .slice(0, MAX_LINES);
+  let low = 0;
+  let high = 1;
+  for (const { history, n } of lines)
+    for (const [, row] of history.rows) {
+      low = Math.min(low, Number(row[n]));
+      high = Math.max(high, Number(row[n]));
+    }
   context.strokeStyle = colours.line;
   context.lineWidth = 1;
-  for (const part of [0.25, 0.5, 0.75]) { context.beginPath(); context.moveTo(0, height * part); context.lineTo(width, height * part); context.stroke(); }
+  for (const part of [0.25, 0.5, 0.75]) {
+    context.beginPath();
+    context.moveTo(0, height * part);
+    context.lineTo(width, height * part);
+    context.stroke();
+  }
   context.lineWidth = 2 * (devicePixelRatio || 1);
   lines.forEach(({ history, n }, place) => {
-    const last = history.rows.at(-1)[0], count = SHOWN_S * history.rate;
+    const last = history.rows.at(-1)[0];
+    const count = SHOWN_S * history.rate;
     context.strokeStyle = colours.colourOf(`trace-${place}`);
     context.beginPath();
-    for (const [frame, row] of history.rows) context.lineTo(width * (1 - (last - frame) / count), height - 3 - ((Number(row[n]) - low) / (high - low)) * (height - 6));
+    for (const [frame, row] of history.rows)
+      context.lineTo(
+        width * (1 - (last - frame) / count),
+        height - 3 - ((Number(row[n]) - low) / (high - low)) * (height - 6),
+      );
     context.stroke();
   });
-  $("frames-legend").textContent = lines.map(({ history, n, label }) => `${label} ${Number(history.rows.at(-1)[1][n]).toFixed(2)}`).join("  ");
+  $("frames-legend").textContent = lines
+    .map(({ history, n, label }) => `${label} ${Number(history.rows.at(-1)[1][n]).toFixed(2)}`)
+    .join("  ");
 }
 
 function drawHeat(context, { rows, width: values, rate }) {
-  const { width, height } = context.canvas, count = Math.ceil(SHOWN_S * rate);
-  let low = Infinity, high = -Infinity;
-  for (const [, row] of rows) for (const value of row) { low = Math.min(low, Number(value)); high = Math.max(high, Number(value)); }
-  const column = Math.max(1, width / count), last = rows.at(-1)[0], cell = height / values;
+  const { width, height } = context.canvas;
+  const count = Math.ceil(SHOWN_S * rate);
+  let low = Infinity;
+  let high = -Infinity;
+  for (const [, row] of rows)
+    for (const value of row) {
+      low = Math.min(low, Number(value));
+      high = Math.max(high, Number(value));
+    }
+  const column = Math.max(1, width / count);
+  const last = rows.at(-1)[0];
+  const cell = height / values;
   for (const [frame, row] of rows) {
     const x = width * (1 - (last + 1 - frame) / count);
     for (let n = 0; n < values; n++) {
@@ -166,22 +220,30 @@ function drawHeat(context, { rows, width: values, rate }) {
 
 const PARTS = ["model", "network", "queue", "step", "playout"];
 
-export function drawDelay(mine) {
-  const canvas = $("delay"), context = fitCanvas(canvas), { width, height } = canvas, scale = devicePixelRatio || 1;
+export function drawDelay(run) {
+  const canvas = $("delay");
+  const context = fitCanvas(canvas);
+  const { width, height } = canvas;
+  const scale = devicePixelRatio || 1;
   context.clearRect(0, 0, width, height);
-  const now = performance.now(), { history } = mine;
-  const topMs = Math.max(20, ...history.map((each) => PARTS.reduce((sum, part) => sum + each[part], 0))) * 1.1;
+  const now = performance.now();
+  const { history } = run;
+  const topMs = Math.max(20, ...history.map((parts) => PARTS.reduce((sum, part) => sum + parts[part], 0))) * 1.1;
   const unit = [5, 10, 20, 50, 100, 200, 500, 1000, 2000].find((step) => topMs / step <= 4.5) ?? 5000;
-  const left = 34 * scale, y = (ms) => height - 1 - (ms / topMs) * (height - 8 * scale), x = (at) => width - ((now - at) / (HISTORY_S * 1000)) * (width - left);
+  const margin = 34 * scale; // for the milliseconds
+  const y = (ms) => height - 1 - (ms / topMs) * (height - 8 * scale);
+  const x = (at) => width - ((now - at) / (HISTORY_S * 1000)) * (width - margin);
   if (history.length > 1) {
     const base = new Float64Array(history.length);
     for (const part of PARTS) {
       context.beginPath();
-      history.forEach((each, i) => context.lineTo(x(each.at), y(base[i] + each[part])));
+      history.forEach((parts, i) => context.lineTo(x(parts.at), y(base[i] + parts[part])));
       for (let i = history.length - 1; i >= 0; i--) context.lineTo(x(history[i].at), y(base[i]));
       context.fillStyle = colours.colourOf(`part-${part}`);
       context.fill();
-      history.forEach((each, i) => { base[i] += each[part]; });
+      history.forEach((parts, i) => {
+        base[i] += parts[part];
+      });
     }
   }
   context.font = `${11 * scale}px system-ui, sans-serif`;
@@ -190,9 +252,9 @@ export function drawDelay(mine) {
   for (let ms = 0; ms < topMs; ms += unit) {
     context.fillStyle = colours.line;
     context.globalAlpha = 0.6;
-    context.fillRect(left, y(ms), width - left, scale);
+    context.fillRect(margin, y(ms), width - margin, scale);
     context.globalAlpha = 1;
     context.fillStyle = colours.soft;
-    context.fillText(ms, left - 6 * scale, Math.min(height - 6 * scale, y(ms)));
+    context.fillText(ms, margin - 6 * scale, Math.min(height - 6 * scale, y(ms)));
   }
 }

@@ -1,5 +1,9 @@
 // In a worker, so that drawing never holds up the sound: between the audio thread and the server, or the model itself.
-let stream = null, wire = null, played, timer = 0;
+
+let stream = null;
+let wire = null;
+let played; // the port whose output is heard
+let timer = 0;
 const MAX_WAITING_S = 5; // of sound that may wait for the network
 const PATIENCE_S = 10; // for a server that goes on after a lost connection, if it keeps checkpoints
 
@@ -10,7 +14,10 @@ const fail = ({ code, message, hint }) => tell({ failed: { code, message, hint: 
 class LocalStream {
   static async open(folder, token, ports, { onframes }) {
     const { Model } = await import(new URL("worklet.js", folder).href);
-    const answer = await fetch(new URL("module.wasm", folder), token ? { headers: { Authorization: `Bearer ${token}` } } : {});
+    const answer = await fetch(
+      new URL("module.wasm", folder),
+      token ? { headers: { Authorization: `Bearer ${token}` } } : {},
+    );
     if (!answer.ok) throw new Error(`module.wasm: the server answers with status ${answer.status}`);
     return new LocalStream(new Model(await WebAssembly.compile(await answer.arrayBuffer())), ports, onframes);
   }
@@ -31,7 +38,8 @@ class LocalStream {
     joined.set(samples, this.waiting.length);
     let at = 0;
     for (; at + this.pulse <= joined.length; at += this.pulse) {
-      const began = performance.now(), results = this.model.step([joined.subarray(at, at + this.pulse)]);
+      const began = performance.now();
+      const results = this.model.step([joined.subarray(at, at + this.pulse)]);
       this.give(results, (performance.now() - began) * 1000);
     }
     this.waiting = joined.slice(at);
@@ -39,11 +47,21 @@ class LocalStream {
 
   give(results, step_us) {
     for (const { name, first, count, data } of results) {
-      const output = this.ready.outputs.find((each) => each.name === name);
-      const place = this.ready.outputs.indexOf(output), port = this.model.outputs.find((each) => each.name === name);
+      const output = this.ready.outputs.find((candidate) => candidate.name === name);
+      const place = this.ready.outputs.indexOf(output);
+      const port = this.model.outputs.find((candidate) => candidate.name === name);
       if (port.axis < 0 || !count) continue;
       const values = framesOf(data, port.dims, port.axis, first, count);
-      this.onframes({ name, port: output.port, kind: output.kind, first: this.sent[place], frames: count, values, queue_us: 0, step_us });
+      this.onframes({
+        name,
+        port: output.port,
+        kind: output.kind,
+        first: this.sent[place],
+        frames: count,
+        values,
+        queue_us: 0,
+        step_us,
+      });
       this.sent[place] += count;
     }
   }
@@ -62,7 +80,8 @@ class LocalStream {
 
 /** Some frames of an array, one after the other: time, which is any of its axes, becomes the first. */
 function framesOf(data, dims, axis, first, count) {
-  const inner = dims.slice(axis + 1).reduce((a, b) => a * b, 1), outer = dims.slice(0, axis).reduce((a, b) => a * b, 1);
+  const inner = dims.slice(axis + 1).reduce((a, b) => a * b, 1);
+  const outer = dims.slice(0, axis).reduce((a, b) => a * b, 1);
   const result = new data.constructor(count * outer * inner);
   let at = 0;
   for (let frame = first; frame < first + count; frame++) {
@@ -86,7 +105,10 @@ async function open({ client, url, hello, folder, token, ports, output, port }) 
       patience: PATIENCE_S,
       onframes: give,
       onevent: (event) => tell({ event }),
-      onclose: (error) => { clearInterval(timer); if (error) fail(error); },
+      onclose: (error) => {
+        clearInterval(timer);
+        if (error) fail(error);
+      },
     });
   }
   played = output;
@@ -106,7 +128,11 @@ async function take({ samples, finish }) {
     if (samples?.length) stream.send(samples);
     if (stream.bufferedBytes > MAX_WAITING_S * 4 * stream.ready.inputs[0].rate) {
       stream.close();
-      fail({ code: "network", message: "The network is slower than the sound.", hint: "Try another network, or the model in the page." });
+      fail({
+        code: "network",
+        message: "The network is slower than the sound.",
+        hint: "Try another network, or the model in the page.",
+      });
     }
     if (finish) {
       const { sent } = await stream.flush();
@@ -131,5 +157,9 @@ function give({ port, kind, name, first, frames, values, queue_us, step_us }) {
 
 self.onmessage = ({ data }) => {
   if (data.open) open({ ...data.open, port: data.port }).catch(fail);
-  if (data.close) { clearInterval(timer); stream?.close(); self.close(); }
+  if (data.close) {
+    clearInterval(timer);
+    stream?.close();
+    self.close();
+  }
 };

@@ -12,7 +12,9 @@ class Resampler {
     this.steps = 256; // points of the kernel between two samples
     this.kernel = new Float32Array(this.half * this.steps + 2);
     for (let i = 0; i < this.kernel.length; i++) {
-      const t = i / this.steps, x = Math.PI * t * this.cutoff, w = Math.min(1, t / this.half);
+      const t = i / this.steps;
+      const x = Math.PI * t * this.cutoff;
+      const w = Math.min(1, t / this.half);
       const window = 0.42 + 0.5 * Math.cos(Math.PI * w) + 0.08 * Math.cos(2 * Math.PI * w);
       this.kernel[i] = this.cutoff * (x === 0 ? 1 : Math.sin(x) / x) * window;
     }
@@ -27,10 +29,12 @@ class Resampler {
     const result = new Float32Array(ready);
     for (let n = 0; n < ready; n++) {
       const t = (this.count + n) * this.ratio;
-      const first = Math.ceil(t - this.half), last = Math.floor(t + this.half);
+      const first = Math.ceil(t - this.half);
+      const last = Math.floor(t + this.half);
       let sum = 0;
       for (let k = Math.max(first, this.begin); k <= last && k < end; k++) {
-        const at = Math.abs(t - k) * this.steps, low = Math.floor(at);
+        const at = Math.abs(t - k) * this.steps;
+        const low = Math.floor(at);
         sum += joined[k - this.begin] * (this.kernel[low] + (at - low) * (this.kernel[low + 1] - this.kernel[low]));
       }
       result[n] = sum;
@@ -68,7 +72,7 @@ const MIN_BLOCKS = 2; // between arrival and playing
 const FIRST_BLOCKS = 4; // more than that at first, until it is known how steady the answers are
 const FADE = 128;
 
-/** How late everything is played: as little as the answers of the last seconds allow, and at least two blocks after them. */
+/** How late all is played: as little as the answers of the last seconds allow, at least two blocks after them. */
 class Delay {
   constructor(block) {
     this.block = block;
@@ -78,14 +82,21 @@ class Delay {
   }
   /** The delay that the answers of the last seconds ask for. */
   get targetFrames() {
-    let shortest = Infinity, longest = 0;
-    for (const [, latency] of this.answers) { shortest = Math.min(shortest, latency); longest = Math.max(longest, latency); }
+    let shortest = Infinity;
+    let longest = 0;
+    for (const [, latency] of this.answers) {
+      shortest = Math.min(shortest, latency);
+      longest = Math.max(longest, latency);
+    }
     return Math.ceil(Math.max(shortest + MIN_BLOCKS * this.block, longest + this.block / 2 + FADE) / FADE) * FADE;
   }
   addAnswer(now, first) {
     this.answers.push([now, now - first]);
     while (this.answers[0][0] < now - PERIOD_S * sampleRate) this.answers.shift();
-    if (this.frames === null) { this.frames = this.targetFrames + FIRST_BLOCKS * this.block; this.calm = now; }
+    if (this.frames === null) {
+      this.frames = this.targetFrames + FIRST_BLOCKS * this.block;
+      this.calm = now;
+    }
   }
   /** Whether it is time to play earlier, by how things went lately. */
   mayFall(now) {
@@ -105,9 +116,18 @@ class Stream extends AudioWorkletProcessor {
     this.outputRing = new Ring(16 * sampleRate);
     this.delay = new Delay(Math.round((block / modelRate) * sampleRate));
     this.waiting = new Float32Array(0);
-    this.start = null; this.end = null; this.total = null; this.finished = false;
-    this.late = 0; this.missed = false; this.since = 0; this.bypass = false; this.mix = 0;
-    this.record = false; this.taken = []; this.figures = emptyFigures();
+    this.start = null;
+    this.end = null;
+    this.total = null;
+    this.finished = false;
+    this.late = 0;
+    this.missed = false;
+    this.since = 0;
+    this.bypass = false;
+    this.mix = 0;
+    this.record = false;
+    this.taken = [];
+    this.figures = emptyFigures();
     this.port.onmessage = ({ data }) => this.takeMessage(data);
   }
 
@@ -116,15 +136,24 @@ class Stream extends AudioWorkletProcessor {
       this.wire = message.wire;
       this.wire.onmessage = ({ data }) => this.takeAnswer(data);
     }
-    if (message.start !== undefined) { this.start = message.start ?? currentFrame; this.end = message.end ?? null; }
-    if (message.stop) { this.end = currentFrame; this.record = false; }
+    if (message.start !== undefined) {
+      this.start = message.start ?? currentFrame;
+      this.end = message.end ?? null;
+    }
+    if (message.stop) {
+      this.end = currentFrame;
+      this.record = false;
+    }
     if (message.bypass !== undefined) this.bypass = message.bypass;
     if (message.record !== undefined) this.record = message.record;
   }
 
   /** Output frames of the model with their number, how many there are at the end, or when others have come. */
   takeAnswer({ first, samples, total, arrived }) {
-    if (arrived !== undefined) { this.figures.latency = currentFrame - this.start - arrived * sampleRate; return; }
+    if (arrived !== undefined) {
+      this.figures.latency = currentFrame - this.start - arrived * sampleRate;
+      return;
+    }
     if (total !== undefined) {
       if (this.from) this.outputRing.write(this.from.flush());
       this.total = Math.min(this.outputRing.end, Math.ceil((total * sampleRate) / this.outRate));
@@ -141,7 +170,8 @@ class Stream extends AudioWorkletProcessor {
     const samples = new Float32Array(length);
     for (const channel of input) for (let i = 0; i < length; i++) samples[i] += channel[i] / input.length;
     const now = currentFrame;
-    const from = Math.max(0, this.start - now), to = this.end === null ? length : Math.min(length, this.end - now);
+    const from = Math.max(0, this.start - now);
+    const to = this.end === null ? length : Math.min(length, this.end - now);
     if (to > from) {
       const part = samples.subarray(from, to);
       this.inputRing.write(part);
@@ -170,7 +200,8 @@ class Stream extends AudioWorkletProcessor {
   }
 
   play(output) {
-    const length = output.length, delay = this.delay;
+    const length = output.length;
+    const delay = this.delay;
     if (delay.frames === null) return this.total !== null;
     const first = currentFrame - this.start - delay.frames;
     const ended = this.total !== null && first >= this.total;
@@ -215,13 +246,17 @@ class Stream extends AudioWorkletProcessor {
   measure(input, output) {
     const f = this.figures;
     for (let i = 0; i < input.length; i++) {
-      f.inPeak = Math.max(f.inPeak, Math.abs(input[i])); f.inPower += input[i] * input[i];
-      f.outPeak = Math.max(f.outPeak, Math.abs(output[i])); f.outPower += output[i] * output[i];
+      f.inPeak = Math.max(f.inPeak, Math.abs(input[i]));
+      f.inPower += input[i] * input[i];
+      f.outPeak = Math.max(f.outPeak, Math.abs(output[i]));
+      f.outPower += output[i] * output[i];
     }
     f.frames += input.length;
     if (f.frames < sampleRate / 20) return;
     const { frames } = this.delay;
-    this.port.postMessage({ figures: { ...f, delay: frames, late: this.late, since: this.since, now: currentFrame - this.start } });
+    this.port.postMessage({
+      figures: { ...f, delay: frames, late: this.late, since: this.since, now: currentFrame - this.start },
+    });
     this.figures = { ...emptyFigures(), latency: f.latency };
   }
 

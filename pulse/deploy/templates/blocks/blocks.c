@@ -6,7 +6,7 @@
 void *memcpy(void *, const void *, size_t);
 void *memset(void *, int, size_t);
 
-enum { HALF_FRAMES = @HALF_FRAMES@, PHASES = @PHASES@, LANES = 16, UNIT_BITS = 20, MAX_RATIO = 256 };
+enum { HALF_FRAMES = @HALF_FRAMES@, PHASES = @PHASES@, LANES = 16, UNIT_BITS = 20, MAX_RATIO = @UPPER@_MAX_RATIO };
 enum { SOUND_OUT = @SOUND_OUT@, INPUTS = @INPUTS@, OUTPUTS = @OUTPUTS@, RATE_HZ = @RATE_HZ@, CHUNK = @UPPER@_CHUNK };
 #define STOP_DB @STOP_DB@
 #define MAX_PERIOD (INT64_C(1) << 22)
@@ -16,7 +16,7 @@ enum { SOUND_OUT = @SOUND_OUT@, INPUTS = @INPUTS@, OUTPUTS = @OUTPUTS@, RATE_HZ 
 struct resampler {
   int64_t nominal, step, unit, fraction, first, end, taps, phases, window, table, history;
 };
-void *@RESAMPLE@(int64_t state, int64_t source, int64_t count, int64_t target, int64_t wanted);
+void *@RESAMPLE@(int64_t state, int64_t source, int64_t count, int64_t target, int64_t frames);
 
 struct shape { /* of a filter between two rates */
   int half, taps, phases;
@@ -35,7 +35,7 @@ struct @NAME@_blocks {
   double bad_samples, bad_pulses;
   struct shape inward, outward;
   struct resampler in[INPUTS], out;
-  struct ring dry, made;
+  struct ring dry, wet; /* the sound that came, as late as that of the model */
   float *queue[INPUTS], *resampled;
   int queued, room; /* frames that wait for a pulse */
   void *results[OUTPUTS];
@@ -45,33 +45,42 @@ static int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b 
 static int64_t gcd(int64_t a, int64_t b) {
   while (b) {
     const int64_t rest = a % b;
-    a = b, b = rest;
+    a = b;
+    b = rest;
   }
   return a;
 }
 
 static struct shape shape_of(int rate_in, int rate_out) {
-  struct shape made;
+  struct shape shape;
   const int64_t lower = rate_in > rate_out ? rate_out : rate_in;
-  made.half = (int)ceil_div((int64_t)HALF_FRAMES * rate_in, lower);
-  made.taps = (2 * made.half + LANES - 1) / LANES * LANES;
-  made.phases = (int)ceil_div((int64_t)PHASES * lower, rate_in);
-  return made;
+  shape.half = (int)ceil_div((int64_t)HALF_FRAMES * rate_in, lower);
+  shape.taps = (2 * shape.half + LANES - 1) / LANES * LANES;
+  shape.phases = (int)ceil_div((int64_t)PHASES * lower, rate_in);
+  return shape;
 }
 
 static double sine_of_half_turns(double x) { /* sin(PI * x) */
   double turn, square, term, sum;
   int64_t whole = (int64_t)(x < 0 ? x - 0.5 : x + 0.5);
   int i;
-  turn = PI * (x - (double)whole), square = turn * turn, term = sum = turn;
-  for (i = 2; i < 24; i += 2) term *= -square / (i * (i + 1)), sum += term;
+  turn = PI * (x - (double)whole);
+  square = turn * turn;
+  term = sum = turn;
+  for (i = 2; i < 24; i += 2) {
+    term *= -square / (i * (i + 1));
+    sum += term;
+  }
   return whole % 2 ? -sum : sum;
 }
 
 static double bessel(double square) { /* I0 of the root of 4 * square */
   double term = 1, sum = 1;
   int i;
-  for (i = 1; i < 60; ++i) term *= square / ((double)i * i), sum += term;
+  for (i = 1; i < 60; ++i) {
+    term *= square / ((double)i * i);
+    sum += term;
+  }
   return sum;
 }
 
@@ -111,8 +120,11 @@ static void set_resampler(struct resampler *one, const struct shape *shape, int 
                           float *history, int largest) {
   one->nominal = one->step = (int64_t)rate_in << UNIT_BITS;
   one->unit = (int64_t)rate_out << UNIT_BITS;
-  one->taps = shape->taps, one->phases = shape->phases, one->window = shape->taps + largest;
-  one->table = (int64_t)(uintptr_t)table, one->history = (int64_t)(uintptr_t)history;
+  one->taps = shape->taps;
+  one->phases = shape->phases;
+  one->window = shape->taps + largest;
+  one->table = (int64_t)(uintptr_t)table;
+  one->history = (int64_t)(uintptr_t)history;
 }
 
 static int64_t ready_after(const struct resampler *one, int64_t frames) {
@@ -121,9 +133,9 @@ static int64_t ready_after(const struct resampler *one, int64_t frames) {
 }
 
 static int64_t resample(struct resampler *one, const float *source, int64_t count, float *target) {
-  const int64_t made = ready_after(one, count);
-  @RESAMPLE@((int64_t)(uintptr_t)one, (int64_t)(uintptr_t)source, count, (int64_t)(uintptr_t)target, made);
-  return made;
+  const int64_t frames = ready_after(one, count);
+  @RESAMPLE@((int64_t)(uintptr_t)one, (int64_t)(uintptr_t)source, count, (int64_t)(uintptr_t)target, frames);
+  return frames;
 }
 
 static int64_t in_host_frames(int64_t frames, int rate_hz) { return ceil_div(frames * rate_hz, RATE_HZ); }
@@ -140,8 +152,8 @@ static int64_t longest_wait(int rate_hz, int pulse, int block, int ahead_in, int
     return 1 + floor_div(ahead_in * hz + (pulse - 1 + ahead_out - preroll) * host, hz);
   for (arrived = 0; arrived < period; arrived += step) {
     const int64_t resampled = ceil_div((arrived - ahead_in) * hz, host) + preroll;
-    const int64_t made = ceil_div((floor_div(resampled, pulse) * pulse - ahead_out) * host, hz);
-    if (arrived - made > most) most = arrived - made;
+    const int64_t ready = ceil_div((floor_div(resampled, pulse) * pulse - ahead_out) * host, hz);
+    if (arrived - ready > most) most = arrived - ready;
   }
   return most;
 }
@@ -155,13 +167,17 @@ static void plan(@NAME@_blocks *blocks, int rate_hz, int block) {
   blocks->ports = @NAME@_ports(0);
   blocks->rate_hz = rate_hz;
   blocks->pulse = (int)blocks->ports[0].frames;
-  blocks->inward = shape_of(rate_hz, RATE_HZ), blocks->outward = shape_of(RATE_HZ, rate_hz);
+  blocks->inward = shape_of(rate_hz, RATE_HZ);
+  blocks->outward = shape_of(RATE_HZ, rate_hz);
   blocks->room = blocks->pulse + (int)ceil_div((int64_t)CHUNK * RATE_HZ, rate_hz) + 2;
   wait = longest_wait(rate_hz, blocks->pulse, block, blocks->inward.half, blocks->outward.half, 0);
   if (rate_hz != RATE_HZ) {
     const int ahead = (int)(ceil_div((int64_t)blocks->inward.half * RATE_HZ, rate_hz) % blocks->pulse);
     other = longest_wait(rate_hz, blocks->pulse, block, blocks->inward.half, blocks->outward.half, ahead);
-    if (other + in_host_frames(ahead, rate_hz) < wait) wait = other, blocks->preroll = ahead;
+    if (other + in_host_frames(ahead, rate_hz) < wait) {
+      wait = other;
+      blocks->preroll = ahead;
+    }
   }
   blocks->waiting = (int)wait;
   delay = blocks->preroll + (SOUND_OUT < 0 ? 0 : (int64_t)port_of(blocks, SOUND_OUT)->delay);
@@ -172,9 +188,9 @@ static void plan(@NAME@_blocks *blocks, int rate_hz, int block) {
 static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 static void *part(unsigned char *memory, size_t *at, size_t bytes) { /* null without memory: only counts */
-  void *made = memory ? memory + *at : 0;
+  void *place = memory ? memory + *at : 0;
   *at += aligned(bytes);
-  return made;
+  return place;
 }
 
 /* Lays everything out behind the struct; how many bytes it all takes. */
@@ -204,8 +220,8 @@ static size_t lay_out(@NAME@_blocks *blocks, unsigned char *memory, void **strea
   blocks->resampled = part(memory, &at, (size_t)(in_host_frames(blocks->pulse, blocks->rate_hz) + 1) * sizeof(float));
   blocks->dry.room = blocks->delay + CHUNK;
   blocks->dry.frames = part(memory, &at, (size_t)blocks->dry.room * sizeof(float));
-  blocks->made.room = blocks->waiting + CHUNK + 2 * in_host_frames(blocks->pulse, blocks->rate_hz) + 2;
-  blocks->made.frames = part(memory, &at, (size_t)blocks->made.room * sizeof(float));
+  blocks->wet.room = blocks->waiting + CHUNK + 2 * in_host_frames(blocks->pulse, blocks->rate_hz) + 2;
+  blocks->wet.frames = part(memory, &at, (size_t)blocks->wet.room * sizeof(float));
   for (i = 0; i < OUTPUTS; ++i) blocks->results[i] = part(memory, &at, port_of(blocks, i)->bytes);
   *stream = part(memory, &at, @NAME@_size());
   return at;
@@ -217,7 +233,8 @@ static int takes(int rate_hz, int block) {
 
 static void silence(struct ring *ring, int64_t count) {
   memset(ring->frames, 0, (size_t)count * sizeof(float));
-  ring->first = 0, ring->count = count;
+  ring->first = 0;
+  ring->count = count;
 }
 
 static void put(struct ring *ring, const float *source, int64_t count) {
@@ -241,11 +258,11 @@ size_t @NAME@_blocks_size(int rate_hz, int block_frames) {
   return lay_out(&blocks, 0, &stream);
 }
 
-int @NAME@_blocks_init(void *memory, size_t bytes, int rate_hz, int block_frames, @NAME@_blocks **made) {
+int @NAME@_blocks_init(void *memory, size_t bytes, int rate_hz, int block_frames, @NAME@_blocks **result) {
   @NAME@_blocks *blocks = (@NAME@_blocks *)memory;
   void *stream;
   int code;
-  if (!memory || !made) return @UPPER@_NULL;
+  if (!memory || !result) return @UPPER@_NULL;
   if ((uintptr_t)memory % 64) return @UPPER@_ALIGNMENT;
   if (!takes(rate_hz, block_frames)) return @UPPER@_LENGTH;
   if (bytes < @NAME@_blocks_size(rate_hz, block_frames)) return @UPPER@_MEMORY;
@@ -254,7 +271,7 @@ int @NAME@_blocks_init(void *memory, size_t bytes, int rate_hz, int block_frames
   code = @NAME@_init(stream, @NAME@_size(), &blocks->stream);
   if (code) return code;
   @NAME@_blocks_reset(blocks);
-  *made = blocks;
+  *result = blocks;
   return @UPPER@_OK;
 }
 
@@ -268,7 +285,7 @@ void @NAME@_blocks_reset(@NAME@_blocks *blocks) {
   if (blocks->rate_hz != RATE_HZ) reset_resampler(&blocks->out, &blocks->outward);
   blocks->queued = blocks->preroll;
   silence(&blocks->dry, blocks->delay);
-  silence(&blocks->made, blocks->waiting);
+  silence(&blocks->wet, blocks->waiting);
   blocks->share = blocks->bypass;
 }
 
@@ -277,7 +294,7 @@ int @NAME@_blocks_delay(const @NAME@_blocks *blocks) { return blocks->delay; }
 void @NAME@_blocks_bypass(@NAME@_blocks *blocks, int bypass) { blocks->bypass = bypass != 0; }
 
 void @NAME@_blocks_feed(@NAME@_blocks *blocks, const float *const inputs[], int frames) {
-  int64_t made = frames;
+  int64_t ready = frames; /* for the model */
   int i, k;
   for (i = 0; i < INPUTS; ++i) {
     float sound[CHUNK];
@@ -291,9 +308,9 @@ void @NAME@_blocks_feed(@NAME@_blocks *blocks, const float *const inputs[], int 
     if (blocks->rate_hz == RATE_HZ)
       memcpy(blocks->queue[i] + blocks->queued, sound, (size_t)frames * sizeof(float));
     else
-      made = resample(&blocks->in[i], sound, frames, blocks->queue[i] + blocks->queued);
+      ready = resample(&blocks->in[i], sound, frames, blocks->queue[i] + blocks->queued);
   }
-  blocks->queued += (int)made;
+  blocks->queued += (int)ready;
 }
 
 int @NAME@_blocks_run(@NAME@_blocks *blocks) {
@@ -317,9 +334,9 @@ int @NAME@_blocks_run(@NAME@_blocks *blocks) {
     if (!code && !valid) first = port_of(blocks, SOUND_OUT)->frames;
     if (!code) memset(blocks->results[SOUND_OUT], 0, first * sizeof(float)); /* before the sound begins */
     if (blocks->rate_hz == RATE_HZ)
-      put(&blocks->made, sound, blocks->pulse);
+      put(&blocks->wet, sound, blocks->pulse);
     else
-      put(&blocks->made, blocks->resampled, resample(&blocks->out, sound, blocks->pulse, blocks->resampled));
+      put(&blocks->wet, blocks->resampled, resample(&blocks->out, sound, blocks->pulse, blocks->resampled));
   }
 #endif
   return 1;
@@ -328,18 +345,19 @@ int @NAME@_blocks_run(@NAME@_blocks *blocks) {
 void @NAME@_blocks_take(@NAME@_blocks *blocks, float *output, int frames) {
   int i;
   for (i = 0; i < frames; ++i) {
-    const float dry = get(&blocks->dry), made = blocks->made.count > 0 ? get(&blocks->made) : 0;
+    const float dry = get(&blocks->dry);
+    const float wet = blocks->wet.count > 0 ? get(&blocks->wet) : 0;
     if (blocks->share < blocks->bypass) {
       blocks->share = blocks->share + blocks->change < 1 ? blocks->share + blocks->change : 1;
     } else if (blocks->share > blocks->bypass) {
       blocks->share = blocks->share > blocks->change ? blocks->share - blocks->change : 0;
     }
     if (blocks->share == 0)
-      output[i] = made;
+      output[i] = wet;
     else if (blocks->share == 1)
       output[i] = dry;
     else
-      output[i] = (float)(made + (dry - made) * blocks->share);
+      output[i] = (float)(wet + (dry - wet) * blocks->share);
   }
 }
 

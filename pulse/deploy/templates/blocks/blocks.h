@@ -8,10 +8,11 @@ extern "C" {
 
 typedef struct @NAME@_blocks @NAME@_blocks; /* lies in memory of the caller, whose address is a multiple of 64 */
 
-enum { @UPPER@_CHUNK = 256 }; /* the most frames of one feed */
+enum { @UPPER@_CHUNK = 256 };     /* the most frames of one feed */
+enum { @UPPER@_MAX_RATIO = 256 }; /* how many times apart the model's rate and that of the host may be */
 
 /* Bytes of memory for blocks of so many frames (1: their size is not known, or changes) at so many frames per second;
-   0 if the model's rate and that one are more than 256 times apart. */
+   0 if the model's rate and that one are more than @UPPER@_MAX_RATIO times apart. */
 size_t @NAME@_blocks_size(int rate_hz, int block_frames);
 int @NAME@_blocks_init(void *memory, size_t bytes, int rate_hz, int block_frames, @NAME@_blocks **blocks);
 void @NAME@_blocks_reset(@NAME@_blocks *blocks);

@@ -16,8 +16,7 @@ struct instance {
 
 static const char *const input_names[INPUTS] = {@INPUT_NAMES@};
 static const char *const features[] = {"audio-effect", "mono", 0};
-static const clap_descriptor about = {
-    {1, 1, 0}, "@URI@", @TEXT@, "pulse", "", "", "", "@VERSION@", "", features};
+static const clap_descriptor about = {{1, 1, 0}, "@URI@", @TEXT@, "pulse", "", "", "", "@VERSION@", "", features};
 
 static struct instance *of(const clap_plugin *plugin) { return plugin->data; }
 
@@ -35,7 +34,8 @@ static void plugin_destroy(const clap_plugin *plugin) {
 
 static bool plugin_activate(const clap_plugin *plugin, double rate_hz, uint32_t min_frames, uint32_t max_frames) {
   struct instance *one = of(plugin);
-  (void)min_frames, (void)max_frames;
+  (void)min_frames;
+  (void)max_frames;
   end_sound(&one->sound);
   if (!begin_sound(&one->sound, rate_hz)) return false;
   @NAME@_blocks_bypass(one->sound.blocks, one->bypass);
@@ -181,12 +181,14 @@ static const clap_descriptor *factory_describe(const clap_factory *factory, uint
 }
 
 static const clap_plugin *factory_create(const clap_factory *factory, const void *host, const char *id) {
-  const clap_plugin made = {&about,       0,           plugin_init,   plugin_destroy, plugin_activate,  plugin_deactivate,
-                            plugin_start, plugin_stop, plugin_reset,  plugin_process, plugin_extension, plugin_main_thread};
+  const clap_plugin callbacks = {
+      &about,       0,           plugin_init,  plugin_destroy, plugin_activate,  plugin_deactivate,
+      plugin_start, plugin_stop, plugin_reset, plugin_process, plugin_extension, plugin_main_thread};
   struct instance *one = strcmp(id, about.id) ? 0 : calloc(1, sizeof *one);
-  (void)factory, (void)host;
+  (void)factory;
+  (void)host;
   if (!one) return 0;
-  one->plugin = made;
+  one->plugin = callbacks;
   one->plugin.data = one;
   return &one->plugin;
 }

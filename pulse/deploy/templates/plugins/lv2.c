@@ -14,7 +14,9 @@ struct descriptor {
 };
 
 static void *instantiate(const descriptor *about, double rate, const char *folder, const void *const *features) {
-  (void)about, (void)folder, (void)features;
+  (void)about;
+  (void)folder;
+  (void)features;
   return make_instance(rate);
 }
 

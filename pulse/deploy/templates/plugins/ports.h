@@ -9,9 +9,9 @@ struct instance {
 };
 
 static void *make_instance(double rate_hz) {
-  struct instance *made = calloc(1, sizeof *made);
-  if (made && begin_sound(&made->sound, rate_hz)) return made;
-  free(made);
+  struct instance *instance = calloc(1, sizeof *instance);
+  if (instance && begin_sound(&instance->sound, rate_hz)) return instance;
+  free(instance);
   return 0;
 }
 

@@ -1,5 +1,5 @@
-// Runs the test vector of @TITLE@: node test/check.mjs, or `check` in a page. pulse @VERSION@ wrote it. Exit code 0: every
-// frame is as expected; 3: some differ, and the vector does not say how far they may.
+// Runs the test vector of @TITLE@: node test/check.mjs, or `check` in a page. pulse @VERSION@ wrote it. Exit code 0:
+// every frame is as expected; 3: some differ, and the vector does not say how far they may.
 
 const elementsOf = (port) => port.dims.reduce((count, size) => count * size, 1);
 const plain = (element) => Number(element);
@@ -23,10 +23,16 @@ class Reader {
 
 /** What the vector says of a new stream of `model`, a `Model`; throws an Error for the first frame that is wrong. */
 export function check(model, vector) {
-  const reader = new Reader(vector), { inputs, outputs } = model;
-  const judged = reader.number() === 1, steps = reader.number(), pulses = reader.number();
+  const reader = new Reader(vector);
+  const { inputs, outputs } = model;
+  const judged = reader.number() === 1;
+  const steps = reader.number();
+  const pulses = reader.number();
   const valid = outputs.map(() => 0);
-  let same = 0, all = 0, largest = 0, flushing;
+  let same = 0;
+  let all = 0;
+  let largest = 0;
+  let flushing;
   const readRest = () => {
     const frames = [];
     const rest = inputs.map((port, number) => {
@@ -37,12 +43,13 @@ export function check(model, vector) {
     flushing = model.flush(rest, frames);
   };
   for (let pulse = 0; pulse < pulses; ++pulse) {
-    const given = pulse < steps ? inputs.map((port) => model.elements(port, reader.bytes(port.bytes))) : [];
+    const pulseInputs = pulse < steps ? inputs.map((port) => model.elements(port, reader.bytes(port.bytes))) : [];
     if (pulse === steps) readRest();
-    const results = pulse < steps ? model.step(given) : flushing.next().value;
+    const results = pulse < steps ? model.step(pulseInputs) : flushing.next().value;
     if (!results) throw new Error(`the flush ends after ${pulse} of ${pulses} pulses`);
     outputs.forEach((port, number) => {
-      const { first, count, data } = results[number], elements = elementsOf(port);
+      const { first, count, data } = results[number];
+      const elements = elementsOf(port);
       const expected = model.elements(port, reader.bytes(port.bytes));
       const allowed = new Float64Array(reader.bytes(elements * 8));
       const inner = port.dims.slice(port.axis + 1).reduce((product, size) => product * size, 1);
@@ -50,21 +57,24 @@ export function check(model, vector) {
       for (let i = 0; i < elements; ++i) {
         const frame = port.axis < 0 ? 0 : Math.floor(i / inner) % port.dims[port.axis];
         if (frame < first || frame >= first + count) continue;
-        const got = plain(data[i]), wanted = plain(expected[i]);
-        const off = Object.is(got, wanted) || got === wanted ? 0 : Math.abs(got - wanted);
+        const value = plain(data[i]);
+        const target = plain(expected[i]);
+        const off = Object.is(value, target) || value === target ? 0 : Math.abs(value - target);
         same += off === 0;
         ++all;
         if (!(off <= largest)) largest = off;
         if (judged && !(off <= allowed[i]))
-          throw new Error(`${port.name}, pulse ${pulse}, element ${i}: ${got}, not ${wanted}; ${allowed[i]} is allowed`);
+          throw new Error(
+            `${port.name}, pulse ${pulse}, element ${i}: ${value}, not ${target}; ${allowed[i]} is allowed`,
+          );
       }
     });
   }
   if (pulses === steps) readRest();
   if (!flushing.next().done) throw new Error(`the flush goes on after ${pulses} pulses`);
   outputs.forEach((port, number) => {
-    const wanted = reader.number();
-    if (valid[number] !== wanted) throw new Error(`${port.name}: ${valid[number]} frames, not ${wanted}`);
+    const frames = reader.number();
+    if (valid[number] !== frames) throw new Error(`${port.name}: ${valid[number]} frames, not ${frames}`);
   });
   return { pulses, all, same, largest, judged };
 }
@@ -81,7 +91,9 @@ async function main() {
   const weights = external ? content(await file("../@NAME@.weights")) : undefined;
   const { pulses, all, same, largest, judged } = check(new Model(module, weights), vector);
   const judgement = judged ? ", all within the tolerance" : "";
-  console.log(`${pulses} pulses, ${same} of ${all} numbers equal, largest difference ${largest.toPrecision(3)}${judgement}`);
+  console.log(
+    `${pulses} pulses, ${same} of ${all} numbers equal, largest difference ${largest.toPrecision(3)}${judgement}`,
+  );
   return judged || same === all ? 0 : 3;
 }
 

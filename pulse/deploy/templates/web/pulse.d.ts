@@ -18,8 +18,16 @@ export interface Port {
 }
 
 export type Elements =
-  | Float32Array | Float64Array | Int8Array | Int16Array | Int32Array | BigInt64Array
-  | Uint8Array | Uint16Array | Uint32Array | BigUint64Array;
+  | Float32Array
+  | Float64Array
+  | Int8Array
+  | Int16Array
+  | Int32Array
+  | BigInt64Array
+  | Uint8Array
+  | Uint16Array
+  | Uint32Array
+  | BigUint64Array;
 
 /** A pulse of an output; `count` frames of it are of the result, from frame `first` on. */
 export interface Frames {
@@ -81,7 +89,7 @@ export class Sound {
 
 /** The node of the model: one mono input for each sound that it takes, one mono output. */
 export class PulseNode extends AudioWorkletNode {
-  /** `module`: module.wasm, compiled or as bytes; `weights`: external weights; by default the files beside worklet.js. */
+  /** `module`: module.wasm, compiled or as bytes; `weights`: external ones; by default the files beside worklet.js. */
   static create(
     context: BaseAudioContext,
     options?: { module?: WebAssembly.Module | ArrayBuffer; weights?: ArrayBuffer },

@@ -1,5 +1,5 @@
-// Runs module.wasm beside it: in an audio worklet, in a worker, or anywhere else. pulse @VERSION@ wrote it; pulse.d.ts
-// has its types. The audio thread loads it by context.audioWorklet.addModule, which PulseNode.create does.
+// Runs module.wasm beside it: in an audio worklet, in a worker, or anywhere else. pulse @VERSION@ wrote it;
+// pulse.d.ts has its types. The audio thread loads it by context.audioWorklet.addModule, which PulseNode.create does.
 
 const ENDED = 1;
 const REASONS = {
@@ -15,11 +15,25 @@ const REASONS = {
   [-9]: "the weights are not those of the model",
 };
 const ARRAYS = {
-  float32: Float32Array, float64: Float64Array, float16: Uint16Array, bool: Uint8Array,
-  int8: Int8Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,
-  uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, uint64: BigUint64Array,
+  float32: Float32Array,
+  float64: Float64Array,
+  float16: Uint16Array,
+  bool: Uint8Array,
+  int8: Int8Array,
+  int16: Int16Array,
+  int32: Int32Array,
+  int64: BigInt64Array,
+  uint8: Uint8Array,
+  uint16: Uint16Array,
+  uint32: Uint32Array,
+  uint64: BigUint64Array,
 };
-const POINTER = 4, PORT = 48, ALIGNMENT = 64, PAGE = 65536, CHUNK = 256;
+const POINTER = 4;
+const PORT = 48;
+const ALIGNMENT = 64;
+const PAGE = 65536;
+const CHUNK = 256;
+const MAX_RATIO = 256; // of the two rates of a resampler; beyond it there is no size
 const MATH = Object.fromEntries(Object.getOwnPropertyNames(Math).map((name) => [name, Math[name]]));
 for (const name of Object.keys(MATH)) MATH[`${name}f`] = MATH[name];
 MATH.fmod = MATH.fmodf = (a, b) => a % b;
@@ -39,26 +53,31 @@ function importsOf(module) {
 class Instance {
   constructor(module) {
     this.exports = new WebAssembly.Instance(module, importsOf(module)).exports;
-    this.prefix = Object.keys(this.exports).find((name) => name.endsWith("_snapshot_size")).slice(0, -"_snapshot_size".length);
+    this.prefix = Object.keys(this.exports)
+      .find((name) => name.endsWith("_snapshot_size"))
+      .slice(0, -"_snapshot_size".length);
     this.memory = this.exports.memory;
     this.end = alignUp(this.exports.__heap_base.value);
-    const counted = this.allocate(POINTER), at = this.call("ports", counted);
-    const count = new DataView(this.memory.buffer).getInt32(counted, true);
+    const countAt = this.allocate(POINTER);
+    const at = this.call("ports", countAt);
+    const count = new DataView(this.memory.buffer).getInt32(countAt, true);
     this.ports = Array.from({ length: count }, (_, number) => this.portAt(at + number * PORT));
   }
 
-  call(name, ...given) {
-    return this.exports[`${this.prefix}_${name}`](...given);
+  call(name, ...operands) {
+    return this.exports[`${this.prefix}_${name}`](...operands);
   }
 
-  do(name, ...given) {
-    const code = this.call(name, ...given);
-    if (code && !(code === ENDED && name === "flush")) throw new Error(`${this.prefix}: ${REASONS[code] ?? `code ${code}`}`);
+  do(name, ...operands) {
+    const code = this.call(name, ...operands);
+    if (code && !(code === ENDED && name === "flush"))
+      throw new Error(`${this.prefix}: ${REASONS[code] ?? `code ${code}`}`);
     return code;
   }
 
   allocate(bytes) {
-    const at = this.end, missing = at + alignUp(bytes) - this.memory.buffer.byteLength;
+    const at = this.end;
+    const missing = at + alignUp(bytes) - this.memory.buffer.byteLength;
     if (missing > 0) this.memory.grow(Math.ceil(missing / PAGE));
     this.end += alignUp(bytes);
     return at;
@@ -72,11 +91,19 @@ class Instance {
   }
 
   portAt(at) {
-    const view = new DataView(this.memory.buffer), word = (number) => view.getInt32(at + number * 4, true);
+    const view = new DataView(this.memory.buffer);
+    const word = (number) => view.getInt32(at + number * 4, true);
     const dims = Array.from({ length: word(3) }, (_, axis) => view.getUint32(word(4) + axis * 4, true));
     return {
-      name: this.text(word(0)), dtype: this.text(word(1)), isOutput: word(2) === 1, dims, bytes: word(5),
-      axis: word(6), frames: word(7), delay: word(8), rate: view.getFloat64(at + 40, true),
+      name: this.text(word(0)),
+      dtype: this.text(word(1)),
+      isOutput: word(2) === 1,
+      dims,
+      bytes: word(5),
+      axis: word(6),
+      frames: word(7),
+      delay: word(8),
+      rate: view.getFloat64(at + 40, true),
     };
   }
 
@@ -113,14 +140,16 @@ export class Model {
     this.inputs = this.ports.filter((port) => !port.isOutput);
     this.outputs = this.ports.filter((port) => port.isOutput);
     const { instance } = this;
-    const bytes = instance.call("size"), made = instance.allocate(POINTER), memory = instance.allocate(bytes);
-    instance.do("init", memory, bytes, made);
-    this.stream = new DataView(instance.memory.buffer).getUint32(made, true);
+    const bytes = instance.call("size");
+    const handleAt = instance.allocate(POINTER);
+    const memory = instance.allocate(bytes);
+    instance.do("init", memory, bytes, handleAt);
+    this.stream = new DataView(instance.memory.buffer).getUint32(handleAt, true);
     instance.giveWeights(this.stream, weights);
-    this.given = this.inputs.map((port) => instance.allocate(port.bytes));
-    this.made = this.outputs.map((port) => instance.allocate(port.bytes));
-    this.inputTable = instance.pointers(this.given);
-    this.outputTable = instance.pointers(this.made);
+    this.inputPlaces = this.inputs.map((port) => instance.allocate(port.bytes));
+    this.outputPlaces = this.outputs.map((port) => instance.allocate(port.bytes));
+    this.inputTable = instance.pointers(this.inputPlaces);
+    this.outputTable = instance.pointers(this.outputPlaces);
     this.frameTable = instance.pointers(this.inputs.map(() => 0));
     this.firstAt = instance.allocate(POINTER);
   }
@@ -169,7 +198,7 @@ export class Model {
   give(inputs) {
     this.inputs.forEach((port, number) => {
       if (!inputs[number]) return;
-      const place = this.instance.arrayAt(port, this.given[number]);
+      const place = this.instance.arrayAt(port, this.inputPlaces[number]);
       if (inputs[number].length > place.length)
         throw new Error(`${port.name}: a pulse has ${place.length} elements, got ${inputs[number].length}`);
       place.set(inputs[number]);
@@ -180,7 +209,7 @@ export class Model {
     return this.outputs.map((port, number) => {
       const count = this.instance.call("valid", this.stream, number, this.firstAt);
       const first = new DataView(this.instance.memory.buffer).getUint32(this.firstAt, true);
-      return { name: port.name, first, count, data: this.instance.arrayAt(port, this.made[number]).slice() };
+      return { name: port.name, first, count, data: this.instance.arrayAt(port, this.outputPlaces[number]).slice() };
     });
   }
 }
@@ -192,10 +221,14 @@ export class Sound {
     if (!instance.exports[`${instance.prefix}_blocks_init`])
       throw new Error(`${instance.prefix}: the model does not take sound; use Model, pulse by pulse`);
     const bytes = instance.call("blocks_size", rateHz, blockFrames);
-    if (!bytes) throw new Error(`${rateHz} Hz and the model's rate are more than 256 times apart; choose another rate`);
-    const made = instance.allocate(POINTER), memory = instance.allocate(bytes);
-    instance.do("blocks_init", memory, bytes, rateHz, blockFrames, made);
-    this.blocks = new DataView(instance.memory.buffer).getUint32(made, true);
+    if (!bytes) {
+      const reason = `${rateHz} Hz and the model's rate are more than ${MAX_RATIO} times apart`;
+      throw new Error(`${reason}; choose another rate`);
+    }
+    const handleAt = instance.allocate(POINTER);
+    const memory = instance.allocate(bytes);
+    instance.do("blocks_init", memory, bytes, rateHz, blockFrames, handleAt);
+    this.blocks = new DataView(instance.memory.buffer).getUint32(handleAt, true);
     this.delay = instance.call("blocks_delay", this.blocks);
     this.rateHz = rateHz;
     this.inputs = instance.ports.filter((port) => !port.isOutput);
@@ -203,30 +236,32 @@ export class Sound {
     this.soundOutput = instance.call("blocks_sound_output");
     this.stream = instance.call("blocks_stream", this.blocks);
     instance.giveWeights(this.stream, weights);
-    const places = this.inputs.map(() => instance.allocate(CHUNK * 4)), target = instance.allocate(CHUNK * 4);
+    const places = this.inputs.map(() => instance.allocate(CHUNK * 4));
+    const target = instance.allocate(CHUNK * 4);
     this.inputTable = instance.pointers(places);
     this.target = target;
     this.countersAt = instance.allocate(16);
-    this.given = places.map((at) => new Float32Array(instance.memory.buffer, at, CHUNK));
-    this.made = new Float32Array(instance.memory.buffer, target, CHUNK);
+    this.inputArrays = places.map((at) => new Float32Array(instance.memory.buffer, at, CHUNK));
+    this.outputArray = new Float32Array(instance.memory.buffer, target, CHUNK);
     this.feed = instance.exports[`${instance.prefix}_blocks_feed`];
     this.run = instance.exports[`${instance.prefix}_blocks_run`];
     this.take = instance.exports[`${instance.prefix}_blocks_take`];
   }
 
-  /** `inputs`: a Float32Array each, or undefined for silence; `output` may be undefined. `onPulse` runs after a pulse. */
+  /** `inputs`: a Float32Array or undefined (silence) each; `output` may be undefined. `onPulse` runs after pulses. */
   process(inputs, output, frames, onPulse) {
     for (let done = 0; done < frames; done += CHUNK) {
       const count = Math.min(CHUNK, frames - done);
-      for (let number = 0; number < this.given.length; ++number) {
+      for (let number = 0; number < this.inputArrays.length; ++number) {
         const source = inputs[number];
-        if (source) this.given[number].set(done || source.length > count ? source.subarray(done, done + count) : source);
-        else this.given[number].fill(0, 0, count);
+        if (source)
+          this.inputArrays[number].set(done || source.length > count ? source.subarray(done, done + count) : source);
+        else this.inputArrays[number].fill(0, 0, count);
       }
       this.feed(this.blocks, this.inputTable, count);
       while (this.run(this.blocks)) onPulse?.(this);
       this.take(this.blocks, this.target, count);
-      if (output) output.set(count === CHUNK ? this.made : this.made.subarray(0, count), done);
+      if (output) output.set(count === CHUNK ? this.outputArray : this.outputArray.subarray(0, count), done);
     }
   }
 
@@ -260,52 +295,61 @@ export class Sound {
 const now = globalThis.performance?.now ? () => performance.now() : () => Date.now();
 
 if (globalThis.AudioWorkletProcessor && globalThis.registerProcessor) {
-  registerProcessor("@NAME@", class extends AudioWorkletProcessor {
-    static get parameterDescriptors() {
-      return [{ name: "bypass", defaultValue: 0, minValue: 0, maxValue: 1, automationRate: "k-rate" }];
-    }
+  registerProcessor(
+    "@NAME@",
+    class extends AudioWorkletProcessor {
+      static get parameterDescriptors() {
+        return [{ name: "bypass", defaultValue: 0, minValue: 0, maxValue: 1, automationRate: "k-rate" }];
+      }
 
-    constructor({ processorOptions }) {
-      super();
-      const { module, weights } = processorOptions;
-      const compiled = module instanceof WebAssembly.Module ? module : new WebAssembly.Module(module);
-      this.sound = new Sound(compiled, sampleRate, 128, weights);
-      this.channels = this.sound.inputs.map(() => undefined);
-      this.isSound = this.sound.soundOutput >= 0;
-      this.hasFrames = this.sound.outputs.length > (this.isSound ? 1 : 0);
-      this.onPulse = this.hasFrames ? () => this.post() : undefined;
-      this.counts = { blocks: 0, late: 0, lost: 0, longestMs: 0 };
-      this.bypassed = false;
-      this.stopped = false;
-      this.port.onmessage = ({ data }) => this.answer(data);
-      this.port.postMessage({ type: "ready", delay: this.sound.delay, rate: sampleRate });
-    }
+      constructor({ processorOptions }) {
+        super();
+        const { module, weights } = processorOptions;
+        const compiled = module instanceof WebAssembly.Module ? module : new WebAssembly.Module(module);
+        this.sound = new Sound(compiled, sampleRate, 128, weights);
+        this.channels = this.sound.inputs.map(() => undefined);
+        this.isSound = this.sound.soundOutput >= 0;
+        this.hasFrames = this.sound.outputs.length > (this.isSound ? 1 : 0);
+        this.onPulse = this.hasFrames ? () => this.post() : undefined;
+        this.counts = { blocks: 0, late: 0, lost: 0, longestMs: 0 };
+        this.bypassed = false;
+        this.stopped = false;
+        this.port.onmessage = ({ data }) => this.answer(data);
+        this.port.postMessage({ type: "ready", delay: this.sound.delay, rate: sampleRate });
+      }
 
-    answer({ type }) {
-      if (type === "counters") this.port.postMessage({ type, ...this.counts, ...this.sound.counters() });
-      if (type === "reset") this.sound.reset();
-      if (type === "stop") this.stopped = true;
-    }
+      answer({ type }) {
+        if (type === "counters") this.port.postMessage({ type, ...this.counts, ...this.sound.counters() });
+        if (type === "reset") this.sound.reset();
+        if (type === "stop") this.stopped = true;
+      }
 
-    post() {
-      for (const frames of this.sound.frames()) this.port.postMessage({ type: "frames", ...frames }, [frames.data.buffer]);
-    }
+      post() {
+        for (const frames of this.sound.frames())
+          this.port.postMessage({ type: "frames", ...frames }, [frames.data.buffer]);
+      }
 
-    process(inputs, outputs, { bypass }) {
-      const start = now(), { counts, sound, channels } = this;
-      for (let number = 0; number < channels.length; ++number) channels[number] = inputs[number]?.[0];
-      const output = outputs[0]?.[0], frames = output?.length ?? channels.find((one) => one)?.length ?? 128;
-      if (bypass[0] >= 0.5 !== this.bypassed) sound.bypass((this.bypassed = !this.bypassed));
-      sound.process(channels, this.isSound ? output : undefined, frames, this.onPulse);
-      if (this.next !== undefined && currentFrame > this.next) counts.lost += (currentFrame - this.next) / frames;
-      this.next = currentFrame + frames;
-      const tookMs = now() - start;
-      ++counts.blocks;
-      if (tookMs > (1000 * frames) / sampleRate) ++counts.late;
-      if (tookMs > counts.longestMs) counts.longestMs = tookMs;
-      return !this.stopped;
-    }
-  });
+      process(inputs, outputs, { bypass }) {
+        const start = now();
+        const { counts, sound, channels } = this;
+        for (let number = 0; number < channels.length; ++number) channels[number] = inputs[number]?.[0];
+        const output = outputs[0]?.[0];
+        const frames = output?.length ?? channels.find((channel) => channel)?.length ?? 128;
+        if (bypass[0] >= 0.5 !== this.bypassed) {
+          this.bypassed = !this.bypassed;
+          sound.bypass(this.bypassed);
+        }
+        sound.process(channels, this.isSound ? output : undefined, frames, this.onPulse);
+        if (this.next !== undefined && currentFrame > this.next) counts.lost += (currentFrame - this.next) / frames;
+        this.next = currentFrame + frames;
+        const tookMs = now() - start;
+        ++counts.blocks;
+        if (tookMs > (1000 * frames) / sampleRate) ++counts.late;
+        if (tookMs > counts.longestMs) counts.longestMs = tookMs;
+        return !this.stopped;
+      }
+    },
+  );
 }
 
 /** The node of the model in a graph of Web Audio: one mono input for each sound that it takes, one mono output. */
@@ -314,7 +358,8 @@ export class PulseNode extends (globalThis.AudioWorkletNode ?? Object) {
     const here = import.meta.url;
     const source = module ?? (await fetchBytes(new URL("module.wasm", here)));
     const compiled = source instanceof WebAssembly.Module ? source : await WebAssembly.compile(source);
-    const instance = new Instance(compiled), inputs = instance.ports.filter((port) => !port.isOutput).length;
+    const instance = new Instance(compiled);
+    const inputs = instance.ports.filter((port) => !port.isOutput).length;
     if (instance.hasExternalWeights) weights ??= await fetchBytes(new URL("@NAME@.weights", here));
     await context.audioWorklet.addModule(here);
     const node = new PulseNode(context, compiled, inputs, weights);
@@ -324,15 +369,20 @@ export class PulseNode extends (globalThis.AudioWorkletNode ?? Object) {
 
   constructor(context, module, inputs, weights) {
     super(context, "@NAME@", {
-      numberOfInputs: inputs, numberOfOutputs: 1, outputChannelCount: [1],
-      channelCount: 1, channelCountMode: "explicit", processorOptions: { module, weights },
+      numberOfInputs: inputs,
+      numberOfOutputs: 1,
+      outputChannelCount: [1],
+      channelCount: 1,
+      channelCountMode: "explicit",
+      processorOptions: { module, weights },
     });
     this.delay = 0;
     this.onframes = null;
-    this.asked = [];
+    this.counterRequests = [];
     this.ready = new Promise((resolve, reject) => {
-      this.begun = resolve;
-      this.onprocessorerror = () => reject(new Error("@NAME@: the audio thread could not start the model; its console says why"));
+      this.resolveReady = resolve;
+      this.onprocessorerror = () =>
+        reject(new Error("@NAME@: the audio thread could not start the model; its console says why"));
     });
     this.port.onmessage = ({ data }) => this.hear(data);
   }
@@ -340,10 +390,10 @@ export class PulseNode extends (globalThis.AudioWorkletNode ?? Object) {
   hear(data) {
     if (data.type === "ready") {
       this.delay = data.delay;
-      this.begun();
+      this.resolveReady();
     }
     if (data.type === "frames") this.onframes?.(data);
-    if (data.type === "counters") this.asked.shift()?.(data);
+    if (data.type === "counters") this.counterRequests.shift()?.(data);
   }
 
   get delaySeconds() {
@@ -356,7 +406,7 @@ export class PulseNode extends (globalThis.AudioWorkletNode ?? Object) {
 
   counters() {
     return new Promise((resolve) => {
-      this.asked.push(resolve);
+      this.counterRequests.push(resolve);
       this.port.postMessage({ type: "counters" });
     });
   }

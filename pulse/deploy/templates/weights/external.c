@@ -8,7 +8,10 @@ static uint32_t checksum(const unsigned char *data, size_t bytes) { /* Adler-32 
   while (bytes) {
     size_t part = bytes < 5552 ? bytes : 5552; /* the most for which both stay below 2**32 */
     bytes -= part;
-    for (; part; --part) sum += *data++, sums += sum;
+    for (; part; --part) {
+      sum += *data++;
+      sums += sum;
+    }
     sum %= 65521;
     sums %= 65521;
   }
@@ -20,7 +23,8 @@ EXPORTED int @NAME@_weights(@NAME@_stream *stream, const void *weights, size_t b
   if (code) return code;
   if (!weights) return @UPPER@_NULL;
   if ((uintptr_t)weights % ALIGNMENT) return @UPPER@_ALIGNMENT;
-  if (bytes != WEIGHTS_BYTES || checksum((const unsigned char *)weights, bytes) != WEIGHTS_CHECKSUM) return @UPPER@_WEIGHTS;
+  if (bytes != WEIGHTS_BYTES) return @UPPER@_WEIGHTS;
+  if (checksum((const unsigned char *)weights, bytes) != WEIGHTS_CHECKSUM) return @UPPER@_WEIGHTS;
   stream->bases[WEIGHTS] = (int64_t)(uintptr_t)weights;
   return @UPPER@_OK;
 }
