@@ -87,7 +87,7 @@ def _group(shape: Shape, target: Shape, axis: int) -> tuple[list[int], list[int]
     """Return the axes that ``axis`` is mixed with and those of the target that hold them, without sizes of 1."""
     before = [volume(target[:j]) for j in range(len(target))]
     fronts = [(i, j) for i in range(axis + 1) for j, size in enumerate(before) if size == volume(shape[:i])]
-    front, target_front = max(fronts)
+    front, target_front = max(fronts, default=(0, 0))
     volumes_after = [(j, volume(target[j:])) for j in range(target_front + 1, len(target) + 1)]
     backs = [
         (i, j)

@@ -10,10 +10,10 @@ from pulse.facts import Array
 from pulse.models import TypedModel
 from pulse.ops.arithmetic import NATIVE, Perturbed, Recording, WideArithmetic, unit_roundoff
 from pulse.ops.cumulative import CumSum
-from pulse.ops.elementwise import Cast
+from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.matmul import MatMul
-from pulse.ops.norm import LayerNorm
+from pulse.ops.norm import LayerNorm, Softmax
 from pulse.ops.recurrent import Recurrent
 from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.ops.reduce import ArgReduce
@@ -303,3 +303,21 @@ def test_phases_that_rounding_decides_are_equal(seed: int) -> None:
     """A mirrored first frame is real, so rounding chooses the sign of half of its phases, which are pi."""
     polar = pulse.front.stft(512, 256, window="hann", parts="polar")
     assert pulse.verify(polar, seed=seed).equal
+
+
+def test_rounding_of_one_plus_erf_agrees_in_the_tail_of_gelu() -> None:
+    """There 1 + erf(x) is a unit in the last place of 1, or none, in f32."""
+    builder = ModelBuilder(x="1,2,T")
+    gelu = builder.model(builder.add("y", Elementwise("gelu", (0.0,)), builder["x"]))
+    x = np.full((1, 2, 9), -5.6, F)
+    assert agrees_with_change(gelu, x, np.zeros_like)
+    assert not agrees_with_change(gelu, x, lambda y: y - F(1e-5))
+
+
+def test_rounding_of_the_sum_agrees_where_one_class_of_a_log_softmax_wins() -> None:
+    """The logarithm of its share is that of 1 + tiny."""
+    builder = ModelBuilder(x="1,2,T")
+    log_softmax = builder.model(builder.add("y", Softmax(1, log=True), builder["x"]))
+    x = np.stack([np.full(9, 16.5, F), np.zeros(9, F)])[None]
+    assert agrees_with_change(log_softmax, x, lambda y: np.where(y > -1, 0, y).astype(F))
+    assert not agrees_with_change(log_softmax, x, lambda y: np.where(y > -1, F(-1e-5), y).astype(F))

@@ -2,14 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import onnx
 import onnx.helper
 import onnx.printer
 import pytest
 
 import pulse
+from pulse.errors import PulsifyError
 from pulse.onnx.operators import families as families
 from pulse.onnx.registry import TRANSLATORS
+from tests.invariants.hostile_models import model
+from tests.pulse.cases.build import node
 
 INPUTS = ("", "x", "x x", "x x x", " ".join("x" * 9), "i", "i x", "x i", "- x", "x -", "-", "- -")
 """The inputs of a node: x is of floats, i of integers; - is left out."""
@@ -27,9 +31,8 @@ def models_of(op: str) -> Iterator[onnx.ModelProto]:
                 for name, dtype in (("x", onnx.TensorProto.FLOAT), ("i", onnx.TensorProto.INT64))
             ]
             y = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.UNDEFINED, None)
-            graph = onnx.helper.make_graph(
-                [onnx.helper.make_node(op_type, names, ["y"], domain=domain)], "g", tensors, [y]
-            )
+            operator = onnx.helper.make_node(op_type, names, ["y"], domain=domain)
+            graph = onnx.helper.make_graph([operator], "g", tensors, [y])
             opsets = [
                 onnx.helper.make_opsetid("", 23),
                 *([onnx.helper.make_opsetid(domain, 1)] if domain else []),
@@ -41,21 +44,27 @@ def models_of(op: str) -> Iterator[onnx.ModelProto]:
 @pytest.mark.parametrize("op", sorted(TRANSLATORS))
 def test_a_node_with_wrong_inputs_is_read_or_refused(op: str) -> None:
     refused = 0
-    for model in models_of(op):
+    for proto in models_of(op):
         try:
-            pulse.load(model).analyse()
+            pulse.load(proto).analyse()
         except pulse.PulseError:
             refused += 1
     assert refused or op == "OptionalHasElement"  # which asks about any input, and about none
+
+
+def test_a_stream_that_becomes_a_scalar_is_refused() -> None:
+    proto = model([node("Reshape", "x s")], {"s": np.zeros(0, np.int64)}, ("T",))
+    with pytest.raises(PulsifyError, match="reshaping T to scalar interleaves frames of all the stream"):
+        pulse.load(proto).analyse().pulsify()
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pulse.PulseWarning")
 @pytest.mark.parametrize("op", sorted(TRANSLATORS))
 def test_a_node_that_streams_whatever_its_inputs_streams_exactly(op: str) -> None:
-    for model in models_of(op):
+    for proto in models_of(op):
         try:
-            report = pulse.verify(model, lengths=(1, 2, 3, 9))
+            report = pulse.verify(proto, lengths=(1, 2, 3, 9))
         except pulse.PulseError:
             continue  # refused
-        assert report.equal, onnx.printer.to_text(model)
+        assert report.equal, onnx.printer.to_text(proto)
