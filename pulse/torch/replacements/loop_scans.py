@@ -67,7 +67,7 @@ def _marked_nodes(graph: Any, loop: FrameLoop, op_type: str) -> list[Any]:
         for node in graph
         if node.domain == LOOP_DOMAIN
         and node.op_type == op_type
-        and node.attributes["loop"].value == loop.index
+        and node.attributes["loop"].value == loop.loop_index
     ]
 
 
@@ -105,7 +105,7 @@ class _Body:
 
         self._ir = onnx_ir
         self._graph = graph
-        self._loop_index = loop.index
+        self._loop_index = loop.loop_index
         self._levels = _levels(graph, loop)
         self._node_indices = {id(value): index for index, node in enumerate(graph) for value in node.outputs}
         self._nodes: list[Any] = []
@@ -347,7 +347,7 @@ def _levels(graph: Any, loop: FrameLoop) -> dict[int, int]:
     """
     levels: dict[int, int] = {}
     for node in graph:
-        if node.domain == LOOP_DOMAIN and node.attributes["loop"].value == loop.index:
+        if node.domain == LOOP_DOMAIN and node.attributes["loop"].value == loop.loop_index:
             if node.op_type == "Frame":
                 levels[id(node.outputs[0])] = node.attributes["step"].value
             continue
