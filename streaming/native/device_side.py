@@ -118,7 +118,7 @@ def delay_growth(control: ControlBlock, silent: int) -> int:
 
 @device
 def skip_late(control: ControlBlock, side: Side, available: int, at_ns: int) -> int:
-    """Return how many ready frames to skip: those from before a device started, and late ones."""
+    """Count the ready frames to skip, those from before a device started and late ones; return how many."""
     cut = 0
     if control.drift != 0 and side.block_time_ns == 0:
         cut = min(start_offset(control, at_ns), available)

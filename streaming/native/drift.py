@@ -31,7 +31,7 @@ drift_at = struct_at(Drift)
 
 @device
 def rate_correction(state: Drift, delay: float, frames: int, rate: int) -> float:
-    """Return the fraction by which to shorten the output; called after ``frames`` were written."""
+    """Update the controller after ``frames`` were written; return the fraction by which to shorten the output."""
     elapsed = frames / rate
     state.delay += (delay - state.delay) * min(elapsed / SMOOTHING_S, 1.0)
     error = (state.delay - state.target) / rate

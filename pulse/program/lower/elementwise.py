@@ -58,7 +58,7 @@ class Chain:
         self.free = list(range(MAX_INPUTS, MAX_REGISTERS))
 
     def load(self, value: Value) -> int:
-        """Return the register of an input."""
+        """Return the register of an input, which is added at its first use."""
         if value not in self.inputs:
             self.inputs.append(value)
         return self.inputs.index(value)

@@ -186,7 +186,7 @@ class _Body:
         )
 
     def _state(self, values: tuple[Any, ...]) -> Any:
-        """Return a value that each step takes from the step before; the first takes ``values[0]``."""
+        """Add a state, which each step takes from the step before and the first from ``values[0]``; return it."""
         value, index = self._input("state", values[1]), len(self._nexts)
         self._begins.append(self._begin(values[0], values[1]))
         self._state_inputs.append(value)
@@ -312,7 +312,7 @@ class _Body:
         return reshape.outputs[0]
 
     def _keep_last_values(self) -> list[tuple[Any, int]]:
-        """Return values of the last step that are used after the loop, each with the index of the state
+        """Add states for values of the last step that are used after the loop; return each with the index of the state
         that keeps it.
         """
         last_values: list[tuple[Any, int]] = []

@@ -156,7 +156,7 @@ class FrameLoops:
         return frame
 
     def _unbind(self, x: Any, dim: int = 0) -> Any:
-        """Return all frames of a tensor, for ``unbind`` and ``for frame in x``."""
+        """Begin a loop over a tensor; return its frames, for ``unbind`` and ``for frame in x``."""
         frames: Any = x.shape[dim] if x.dim() else 0
         if not isinstance(frames, self._torch.SymInt) or self._known_true(frames == frames.node.hint):
             return None
