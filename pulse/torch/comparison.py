@@ -162,9 +162,7 @@ class Comparison:
     def _agree(
         self, feeds: dict[str, Array], expected: dict[str, Array], outputs: "Reference | PulseError"
     ) -> bool:
-        """Return whether the module agrees with the model, in its own dtypes or in f64; the slowest check
-        comes last.
-        """
+        """Return whether the module agrees with the model, in its own dtypes or in f64, the slowest check last."""
         if isinstance(outputs, PulseError):
             return False
         references = [expected]

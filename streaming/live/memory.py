@@ -193,7 +193,7 @@ class PipelineMemory(NotCopyable):
 
     def _set_up_drift(self) -> None:
         drift = self._keep(Drift.new())
-        drift.delay = drift.target = self._schedule.frames - self._resamplers.held_frames
+        drift.delay_frames = drift.target_frames = self._schedule.frames - self._resamplers.held_frames
         self.control_block.drift = drift.address
 
 

@@ -33,7 +33,7 @@ def restart(control: ControlBlock) -> None:
     surplus = (
         control.out_written
         - control.out_read
-        - int(drift.target + control.delay_growth_frames - waiting + 0.5)
+        - int(drift.target_frames + control.delay_growth_frames - waiting + 0.5)
     )
     if surplus > 0:
         control.frames_cut += surplus
@@ -45,7 +45,7 @@ def restart(control: ControlBlock) -> None:
         control.out_written += 1
         control.initial_frames += 1
     control.frames_before_restart += delay_from_underruns(control)
-    drift.delay = drift.target
+    drift.delay_frames = drift.target_frames
 
 
 @device

@@ -312,9 +312,7 @@ class _Body:
         return reshape.outputs[0]
 
     def _keep_last_values(self) -> list[tuple[Any, int]]:
-        """Add states for values of the last step that are used after the loop; return each with the index of the state
-        that keeps it.
-        """
+        """Add states for values of the last step that are used after the loop; return each with its state's index."""
         last_values: list[tuple[Any, int]] = []
         for values, inner in list(self._value_of_input.values()):
             value = values[-1]
