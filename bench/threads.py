@@ -67,7 +67,9 @@ def thread_time(title: str, alone: Program, threads: int, rounds: int) -> Thread
 def thread_times(threads: int, rounds: int, keys: list[str], folder: Path) -> Iterator[ThreadTime]:
     """Yield the times of each model at each of its pulses, except those of missing files."""
     for entry in catalogue(folder):
-        for frames in PULSES.get(entry.key, ()) if not keys or entry.key in keys else ():
+        if keys and entry.key not in keys:
+            continue
+        for frames in PULSES.get(entry.key, ()):
             program = pulse.stream(pulse.load(entry.source(), **entry.arguments), frames)
             yield thread_time(entry.title, program, threads, rounds)
 

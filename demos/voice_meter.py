@@ -29,10 +29,8 @@ async def show(microphone: Microphone, channel: str) -> None:
             async for outputs in executor.stream(microphone, channel):
                 probabilities = np.concatenate([probabilities, outputs["voice"][0]])
                 while len(probabilities) >= LINE_FRAMES:
-                    probability, probabilities = (
-                        probabilities[:LINE_FRAMES].max(),
-                        probabilities[LINE_FRAMES:],
-                    )
+                    probability = probabilities[:LINE_FRAMES].max()
+                    probabilities = probabilities[LINE_FRAMES:]
                     bar, mark = "█" * round(BAR * probability), "voice" if probability > 0.5 else ""
                     print(f"{len(segments) * LINE_S:7.1f} s  {bar:{BAR}}  {mark}".rstrip(), flush=True)
                     segments.append(bool(mark))

@@ -99,7 +99,7 @@ class TypedFact:
 
     @classmethod
     def parse(cls, text: str, scope: SymbolScope) -> "TypedFact":
-        """Return ``1,80,T,f32``: dims, then a type (f32 if none is given). Raises FactError."""
+        """Parse ``1,80,T,f32``: dims, then a type (f32 if none is given). Raises FactError."""
         parts = [part.strip() for part in _BETWEEN_DIMS.split(text) if part.strip()]
         dtype = DTYPES["f32"]
         if parts and parts[-1] in DTYPES:
@@ -108,6 +108,14 @@ class TypedFact:
             return cls(dtype, tuple(scope.parse(part) for part in parts))
         except DimError as error:
             raise FactError(f"{text!r} is not a shape such as '1,80,T,f32': {error}") from error
+
+    @classmethod
+    def of_input(cls, text: str, scope: SymbolScope) -> "TypedFact":
+        """Parse the shape of an input: its symbols are sizes, so none is negative. Raises FactError, DimError."""
+        fact = cls.parse(text, scope)
+        for symbol in sorted({s for dim in fact.shape for s in dim.symbols}, key=lambda s: s.name):
+            scope.assume(f"{symbol} >= 0")
+        return fact
 
     @property
     def rank(self) -> int:

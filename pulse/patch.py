@@ -24,7 +24,7 @@ class Patch:
         self._shunts: list[tuple[OutletId, OutletId]] = []
 
     def tap(self, outlet: OutletId) -> OutletId:
-        """Return a wire of the target, for nodes of the patch to read."""
+        """Add a wire of the target to the patch, once, for its nodes to read."""
         for inside, outside in self._taps.items():
             if outside == outlet:
                 return inside

@@ -31,7 +31,7 @@ class Terms:
         self._values = dict(values)
 
     def dim(self, dim: TDim) -> TDim:
-        """Return an expression in these terms."""
+        """Return an expression in these terms; a symbol that is new to them gets a free name."""
         for symbol in sorted(dim.symbols - self._values.keys(), key=lambda symbol: symbol.name):
             self._values[symbol] = TDim.of(self.scope.symbol(self._free_name(symbol.name)))
         return dim.subs(self._values) if dim.symbols else dim

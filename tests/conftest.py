@@ -89,8 +89,9 @@ def short_proofs(request: pytest.FixtureRequest) -> Generator[None]:
 
     whole = not is_default(request.config) or request.node.nodeid.startswith(WHOLE_PROOFS)
     with pytest.MonkeyPatch.context() as patch:
-        for name, frames in () if whole else SHORT_PROOFS.items():
-            patch.setattr(trials, name, frames)
+        if not whole:
+            for name, frames in SHORT_PROOFS.items():
+                patch.setattr(trials, name, frames)
         yield
 
 

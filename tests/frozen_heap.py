@@ -17,7 +17,7 @@ class FrozenHeap:
         self._unfreeze: Callable[[], None] = gc.unfreeze
 
     def install(self) -> None:
-        """Before streaming is imported, which keeps a reference to ``gc.unfreeze``."""
+        """Replace ``gc.unfreeze``; to be called before streaming is imported, which keeps a reference to it."""
         gc.unfreeze = self.unfreeze
         gc.set_threshold(OBJECTS, gc.get_threshold()[1], SELDOM)
 

@@ -119,7 +119,7 @@ class CStream:
         return self.library.call("restore", self.address, snapshot, ctypes.c_size_t(len(snapshot)))
 
     def whole(self, feeds: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return all valid frames of a new stream of whole inputs."""
+        """Reset the stream, run it over whole inputs, and return all valid frames."""
         assert self.library.call("reset", self.address) == OK
         ports = self.library.inputs
         values = [np.ascontiguousarray(feeds[port.name.decode()]) for port in ports]

@@ -26,7 +26,7 @@ INT16 = 32768
 
 
 def _model(path: Path, sample: Floats) -> Callable[[Floats], Floats]:
-    """Return the first output of one call after the other; states stay in onnxruntime's memory."""
+    """Return a function from inputs to the first output, call after call; states stay in onnxruntime's memory."""
     explicit = Explicit.from_author(path, 1)
     (x,) = explicit.inputs
     peer, name = OnnxRuntimePeer(explicit, {x: sample}), next(iter(explicit.outputs.values()))
@@ -38,7 +38,7 @@ def _hann(size: int) -> NDArray[np.float64]:
 
 
 def gtcrn(models: Path) -> Step:
-    """Return STFT 512/256 with the root of a Hann window, centred; the author's twin; the inverse, 256 late."""
+    """Return a step: STFT 512/256 with the root of a Hann window, centred; the author's twin; the inverse, 256 late."""
     size, hop = 512, 256
     window = np.sqrt(_hann(size)).astype(np.float32)
     frame, total = np.zeros(size, np.float32), np.zeros(size, np.float32)
@@ -65,7 +65,7 @@ def gtcrn(models: Path) -> Step:
 
 
 def dtln(models: Path) -> Step:
-    """Return blocks of 512 by 128: a mask for the magnitudes, the phase kept, a second model, overlap-add."""
+    """Return a step: blocks of 512 by 128, a mask for the magnitudes, the phase kept, a second model, overlap-add."""
     size, hop = 512, 128
     block, total = np.zeros(size, np.float32), np.zeros(size, np.float32)
     first = _model(models / "dtln_1.onnx", np.zeros((1, 1, size // 2 + 1), np.float32))
@@ -86,7 +86,7 @@ def dtln(models: Path) -> Step:
 
 
 def fireredvad(models: Path) -> Step:
-    """Kaldi's filter bank in numpy, the author's statistics, his streaming twin."""
+    """Return a step: Kaldi's filter bank in numpy, the author's statistics, his streaming twin."""
     size, hop, bins = 400, 160, 512
     window = (_hann(size - 1)[np.arange(size) % (size - 1)] ** 0.85).astype(np.float32)  # povey
     bank = np.ascontiguousarray(kaldi_triangles(bins // 2 + 1, BANDS, 16_000, 20, 8_000).T.astype(np.float32))
@@ -111,7 +111,7 @@ def fireredvad(models: Path) -> Step:
 
 
 def fireredvad_kaldi(models: Path) -> Step:
-    """Return the loop with kaldi-native-fbank, as the author has it. Raises ImportError."""
+    """Return a step with kaldi-native-fbank, as the author has it. Raises ImportError."""
     knf: Any = import_module("kaldi_native_fbank")
     options = knf.FbankOptions()
     options.frame_opts.dither, options.mel_opts.num_bins = 0, BANDS

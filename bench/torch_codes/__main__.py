@@ -38,7 +38,8 @@ def main() -> None:
         parser.error("--jobs is 1 or more")
     started_s = time.perf_counter()
     outcomes = read(options.read) if options.read else []
-    for outcome in () if options.read else run_all(options.names or list(PUBLISHED_MODELS), options.jobs):
+    names_to_run = [] if options.read else options.names or list(PUBLISHED_MODELS)
+    for outcome in run_all(names_to_run, options.jobs):
         reason, *_ = outcome.reason.splitlines() or [""]
         console.print(f"{outcome.name}: {outcome.stage} {reason}", highlight=False)
         outcomes.append(outcome)

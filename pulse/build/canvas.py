@@ -230,9 +230,7 @@ class Canvas:
         if not text:
             return InferenceFact()
         try:
-            fact = TypedFact.parse(text, terms.scope)
-            for symbol in sorted({s for dim in fact.shape for s in dim.symbols}, key=lambda s: s.name):
-                terms.scope.assume(f"{symbol} >= 0")
+            fact = TypedFact.of_input(text, terms.scope)
         except (FactError, DimError) as error:
             raise InputError(f"input {name}: the shape must be dims such as '1,80,T': {error}") from error
         return InferenceFact.of(fact)

@@ -72,9 +72,7 @@ class _Chain:
         """Declare inputs, by name and shape. Raises FactError."""
         for name, text in inputs.items():
             try:
-                fact = TypedFact.parse(text, self.scope)
-                for symbol in sorted({s for dim in fact.shape for s in dim.symbols}, key=lambda s: s.name):
-                    self.scope.assume(f"{symbol} >= 0")
+                fact = TypedFact.of_input(text, self.scope)
             except (FactError, DimError) as error:
                 raise FactError(
                     f"input {name}: {text!r} is not a shape; give dims, such as 1,T: {error}"
@@ -118,7 +116,7 @@ class _Chain:
         self.metadata = {**model.metadata, **self.metadata}
 
     def model(self, outputs: Sequence[str] | None, title: str | None) -> TypedModel:
-        """Return the joined model with these outputs. Raises FactError."""
+        """Set the outputs, and return a copy of the joined model. Raises FactError."""
         names = list(self.last.values()) if outputs is None else list(outputs)
         for name in self.unread:
             if name not in names:

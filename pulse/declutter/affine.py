@@ -10,6 +10,7 @@ from pulse.facts import Array, Doubles, DType, dtype_name
 from pulse.graph import OutletId
 from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.elementwise import Elementwise
+from pulse.ops.elementwise_functions import ELEMENTWISE, FunctionRow
 from pulse.ops.matmul import MatMul
 from pulse.patch import Patch
 from pulse.support.record import record
@@ -30,7 +31,10 @@ class Affine:
 
 def _find_affine(graph: TypedGraph, node: TypedNode, axis: int) -> Affine | None:
     """Return the effect of a node on the channels of ``axis`` if it is constant, affine and keeps the shape."""
-    if not isinstance(node.op, Elementwise) or node.op.kind not in ("add", "sub", "mul", "div"):
+    if not isinstance(node.op, Elementwise):
+        return None
+    row = ELEMENTWISE[node.op.kind]
+    if row.arity != 2 or (row.signs is None and row.factor is None):
         return None
     values = [known_value(graph, outlet) for outlet in node.inputs]
     if (values[0] is None) == (values[1] is None):
@@ -43,7 +47,7 @@ def _find_affine(graph: TypedGraph, node: TypedNode, axis: int) -> Affine | None
     if not fact.agrees(graph.fact(first_output(node))) or not fact.shape[axis].is_const:
         return None
     channels = _channel_values(value, fact.rank, axis % fact.rank, int(fact.shape[axis]))
-    return None if channels is None else _make_affine(node.op.kind, x, channels, constant_first=slot == 1)
+    return None if channels is None else _make_affine(row, x, slot, channels)
 
 
 def _channel_values(value: Array, rank: int, axis: int, size: int) -> Doubles | None:
@@ -53,17 +57,12 @@ def _channel_values(value: Array, rank: int, axis: int, size: int) -> Doubles | 
     return np.broadcast_to(value.reshape(-1), (size,)).astype(np.float64)
 
 
-def _make_affine(function: str, x: OutletId, value: Doubles, constant_first: bool) -> Affine | None:
-    ones, zeros = np.ones_like(value), np.zeros_like(value)
-    match function:
-        case "add":
-            return Affine(x, ones, value)
-        case "sub":
-            return Affine(x, -ones, value) if constant_first else Affine(x, ones, -value)
-        case "mul":
-            return Affine(x, value, zeros)
-        case _:
-            return None if constant_first or not value.all() else Affine(x, 1 / value, zeros)
+def _make_affine(row: FunctionRow, x: OutletId, slot: int, value: Doubles) -> Affine | None:
+    """Return the effect of a function of two inputs on x, its input at ``slot``; the other one is ``value``."""
+    if row.signs is not None:
+        return Affine(x, row.signs[slot] * np.ones_like(value), row.signs[1 - slot] * value)
+    scale = None if row.factor is None else row.factor(value, slot)
+    return None if scale is None else Affine(x, scale, np.zeros_like(value))
 
 
 def _cast_or_none(value: Doubles, dtype: DType) -> Array | None:

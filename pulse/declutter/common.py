@@ -21,7 +21,7 @@ class _ConstantIndex:
         self._keys: dict[int, Hashable] = {}
 
     def find_duplicates(self, graph: TypedGraph, node: TypedNode) -> list[int]:
-        """Return the constants with the content of ``node``, in the order of the nodes."""
+        """Index new constants, and return those with the content of ``node``, in the order of the nodes."""
         for other in graph.nodes[self._node_count :]:
             if isinstance(other.op, Const):
                 key = _content(other.op.value)
@@ -44,7 +44,7 @@ class _NodeIndex:
         self._by_computation: dict[Hashable, list[int]] = {}
 
     def find_duplicates(self, graph: TypedGraph, node: TypedNode) -> list[int]:
-        """Return earlier nodes with the op and the inputs of ``node``, which is added to the index.
+        """Return earlier nodes with the op and the inputs of ``node``; add it to the index if there are none.
 
         The nodes before ``node`` no longer change in this sweep; the next sweep finds changes by later rewrites.
         """

@@ -9,6 +9,7 @@ from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.op import Op
 from pulse.ops.shape import Expand
 from pulse.ops.source import Const
@@ -18,8 +19,6 @@ from pulse.typed import TypedGraph, known_value
 
 MAX_BOUNDED_ELEMENTS = 64
 """The most elements of a constant whose bounds are taken."""
-STRICT = {"less": True, "less_equal": False, "greater": True, "greater_equal": False}
-"""Comparisons by order, and whether equal operands make them false."""
 DimBounds: TypeAlias = tuple[TDim, TDim]
 
 
@@ -47,15 +46,18 @@ def _has_one_operand(op: Op) -> bool:
 
 
 def _decide_comparison(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, Elementwise) or node.op.kind not in STRICT:
+    if not isinstance(node.op, Elementwise):
+        return None
+    holds_if = ELEMENTWISE[node.op.kind].holds_if
+    if ("<" in holds_if) == (">" in holds_if):
         return None
     fact = node.outputs[0].fact
     left, right = (_bounds(graph, outlet) for outlet in node.inputs)
     if left is None or right is None or not any(dim.symbols for dim in fact.shape):
         return None
-    if node.op.kind.startswith("greater"):
+    if ">" in holds_if:
         left, right = right, left
-    answer = _compare(left, right, STRICT[node.op.kind])
+    answer = _compare(left, right, strict="=" not in holds_if)
     if answer is None:
         return None
     patch = Patch(graph)

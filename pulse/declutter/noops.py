@@ -31,7 +31,9 @@ def _drop_neutral_operand(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Elementwise):
         return None
     row = ELEMENTWISE[node.op.kind]
-    for slot in () if row.neutral is None else row.neutral_at:
+    if row.neutral is None:
+        return None
+    for slot in row.neutral_at:
         value = uniform_value(graph, node.inputs[slot])
         if value is not None and value == row.neutral:
             return bypass(graph, node, node.inputs[1 - slot])

@@ -48,9 +48,7 @@ class Draft:
         try:
             if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise FactError(f"{text!r} is not text")
-            fact = TypedFact.parse(text, self.scope)
-            for symbol in sorted({s for dim in fact.shape for s in dim.symbols}, key=lambda s: s.name):
-                self.scope.assume(f"{symbol} >= 0")
+            fact = TypedFact.of_input(text, self.scope)
         except (FactError, DimError) as error:
             raise InputError(
                 f"{self.function}: the shape of {name} must be dims such as '1,80,T': {error}"
@@ -151,7 +149,7 @@ class Draft:
     def part(
         self, x: OutletId, axis: int, start: TDim | int, end: TDim | int, name: str = "part"
     ) -> OutletId:
-        """Return positions ``start .. end - 1`` of an axis; the wire itself if these are all."""
+        """Slice an axis to ``start .. end - 1``; return the wire itself if these are all positions."""
         start, end = TDim.of(start), TDim.of(end)
         if start == 0 and end == self.shape(x)[axis]:
             return x
@@ -210,6 +208,6 @@ class Draft:
         return self.part(whole, 1, 0, (frames - 1) * hop + size)
 
     def model(self, **outputs: OutletId) -> TypedModel:
-        """Return the finished model."""
+        """Set the outputs, and return the finished model."""
         self.graph.set_outputs(list(outputs.values()), list(outputs))
         return TypedModel(self.graph, self.scope, self.function)

@@ -73,7 +73,7 @@ class Integers:
         return self.draft.apply("where", condition, *wires)
 
     def index_constant(self, value: Array) -> OutletId:
-        """Return indices as a constant."""
+        """Add indices as a constant."""
         return constant(self.draft.graph, "places", np.ascontiguousarray(np.asarray(value, np.int64)))
 
     def pick(self, x: OutletId, indices: Array, axis: int) -> OutletId:

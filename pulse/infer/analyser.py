@@ -124,7 +124,7 @@ class _Analyser:
                     return wire_facts.facts
 
     def _outcome(self, node: Node[InferenceFact, ModelOp], wire_facts: WireFacts) -> Outcome | None:
-        """Return the result of a node's translator, recomputed only if the inputs have changed."""
+        """Return the result of a node's translator, which runs again only if the inputs have changed."""
         facts = [wire_facts.fact(wire) for wire in node.inputs]
         last = self._outcomes.get(node.id)
         if last is None or any(new is not old for new, old in zip(facts, last[0])):

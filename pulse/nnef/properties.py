@@ -68,7 +68,9 @@ def properties_of(document: Document) -> Properties:
         if fragment.name != FRAGMENT or not fragment.body or len(fragment.body) != 1:
             continue
         entries = fragment.body[0].value
-        for entry in entries if isinstance(entries, list) else []:
+        if not isinstance(entries, list):
+            continue
+        for entry in entries:
             if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str):
                 values = _read_literals(entry[1])
                 if values is not None:

@@ -168,7 +168,7 @@ class NodeContext(FileNode):
         return outlet
 
     def cast(self, x: OutletId, dtype: DType, suffix: str = "") -> OutletId:
-        """Return a wire in another type; the same one if it has that type."""
+        """Cast a wire to a type; return the wire itself if it has that type."""
         return x if self.graph.fact(x).dtype == dtype else self.wire(Cast(dtype), [x], suffix)
 
     def constant(self, value: Array, suffix: str = "") -> OutletId:

@@ -36,8 +36,9 @@ class Concat(Op):
                 shape[axis] = (
                     shape[axis] + dim if axis == self.axis else unify(shape[axis], dim, f"axis {axis}")
                 )
-        for fact in inputs if len(inputs) > 1 else ():
-            require_at_least(fact.shape[self.axis], TDim.of(0), "a part of a join")
+        if len(inputs) > 1:
+            for fact in inputs:
+                require_at_least(fact.shape[self.axis], TDim.of(0), "a part of a join")
         return [TypedFact(first.dtype, tuple(shape))]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:

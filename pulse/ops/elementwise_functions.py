@@ -17,6 +17,7 @@ from pulse.facts import Array
 from pulse.support.record import record
 
 ResultType = Literal["same", "bool"]
+Factor = Callable[[Any, int], Any]
 
 
 @record
@@ -53,6 +54,11 @@ class FunctionRow:
     neutral     the number that changes nothing as an operand of a function of two inputs; None if there is none
     neutral_at  the inputs that may be that number
     idempotent  whether f(f(x)) = f(x)
+    signs       1 or -1 for each input, if the function is the sum of its inputs with these signs; of any number of
+                inputs, that of all
+    factor      ``factor(number, slot)``: what multiplies the input at this slot if the other one is this number; or
+                None: nothing does
+    holds_if    of a comparison ``f(x, y)``: which of x < y, x = y, x > y make it true, such as ``<=``
     typed_by    the first of the inputs of the result's type, and the one after the last; inputs before them are
                 conditions, those after them of any type
     """
@@ -66,6 +72,9 @@ class FunctionRow:
     neutral: int | None = None
     neutral_at: tuple[int, ...] = (0, 1)
     idempotent: bool = False
+    signs: tuple[int, ...] | None = None
+    factor: Factor | None = None
+    holds_if: str = ""
     typed_by: tuple[int, int | None] = (0, None)
 
 
@@ -93,6 +102,14 @@ def _divide(x: Array, y: Array) -> Array:
         unsigned = np.asarray(signed % (1 << 8 * x.dtype.itemsize), object)
         return unsigned.astype(f"u{x.dtype.itemsize}").view(x.dtype)
     return x / y
+
+
+def _multiply_factor(number: Any, slot: int) -> Any:
+    return number
+
+
+def _divide_factor(number: Any, slot: int) -> Any:
+    return None if slot == 1 or not np.all(number) else 1 / number
 
 
 def _gelu(x: Array, tanh_form: float) -> Array:
@@ -150,9 +167,10 @@ def unary(
     symbolic: UnaryFunction | None = None,
     ratio: OnRatios | None = None,
     idempotent: bool = False,
+    signs: tuple[int, ...] | None = None,
 ) -> FunctionRow:
     """Return a function of one tensor."""
-    return FunctionRow(1, run, names, result, symbolic, ratio, idempotent=idempotent)
+    return FunctionRow(1, run, names, result, symbolic, ratio, idempotent=idempotent, signs=signs)
 
 
 def parametric(
@@ -172,12 +190,29 @@ def binary(
     ratio: OnRatios | None = None,
     neutral: int | None = None,
     neutral_at: tuple[int, ...] = (0, 1),
+    signs: tuple[int, ...] | None = None,
+    factor: Factor | None = None,
     typed_by: tuple[int, int | None] = (0, None),
 ) -> FunctionRow:
     """Return a function of two tensors."""
     return FunctionRow(
-        2, run, names, result, symbolic, ratio, neutral=neutral, neutral_at=neutral_at, typed_by=typed_by
+        2,
+        run,
+        names,
+        result,
+        symbolic,
+        ratio,
+        neutral=neutral,
+        neutral_at=neutral_at,
+        signs=signs,
+        factor=factor,
+        typed_by=typed_by,
     )
+
+
+def comparison(run: BinaryFunction, names: OperatorNames, holds_if: str, question: str) -> FunctionRow:
+    """Return a comparison of two tensors; ``question`` is the method of TDim that proves it for all lengths."""
+    return FunctionRow(2, run, names, "bool", _compare_proven(question), holds_if=holds_if)
 
 
 def variadic(
@@ -186,9 +221,10 @@ def variadic(
     *,
     symbolic: Callable[..., Array] | None = None,
     ratio: OnRatios | None = None,
+    signs: tuple[int, ...] | None = None,
 ) -> FunctionRow:
     """Return a function of any number of tensors."""
-    return FunctionRow(-1, run, names, symbolic=symbolic, ratio=ratio)
+    return FunctionRow(-1, run, names, symbolic=symbolic, ratio=ratio, signs=signs)
 
 
 ELEMENTWISE: dict[str, FunctionRow] = {
@@ -198,6 +234,7 @@ ELEMENTWISE: dict[str, FunctionRow] = {
         symbolic=np.add,
         ratio=Ratio.__add__,
         neutral=0,
+        signs=(1, 1),
     ),
     "sub": binary(
         np.subtract,
@@ -206,6 +243,7 @@ ELEMENTWISE: dict[str, FunctionRow] = {
         ratio=Ratio.__sub__,
         neutral=0,
         neutral_at=(1,),
+        signs=(1, -1),
     ),
     "mul": binary(
         np.multiply,
@@ -213,6 +251,7 @@ ELEMENTWISE: dict[str, FunctionRow] = {
         symbolic=np.multiply,
         ratio=Ratio.__mul__,
         neutral=1,
+        factor=_multiply_factor,
     ),
     "div": binary(
         _divide,
@@ -221,6 +260,7 @@ ELEMENTWISE: dict[str, FunctionRow] = {
         ratio=Ratio.__truediv__,
         neutral=1,
         neutral_at=(1,),
+        factor=_divide_factor,
     ),
     "pow": binary(
         lambda x, y: np.power(x, y).astype(x.dtype),
@@ -243,13 +283,19 @@ ELEMENTWISE: dict[str, FunctionRow] = {
         symbolic=_pairwise(dim_max),
         ratio=Ratio.maximum,
     ),
-    "sum": variadic(_fold(np.add), OperatorNames("Sum", tensorflow="AddN"), symbolic=_fold(np.add)),
+    "sum": variadic(
+        _fold(np.add), OperatorNames("Sum", tensorflow="AddN"), symbolic=_fold(np.add), signs=(1,)
+    ),
     "mean": variadic(lambda *xs: _fold(np.add)(*xs) / len(xs), OperatorNames("Mean")),
     "mul_round": binary(lambda x, y: np.rint(x * y)),
     "prelu": binary(lambda x, slope: np.where(x < 0, x * slope, x), OperatorNames("PRelu")),
     "abs": unary(np.abs, OperatorNames("Abs", "abs", "Abs"), idempotent=True),
     "neg": unary(
-        np.negative, OperatorNames("Neg", "neg", "Neg", "NEG"), symbolic=np.negative, ratio=Ratio.__neg__
+        np.negative,
+        OperatorNames("Neg", "neg", "Neg", "NEG"),
+        symbolic=np.negative,
+        ratio=Ratio.__neg__,
+        signs=(-1,),
     ),
     "exp": unary(np.exp, OperatorNames("Exp", "exp", "", "EXP")),
     "log": unary(np.log, OperatorNames("Log", "log", "Log", "LOG")),
@@ -332,29 +378,17 @@ ELEMENTWISE: dict[str, FunctionRow] = {
     "shift_left": binary(np.left_shift),
     "shift_right": binary(np.right_shift, OperatorNames(tflite="RIGHT_SHIFT")),
     "isnan": unary(np.isnan, OperatorNames("IsNaN", "tract_core_is_nan", "IsNan"), "bool"),
-    "equal": binary(
-        np.equal, OperatorNames("Equal", "eq", "Equal", "EQUAL"), "bool", symbolic=_compare_proven("prove_eq")
-    ),
-    "greater": binary(
-        np.greater,
-        OperatorNames("Greater", "gt", "Greater", "GREATER"),
-        "bool",
-        symbolic=_compare_proven("prove_gt"),
-    ),
-    "greater_equal": binary(
+    "equal": comparison(np.equal, OperatorNames("Equal", "eq", "Equal", "EQUAL"), "=", "prove_eq"),
+    "greater": comparison(np.greater, OperatorNames("Greater", "gt", "Greater", "GREATER"), ">", "prove_gt"),
+    "greater_equal": comparison(
         np.greater_equal,
         OperatorNames("GreaterOrEqual", "ge", "GreaterEqual", "GREATER_EQUAL"),
-        "bool",
-        symbolic=_compare_proven("prove_ge"),
+        ">=",
+        "prove_ge",
     ),
-    "less": binary(
-        np.less, OperatorNames("Less", "lt", "Less", "LESS"), "bool", symbolic=_compare_proven("prove_lt")
-    ),
-    "less_equal": binary(
-        np.less_equal,
-        OperatorNames("LessOrEqual", "le", "LessEqual", "LESS_EQUAL"),
-        "bool",
-        symbolic=_compare_proven("prove_le"),
+    "less": comparison(np.less, OperatorNames("Less", "lt", "Less", "LESS"), "<", "prove_lt"),
+    "less_equal": comparison(
+        np.less_equal, OperatorNames("LessOrEqual", "le", "LessEqual", "LESS_EQUAL"), "<=", "prove_le"
     ),
     "where": FunctionRow(
         3, np.where, OperatorNames("Where", "select"), symbolic=_symbolic_where, typed_by=(1, None)

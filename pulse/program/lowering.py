@@ -221,7 +221,7 @@ class Lowering:
     def delay_memory(
         self, node_id: int, op: Delay, sizes: Sequence[int], order: Sequence[int], dtype: DType
     ) -> tuple[Value, int]:
-        """Return the memory of a delay, history before the newest pulse, and the number of frames of history."""
+        """Return the memory of a delay, allocated once: history, then the newest pulse; and the frames of history."""
         if node_id not in self._memories:
             history, pulse = op.delay + op.overlap, sizes[op.axis]
             shape = list(sizes)

@@ -55,7 +55,7 @@ class StepBuilder:
         return Value(buffer, 0, initial.shape, dense_strides(initial.shape, order), initial.dtype)
 
     def length_register(self, length: TDim, before: int | None = None) -> Value:
-        """Return the register of a wire's length; before the stream has ended, it holds the largest possible length.
+        """Return the register of a wire's length, allocated once; until the end it holds the largest possible length.
 
         before  the value before the end, instead of the largest length
         """
@@ -90,7 +90,7 @@ class StepBuilder:
         return self._registers[name]
 
     def fault_counter(self, node: str, op: str, check: Check) -> Value:
-        """Return the counter of a node's faults."""
+        """Return the counter of a node's faults, allocated at its first use."""
         if (node, op, check) not in self.fault_counters:
             self.fault_counters[node, op, check] = self.allocate_state(np.zeros(1, np.int64), [0])
         return self.fault_counters[node, op, check]

@@ -139,7 +139,7 @@ class Reference:
         return UNITS * np.maximum(_ulp_of_largest(exact, native.dtype, axis), native_distance)
 
     def _change(self, run: int, name: str, axis: int | None) -> Array:
-        """Return the tolerance from a run with random errors."""
+        """Return the tolerance from a run with random errors, which is made at its first use."""
         if run == len(self._runs):
             self._runs.append(
                 self._oracle(self._feeds, Perturbed(self._recording.tape, UNITS, self._seed * RUNS + run))

@@ -233,7 +233,7 @@ class Wiring:
         return initial
 
     def crop(self, outlet: OutletId, axis: int, start: int, stop: int, name: str) -> OutletId:
-        """Return the frames from ``start`` to ``stop`` of a pulse."""
+        """Slice a pulse to the frames from ``start`` to ``stop``; return the wire itself if these are all."""
         size = int(self.graph.fact(outlet).shape[axis])
         if (start, stop) == (0, size):
             return outlet

@@ -205,7 +205,7 @@ def _say_constants(
 
 
 def _open_model(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
-    """Return the model, and the options that its stage must state."""
+    """Open the model; return it and the options that its stage must state, and add notes on guesses."""
     loaded = load(path)
     options: dict[str, Any] = {}
     try:

@@ -125,7 +125,7 @@ class TensorflowNode(NodeContext):
         return [self.widen(outlet, f"operand{index}") for index, outlet in enumerate(outlets)]
 
     def widen(self, outlet: OutletId, suffix: str) -> OutletId:
-        """Return a wire of integers as i64."""
+        """Cast a wire of integers to i64; return the wire itself if it is that."""
         fact = self.graph.fact(outlet)
         if fact.dtype == I64:
             return outlet
@@ -140,7 +140,7 @@ class TensorflowNode(NodeContext):
         return self.wire(Transpose(tuple(perm)), [x], suffix)
 
     def number(self, value: float, dtype: DType, suffix: str) -> OutletId:
-        """Return one number as a constant."""
+        """Add one number as a constant."""
         return self.constant(np.array(value, dtype), suffix)
 
     def as_real(self, x: OutletId, part: int, suffix: str | None = None) -> OutletId:

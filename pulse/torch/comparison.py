@@ -19,15 +19,17 @@ RunWhole: TypeAlias = Callable[[dict[str, Array]], dict[str, Array]]
 
 
 class ModuleTrial(NamedTuple):
-    """Whether a shorter and a longer length was compared, and why the module refused the longer one tried first.
+    """What comparing at other lengths than the example's showed.
 
-    short   why the model refuses a shorter length that the module takes
+    shorter, longer  whether a length was compared
+    refusal          why the module refused the longer length that was tried first
+    model_refusal    why the model refuses a shorter length that the module takes
     """
 
     shorter: bool
     longer: bool
     refusal: str
-    short: str = ""
+    model_refusal: str = ""
 
     @property
     def has_varied(self) -> bool:
@@ -113,37 +115,37 @@ class Comparison:
                     f"the module takes no length that is longer than the example's ({symbol} = {frames}) of those that "
                     f"were tried, so none was compared; at {trial.refusal}; lengths=[…] says which ones it takes"
                 )
-            if trial.short:
+            if trial.model_refusal:
                 notes.append(
-                    f"the module takes shorter inputs than the model, which refuses them: {trial.short}; PyTorch's "
-                    "exporter keeps that side of a condition on the length which the example takes"
+                    f"the module takes shorter inputs than the model, which refuses them: {trial.model_refusal}; "
+                    "PyTorch's exporter keeps that side of a condition on the length which the example takes"
                 )
         return notes
 
     def _try(self, symbols: Sequence[str]) -> ModuleTrial:
         """Compare at the first shorter and the first longer length that the module takes."""
         shorter, longer = variations(self.lengths, symbols)
-        frames, short = self._try_shorter(shorter)
+        has_shorter, model_refusal = self._try_shorter(shorter)
         refusal = ""
         for lengths in longer:
             reason = self._refusal(lengths)
             if reason is None:
-                return ModuleTrial(frames, True, "", short)
+                return ModuleTrial(has_shorter, True, "", model_refusal)
             refusal = refusal or f"{format_lengths(lengths)}: {reason}"
-        return ModuleTrial(frames, False, refusal, short)
+        return ModuleTrial(has_shorter, False, refusal, model_refusal)
 
     def _try_shorter(self, shorter: Sequence[Lengths]) -> tuple[bool, str]:
         """Return whether one was compared, and why the model refuses others: a refusal is not an error."""
-        short = ""
+        model_refusal = ""
         for lengths in shorter:
             try:
                 self.bind(draw_inputs(self.samples, lengths, self._rng))
             except InputError as error:
-                short = short or str(error)
+                model_refusal = model_refusal or str(error)
                 continue
             if self._refusal(lengths) is None:
-                return True, short
-        return False, short
+                return True, model_refusal
+        return False, model_refusal
 
     def _refusal(self, lengths: Lengths) -> str | None:
         """Return why the module does not take these lengths; None if it does, and the model equals it."""
@@ -160,9 +162,7 @@ class Comparison:
     def _agree(
         self, feeds: dict[str, Array], expected: dict[str, Array], outputs: "Reference | PulseError"
     ) -> bool:
-        """Return whether the module agrees with the model, in its own dtypes or in f64; the slowest check
-        comes last.
-        """
+        """Return whether the module agrees with the model, in its own dtypes or in f64, the slowest check last."""
         if isinstance(outputs, PulseError):
             return False
         references = [expected]
@@ -173,9 +173,8 @@ class Comparison:
                 try:
                     references = [self.precise(feeds), expected]
                 except InputError:
-                    self.precise = (
-                        None  # the module does not run in f64: it is compared in its own dtypes only
-                    )
+                    # the module does not run in f64: it is compared in its own dtypes only
+                    self.precise = None
                     continue
                 if first_difference(references[0], outputs, {}, runs) is None:
                     return True

@@ -18,7 +18,7 @@ from pulse.torch.lengths import Lengths
 from pulse.torch.module import ModuleOracle, samples, tensors, use_dtype
 from pulse.torch.original import ModuleOriginal
 from pulse.torch.preservation import ModuleState
-from pulse.torch.silence import silence_exporter
+from pulse.torch.quiet_exporter import silence_exporter
 from pulse.torch.states import (
     BUFFERS,
     StateLeaf,

@@ -65,7 +65,7 @@ class Reblocker:
         self._block, self._taken_frames = block, 0
 
     def take(self, pulses: int = 1) -> Array:
-        """Return the next pulses, joined, valid until the next call. There must be enough frames."""
+        """Take the next pulses, joined, valid until the next call. There must be enough frames."""
         buffered, frames = self._stop - self._start, pulses * self.frames
         if buffered == 0:
             if self._block.shape[self.axis] == frames:

@@ -11,17 +11,17 @@ _FOLDER = Path(__file__).parent
 
 
 def model_path() -> Path:
-    """Return the denoiser: an offline ONNX model, ``audio`` [1, T] to ``denoised`` [1, T], f32, 16 kHz."""
+    """Return the path of the denoiser: an offline ONNX model, ``audio`` [1, T] to ``denoised`` [1, T], f32, 16 kHz."""
     return _FOLDER / "denoise.onnx"
 
 
 def voice_path() -> Path:
-    """Return a voice detector for demos: ``audio`` [1, T] to ``voice`` [1, T/160], probabilities, f32, 16 kHz."""
+    """Return the path of a voice detector: ``audio`` [1, T] to ``voice`` [1, T/160], probabilities, f32, 16 kHz."""
     return _FOLDER / "voice.onnx"
 
 
 def noisy_path() -> Path:
-    """Return speech-like sound in stationary noise, mono, 16 kHz."""
+    """Return the path of speech-like sound in stationary noise, mono, 16 kHz."""
     return _FOLDER / "noisy.flac"
 
 

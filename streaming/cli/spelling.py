@@ -59,7 +59,7 @@ OWNERS = ("compile", "run", "dump", "convert", "check")
 
 
 def options_of(command: Callable[..., None]) -> Spelling:
-    """``as_options``; an option of other commands is named with one: ``--backend numpy of pulse run``."""
+    """Return ``as_options`` for a command; an option of others comes with one of them: ``--backend … of pulse run``."""
 
     def spell_option(parameter: str, example: Any = None) -> str:
         text, option = as_options(parameter, example), OPTIONS[parameter]

@@ -308,8 +308,9 @@ class RemoteStream(NotCopyable):
         elif message_type == "servers":
             self.successors = message["urls"]
         elif message_type == "flushed" and current:
-            for port, sound in self._opus.ends(message["sent"], self._streaming) if self._opus else ():
-                self._queue_output(port, sound)
+            if self._opus:
+                for port, sound in self._opus.ends(message["sent"], self._streaming):
+                    self._queue_output(port, sound)
             self.stepped, self._ended = message["received"], True
         elif message_type in ("pong", "stats", "reset") and "probe" not in message:
             self._answers.append(message)

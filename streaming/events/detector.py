@@ -45,7 +45,7 @@ class Detector(ABC, Generic[StateT]):
         self.reset()
 
     def push(self, probabilities: Array | Sequence[float]) -> list[Event]:
-        """Return the events that these frames, [frames] or [frames, classes], complete. Raises InputError."""
+        """Take frames, [frames] or [frames, classes]; return the events that they complete. Raises InputError."""
         if self._position.ended:
             raise InputError("the stream of events has ended; call reset() to begin another one")
         rows = self._rows(np.asarray(probabilities))
@@ -61,7 +61,7 @@ class Detector(ABC, Generic[StateT]):
         return events
 
     def flush(self) -> list[Event]:
-        """Return the events that only the end completes. Raises InputError: already called."""
+        """End the stream; return the events that only the end completes. Raises InputError: already called."""
         if self._position.ended:
             raise InputError("the stream of events has ended; call reset() to begin another one")
         position = deepcopy(self._position)

@@ -91,7 +91,7 @@ class NativeEngine(NotCopyable):
                 leaving.event.close()
 
     def _grow(self, table: slots.QueueTable) -> slots.QueueTable:
-        """Return a table for twice the queues; the previous one is kept, since the worker may still use it."""
+        """Allocate a table for twice the queues; the previous one is kept, since the worker may still use it."""
         count = max(FIRST_TABLE_SIZE, 2 * table.count)
         larger = slots.QueueTable.new(more=count)
         larger.queues[: table.count] = table.queues

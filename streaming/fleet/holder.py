@@ -62,7 +62,7 @@ class Holder:
         return "saved"
 
     def load(self, name: str) -> tuple[int, bytes] | None:
-        """Return the generation and the checkpoint of a stream; None if there is none."""
+        """Return the generation and the checkpoint of a stream, and count the call; None if there is none."""
         self._loads += 1
         entry = self._checkpoints.get(name)
         return None if entry is None else (entry.generation, entry.data)

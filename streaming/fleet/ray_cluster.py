@@ -54,7 +54,7 @@ class Actors:
         self._actors: dict[str, Any] = {}
 
     def actors_of(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return name -> actor, of those that exist."""
+        """Look up actors that are not known yet; return name -> actor, of those that exist."""
         for name in names:
             if name not in self._actors:
                 try:

@@ -76,7 +76,7 @@ class Control:
                     return [state.snapshot() for state in instances.states]
             memory = instances.new_memory()
             self._command(cb.SAVE, memory)
-            return instances.snapshots_of_memory(memory, self._pipeline.control_block.saved)
+            return instances.snapshots_of_memory(memory, self._pipeline.control_block.saved_state_pulses)
 
     def restore(self, snapshots: list[bytes]) -> None:
         """Restore every stream from its snapshot, before the next pulse. Raises InputError, PulseError."""

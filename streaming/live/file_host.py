@@ -235,4 +235,4 @@ class FileStream(NotCopyable):
         if control.engine == IN_CALLBACK:
             return True
         empty = control.in_read == control.in_written
-        return empty and (not control.pulse_frames or control.filled < control.pulse_frames)
+        return empty and (not control.pulse_frames or control.filled_frames < control.pulse_frames)

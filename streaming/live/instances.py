@@ -1,4 +1,4 @@
-"""Instances: the states of one program, one for each stream of a pipeline, and their control blocks."""
+"""Instances: the states of one program, one for each stream of a pipeline, and their structs for compiled code."""
 
 from collections.abc import Mapping, Sequence
 
@@ -53,25 +53,25 @@ class Instances(NotCopyable):
         self._memories = [_memory(state) for state in self.states]
         memory = Instance.new(streams)
         self.memory = memory.words
-        """The memory of the control blocks."""
-        self.control_blocks = [memory[index] for index in range(streams)]
+        """The memory of the ``Instance`` structs."""
+        self.structs = [memory[index] for index in range(streams)]
         slot = None if sound is None else next(s for s in self.packed[0].outputs if s.name == sound.name)
-        for index, instance in enumerate(self.control_blocks):
+        for index, instance in enumerate(self.structs):
             instance.packed = self.packed[index].call.address
             instance.slot_out = self._outputs[index].ctypes.data
-            instance.sound = 0 if slot is None else slot.offset
+            instance.sound_offset_bytes = 0 if slot is None else slot.offset
             instance.sound_out = self._sound[index].ctypes.data
-            instance.delay_left = conversion_delay
+            instance.delay_left_frames = conversion_delay
             instance.delay_line = self._lines[index].ctypes.data
             instance.delay_line_frames = delay - conversion_delay
             instance.memory = self._memories[index].ctypes.data
             instance.memory_bytes = self._memories[index].size
-            instance.limit = FAR if program.limit is None else program.limit // program.pulse
-            instance.delay = conversion_delay
+            instance.max_pulses = FAR if program.limit is None else program.limit // program.pulse
+            instance.delay_frames = conversion_delay
 
     @property
     def address(self) -> int:
-        """The address of the control block of the first instance."""
+        """The address of the first ``Instance`` struct."""
         return self.memory.ctypes.data
 
     @property

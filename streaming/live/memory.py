@@ -72,10 +72,10 @@ class PipelineMemory(NotCopyable):
         self.arrays: list[Array] = [self.control_block.words]
         self.histograms = Histograms()
         pulse_out = resamplers.timing.in_device_frames(self._pulse)
-        largest_output = pulse_out + (pulse_out // 100 + 2 if resamplers.outward else 0)
+        max_output_frames = pulse_out + (pulse_out // 100 + 2 if resamplers.outward else 0)
         in_frames = ring_frames(config.rate_in_hz, 4 * config.block_frames)
         out_frames = ring_frames(
-            config.rate_out_hz, 4 * (largest_output + schedule.frames + config.block_frames)
+            config.rate_out_hz, 4 * (max_output_frames + schedule.frames + config.block_frames)
         )
         self.input_ring = self._floats(in_frames, config.channels_in)
         self.played_ring = self._floats(out_frames, max(config.channels_out, 1))
@@ -90,7 +90,7 @@ class PipelineMemory(NotCopyable):
         self.records = np.zeros((records if engine_config.records else 0, record_bytes), np.uint8)
         self.arrays.append(self.records)
         self._set_up_form()
-        self._set_up_rings(largest_output)
+        self._set_up_rings(max_output_frames)
         self._set_up_pace(pulse_out)
         self._set_up_streams()
         self._set_up_times()
@@ -123,7 +123,7 @@ class PipelineMemory(NotCopyable):
         control.pump = pump.address
         control.run_pulse = run_pulse.address
 
-    def _set_up_rings(self, largest_output: int) -> None:
+    def _set_up_rings(self, max_output_frames: int) -> None:
         mark_count = max(
             MIN_ARRIVAL_TIMES,
             power_of_two(len(self.input_ring) // max(self._config.block_frames, MIN_BLOCK_FRAMES)),
@@ -137,7 +137,7 @@ class PipelineMemory(NotCopyable):
         control.played_ring = self.played_ring.ctypes.data
         control.marks = self._keep(Mark.new(mark_count)).address
         control.mark_count = mark_count
-        control.largest_output = largest_output
+        control.max_output_frames = max_output_frames
         control.out_written = begins_with
         control.initial_frames = begins_with
         control.records = self.records.ctypes.data if len(self.records) else 0
@@ -172,7 +172,7 @@ class PipelineMemory(NotCopyable):
             stream.dry, stream.dry_delay_line = dry[stream_index].ctypes.data, lines[stream_index].ctypes.data
             stream.dry_frames = self._model_delay
         control.stream_inputs, control.instances = inputs.address, self._instances.address
-        control.filled, control.gains = self._schedule.preroll_model_frames, self.gains.address
+        control.filled_frames, control.gains = self._schedule.preroll_model_frames, self.gains.address
         control.piece_frames = resamplers.largest
         control.scratch = self._floats(resamplers.largest).ctypes.data
 
@@ -193,7 +193,7 @@ class PipelineMemory(NotCopyable):
 
     def _set_up_drift(self) -> None:
         drift = self._keep(Drift.new())
-        drift.delay = drift.target = self._schedule.frames - self._resamplers.held_frames
+        drift.delay_frames = drift.target_frames = self._schedule.frames - self._resamplers.held_frames
         self.control_block.drift = drift.address
 
 

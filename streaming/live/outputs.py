@@ -20,7 +20,7 @@ class Outputs:
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
-        self._loads: int = 0
+        self._load_count: int = 0
         self._output_trims = self._new(0)
 
     @property
@@ -31,9 +31,9 @@ class Outputs:
     def take_ready(self) -> list[dict[str, Array]]:
         """Return each stream's outputs since the last call, as ``Session.push`` returns them."""
         parts = self._take_frames([])
-        for loads, group in groupby(self._pipeline.records(), lambda record: record.loads):
+        for load_count, group in groupby(self._pipeline.records(), lambda record: record.load_count):
             records = list(group)
-            self._begin(loads, records[0].state_pulses)
+            self._begin(load_count, records[0].state_pulses)
             parts = [join_frames(*pair, self._pipeline) for pair in zip(parts, self._take_frames(records))]
         return parts
 
@@ -46,29 +46,31 @@ class Outputs:
         control.out_channels = 0  # nothing is played any more, so further output needs no space
         self._pipeline.pump()
         parts = [join_frames(*pair, self._pipeline) for pair in zip(earlier, self.take_ready())]
-        self._begin(control.loads, control.loaded + control.pulses)
-        filled, instances = control.filled, self._pipeline.instances
+        self._begin(control.load_count, control.state_pulse_offset + control.pulses)
+        filled_frames, instances = control.filled_frames, self._pipeline.instances
         ends: list[dict[str, Array]] = []
         for index, (state, output_trim) in enumerate(zip(instances.states, self._output_trims)):
-            ran = instances.control_blocks[index].ran
+            pulses_run = instances.structs[index].pulses_run
             if self._pipeline.native:
-                state.clock.pulse = ran
+                state.clock.pulse = pulses_run
             pulse, limit = state.program.pulse, state.program.limit
-            remaining_frames = filled if limit is None else min(filled, limit - ran * pulse)
-            output_trim.check_end(ran * pulse + remaining_frames)
+            remaining_frames = (
+                filled_frames if limit is None else min(filled_frames, limit - pulses_run * pulse)
+            )
+            output_trim.check_end(pulses_run * pulse + remaining_frames)
             results = state.flush(
                 instances.model_inputs(self._pipeline.memory.slots[index, :, :remaining_frames])
             )
             control.faults += state.take_faults()
-            output_trim.end = (output_trim.pulses - ran) * pulse + (state.clock.end or 0)
+            output_trim.end = (output_trim.pulses - pulses_run) * pulse + (state.clock.end or 0)
             ready = output_trim.take(results, len(results))
             ends.append({**join_frames(parts[index], ready, self._pipeline), **output_trim.final_outputs()})
         return ends
 
-    def _begin(self, loads: int, state_pulses: int) -> None:
+    def _begin(self, load_count: int, state_pulses: int) -> None:
         """Start over if states have been loaded; they have run ``state_pulses``."""
-        if loads != self._loads:
-            self._loads = loads
+        if load_count != self._load_count:
+            self._load_count = load_count
             self._output_trims = self._new(state_pulses)
 
     def _new(self, pulses: int) -> list[OutputTrim]:

@@ -24,7 +24,7 @@ from streaming.native.pulse_loop import call_pipeline, next_pulse, pump, run_pul
 class PulseRecord:
     """The outputs of one pulse: its number, when its last sample arrived, and when they were ready (monotonic ns).
 
-    loads         how many times states had been loaded
+    load_count    how many times states had been loaded
     state_pulses  pulses that the loaded states had run, plus those since then
     outputs       the outputs of each stream by name, frames of the model's delay included
     """
@@ -32,7 +32,7 @@ class PulseRecord:
     pulse: int
     arrived_ns: int
     ready_ns: int
-    loads: int
+    load_count: int
     state_pulses: int
     outputs: list[dict[str, Array]]
 
@@ -200,7 +200,7 @@ class Pipeline(NotCopyable):
             outputs = self.instances.outputs(row[RECORD_HEADER_BYTES:])
             records.append(
                 PulseRecord(
-                    head.pulse, head.arrived_ns, head.ready_ns, head.loads, head.state_pulses, outputs
+                    head.pulse, head.arrived_ns, head.ready_ns, head.load_count, head.state_pulses, outputs
                 )
             )
         positions.store(self.control_block, "records_read", last)

@@ -31,7 +31,7 @@ class PipelineStatistics:
     def read(
         self, delay: DelayBreakdown, stalls: int = 0, reopened: int = 0, notes: tuple[str, ...] = ()
     ) -> LiveStatistics:
-        """Return the present statistics of the pipeline."""
+        """Read the statistics of the pipeline; the load is that since the last call."""
         pipeline, times, now_s = self._pipeline, self._pipeline.memory.histograms, self._now_s()
         computed = pipeline.control_block.compute_ns
         since_s, computed_before = self._last_read

@@ -27,7 +27,7 @@ class RingReader(NotCopyable):
         self.lost_frames = 0
 
     def read(self) -> Samples:
-        """Return a copy [frames, channels]; frames that may be overwritten meanwhile are left out, and counted."""
+        """Take a copy of new frames, [frames, channels]; leave out and count those that may be overwritten by then."""
         written = max(self._read_written(), self._read)
         self._skip_to(written - len(self._ring) + self._margin)
         first, count, capacity = self._read, written - self._read, len(self._ring)

@@ -29,11 +29,11 @@ def restart(control: ControlBlock) -> None:
         return
     drift, rate = drift_at(control.drift), control.rate_out_hz
     waiting = (control.in_written - control.in_read) * rate / control.rate_in_hz
-    waiting += control.filled * rate / control.rate_hz
+    waiting += control.filled_frames * rate / control.rate_hz
     surplus = (
         control.out_written
         - control.out_read
-        - int(drift.target + control.delay_growth_frames - waiting + 0.5)
+        - int(drift.target_frames + control.delay_growth_frames - waiting + 0.5)
     )
     if surplus > 0:
         control.frames_cut += surplus
@@ -45,7 +45,7 @@ def restart(control: ControlBlock) -> None:
         control.out_written += 1
         control.initial_frames += 1
     control.frames_before_restart += delay_from_underruns(control)
-    drift.delay = drift.target
+    drift.delay_frames = drift.target_frames
 
 
 @device
@@ -61,19 +61,21 @@ def apply(control: ControlBlock) -> None:
         restart(control)
     else:
         address = control.argument_memory
-        control.saved = instances_at(control.instances).ran
+        control.saved_state_pulses = instances_at(control.instances).pulses_run
         for s in range(control.streams):
             instance = instances_at(control.instances)[s]
             if command == cb.SAVE:
                 move_bytes(bytes_at(address), bytes_at(instance.memory), instance.memory_bytes)
             else:
                 move_bytes(bytes_at(instance.memory), bytes_at(address), instance.memory_bytes)
-                instance.ran = control.argument_number
-                instance.delay_left = max(instance.delay - control.argument_number * control.pulse_frames, 0)
+                instance.pulses_run = control.argument_number
+                instance.delay_left_frames = max(
+                    instance.delay_frames - control.argument_number * control.pulse_frames, 0
+                )
             address += instance.memory_bytes
         if command == cb.LOAD:
-            control.loads += 1
-            control.loaded = control.argument_number - control.pulses
+            control.load_count += 1
+            control.state_pulse_offset = control.argument_number - control.pulses
     store(control, "command", cb.NONE)
 
 

@@ -51,7 +51,7 @@ class ControlBlock(Struct):
     marks, mark_count      address of the marks, and their number, a power of two
     stream_inputs          address of the inputs of the first stream
     input_count            the number of sound inputs of each stream
-    largest_output         the most frames that a pulse adds to the ring of output
+    max_output_frames      the most frames that a pulse adds to the ring of output
     deadline_ns            the time after the arrival of its last frame at which a pulse counts as missed
     gains                  address of the ``Gains``
     records, record_count  address of the ring of records, and their number, a power of two
@@ -74,7 +74,7 @@ class ControlBlock(Struct):
 
     The worker:
 
-    filled                 frames that are in the slots of the next pulse
+    filled_frames          frames that are in the slots of the next pulse
     missed                 pulses that were finished after ``deadline_ns``
     nonfinite              samples of the model that were NaN or infinite
     status                 RUNNING, WAS_LATE or LIMIT_REACHED
@@ -83,9 +83,9 @@ class ControlBlock(Struct):
     priming                pulses that the next instances compute before they are played
     begun_ns               when the computation of the pulse in the slots began
     pulse_dropped          1: the pulse in the slots is not computed
-    saved                  the number of pulses of the states when they were saved
-    loads                  how often states were loaded
-    loaded                 the number of pulses of those states, less ``pulses`` at that time
+    saved_state_pulses     pulses that the states had run when they were saved
+    load_count             how often states were loaded
+    state_pulse_offset     to add to ``pulses`` for those that the states have run; loading states sets it
     initial_frames         frames of silence that were written to the ring of output as delay
     expected_ns            expected time of a pulse: the shorter of the last two; halved when one is dropped
     faults                 values for which a node of the played model had no result
@@ -96,7 +96,7 @@ class ControlBlock(Struct):
     anchor_position        position in the ring of input of the first of these frames
     frames_before_restart  delay from underruns that the last restart of a device removed
     frames_cut             frames that were skipped so that the output has the agreed delay
-    longest_block          frames of the longest block so far
+    longest_block_frames   the longest block so far
     delay_growth_frames    silence that was added to the delay since the start, see ``planned_block_frames``
 
     Python: a command and its arguments:
@@ -126,7 +126,7 @@ class ControlBlock(Struct):
     streams: int
     stream_inputs: int
     pulse_frames: int
-    largest_output: int
+    max_output_frames: int
     deadline_ns: int
     gains: int
     records: int
@@ -163,7 +163,7 @@ class ControlBlock(Struct):
     in_read: int = starts_line()
     marks_read: int
     out_written: int
-    filled: int
+    filled_frames: int
     pulses: int
     pulses_dropped: int
     missed: int
@@ -177,9 +177,9 @@ class ControlBlock(Struct):
     compute_ns: int
     begun_ns: int
     pulse_dropped: int
-    saved: int
-    loads: int
-    loaded: int
+    saved_state_pulses: int
+    load_count: int
+    state_pulse_offset: int
     initial_frames: int
     last_compute_ns: int
     expected_ns: int
@@ -194,7 +194,7 @@ class ControlBlock(Struct):
     anchor_position: int
     frames_before_restart: int
     frames_cut: int
-    longest_block: int
+    longest_block_frames: int
     delay_growth_frames: int
 
     # Python
@@ -229,32 +229,32 @@ class StreamInput(Struct):
 class Instance(Struct):
     """One stream's state in one program.
 
-    packed            address of the ``MachineCall``
-    slot_out          address of the packed outputs
-    sound             byte offset of the sound in the outputs
-    sound_out         address of f32 [pulse_frames]: the part of it that is played
-    delay             frames of the model's delay
-    delay_left        those of them that are still to come
-    delay_line        address of f32 [delay_line_frames], which equalises the delays of programs
-    delay_line_index  the next position in ``delay_line``
-    memory            address of the ``memory_bytes`` of the state
-    ran               pulses that the state has run
-    limit             the most pulses that it may run
+    packed              address of the ``MachineCall``
+    slot_out            address of the packed outputs
+    sound_offset_bytes  where the sound begins in the outputs
+    sound_out           address of f32 [pulse_frames]: the part of it that is played
+    delay_frames        the model's delay
+    delay_left_frames   those of them that are still to come
+    delay_line          address of f32 [delay_line_frames], which equalises the delays of programs
+    delay_line_index    the next position in ``delay_line``
+    memory              address of the ``memory_bytes`` of the state
+    pulses_run          pulses that the state has run
+    max_pulses          the most pulses that it may run
     """
 
     packed: int = starts_line()
     slot_out: int
-    sound: int
+    sound_offset_bytes: int
     sound_out: int
-    delay_left: int
+    delay_left_frames: int
     delay_line: int
     delay_line_frames: int
     delay_line_index: int
     memory: int
     memory_bytes: int
-    ran: int
-    limit: int
-    delay: int
+    pulses_run: int
+    max_pulses: int
+    delay_frames: int
 
 
 class Mark(Struct):
@@ -280,14 +280,14 @@ class RecordHeader(Struct):
 
     pulse                 the number of the pulse
     arrived_ns, ready_ns  when its last frame arrived, and when its outputs were ready
-    loads                 how often states had been loaded
+    load_count            how often states had been loaded
     state_pulses          pulses of the states when loaded, and since then
     """
 
     pulse: int
     arrived_ns: int
     ready_ns: int
-    loads: int
+    load_count: int
     state_pulses: int
 
 

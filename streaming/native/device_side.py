@@ -112,13 +112,13 @@ def delay_growth(control: ControlBlock, silent: int) -> int:
     """Return the silent frames that are not due to lateness: for a block longer than planned the delay must grow."""
     if control.planned_block_frames < 0:
         return 0
-    needed = control.longest_block * (1 if control.drift == 0 else 2)
+    needed = control.longest_block_frames * (1 if control.drift == 0 else 2)
     return min(silent, max(needed - control.planned_block_frames - control.delay_growth_frames, 0))
 
 
 @device
 def skip_late(control: ControlBlock, side: Side, available: int, at_ns: int) -> int:
-    """Return how many ready frames to skip: those from before a device started, and late ones."""
+    """Count the ready frames to skip, those from before a device started and late ones; return how many."""
     cut = 0
     if control.drift != 0 and side.block_time_ns == 0:
         cut = min(start_offset(control, at_ns), available)
@@ -157,7 +157,7 @@ def play(control: ControlBlock, side: Side, target: Pointer, frames: int, at_ns:
         fill_bytes(as_u8(target), 0, frames * channels * FLOAT_BYTES)
         return
     available = load(control, "out_written") - read
-    control.longest_block = max(control.longest_block, frames)
+    control.longest_block_frames = max(control.longest_block_frames, frames)
     skipped = skip_late(control, side, available, at_ns)
     read, available = read + skipped, available - skipped
     store_position(side, read, at_ns)

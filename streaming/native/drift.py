@@ -16,14 +16,14 @@ MAX_DRIFT = 0.003
 class Drift(Struct):
     """The state of a controller.
 
-    delay     frames in the pipeline, smoothed
-    integral  the estimated drift, as a fraction
-    target    the intended number of frames
+    delay_frames   frames in the pipeline, smoothed
+    integral       the estimated drift, as a fraction
+    target_frames  the intended number of frames
     """
 
-    delay: float
+    delay_frames: float
     integral: float
-    target: float
+    target_frames: float
 
 
 drift_at = struct_at(Drift)
@@ -31,10 +31,10 @@ drift_at = struct_at(Drift)
 
 @device
 def rate_correction(state: Drift, delay: float, frames: int, rate: int) -> float:
-    """Return the fraction by which to shorten the output; called after ``frames`` were written."""
+    """Update the controller after ``frames`` were written; return the fraction by which to shorten the output."""
     elapsed = frames / rate
-    state.delay += (delay - state.delay) * min(elapsed / SMOOTHING_S, 1.0)
-    error = (state.delay - state.target) / rate
+    state.delay_frames += (delay - state.delay_frames) * min(elapsed / SMOOTHING_S, 1.0)
+    error = (state.delay_frames - state.target_frames) / rate
     integral = state.integral + INTEGRAL_GAIN * error * elapsed
     state.integral = min(max(integral, -MAX_DRIFT), MAX_DRIFT)
     return min(max(PROPORTIONAL_GAIN * error + state.integral, -MAX_DRIFT), MAX_DRIFT)

@@ -26,14 +26,18 @@ def run_instances(control: ControlBlock, instances: int) -> None:
         faults = take_faults(call)
         if instances == control.instances:
             control.faults += faults
-        instance.ran += 1
+        instance.pulses_run += 1
         if sound:
             sound_out = floats_at(instance.sound_out)
-            move_bytes(as_u8(sound_out), bytes_at(instance.slot_out + instance.sound), pulse * FLOAT_BYTES)
-            invalid = min(instance.delay_left, pulse)
+            move_bytes(
+                as_u8(sound_out),
+                bytes_at(instance.slot_out + instance.sound_offset_bytes),
+                pulse * FLOAT_BYTES,
+            )
+            invalid = min(instance.delay_left_frames, pulse)
             if invalid > 0:
                 fill_bytes(as_u8(sound_out), 0, invalid * FLOAT_BYTES)
-                instance.delay_left -= invalid
+                instance.delay_left_frames -= invalid
             instance.delay_line_index = delay(
                 sound_out,
                 pulse,

@@ -27,7 +27,7 @@ def gather(control: ControlBlock, stream: StreamInput, target: Pointer, frames: 
 @device
 def fill_slots(control: ControlBlock) -> bool:
     """Take the frames of the next pulse from the ring, and no more; return whether the pulse is complete."""
-    pulse, filled, inputs = control.pulse_frames, control.filled, control.streams * control.input_count
+    pulse, filled, inputs = control.pulse_frames, control.filled_frames, control.streams * control.input_count
     first = inputs_at(control.stream_inputs)
     scratch = floats_at(control.scratch)
     while filled < pulse:
@@ -53,7 +53,7 @@ def fill_slots(control: ControlBlock) -> bool:
                 produced = min(ready(resampler), pulse - filled)
                 produce(resampler, floats_at(stream.slot_in) + filled, 1, produced)
         filled += produced
-        control.filled = filled
+        control.filled_frames = filled
         store(control, "in_read", read + piece)
         if piece == 0 and produced == 0:
             break

@@ -26,7 +26,7 @@ def is_too_late(control: ControlBlock, start_ns: int) -> bool:
     side = control.input_side if control.drift == 0 else control.output_side
     frames_to_end = (
         control.out_written
-        + control.largest_output
+        + control.max_output_frames
         - load(control, "out_read")
         - underrun_compensation(control)
     )
@@ -56,7 +56,7 @@ def run_pulse(address):
         record(histogram_at(control.total_times), done - arrived)
         if done - arrived > control.deadline_ns:
             control.missed += 1
-    control.filled = 0
+    control.filled_frames = 0
     if control.records != 0:
         keep_record(control, arrived, done)
     store(control, "pulses", control.pulses + 1)
@@ -73,16 +73,16 @@ def end_if_late(control: ControlBlock) -> None:
 def has_space(control: ControlBlock) -> bool:
     """Return whether the ring of output has space for the next pulse."""
     backlog = control.out_written - load(control, "out_read")
-    return control.out_channels == 0 or backlog + control.largest_output <= control.out_ring_frames
+    return control.out_channels == 0 or backlog + control.max_output_frames <= control.out_ring_frames
 
 
 @device
 def is_at_limit(control: ControlBlock) -> bool:
     """Return whether the model, or its successor, may run no further pulse."""
     instance, successor = instances_at(control.instances), instances_at(control.next_instances)
-    reached = instance.ran >= instance.limit
+    reached = instance.pulses_run >= instance.max_pulses
     if control.next_instances != 0:
-        reached = reached or successor.ran >= successor.limit
+        reached = reached or successor.pulses_run >= successor.max_pulses
     return reached
 
 

@@ -108,7 +108,7 @@ def keep_record(control: ControlBlock, arrived: int, done: int) -> None:
     header, size = header_at(address), control.output_bytes
     header.pulse = control.pulses
     header.arrived_ns, header.ready_ns = arrived, done
-    header.loads, header.state_pulses = control.loads, control.loaded + control.pulses
+    header.load_count, header.state_pulses = control.load_count, control.state_pulse_offset + control.pulses
     for s in range(control.streams):
         instance = instances_at(control.instances)[s]
         move_bytes(bytes_at(address + RECORD_HEADER_BYTES + s * size), bytes_at(instance.slot_out), size)

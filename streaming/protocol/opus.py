@@ -48,7 +48,7 @@ class OpusEncoder(NotCopyable):
         return PACKET_SAMPLES - 1 + SKIP_SAMPLES
 
     def encode(self, samples: Array) -> list[tuple[int, bytes]]:
-        """Return the full packets, each with its number of samples."""
+        """Add samples; return the full packets, each with its number of samples."""
         self._samples_in += samples.size
         return self._packets(np.concatenate([self._rest, samples]))
 

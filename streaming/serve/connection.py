@@ -160,8 +160,9 @@ class Connection(NotCopyable):
             self.stream = OpenStream(model, stream, worker, conversion, self._limits, checkpoint)
             self._outbox.stream = self.stream
             self._outbox.push(self._ready(self.stream))
-            for message in () if checkpoint is None else checkpoint.outputs:
-                self._outbox.push(message)
+            if checkpoint is not None:
+                for message in checkpoint.outputs:
+                    self._outbox.push(message)
             reason = "lost"
             try:
                 async with anyio.create_task_group() as tasks:

@@ -232,8 +232,9 @@ class HostedModel(NotCopyable):
         }
         times: list[float] = []
         for _ in range(TRIALS):
-            for state in lanes if self.program.limit else ():
-                state.reset()
+            if self.program.limit:
+                for state in lanes:
+                    state.reset()
             started_ns = time.thread_time_ns()
             lanes.step(feed)
             times.append((time.thread_time_ns() - started_ns) / 1e9)

@@ -264,7 +264,7 @@ class OutwardSound(NotCopyable):
         self.sent_frames = self._coded_frames = 0
 
     def push(self, array: Array) -> list[Coded]:
-        """Return the messages of more of the output."""
+        """Convert more of the output; return its messages."""
         samples = array.ravel()
         if self._resampler is not None:
             samples = self._resampler.process(samples)

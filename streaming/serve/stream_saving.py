@@ -83,8 +83,9 @@ class StreamSaving(NotCopyable):
             checkpoint = await self._next_checkpoint() or last
             if checkpoint is None or not await self._save(checkpoint):
                 continue
-            for ack in stream.note_saved(checkpoint) if checkpoint is not last else ():
-                push(ack)
+            if checkpoint is not last:
+                for ack in stream.note_saved(checkpoint):
+                    push(ack)
             last = checkpoint
 
     async def remove(self) -> None:

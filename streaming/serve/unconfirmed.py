@@ -44,7 +44,7 @@ class Unconfirmed:
             self._drop(self._dropped + 1)
 
     def complete(self, checkpoint: Checkpoint) -> Checkpoint:
-        """Return the checkpoint with the outputs that a client may lack."""
+        """Return the checkpoint with the outputs that a client may lack, which are kept until it is confirmed."""
         if not self._confirms and self._checkpoints:
             self._drop(self._checkpoints.pop()[1])
         self._checkpoints.append((checkpoint.received, self._dropped + len(self._messages)))

@@ -102,7 +102,7 @@ class _Track:
         return self.read_frames / self.reader.rate_hz
 
     def next(self) -> dict[str, Samples] | None:
-        """Return the next block by input; None at the end."""
+        """Read the next block, by input; None at the end."""
         block = next(self._blocks, None)
         if block is None:
             return None

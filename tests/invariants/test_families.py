@@ -133,6 +133,36 @@ def names_of_questions(tree: ast.Module) -> Iterator[set[str]]:
                 pass
 
 
+def decides_by_function(tree: ast.Module) -> bool:
+    """Whether a module compares the name of a function: ``isinstance(op, Elementwise) and op.kind == …``."""
+    conditions = [node for node in nodes_in(tree) if isinstance(node, ast.BoolOp)]
+    return any(_asks_for_class(condition) and _compares_kind(condition) for condition in conditions)
+
+
+def _asks_for_class(condition: ast.BoolOp) -> bool:
+    calls = [node for node in ast.walk(condition) if isinstance(node, ast.Call)]
+    return any("Elementwise" in names_in(*call.args) for call in calls)
+
+
+def _compares_kind(condition: ast.BoolOp) -> bool:
+    compared = [term.left for term in condition.values if isinstance(term, ast.Compare)]
+    return any(isinstance(left, ast.Attribute) and left.attr == "kind" for left in compared)
+
+
+def places_in(files: Iterable[str], listed: Iterable[str]) -> set[str]:
+    """The files, or the listed folders that they are in."""
+    return {
+        next((folder for folder in listed if path == folder or path.startswith(f"{folder}/")), path)
+        for path in files
+    }
+
+
+def listed_after(mark: str, end: str) -> list[str]:
+    """The files and folders of pulse that a part of CONTRIBUTING names."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition(mark)[2].partition(end)[0]
+    return [word for word in text.split("`") if word.startswith("pulse/")]
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_files_bear_the_name_of_their_family(folder: str) -> None:
     names, shared = {*stems(folder)}, FOLDERS[folder]
@@ -228,10 +258,7 @@ def test_every_family_is_there() -> None:
 
 def test_other_places_that_decide_by_the_class_of_an_op_are_listed() -> None:
     class_names = classes("pulse/ops") | classes("pulse/program/kernels")
-    text = (
-        (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("**Other places**")[2].partition("\n8. ")[0]
-    )
-    listed = [word for word in text.split("`") if word.startswith("pulse/")]
+    listed = listed_after("**Other places**", "\n8. ")
     deciding = {
         name_of(path)
         for path in modules_in("pulse")
@@ -239,10 +266,15 @@ def test_other_places_that_decide_by_the_class_of_an_op_are_listed() -> None:
         and any(names & class_names for names in names_of_questions(tree_of(path)))
     }
     assert len(deciding) > 10
-    places = {
-        next((folder for folder in listed if path == folder or path.startswith(f"{folder}/")), path)
-        for path in deciding
-    }
-    assert sorted(listed) == sorted(places), (
+    assert sorted(listed) == sorted(places_in(deciding, listed)), (
         "CONTRIBUTING.md, other places of an op: files, or a folder whose files all ask for the same reason"
+    )
+
+
+def test_places_that_decide_by_the_name_of_an_elementwise_function_are_listed() -> None:
+    listed = listed_after("**By name**", "\n\nA new op")
+    deciding = {name_of(path) for path in modules_in("pulse") if decides_by_function(tree_of(path))}
+    assert len(deciding) > 5
+    assert sorted(listed) == sorted(places_in(deciding, listed)), (
+        "make what the file asks for a property of FunctionRow, or list it in CONTRIBUTING.md with the functions"
     )

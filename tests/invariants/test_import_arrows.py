@@ -34,7 +34,7 @@ ALLOWED = {
     "pulse.jit.events": {"threading"},  # a lock: one thread may set an event that another one closes
     # a lock: PyTorch's exporter changes the process, so one export runs at a time
     "pulse.torch": {"threading"},
-    "pulse.torch.silence": {"threading"},  # which thread asks: others are answered during an export
+    "pulse.torch.own_thread": {"threading"},  # which thread asks: others are answered during an export
     "pulse.program.machine.team": {"threading"},  # the threads that share long steps
     "pulse.program.native.special_rows": {"time"},  # after which nothing more is compiled
     "pulse.program.machine.machine": {"time"},  # how long a tick of the cycle counter is

@@ -53,7 +53,7 @@ class SymbolicSizes:
         self._dims = DimWriter(self.writer, self._symbol)
 
     def wire(self, dim: TDim) -> NnefWire:
-        """Return an i64 scalar. Raises WriteError: a symbol is not a size of an input."""
+        """Compute a size, an i64 scalar. Raises WriteError: a symbol is not a size of an input."""
         return NnefWire(self._dims.write(dim), LONG, ())
 
     def _symbol(self, symbol: Symbol) -> str:
@@ -188,7 +188,7 @@ class NodeReader:
         return value
 
     def length(self, value: TDim) -> NnefWire:
-        """Return a size that may depend on symbols, an i64 scalar. Raises LoadError."""
+        """Compute a size that may depend on symbols, an i64 scalar. Raises LoadError."""
         try:
             return self.graph.lengths.wire(value)
         except WriteError as error:
@@ -303,7 +303,7 @@ class NodeReader:
         return self.graph.constant(np.array([*numbers], np.int64), f"{self.targets[0]}.{suffix}")
 
     def bounds_tensor(self, numbers: "Sequence[int | TDim]", suffix: str) -> NnefWire:
-        """Return a list of i64, computed if one of them depends on a symbol."""
+        """Store a list of i64, or compute it if one of them depends on a symbol."""
         if all(isinstance(number, int) for number in numbers):
             return self.integers_tensor([int(number) for number in numbers], suffix)
         parts = [

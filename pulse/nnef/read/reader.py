@@ -120,8 +120,9 @@ class _DocumentReader:
         dims: list[int | str] = []
         for dim in shape:
             if isinstance(dim, TDim) and not dim.is_const:
-                for symbol in dim.symbols if dim in self._definitions.symbols.values() else ():
-                    graph.lengths.axis_of.setdefault(symbol, (name, len(dims)))
+                if dim in self._definitions.symbols.values():
+                    for symbol in dim.symbols:
+                        graph.lengths.axis_of.setdefault(symbol, (name, len(dims)))
                 dims.append(str(dim))
                 continue
             size = node.plain(dim, "shape")

@@ -197,7 +197,7 @@ def _loop(node: NodeReader, entries: Entries, run: RunBody, skip: int) -> NnefWi
 def _inputs_of_body(
     node: NodeReader, body: NodeReader, entries: Entries
 ) -> tuple[list[ValueInfoProto], dict[str, NnefValue]]:
-    """Return the inputs of a scan's body, states first, and what the fragment finds under its names."""
+    """Declare the inputs of a scan's body, states first; return them, and what the fragment finds under its names."""
     names = {
         name: body.graph.names.new(f"{node.targets[0]}.{name}")
         for name in (*entries.states, *entries.scanned)

@@ -35,7 +35,7 @@ class Expansion:
     nodes: list[NodeProto] = field(default_factory=list[NodeProto])
 
     def name(self, suffix: str) -> str:
-        """Return a new name of a wire."""
+        """Take a new name for a wire, and return it."""
         return self.names.new(f"{self.title}.{suffix}")
 
     def add(self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
@@ -58,11 +58,11 @@ class Expansion:
         return name
 
     def integers(self, numbers: Sequence[int]) -> str:
-        """Return a stored list of i64."""
+        """Store a list of i64; return its name."""
         return self.constant(np.array([*numbers], np.int64))
 
     def number(self, value: float) -> str:
-        """Return a stored f32."""
+        """Store an f32; return its name."""
         return self.constant(np.array(value, np.float32))
 
     def sizes(self, name: str) -> list[int]:

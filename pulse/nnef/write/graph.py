@@ -60,7 +60,7 @@ class Shared:
     bounds: dict[str, str] = field(default_factory=dict[str, str])
 
     def identifier(self, name: str) -> str:
-        """Return ``name`` as far as NNEF's identifiers allow, different from all others."""
+        """Take an identifier that no other wire has, ``name`` as far as NNEF allows, and return it."""
         plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "x"
         plain = f"_{plain}" if plain[0].isdigit() or plain in RESERVED else plain
         text, suffix = plain, 0
@@ -103,13 +103,13 @@ class Scope:
         return self.facts[name]
 
     def declare(self, name: str) -> str:
-        """Return a new identifier for a wire of ONNX that this scope begins with."""
+        """Take an identifier for a wire of ONNX that this scope begins with, and return it."""
         identifier = self.shared.identifier(name)
         self.wire_of_name[name] = Name(identifier)
         return identifier
 
     def wire(self, name: str) -> Name:
-        """Return the identifier of a wire of ONNX; a body gets it from the scope around it."""
+        """Return the identifier of a wire of ONNX; its first use stores a constant, or takes the wire into a body."""
         if name in self.wire_of_name:
             return self.wire_of_name[name]
         if name in self.constants:

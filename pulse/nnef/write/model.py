@@ -154,7 +154,7 @@ class _Pulsed(_Export):
         return self.finish(names, results, [properties_fragment(self._notes, names, results)])
 
     def _scan(self, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
-        """Return the whole graph as the body of a scan with one iteration in each run."""
+        """Write the whole graph as the body of a scan with one iteration in each run."""
         axes = {note.name: note.axis for note in self._notes.inputs}
         scan = ScanOperationWriter.begin(self.root, "pulse")
         for name in inputs:

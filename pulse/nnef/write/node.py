@@ -129,11 +129,11 @@ class OperationWriter:
         return [Name(target) for target in targets]
 
     def tensor(self, value: Array, suffix: str) -> Name:
-        """Return a stored tensor."""
+        """Store a tensor; return its name."""
         return self.scope.tensor(value, f"{self.name}.{suffix}")
 
     def number(self, value: float, dtype: DType, suffix: str = "number") -> Expression:
-        """Return one number: in the text if exact there, otherwise stored."""
+        """Return one number: in the text if exact there, otherwise store it."""
         entry = np.array(value).astype(dtype)
         return literal(entry) if is_writable(entry) else self.tensor(entry, suffix)
 

@@ -31,19 +31,19 @@ class ScanOperationWriter:
         return cls(outer, name, outer.inner())
 
     def slice(self, name: str, value: Name, axis: int, chunk: int) -> Name:
-        """Return a wire of the body that is a piece of one around it."""
+        """Add a wire to the body that is a piece of one around it; return its name."""
         inside = self._parameter(name)
         self._scanned.append((inside.text, value, axis, chunk))
         return inside
 
     def full(self, name: str, value: Name) -> Name:
-        """Return a wire of the body that is the whole of one around it."""
+        """Add a wire to the body that is the whole of one around it; return its name."""
         inside = self._parameter(name)
         self._full.append((inside.text, value))
         return inside
 
     def state(self, name: str, initial: Name, result: str) -> Name:
-        """Return a wire of the body: first ``initial``, then the previous value of the body's wire ``result``."""
+        """Add a state to the body: first ``initial``, then the previous value of the body's wire ``result``."""
         inside = self._parameter(name)
         self._states.append((inside.text, initial, result))
         return inside

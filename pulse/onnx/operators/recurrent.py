@@ -77,15 +77,19 @@ def _stack(node: NodeContext, slot: int, parts: Sequence[OutletId], batch_first:
     """Return one output of all directions: y [T, D, B, H] or a state [D, B, H]; with layout 1, the batch in front."""
     name = node.outputs[slot] if slot < len(node.outputs) else ""
     output_node = node.with_name(name or f"{node.wire_name}.{'yhc'[slot]}")
-    last = Transpose((2, 0, 1, 3) if slot == 0 else (1, 0, 2)) if batch_first else None
+    to_batch_first = Transpose((2, 0, 1, 3) if slot == 0 else (1, 0, 2)) if batch_first else None
     axis = 1 if slot == 0 else 0
     joins = len(parts) > 1
     with_axis = [
-        output_node.wire(AddAxis(axis), [part], f"wide{index}" if joins or last else "")
+        output_node.wire(AddAxis(axis), [part], f"wide{index}" if joins or to_batch_first else "")
         for index, part in enumerate(parts)
     ]
-    y = output_node.wire(Concat(axis), with_axis, "joined" if last else "") if joins else with_axis[0]
-    return y if last is None else output_node.wire(last, [y])
+    y = (
+        output_node.wire(Concat(axis), with_axis, "joined" if to_batch_first else "")
+        if joins
+        else with_axis[0]
+    )
+    return y if to_batch_first is None else output_node.wire(to_batch_first, [y])
 
 
 def _operands(
@@ -194,22 +198,22 @@ def infer_recurrent(clues: Clues) -> Iterator[FactRelation]:
     yield HasRank([x, w, r, *states], 3)
     yield HasRank([y], 4)
     yield HasRank(others, 2)
-    first = bool(clues.flag("layout"))
-    time, batch = (1, 0) if first else (0, 1)
-    side = 1 if first else 0
+    batch_first = bool(clues.flag("layout"))
+    time, batch = (1, 0) if batch_first else (0, 1)
+    direction_axis = 1 if batch_first else 0
     yield SameSize([Axis(x, time), Axis(y, time)])
-    yield SameSize([Axis(x, batch), Axis(y, 0 if first else 2), *_same_axis(states, 1 - side)])
+    yield SameSize([Axis(x, batch), Axis(y, 0 if batch_first else 2), *_same_axis(states, batch)])
     yield SameSize([Axis(x, 2), Axis(w, 2)])
     yield SameSize([Axis(r, 2), Axis(y, 3), *_same_axis(states, 2)])
     directions = 2 if clues.text("direction", "forward") == "bidirectional" else 1
-    sides = [
+    per_direction = [
         Axis(w, 0),
         Axis(r, 0),
-        Axis(y, 2 if first else 1),
-        *_same_axis(states, side),
+        Axis(y, 2 if batch_first else 1),
+        *_same_axis(states, direction_axis),
         *_same_axis(others, 0),
     ]
-    yield HasSize(sides, TDim.of(directions))
+    yield HasSize(per_direction, TDim.of(directions))
     for matrix in (w, r):
         yield Scaled(Axis(matrix, 1), Axis(r, 2), GATE_COUNTS[CELL_KINDS[clues.op_type]])
 

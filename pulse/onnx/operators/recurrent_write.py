@@ -177,7 +177,7 @@ def _states_before(w: NodeWriter, op: RecurrentStream, states: Sequence[str]) ->
 def _write_last_states(
     w: NodeWriter, op: RecurrentStream, y: str, begin: Sequence[str], current: Sequence[str], pulse: int
 ) -> list[str]:
-    """Return the states after the last frame of the stream. Of several frames, h is among the outputs."""
+    """Write the states after the last frame of the stream. Of several frames, h is among the outputs."""
     stop = w.clock.stop(pulse, op.offset, op.length)
     if pulse > 1:
         row = w.emit("Gather", [y, w.clock.op("Sub", [stop, w.clock.number(1)], f"{stop}-1")], "last", axis=0)

@@ -169,7 +169,7 @@ def _emit_scan(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, lengt
 def _inline_body(
     w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, length: TDim | None
 ) -> list[str]:
-    """Return the nodes of the body among those around it."""
+    """Write the nodes of the body among those around it."""
     inside = dict(zip(op.captured, w.inputs[len(op.scanned) + len(op.states) :]))
     inside |= dict(zip(op.states, begin))
     for slot, (name, scan_axis) in enumerate(zip(op.frames, op.scanned)):

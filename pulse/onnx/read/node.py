@@ -101,7 +101,7 @@ class OnnxOp(ModelOp):
         return outlets[: len(self.outputs)]
 
     def _keep(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
-        """Return the operator as the file states it, which cannot be executed. Raises LoadError."""
+        """Add the operator as the file states it, which cannot be executed; return its outputs. Raises LoadError."""
         symbols = {symbol for fact in target.inputs.values() for dim in fact.shape for symbol in dim.symbols}
         facts = stated_facts(self.stated, target.scope, symbols, f"{wire} ({self.name})")
         if facts is None:

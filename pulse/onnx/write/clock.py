@@ -39,24 +39,24 @@ class ClockWriter:
         return self._pulses
 
     def stream_end(self, free: str | None = None) -> str:
-        """Return frames of the symbol in the whole stream; ``free`` is a name that the input may have."""
+        """Return the input with the symbol's frames in the whole stream; the first call names it, ``free`` if given."""
         if self.end is None:
             self.end = free or self._graph.names.new(END)
         return self.end
 
     def length(self, dim: TDim) -> str:
-        """Return frames of a wire in the whole stream."""
+        """Compute the frames of a wire in the whole stream."""
         return self._dims.write(dim)
 
     def positions(self, step: int, low: int, count: int, trailing: int = 0) -> str:
-        """Return ``pulses*step + low ...``, ``count`` numbers, i64 [count, 1 ...] with this many ones."""
+        """Compute ``pulses*step + low ...``, ``count`` numbers, i64 [count, 1 ...] with this many ones."""
         offsets = np.arange(low, low + count, dtype=np.int64).reshape(count, *(1,) * trailing)
         return self._plus(
             step, self._graph.constant(offsets, f"frames.{low}.{count}"), f"{low}.{count}.{trailing}"
         )
 
     def position(self, step: int, low: int) -> str:
-        """Return ``pulses*step + low``, i64 scalar."""
+        """Compute ``pulses*step + low``, an i64 scalar."""
         return self._base(step) if low == 0 else self._plus(step, self._number(low), str(low))
 
     def positions_inside(self, positions: str, after_start: bool, before: TDim | None) -> str | None:

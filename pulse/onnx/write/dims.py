@@ -32,11 +32,11 @@ class DimWriter:
         return self._dim(dim)
 
     def number(self, value: int) -> str:
-        """Return a stored i64 scalar."""
+        """Store an i64 scalar; return its name."""
         return self._graph.constant(np.array(value, np.int64), f"number.{value}")
 
     def op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
-        """Return a node; ``text`` identifies it."""
+        """Add a node, once for each ``text``; return its output."""
         if text not in self._names:
             name = self._graph.names.new(f"time.{text.replace('time.', '')}")
             self._graph.add(op_type, inputs, [name])

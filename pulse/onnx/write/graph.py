@@ -45,7 +45,7 @@ class Names:
     used_names: set[str] = field(default_factory=set[str])
 
     def new(self, name: str) -> str:
-        """Return ``name``, with a number if it is taken."""
+        """Take ``name``, with a number if it is taken already, and return it."""
         free_name, number = name, 0
         while free_name in self.used_names or not free_name:
             number += 1

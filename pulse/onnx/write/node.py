@@ -77,21 +77,19 @@ class NodeWriter:
 
     def emit(self, op_type: str, inputs: Sequence[str], suffix: str = "", **attributes: Any) -> str:
         """Add an ONNX node with one output; the one that makes the node's first output has no suffix."""
-        name = self.graph.names.new(f"{self.name}.{suffix}") if suffix else self.outputs[0]
+        name = self._output_name(0, suffix)
         self.graph.add(op_type, inputs, [name], **attributes)
         return name
+
+    def _output_name(self, slot: int, suffix: str) -> str:
+        return self.graph.names.new(f"{self.name}.{suffix}") if suffix else self.outputs[slot]
 
     def emit_all(
         self, op_type: str, inputs: Sequence[str], suffixes: Sequence[str | None], **attributes: Any
     ) -> list[str]:
         """Add a node with several outputs; None leaves one out, an empty suffix is the output of that slot."""
         names = [
-            ""
-            if suffix is None
-            else self.graph.names.new(f"{self.name}.{suffix}")
-            if suffix
-            else self.outputs[slot]
-            for slot, suffix in enumerate(suffixes)
+            "" if suffix is None else self._output_name(slot, suffix) for slot, suffix in enumerate(suffixes)
         ]
         while names and not names[-1]:
             names.pop()
@@ -99,15 +97,15 @@ class NodeWriter:
         return names
 
     def constant(self, value: Array, suffix: str) -> str:
-        """Return a stored tensor."""
+        """Store a tensor; return its name."""
         return self.graph.constant(value, f"{self.name}.{suffix}")
 
     def integers(self, numbers: Sequence[int], suffix: str) -> str:
-        """Return a stored list of i64."""
+        """Store a list of i64; return its name."""
         return self.constant(np.array(list(numbers), np.int64), suffix)
 
     def number(self, value: float, dtype: DType, suffix: str) -> str:
-        """Return a stored scalar."""
+        """Store a scalar; return its name."""
         return self.constant(np.array(value).astype(dtype), suffix)
 
     # shared by several writers
@@ -146,7 +144,7 @@ class NodeWriter:
     def reduce(
         self, op_type: str, x: str, axes: Sequence[int], suffix: str = "", keepdims: bool = True
     ) -> str:
-        """Return a reduction; its axes are an attribute in older opsets."""
+        """Add a reduction; its axes are an attribute in older opsets."""
         keep = {"keepdims": int(keepdims)}
         if op_type == "ReduceSum" or self.opset >= 18:
             return self.emit(op_type, [x, self.integers(axes, "axes")], suffix, **keep)

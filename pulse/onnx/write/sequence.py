@@ -127,7 +127,7 @@ def _set_vector(value: ValueInfoProto) -> None:
 
 
 def _take_free_name(name: str, used_names: set[str]) -> str:
-    """Return a name that no wire has; it is taken then."""
+    """Take a name that no wire has, and return it."""
     while name in used_names:
         name += "_"
     used_names.add(name)

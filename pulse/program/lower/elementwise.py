@@ -11,6 +11,7 @@ from pulse.facts import Array, DType, dtype_name
 from pulse.graph import OutletId
 from pulse.jit.rows.instruction import number_fields
 from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.elementwise_within import Within
 from pulse.ops.matmul import MatMul, packed_operand
 from pulse.ops.reduce import Reduce
@@ -58,7 +59,7 @@ class Chain:
         self.free = list(range(MAX_INPUTS, MAX_REGISTERS))
 
     def load(self, value: Value) -> int:
-        """Return the register of an input."""
+        """Return the register of an input, which is added at its first use."""
         if value not in self.inputs:
             self.inputs.append(value)
         return self.inputs.index(value)
@@ -181,18 +182,22 @@ def lower_elementwise(lowering: Lowering, node: PulsedNode, op: Elementwise | Ca
 def scale_of(lowering: Lowering, node: PulsedNode) -> tuple[int, float] | None:
     """Return the slot of the tensor that a node multiplies by a number, and the number; None for other nodes."""
     op = node.op
-    if not isinstance(op, Elementwise) or op.kind not in ("mul", "div") or len(node.inputs) != 2:
+    factor = ELEMENTWISE[op.kind].factor if isinstance(op, Elementwise) else None
+    if factor is None:
         return None
-    for slot in (0, 1) if op.kind == "mul" else (0,):
+    for slot in (0, 1):
         fact, constant = lowering.fact(node.inputs[slot]), lowering.known_value(node.inputs[1 - slot])
         if (
             fact.value is None
             and fact.sizes == lowering.fact(OutletId(node.id)).sizes
             and fact.dtype == np.float32
         ):
-            scale = one_number(constant)
-            if scale is not None and np.isfinite(scale) and scale != 0:
-                return slot, scale if op.kind == "mul" else 1 / scale
+            number = one_number(constant)
+            scale = (
+                factor(number, slot) if number is not None and np.isfinite(number) and number != 0 else None
+            )
+            if scale is not None:
+                return slot, scale
     return None
 
 

@@ -44,7 +44,7 @@ def frames_of_every_pulse(lowering: Lowering) -> CheckedFrames:
 
 @lowers(CountFaults)
 def lower_count_faults(lowering: Lowering, node: PulsedNode, op: CountFaults) -> list[Value]:
-    """Return the counter as the output."""
+    """Emit the row that counts; return the counter as the output."""
     x = lowering.value(node.inputs[0])
     frames = frames_of_every_pulse(lowering)
     if op.when == "frames" and op.axis is not None:

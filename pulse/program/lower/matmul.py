@@ -223,7 +223,7 @@ def take_operand_scale(lowering: Lowering, outlet: OutletId) -> tuple[OutletId, 
 
 
 def take_result_scale(lowering: Lowering, outlet: OutletId) -> tuple[OutletId, float]:
-    """Return the wire of a product times a number if it is all that is read, and the number; its node is then done."""
+    """Take over a product times a number if only that is read; return its wire and the number, else the wire and 1."""
     reader = lowering.only_reader(outlet)
     scale = None if reader is None else scale_of(lowering, reader)
     if reader is None or scale is None:

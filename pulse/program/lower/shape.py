@@ -18,7 +18,7 @@ def lower_transpose(lowering: Lowering, node: PulsedNode, op: Transpose) -> list
 
 @lowers(AddAxis, RemoveAxis, Reshape)
 def lower_reshape(lowering: Lowering, node: PulsedNode, op: AddAxis | RemoveAxis | Reshape) -> list[Value]:
-    """Return a view if the strides allow it, else a copy with the axis order of the input."""
+    """Return a view if the strides allow it; else copy, in the axis order of the input."""
     outlet = OutletId(node.id)
     x, shape = lowering.value(node.inputs[0]), lowering.fact(outlet).sizes
     view = x.reshape(shape)

@@ -1,4 +1,4 @@
-"""Products with constant DFT bases, emitted as Fourier transforms; ``dft_basis`` recognises these products."""
+"""Products with constant DFT bases, emitted as Fourier transforms; ``spectral_basis`` recognises these products."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from pulse.facts import Array
-from pulse.program.dft_basis import DftBasis, dft_tables, find_dft_basis
 from pulse.program.kernels.matmul.finish import ADD, FinishStep
 from pulse.program.kernels.spectral import FourierRow
 from pulse.program.lower.matmul_windows import WindowProduct
+from pulse.program.lower.spectral_basis import DftBasis, dft_tables, find_dft_basis
 from pulse.program.lowering import Lowering
 
 

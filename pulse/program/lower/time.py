@@ -122,7 +122,7 @@ def _may_overwrite(lowering: Lowering, node: PulsedNode, op: FillEnds, x: Value)
 
 @lowers(LastFrames)
 def lower_last_frames(lowering: Lowering, node: PulsedNode, op: LastFrames) -> list[Value]:
-    """Return the memory itself as the output."""
+    """Emit the row that fills the memory; return the memory itself as the output."""
     x = make_outermost(lowering, lowering.value(node.inputs[0]), op.axis)
     order = frame_order(x, op.axis)
     shape = list(x.shape)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pulse.facts import TypedFact
+from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.pulsify.bands.pattern import (
     ANYTHING,
     NEVER,
@@ -31,14 +32,10 @@ from pulse.pulsify.bands.pattern import (
     union,
 )
 
-COMPARISONS: dict[str, tuple[IntervalFunction, bool]] = {
-    "less": (is_negative, False),
-    "less_equal": (is_not_positive, False),
-    "greater": (is_negative, True),
-    "greater_equal": (is_not_positive, True),
-    "equal": (is_zero, False),
-}
-"""Comparison -> the test of the operands' difference, and whether that is second minus first."""
+TESTS: dict[str, IntervalFunction] = {"<": is_negative, "<=": is_not_positive, "=": is_zero}
+"""What makes a comparison true -> the test of the first operand minus the second."""
+MIRROR = str.maketrans("<>", "><")
+"""Of a comparison, what makes it true with its operands exchanged."""
 BOUNDS: dict[str, IntervalFunction] = {
     "abs": magnitude,
     "mul": multiply,
@@ -47,24 +44,17 @@ BOUNDS: dict[str, IntervalFunction] = {
     "not": invert,
     "where": choose,
 }
-ANY_OF = {("max", "less"), ("max", "less_equal"), ("min", "greater"), ("min", "greater_equal")}
+ANY_OF = {("max", "<"), ("max", "<="), ("min", ">"), ("min", ">=")}
 """An operand is below a maximum if it is below any of its parts; above one if it is above all of them."""
-MIRRORED = {
-    "less": "greater",
-    "less_equal": "greater_equal",
-    "greater": "less",
-    "greater_equal": "less_equal",
-}
 
 
 def elementwise(name: str, inputs: Sequence[Pattern], fact: TypedFact, extent: PatternExtent) -> Pattern:
     """Return the pattern of an elementwise function's result, whose fact is ``fact``."""
-    distance, period = extent.distance, extent.period
-    if name in ("add", "sum", "sub", "neg"):
-        signs = {"sub": (1, -1), "neg": (-1,)}.get(name, (1,) * len(inputs))
-        return combination(inputs, signs, distance)
-    if name in COMPARISONS:
-        return _compare(name, inputs, extent)
+    distance, period, row = extent.distance, extent.period, ELEMENTWISE[name]
+    if row.signs is not None:
+        return combination(inputs, row.signs * len(inputs) if row.arity < 0 else row.signs, distance)
+    if row.holds_if in TESTS or row.holds_if.translate(MIRROR) in TESTS:
+        return _compare(row.holds_if, inputs, extent)
     if name in ("max", "min"):
         return extreme(name, inputs)
     if name == "where":
@@ -132,16 +122,15 @@ def whole_part(x: Pattern, extent: PatternExtent) -> Pattern:
     return function(truncate, [x])
 
 
-def _compare(name: str, inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
+def _compare(holds_if: str, inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
     for index, operand in enumerate(inputs):
-        if operand.parts is not None and name in MIRRORED:
-            comparison = name if index else MIRRORED[name]
+        if operand.parts is not None and holds_if != "=":
+            comparison = holds_if if index else holds_if.translate(MIRROR)
             extremum, parts = operand.parts
             patterns = [_compare(comparison, [inputs[1 - index], part], extent) for part in parts]
             return function(interval_max if (extremum, comparison) in ANY_OF else interval_min, patterns)
-    bounds, swapped = COMPARISONS[name]
-    signs = (-1, 1) if swapped else (1, -1)
-    return _fold_constant(function(bounds, [combination(inputs, signs, extent.distance)]))
+    signs, test = ((-1, 1), holds_if.translate(MIRROR)) if ">" in holds_if else ((1, -1), holds_if)
+    return _fold_constant(function(TESTS[test], [combination(inputs, signs, extent.distance)]))
 
 
 def _where(inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:

@@ -9,6 +9,7 @@ from pulse.dim import Symbol
 from pulse.facts import Shape, TypedFact
 from pulse.graph import Node, OutletId
 from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
 from pulse.ops.source import Source
@@ -16,8 +17,6 @@ from pulse.pulsify.bands.mask import MASKED, ScoreStep
 from pulse.pulsify.bands.relative_pairs import find_pairs
 from pulse.pulsify.bands.relative_shift import RelativeScores, find_shift
 from pulse.typed import TypedGraph
-
-AFFINE = ("add", "sub", "mul", "div", "where")
 
 
 class StaticWires:
@@ -88,7 +87,7 @@ def _without_scale(graph: TypedGraph, outlet: OutletId) -> tuple[OutletId, list[
     steps, scale = list[ScoreStep](), 1.0
     while True:
         node = graph.node(outlet)
-        if not isinstance(node.op, Elementwise) or node.op.kind not in ("mul", "div"):
+        if not isinstance(node.op, Elementwise) or ELEMENTWISE[node.op.kind].factor is None:
             return outlet, steps, scale
         slot = int(graph.fact(node.inputs[0]).value is not None)
         factor = _factor(graph, node, slot) if _keeps_scores(graph, node, slot) else None
@@ -108,25 +107,28 @@ def _keeps_scores(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bo
         return np.issubdtype(node.op.dtype, np.floating)
     if node.op.keeps_order:
         return True
-    same = same_shape(before.shape, after.shape)
-    return isinstance(node.op, Elementwise) and node.op.kind in AFFINE and same
+    return isinstance(node.op, Elementwise) and _is_affine(node.op) and same_shape(before.shape, after.shape)
+
+
+def _is_affine(op: Elementwise) -> bool:
+    """Return whether the function adds to its scores, multiplies them, or replaces some."""
+    row = ELEMENTWISE[op.kind]
+    return op.kind == "where" or (row.arity == 2 and (row.signs is not None or row.factor is not None))
 
 
 def _factor(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> float | None:
     """Return the factor by which an elementwise op multiplies its scores, None if it does something else."""
     assert isinstance(node.op, Elementwise)
-    function = node.op.kind
-    if function == "where":
+    row = ELEMENTWISE[node.op.kind]
+    if row.signs is not None:
+        return float(row.signs[slot])
+    if row.factor is None:  # where
         return 1.0 if slot > 0 else None
-    if function in ("add", "sub"):
-        return -1.0 if (function, slot) == ("sub", 1) else 1.0
     value = graph.fact(node.inputs[1 - slot]).value
-    if value is None or value.size != 1 or (function == "div" and slot == 1):
+    if value is None or value.size != 1:
         return None
     number = float(value.reshape(()).item())
-    if number == 0 or not np.isfinite(number):
-        return None
-    return number if function == "mul" else 1 / number
+    return row.factor(number, slot) if number != 0 and np.isfinite(number) else None
 
 
 def hiding_conditions(graph: TypedGraph, steps: Sequence[ScoreStep]) -> set[tuple[OutletId, int]]:

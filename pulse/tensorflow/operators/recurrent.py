@@ -94,9 +94,10 @@ def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int
     bias = node.real("forget_bias", 1.0) if node.op_type != "BlockLSTMV2" else 0.0
     if bias:
         wires["f"] = cell.apply("add", wires["f"], bias, suffix="f_biased")
-    for name in ("i", "f") if has_peepholes else ():
-        peephole = cell.apply("mul", wires["cs_before"], wires[f"wc{name}"], suffix=f"{name}_peephole")
-        wires[name] = cell.apply("add", wires[name], peephole, suffix=f"{name}_with_peephole")
+    if has_peepholes:
+        for name in ("i", "f"):
+            peephole = cell.apply("mul", wires["cs_before"], wires[f"wc{name}"], suffix=f"{name}_peephole")
+            wires[name] = cell.apply("add", wires[name], peephole, suffix=f"{name}_with_peephole")
     for name, function in (("i", "sigmoid"), ("f", "sigmoid"), ("ci", "tanh")):
         wires[name] = cell.apply(function, wires[name], suffix=name)
     update = cell.apply("mul", wires["ci"], wires["i"], suffix="update")

@@ -30,7 +30,7 @@ class _Vector:
         self._values = node.numbers(PARAMS, "weights").ravel()
 
     def take(self, *shape: int) -> Array:
-        """Return the next ones. Raises LoadError: there are too few."""
+        """Take the next ones, in this shape. Raises LoadError: there are too few."""
         size = int(np.prod(shape))
         if self._at + size > self._values.size:
             raise self._node.error(

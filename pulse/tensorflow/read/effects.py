@@ -141,8 +141,11 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
         for variable in variables.changed_variables(node):
             assigning.setdefault(variable, []).append(node.name)
     pairs: list[tuple[str, str]] = []
-    for node in needed.values() if assigning else ():
-        pairs += [(node.name, other) for name in variables.read(node) for other in assigning.get(name, ())]
+    if assigning:
+        for node in needed.values():
+            pairs += [
+                (node.name, other) for name in variables.read(node) for other in assigning.get(name, ())
+            ]
     for names in assigning.values():
         pairs += list(pairwise(names))
     if len(pairs) * sum(map(len, after.values())) > MAX_WORK:

@@ -4,9 +4,9 @@ import numpy as np
 
 from pulse.graph import OutletId
 from pulse.ops.norm import Softmax
-from pulse.tflite.int16_softmax import MAX_ENTRIES, softmax_of_int16
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.elementwise import plain
+from pulse.tflite.operators.norm_int16 import MAX_ENTRIES, softmax_of_int16
 from pulse.tflite.registry import tflite_op
 
 

@@ -158,7 +158,7 @@ class _Builder:
     def model(
         self, facts: Mapping[str, InferenceFact], inputs: Mapping[int, str], outputs: Mapping[int, str]
     ) -> FileNetwork:
-        """Return the subgraph as a model of its own, its variables among inputs and outputs."""
+        """Read the subgraph as a model of its own, its variables among inputs and outputs."""
         self._steady = _steady_variables(self._subgraph)
         self._open = any(
             dim is None or not dim.is_const for fact in facts.values() for dim in fact.shape or ()
@@ -180,7 +180,7 @@ class _Builder:
         return FileNetwork(self.graph, self._scope, self._title, codes, variables=tuple(variables))
 
     def body(self, facts: Mapping[int, TypedFact]) -> FileNetwork:
-        """Return the subgraph as a body that another one runs: its codes stay centred, and it has no variables."""
+        """Read the subgraph as a body that another one runs: its codes stay centred, and it has no variables."""
         for port, index in enumerate(self._subgraph.inputs):
             fact = facts[port]
             if fact.value is not None:

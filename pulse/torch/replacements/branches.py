@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from pulse.torch.advice import is_author
-from pulse.torch.silence import OwnThread
+from pulse.torch.own_thread import OwnThread
 
 
 @contextlib.contextmanager

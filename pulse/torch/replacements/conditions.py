@@ -29,9 +29,7 @@ class KnownConditions:
         ]
 
     def convert(self, name: str, args: tuple[Any, ...]) -> Any:
-        """Return the known result of one of CONVERSIONS; None if it is not known. Forgets a buffer that is
-        written to.
-        """
+        """Return the known result of one of CONVERSIONS, else None. Forgets a buffer that is written to."""
         if not args or not self._torch.is_tensor(args[0]):
             return None
         if name in CONVERSIONS:
@@ -53,9 +51,7 @@ def _caller() -> FrameType | None:
 
 
 def asserted_value(frame: FrameType | None) -> bool | None:
-    """Return the truth value with which an ``assert`` of the frame's present instruction passes; None if
-    there is none.
-    """
+    """Return the truth value with which an ``assert`` of the frame's instruction passes; None: there is none."""
     if frame is None:
         return None
     steps = [step for step in dis.get_instructions(frame.f_code) if step.opname not in _BETWEEN]

@@ -67,7 +67,7 @@ def _marked_nodes(graph: Any, loop: FrameLoop, op_type: str) -> list[Any]:
         for node in graph
         if node.domain == LOOP_DOMAIN
         and node.op_type == op_type
-        and node.attributes["loop"].value == loop.index
+        and node.attributes["loop"].value == loop.loop_index
     ]
 
 
@@ -105,7 +105,7 @@ class _Body:
 
         self._ir = onnx_ir
         self._graph = graph
-        self._loop_index = loop.index
+        self._loop_index = loop.loop_index
         self._levels = _levels(graph, loop)
         self._node_indices = {id(value): index for index, node in enumerate(graph) for value in node.outputs}
         self._nodes: list[Any] = []
@@ -186,7 +186,7 @@ class _Body:
         )
 
     def _state(self, values: tuple[Any, ...]) -> Any:
-        """Return a value that each step takes from the step before; the first takes ``values[0]``."""
+        """Add a state, which each step takes from the step before and the first from ``values[0]``; return it."""
         value, index = self._input("state", values[1]), len(self._nexts)
         self._begins.append(self._begin(values[0], values[1]))
         self._state_inputs.append(value)
@@ -312,9 +312,7 @@ class _Body:
         return reshape.outputs[0]
 
     def _keep_last_values(self) -> list[tuple[Any, int]]:
-        """Return values of the last step that are used after the loop, each with the index of the state
-        that keeps it.
-        """
+        """Add states for values of the last step that are used after the loop; return each with its state's index."""
         last_values: list[tuple[Any, int]] = []
         for values, inner in list(self._value_of_input.values()):
             value = values[-1]
@@ -347,7 +345,7 @@ def _levels(graph: Any, loop: FrameLoop) -> dict[int, int]:
     """
     levels: dict[int, int] = {}
     for node in graph:
-        if node.domain == LOOP_DOMAIN and node.attributes["loop"].value == loop.index:
+        if node.domain == LOOP_DOMAIN and node.attributes["loop"].value == loop.loop_index:
             if node.op_type == "Frame":
                 levels[id(node.outputs[0])] = node.attributes["step"].value
             continue

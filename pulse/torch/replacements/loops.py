@@ -18,7 +18,7 @@ _MARK = "_pulse_loop_step"
 
 
 class LoopStep(WholeNumber):
-    """The number of a step of a loop: an integer with the loop it belongs to."""
+    """The index of a step of a loop: an integer with the loop it belongs to."""
 
     loop: "FrameLoop"
 
@@ -32,12 +32,12 @@ class LoopStep(WholeNumber):
 class FrameLoop(NamedTuple):
     """A loop over frames.
 
-    index   the index of the loop among all loops
-    frames  their number, a size
-    origin  the file and the line of the loop
+    loop_index  the index of the loop among all loops
+    frames      their number, a size
+    origin      the file and the line of the loop
     """
 
-    index: int
+    loop_index: int
     frames: Any
     origin: str
 
@@ -55,17 +55,17 @@ class FrameLoops:
         return shapes.statically_known_true(condition)
 
     def begin(self, frames: Any) -> FrameLoop:
-        """Return a new loop over this number of frames."""
+        """Begin a loop over this number of frames, and return it."""
         loop = FrameLoop(len(self.all_loops), frames, _origin())
         self.all_loops.append(loop)
         return loop
 
     def steps(self, frames: Any) -> list[LoopStep]:
-        """Return the numbers of the steps of a new loop that are exported."""
+        """Begin a loop; return the indices of its steps that are exported."""
         loop = self.begin(frames)
         return [LoopStep.of(loop, step) for step in range(EXPORTED_STEPS)]
 
-    def number_of(self, frames: Any, index: int) -> int:
+    def step_index(self, frames: Any, index: int) -> int:
         """Return the index of a step that takes these frames: a ``LoopStep`` if they are the frames of that step."""
         tensors = [
             leaf for leaf in self._torch.utils._pytree.tree_leaves(frames) if self._torch.is_tensor(leaf)
@@ -114,20 +114,20 @@ class FrameLoops:
     def _frame_at(self, x: Any, index: Any) -> Any:
         """Return ``x[..., step, …]``, and ``x[..., step : step + 1, …]``."""
         entries = list(index) if isinstance(index, tuple) else [index]
-        numbers = [index for index, entry in enumerate(entries) if _step(entry) is not None]
-        if len(numbers) != 1 or any(self._torch.is_tensor(entry) or entry is None for entry in entries):
+        step_places = [place for place, entry in enumerate(entries) if _step(entry) is not None]
+        if len(step_places) != 1 or any(self._torch.is_tensor(entry) or entry is None for entry in entries):
             return None
-        number = numbers[0]
-        axis = self._axis(x, entries, number)
-        step: Any = _step(entries[number])
+        (place,) = step_places
+        axis = self._axis(x, entries, place)
+        step: Any = _step(entries[place])
         if axis is None or not self._known_true(x.shape[axis] == step.loop.frames):
             return None
         frame = self._frame(step.loop, x, axis, step)
-        if isinstance(entries[number], slice):
-            entries[number] = slice(None)
+        if isinstance(entries[place], slice):
+            entries[place] = slice(None)
             frame = self._note_and_give(frame.unsqueeze(axis), frame)
         else:
-            del entries[number]
+            del entries[place]
         return (
             frame
             if all(entry in (slice(None), ...) for entry in entries)
@@ -138,25 +138,25 @@ class FrameLoops:
         self.note([frame], {}, result)
         return result
 
-    def _axis(self, x: Any, entries: list[Any], index: int) -> int | None:
+    def _axis(self, x: Any, entries: list[Any], place: int) -> int | None:
         """Return the axis that an entry of an index selects from; None if other entries select by their values."""
         if not all(isinstance(entry, int | slice) or entry is ... for entry in entries):
             return None
-        is_after_ellipsis = ... in entries[:index]
-        return x.dim() - (len(entries) - index) if is_after_ellipsis else index
+        is_after_ellipsis = ... in entries[:place]
+        return x.dim() - (len(entries) - place) if is_after_ellipsis else place
 
     def _frame(self, loop: FrameLoop, x: Any, axis: int, step: int) -> Any:
         axis %= x.dim()
         shape = [*x.shape[:axis], *x.shape[axis + 1 :]]
-        attributes = {"axis": axis, "step": +step, "loop": loop.index}
+        attributes = {"axis": axis, "step": +step, "loop": loop.loop_index}
         frame = self._torch.onnx.ops.symbolic(
             f"{LOOP_DOMAIN}::Frame", [x], attributes, dtype=x.dtype, shape=shape
         )
-        setattr(frame, _MARK, (loop.index, +step))
+        setattr(frame, _MARK, (loop.loop_index, +step))
         return frame
 
     def _unbind(self, x: Any, dim: int = 0) -> Any:
-        """Return all frames of a tensor, for ``unbind`` and ``for frame in x``."""
+        """Begin a loop over a tensor; return its frames, for ``unbind`` and ``for frame in x``."""
         frames: Any = x.shape[dim] if x.dim() else 0
         if not isinstance(frames, self._torch.SymInt) or self._known_true(frames == frames.node.hint):
             return None
@@ -168,17 +168,17 @@ class FrameLoops:
     def _write(self, y: Any, index: Any, value: Any) -> Any:
         """Write ``y[..., step, …] = value``, where the other entries are whole axes; True if it is done."""
         entries = list(index) if isinstance(index, tuple) else [index]
-        numbers = [index for index, entry in enumerate(entries) if isinstance(entry, LoopStep)]
+        step_places = [place for place, entry in enumerate(entries) if isinstance(entry, LoopStep)]
         has_only_whole_axes = all(
             entry in (slice(None), ...) for entry in entries if not isinstance(entry, LoopStep)
         )
-        if len(numbers) != 1 or not has_only_whole_axes or not self._torch.is_tensor(value):
+        if len(step_places) != 1 or not has_only_whole_axes or not self._torch.is_tensor(value):
             return None
-        axis, step = self._axis(y, entries, numbers[0]), entries[numbers[0]]
+        axis, step = self._axis(y, entries, step_places[0]), entries[step_places[0]]
         if axis is None or not self._known_true(y.shape[axis] == step.loop.frames):
             return None
         frame_shape = [*y.shape[:axis], *y.shape[axis + 1 :]]
-        attributes = {"axis": axis, "step": +step, "loop": step.loop.index}
+        attributes = {"axis": axis, "step": +step, "loop": step.loop.loop_index}
         written = self._torch.onnx.ops.symbolic(
             f"{LOOP_DOMAIN}::Store",
             [y, value.to(y.dtype).expand(frame_shape)],
@@ -200,7 +200,7 @@ class FrameLoops:
         if not isinstance(tensors, list | tuple) or len(tensors) != EXPORTED_STEPS:
             return None
         loop_steps: list[Any] = [getattr(tensor, _MARK, None) for tensor in tensors]
-        if None in loop_steps or len({number for number, _ in loop_steps}) > 1:
+        if None in loop_steps or len({loop_index for loop_index, _ in loop_steps}) > 1:
             return None
         if [step for _, step in loop_steps] != list(range(EXPORTED_STEPS)):
             return None
@@ -212,7 +212,7 @@ class FrameLoops:
             shape.insert(dim, loop.frames)
         else:
             shape[dim] = shape[dim] * loop.frames
-        attributes = {"axis": dim, "loop": loop.index, "new": int(name == "stack")}
+        attributes = {"axis": dim, "loop": loop.loop_index, "new": int(name == "stack")}
         self._end(loop)
         return self._torch.onnx.ops.symbolic(
             f"{LOOP_DOMAIN}::Stack", list(tensors), attributes, dtype=first.dtype, shape=shape

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from functools import reduce
 from typing import Any
 
-from pulse.torch.silence import OwnThread
+from pulse.torch.own_thread import OwnThread
 
 FUNCTIONS = {
     "add": "add",

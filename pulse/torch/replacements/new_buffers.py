@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Generator
 from typing import Any
 
-from pulse.torch.silence import OwnThread
+from pulse.torch.own_thread import OwnThread
 
 
 @contextlib.contextmanager

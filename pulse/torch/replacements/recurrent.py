@@ -5,8 +5,8 @@ from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from pulse.torch.own_thread import OwnThread
 from pulse.torch.replacements.packed_sequences import FullSizes, pack_full, pad_full
-from pulse.torch.silence import OwnThread
 
 
 class OnnxCell(NamedTuple):

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Generator
 from typing import Any
 
+from pulse.torch.own_thread import OwnThread
 from pulse.torch.replacements.loops import FrameLoops
-from pulse.torch.silence import OwnThread
 
 OWN = "torch"
 """The package whose code is not changed."""
@@ -151,13 +151,13 @@ def _step_numbers(owner: OwnThread, loops: FrameLoops) -> Any:
     def numbers(values: Any, start: int = 0) -> Any:
         """Enumerate as Python does, but by the steps of a loop if the values are its frames."""
         for index, value in builtins.enumerate(values, start):
-            yield (loops.number_of(value, index) if owner.is_here else index), value
+            yield (loops.step_index(value, index) if owner.is_here else index), value
 
     return numbers
 
 
 def _choice(torch: Any, owner: OwnThread, function: Any, prefers: Any) -> Any:
-    """Return ``max`` or ``min`` of sizes, decided by the example."""
+    """Return a function in place of ``max`` or ``min``, of sizes decided by the example."""
 
     def choose(*arguments: Any, **named: Any) -> Any:
         sizes = any(isinstance(argument, torch.SymInt) for argument in arguments)
@@ -173,7 +173,7 @@ def _give_itself(size: Any) -> Any:
 
 
 def _exact_division(torch: Any, owner: OwnThread, divide: Any) -> Any:
-    """Return the result of ``/`` of two sizes, in place of ``divide``."""
+    """Return a function in place of ``divide``, which keeps the quotient of two sizes exact."""
 
     class Quotient(torch.SymFloat):
         """An exact quotient of integers with a positive denominator; elsewhere it acts as a float."""

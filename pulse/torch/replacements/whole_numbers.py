@@ -8,8 +8,8 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from pulse.errors import InputError
+from pulse.torch.own_thread import OwnThread
 from pulse.torch.preservation import Restore
-from pulse.torch.silence import OwnThread
 
 
 class WholeNumber(int):

@@ -90,13 +90,13 @@ class NodeCollector:
         self.constants: list[onnx.TensorProto] = []
 
     def constant(self, name: str, value: NDArray[np.float32] | float | Sequence[int]) -> str:
-        """Return an initializer: f32, or int64 where ``value`` is a sequence of integers."""
+        """Add an initializer, f32, or int64 if ``value`` is a sequence of integers; return its name."""
         dtype = np.int64 if isinstance(value, Sequence) else np.float32
         self.constants.append(numpy_helper.from_array(np.asarray(value, dtype), name))
         return name
 
     def node(self, op: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
-        """Return one operator with one output."""
+        """Add an operator with one output; return the name of the output."""
         self.nodes.append(
             helper.make_node(op, list(inputs), [output], output, None, None, None, **attributes)
         )

@@ -122,8 +122,9 @@ class LaneGroup(NotCopyable):
         """Measure a lane's share in steps of all lanes, in nanoseconds of processor time."""
         lanes, times = range(count), list[int]()
         for _ in range(TRIALS):
-            for session in self.sessions if self.program.limit else ():
-                session.reset()
+            if self.program.limit:
+                for session in self.sessions:
+                    session.reset()
             started_ns = time.thread_time_ns()
             self._run_lanes(lanes, 0, ())
             times.append((time.thread_time_ns() - started_ns) // count)

@@ -55,7 +55,7 @@ class LaneSession(NotCopyable, Session):
             self._input_blocks.keep()
 
     def take_pulses(self, pulses: int) -> dict[str, Array]:
-        """Return the next waiting pulses, joined; valid until the next call."""
+        """Take the next waiting pulses, joined; valid until the next call."""
         self._pulses -= pulses
         return self._input_blocks.take(pulses)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pulse
-from pulse.torch.silence import silence_exporter
+from pulse.torch.quiet_exporter import silence_exporter
 from tests.pulse.torch.exporter import torch
 
 

@@ -182,7 +182,7 @@ def require_frames_add_up(live: Live, frames_given: int) -> None:
     pipeline, counters = live.pipeline, live.statistics().counters
     pulses, pulse_frames = fields(live).pulses, pipeline.program.pulse
     accepted = fields(live).in_written
-    in_flight = accepted - fields(live).in_read + fields(live).filled
+    in_flight = accepted - fields(live).in_read + fields(live).filled_frames
     assert counters.frames_in == frames_given == accepted + counters.frames_lost
     assert counters.pulses + counters.pulses_dropped == pulses
     assert accepted == pulses * pulse_frames + in_flight

@@ -187,7 +187,7 @@ def test_no_command_is_applied_during_a_callback_that_never_returns(
         live.wait(WAIT_TIMEOUT_S)
     with pytest.raises(PulseError, match="no pulse has ended"):
         live.control.reset()
-    assert fields(live).loads == 0
+    assert fields(live).load_count == 0
     live_module.abandoned_pipelines.remove(live.pipeline)
     live.pipeline.close()
 

@@ -43,7 +43,7 @@ def disturb(host: VirtualHost, kind: str) -> None:
     for name, value in FAULTS[kind].items():
         setattr(device, name, value)
     if kind == "ends":
-        device.refuses = "it is being set up"
+        device.refuses = "not ready yet"
         host.finish()
 
 

@@ -141,7 +141,7 @@ def test_commands_are_applied_while_the_worker_runs() -> None:
         control.restore(snapshots)
         call(x)
         wait_for_pulses(pipeline, 51)
-        assert pipeline.instances.control_blocks[0].ran == 22
+        assert pipeline.instances.structs[0].pulses_run == 22
         control.reset()
         control.swap(cached_program(sum_model), prime_s=0.02)
         for _ in range(4):
@@ -157,7 +157,7 @@ def test_commands_wake_the_worker_if_no_device_calls() -> None:
         for _ in range(50):
             control.restore(control.snapshot())
             control.reset()
-        assert pipeline.control_block.loads == 100
+        assert pipeline.control_block.load_count == 100
 
 
 def test_a_program_in_python_that_fails_ends_the_worker() -> None:

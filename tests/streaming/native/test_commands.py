@@ -38,7 +38,7 @@ def test_an_interrupted_command_is_taken_back(monkeypatch: pytest.MonkeyPatch) -
         host.run(normal_noise(RATE, seed=1))
         assert not live.control.swapping
         assert fields(live).next_instances == 0
-        assert fields(live).loads == 0, "neither the reset nor the restore was applied"
+        assert fields(live).load_count == 0, "neither the reset nor the restore was applied"
 
 
 def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from pulse.jit.language.simd import LANES
 from pulse.ops.spectral import dft_matrix
-from pulse.program.dft_basis import dft_tables, find_dft_basis
 from pulse.program.kernels.matmul.batches import MatmulRow
 from pulse.program.kernels.matmul.batches_interleaved import InterleavedMatmulRow
 from pulse.program.kernels.matmul.finish import GATES, Finish, GateFinish
@@ -21,6 +20,7 @@ from pulse.program.kernels.reduce_interleaved import InterleavedReduceRow
 from pulse.program.kernels.spectral import FourierRow
 from pulse.program.kernels.spectral_interleaved import InterleavedFourierRow, angles_last
 from pulse.program.lower.spectral import are_pairs, find_contiguous_start
+from pulse.program.lower.spectral_basis import dft_tables, find_dft_basis
 from pulse.support.bounds import FAR
 from tests.pulse.program.dft_matrices import arrange_parts
 from tests.pulse.program.kernels.groups import activation, finish_of

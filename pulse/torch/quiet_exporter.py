@@ -1,14 +1,15 @@
 # pyright: basic
-"""Silence PyTorch's exporter in one thread."""
+"""PyTorch's exporter without its prints, logs and warnings, in one thread."""
 
 import contextlib
 import io
 import logging
 import sys
-import threading
 import warnings
 from collections.abc import Generator
 from typing import Any, cast
+
+from pulse.torch.own_thread import OwnThread
 
 _LOGGERS = ("torch", "onnxscript")
 """The packages whose log records are dropped."""
@@ -17,7 +18,7 @@ _LOGGERS = ("torch", "onnxscript")
 @contextlib.contextmanager
 def silence_exporter() -> Generator[None]:
     """Silence the exporter's prints, logs and warnings, in this thread only."""
-    owner = OwnThread()
+    owner = _QuietThread()
     roots = [logging.getLogger(name) for name in logging.root.manager.loggerDict if _is_exporters(name)]
     handlers = {handler for logger in (logging.root, *roots) for handler in logger.handlers}
     if logging.lastResort is not None:
@@ -42,16 +43,8 @@ def _is_exporters(name: str) -> bool:
     return name.partition(".")[0] in _LOGGERS
 
 
-class OwnThread:
-    """The thread that created this object."""
-
-    def __init__(self) -> None:
-        self._number = threading.get_ident()
-
-    @property
-    def is_here(self) -> bool:
-        """Whether the caller runs in the thread that created this object."""
-        return threading.get_ident() == self._number
+class _QuietThread(OwnThread):
+    """The thread of the exporter, as a filter of warnings and of log records."""
 
     def match(self, text: str) -> bool:
         """Match every warning of this thread; used as the pattern of a warnings filter."""
