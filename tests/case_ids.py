@@ -35,7 +35,7 @@ def text_of(value: object) -> str:
             return text_of(value.pattern)
         case None | float() | int() | complex() | enum.Enum() | PurePath():
             return str(value)
-        case np.ndarray():
+        case np.ndarray() | object(dtype=_, shape=tuple()):
             return f"{value.dtype}{text_of([*value.shape])}"
         case tuple():
             return f"({','.join(map(text_of, value))})"
@@ -49,6 +49,8 @@ def text_of(value: object) -> str:
             return (
                 f"{text_of(value.func)}({','.join([*map(text_of, value.args), *pair_texts(value.keywords)])})"
             )
+        case object(is_floating_point=bool(), itemsize=int()):
+            return str(value)  # a type of numbers of torch, which is not imported for this
         case _ if callable(value):
             return getattr(value, "__name__", object.__repr__(value))
         case _:
