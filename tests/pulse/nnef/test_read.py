@@ -8,10 +8,10 @@ import pulse
 from pulse.errors import LoadError
 from pulse.facts import Array
 from tests.formulas import sigmoid
+from tests.noise import normal_noise
 from tests.pulse.nnef.folders import HEAD, archive, graph, load_text, outputs_of, pack
 
-RNG = np.random.default_rng(7)
-X: Array = RNG.standard_normal((1, 2, 6)).astype(np.float32)
+X = normal_noise(1, 2, 6, seed=7)
 TRACT = "extension tract_registry tract_core;\n"
 
 
