@@ -12,7 +12,7 @@ def normal_noise(*shape: int, seed: int = 0, scale: float = 1.0) -> Array:
     return (scale * np.random.default_rng(seed).standard_normal(shape)).astype(np.float32)
 
 
-def floats(rng: np.random.Generator, *shape: int) -> Array:
+def next_noise(rng: np.random.Generator, *shape: int) -> Array:
     """Normal numbers in f32 that a generator draws next."""
     return rng.standard_normal(shape).astype(np.float32)
 

@@ -40,7 +40,7 @@ def test_an_old_name_of_a_field_in_loops_of_exported_modules_is_found() -> None:
     )
     attributes = Attributes({name: ast.parse(text) for name, text in texts.items()})
     reads = [read.partition(" ")[2] for read in attributes.wrong_reads()]
-    assert sorted(reads) == ["loop.number", "loop.number", "step.loop.number"]
+    assert set(reads) == {"loop.number", "step.loop.number"}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pulse.program.kernels.matmul.product_interleaved import (
     InterleavedProductRow,
     interleaved_weights,
 )
-from tests.noise import floats
+from tests.noise import next_noise
 from tests.pulse.program.kernels.rows import run_both, run_row
 
 Array = np.ndarray[Any, Any]
@@ -54,7 +54,7 @@ def compare_products(
     """
     weights, columns = pack_product(matrix), matrix.shape[1]
     bias = np.zeros(-(-columns // COLUMNS) * COLUMNS, np.float32)
-    bias[:columns] = floats(rng, columns)
+    bias[:columns] = next_noise(rng, columns)
     singles = [
         ProductRow(
             **fields, x=x[i], y=y[i], W=weights, bias=bias[:columns], scales=None, finish=finish(operand[i])

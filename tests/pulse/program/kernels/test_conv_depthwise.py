@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.program.kernels.conv_depthwise import DepthwiseRow
+from tests.noise import next_noise
 from tests.pulse.program.kernels.groups import finish_of, finish_step
 from tests.pulse.program.kernels.rows import run_both, run_row
 
@@ -11,9 +12,8 @@ from tests.pulse.program.kernels.rows import run_both, run_row
 def window_case(rng: np.random.Generator, M, T, C, activation):
     taps, rows_x, rows_y = rng.permutation(T) * (C + 1), rng.permutation(M) * 3, rng.permutation(M) * (C + 2)
     reach = int(rows_x.max(initial=0) + taps.max(initial=0) + C)
-    x, w, bias, y = (
-        rng.standard_normal(size).astype(np.float32) for size in (reach, (T, C), C, max(1, M * (C + 2)))
-    )
+    sizes = (reach,), (T, C), (C,), (max(1, M * (C + 2)),)
+    x, w, bias, y = (next_noise(rng, *size) for size in sizes)
     expected = y.copy()
     for m in range(M):
         total = bias.astype(np.float64)

@@ -21,7 +21,7 @@ from pulse.program.kernels.recurrent.gru_interleaved import (
 )
 from pulse.program.kernels.recurrent.gru_small import GruEightsRow, GruFoursRow, SmallGruFields, pack_small
 from pulse.support.bounds import FAR
-from tests.noise import floats
+from tests.noise import next_noise
 from tests.pulse.program.kernels.groups import activation, finish_of, finish_step
 from tests.pulse.program.kernels.interleaved_rows import (
     Array,
@@ -60,12 +60,12 @@ def test_products_of_sixteen_streams_agree_with_single_ones(
 ) -> None:
     rows_x, rows_y, taps = tables(rng, M, T, K, N)
     reach = 3 * M + T * (K + 1) + K
-    matrix, size = floats(rng, T * K, N) * np.float32(0.4), max(1, M * (N + 2))
+    matrix, size = next_noise(rng, T * K, N) * np.float32(0.4), max(1, M * (N + 2))
     x, y, added, by_column = (
-        floats(rng, LANES, reach),
-        floats(rng, LANES, size),
-        floats(rng, LANES, size),
-        floats(rng, N),
+        next_noise(rng, LANES, reach),
+        next_noise(rng, LANES, size),
+        next_noise(rng, LANES, size),
+        next_noise(rng, N),
     )
 
     def finish(operand: Array) -> Finish:
@@ -93,8 +93,8 @@ def test_depthwise_windows_of_sixteen_streams_agree_with_single_ones(
     rng: np.random.Generator, M: int, T: int, C: int, step: str | None
 ) -> None:
     rows_x, rows_y, taps = tables(rng, M, T, C, C)
-    x, y = floats(rng, LANES, 3 * M + T * (C + 1) + C), floats(rng, LANES, max(1, M * (C + 2)))
-    bias = floats(rng, C)
+    x, y = next_noise(rng, LANES, 3 * M + T * (C + 1) + C), next_noise(rng, LANES, max(1, M * (C + 2)))
+    bias = next_noise(rng, C)
     steps = [] if step is None else [step]
     common: dict[str, Any] = {
         "M": M,
@@ -102,7 +102,7 @@ def test_depthwise_windows_of_sixteen_streams_agree_with_single_ones(
         "rows_y": rows_y,
         "T": T,
         "taps": taps,
-        "W": floats(rng, T, C),
+        "W": next_noise(rng, T, C),
         "bias": bias,
         "C": C,
         "finish": finish_of(finish_step(name, bias, rows_y) for name in steps),
@@ -116,10 +116,10 @@ def test_layer_normalisations_of_sixteen_streams_agree_with_single_ones(
     rng: np.random.Generator, M: int, R: int
 ) -> None:
     rows = rng.permutation(M) * (R + 1)
-    x, y = floats(rng, LANES, M * (R + 1)) + np.float32(3), floats(rng, LANES, M * (R + 1))
+    x, y = next_noise(rng, LANES, M * (R + 1)) + np.float32(3), next_noise(rng, LANES, M * (R + 1))
     common: dict[str, Any] = {
-        "scale": floats(rng, R),
-        "bias": floats(rng, R),
+        "scale": next_noise(rng, R),
+        "bias": next_noise(rng, R),
         "M": M,
         "rows_x": rows,
         "rows_y": rows[::-1].copy(),
@@ -146,8 +146,12 @@ ALL_FRAMES: Mapping[str, Any] = {
 def test_recurrent_layers_of_sixteen_streams_agree_with_single_ones(
     rng: np.random.Generator, T: int, B: int, H: int, clip: float
 ) -> None:
-    packed = pack_gates(floats(rng, 3 * H, H) * np.float32(0.5 * H**-0.5), H)
-    y, h, x = floats(rng, LANES, T * B * H), floats(rng, LANES, B * H), floats(rng, LANES, T * B * 3 * H)
+    packed = pack_gates(next_noise(rng, 3 * H, H) * np.float32(0.5 * H**-0.5), H)
+    y, h, x = (
+        next_noise(rng, LANES, T * B * H),
+        next_noise(rng, LANES, B * H),
+        next_noise(rng, LANES, T * B * 3 * H),
+    )
     common: dict[str, Any] = {
         "T": T,
         "B": B,
@@ -155,7 +159,7 @@ def test_recurrent_layers_of_sixteen_streams_agree_with_single_ones(
         "step_frame": B * H,
         "step_row": H,
         "clip": clip,
-        "bias": floats(rng, H),
+        "bias": next_noise(rng, H),
         "f": activation("sigmoid"),
         "g": activation("tanh"),
     }
@@ -186,12 +190,12 @@ def test_small_layers_of_sixteen_streams_agree_with_single_ones(
     rng: np.random.Generator, kind: type[SmallGruFields], count: int, backwards: int, T: int, B: int
 ) -> None:
     width = kind.width
-    packed = pack_small([floats(rng, 3 * width, width) * np.float32(0.4) for _ in range(count)], width)
+    packed = pack_small([next_noise(rng, 3 * width, width) * np.float32(0.4) for _ in range(count)], width)
     bias = np.zeros(LANES, np.float32)
-    bias[: count * width] = floats(rng, count * width)
+    bias[: count * width] = next_noise(rng, count * width)
     step_x = T * B * 3 * width
     y = np.zeros((LANES, T * B * LANES), np.float32)
-    h, x = floats(rng, LANES, B * LANES), floats(rng, LANES, count * step_x)
+    h, x = next_noise(rng, LANES, B * LANES), next_noise(rng, LANES, count * step_x)
     common: dict[str, Any] = {
         "T": T,
         "B": B,

@@ -22,7 +22,7 @@ from pulse.program.kernels.spectral import FourierRow
 from pulse.program.kernels.spectral_interleaved import InterleavedFourierRow, angles_last
 from pulse.program.lower.spectral import are_pairs, find_contiguous_start
 from pulse.support.bounds import FAR
-from tests.noise import floats
+from tests.noise import next_noise
 from tests.pulse.program.dft_matrices import arrange_parts
 from tests.pulse.program.kernels.groups import activation, finish_of
 from tests.pulse.program.kernels.interleaved_rows import (
@@ -40,7 +40,7 @@ def test_products_of_operands_of_sixteen_streams_agree_with_single_ones(
     rng: np.random.Generator, B: int, M: int, K: int, N: int, transposed: bool
 ) -> None:
     sizes = {"a": M * K, "b": K * N, "y": M * N}
-    arrays = {name: floats(rng, LANES, B * size) for name, size in sizes.items()}
+    arrays = {name: next_noise(rng, LANES, B * size) for name, size in sizes.items()}
     strides = [1, M, 1, K, N, 1] if transposed else [K, 1, N, 1, 1, M]
     common: dict[str, Any] = {
         "B": B,
@@ -64,7 +64,7 @@ def test_reductions_of_sixteen_streams_agree_with_single_ones(
     rng: np.random.Generator, kind: int, M: int, R: int, stride: int
 ) -> None:
     rows = rng.permutation(M) * (R * stride + 1)
-    x, y = floats(rng, LANES, M * (R * stride + 1)), floats(rng, LANES, 2 * M)
+    x, y = next_noise(rng, LANES, M * (R * stride + 1)), next_noise(rng, LANES, 2 * M)
     common: dict[str, Any] = {
         "M": M,
         "rows_x": rows,
@@ -84,7 +84,7 @@ def test_softmax_of_sixteen_streams_agrees_with_single_ones(
     rng: np.random.Generator, M: int, R: int, log: int
 ) -> None:
     rows = rng.permutation(M) * (R + 1)
-    x, y = floats(rng, LANES, M * (R + 1)) * np.float32(5), floats(rng, LANES, M * (R + 1))
+    x, y = next_noise(rng, LANES, M * (R + 1)) * np.float32(5), next_noise(rng, LANES, M * (R + 1))
     x[:, 0] = -np.inf if R > 1 else 1
     common: dict[str, Any] = {"M": M, "rows_x": rows, "rows_y": rows[::-1].copy(), "R": R, "log": log}
     singles = [SoftmaxRow(**common, x=x[i], y=y[i]) for i in range(LANES)]
@@ -96,7 +96,11 @@ def test_gates_of_sixteen_streams_agree_with_single_ones(
     rng: np.random.Generator, left: str | None, right: str | None
 ) -> None:
     M, K, N = 3, 5, 6
-    x, y, gated = floats(rng, LANES, M * K), floats(rng, LANES, M * N), floats(rng, LANES, M * (N // 2 + 1))
+    x, y, gated = (
+        next_noise(rng, LANES, M * K),
+        next_noise(rng, LANES, M * N),
+        next_noise(rng, LANES, M * (N // 2 + 1)),
+    )
     rows_gated = rng.permutation(M) * (N // 2 + 1)
 
     def finish(output: Array) -> Finish:
@@ -113,7 +117,7 @@ def test_gates_of_sixteen_streams_agree_with_single_ones(
         "N": N,
         "accumulate": False,
     }
-    compare_products(rng, common, x, y, floats(rng, K, N), finish, gated, "finish.gates[0].gated")
+    compare_products(rng, common, x, y, next_noise(rng, K, N), finish, gated, "finish.gates[0].gated")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +155,7 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
         "columns": width,
         "finish": finish_of(),
     }
-    x, y = floats(rng, LANES, M * reach), floats(rng, LANES, M * width)
+    x, y = next_noise(rng, LANES, M * reach), next_noise(rng, LANES, M * width)
     scratch = np.zeros((LANES, 2 * length + 2 * twiddles.size), np.float32)
     singles = [
         FourierRow(
@@ -187,10 +191,10 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
 def test_lstm_layers_of_sixteen_streams_agree_with_single_ones(
     rng: np.random.Generator, T: int, B: int, H: int, clip: float, couples: int
 ) -> None:
-    packed = pack_gates(floats(rng, 4 * H, H) * np.float32(0.5 * H**-0.5), H)
-    peepholes, frames = floats(rng, 3, H), max(1, T) * B
-    y, h, c = floats(rng, LANES, frames * H), floats(rng, LANES, B * H), floats(rng, LANES, B * H)
-    x = floats(rng, LANES, frames * 4 * H)
+    packed = pack_gates(next_noise(rng, 4 * H, H) * np.float32(0.5 * H**-0.5), H)
+    peepholes, frames = next_noise(rng, 3, H), max(1, T) * B
+    y, h, c = next_noise(rng, LANES, frames * H), next_noise(rng, LANES, B * H), next_noise(rng, LANES, B * H)
+    x = next_noise(rng, LANES, frames * 4 * H)
     common: dict[str, Any] = {
         "T": T,
         "B": B,
@@ -237,7 +241,7 @@ def test_lstm_layers_of_sixteen_streams_agree_with_single_ones(
 
 
 def test_infinities_and_nan_stay_in_their_streams(rng: np.random.Generator) -> None:
-    x = floats(rng, LANES, 6)
+    x = next_noise(rng, LANES, 6)
     x[3, 2], x[5, 1] = np.nan, np.inf
     rows = np.zeros(1, np.int64)
     row = InterleavedSoftmaxRow(

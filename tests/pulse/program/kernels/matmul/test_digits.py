@@ -6,7 +6,7 @@ import pytest
 from pulse.program.kernels.matmul.digits import MAX_DIGIT_ROW
 from pulse.program.kernels.matmul.product import ProductRow
 from pulse.program.kernels.matmul.product_blocks import pack_product
-from tests.noise import floats
+from tests.noise import next_noise
 from tests.pulse.program.kernels.groups import finish_of
 from tests.pulse.program.kernels.rows import run_both, run_row
 
@@ -47,7 +47,7 @@ def test_sums_round_less_than_those_of_float32(
     """Within two units in the last place of the sum of the magnitudes; large and small elements in one row."""
     taps = [t * (K + 1) for t in range(T)][::-1]
     w = codes(rng, T * K, N)
-    x = floats(rng, M, T * (K + 1)) * np.float32(10) ** rng.integers(-4, 5, (M, T * (K + 1))).astype(
+    x = next_noise(rng, M, T * (K + 1)) * np.float32(10) ** rng.integers(-4, 5, (M, T * (K + 1))).astype(
         np.float32
     )
     windows = np.concatenate([x[:, tap : tap + K] for tap in taps], axis=1).astype(np.float64)
@@ -58,7 +58,7 @@ def test_sums_round_less_than_those_of_float32(
 
 @pytest.mark.parametrize("scale", [0.0, 2.0**-100, 2.0**-96, 2.0**110])
 def test_sums_of_very_small_and_large_rows_are_accurate(rng: np.random.Generator, scale: float) -> None:
-    x, w = floats(rng, 1, 33) * np.float32(scale), codes(rng, 33, 20)
+    x, w = next_noise(rng, 1, 33) * np.float32(scale), codes(rng, 33, 20)
     expected = x.astype(np.float64) @ w
     for y in outputs(x, [0], 33, w, python=True):
         np.testing.assert_allclose(y, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
@@ -66,7 +66,7 @@ def test_sums_of_very_small_and_large_rows_are_accurate(rng: np.random.Generator
 
 @pytest.mark.parametrize("K", [MAX_DIGIT_ROW, MAX_DIGIT_ROW + 4])
 def test_rows_longer_than_the_memory_of_digits_are_accurate(rng: np.random.Generator, K: int) -> None:
-    x, w = floats(rng, 1, K), codes(rng, K, 33)
+    x, w = next_noise(rng, 1, K), codes(rng, K, 33)
     (y,) = outputs(x, [0], K, w, python=False)
     np.testing.assert_allclose(y, x.astype(np.float64) @ w, rtol=0, atol=0.2)
 
@@ -77,7 +77,7 @@ def test_infinities_and_nan_reach_the_sums_of_their_row_alone(
     rng: np.random.Generator, value: float, at: int
 ) -> None:
     """In any element, also one of the last, which has no digits; the other row is not touched by it."""
-    x, w = floats(rng, 2, 33), codes(rng, 33, 40)
+    x, w = next_noise(rng, 2, 33), codes(rng, 33, 40)
     w[at, 3] = 5
     x[1, at] = value
     with np.errstate(invalid="ignore"):

@@ -12,7 +12,7 @@ from pulse.program.kernels.matmul.product import ProductRow
 from pulse.program.kernels.matmul.product_blocks import PANEL, pack_product
 from pulse.program.kernels.matmul.product_few import WIDTHS, ProductFewRow, few_columns, pack_few
 from pulse.program.weights import Stored, store
-from tests.noise import floats
+from tests.noise import next_noise
 from tests.pulse.program.kernels.groups import finish_of, finish_step
 from tests.pulse.program.kernels.rows import run_both, run_row
 
@@ -41,10 +41,10 @@ def window_case(
     rows_y = np.arange(M) * N if dense else rng.permutation(M) * (N + gap)
     reach = int(rows_x.max(initial=0) + taps.max(initial=0) + K)
     x, w, bias, y = (
-        floats(rng, reach),
-        floats(rng, T * K, N),
-        floats(rng, N),
-        floats(rng, max(1, M * (N + gap))),
+        next_noise(rng, reach),
+        next_noise(rng, T * K, N),
+        next_noise(rng, N),
+        next_noise(rng, max(1, M * (N + gap))),
     )
     stored = (
         Stored(w.astype(np.float16), None, None)
@@ -170,7 +170,7 @@ def test_steps_after_a_product_agree_with_numpy(rng: np.random.Generator, step, 
     """In pairs of vectors, in one, and in a part of one; ``flat`` is false for steps by column."""
     flat = flat and step not in BY_COLUMN
     row, expected = window_case(rng, M, 1, 4, N, dense=True)
-    operand, rows = floats(rng, M, N), np.arange(M) * N
+    operand, rows = next_noise(rng, M, N), np.arange(M) * N
     if step in BY_COLUMN:
         operand[:] = operand[0]
     expected = AFTER[step](expected[: M * N].astype(np.float64).reshape(M, N), 0.7, operand)
@@ -201,7 +201,7 @@ def test_rounded_weights_agree_with_numpy(rng: np.random.Generator, M, T, K, N, 
 
 @pytest.mark.parametrize("columns", [1, 16, 17, 24, 25, 32, 33, 48, 49, 96])
 def test_packing_is_panels_of_rows(rng: np.random.Generator, columns) -> None:
-    w = floats(rng, 5, columns)
+    w = next_noise(rng, 5, columns)
     packed = pack_product(w)
     assert packed.dtype == np.float32
     assert packed.size == 5 * -(-columns // 16) * 16
@@ -211,7 +211,7 @@ def test_packing_is_panels_of_rows(rng: np.random.Generator, columns) -> None:
 
 @pytest.mark.parametrize("columns", [17, 24, 25, 49, 56])
 def test_the_last_panel_of_up_to_24_columns_repeats_its_first(rng: np.random.Generator, columns) -> None:
-    w = floats(rng, 5, columns)
+    w = next_noise(rng, 5, columns)
     panels = pack_product(w).reshape(-1, 5, PANEL)
     rest = columns - (len(panels) - 1) * PANEL
     repeated = w[:, -rest:][:, :8] if rest <= 24 else np.zeros((5, 8), np.float32)
@@ -253,7 +253,7 @@ def test_matmul_agrees_with_numpy(rng: np.random.Generator, B, M, K, N, order_a,
         strides((K, N), order_b),
         strides((M, N), order_y),
     )
-    a, b, y = floats(rng, B * M * K + 1), floats(rng, B * K * N + 1), floats(rng, B * M * N + 1)
+    a, b, y = next_noise(rng, B * M * K + 1), next_noise(rng, B * K * N + 1), next_noise(rng, B * M * N + 1)
     batch_a, batch_b, batch_y = (rng.permutation(B).astype(np.int64) * size for size in (M * K, K * N, M * N))
     row = MatmulRow(
         a=a,

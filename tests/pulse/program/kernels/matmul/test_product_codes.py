@@ -12,7 +12,7 @@ from pulse.ops.quantize_rows import round_rows
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.matmul.product_codes import ProductOfCodesRow, pack_codes
 from pulse.program.weights import store
-from tests.noise import floats
+from tests.noise import next_noise
 from tests.pulse.program.kernels.groups import finish_of, finish_step
 from tests.pulse.program.kernels.rows import ArrayPart, run_both, run_row
 
@@ -21,8 +21,12 @@ def case(rng: np.random.Generator, M, T, K, N, accumulate=0, activation=0, form=
     """The row and the expected y of a product of codes."""
     taps = rng.permutation(T) * (K + 3)
     rows_x, rows_y = rng.permutation(M) * 5, rng.permutation(M) * (N + 3)
-    x, bias, y = floats(rng, int(rows_x.max() + taps.max() + K)), floats(rng, N), floats(rng, M * (N + 3))
-    stored = store(floats(rng, T * K, N), form, UnitLayout((T * K, N), (0,)))
+    x, bias, y = (
+        next_noise(rng, int(rows_x.max() + taps.max() + K)),
+        next_noise(rng, N),
+        next_noise(rng, M * (N + 3)),
+    )
+    stored = store(next_noise(rng, T * K, N), form, UnitLayout((T * K, N), (0,)))
     scales = np.zeros(1, np.float32) if form == "bf16" else stored.scales_of()
     expected = y.copy()
     for m in range(M):

@@ -7,7 +7,7 @@ from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.program.kernels.recurrent.gates import ACTIVATIONS
 from pulse.program.kernels.recurrent.gru_small import GruEightsRow, GruFoursRow, SmallGruFields, pack_small
 from pulse.support.bounds import FAR
-from tests.noise import floats
+from tests.noise import next_noise
 from tests.pulse.program.kernels.groups import activation
 from tests.pulse.program.kernels.rows import run_both, run_row
 
@@ -33,9 +33,9 @@ def require_agreement_with_the_cell(
     width = kind.width
     functions = tuple(Activation(name, 0.3, 0.2) for name in names)
     cell = Cell("gru", functions, clip or None, linear_before_reset=True)
-    projected, own_bias = floats(rng, count, T, B, 3, width), floats(rng, 16 // width, width)
-    matrices = [floats(rng, 3 * H, H) * np.float32(0.5 * H**-0.5) for _ in range(count)]
-    h, h0, y = floats(rng, B, 16), floats(rng, 1, 16), floats(rng, T, B, 16)
+    projected, own_bias = next_noise(rng, count, T, B, 3, width), next_noise(rng, 16 // width, width)
+    matrices = [next_noise(rng, 3 * H, H) * np.float32(0.5 * H**-0.5) for _ in range(count)]
+    h, h0, y = next_noise(rng, B, 16), next_noise(rng, 1, 16), next_noise(rng, T, B, 16)
     row = kind(
         y=y,
         h=h,
@@ -176,9 +176,9 @@ def test_a_nan_in_one_layer_does_not_reach_the_other(
     projected = np.zeros((2, 2, 1, 3, width), np.float32)
     projected[1] = np.nan
     row = kind(
-        y=floats(rng, 2, 1, 16),
-        h=floats(rng, 1, 16),
-        h0=floats(rng, 1, 16),
+        y=next_noise(rng, 2, 1, 16),
+        h=next_noise(rng, 1, 16),
+        h0=next_noise(rng, 1, 16),
         clock=np.array([0]),
         end=np.array([FAR]),
         offset=0,
@@ -194,8 +194,8 @@ def test_a_nan_in_one_layer_does_not_reach_the_other(
         x=projected,
         step_x=2 * 3 * width,
         backwards=0,
-        W=pack_small([floats(rng, 3 * width, width) for _ in range(2)], width),
-        bias=floats(rng, 16),
+        W=pack_small([next_noise(rng, 3 * width, width) for _ in range(2)], width),
+        bias=next_noise(rng, 16),
         f=activation("tanh"),
         g=activation("sigmoid"),
     )
