@@ -137,7 +137,7 @@ def class_in(annotation: ast.expr) -> str:
 
 
 def narrowed_by(node: ast.AST) -> Iterator[str]:
-    """What a node finds to be of a narrower class, or binds again: pyright knows more of it."""
+    """The texts that a node finds to be of a narrower class, or binds again: pyright knows more of them."""
     match node:
         case ast.Call(func=ast.Name(id="isinstance" | "hasattr" | "issubclass"), args=[value, *_]):
             yield ast.unparse(value)

@@ -55,6 +55,7 @@ def test_an_open_stream_describes_itself_and_waits(host: PortAudio, ends: tuple[
     assert (stream.rate_hz, stream.block_frames) == (RATE, BLOCK)
     assert 0 <= stream.input_latency_s < 0.1
     assert 0 < stream.output_latency_s < 0.1
+    assert stream.stop(2.0)
 
 
 def test_a_stream_is_active_from_its_start_to_its_stop(
