@@ -10,14 +10,17 @@ from typing import NamedTuple
 from tests.sources import PACKAGES, nodes_in
 
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
-OUTSIDE: Mapping[str, type] = {
-    **{name: value for name, value in vars(builtins).items() if isinstance(value, type)},
-    **dict.fromkeys(("ABC", "Protocol", "Generic"), object),
-    "NamedTuple": NamedTuple("NamedTuple", []),
-    "Enum": enum.Enum,
-    "IntEnum": enum.IntEnum,
+OUTSIDE: Mapping[str, Collection[str]] = {
+    **{name: dir(value) for name, value in vars(builtins).items() if isinstance(value, type)},
+    **dict.fromkeys(("ABC", "Protocol", "Generic"), dir(object)),
+    "NamedTuple": {name for name in dir(NamedTuple("NamedTuple", [])) if name[0] == "_"},
+    "Enum": dir(enum.Enum),
+    "IntEnum": dir(enum.IntEnum),
 }
-"""Classes of other packages whose attributes are known; a class with another base may have any attribute."""
+"""Attributes of classes of other packages; a class with another base may have any attribute.
+
+Those of a tuple are left out: ``index`` and ``count`` of a named tuple are meant as fields.
+"""
 
 
 class ClassDeclaration:
@@ -28,6 +31,7 @@ class ClassDeclaration:
         self.names = {
             *(part.attr for part in nodes_in(node) if isinstance(part, ast.Attribute) and is_written(part)),
             *(part.id for part in nodes_of_body(node) if isinstance(part, ast.Name) and is_written(part)),
+            *(name for part in nodes_in(node) for name in names_set_by_text(part)),
         }
         self.annotations: dict[str, ast.expr] = {}
         for part in node.body:
@@ -44,6 +48,15 @@ def nodes_of_body(node: ast.ClassDef | FUNCTIONS) -> list[ast.AST]:
         if not isinstance(part, FUNCTIONS | ast.ClassDef | ast.Lambda):
             nodes += ast.iter_child_nodes(part)
     return nodes
+
+
+def names_set_by_text(node: ast.AST) -> Iterator[str]:
+    """The attribute that ``object.__setattr__(self, "name", value)`` sets."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="__setattr__"), args=[_, ast.Constant(value=str(name)), _]):
+            yield name
+        case _:
+            pass
 
 
 def is_written(target: ast.Attribute | ast.Name) -> bool:
@@ -72,15 +85,26 @@ class Attributes:
                 if str(node.module).partition(".")[0] not in PACKAGES
                 for alias in node.names
             }
+            owners = {
+                method: node.name
+                for node in nodes_in(tree)
+                if isinstance(node, ast.ClassDef)
+                for method in node.body
+            }
             for scope in nodes_in(tree):
                 if isinstance(scope, FUNCTIONS):
-                    for read in self._wrong_reads(scope, others):
+                    for read in self._wrong_reads(scope, owners.get(scope, ""), others):
                         yield f"{file}:{read.lineno} {ast.unparse(read)}"
 
-    def _wrong_reads(self, function: FUNCTIONS, others: Collection[str]) -> Iterator[ast.Attribute]:
+    def _wrong_reads(
+        self, function: FUNCTIONS, owner: str, others: Collection[str]
+    ) -> Iterator[ast.Attribute]:
+        """The reads in a function, or in a method of a class: ``self`` is of this class."""
         nodes = nodes_of_body(function)
         parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-        annotated = {parameter.arg: parameter.annotation for parameter in parameters if parameter.annotation}
+        annotated: dict[str, ast.expr] = {"self": ast.Name(owner)} | {
+            parameter.arg: parameter.annotation for parameter in parameters if parameter.annotation
+        }
         annotated |= {
             node.target.id: node.annotation
             for node in nodes
@@ -113,7 +137,7 @@ class Attributes:
 
     def _declared_names(self, name: str) -> frozenset[str] | None:
         if name not in self._classes:
-            return frozenset(dir(OUTSIDE[name])) if name in OUTSIDE else None
+            return frozenset(OUTSIDE[name]) if name in OUTSIDE else None
         (declaration, *others) = self._classes[name]
         inherited = [self._declared_names(base) for base in declaration.bases]
         if others or None in inherited or "__getattr__" in declaration.names:
