@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import PurePath
 
+import numpy as np
 import pytest
 
 MAX_CHARACTERS = 100
@@ -34,6 +35,8 @@ def text_of(value: object) -> str:
             return text_of(value.pattern)
         case None | float() | int() | complex() | enum.Enum() | PurePath():
             return str(value)
+        case np.ndarray() | object(dtype=_, shape=tuple()):
+            return f"{value.dtype}{text_of([*value.shape])}"
         case tuple():
             return f"({','.join(map(text_of, value))})"
         case list():
@@ -46,10 +49,8 @@ def text_of(value: object) -> str:
             return (
                 f"{text_of(value.func)}({','.join([*map(text_of, value.args), *pair_texts(value.keywords)])})"
             )
-        case _ if not isinstance(value, type) and hasattr(value, "dtype"):  # an array or a tensor
-            return f"{getattr(value, 'dtype', '')}{text_of([*getattr(value, 'shape', ())])}"
-        case _ if type(value).__name__ == "dtype":  # of PyTorch
-            return str(value)
+        case object(is_floating_point=bool(), itemsize=int()):
+            return str(value)  # a type of numbers of torch, which is not imported for this
         case _ if callable(value):
             return getattr(value, "__name__", object.__repr__(value))
         case _:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -93,6 +94,12 @@ def short_proofs(request: pytest.FixtureRequest) -> Generator[None]:
             for name, frames in SHORT_PROOFS.items():
                 patch.setattr(trials, name, frames)
         yield
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers of a test: the same ones, whichever tests ran before."""
+    return np.random.default_rng(0)
 
 
 @pytest.fixture

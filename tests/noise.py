@@ -12,6 +12,11 @@ def normal_noise(*shape: int, seed: int = 0, scale: float = 1.0) -> Array:
     return (scale * np.random.default_rng(seed).standard_normal(shape)).astype(np.float32)
 
 
+def next_noise(rng: np.random.Generator, *shape: int) -> Array:
+    """Normal numbers in f32 that a generator draws next."""
+    return rng.standard_normal(shape).astype(np.float32)
+
+
 def noise_from(rng: np.random.Generator) -> Callable[..., Array]:
     """Draws normal numbers in f32 of the shape that it is given, others at each call."""
     return lambda *shape: rng.standard_normal(shape).astype(np.float32)

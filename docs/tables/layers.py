@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from textwrap import wrap
 
-from tests.invariants.imports import LAYERS, ROOT, layer_of, modules
+from docs.tables.layer_list import LAYERS, ROOT, layer_of, modules
 
 DOCUMENT = ROOT / "ARCHITECTURE.md"
 BEGIN, END = "<!-- layers: python -m docs.tables layers -->\n```\n", "```\n<!-- end of layers -->\n"

@@ -45,8 +45,8 @@ constants, mostly.
 
 
 @dataclass
-class Found:
-    """The findings in the cases of an operator; ``compiled`` is None if none came to that."""
+class OperatorFindings:
+    """How the cases of an operator stream; ``compiled`` is None if none came to that."""
 
     relations: set[str] = field(default_factory=set)
     refused: bool = False
@@ -71,19 +71,19 @@ def axes_of(feeds: dict[str, Array]) -> Iterator[dict[str, str]]:
             }
 
 
-def attempts() -> dict[str, Found]:
-    """The findings in the cases, for each operator."""
-    attempts_by_name: dict[str, Found] = defaultdict(Found)
+def findings() -> dict[str, OperatorFindings]:
+    """How the cases of each operator stream."""
+    findings_of: dict[str, OperatorFindings] = defaultdict(OperatorFindings)
     tried: dict[str, int] = defaultdict(int)
     tried_models: set[bytes] = set()
     for _, proto, feeds in all_cases():
-        same = b"".join(part.SerializeToString() for part in proto.graph.node)
-        if same in tried_models:
+        nodes_as_bytes = b"".join(part.SerializeToString() for part in proto.graph.node)
+        if nodes_as_bytes in tried_models:
             continue
-        tried_models.add(same)
+        tried_models.add(nodes_as_bytes)
         operators = {operator_name(node.domain, node.op_type) for node in proto.graph.node}
-        most = 1 if len(operators) > MANY else CASES_FOR_EACH
-        main = [operator for operator in operators if tried[operator] < most]
+        max_cases = 1 if len(operators) > MANY else CASES_FOR_EACH
+        main = [operator for operator in operators if tried[operator] < max_cases]
         if not main or not any(array.ndim for array in feeds.values()):
             continue
         for operator in operators:
@@ -91,12 +91,12 @@ def attempts() -> dict[str, Found]:
         for specs in axes_of(feeds):
             streams, refusal, kernels = attempt(proto, specs)
             for operator in main:
-                attempted = attempts_by_name[operator]
-                attempted.relations |= streams
-                attempted.refused |= refusal
+                finding = findings_of[operator]
+                finding.relations |= streams
+                finding.refused |= refusal
                 if kernels is not None:
-                    attempted.compiled = attempted.compiled is not False and kernels
-    return attempts_by_name
+                    finding.compiled = finding.compiled is not False and kernels
+    return findings_of
 
 
 def attempt(proto: Any, specs: dict[str, str]) -> tuple[set[str], bool, bool | None]:
@@ -143,17 +143,17 @@ def document() -> str:
     """The whole document."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        attempts_by_name = attempts()
+        findings_of = findings()
     versions_of, proven_of = versions(), proven_versions()
     rows: list[list[object]] = []
     for name in sorted(TRANSLATORS):
-        attempted = attempts_by_name[name]
-        streams = ", ".join(sorted(attempted.relations)) or "no streaming case"
-        kernels = "" if attempted.compiled is None else "yes" if attempted.compiled else "partly"
+        finding = findings_of[name]
+        streams = ", ".join(sorted(finding.relations)) or "no streaming case"
+        kernels = "" if finding.compiled is None else "yes" if finding.compiled else "partly"
         listed = ", ".join(
             str(at) if at in proven_of[name] else f"({at})" for at in versions_of.get(name, [])
         )
-        rows.append([name, listed, streams, "yes" if attempted.refused else "", kernels])
+        rows.append([name, listed, streams, "yes" if finding.refused else "", kernels])
     missing = sorted(set(versions_of) - set(TRANSLATORS))
     parts = [
         HEAD.format(last=OPSETS[-1], onnx=onnx.__version__),

@@ -15,6 +15,7 @@ from pulse.models import TypedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
+from tests.noise import next_noise
 from tests.sessions import open_session
 from tests.shared import ROOT, shared_path
 
@@ -60,9 +61,7 @@ def feeds_of(case: dict[str, Any], length: int) -> dict[str, Any]:
     for entry in case["inputs"]:
         shape = [length if isinstance(dim, str) else dim for dim in entry["shape"]]
         floats = entry.get("dtype", "f32") == "f32"
-        feeds[entry["name"]] = (
-            rng.standard_normal(shape).astype(np.float32) if floats else rng.integers(0, 4, shape)
-        )
+        feeds[entry["name"]] = next_noise(rng, *shape) if floats else rng.integers(0, 4, shape)
     return feeds
 
 

@@ -12,6 +12,7 @@ import pytest
 import pulse
 from pulse.errors import PulseError
 from pulse.facts import Array
+from tests.noise import normal_noise
 from tests.shared import ROOT, shared_path
 
 FOLDER = ROOT / "tensorflow"
@@ -95,7 +96,7 @@ def test_a_cell_whose_states_are_inputs_streams_once_they_are_named() -> None:
     chunking = pulse.Chunking(states=states, axes={"x": 0, "Identity": 0})
     program = pulse.stream(pulse.load(graph("lstm_step_explicit_state"), chunking=chunking))
     state, carried = program.spawn(), {"h": np.zeros((1, 5), np.float32), "c": np.zeros((1, 5), np.float32)}
-    for x in np.random.default_rng(0).standard_normal((5, 1, 4)).astype(np.float32):
+    for x in normal_noise(5, 1, 4):
         expected = typed.run({"x": x, **carried})
         carried = {name: expected[output] for name, output in states.items()}
         assert_close(state.step(x)["Identity"], expected["Identity"])

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.demos.scripts import run_demo
+from tests.noise import normal_noise
 from tests.shared import shared_path
 
 
@@ -40,14 +41,13 @@ def test_gtcrn_by_hand_streams_with_random_weights() -> None:
 
 
 def test_gtcrn_by_hand_equals_its_file() -> None:
-    import numpy as np
 
     import pulse
     from demos.gtcrn_by_hand import Weights, gtcrn
     from tests.agreement import Expected
 
     path = shared_path("models") / "gtcrn_offline.onnx"
-    sound = np.random.default_rng(1).standard_normal((1, 257, 30, 2)).astype(np.float32)
+    sound = normal_noise(1, 257, 30, 2, seed=1)
     expected = Expected(pulse.load(path).analyse(), {"mix": sound})
     model = gtcrn(Weights(str(path))).analyse()
     expected.require(model.run({"mix": sound}), "by hand")

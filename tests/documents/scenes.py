@@ -212,7 +212,7 @@ SCENES: Mapping[str, tuple[Scene, ...]] = {
 
 ELSEWHERE = {
     "bench/README.md": "tests/bench/models/test_user_model.py",
-    "docs/extend.md": "tests/pulse/test_extend.py",
+    "docs/extend.md": "tests/pulse/extend/test_extend.py",
     "docs/fleet.md": "tests/streaming/fleet/test_page.py",
     "docs/pytorch.md": "tests/pulse/torch/test_page.py",  # with a codec of its author
     "docs/serve.md": "tests/streaming/serve/test_page.py",

@@ -256,7 +256,7 @@ def test_members_are_known(name: str, is_one: bool) -> None:
     assert is_known(name) is is_one
 
 
-def test_something_was_read() -> None:
+def test_all_pages_and_their_mentions_are_read() -> None:
     assert len(PAGES) > 20
     assert sum(len(page.spans()) for page in PAGES) > 1000
 

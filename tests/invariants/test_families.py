@@ -8,12 +8,13 @@ from types import ModuleType
 
 import pytest
 
+from docs.tables.layer_list import modules
 from pulse.onnx.operators import elementwise
 from pulse.onnx.operators import families as families
 from pulse.onnx.rules import RULES
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.program.kernels.elementwise_microops import MICRO_OPS
-from tests.invariants.imports import import_graph, modules
+from tests.invariants.imports import import_graph
 from tests.pulse.cases import families as cases
 from tests.pulse.tflite.cases import families as tflite_cases
 from tests.sources import modules_in, name_of, nodes_in, tree_of

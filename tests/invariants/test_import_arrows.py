@@ -5,16 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.invariants.imports import (
-    LAYERS,
-    circle,
-    import_graph,
-    imports_of,
-    layer_of,
-    members,
-    modules,
-    packages_of,
-)
+from docs.tables.layer_list import LAYERS, layer_of, members, modules, packages_of
+from docs.tables.layers import DOCUMENT, draw_layers
+from tests.invariants.imports import circle, import_graph, imports_of
+from tests.sources import modules_in, name_of
 
 TIME = {
     "streaming",
@@ -91,9 +85,16 @@ def test_every_module_has_a_layer() -> None:
 
 
 def test_the_drawing_of_layers_is_current() -> None:
-    from docs.tables.layers import DOCUMENT, draw_layers
-
     assert DOCUMENT.read_text() == draw_layers(DOCUMENT.read_text()), "run: python -m docs.tables layers"
+
+
+def test_tables_take_only_cases_and_their_outcomes_from_tests() -> None:
+    """Their pages tell of the cases of tests; what tests and tables share otherwise is in ``docs``."""
+    allowed = ("tests.pulse.cases.", "tests.pulse.tflite.cases.", "tests.conformance.node_")
+    taken = {(name_of(path), name) for path in modules_in("docs") for name in imports_of(path)}
+    taken = {(file, name) for file, name in taken if name.startswith("tests.")}
+    assert taken
+    assert not {(file, name) for file, name in taken if not name.startswith(allowed)}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The folders of tests mirror those of the packages, so that the tests of a module are found by its path."""
+"""The folders of tests and of the packages mirror each other, so that the tests of a module are found by its path."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +24,14 @@ def test_each_folder_of_tests_is_one_of_the_packages() -> None:
     folders = {folder for _, folder in files_of_tests()}
     assert len(folders) > 50
     assert not sorted(name_of(folder) for folder in folders if not folder.is_dir())
+
+
+def test_each_folder_of_the_packages_has_tests() -> None:
+    """In the folder at its path, or in folders below that one."""
+    tested = {folder for _, source in files_of_tests() for folder in (source, *source.parents)}
+    folders = {path.parent for path in modules_in(*PACKAGES)}
+    assert len(folders) > 60
+    assert not sorted(name_of(folder) for folder in folders - tested)
 
 
 def test_tests_named_like_a_module_are_not_in_a_folder_above_it() -> None:

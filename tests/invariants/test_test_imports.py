@@ -1,6 +1,7 @@
 """Helpers that several tests use are in modules of their own: no module imports a test."""
 
-from tests.invariants.imports import imports_of, packages_of
+from docs.tables.layer_list import packages_of
+from tests.invariants.imports import imports_of
 from tests.sources import modules_in, name_of
 
 

@@ -48,24 +48,37 @@ def test_devices_are_described(host: PortAudio) -> None:
         host.choose("output", "nothing")
 
 
-def test_a_stream_calls_and_stops(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
-    words = counters()
-    stream = host.open(request(words, *ends))
-    assert stream.native
-    assert stream.note is None
-    assert not stream.active
-    assert stream.callbacks == 0
+def test_an_open_stream_describes_itself_and_waits(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
+    stream = host.open(request(counters(), *ends))
+    assert (stream.native, stream.note) == (True, None)
+    assert (stream.active, stream.callbacks) == (False, 0)
     assert (stream.rate_hz, stream.block_frames) == (RATE, BLOCK)
     assert 0 <= stream.input_latency_s < 0.1
     assert 0 < stream.output_latency_s < 0.1
+    assert stream.stop(2.0)
+
+
+def test_a_stream_is_active_from_its_start_to_its_stop(
+    host: PortAudio, ends: tuple[Endpoint, Endpoint]
+) -> None:
+    words = counters()
+    stream = host.open(request(words, *ends))
     stream.start()
     assert becomes_true(lambda: words[CALLS] >= 10)
-    assert stream.active
-    assert not stream.is_lost
+    assert (stream.active, stream.is_lost) == (True, False)
     assert stream.cpu_load >= 0
     assert stream.stop(2.0)
-    assert not stream.active
-    assert not stream.is_lost
+    assert (stream.active, stream.is_lost) == (False, False)
+
+
+def test_each_call_of_a_stream_has_a_block_and_its_time(
+    host: PortAudio, ends: tuple[Endpoint, Endpoint]
+) -> None:
+    words = counters()
+    stream = host.open(request(words, *ends))
+    stream.start()
+    assert becomes_true(lambda: words[CALLS] >= 10)
+    assert stream.stop(2.0)
     assert words[FRAMES] == BLOCK * words[CALLS]
     assert words[TIMED] == words[CALLS] == stream.callbacks
 

@@ -9,9 +9,10 @@ from onnx import ModelProto
 import pulse
 from pulse.facts import Array
 from streaming import Session
+from tests.noise import next_noise, normal_noise
 from tests.pulse.chunks.models import build, node
 
-TAPS = np.random.default_rng(7).standard_normal((1, 1, 9)).astype(np.float32) / 5
+TAPS = normal_noise(1, 1, 9, seed=7) / 5
 
 
 def canceller() -> ModelProto:
@@ -40,8 +41,8 @@ def canceller() -> ModelProto:
         "inner": np.array([1, 2]),
         "before": np.array([0, 0, 8, 0, 0, 0]),
         "taps": TAPS,
-        "w": rng.standard_normal((1, 3, 2)).astype(np.float32),
-        "r": rng.standard_normal((1, 3, 1)).astype(np.float32) / 2,
+        "w": next_noise(rng, 1, 3, 2),
+        "r": next_noise(rng, 1, 3, 1) / 2,
         "small": np.float32([[0.125]]),
     }
     inputs = {"mic": [1, "T"], "far": [1, "T"]}

@@ -18,6 +18,7 @@ from streaming.native.resample import NativeResampler
 from streaming.sound.resampling import Resampler
 from tests.interrupted_streams import count_outcomes
 from tests.interruption import Unit, everywhere
+from tests.noise import next_noise, normal_noise
 from tests.pulse.program.custom_ops import TooLoudError
 from tests.pulse.program.programs import are_bit_identical, block, constants, program
 from tests.streaming import models
@@ -139,8 +140,8 @@ def test_inputs_that_wait_for_each_other_survive_an_interruption(ahead: int) -> 
     """The first input is ahead, so that its buffer grows, moves on and empties inside a push."""
     compiled = models.program(models.two_rate_model(), 2, "numba")
     rng = np.random.default_rng(0)
-    fast = rng.standard_normal((1, 1, 400)).astype(np.float32)
-    slow = rng.standard_normal((1, 1, 100)).astype(np.float32)
+    fast = next_noise(rng, 1, 1, 400)
+    slow = next_noise(rng, 1, 1, 100)
     gain = {"gain": np.ones((1, 1, 1), np.float32)}
 
     def begin():
@@ -302,7 +303,7 @@ def test_pushes_survive_signals_at_random_moments() -> None:
 @pytest.mark.parametrize("rates", [(48000, 16000), (16000, 16000)])
 @pytest.mark.parametrize("call", ["process", "flush"])
 def test_an_interrupted_resampler_needs_a_reset(rates: tuple[int, int], call: str) -> None:
-    x = np.random.default_rng(0).standard_normal((700, 1)).astype(np.float32)
+    x = normal_noise(700, 1)
     straight = Resampler(*rates)
     expected = [straight.process(x), straight.process(x), straight.flush()]
     straight.process(x), straight.process(x)
@@ -338,7 +339,7 @@ def test_a_resampler_names_the_block_that_does_not_fit() -> None:
 
 
 def test_an_interrupted_native_resampler_needs_a_reset() -> None:
-    x = np.random.default_rng(0).standard_normal(700).astype(np.float32)
+    x = normal_noise(700)
     straight = NativeResampler(48000, 16000)
     expected = straight.process(x), straight.process(x)
     resamplers = []

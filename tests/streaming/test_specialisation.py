@@ -82,7 +82,7 @@ def outputs(count: int) -> list[dict[str, Array]]:
     return [state.step(block(program, program.pulse, number)) for number in range(count)]
 
 
-def test_streams_do_not_wait_and_take_the_rows_with_the_same_bits(stub: Stub) -> None:
+def test_streams_take_the_rows_with_the_same_bits(stub: Stub) -> None:
     stub(EVERY_GAIN + WAIT + SERVE)
     program, expected = fresh(), outputs(3 * PULSES)
     state, steps = program.spawn(), list[dict[str, Array]]()
@@ -93,23 +93,37 @@ def test_streams_do_not_wait_and_take_the_rows_with_the_same_bits(stub: Stub) ->
     with BackgroundSpecialisation(program) as special:
         for _ in range(PULSES):
             step()
-        assert not special.wait(0)
-        assert special.outcome is None
-        assert str(special) == "special rows: not ready yet"
         Path("go").touch()
         while not special.wait(0) and len(steps) < 2 * PULSES:
             step()
         assert special.wait()
+        assert not np.array_equal(program.table, link(program.unlinked))
         while len(steps) < 3 * PULSES:
             step()
+    for left, right in zip(expected, steps, strict=True):
+        assert are_bit_identical(left, right)
+
+
+def test_streams_do_not_wait_for_the_rows(stub: Stub) -> None:
+    stub(WAIT)
+    program = fresh()
+    with BackgroundSpecialisation(program) as special:
+        assert program.spawn().step(block(program, program.pulse, 0))
+        assert not special.wait(0)
+        assert special.outcome is None
+        assert str(special) == "special rows: not ready yet"
+
+
+def test_rows_that_are_used_are_reported(stub: Stub) -> None:
+    stub(EVERY_GAIN + SERVE)
+    program = fresh()
+    with BackgroundSpecialisation(program) as special:
+        assert special.wait()
     assert special.problem is None
     assert special.outcome is not None
     assert special.outcome.used
     assert str(special) == f"special rows: {special.outcome}"
-    assert not np.array_equal(program.table, link(program.unlinked))
     assert program.special_kernels == special.outcome.kernels
-    for left, right in zip(expected, steps, strict=True):
-        assert are_bit_identical(left, right)
 
 
 def test_leaving_ends_the_process(stub: Stub) -> None:

@@ -179,9 +179,12 @@ def test_messages_are_those_of_onnx_without_their_file(monkeypatch: pytest.Monke
     assert proto.messages() is onnx
 
 
-def test_the_names_of_the_package() -> None:
+def test_names_of_the_package_are_listed_and_exist() -> None:
     assert set(pulse.__all__) <= set(dir(pulse))
     assert all(getattr(pulse, name) is not None for name in pulse.__all__)
+    assert callable(pulse.chain)
+
+
+def test_a_name_that_the_package_lacks_is_refused() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         pulse.nothing  # noqa: B018  # pyright: ignore
-    assert callable(pulse.chain)

@@ -119,8 +119,8 @@ class FrameLoops:
             return None
         (place,) = step_places
         axis = self._axis(x, entries, place)
-        step: Any = _step(entries[place])
-        if axis is None or not self._known_true(x.shape[axis] == step.loop.frames):
+        step: LoopStep | None = _step(entries[place])
+        if axis is None or step is None or not self._known_true(x.shape[axis] == step.loop.frames):
             return None
         frame = self._frame(step.loop, x, axis, step)
         if isinstance(entries[place], slice):
@@ -174,7 +174,8 @@ class FrameLoops:
         )
         if len(step_places) != 1 or not has_only_whole_axes or not self._torch.is_tensor(value):
             return None
-        axis, step = self._axis(y, entries, step_places[0]), entries[step_places[0]]
+        axis = self._axis(y, entries, step_places[0])
+        step: LoopStep = entries[step_places[0]]
         if axis is None or not self._known_true(y.shape[axis] == step.loop.frames):
             return None
         frame_shape = [*y.shape[:axis], *y.shape[axis + 1 :]]
@@ -204,7 +205,8 @@ class FrameLoops:
             return None
         if [step for _, step in loop_steps] != list(range(EXPORTED_STEPS)):
             return None
-        loop, first = self.all_loops[loop_steps[0][0]], tensors[0]
+        loop: FrameLoop = self.all_loops[loop_steps[0][0]]
+        first = tensors[0]
         dim = dim if axis is None else axis
         dim %= first.dim() + (name == "stack")
         shape = list(first.shape)

@@ -26,6 +26,7 @@ from bench.models.amplifier import amplifier
 from bench.models.writer import Writer, tensor
 from pulse.errors import InputError
 from pulse.facts import Array
+from tests.noise import normal_noise
 
 LOOPS = [name for name, design in table.DESIGNS.items() if design.__module__ == event_loop.__name__]
 """Those whose device a test can be; the others open one of PortAudio's."""
@@ -201,7 +202,7 @@ def test_a_monitor_sees_a_processor_that_runs_something_more_urgent() -> None:
 
 def test_the_model_is_sound_in_and_sound_out() -> None:
     model = pulse.load(amplifier()).analyse()
-    x = np.random.default_rng(0).standard_normal((1, 1, 960)).astype(np.float32)
+    x = normal_noise(1, 1, 960)
     y = model.run(x)["y"]
     assert y.shape == x.shape
     assert 0.1 < y.std() < 10

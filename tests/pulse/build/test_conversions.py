@@ -19,6 +19,7 @@ from pulse.build import (
 )
 from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
+from tests.noise import normal_noise
 
 
 def parts() -> tuple[GraphView, GraphView]:
@@ -40,7 +41,7 @@ def parts() -> tuple[GraphView, GraphView]:
 
 
 def sound() -> np.ndarray:
-    return np.random.default_rng(0).standard_normal((1, 3, 7, 8)).astype(np.float32)
+    return normal_noise(1, 3, 7, 8)
 
 
 def test_a_view_of_half_precision_casts_at_its_borders() -> None:

@@ -27,6 +27,7 @@ from pulse.build import (
     Sub,
     Tanh,
 )
+from tests.noise import normal_noise
 from tests.pulse.build.edges import edges
 
 CHANNELS = 3
@@ -169,7 +170,7 @@ def require_same(first: GraphView, second: GraphView, streams: bool, seed: int) 
     assert edges(first) == edges(second)
     kinds = [{node.name: (node.type, node.attributes) for node in view} for view in (first, second)]
     assert kinds[0] == kinds[1]
-    x = np.random.default_rng(seed).standard_normal((1, CHANNELS, 7)).astype(np.float32)
+    x = normal_noise(1, CHANNELS, 7, seed=seed)
     results = [list(view.forward(x).values()) for view in (first, second)]
     assert len(results[0]) == len(results[1])
     assert all(np.array_equal(left, other, equal_nan=True) for left, other in zip(*results))

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from numpy.random import default_rng
 
 from pulse.dim import TDim
 from pulse.facts import Array
@@ -11,6 +10,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
 from pulse.typed import known_value
+from tests.noise import normal_noise
 from tests.pulse.declutter.models import Small, declutter_and_compare, ops
 
 PADDED: Pads = ((TDim.of(2), TDim.of(1)),)
@@ -26,7 +26,7 @@ FORMS = [
 
 
 def draw(*shape: int) -> Array:
-    return default_rng(7).standard_normal(shape).astype(np.float32)
+    return normal_noise(*shape, seed=7)
 
 
 def conv_of(group: int, pads: Pads = PADDED) -> tuple[Op, Array]:

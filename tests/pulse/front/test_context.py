@@ -9,12 +9,13 @@ import pytest
 import pulse
 from pulse.facts import Array
 from pulse.front import deltas, splice, stack
+from tests.noise import normal_noise
 from tests.pulse.front import references
 from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline
 
 
 def features(frames: int, bins: int = 5, seed: int = 0) -> Array:
-    return np.random.default_rng(seed).standard_normal((1, frames, bins)).astype(np.float32)
+    return normal_noise(1, frames, bins, seed=seed)
 
 
 def lfr(x: Array, m: int, n: int) -> Array:

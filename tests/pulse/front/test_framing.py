@@ -11,6 +11,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import frames, overlap_add
 from pulse.front.windows import window_values
+from tests.noise import next_noise, normal_noise
 from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline, sound
 
 PADDING = {"constant": "constant", "edge": "edge", "reflect": "reflect", "replicate": "edge"}
@@ -63,7 +64,7 @@ def test_each_channel_is_cut_into_windowed_frames() -> None:
 )
 def test_overlap_add_equals_the_sum_of_numpy(size: int, hop: int) -> None:
     rng = np.random.default_rng(2)
-    several = [rng.standard_normal((1, count, size)).astype(np.float32) for count in (1, 2, 23)]
+    several = [next_noise(rng, 1, count, size) for count in (1, 2, 23)]
     model = overlap_add(size, hop)
     for y in several:
         assert_near(offline(model, y), overlap_sum(y, hop))
@@ -71,7 +72,7 @@ def test_overlap_add_equals_the_sum_of_numpy(size: int, hop: int) -> None:
 
 
 def test_overlap_add_with_a_window_and_trimmed_ends() -> None:
-    y = np.random.default_rng(3).standard_normal((2, 11, 12)).astype(np.float32)
+    y = normal_noise(2, 11, 12, seed=3)
     model = overlap_add(12, 4, window="sqrt_hann", trim_start=5, trim_end=8, shape="2,frames,12")
     expected = overlap_sum(y * window_values("w", "sqrt_hann", 12), 4)[:, 5:-8]
     assert_near(offline(model, y), expected)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from onnx import ModelProto, NodeProto, helper, numpy_helper
 
+from tests.noise import next_noise
 from tests.pulse.infer.partial_models import declare_fact
 
 Shape = tuple[int | str, ...]
@@ -33,7 +34,7 @@ class RandomBuilder:
         return suited[-min(int(self.rng.geometric(0.6)), len(suited))] if suited else None
 
     def store(self, *shape: int) -> str:
-        return self.keep(self.rng.standard_normal(shape).astype(np.float32))
+        return self.keep(next_noise(self.rng, *shape))
 
     def keep(self, value: object) -> str:
         name = f"c{len(self.stored)}"

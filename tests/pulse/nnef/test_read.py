@@ -8,10 +8,10 @@ import pulse
 from pulse.errors import LoadError
 from pulse.facts import Array
 from tests.formulas import sigmoid
+from tests.noise import next_noise, normal_noise
 from tests.pulse.nnef.folders import HEAD, archive, graph, load_text, outputs_of, pack
 
-RNG = np.random.default_rng(7)
-X: Array = RNG.standard_normal((1, 2, 6)).astype(np.float32)
+X = normal_noise(1, 2, 6, seed=7)
 TRACT = "extension tract_registry tract_core;\n"
 
 
@@ -73,8 +73,8 @@ def test_operands_align_their_first_axes() -> None:
 def test_filters_of_the_standard_and_of_tract_give_the_same_deconvolution(groups: int) -> None:
     """The standard's filter has the input's channels first, tract's the output's."""
     rng = np.random.default_rng(groups)
-    x = rng.standard_normal((1, 4, 5)).astype(np.float32)
-    filter = rng.standard_normal((4, 3, 2)).astype(np.float32)
+    x = next_noise(rng, 1, 4, 5)
+    filter = next_noise(rng, 4, 3, 2)
     turned = filter.reshape(groups, 4 // groups, 3, 2).swapaxes(1, 2).reshape(groups * 3, 4 // groups, 2)
     body = "w = variable(shape = [{}], label = 'w'); y = deconv(x, w, padding = [(1, 0)], stride = [2], groups = {});"
     (plain,) = outputs_of(body.format("4, 3, 2", groups), x, w=filter)

@@ -11,6 +11,7 @@ from pulse.facts import TypedFact
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.ops.clock import Clock
 from pulse.ops.op import Banded, Pointwise, Whole
+from tests.noise import next_noise
 
 LOW = -np.inf
 
@@ -34,7 +35,7 @@ def by_definition(op: BandedAttention, q: np.ndarray, k: np.ndarray, v: np.ndarr
 
 def table(rng: np.random.Generator, *shape: int) -> np.ndarray:
     """Random numbers, a third of them masked."""
-    bias = rng.standard_normal(shape).astype(np.float32)
+    bias = next_noise(rng, *shape)
     return np.where(rng.random(shape) < 0.3, np.float32(LOW), bias)
 
 
@@ -54,8 +55,8 @@ def test_banded_attention_equals_the_full_one_with_a_mask(
     period: int, width: int, back: int, frames: int
 ) -> None:
     rng = np.random.default_rng(frames)
-    q, k = rng.standard_normal((2, frames, 4)).astype(np.float32)
-    v = rng.standard_normal((frames, 3)).astype(np.float32)
+    q, k = next_noise(rng, 2, frames, 4)
+    v = next_noise(rng, frames, 3)
     op = BandedAttention(0.5, table(rng, period, width), back, 0.25)
     (y,) = op.eval([q, k, v], {})
     assert y.dtype == np.float32
@@ -68,9 +69,9 @@ def test_pulses_of_banded_attention_equal_the_whole(period: int, width: int, bac
     """Frames outside of the stream are NaN; two heads of queries share keys."""
     rng = np.random.default_rng(pulse)
     frames = 11
-    q = rng.standard_normal((2, frames, 4)).astype(np.float32)
-    k = rng.standard_normal((1, frames, 4)).astype(np.float32)
-    v = rng.standard_normal((frames, 3)).astype(np.float32)
+    q = next_noise(rng, 2, frames, 4)
+    k = next_noise(rng, 1, frames, 4)
+    v = next_noise(rng, frames, 3)
     op = BandedAttention(0.5, table(rng, 2, period, width), back, np.nan)
     (expected,) = op.eval([q, k, v], {})
     symbol = SymbolScope().symbol("T")

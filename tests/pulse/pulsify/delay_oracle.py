@@ -10,6 +10,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.models import TypedModel
+from tests.noise import next_noise
 
 ENDS = 7
 """Continuations end after 0 … ENDS-1 further frames, or far away."""
@@ -43,11 +44,11 @@ def known_frames(typed: TypedModel, given_frames: int, reach: int, ends: bool) -
     """For each output frame, whether it is the same in all continuations of ``given_frames`` frames that have it."""
     rng = np.random.default_rng(given_frames)
     channels = int(next(iter(typed.inputs.values())).shape[1])
-    head = rng.standard_normal((1, channels, given_frames)).astype(np.float32)
+    head = next_noise(rng, 1, channels, given_frames)
     lengths = [*range(given_frames, given_frames + ENDS)] if ends else []
     runs: list[Array] = []
     for length in [*lengths, *[given_frames + reach + ENDS] * FAR]:
-        tail = 4 * rng.standard_normal((1, channels, length - given_frames)).astype(np.float32)
+        tail = 4 * next_noise(rng, 1, channels, length - given_frames)
         try:
             (result,) = typed.run(np.concatenate([head, tail], 2)).values()
         except InputError:

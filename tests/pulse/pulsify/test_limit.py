@@ -8,6 +8,7 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Reshape
 from pulse.pulsify.limit import allows_length, longest_stream
 from streaming import Session
+from tests.noise import normal_noise
 from tests.pulse.models import ModelBuilder
 
 
@@ -45,7 +46,7 @@ def test_frames_of_any_size_stream_without_end(size: int) -> None:
     model = builder.model(builder.add("y", Reduce("mean", (2,), False), rows))
     program = model.pulsify().compile("numpy")
     assert program.limit is None
-    x = np.random.default_rng(0).standard_normal((1, 7 * size)).astype(np.float32)
+    x = normal_noise(1, 7 * size)
     session = Session(program)
     pieces = [*(session.push(x[:, at : at + 333]) for at in range(0, 7 * size, 333)), session.flush()]
     (name,) = pieces[0]

@@ -12,6 +12,7 @@ from pulse.errors import LoadError, PulseWarning
 from pulse.ops.control import Loop
 from pulse.support.budget import Budget, Spending, count_spending, current_spending
 from tests.invariants.hostile_models import counting_loop, model
+from tests.noise import normal_noise
 from tests.pulse.cases.build import node
 
 ONE, FIRST, YES = np.ones(1, np.float32), np.zeros(1, np.float32), np.array(True)
@@ -35,7 +36,7 @@ def with_constants(count: int, size: int) -> ModelProto:
 
 
 def feeds(frames: int = 5) -> np.ndarray:
-    return np.random.default_rng(0).standard_normal((1, 2, frames)).astype(np.float32)
+    return normal_noise(1, 2, frames)
 
 
 def test_nodes_that_loops_unfold_to_are_limited() -> None:

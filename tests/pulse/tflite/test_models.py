@@ -10,6 +10,7 @@ import pulse
 from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
 from pulse.runtimes.onnx_check import check
+from tests.noise import normal_noise
 from tests.pulse.tflite.litert import calls, check_equal
 from tests.pulse.tflite.models import (
     averages,
@@ -146,7 +147,7 @@ def test_blocks_around_a_convolution_are_one_dilated_convolution(kind: str) -> N
 
 def test_gathered_frames_and_their_spectra_stream() -> None:
     data = frames_of_samples()
-    x = np.random.default_rng(5).standard_normal((1, 45)).astype(np.float32)
+    x = normal_noise(1, 45, seed=5)
     (expected,) = calls(data, [[x]])[0]
     (output,) = pulse.load(data).analyse().run({"x": x}).values()
     check_equal(output, expected, "frames")

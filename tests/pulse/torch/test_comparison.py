@@ -11,6 +11,7 @@ from pulse.facts import Array
 from pulse.ops.arithmetic import Arithmetic
 from pulse.torch.comparison import Comparison
 from pulse.torch.inputs import SampledInputs
+from tests.noise import next_noise
 from tests.pulse.models import ModelBuilder
 
 Outputs = dict[str, Array]
@@ -19,11 +20,9 @@ Outputs = dict[str, Array]
 def sampled_inputs(frames: int = 20, **more: int) -> dict[str, SampledInputs]:
     """Inputs ``x`` [1, 3, T], and one [1, S] for each other length."""
     rng = np.random.default_rng(0)
-    samples = {"x": SampledInputs(rng.standard_normal((1, 3, frames)).astype(np.float32), {2: "T"})}
+    samples = {"x": SampledInputs(next_noise(rng, 1, 3, frames), {2: "T"})}
     for symbol, length in more.items():
-        samples[symbol.lower()] = SampledInputs(
-            rng.standard_normal((1, length)).astype(np.float32), {1: symbol}
-        )
+        samples[symbol.lower()] = SampledInputs(next_noise(rng, 1, length), {1: symbol})
     return samples
 
 
@@ -64,19 +63,20 @@ def double(x: Array) -> Array:
     return 2 * x
 
 
-def test_equal_functions_run_at_two_lengths() -> None:
-    """A shorter and a longer input."""
+def test_equal_functions_run_at_a_shorter_and_a_longer_length() -> None:
     module, model = Seen(double), Seen(lambda x: x + x)
     assert difference_of(module, model, sampled_inputs()) == []
     assert [lengths["x"] for lengths in module.ran] == [lengths["x"] for lengths in model.ran] == [7, 41]
 
 
-def test_without_dynamic_axes_only_the_example_is_compared() -> None:
-    """The module runs once, and a difference on the example is an error."""
-    samples = {"x": SampledInputs(np.ones((1, 3), np.float32), {})}
+def test_without_dynamic_axes_the_module_runs_once() -> None:
     module = Seen(double)
-    assert difference_of(module, double_of, samples) == []
+    assert difference_of(module, double_of, {"x": SampledInputs(np.ones((1, 3), np.float32), {})}) == []
     assert len(module.ran) == 1
+
+
+def test_without_dynamic_axes_a_difference_on_the_example_is_refused() -> None:
+    samples = {"x": SampledInputs(np.ones((1, 3), np.float32), {})}
     with pytest.raises(
         LoadError,
         match=r"Net: .* differs from the module on the example itself, .*: output y, at \[0, 0\]: ",
@@ -109,8 +109,9 @@ def test_without_dynamic_axes_only_the_example_is_compared() -> None:
         ),
     ],
 )
-def test_a_baked_length_is_found(exported: Callable[[Array], Array], words: str) -> None:
-    """The output, the shape or the frame, the lengths, the dynamic axes, and what to change."""
+def test_a_baked_length_is_refused_with_the_place_and_its_causes(
+    exported: Callable[[Array], Array], words: str
+) -> None:
     with pytest.raises(
         LoadError, match=rf"Net: .* at the example's length \(T = 20\), but at {words}"
     ) as caught:
@@ -119,8 +120,8 @@ def test_a_baked_length_is_found(exported: Callable[[Array], Array], words: str)
         assert part in str(caught.value)
 
 
-def test_a_model_that_refuses_what_the_module_takes() -> None:
-    """A real one: a constant of the example's length makes the symbol that length."""
+def test_a_model_that_refuses_a_length_of_the_module_is_refused() -> None:
+    """Of a real model: a constant of the example's length makes the symbol that length."""
     builder = ModelBuilder(x="1,3,T")
     table = builder.constant(np.ones((1, 3, 20), np.float32))
     typed = builder.model(builder.apply("mul", builder["x"], table), names=["y"])
@@ -147,7 +148,7 @@ def test_a_module_that_does_not_run_on_its_example_is_compared_at_other_lengths(
 
 
 def test_near_lengths_are_tried_if_the_module_refuses() -> None:
-    """The module takes multiples of 5 from 10 on: lengths near the usual ones are tried."""
+    """The module takes multiples of 5 from 10 on."""
     module = Seen(double, lambda lengths: lengths["x"] % 5 == 0 and lengths["x"] >= 10)
     assert difference_of(module, double_of, sampled_inputs()) == []
     assert [lengths["x"] for lengths in module.ran] == [10, 40]
@@ -158,13 +159,12 @@ def double_of(feeds: Mapping[str, Array]) -> Outputs:
     return {"y": 2 * feeds["x"]}
 
 
-def test_the_example_is_the_shortest() -> None:
+def test_a_module_that_takes_no_shorter_input_than_the_example_needs_no_note() -> None:
     """There is nothing to report: streams are longer."""
     assert difference_of(Seen(double, lambda lengths: lengths["x"] >= 20), double_of, sampled_inputs()) == []
 
 
-def test_the_example_is_the_longest() -> None:
-    """The limit is reported, with the module's reason."""
+def test_a_module_that_takes_no_longer_input_than_the_example_is_noted_with_its_reason() -> None:
     notes = difference_of(Seen(double, lambda lengths: lengths["x"] <= 20), double_of, sampled_inputs())
     assert len(notes) == 1
     assert "longer than the example's (T = 20)" in notes[0]

@@ -8,6 +8,7 @@ from pulse.facts import Array
 from pulse.ops.matmul import MatMul
 from pulse.proof.tolerance import Reference
 from pulse.torch.difference import first_difference
+from tests.noise import next_noise
 from tests.pulse.models import ModelBuilder
 
 
@@ -20,9 +21,9 @@ def test_another_order_of_summation_is_no_difference() -> None:
     """Sums of large terms that nearly cancel out among them; a wrong element among these is one."""
     builder = ModelBuilder(x="1,T,500")
     rng = np.random.default_rng(0)
-    w = rng.standard_normal((500, 3)).astype(np.float32)
+    w = next_noise(rng, 500, 3)
     typed = builder.model(builder.add("y", MatMul(), builder["x"], builder.constant(w)), names=["y"])
-    x = (30 * rng.standard_normal((1, 64, 500))).astype(np.float32)
+    x = 30 * next_noise(rng, 1, 64, 500)
     x[0, 7, :250] = -x[0, 7, 250:]
     sums = (x[..., None] * w).cumsum(2, np.float32)[:, :, -1]
     model = Reference.of(typed, {"x": x})

@@ -68,46 +68,68 @@ def oracle(module: Any, example: Any, outputs: Any = ("y",), dynamic: Any = None
         )
 
 
-def test_each_run_begins_again_and_nothing_stays() -> None:
-    """Modes, parameters, buffers and attributes, by identity and contents; autograd has seen no write."""
-    module = Stateful().eval()
-    module.inner[0].train()
-    x = torch.randn(4, 3, 5)
-    before = {name: value.clone() for name, value in module.state_dict().items()}
-    initial = [
-        module.written,
-        module.weight,
-        module.attribute,
-        module.cache,
-        module.cache["deep"],
-        module.steps,
-    ]
-    copied, modes = x.clone(), [inner.training for inner in module.modules()]
-    random = torch.get_rng_state()
+def run_twice(module: Any, x: Any) -> list[Any]:
+    """The outputs of two runs, after which the state is as before; the module is as after one run in between."""
     call = read_call(torch, module, "M", x, {})
     with preserve_state(torch, module, call) as state:
         run = ModuleOracle(torch, module, call, state.restore_eval, ["y"])
-        first, second = (run({"x": x.numpy()})["y"] for _ in range(2))
-        assert module.count == 1
-        assert module.steps == [1]
+        outputs = [run({"x": x.numpy()})["y"] for _ in range(2)]
+        assert (module.count, module.steps) == (1, [1])
         assert module.missing is not None
         assert not any(inner.training for inner in module.modules())
-    # all but the one random number is the same
+    return outputs
+
+
+def test_each_run_begins_again() -> None:
+    """All but the one random number is the same."""
+    first, second = run_twice(Stateful().eval(), torch.randn(4, 3, 5))
     np.testing.assert_allclose(first - second, np.full(first.shape, (first - second).flat[0]), atol=1e-6)
     assert first.flat[0] != second.flat[0]
-    now = [module.written, module.weight, module.attribute, module.cache, module.cache["deep"], module.steps]
-    assert all(earlier is other for earlier, other in zip(initial, now))
+
+
+def test_parameters_and_buffers_are_as_before() -> None:
+    module = Stateful().eval()
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    run_twice(module, torch.randn(4, 3, 5))
     assert sorted(before) == sorted(module.state_dict())
     for name, value in module.state_dict().items():
         assert torch.equal(value, before[name]), name
-    assert module.missing is None
-    assert module.count == 0
-    assert module.steps == []
+
+
+def test_attributes_are_the_same_objects_as_before() -> None:
+    module = Stateful().eval()
+
+    def parts() -> list[Any]:
+        cache = module.cache
+        return [module.written, module.weight, module.attribute, cache, cache["deep"], module.steps]
+
+    before = parts()
+    run_twice(module, torch.randn(4, 3, 5))
+    assert all(earlier is other for earlier, other in zip(before, parts()))
+
+
+def test_attributes_have_the_contents_of_before() -> None:
+    module = Stateful().eval()
+    run_twice(module, torch.randn(4, 3, 5))
+    assert (module.missing, module.count, module.steps) == (None, 0, [])
     assert list(module.cache) == ["h", "deep"]
     for tensor in (module.attribute, module.cache["h"], module.cache["deep"][0], module.cache["deep"][1][0]):
         assert torch.equal(tensor, torch.zeros(3))
+
+
+def test_modes_are_as_before() -> None:
+    module = Stateful().eval()
+    module.inner[0].train()
+    modes = [inner.training for inner in module.modules()]
+    run_twice(module, torch.randn(4, 3, 5))
     assert [inner.training for inner in module.modules()] == modes
-    assert True in modes
+    assert set(modes) == {True, False}
+
+
+def test_the_input_and_the_state_of_random_numbers_are_as_before() -> None:
+    x = torch.randn(4, 3, 5)
+    copied, random = x.clone(), torch.get_rng_state()
+    run_twice(Stateful().eval(), x)
     assert torch.equal(x, copied)
     assert torch.equal(random, torch.get_rng_state())
 

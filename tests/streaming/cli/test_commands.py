@@ -9,6 +9,7 @@ import soundfile
 from onnx import helper
 
 from streaming.builtin import clean_path, model_path, noisy_path
+from tests.noise import next_noise, normal_noise
 from tests.streaming.command import (
     causal_attention,
     features,
@@ -271,7 +272,7 @@ def test_a_model_with_a_max_context_is_proved_up_to_it() -> None:
     assert proof["outcome"] == "equal"
     assert proof["lengths"] == [7, 20]
     assert proof["skipped"] == [21]
-    frames = np.random.default_rng(0).standard_normal((1, 21, 4)).astype(np.float32)
+    frames = normal_noise(1, 21, 4)
     np.save("long.npy", frames)
     assert "at most 20 frames of T" in refusal(
         "run", path, "long.npy", "out.npy", "--pulse", 4, "--max-context", 20
@@ -295,9 +296,9 @@ def test_an_output_that_does_not_stream_is_written_without_a_delay(tmp_path: Pat
         [helper.make_node("GRU", ["x", "w", "r"], ["", "last"], hidden_size=5)],
         {"x": ["T", 1, 3]},
         {"last": [1, 1, 5]},
-        {name: rng.standard_normal(shape).astype(np.float32) for name, shape in weights.items()},
+        {name: next_noise(rng, *shape) for name, shape in weights.items()},
     )
-    np.save("x.npy", rng.standard_normal((7, 1, 3)).astype(np.float32))
+    np.save("x.npy", next_noise(rng, 7, 1, 3))
     assert report("run", path, "x.npy", "last.npy", "--pulse", 2, "--output", "last")["delays"] == []
     assert np.load("last.npy").shape == (1, 1, 5)
     assert "algorithmic" not in pulse("run", path, "x.npy", "last.csv", "--pulse", 2).stdout

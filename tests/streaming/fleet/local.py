@@ -20,6 +20,7 @@ from streaming.fleet.deployment import Deployment
 from streaming.fleet.table import FleetTable, WorkerEntry
 from streaming.fleet.worker import FleetWorker
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
+from tests.noise import normal_noise
 from tests.streaming.executor.streams import named_program
 from tests.streaming.fleet.holders import LocalHolders
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs
@@ -112,7 +113,7 @@ def blocks_of(count: int, parts: int, seed: int = 5) -> tuple[list[Array], dict[
     """Random input of the model, whole and in parts, and what a session gives for it."""
     program = named_program("filtered", PULSE)
     (port,) = program.inputs
-    x = np.random.default_rng(seed).standard_normal(block_shape(port, count * PULSE)).astype(np.float32)
+    x = normal_noise(*block_shape(port, count * PULSE), seed=seed)
     return np.array_split(x, parts, port.axis), expected_outputs(program, {port.name: x})
 
 

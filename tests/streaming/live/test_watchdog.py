@@ -92,7 +92,12 @@ def test_a_device_that_goes_away_ends_the_run(kind: str, block: int) -> None:
 def test_the_end_is_reported_before_the_device_is_stopped() -> None:
     with pytest.raises(DeviceError, match="has not called"), runs(cached_program()) as (host, live):
         stop, errors = live.devices.stop, []
-        live.devices.stop = lambda limit_s: (errors.append(live.watchdog.error), stop(limit_s))[1]
+
+        def record_and_stop(limit_s: float) -> bool:
+            errors.append(live.watchdog.error)
+            return stop(limit_s)
+
+        live.devices.stop = record_and_stop
         disturb(host, "hangs")
         host.advance(1.2)
         assert isinstance(errors[0], DeviceError)

@@ -18,6 +18,7 @@ from pulse.jit.language.address import floats_at
 from pulse.jit.rows.pointer import Pointer
 from streaming.native import resample
 from streaming.native.resample import NativeResampler, feed, produce, ready, ready_after, shortage, tune
+from tests.noise import normal_noise
 from tests.pulse.jit.assembly import check_calls, host, llvm_code, loops
 
 register_with_numba()  # of what the functions below call
@@ -118,7 +119,7 @@ def test_samplerate_gives_the_same(rate_in: int, rate_out: int) -> None:
 def test_any_split_gives_the_same_bits(
     rates: tuple[int, int], quality: str, largest: int, length: int, at: list[int], ppm: int
 ) -> None:
-    x = np.random.default_rng(length).standard_normal(length).astype(np.float32)
+    x = normal_noise(length, seed=length)
     whole, pieces = (NativeResampler(*rates, quality, largest_block=size) for size in (4096, largest))
     whole.tuning_ppm = pieces.tuning_ppm = ppm
     expected = whole.process(x)
@@ -130,7 +131,7 @@ def test_any_split_gives_the_same_bits(
 @pytest.mark.parametrize(("rate_in", "rate_out"), [(48000, 16000), (16000, 48000), (44100, 48000)])
 def test_pulses_of_one_channel_give_the_same_bits(rate_in: int, rate_out: int) -> None:
     """Strided, in pieces, and never a frame ahead."""
-    frames = np.random.default_rng(0).standard_normal((9000, 3)).astype(np.float32)
+    frames = normal_noise(9000, 3)
     expected = NativeResampler(rate_in, rate_out).process(frames[:, 1].copy())
     resampler = NativeResampler(rate_in, rate_out, largest_block=100)
     pulse, pulses = 160, len(expected) // 160
@@ -237,7 +238,7 @@ def test_positions_do_not_drift(outputs: int, ppm: int) -> None:
 
 def test_as_python_it_stays_in_its_memory() -> None:
     """The functions as they are, where leaving memory is an IndexError."""
-    x = np.random.default_rng(0).standard_normal(150).astype(np.float32)
+    x = normal_noise(150)
     expected = NativeResampler(44100, 48000, "low").process(x)
     resampler, output = (
         NativeResampler(44100, 48000, "low", largest_block=20),
@@ -324,7 +325,7 @@ def test_the_code_calls_nothing_and_computes_in_whole_registers() -> None:
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES[:4])
 def test_a_sound_continues_from_a_snapshot_with_the_same_bits(rate_in: int, rate_out: int) -> None:
-    x = np.random.default_rng(2).standard_normal(rate_in // 4).astype(np.float32)
+    x = normal_noise(rate_in // 4, seed=2)
     whole = NativeResampler(rate_in, rate_out)
     whole.tuning_ppm = 300.0
     expected = whole.process(x)

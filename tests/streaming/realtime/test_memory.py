@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from streaming.realtime import prefault
+from tests.noise import normal_noise
 from tests.streaming.system import linux
 
 
@@ -37,7 +38,7 @@ def test_no_first_access_waits_after_prefault() -> None:
     "form", ["plain", "strided", "backwards", "read only", "empty", "scalar", "transposed"]
 )
 def test_prefault_keeps_values(form: str) -> None:
-    values = np.random.default_rng(0).standard_normal((300, 41)).astype(np.float32)
+    values = normal_noise(300, 41)
     array = {
         "plain": values,
         "strided": values[3::7, 1::2],

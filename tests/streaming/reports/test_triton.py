@@ -12,6 +12,7 @@ import pulse
 from pulse.support.bounds import FAR_END
 from streaming.builtin import model_path
 from streaming.session import Session
+from tests.noise import normal_noise
 from tests.streaming.command import pulse as command
 from tests.streaming.command import refusal
 
@@ -92,7 +93,7 @@ def test_sequences_one_after_the_other_equal_the_model(repository: Path) -> None
     program = pulse.stream(model_path(), pulse=PULSE)
     delay = program.outputs[0].delay
     for seed, pulses in [(0, 9), (1, 5)]:
-        x = (0.1 * np.random.default_rng(seed).standard_normal(pulses * PULSE - 33)).astype(np.float32)
+        x = normal_noise(pulses * PULSE - 33, seed=seed, scale=0.1)
         padded = np.concatenate([x, np.full(33 + 3 * PULSE, np.nan, np.float32)])
         pieces = []
         for number in range(padded.size // PULSE):

@@ -14,6 +14,7 @@ from pulse.client import connect
 from streaming.protocol.errors import ProtocolError
 from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
+from tests.noise import normal_noise
 from tests.streaming.disks import limit_files
 from tests.streaming.executor.streams import named_program
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs, require_same_outputs
@@ -68,7 +69,7 @@ async def test_a_full_disk_does_not_end_a_stream(
 ) -> None:
     program, store = named_program("filtered", PULSE), FullStore(tmp_path, removes)
     (port,) = program.inputs
-    x = np.random.default_rng(5).standard_normal(block_shape(port, 60 * PULSE)).astype(np.float32)
+    x = normal_noise(*block_shape(port, 60 * PULSE), seed=5)
     with server_with(store) as server:
         async with connect(server.ws, patience_s=1) as stream:
             for number, block in enumerate(np.array_split(x, 3, port.axis), 1):

@@ -9,6 +9,7 @@ from pulse.program.program import Program
 from streaming.builtin import model_path
 from streaming.session import Session
 from tests.documents.pages import pages
+from tests.noise import normal_noise
 from tests.streaming.serve.servers import RunningServer, running_server
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +32,7 @@ async def test_the_blocks_of_the_page_run(denoiser: tuple[RunningServer, Program
         for address in ("ws://127.0.0.1:8080", "ws://10.0.0.1:8080", "ws://10.0.0.2:8080"):
             block = block.replace(address, server.ws)
         exec(block, names)
-    noisy = (0.1 * np.random.default_rng(0).standard_normal(1999)).astype(np.float32)
+    noisy = normal_noise(1999, scale=0.1)
     outputs = await names["denoise"](noisy)
     again = await names["denoise_anyway"](noisy)
     assert np.array_equal(again["denoised"], outputs["denoised"])

@@ -19,6 +19,7 @@ from streaming.serve.lanes.group import StepCost
 from streaming.serve.pace import Pace
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
+from tests.noise import next_noise
 from tests.streaming.executor.streams import named_program
 from tests.streaming.serve.raw import raw, samples_of
 from tests.streaming.serve.servers import PULSE, RATE_HZ, RunningServer, running_server
@@ -343,7 +344,7 @@ def send_junk(server: RunningServer, messages: int, seed: int) -> int:
     """Send junk over as many connections as it takes, during a stream that must stay exact; return their number."""
     rng, connections, sent = np.random.default_rng(seed), 0, 0
     program = named_program("filtered", PULSE)
-    x = rng.standard_normal(PULSE * 40).astype(np.float32)
+    x = next_noise(rng, PULSE * 40)
     session = Session(program)
     shape = [-1 if axis == port.axis else 1 for port in program.inputs for axis in range(len(port.shape))]
     expected = [session.push(x.reshape(shape))["y"], session.flush()["y"]]

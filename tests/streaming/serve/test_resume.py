@@ -25,6 +25,7 @@ from streaming.protocol.frames import HEADER, OUTPUT, Header, pack_frames, unpac
 from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.settings import ModelSettings
 from streaming.serve.unconfirmed import Unconfirmed
+from tests.noise import next_noise, normal_noise
 from tests.streaming.executor.streams import named_program
 from tests.streaming.serve.lost_connections import cut_all
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs, require_same_outputs
@@ -68,7 +69,7 @@ async def test_a_stream_has_the_same_bits_after_a_server_is_lost(tmp_path: Path,
     program = named_program("filtered", PULSE)
     (port,) = program.inputs
     rng = np.random.default_rng(5)
-    x = rng.standard_normal(block_shape(port, 60 * PULSE)).astype(np.float32)
+    x = next_noise(rng, *block_shape(port, 60 * PULSE))
     blocks = np.array_split(x, 37, port.axis)
     with servers(tmp_path, 3) as started:
         async with connect([server.ws for server in started], patience_s=10) as stream:
@@ -221,7 +222,7 @@ def outputs_by_number(messages: list[bytes]) -> tuple[dict[int, dict[Any, Any]],
 @pytest.mark.parametrize("confirms", [False, True])
 async def test_outputs_that_were_not_received_are_sent_again(tmp_path: Path, confirms: bool) -> None:
     """A client that reads nothing before its server is lost; one that confirms nothing has all outputs to come."""
-    x = np.random.default_rng(3).standard_normal(60 * PULSE).astype(np.float32)
+    x = normal_noise(60 * PULSE, seed=3)
     with servers(tmp_path, 2) as (first_server, second_server):
         with raw(first_server) as client:
             ready_message = client.hello(confirms=confirms)
@@ -381,7 +382,7 @@ def commands(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("rate_hz", [SOUND_HZ, 48_000])
 async def test_a_stream_has_the_same_bits_after_its_server_is_killed(commands, rate_hz) -> None:
-    x = (0.1 * np.random.default_rng(0).standard_normal((1, rate_hz * 6))).astype(np.float32)
+    x = normal_noise(1, rate_hz * 6, scale=0.1)
     alive = [commands() for _ in range(2)]
     async with connect([url for _, url in alive], "denoiser", rate_hz=rate_hz, patience_s=30) as stream:
         for number, block in enumerate(np.split(x, 600, 1)):

@@ -19,6 +19,7 @@ import pytest
 from pulse.client import ClientError, connect
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from streaming.session import Session
+from tests.noise import normal_noise
 from tests.streaming.executor.streams import join_pieces, named_program
 from tests.streaming.serve.offline_outputs import block_shape
 from tests.streaming.serve.servers import PULSE, RATE_HZ, running_server
@@ -61,7 +62,7 @@ class Clients:
         (port,) = self.program.inputs
         frames = rng.randrange(1, 60 * PULSE)
         shape = block_shape(port, frames)
-        x = np.random.default_rng(rng.randrange(1 << 30)).standard_normal(shape).astype(np.float32)
+        x = normal_noise(*shape, seed=rng.randrange(1 << 30))
         kind = rng.choice(["whole", "whole", "whole", "leaves", "stalls", "lies"])
         for block in np.array_split(x, rng.randrange(1, 9), port.axis):
             await stream.send(block)

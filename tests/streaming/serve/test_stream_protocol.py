@@ -17,6 +17,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.protocol.frames import HEADER, INPUT, OUTPUT, Header, pack_frames
 from streaming.protocol.messages import read_message, write_message
+from tests.noise import normal_noise
 from tests.streaming.executor.streams import named_program
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs
 from tests.streaming.serve.servers import PULSE, RunningServer
@@ -106,7 +107,7 @@ def bytes_cut_as(client: RawClient, cut: str, messages: list[bytes]) -> list[byt
 def test_outputs_do_not_depend_on_how_bytes_are_cut(client: RawClient, cut: str) -> None:
     program = named_program(MODEL, PULSE)
     (port,) = [port for port in program.inputs if port.streams]
-    x = np.random.default_rng(0).standard_normal(17_003).astype(np.float32)
+    x = normal_noise(17003)
     client.send(bytes_cut_as(client, cut, blocks(x)))
     client.send([client.frame(Opcode.TEXT, write_message({"type": "flush"}).encode())])
     client.receive_until("flushed")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.sound.resampling import QUALITIES, Resampler, resampled_length
+from tests.noise import normal_noise
 
 RATES = st.sampled_from([8000, 11025, 16000, 22050, 44100, 48000])
 
@@ -25,7 +26,7 @@ def resample(x: Array, rate_in: int, rate_out: int, cuts: Any = (), quality: str
 def test_any_blocks_give_the_same_samples_of_the_exact_length(
     rate_in: int, rate_out: int, length: int, channels: int, cuts: list[int]
 ) -> None:
-    x = np.random.default_rng(length).standard_normal((length, channels)).astype(np.float32)
+    x = normal_noise(length, channels, seed=length)
     whole = resample(x, rate_in, rate_out)
     assert whole.shape == (resampled_length(length, rate_in, rate_out), channels)
     cut = resample(x, rate_in, rate_out, [min(at, length) for at in cuts])
@@ -55,13 +56,13 @@ def test_there_and_back_is_aligned_to_the_sample() -> None:
 
 
 def test_equal_rates_change_nothing() -> None:
-    x = np.random.default_rng(0).standard_normal((1000, 2)).astype(np.float32)
+    x = normal_noise(1000, 2)
     np.testing.assert_array_equal(resample(x, 16000, 16000, [3, 500]), x)
 
 
 def test_flush_gives_the_given_length_and_begins_a_new_sound() -> None:
     resampler = Resampler(48000, 16000)
-    x = np.random.default_rng(0).standard_normal((4800, 1)).astype(np.float32)
+    x = normal_noise(4800, 1)
     first = np.concatenate([resampler.process(x), resampler.flush(1700)])
     second = np.concatenate([resampler.process(x), resampler.flush()])
     assert (len(first), len(second)) == (1700, 1600)

@@ -84,7 +84,8 @@ def test_unequal_ends_are_refused_and_the_stream_continues() -> None:
 def test_the_shorter_of_two_files_is_padded(model: Path) -> None:
     """Of one rate; the shorter one is followed by zeros, which the report tells."""
     near, far = quiet_noise(20_000, 1), quiet_noise(12_345, 2)
-    write_floats("near.wav", near), write_floats("far.wav", far)
+    write_floats("near.wav", near)
+    write_floats("far.wav", far)
     details = report("run", model, "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav")
     expected = cancelled_sound(cancelling_program(), near, pad_behind(far, 20_000))
     np.testing.assert_array_equal(read("out.wav"), expected["out"])
@@ -103,27 +104,30 @@ def test_the_shorter_of_two_files_is_padded(model: Path) -> None:
     )
 
 
-def test_channels_of_one_file_are_inputs_in_order_or_as_chosen(model: Path) -> None:
-    """In order; or as they are chosen; or one input of it and the rest of another file."""
-    near, far, other = quiet_noise(5000, 1), quiet_noise(5000, 2), quiet_noise(5000, 3)
-    write_floats("in.wav", np.stack([near, far], axis=1))
-    write_floats("three.wav", np.stack([other, far, near], axis=1))
-    expected = cancelled_sound(cancelling_program(), near, far)["out"]
-    for arguments in (
+@pytest.mark.parametrize(
+    "arguments",
+    [
         ["in.wav", "out.wav"],
         ["--in", "mic=in.wav:0", "--in", "far=in.wav:1", "out.wav"],
         ["--in", "mic=three.wav:2", "--in", "far=three.wav:1", "out.wav"],
         ["three.wav", "out.wav", "--in", "mic=:2", "--in", "far=:1"],
         ["in.wav", "out.wav", "--in", "mic=:0", "--in", "far=three.wav:1"],
-    ):
-        pulse("run", model, *arguments)
-        np.testing.assert_array_equal(read("out.wav"), expected, str(arguments))
-    write_floats("far.wav", far), write_floats("near.wav", near)
-    pulse("run", model, "near.wav", "out.wav", "--in", "far=far.wav")
+        ["near.wav", "out.wav", "--in", "far=far.wav"],
+    ],
+    ids=["in order", "chosen", "chosen of three", "of IN", "of two files", "a file for each"],
+)
+def test_channels_of_files_are_inputs_in_order_or_as_chosen(model: Path, arguments: list[str]) -> None:
+    near, far, other = quiet_noise(5000, 1), quiet_noise(5000, 2), quiet_noise(5000, 3)
+    write_floats("in.wav", np.stack([near, far], axis=1))
+    write_floats("three.wav", np.stack([other, far, near], axis=1))
+    write_floats("far.wav", far)
+    write_floats("near.wav", near)
+    pulse("run", model, *arguments)
+    expected = cancelled_sound(cancelling_program(), near, far)["out"]
     np.testing.assert_array_equal(read("out.wav"), expected)
 
 
-def test_a_file_whose_name_ends_as_a_channel_does(model: Path) -> None:
+def test_a_file_whose_name_ends_as_a_channel_does_is_found(model: Path) -> None:
     near, far = quiet_noise(3000, 1), quiet_noise(3000, 2)
     write_floats("near.wav", near)
     soundfile.write("far:1", far, 16000, format="WAV", subtype="FLOAT")
@@ -134,7 +138,8 @@ def test_a_file_whose_name_ends_as_a_channel_does(model: Path) -> None:
 def test_files_of_other_rates_are_resampled(model: Path) -> None:
     """Each is resampled to the model's; frame k of one meets frame k of the other; the result is as the first."""
     near, far = quiet_noise(44_100, 1), quiet_noise(24_000, 2)
-    write_floats("near.wav", near, 44_100), write_floats("far.wav", far, 48_000)
+    write_floats("near.wav", near, 44_100)
+    write_floats("far.wav", far, 48_000)
     pulse("run", model, "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav", "--rate", 16000)
     first, second = at_rate(near, 44_100), at_rate(far, 48_000)
     expected = cancelled_sound(cancelling_program(), first, pad_behind(second, len(first)))["out"]
@@ -150,7 +155,8 @@ def test_the_same_moment_at_two_rates_is_one_moment_to_the_model(model: Path) ->
         sound = np.zeros(rate, np.float32)
         sound[rate // 2] = 0.5
         clicks[rate] = sound
-    write_floats("near.wav", clicks[16_000]), write_floats("far.wav", clicks[48_000], 48_000)
+    write_floats("near.wav", clicks[16_000])
+    write_floats("far.wav", clicks[48_000], 48_000)
     pulse("run", model, "--in", "mic=near.wav", "--in", "far=far.wav", "--out", "residue=out.wav")
     quiet = cancelled_sound(cancelling_program(), clicks[16_000], np.zeros(16_000, np.float32))["residue"]
     echo = read("out.wav") - quiet
@@ -182,7 +188,8 @@ def test_inputs_that_are_no_sound_come_from_other_files(tmp_path: Path) -> None:
     save("mixed.onnx", nodes, inputs, {"y": [1, "T"]}, metadata={"sample_rate": "8000"})
     sound, offset = quiet_noise(900, 1), quiet_noise(700, 2)
     write_floats("in.wav", sound, 8000)
-    np.save("offset.npy", offset[None]), np.save("gain.npy", np.float32([[2]]))
+    np.save("offset.npy", offset[None])
+    np.save("gain.npy", np.float32([[2]]))
     details = report(
         "run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy", "--in", "gain=gain.npy"
     )
@@ -221,7 +228,8 @@ def test_a_recipe_takes_two_sounds(tmp_path: Path) -> None:
         """
     )
     near, far = quiet_noise(4000, 1), quiet_noise(4000, 2)
-    write_floats("near.wav", near), write_floats("far.wav", far)
+    write_floats("near.wav", near)
+    write_floats("far.wav", far)
     pulse("run", "aec.toml", "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav")
     np.testing.assert_allclose(read("out.wav"), near - far, atol=1e-6)
     assert "equal" in pulse("check", "aec.toml").stdout
@@ -261,21 +269,25 @@ def test_misfits_are_refused_with_the_reason(model: Path, arguments: list[str], 
     assert not Path("out.wav").exists()
 
 
-def test_channels_of_a_file_replace_those_of_a_device(model: Path) -> None:
-    """The channels of a file in place of a device's, in order or by choice; --far and --in say which."""
-    near, far = quiet_noise(4000, 1), quiet_noise(4000, 2)
-    write_floats("in.wav", np.stack([near, far], axis=1))
-    for arguments, sounds in (
-        ([], (near, far)),
-        (["--mic", "in.wav:1", "--far", "in.wav:0"], (far, near)),
-        (["--in", "mic=:1", "--in", "far=:1"], (far, far)),
-    ):
-        details = report(
-            "run", model, "in.wav", "out.wav", "--live", "--quiet", "--headroom", "500", *arguments
-        )
-        expected = cancelled_sound(cancelling_program(), *sounds)["out"]
-        late = details["statistics"]["delay"]["frames"]
-        np.testing.assert_array_equal(read("out.wav")[late : late + 4000, 0], expected)
+@pytest.mark.parametrize(
+    ("arguments", "channels"),
+    [
+        ([], (0, 1)),
+        (["--mic", "in.wav:1", "--far", "in.wav:0"], (1, 0)),
+        (["--in", "mic=:1", "--in", "far=:1"], (1, 1)),
+    ],
+    ids=["in order", "--mic and --far", "--in"],
+)
+def test_channels_of_a_file_replace_those_of_a_device(
+    model: Path, arguments: list[str], channels: tuple[int, int]
+) -> None:
+    sounds = quiet_noise(4000, 1), quiet_noise(4000, 2)
+    write_floats("in.wav", np.stack(sounds, axis=1))
+    details = report("run", model, "in.wav", "out.wav", "--live", "--quiet", "--headroom", "500", *arguments)
+    mic, far = (sounds[channel] for channel in channels)
+    expected = cancelled_sound(cancelling_program(), mic, far)["out"]
+    late = details["statistics"]["delay"]["frames"]
+    np.testing.assert_array_equal(read("out.wav")[late : late + 4000, 0], expected)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from pulse.program.machine import machine
 from pulse.program.table.table import TableBuilder, link
 
 ROWS, BLOCK = 4, 16
-RNG = np.random.default_rng(0)
 
 
 class ByteRows(Instruction):
@@ -79,9 +78,11 @@ def outputs(kernel: Kernel, w: np.ndarray, x: np.ndarray) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("fast", [True, False])
-def test_sums_of_bytes_are_exact(fast: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_of_bytes_are_exact(
+    rng: np.random.Generator, fast: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Sums of the smallest and the largest bytes do not saturate."""
-    w = RNG.integers(-128, 128, 641).astype(np.int8)
+    w = rng.integers(-128, 128, 641).astype(np.int8)
     w[1:9], w[49:57] = 127, -128
     x = np.array([0x80FF7F00 - (1 << 32)], np.int32)
     lanes: list[Array] = []

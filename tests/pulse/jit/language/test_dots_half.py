@@ -15,10 +15,10 @@ from pulse.jit.rows.pointer import operand
 from pulse.program.machine import machine
 from pulse.program.table.table import TableBuilder, link
 from pulse.support.bf16 import from_bf16, to_bf16
+from tests.noise import next_noise
 from tests.pulse.jit.assembly import host, llvm_code
 
 COUNT = 64
-RNG = np.random.default_rng(0)
 
 
 class PairRows(Instruction):
@@ -69,13 +69,10 @@ def both_ways(monkeypatch: pytest.MonkeyPatch, total: Array, a: Array, b: Array)
     return [*first, *outputs(by_fused_products, total, a, b)]
 
 
-def test_every_way_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_way_gives_the_same_bits(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     """The product of the second halves is added first; each sum is rounded once."""
-    a, b = (
-        RNG.standard_normal((COUNT, 2)).astype(np.float32) * 2.0 ** RNG.integers(-9, 9, (COUNT, 1))
-        for _ in "ab"
-    )
-    total = RNG.standard_normal(COUNT).astype(np.float32) * 100
+    a, b = (next_noise(rng, COUNT, 2) * 2.0 ** rng.integers(-9, 9, (COUNT, 1)) for _ in "ab")
+    total = next_noise(rng, COUNT) * 100
     total[0], total[1] = 1 + 2.0**-8, 1 + 3 * 2.0**-8
     wide = [from_bf16(to_bf16(array)).astype(np.float64) for array in (a, b)]
     expected = []

@@ -14,6 +14,7 @@ from pulse.facts import Array
 from pulse.interface import Port
 from pulse.models import TypedModel
 from pulse.runtimes.tract import has_tract
+from tests.noise import normal_noise
 from tests.pulse.nnef.folders import archive, graph
 from tests.pulse.nnef.streams import BEYOND, STREAMS, conv, recurrent, typed_and_pulsed
 
@@ -76,7 +77,7 @@ fragment body(s: tensor<scalar>, x: tensor<scalar>) -> (n: tensor<scalar>) {{ n 
 
 
 LATE = "tract_pulse_delay(x, axis = 2, delay = {}, overlap = {})"
-X: Array = np.random.default_rng(3).standard_normal((1, 2, 7)).astype(np.float32)
+X: Array = normal_noise(1, 2, 7, seed=3)
 
 
 TRACT = [
@@ -143,7 +144,7 @@ def test_dumps_of_tract_are_read(source: ModelProto, frames: int, tmp_path: Path
     (name,), (other,) = typed.inputs, back.inputs
     for length in (5, 8):
         sizes = [int(dim.eval(dict.fromkeys(dim.symbols, length))) for dim in typed.inputs[name].shape]
-        x = np.random.default_rng(0).standard_normal(sizes).astype(np.float32)
+        x = normal_noise(*sizes)
         (expected,), (output,) = typed.run({name: x}).values(), back.run({other: x}).values()
         np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-5)
     pulse.verify(back, pulse=frames).require()

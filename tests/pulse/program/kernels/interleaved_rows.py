@@ -15,12 +15,10 @@ from pulse.program.kernels.matmul.product_interleaved import (
     InterleavedProductRow,
     interleaved_weights,
 )
-from tests.noise import noise_from
+from tests.noise import next_noise
 from tests.pulse.program.kernels.rows import run_both, run_row
 
 Array = np.ndarray[Any, Any]
-RNG = np.random.default_rng(4)
-floats = noise_from(RNG)
 
 
 def interleave(array: Array) -> Array:
@@ -39,6 +37,7 @@ def compare_rows(singles: Sequence[Instruction], several: Instruction, *written:
 
 
 def compare_products(
+    rng: np.random.Generator,
     fields: Mapping[str, Any],
     x: Array,
     y: Array,
@@ -55,7 +54,7 @@ def compare_products(
     """
     weights, columns = pack_product(matrix), matrix.shape[1]
     bias = np.zeros(-(-columns // COLUMNS) * COLUMNS, np.float32)
-    bias[:columns] = floats(columns)
+    bias[:columns] = next_noise(rng, columns)
     singles = [
         ProductRow(
             **fields, x=x[i], y=y[i], W=weights, bias=bias[:columns], scales=None, finish=finish(operand[i])

@@ -12,11 +12,12 @@ from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.ops.clock import Clock
 from pulse.program.kernels.attention import BandAttentionRow, scratch_size
 from pulse.support.bounds import FAR
+from tests.noise import next_noise
 from tests.pulse.program.kernels.rows import run_both
 
 
 def masked_bias(rng: np.random.Generator, *shape: int) -> np.ndarray:
-    bias = rng.standard_normal(shape).astype(np.float32)
+    bias = next_noise(rng, *shape)
     return np.where(rng.random(shape) < 0.3, np.float32(-np.inf), bias)
 
 
@@ -37,9 +38,9 @@ def require_agreement_with_the_op(
     offset = 2
     op = BandedAttention(0.4, masked_bias(rng, 2, heads, period, band), back, empty)
     span = pulse + band - 1
-    q = rng.standard_normal((2, pulse, heads * depth + 1)).astype(np.float32)
-    k = rng.standard_normal((2, span, heads * depth + 3)).astype(np.float32)
-    v = rng.standard_normal((2, span, heads * width + 2)).astype(np.float32)
+    q = next_noise(rng, 2, pulse, heads * depth + 1)
+    k = next_noise(rng, 2, span, heads * depth + 3)
+    v = next_noise(rng, 2, span, heads * width + 2)
     frames = np.arange(span) + number * pulse - offset - back
     outside = (frames < 0) | (frames >= end)
     k[:, outside], v[:, outside] = np.nan, np.nan

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.program.kernels.attention_whole import WholeAttentionRow, scratch_size
+from tests.noise import normal_noise
 from tests.pulse.program.kernels.rows import run_both
 
 BATCHES = 2
@@ -44,7 +45,7 @@ def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float, by_column:
 
 
 def numbers(*shape: int) -> np.ndarray:
-    return np.random.default_rng(shape).standard_normal(shape).astype(np.float32)
+    return normal_noise(*shape, seed=shape)
 
 
 @pytest.mark.parametrize("rows", [1, 8, 16, 24, 35])

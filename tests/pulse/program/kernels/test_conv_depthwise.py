@@ -4,18 +4,16 @@ import numpy as np
 import pytest
 
 from pulse.program.kernels.conv_depthwise import DepthwiseRow
+from tests.noise import next_noise
 from tests.pulse.program.kernels.groups import finish_of, finish_step
 from tests.pulse.program.kernels.rows import run_both, run_row
 
-RNG = np.random.default_rng(2)
 
-
-def window_case(M, T, C, activation):
-    taps, rows_x, rows_y = RNG.permutation(T) * (C + 1), RNG.permutation(M) * 3, RNG.permutation(M) * (C + 2)
+def window_case(rng: np.random.Generator, M, T, C, activation):
+    taps, rows_x, rows_y = rng.permutation(T) * (C + 1), rng.permutation(M) * 3, rng.permutation(M) * (C + 2)
     reach = int(rows_x.max(initial=0) + taps.max(initial=0) + C)
-    x, w, bias, y = (
-        RNG.standard_normal(size).astype(np.float32) for size in (reach, (T, C), C, max(1, M * (C + 2)))
-    )
+    sizes = (reach,), (T, C), (C,), (max(1, M * (C + 2)),)
+    x, w, bias, y = (next_noise(rng, *size) for size in sizes)
     expected = y.copy()
     for m in range(M):
         total = bias.astype(np.float64)
@@ -42,14 +40,14 @@ def window_case(M, T, C, activation):
 @pytest.mark.parametrize("M", [0, 1, 2, 3, 4, 5, 8, 9])
 @pytest.mark.parametrize(("T", "C"), [(0, 3), (1, 1), (3, 16), (5, 17), (2, 40), (9, 64), (4, 0)])
 @pytest.mark.parametrize("activation", [0, 1])
-def test_depthwise_agrees_with_numpy(M, T, C, activation) -> None:
-    row, expected = window_case(M, T, C, activation)
+def test_depthwise_agrees_with_numpy(rng: np.random.Generator, M, T, C, activation) -> None:
+    row, expected = window_case(rng, M, T, C, activation)
     for after in run_both(row):
         np.testing.assert_allclose(after["y"], expected, rtol=2e-6, atol=1e-5)
 
 
-def test_depthwise_of_random_shapes_agrees_with_numpy() -> None:
+def test_depthwise_of_random_shapes_agrees_with_numpy(rng: np.random.Generator) -> None:
     for _ in range(200):
-        M, T, C = (int(RNG.integers(1, top)) for top in (18, 10, 131))
-        row, expected = window_case(M, T, C, int(RNG.integers(2)))
+        M, T, C = (int(rng.integers(1, top)) for top in (18, 10, 131))
+        row, expected = window_case(rng, M, T, C, int(rng.integers(2)))
         np.testing.assert_allclose(run_row(row, python=False)["y"], expected, rtol=2e-6, atol=1e-5)

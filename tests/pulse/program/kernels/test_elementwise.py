@@ -12,7 +12,6 @@ from pulse.program.kernels.elementwise import Chain64Row, ChainInput, ChainOutpu
 from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES, ceil64, floor64, fmod64, rint64
 from tests.pulse.program.kernels.rows import ArrayPart, run_both, run_row
 
-RNG = np.random.default_rng(3)
 CODES = {
     np.float32: 0,
     np.float64: 1,
@@ -97,12 +96,12 @@ def arity_of(name):
     return 1, len(inspect.signature(row.run).parameters) - 1
 
 
-def cases(name, count):
+def cases(rng: np.random.Generator, name, count):
     """Inputs of a function: all pairs of special values, then ordinary ones."""
     arity, _ = arity_of(name)
     first, second = (grid.ravel() for grid in np.meshgrid(SPECIAL, SPECIAL))
-    third = RNG.permutation(second)
-    normal = RNG.standard_normal((3, count)) * np.where(RNG.random(count) < 0.3, 30, 2)
+    third = rng.permutation(second)
+    normal = rng.standard_normal((3, count)) * np.where(rng.random(count) < 0.3, 30, 2)
     inputs = [np.concatenate(pair).astype(np.float32) for pair in zip((first, second, third), normal)][:arity]
     if name == "where":
         inputs[0] = (inputs[0] > 0).astype(np.float32)
@@ -134,9 +133,9 @@ def check_close(name, inputs, outputs, rtol):
 
 @pytest.mark.parametrize("name", sorted(BITS))
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32])
-def test_bits_agree_with_numpy(name, dtype) -> None:
-    x = RNG.integers(0, np.iinfo(dtype).max, 300).astype(dtype)
-    z = RNG.integers(0, 8 if name.startswith("shift") else np.iinfo(dtype).max, 300).astype(dtype)
+def test_bits_agree_with_numpy(rng: np.random.Generator, name, dtype) -> None:
+    x = rng.integers(0, np.iinfo(dtype).max, 300).astype(dtype)
+    z = rng.integers(0, 8 if name.startswith("shift") else np.iinfo(dtype).max, 300).astype(dtype)
     inputs = [x, z][: ELEMENTWISE[name].arity]
     y = np.zeros_like(x)
     for output in run_chain(Chain64Row, inputs, inputs, y, y, [(name, 9, 0, len(inputs) - 1, 0, 0.0, 0.0)]):
@@ -144,8 +143,8 @@ def test_bits_agree_with_numpy(name, dtype) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in OPCODES if name not in BITS])
-def test_values_agree_with_numpy(name) -> None:
-    inputs = cases(name, 300)
+def test_values_agree_with_numpy(rng: np.random.Generator, name) -> None:
+    inputs = cases(rng, name, 300)
     _, params = arity_of(name)
     p, q = (*PARAMS[:params], 0.0, 0.0)[:2]
     y = np.zeros(len(inputs[0]), np.float32)
@@ -169,30 +168,30 @@ def test_gelu_has_two_forms(tanh_form) -> None:
 
 
 @pytest.mark.parametrize("exponent", [2.0, 1.0, 3.0, 0.5, -1.0, 2.5, 0.0])
-def test_powers_agree_with_numpy(exponent) -> None:
-    x = np.abs(RNG.standard_normal(50)).astype(np.float32)
+def test_powers_agree_with_numpy(rng: np.random.Generator, exponent) -> None:
+    x = np.abs(rng.standard_normal(50)).astype(np.float32)
     y = np.zeros_like(x)
     for output in run_chain(ChainRow, [x], [x], y, y, [("powc", 8, 0, 0, 0, exponent, 0.0)]):
         np.testing.assert_allclose(output, x.astype(np.float64) ** exponent, rtol=1e-6)
 
 
-def random_view(shape, dtype):
+def random_view(rng: np.random.Generator, shape, dtype):
     """An array, and a view of it with any order of axes, gaps and broadcast axes."""
     rank = len(shape)
-    order = RNG.permutation(rank)
-    inner = [1 if RNG.random() < 0.3 else shape[axis] for axis in order]
-    gap = int(RNG.integers(0, 3))
+    order = rng.permutation(rank)
+    inner = [1 if rng.random() < 0.3 else shape[axis] for axis in order]
+    gap = int(rng.integers(0, 3))
     base_shape = [*inner[:-1], inner[-1] + gap]
-    values = RNG.standard_normal(base_shape) * 3
+    values = rng.standard_normal(base_shape) * 3
     base = np.ascontiguousarray((values > 0) if dtype == np.bool_ else values.astype(dtype))
     view = base[..., : inner[-1]].transpose(np.argsort(order))
     return base, view
 
 
-def output_view(shape, dtype):
-    order = RNG.permutation(len(shape))
+def output_view(rng: np.random.Generator, shape, dtype):
+    order = rng.permutation(len(shape))
     inner = [shape[axis] for axis in order]
-    base = np.zeros([*inner[:-1], inner[-1] + int(RNG.integers(0, 2))], dtype)
+    base = np.zeros([*inner[:-1], inner[-1] + int(rng.integers(0, 2))], dtype)
     return base, base[..., : inner[-1]].transpose(np.argsort(order))
 
 
@@ -215,12 +214,12 @@ SHAPES = [
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("python", [True, False])
-def test_chains_of_any_strides_agree_with_numpy(shape, python) -> None:
+def test_chains_of_any_strides_agree_with_numpy(rng: np.random.Generator, shape, python) -> None:
     for _ in range(3 if python else 25):
         (b0, x0), (b1, x1), (b2, x2) = (
-            random_view(shape, dtype) for dtype in (np.float32, np.float32, np.bool_)
+            random_view(rng, shape, dtype) for dtype in (np.float32, np.float32, np.bool_)
         )
-        base, y = output_view(shape, np.float32)
+        base, y = output_view(rng, shape, np.float32)
         ops = [
             ("add", 8, 0, 1, 0, 0.0, 0.0),
             ("tanh", 9, 8, 0, 0, 0.0, 0.0),
@@ -270,9 +269,9 @@ def view_like(output, base, view):
 
 
 @pytest.mark.parametrize("shape", [(1,), (37,), (5, 3), (2, 3, 4, 5), (3, 130)])
-def test_comparisons_are_stored_as_bool(shape) -> None:
-    (b0, x0), (b1, x1) = (random_view(shape, np.float32) for _ in range(2))
-    base, y = output_view(shape, np.bool_)
+def test_comparisons_are_stored_as_bool(rng: np.random.Generator, shape) -> None:
+    (b0, x0), (b1, x1) = (random_view(rng, shape, np.float32) for _ in range(2))
+    base, y = output_view(rng, shape, np.bool_)
     for output in run_chain(ChainRow, [b0, b1], [x0, x1], base, y, [("greater", 8, 0, 1, 0, 0.0, 0.0)]):
         np.testing.assert_array_equal(view_like(output, base, y), np.broadcast_to(x0 > x1, shape))
 
@@ -318,9 +317,9 @@ def test_chains_of_f64_are_exact_for_large_integers(name: str) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_chains_of_f64_of_any_strides_agree_with_numpy(shape) -> None:
-    (b0, x0), (b1, x1) = (random_view(shape, dtype) for dtype in (np.int32, np.float64))
-    base, y = output_view(shape, np.float32)
+def test_chains_of_f64_of_any_strides_agree_with_numpy(rng: np.random.Generator, shape) -> None:
+    (b0, x0), (b1, x1) = (random_view(rng, shape, dtype) for dtype in (np.int32, np.float64))
+    base, y = output_view(rng, shape, np.float32)
     for output in run_chain(
         Chain64Row,
         [b0, b1],

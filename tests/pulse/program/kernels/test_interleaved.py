@@ -21,21 +21,20 @@ from pulse.program.kernels.recurrent.gru_interleaved import (
 )
 from pulse.program.kernels.recurrent.gru_small import GruEightsRow, GruFoursRow, SmallGruFields, pack_small
 from pulse.support.bounds import FAR
+from tests.noise import next_noise
 from tests.pulse.program.kernels.groups import activation, finish_of, finish_step
 from tests.pulse.program.kernels.interleaved_rows import (
-    RNG,
     Array,
     compare_products,
     compare_rows,
-    floats,
     interleave,
 )
 from tests.pulse.program.kernels.rows import run_both, run_row
 
 
-def tables(M: int, T: int, reach: int, width: int) -> tuple[Array, Array, Array]:
+def tables(rng: np.random.Generator, M: int, T: int, reach: int, width: int) -> tuple[Array, Array, Array]:
     """Rows of x and y, and taps."""
-    return RNG.permutation(M) * 3, RNG.permutation(M) * (width + 2), RNG.permutation(T) * (reach + 1)
+    return rng.permutation(M) * 3, rng.permutation(M) * (width + 2), rng.permutation(T) * (reach + 1)
 
 
 STEP_ARGS: Mapping[str, float] = dict.fromkeys(STEPS, 0.3) | {"max": -0.1, "min": 0.2}
@@ -57,12 +56,17 @@ STEP_ARGS: Mapping[str, float] = dict.fromkeys(STEPS, 0.3) | {"max": -0.1, "min"
     ],
 )
 def test_products_of_sixteen_streams_agree_with_single_ones(
-    M: int, T: int, K: int, N: int, steps: tuple[str, ...], accumulate: int
+    rng: np.random.Generator, M: int, T: int, K: int, N: int, steps: tuple[str, ...], accumulate: int
 ) -> None:
-    rows_x, rows_y, taps = tables(M, T, K, N)
+    rows_x, rows_y, taps = tables(rng, M, T, K, N)
     reach = 3 * M + T * (K + 1) + K
-    matrix, size = floats(T * K, N) * np.float32(0.4), max(1, M * (N + 2))
-    x, y, added, by_column = floats(LANES, reach), floats(LANES, size), floats(LANES, size), floats(N)
+    matrix, size = next_noise(rng, T * K, N) * np.float32(0.4), max(1, M * (N + 2))
+    x, y, added, by_column = (
+        next_noise(rng, LANES, reach),
+        next_noise(rng, LANES, size),
+        next_noise(rng, LANES, size),
+        next_noise(rng, N),
+    )
 
     def finish(operand: Array) -> Finish:
         operands = [operand if name == "add" else by_column for name in steps]
@@ -80,17 +84,17 @@ def test_products_of_sixteen_streams_agree_with_single_ones(
         "N": N,
         "accumulate": accumulate,
     }
-    compare_products(common, x, y, matrix, finish, added, "y")
+    compare_products(rng, common, x, y, matrix, finish, added, "y")
 
 
 @pytest.mark.parametrize("step", [None, "relu", "prelu"])
 @pytest.mark.parametrize(("M", "T", "C"), [(0, 2, 3), (1, 1, 1), (4, 9, 16), (5, 3, 17), (9, 5, 8)])
 def test_depthwise_windows_of_sixteen_streams_agree_with_single_ones(
-    M: int, T: int, C: int, step: str | None
+    rng: np.random.Generator, M: int, T: int, C: int, step: str | None
 ) -> None:
-    rows_x, rows_y, taps = tables(M, T, C, C)
-    x, y = floats(LANES, 3 * M + T * (C + 1) + C), floats(LANES, max(1, M * (C + 2)))
-    bias = floats(C)
+    rows_x, rows_y, taps = tables(rng, M, T, C, C)
+    x, y = next_noise(rng, LANES, 3 * M + T * (C + 1) + C), next_noise(rng, LANES, max(1, M * (C + 2)))
+    bias = next_noise(rng, C)
     steps = [] if step is None else [step]
     common: dict[str, Any] = {
         "M": M,
@@ -98,7 +102,7 @@ def test_depthwise_windows_of_sixteen_streams_agree_with_single_ones(
         "rows_y": rows_y,
         "T": T,
         "taps": taps,
-        "W": floats(T, C),
+        "W": next_noise(rng, T, C),
         "bias": bias,
         "C": C,
         "finish": finish_of(finish_step(name, bias, rows_y) for name in steps),
@@ -108,12 +112,14 @@ def test_depthwise_windows_of_sixteen_streams_agree_with_single_ones(
 
 
 @pytest.mark.parametrize(("M", "R"), [(1, 1), (2, 5), (1, 16), (3, 35)])
-def test_layer_normalisations_of_sixteen_streams_agree_with_single_ones(M: int, R: int) -> None:
-    rows = RNG.permutation(M) * (R + 1)
-    x, y = floats(LANES, M * (R + 1)) + np.float32(3), floats(LANES, M * (R + 1))
+def test_layer_normalisations_of_sixteen_streams_agree_with_single_ones(
+    rng: np.random.Generator, M: int, R: int
+) -> None:
+    rows = rng.permutation(M) * (R + 1)
+    x, y = next_noise(rng, LANES, M * (R + 1)) + np.float32(3), next_noise(rng, LANES, M * (R + 1))
     common: dict[str, Any] = {
-        "scale": floats(R),
-        "bias": floats(R),
+        "scale": next_noise(rng, R),
+        "bias": next_noise(rng, R),
         "M": M,
         "rows_x": rows,
         "rows_y": rows[::-1].copy(),
@@ -138,10 +144,14 @@ ALL_FRAMES: Mapping[str, Any] = {
 @pytest.mark.parametrize(("T", "B", "H"), [(1, 1, 1), (1, 3, 5), (4, 1, 16), (3, 2, 21)])
 @pytest.mark.parametrize("clip", [0.0, 0.5])
 def test_recurrent_layers_of_sixteen_streams_agree_with_single_ones(
-    T: int, B: int, H: int, clip: float
+    rng: np.random.Generator, T: int, B: int, H: int, clip: float
 ) -> None:
-    packed = pack_gates(floats(3 * H, H) * np.float32(0.5 * H**-0.5), H)
-    y, h, x = floats(LANES, T * B * H), floats(LANES, B * H), floats(LANES, T * B * 3 * H)
+    packed = pack_gates(next_noise(rng, 3 * H, H) * np.float32(0.5 * H**-0.5), H)
+    y, h, x = (
+        next_noise(rng, LANES, T * B * H),
+        next_noise(rng, LANES, B * H),
+        next_noise(rng, LANES, T * B * 3 * H),
+    )
     common: dict[str, Any] = {
         "T": T,
         "B": B,
@@ -149,7 +159,7 @@ def test_recurrent_layers_of_sixteen_streams_agree_with_single_ones(
         "step_frame": B * H,
         "step_row": H,
         "clip": clip,
-        "bias": floats(H),
+        "bias": next_noise(rng, H),
         "f": activation("sigmoid"),
         "g": activation("tanh"),
     }
@@ -177,15 +187,15 @@ def test_recurrent_layers_of_sixteen_streams_agree_with_single_ones(
 )
 @pytest.mark.parametrize(("T", "B"), [(1, 3), (5, 1), (2, 2)])
 def test_small_layers_of_sixteen_streams_agree_with_single_ones(
-    kind: type[SmallGruFields], count: int, backwards: int, T: int, B: int
+    rng: np.random.Generator, kind: type[SmallGruFields], count: int, backwards: int, T: int, B: int
 ) -> None:
     width = kind.width
-    packed = pack_small([floats(3 * width, width) * np.float32(0.4) for _ in range(count)], width)
+    packed = pack_small([next_noise(rng, 3 * width, width) * np.float32(0.4) for _ in range(count)], width)
     bias = np.zeros(LANES, np.float32)
-    bias[: count * width] = floats(count * width)
+    bias[: count * width] = next_noise(rng, count * width)
     step_x = T * B * 3 * width
     y = np.zeros((LANES, T * B * LANES), np.float32)
-    h, x = floats(LANES, B * LANES), floats(LANES, count * step_x)
+    h, x = next_noise(rng, LANES, B * LANES), next_noise(rng, LANES, count * step_x)
     common: dict[str, Any] = {
         "T": T,
         "B": B,

@@ -22,14 +22,13 @@ from pulse.program.kernels.spectral_interleaved import InterleavedFourierRow, an
 from pulse.program.lower.spectral import are_pairs, find_contiguous_start
 from pulse.program.lower.spectral_basis import dft_tables, find_dft_basis
 from pulse.support.bounds import FAR
+from tests.noise import next_noise
 from tests.pulse.program.dft_matrices import arrange_parts
 from tests.pulse.program.kernels.groups import activation, finish_of
 from tests.pulse.program.kernels.interleaved_rows import (
-    RNG,
     Array,
     compare_products,
     compare_rows,
-    floats,
     interleave,
 )
 from tests.pulse.program.kernels.rows import run_both
@@ -38,14 +37,14 @@ from tests.pulse.program.kernels.rows import run_both
 @pytest.mark.parametrize(("B", "M", "K", "N"), [(1, 1, 1, 1), (2, 5, 3, 6), (1, 4, 8, 4), (3, 2, 9, 7)])
 @pytest.mark.parametrize("transposed", [False, True])
 def test_products_of_operands_of_sixteen_streams_agree_with_single_ones(
-    B: int, M: int, K: int, N: int, transposed: bool
+    rng: np.random.Generator, B: int, M: int, K: int, N: int, transposed: bool
 ) -> None:
     sizes = {"a": M * K, "b": K * N, "y": M * N}
-    arrays = {name: floats(LANES, B * size) for name, size in sizes.items()}
+    arrays = {name: next_noise(rng, LANES, B * size) for name, size in sizes.items()}
     strides = [1, M, 1, K, N, 1] if transposed else [K, 1, N, 1, 1, M]
     common: dict[str, Any] = {
         "B": B,
-        **{f"batch_{name}": RNG.permutation(B) * size for name, size in sizes.items()},
+        **{f"batch_{name}": rng.permutation(B) * size for name, size in sizes.items()},
         "M": M,
         "K": K,
         "N": N,
@@ -61,13 +60,15 @@ def test_products_of_operands_of_sixteen_streams_agree_with_single_ones(
 
 @pytest.mark.parametrize("kind", [SUM, MAX, MIN, PROD])
 @pytest.mark.parametrize(("M", "R", "stride"), [(1, 1, 1), (3, 9, 1), (2, 4, 3), (2, 0, 1)])
-def test_reductions_of_sixteen_streams_agree_with_single_ones(kind: int, M: int, R: int, stride: int) -> None:
-    rows = RNG.permutation(M) * (R * stride + 1)
-    x, y = floats(LANES, M * (R * stride + 1)), floats(LANES, 2 * M)
+def test_reductions_of_sixteen_streams_agree_with_single_ones(
+    rng: np.random.Generator, kind: int, M: int, R: int, stride: int
+) -> None:
+    rows = rng.permutation(M) * (R * stride + 1)
+    x, y = next_noise(rng, LANES, M * (R * stride + 1)), next_noise(rng, LANES, 2 * M)
     common: dict[str, Any] = {
         "M": M,
         "rows_x": rows,
-        "rows_y": RNG.permutation(M) * 2,
+        "rows_y": rng.permutation(M) * 2,
         "R": R,
         "stride": stride,
         "kind": kind,
@@ -79,9 +80,11 @@ def test_reductions_of_sixteen_streams_agree_with_single_ones(kind: int, M: int,
 
 @pytest.mark.parametrize("log", [0, 1])
 @pytest.mark.parametrize(("M", "R"), [(1, 1), (2, 5), (3, 35), (2, 0)])
-def test_softmax_of_sixteen_streams_agrees_with_single_ones(M: int, R: int, log: int) -> None:
-    rows = RNG.permutation(M) * (R + 1)
-    x, y = floats(LANES, M * (R + 1)) * np.float32(5), floats(LANES, M * (R + 1))
+def test_softmax_of_sixteen_streams_agrees_with_single_ones(
+    rng: np.random.Generator, M: int, R: int, log: int
+) -> None:
+    rows = rng.permutation(M) * (R + 1)
+    x, y = next_noise(rng, LANES, M * (R + 1)) * np.float32(5), next_noise(rng, LANES, M * (R + 1))
     x[:, 0] = -np.inf if R > 1 else 1
     common: dict[str, Any] = {"M": M, "rows_x": rows, "rows_y": rows[::-1].copy(), "R": R, "log": log}
     singles = [SoftmaxRow(**common, x=x[i], y=y[i]) for i in range(LANES)]
@@ -89,10 +92,16 @@ def test_softmax_of_sixteen_streams_agrees_with_single_ones(M: int, R: int, log:
 
 
 @pytest.mark.parametrize(("left", "right"), [("tanh", "sigmoid"), (None, "sigmoid"), ("sigmoid", None)])
-def test_gates_of_sixteen_streams_agree_with_single_ones(left: str | None, right: str | None) -> None:
+def test_gates_of_sixteen_streams_agree_with_single_ones(
+    rng: np.random.Generator, left: str | None, right: str | None
+) -> None:
     M, K, N = 3, 5, 6
-    x, y, gated = floats(LANES, M * K), floats(LANES, M * N), floats(LANES, M * (N // 2 + 1))
-    rows_gated = RNG.permutation(M) * (N // 2 + 1)
+    x, y, gated = (
+        next_noise(rng, LANES, M * K),
+        next_noise(rng, LANES, M * N),
+        next_noise(rng, LANES, M * (N // 2 + 1)),
+    )
+    rows_gated = rng.permutation(M) * (N // 2 + 1)
 
     def finish(output: Array) -> Finish:
         gate = GateFinish(left=GATES.index(left), right=GATES.index(right), gated=output, rows=rows_gated)
@@ -100,7 +109,7 @@ def test_gates_of_sixteen_streams_agree_with_single_ones(left: str | None, right
 
     common: dict[str, Any] = {
         "M": M,
-        "rows_x": RNG.permutation(M) * K,
+        "rows_x": rng.permutation(M) * K,
         "rows_y": np.arange(M) * N,
         "T": 1,
         "taps": np.array([0]),
@@ -108,7 +117,7 @@ def test_gates_of_sixteen_streams_agree_with_single_ones(left: str | None, right
         "N": N,
         "accumulate": False,
     }
-    compare_products(common, x, y, floats(K, N), finish, gated, "finish.gates[0].gated")
+    compare_products(rng, common, x, y, next_noise(rng, K, N), finish, gated, "finish.gates[0].gated")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +125,7 @@ def test_gates_of_sixteen_streams_agree_with_single_ones(left: str | None, right
 )
 @pytest.mark.parametrize("wants_im", [1, 0])
 def test_transforms_of_sixteen_streams_agree_with_single_ones(
-    length: int, parts: int, one_sided: bool, wants_im: int
+    rng: np.random.Generator, length: int, parts: int, one_sided: bool, wants_im: int
 ) -> None:
     bins = length // 2 + 1 if one_sided else length
     dft = find_dft_basis(arrange_parts(dft_matrix(length, parts, length, bins, False), "turns", "turns"))
@@ -128,8 +137,8 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
     from_im = np.zeros(1, np.int64) if points.im is None else points.im
     common: dict[str, Any] = {
         "M": M,
-        "rows_x": RNG.permutation(M) * reach,
-        "rows_y": RNG.permutation(M) * width,
+        "rows_x": rng.permutation(M) * reach,
+        "rows_y": rng.permutation(M) * width,
         "R": points.count,
         "N1": first,
         "N2": second,
@@ -146,7 +155,7 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
         "columns": width,
         "finish": finish_of(),
     }
-    x, y = floats(LANES, M * reach), floats(LANES, M * width)
+    x, y = next_noise(rng, LANES, M * reach), next_noise(rng, LANES, M * width)
     scratch = np.zeros((LANES, 2 * length + 2 * twiddles.size), np.float32)
     singles = [
         FourierRow(
@@ -180,12 +189,12 @@ def test_transforms_of_sixteen_streams_agree_with_single_ones(
 @pytest.mark.parametrize(("T", "B", "H"), [(1, 1, 1), (1, 3, 5), (4, 1, 16), (3, 2, 21), (0, 1, 4)])
 @pytest.mark.parametrize(("clip", "couples"), [(0.0, 0), (0.5, 0), (0.0, 1)])
 def test_lstm_layers_of_sixteen_streams_agree_with_single_ones(
-    T: int, B: int, H: int, clip: float, couples: int
+    rng: np.random.Generator, T: int, B: int, H: int, clip: float, couples: int
 ) -> None:
-    packed = pack_gates(floats(4 * H, H) * np.float32(0.5 * H**-0.5), H)
-    peepholes, frames = floats(3, H), max(1, T) * B
-    y, h, c = floats(LANES, frames * H), floats(LANES, B * H), floats(LANES, B * H)
-    x = floats(LANES, frames * 4 * H)
+    packed = pack_gates(next_noise(rng, 4 * H, H) * np.float32(0.5 * H**-0.5), H)
+    peepholes, frames = next_noise(rng, 3, H), max(1, T) * B
+    y, h, c = next_noise(rng, LANES, frames * H), next_noise(rng, LANES, B * H), next_noise(rng, LANES, B * H)
+    x = next_noise(rng, LANES, frames * 4 * H)
     common: dict[str, Any] = {
         "T": T,
         "B": B,
@@ -231,8 +240,8 @@ def test_lstm_layers_of_sixteen_streams_agree_with_single_ones(
     compare_rows(singles, several, "y", "h", "c")
 
 
-def test_infinities_and_nan_stay_in_their_streams() -> None:
-    x = floats(LANES, 6)
+def test_infinities_and_nan_stay_in_their_streams(rng: np.random.Generator) -> None:
+    x = next_noise(rng, LANES, 6)
     x[3, 2], x[5, 1] = np.nan, np.inf
     rows = np.zeros(1, np.int64)
     row = InterleavedSoftmaxRow(

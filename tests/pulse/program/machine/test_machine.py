@@ -20,6 +20,7 @@ from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, wri
 from pulse.jit.rows.pointer import ARENA, STATE, WEIGHTS, operand, real_bits
 from pulse.program.machine import machine
 from pulse.program.table.table import TableBuilder, kernels_of, link
+from tests.noise import next_noise
 from tests.pulse.jit.assembly import llvm_code
 
 
@@ -108,7 +109,7 @@ FAMILY = [family(index, helper) for index, helper in enumerate([double, device(l
 
 def regions(*sizes):
     rng = np.random.default_rng(3)
-    return [rng.standard_normal(size).astype(np.float32).view(np.uint8) for size in sizes]
+    return [next_noise(rng, size).view(np.uint8) for size in sizes]
 
 
 def run_compiled(table, memory, profiled=False):

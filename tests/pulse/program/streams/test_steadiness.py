@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from pulse.facts import Array
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.native.executable import NativeState
 from pulse.pulsify.driver import pulsify
+from tests.noise import normal_noise
 from tests.pulse.models import ModelBuilder
 
 STEPS = 10_000
@@ -28,7 +28,7 @@ def program() -> NativeProgram:
 
 
 def pulse() -> Array:
-    return np.random.default_rng(0).standard_normal((1, 8, PULSE)).astype(np.float32)
+    return normal_noise(1, 8, PULSE)
 
 
 def warm_state() -> NativeState:

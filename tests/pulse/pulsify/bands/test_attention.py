@@ -9,6 +9,7 @@ from pulse.errors import PulsifyError
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.program.compiler import compile_model
 from pulse.pulsify.bands.attention import band_attention
+from tests.noise import next_noise
 from tests.pulse.cases.attention import (
     HEADS,
     MASKS,
@@ -185,7 +186,7 @@ def test_heads_of_queries_may_share_keys() -> None:
 def test_a_random_band_is_found() -> None:
     """A learnt table over two rows and two heads comes back as it is."""
     rng = np.random.default_rng(3)
-    table = rng.standard_normal((2, 3, 6)).astype(np.float32)
+    table = next_noise(rng, 2, 3, 6)
     table[rng.random(table.shape) < 0.3] = -np.inf
     table[..., 3] = 1.0
     op = BandedAttention(1.0, table, 3)

@@ -6,12 +6,9 @@ import pytest
 from pulse.program.kernels.matmul.digits import MAX_DIGIT_ROW
 from pulse.program.kernels.matmul.product import ProductRow
 from pulse.program.kernels.matmul.product_blocks import pack_product
-from tests.noise import noise_from
+from tests.noise import next_noise
 from tests.pulse.program.kernels.groups import finish_of
 from tests.pulse.program.kernels.rows import run_both, run_row
-
-RNG = np.random.default_rng(3)
-floats = noise_from(RNG)
 
 
 def outputs(x: np.ndarray, taps: list[int], K: int, w: np.ndarray, python: bool) -> list[np.ndarray]:
@@ -37,18 +34,22 @@ def outputs(x: np.ndarray, taps: list[int], K: int, w: np.ndarray, python: bool)
     return [after["y"] for after in (run_both(row) if python else [run_row(row, python=False)])]
 
 
-def codes(*shape: int) -> np.ndarray:
-    return RNG.integers(-127, 128, shape).astype(np.int8)
+def codes(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.integers(-127, 128, shape).astype(np.int8)
 
 
 @pytest.mark.parametrize(
     ("M", "T", "K", "N"), [(1, 1, 256, 96), (2, 2, 19, 40), (1, 3, 7, 16), (2, 1, 64, 50)]
 )
-def test_sums_round_less_than_those_of_float32(M: int, T: int, K: int, N: int) -> None:
+def test_sums_round_less_than_those_of_float32(
+    rng: np.random.Generator, M: int, T: int, K: int, N: int
+) -> None:
     """Within two units in the last place of the sum of the magnitudes; large and small elements in one row."""
     taps = [t * (K + 1) for t in range(T)][::-1]
-    w = codes(T * K, N)
-    x = floats(M, T * (K + 1)) * np.float32(10) ** RNG.integers(-4, 5, (M, T * (K + 1))).astype(np.float32)
+    w = codes(rng, T * K, N)
+    x = next_noise(rng, M, T * (K + 1)) * np.float32(10) ** rng.integers(-4, 5, (M, T * (K + 1))).astype(
+        np.float32
+    )
     windows = np.concatenate([x[:, tap : tap + K] for tap in taps], axis=1).astype(np.float64)
     expected, most = windows @ w, np.abs(windows) @ np.abs(w.astype(np.float64))
     for y in outputs(x, taps, K, w, python=True):
@@ -56,25 +57,27 @@ def test_sums_round_less_than_those_of_float32(M: int, T: int, K: int, N: int) -
 
 
 @pytest.mark.parametrize("scale", [0.0, 2.0**-100, 2.0**-96, 2.0**110])
-def test_sums_of_very_small_and_large_rows_are_accurate(scale: float) -> None:
-    x, w = floats(1, 33) * np.float32(scale), codes(33, 20)
+def test_sums_of_very_small_and_large_rows_are_accurate(rng: np.random.Generator, scale: float) -> None:
+    x, w = next_noise(rng, 1, 33) * np.float32(scale), codes(rng, 33, 20)
     expected = x.astype(np.float64) @ w
     for y in outputs(x, [0], 33, w, python=True):
         np.testing.assert_allclose(y, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("K", [MAX_DIGIT_ROW, MAX_DIGIT_ROW + 4])
-def test_rows_longer_than_the_memory_of_digits_are_accurate(K: int) -> None:
-    x, w = floats(1, K), codes(K, 33)
+def test_rows_longer_than_the_memory_of_digits_are_accurate(rng: np.random.Generator, K: int) -> None:
+    x, w = next_noise(rng, 1, K), codes(rng, K, 33)
     (y,) = outputs(x, [0], K, w, python=False)
     np.testing.assert_allclose(y, x.astype(np.float64) @ w, rtol=0, atol=0.2)
 
 
 @pytest.mark.parametrize("at", [0, 5, 32])
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
-def test_infinities_and_nan_reach_the_sums_of_their_row_alone(value: float, at: int) -> None:
+def test_infinities_and_nan_reach_the_sums_of_their_row_alone(
+    rng: np.random.Generator, value: float, at: int
+) -> None:
     """In any element, also one of the last, which has no digits; the other row is not touched by it."""
-    x, w = floats(2, 33), codes(33, 40)
+    x, w = next_noise(rng, 2, 33), codes(rng, 33, 40)
     w[at, 3] = 5
     x[1, at] = value
     with np.errstate(invalid="ignore"):

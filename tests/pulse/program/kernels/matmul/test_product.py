@@ -12,25 +12,40 @@ from pulse.program.kernels.matmul.product import ProductRow
 from pulse.program.kernels.matmul.product_blocks import PANEL, pack_product
 from pulse.program.kernels.matmul.product_few import WIDTHS, ProductFewRow, few_columns, pack_few
 from pulse.program.weights import Stored, store
-from tests.noise import noise_from
+from tests.noise import next_noise
 from tests.pulse.program.kernels.groups import finish_of, finish_step
 from tests.pulse.program.kernels.rows import run_both, run_row
 
-RNG = np.random.default_rng(1)
-floats = noise_from(RNG)
 TOLERANCE = 2e-5
 
 
-def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32", width=None, dense=False):
+def window_case(
+    rng: np.random.Generator,
+    M,
+    T,
+    K,
+    N,
+    accumulate=0,
+    activation=0,
+    gap=3,
+    form="f32",
+    width=None,
+    dense=False,
+):
     """The row and the expected y of a window product with rows and taps in any order.
 
     ``width``: of the columns of ``product_few``; ``dense``: the rows of y are neighbours.
     """
-    taps = RNG.permutation(T) * (K + gap) if T > 1 else np.array([2] * T)
-    rows_x = RNG.permutation(M) * 5
-    rows_y = np.arange(M) * N if dense else RNG.permutation(M) * (N + gap)
+    taps = rng.permutation(T) * (K + gap) if T > 1 else np.array([2] * T)
+    rows_x = rng.permutation(M) * 5
+    rows_y = np.arange(M) * N if dense else rng.permutation(M) * (N + gap)
     reach = int(rows_x.max(initial=0) + taps.max(initial=0) + K)
-    x, w, bias, y = floats(reach), floats(T * K, N), floats(N), floats(max(1, M * (N + gap)))
+    x, w, bias, y = (
+        next_noise(rng, reach),
+        next_noise(rng, T * K, N),
+        next_noise(rng, N),
+        next_noise(rng, max(1, M * (N + gap))),
+    )
     stored = (
         Stored(w.astype(np.float16), None, None)
         if form == "f16"
@@ -75,8 +90,8 @@ SHAPES = [
 
 @pytest.mark.parametrize(("M", "T", "K", "N"), SHAPES)
 @pytest.mark.parametrize(("accumulate", "activation"), [(0, 0), (1, 0), (0, 1), (1, 1)])
-def test_product_agrees_with_numpy(M, T, K, N, accumulate, activation) -> None:
-    row, expected = window_case(M, T, K, N, accumulate, activation)
+def test_product_agrees_with_numpy(rng: np.random.Generator, M, T, K, N, accumulate, activation) -> None:
+    row, expected = window_case(rng, M, T, K, N, accumulate, activation)
     for after in run_both(row):
         np.testing.assert_allclose(
             after["y"], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5
@@ -93,9 +108,13 @@ SMALL_SHAPES = [
 @pytest.mark.parametrize(("accumulate", "activation"), [(0, 0), (1, 1)])
 @pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("form", ["f32", "f16", "bf16", "int8"])
-def test_few_columns_agree_with_numpy(M, T, K, N, accumulate, activation, dense, form) -> None:
+def test_few_columns_agree_with_numpy(
+    rng: np.random.Generator, M, T, K, N, accumulate, activation, dense, form
+) -> None:
     for width in (width for width in WIDTHS if width >= N and K * width % 16 == 0):
-        row, expected = window_case(M, T, K, N, accumulate, activation, form=form, width=width, dense=dense)
+        row, expected = window_case(
+            rng, M, T, K, N, accumulate, activation, form=form, width=width, dense=dense
+        )
         for after in run_both(row):
             np.testing.assert_allclose(
                 after["y"], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5
@@ -115,8 +134,8 @@ def test_few_columns_are_chosen_if_they_multiply_less(M, K, N, chosen) -> None:
     assert few_columns(M, 1, K, N) == chosen
 
 
-def test_few_columns_pass_infinities_and_nan_on() -> None:
-    row, _ = window_case(5, 1, 4, 3, width=4)
+def test_few_columns_pass_infinities_and_nan_on(rng: np.random.Generator) -> None:
+    row, _ = window_case(rng, 5, 1, 4, 3, width=4)
     row.x[:] = np.inf
     row.W[:] = 1
     row.bias[1] = np.nan
@@ -147,11 +166,11 @@ AFTER = {
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize(("M", "N", "flat"), [(2, 53, 0), (3, 32, 0), (7, 11, 1), (1, 16, 1), (8, 24, 1)])
-def test_steps_after_a_product_agree_with_numpy(step, M, N, flat) -> None:
+def test_steps_after_a_product_agree_with_numpy(rng: np.random.Generator, step, M, N, flat) -> None:
     """In pairs of vectors, in one, and in a part of one; ``flat`` is false for steps by column."""
     flat = flat and step not in BY_COLUMN
-    row, expected = window_case(M, 1, 4, N, dense=True)
-    operand, rows = floats(M, N), np.arange(M) * N
+    row, expected = window_case(rng, M, 1, 4, N, dense=True)
+    operand, rows = next_noise(rng, M, N), np.arange(M) * N
     if step in BY_COLUMN:
         operand[:] = operand[0]
     expected = AFTER[step](expected[: M * N].astype(np.float64).reshape(M, N), 0.7, operand)
@@ -162,18 +181,18 @@ def test_steps_after_a_product_agree_with_numpy(step, M, N, flat) -> None:
         )
 
 
-def test_products_of_random_shapes_agree_with_numpy() -> None:
+def test_products_of_random_shapes_agree_with_numpy(rng: np.random.Generator) -> None:
     for _ in range(200):
-        M, T, K, N = (int(RNG.integers(1, top)) for top in (18, 10, 40, 131))
-        row, expected = window_case(M, T, K, N, int(RNG.integers(2)), int(RNG.integers(2)))
+        M, T, K, N = (int(rng.integers(1, top)) for top in (18, 10, 40, 131))
+        row, expected = window_case(rng, M, T, K, N, int(rng.integers(2)), int(rng.integers(2)))
         after = run_row(row, python=False)
         np.testing.assert_allclose(after["y"], expected, rtol=TOLERANCE, atol=TOLERANCE * (T * K) ** 0.5)
 
 
 @pytest.mark.parametrize(("M", "T", "K", "N"), SHAPES)
 @pytest.mark.parametrize("form", ["f16", "bf16", "int8"])
-def test_rounded_weights_agree_with_numpy(M, T, K, N, form) -> None:
-    row, expected = window_case(M, T, K, N, M % 2, N % 2, form=form)
+def test_rounded_weights_agree_with_numpy(rng: np.random.Generator, M, T, K, N, form) -> None:
+    row, expected = window_case(rng, M, T, K, N, M % 2, N % 2, form=form)
     for after in run_both(row):
         np.testing.assert_allclose(
             after["y"], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5
@@ -181,8 +200,8 @@ def test_rounded_weights_agree_with_numpy(M, T, K, N, form) -> None:
 
 
 @pytest.mark.parametrize("columns", [1, 16, 17, 24, 25, 32, 33, 48, 49, 96])
-def test_packing_is_panels_of_rows(columns) -> None:
-    w = floats(5, columns)
+def test_packing_is_panels_of_rows(rng: np.random.Generator, columns) -> None:
+    w = next_noise(rng, 5, columns)
     packed = pack_product(w)
     assert packed.dtype == np.float32
     assert packed.size == 5 * -(-columns // 16) * 16
@@ -191,8 +210,8 @@ def test_packing_is_panels_of_rows(columns) -> None:
 
 
 @pytest.mark.parametrize("columns", [17, 24, 25, 49, 56])
-def test_the_last_panel_of_up_to_24_columns_repeats_its_first(columns) -> None:
-    w = floats(5, columns)
+def test_the_last_panel_of_up_to_24_columns_repeats_its_first(rng: np.random.Generator, columns) -> None:
+    w = next_noise(rng, 5, columns)
     panels = pack_product(w).reshape(-1, 5, PANEL)
     rest = columns - (len(panels) - 1) * PANEL
     repeated = w[:, -rest:][:, :8] if rest <= 24 else np.zeros((5, 8), np.float32)
@@ -202,8 +221,8 @@ def test_the_last_panel_of_up_to_24_columns_repeats_its_first(columns) -> None:
 
 
 @pytest.mark.parametrize(("M", "K", "N"), [(5, 4, 20), (8, 5, 7), (9, 4, 24)])
-def test_products_pass_infinities_and_nan_on(M, K, N) -> None:
-    row, _ = window_case(M, 1, K, N)
+def test_products_pass_infinities_and_nan_on(rng: np.random.Generator, M, K, N) -> None:
+    row, _ = window_case(rng, M, 1, K, N)
     row.x[:] = np.inf
     row.W[:] = 1
     row.bias[3] = np.nan
@@ -228,14 +247,14 @@ def strides(shape, order):
 @pytest.mark.parametrize("order_a", [(1, 0), (0, 1)])
 @pytest.mark.parametrize("order_b", [(1, 0), (0, 1)])
 @pytest.mark.parametrize("order_y", [(1, 0), (0, 1)])
-def test_matmul_agrees_with_numpy(B, M, K, N, order_a, order_b, order_y) -> None:
+def test_matmul_agrees_with_numpy(rng: np.random.Generator, B, M, K, N, order_a, order_b, order_y) -> None:
     (am, ak), (bk, bn), (ym, yn) = (
         strides((M, K), order_a),
         strides((K, N), order_b),
         strides((M, N), order_y),
     )
-    a, b, y = floats(B * M * K + 1), floats(B * K * N + 1), floats(B * M * N + 1)
-    batch_a, batch_b, batch_y = (RNG.permutation(B).astype(np.int64) * size for size in (M * K, K * N, M * N))
+    a, b, y = next_noise(rng, B * M * K + 1), next_noise(rng, B * K * N + 1), next_noise(rng, B * M * N + 1)
+    batch_a, batch_b, batch_y = (rng.permutation(B).astype(np.int64) * size for size in (M * K, K * N, M * N))
     row = MatmulRow(
         a=a,
         b=b,

@@ -12,20 +12,21 @@ from pulse.ops.quantize_rows import round_rows
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.kernels.matmul.product_codes import ProductOfCodesRow, pack_codes
 from pulse.program.weights import store
-from tests.noise import noise_from
+from tests.noise import next_noise
 from tests.pulse.program.kernels.groups import finish_of, finish_step
 from tests.pulse.program.kernels.rows import ArrayPart, run_both, run_row
 
-RNG = np.random.default_rng(2)
-floats = noise_from(RNG)
 
-
-def case(M, T, K, N, accumulate=0, activation=0, form="int8"):
+def case(rng: np.random.Generator, M, T, K, N, accumulate=0, activation=0, form="int8"):
     """The row and the expected y of a product of codes."""
-    taps = RNG.permutation(T) * (K + 3)
-    rows_x, rows_y = RNG.permutation(M) * 5, RNG.permutation(M) * (N + 3)
-    x, bias, y = floats(int(rows_x.max() + taps.max() + K)), floats(N), floats(M * (N + 3))
-    stored = store(floats(T * K, N), form, UnitLayout((T * K, N), (0,)))
+    taps = rng.permutation(T) * (K + 3)
+    rows_x, rows_y = rng.permutation(M) * 5, rng.permutation(M) * (N + 3)
+    x, bias, y = (
+        next_noise(rng, int(rows_x.max() + taps.max() + K)),
+        next_noise(rng, N),
+        next_noise(rng, M * (N + 3)),
+    )
+    stored = store(next_noise(rng, T * K, N), form, UnitLayout((T * K, N), (0,)))
     scales = np.zeros(1, np.float32) if form == "bf16" else stored.scales_of()
     expected = y.copy()
     for m in range(M):
@@ -63,16 +64,18 @@ SHAPES = [
 @pytest.mark.parametrize(("M", "T", "K", "N"), SHAPES)
 @pytest.mark.parametrize(("accumulate", "activation"), [(0, 0), (1, 1)])
 @pytest.mark.parametrize("form", ["int8", "bf16"])
-def test_products_of_codes_agree_with_numpy(M, T, K, N, accumulate, activation, form) -> None:
-    row, expected = case(M, T, K, N, accumulate, activation, form)
+def test_products_of_codes_agree_with_numpy(
+    rng: np.random.Generator, M, T, K, N, accumulate, activation, form
+) -> None:
+    row, expected = case(rng, M, T, K, N, accumulate, activation, form)
     python, compiled = (after["y"] for after in run_both(row))
     np.testing.assert_allclose(compiled, expected, rtol=1e-5, atol=1e-5 * (T * K) ** 0.5)
     np.testing.assert_allclose(python, compiled, 2e-7, 2e-7 * (T * K) ** 0.5)
 
 
 @pytest.mark.parametrize("form", ["int8", "bf16"])
-def test_rows_are_bit_identical_alone_and_in_blocks(form) -> None:
-    row, _ = case(9, 2, 37, 147, form=form)
+def test_rows_are_bit_identical_alone_and_in_blocks(rng: np.random.Generator, form) -> None:
+    row, _ = case(rng, 9, 2, 37, 147, form=form)
     together = run_row(row, python=False)["y"]
     for m in range(9):
         alone = replace(row, M=1, rows_x=ArrayPart(row.rows_x, m), rows_y=ArrayPart(row.rows_y, m))
@@ -82,8 +85,8 @@ def test_rows_are_bit_identical_alone_and_in_blocks(form) -> None:
 
 
 @pytest.mark.parametrize("M", [1, 4])
-def test_a_nan_of_a_bf16_row_reaches_its_sums_and_no_others(M) -> None:
-    row, expected = case(M, 1, 24, 40, form="bf16")
+def test_a_nan_of_a_bf16_row_reaches_its_sums_and_no_others(rng: np.random.Generator, M) -> None:
+    row, expected = case(rng, M, 1, 24, 40, form="bf16")
     at = int(row.rows_x[M - 1])
     row.x[at + 23 if M > 1 else at] = np.nan
     for after in run_both(row):
@@ -97,8 +100,8 @@ def test_a_nan_of_a_bf16_row_reaches_its_sums_and_no_others(M) -> None:
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
 @pytest.mark.parametrize("M", [1, 4])
-def test_a_row_with_an_infinity_or_nan_is_nan_and_no_other_is(bad, M) -> None:
-    row, _ = case(M, 1, 24, 40)
+def test_a_row_with_an_infinity_or_nan_is_nan_and_no_other_is(rng: np.random.Generator, bad, M) -> None:
+    row, _ = case(rng, M, 1, 24, 40)
     at = int(row.rows_x[M - 1])
     row.x[:] = 0
     row.x[at + (0 if M == 1 else 23)] = bad
@@ -111,8 +114,8 @@ def test_a_row_with_an_infinity_or_nan_is_nan_and_no_other_is(bad, M) -> None:
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-38, 1e-30, 1e-28, 1e37])
-def test_very_small_rows_count_as_zeros_and_large_ones_stay_finite(size) -> None:
-    row, _ = case(1, 1, 32, 16)
+def test_very_small_rows_count_as_zeros_and_large_ones_stay_finite(rng: np.random.Generator, size) -> None:
+    row, _ = case(rng, 1, 1, 32, 16)
     row.x[:] = row.x / np.abs(row.x).max() * np.float32(size)
     values = round_rows(row.x[int(row.rows_x[0]) :][:32])
     assert (np.abs(values).max() > 0) == (size > 2.0**-96)

@@ -7,16 +7,15 @@ from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.program.kernels.recurrent.gates import ACTIVATIONS
 from pulse.program.kernels.recurrent.gru_small import GruEightsRow, GruFoursRow, SmallGruFields, pack_small
 from pulse.support.bounds import FAR
-from tests.noise import noise_from
+from tests.noise import next_noise
 from tests.pulse.program.kernels.groups import activation
 from tests.pulse.program.kernels.rows import run_both, run_row
 
-RNG = np.random.default_rng(3)
-floats = noise_from(RNG)
 KINDS = [GruFoursRow, GruEightsRow]
 
 
 def require_agreement_with_the_cell(
+    rng: np.random.Generator,
     kind: type[SmallGruFields],
     T: int,
     B: int,
@@ -34,9 +33,9 @@ def require_agreement_with_the_cell(
     width = kind.width
     functions = tuple(Activation(name, 0.3, 0.2) for name in names)
     cell = Cell("gru", functions, clip or None, linear_before_reset=True)
-    projected, own_bias = floats(count, T, B, 3, width), floats(16 // width, width)
-    matrices = [floats(3 * H, H) * np.float32(0.5 * H**-0.5) for _ in range(count)]
-    h, h0, y = floats(B, 16), floats(1, 16), floats(T, B, 16)
+    projected, own_bias = next_noise(rng, count, T, B, 3, width), next_noise(rng, 16 // width, width)
+    matrices = [next_noise(rng, 3 * H, H) * np.float32(0.5 * H**-0.5) for _ in range(count)]
+    h, h0, y = next_noise(rng, B, 16), next_noise(rng, 1, 16), next_noise(rng, T, B, 16)
     row = kind(
         y=y,
         h=h,
@@ -80,20 +79,24 @@ def require_agreement_with_the_cell(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("T", "B"), [(1, 1), (5, 1), (3, 4), (1, 7), (0, 2)])
-def test_whole_sequences_agree_with_the_cell(kind: type[SmallGruFields], T: int, B: int) -> None:
+def test_whole_sequences_agree_with_the_cell(
+    rng: np.random.Generator, kind: type[SmallGruFields], T: int, B: int
+) -> None:
     width = kind.width
     for H in (1, width - 1, width):
         for count in range(2, 16 // width + 1):
-            require_agreement_with_the_cell(kind, T, B, H, count)
+            require_agreement_with_the_cell(rng, kind, T, B, H, count)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("T", "B"), [(1, 1), (5, 1), (4, 3)])
-def test_layers_that_run_backwards_agree_with_the_cell(kind: type[SmallGruFields], T: int, B: int) -> None:
+def test_layers_that_run_backwards_agree_with_the_cell(
+    rng: np.random.Generator, kind: type[SmallGruFields], T: int, B: int
+) -> None:
     width = kind.width
     for count in range(2, 16 // width + 1):
         for backwards in range(1, 1 << count):
-            require_agreement_with_the_cell(kind, T, B, width, count, backwards=backwards)
+            require_agreement_with_the_cell(rng, kind, T, B, width, count, backwards=backwards)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -102,16 +105,18 @@ def test_layers_that_run_backwards_agree_with_the_cell(kind: type[SmallGruFields
 )
 @pytest.mark.parametrize("reload", [False, True])
 def test_frames_outside_of_the_stream_leave_the_state_alone(
-    kind: type[SmallGruFields], clock: int, end: int, offset: int, reload: bool
+    rng: np.random.Generator, kind: type[SmallGruFields], clock: int, end: int, offset: int, reload: bool
 ) -> None:
-    require_agreement_with_the_cell(kind, 4, 2, kind.width - 1, 2, clock, end, offset, reload)
+    require_agreement_with_the_cell(rng, kind, 4, 2, kind.width - 1, 2, clock, end, offset, reload)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_all_activations_and_clips_agree_with_the_cell(kind: type[SmallGruFields], name: str) -> None:
-    require_agreement_with_the_cell(kind, 3, 2, kind.width, 2, names=(name, name))
-    require_agreement_with_the_cell(kind, 3, 2, kind.width, 2, clip=0.3)
+def test_all_activations_and_clips_agree_with_the_cell(
+    rng: np.random.Generator, kind: type[SmallGruFields], name: str
+) -> None:
+    require_agreement_with_the_cell(rng, kind, 3, 2, kind.width, 2, names=(name, name))
+    require_agreement_with_the_cell(rng, kind, 3, 2, kind.width, 2, clip=0.3)
 
 
 def states(
@@ -164,14 +169,16 @@ def test_errors_of_the_usual_activations_are_a_few_ulp(kind: type[SmallGruFields
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_nan_in_one_layer_does_not_reach_the_other(kind: type[SmallGruFields]) -> None:
+def test_a_nan_in_one_layer_does_not_reach_the_other(
+    rng: np.random.Generator, kind: type[SmallGruFields]
+) -> None:
     width = kind.width
     projected = np.zeros((2, 2, 1, 3, width), np.float32)
     projected[1] = np.nan
     row = kind(
-        y=floats(2, 1, 16),
-        h=floats(1, 16),
-        h0=floats(1, 16),
+        y=next_noise(rng, 2, 1, 16),
+        h=next_noise(rng, 1, 16),
+        h0=next_noise(rng, 1, 16),
         clock=np.array([0]),
         end=np.array([FAR]),
         offset=0,
@@ -187,8 +194,8 @@ def test_a_nan_in_one_layer_does_not_reach_the_other(kind: type[SmallGruFields])
         x=projected,
         step_x=2 * 3 * width,
         backwards=0,
-        W=pack_small([floats(3 * width, width) for _ in range(2)], width),
-        bias=floats(16),
+        W=pack_small([next_noise(rng, 3 * width, width) for _ in range(2)], width),
+        bias=next_noise(rng, 16),
         f=activation("tanh"),
         g=activation("sigmoid"),
     )

@@ -1,9 +1,9 @@
-"""Run the suite with the lowest and the newest versions of the dependencies: ``python -m docs.tables.versions``.
+"""Run the suite with the lowest and the newest versions of the dependencies: ``python .ci/versions.py``.
 
 Needs ``uv`` (``pip install uv``), which resolves, installs, and finds each Python. What follows ``--`` goes to pytest:
 
-    python -m docs.tables.versions --python 3.11 3.13 --folder /tmp/versions -- tests/pulse/program -q
-    python -m docs.tables.versions --write -- -n auto
+    python .ci/versions.py --python 3.11 3.13 --folder /tmp/versions -- tests/pulse/program -q
+    python .ci/versions.py --write -- -n auto
 
 Tests that fail are run once more by themselves, in one process: those with sound servers need a machine that is not
 busy. With ``--folder``, ``--write`` writes the page from every environment that the folder has a result of.
@@ -22,9 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from docs.tables.markdown import table
-
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "versions.md"
 PYTHONS = ("3.11", "3.12", "3.13")
 RESOLUTIONS = {"lowest": "lowest-direct", "newest": "highest"}
@@ -33,7 +31,7 @@ STORED = "outcome.json"
 
 HEAD = """# Versions
 
-`python -m docs.tables.versions --write` writes this page: pytest on each Python, with the lowest version of each direct
+`python .ci/versions.py --write` writes this page: pytest on each Python, with the lowest version of each direct
 dependency that `pyproject.toml` allows and that has a wheel for it, and with the newest. The arguments of pytest were:
 
 ```
@@ -66,7 +64,7 @@ class PytestRun:
 def main() -> None:
     """Run what the arguments say; the exit code is 1 where a run failed."""
     parser = argparse.ArgumentParser(
-        prog="python -m docs.tables.versions", description="The suite on other versions."
+        prog="python .ci/versions.py", description="The suite on other versions."
     )
     parser.add_argument("--python", nargs="+", default=PYTHONS, metavar="VERSION", help="versions, or paths")
     parser.add_argument("--versions", nargs="+", choices=RESOLUTIONS, default=list(RESOLUTIONS))
@@ -190,6 +188,12 @@ def page(outcomes: Sequence[PytestRun], arguments: Sequence[str]) -> str:
             + "\n",
         ]
     )
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def line(outcome: PytestRun) -> str:

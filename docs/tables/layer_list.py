@@ -1,0 +1,62 @@
+"""The layers of the modules, which ARCHITECTURE.md draws and ``tests/invariants/test_import_arrows.py`` proves."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("pulse", "streaming", "bench")
+LAYERS: Mapping[str, str] = {
+    "base": "pulse: version errors support",
+    "jit": "pulse: jit",
+    "dims": "pulse: dim",
+    "graphs": "pulse: facts interface graph text",
+    "operators": "pulse: ops typed wiring patch substitution",
+    "formats": "pulse: infer onnx tflite",
+    "passes": "pulse: declutter pulsify chunks",
+    "programs": "pulse: program",
+    "proofs": "pulse: proof accuracy onnx.write.model nnef runtimes",
+    "models": "pulse: models",
+    "loading": "pulse: build front chains loading recipes tensorflow",
+    "pulse": "pulse: costs extend torch deploy loading.formats api __init__",
+    "sessions": "streaming: errors protocol files snapshot blocks session __init__",
+    "sound": "streaming: stats.latency native terminal warming specialisation libraries sound builtin events "
+    "routing",
+    "devices": "streaming: realtime stats hosts",
+    "live": "streaming: policies live executor",
+    "reports": "streaming: reports deploy",
+    "serving": "streaming: serve client",
+    "fleets": "streaming: fleet",
+    "facades": "pulse: client",
+    "commands": "streaming: cli",
+    "bench": "bench: __init__",
+}
+"""From the bottom to the top: a package and what of it is in the layer, ``__init__`` for the package itself."""
+
+
+def modules(root: Path = ROOT, packages: tuple[str, ...] = PACKAGES) -> dict[str, Path]:
+    """Name and file of each module."""
+    paths = [path for package in packages for path in (root / package).rglob("*.py")]
+    return {
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in paths
+    }
+
+
+@cache
+def packages_of(name: str) -> tuple[str, ...]:
+    """A module or name, and all that it is in, from the inside out."""
+    return tuple(name.rsplit(".", depth)[0] for depth in range(name.count(".") + 1))
+
+
+def members(layer: str) -> list[str]:
+    """The modules and packages of a layer."""
+    package, _, names = LAYERS[layer].partition(": ")
+    return [package if name == "__init__" else f"{package}.{name}" for name in names.split()]
+
+
+@cache
+def layer_of(module: str) -> str:
+    """The layer of a module: the one that names it, or the package that it is nearest in."""
+    named = {member: layer for layer in LAYERS for member in members(layer)}
+    return next(named[package] for package in packages_of(module) if package in named)
