@@ -58,7 +58,7 @@ def convolve_directly(op: Conv, inputs: Sequence[Array]) -> list[Array]:
         )
         part = by_group[(slice(None), slice(None), slice(None), *taps)]
         y += np.einsum("ngc...,goc->ngo...", part, kernels[(slice(None), slice(None), slice(None), *tap)])
-    return _finish(op, y.reshape(len(x), -1, *counts), inputs)
+    return _finish(op, y.reshape(len(x), len(w), *counts), inputs)
 
 
 @implements(Conv, kernel="fft", priority=-2, dtypes=FLOATS, refuses=_pads_vary)
@@ -82,7 +82,7 @@ def convolve_by_transforms(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     y = np.fft.irfftn(np.einsum("ngc...,goc...->ngo...", transformed, conjugate), sizes, axes)
     positions = tuple(slice(0, (count - 1) * stride + 1, stride) for count, stride in zip(counts, op.strides))
     y = y[(slice(None), slice(None), slice(None), *positions)]
-    return _finish(op, y.reshape(len(x), -1, *counts), inputs)
+    return _finish(op, y.reshape(len(x), len(w), *counts), inputs)
 
 
 @implements(Conv, kernel="im2col", priority=-3, dtypes=FLOATS, refuses=_pads_vary)

@@ -54,3 +54,12 @@ def test_a_nan_reaches_only_the_frames_of_its_windows(rng: np.random.Generator, 
     x[0, 0, 6] = np.nan
     (y,) = algorithm(conv((1,), (1,), (0, 0), 1), (x, w))
     assert np.flatnonzero(np.isnan(y)).tolist() == [4, 5, 6]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_an_input_shorter_than_the_kernel_gives_no_frames(
+    rng: np.random.Generator, algorithm: Algorithm
+) -> None:
+    x, w = next_noise(rng, 1, 2, 3), next_noise(rng, 4, 2, 5)
+    (y,) = algorithm(conv((1,), (1,), (0, 0), 1), (x, w))
+    assert y.shape == (1, 4, 0)
