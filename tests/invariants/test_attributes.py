@@ -36,7 +36,7 @@ def test_an_old_name_of_a_field_in_loops_of_exported_modules_is_found() -> None:
     """Its tests need torch, and lists of anything hid what its locals are until they were annotated."""
     texts = {name_of(path): path.read_text() for path in modules_in("pulse/torch/replacements")}
     texts["pulse/torch/replacements/loops.py"] = texts["pulse/torch/replacements/loops.py"].replace(
-        "loop.index", "loop.number"
+        "loop.loop_index", "loop.number"
     )
     attributes = Attributes({name: ast.parse(text) for name, text in texts.items()})
     reads = [read.partition(" ")[2] for read in attributes.wrong_reads()]
