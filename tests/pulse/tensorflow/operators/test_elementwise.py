@@ -57,3 +57,9 @@ def test_elementwise_operators_give_what_numpy_gives(op: str) -> None:
     inputs, expected = ELEMENTWISE[op]
     (output,) = results_of_operator(op, inputs)
     np.testing.assert_allclose(output, expected(*inputs), rtol=2e-6, atol=2e-6)
+
+
+def test_integers_round_to_themselves() -> None:
+    (rounded,) = results_of_operator("Round", [I])
+    assert rounded.dtype == np.int32
+    assert np.array_equal(rounded, I)
