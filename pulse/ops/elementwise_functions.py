@@ -306,7 +306,7 @@ ELEMENTWISE: dict[str, FunctionRow] = {
     ),
     "ceil": unary(np.ceil, OperatorNames("Ceil", "ceil", "Ceil", "CEIL"), ratio=Ratio.ceil, idempotent=True),
     "round": unary(
-        np.round,
+        lambda x: np.round(x),  # np.rint converts integers to floats
         OperatorNames("Round", "tract_core_round_even", "Round Rint", "ROUND"),
         ratio=Ratio.round,
         idempotent=True,
