@@ -4,6 +4,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from tests.documents.pages import pages
 from tests.invariants.imports import imports_of
 from tests.sources import ROOT
@@ -48,6 +50,7 @@ def test_shared_folders_import_from_those_before_them() -> None:
 
 
 def test_an_unknown_model_is_named() -> None:
+    pytest.importorskip("tract", reason="needs the extra bench")
     process = subprocess.run([sys.executable, "-m", "bench", "nothing"], capture_output=True, text=True)
     assert process.returncode == 2
     assert "no model is called nothing; there are denoiser, tcn_1" in process.stderr

@@ -1,7 +1,9 @@
 """Coroutine tests run on both event loops; one server serves most tests of servers and clients."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
@@ -9,6 +11,23 @@ if TYPE_CHECKING:
     from tests.streaming.serve.servers import RunningServer
 
 CONSTANTS = {"two_rates": {"gain": 1.5}}
+
+NEED_WEBSOCKETS = ("serve", "client")
+"""The folders whose tests need the package of clients."""
+
+
+class SkippedModule(pytest.Module):
+    """A module whose tests need a package that is missing."""
+
+    def collect(self) -> NoReturn:
+        pytest.skip("needs the extra serve", allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """Skip the modules that import a client where it is missing."""
+    if module_path.parent.name in NEED_WEBSOCKETS and find_spec("websockets") is None:
+        return SkippedModule.from_parent(parent, path=module_path)
+    return None
 
 
 @pytest.fixture(params=["asyncio", "trio"])
