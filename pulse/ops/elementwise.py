@@ -1,7 +1,7 @@
 """Elementwise ops: a function of the table, and the conversion to another type."""
 
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def _same_dtype(inputs: Sequence[TypedFact], what: str) -> DType:
     return inputs[0].dtype
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _takes(function: str, dtypes: tuple[DType, ...], params: tuple[float, ...]) -> bool:
     """Return whether a function has results of its inputs' type: there is no shift of floats, no exp of integers."""
     row = ELEMENTWISE[function]

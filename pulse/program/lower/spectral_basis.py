@@ -169,8 +169,9 @@ def _search(matrix: Array, bound: float) -> DftBasis | None:
     used: Array = (matrix != 0).any(axis=0)
     regular: dict[tuple[Sequence[int], Sequence[int]], bool] = {}
     plausible: dict[tuple[int, bytes, bytes], bool] = {}
+    layouts_of_bins = _layouts(matrix.shape[1])
     for points in _layouts(matrix.shape[0], turned=True):
-        for bins in _layouts(matrix.shape[1]):
+        for bins in layouts_of_bins:
             if bins.im is None and points.im is None:
                 continue
             corner = points.first_three, bins.first_three
@@ -274,7 +275,7 @@ def _is_close(basis: DftBasis | None, matrix: Array) -> TypeGuard[DftBasis]:
     return bool((error <= MAX_ERROR * size)[:, inside].all())
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=8)  # neighbouring layers have the same sizes; few arrays are kept
 def _layouts(size: int, turned: bool = False) -> Sequence[_PartIndices]:
     """Return the layouts: real points; alternating real and imaginary parts; real parts, then imaginary ones; both of
     these packed, with the real part of the middle bin of a real signal in place of the imaginary part of the first.
