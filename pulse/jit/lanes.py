@@ -4,10 +4,7 @@
 lanes. ``bases + LANE_WORDS * lane`` are the bases of one lane, for the accessors of ``pointer``.
 """
 
-import sys
-
 from pulse.jit.language.structs import Struct, struct_at
-from pulse.jit.levels import named_level, processor_flags
 from pulse.jit.registry import device
 from pulse.jit.rows.fields import fields_of, words_of
 from pulse.jit.rows.instruction import P, RowFields, lanes_on, word_of_bases
@@ -30,20 +27,6 @@ MIN_BLOCK_LANES = 4
 """The lanes of the smallest block that shares one reading of the weights."""
 MAX_STACK_LANES = 64
 """The lanes whose addresses a kernel keeps on the stack."""
-
-
-def _has_registers_for_eight() -> bool:
-    """Return whether the processor has 32 registers of 16 lanes, enough for the sums of eight streams; else four."""
-    if level := named_level():
-        return "avx512f" in level.features
-    if sys.platform == "linux":
-        return "avx512f" in processor_flags()
-    from pulse.jit.processor import processor
-
-    return "+avx512f" in processor().features.split(",")
-
-
-HAS_REGISTERS_FOR_EIGHT = _has_registers_for_eight()
 
 
 @device

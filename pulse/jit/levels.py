@@ -34,6 +34,7 @@ _V3 = {
 _V4 = {**_V3, **{name: name for name in ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")}}
 _VNNI = {**_V4, "avx512vbmi": "avx512vbmi", "avx512vnni": "avx512_vnni"}
 _BF16 = {**_VNNI, "avx512bf16": "avx512_bf16"}
+_AVX_VNNI = {**_BF16, "avxvnni": "avx_vnni"}
 _X86, _ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
 _ARM32, _WASM = "armv7-unknown-linux-gnueabihf", "wasm32-unknown-unknown"
 
@@ -67,6 +68,7 @@ class Level:
 LEVELS = {
     level.name: level
     for level in (
+        Level("x86-64-v4-avxvnni", _X86, "x86-64-v4", _AVX_VNNI),
         Level("x86-64-v4-bf16", _X86, "x86-64-v4", _BF16),
         Level("x86-64-v4-vnni", _X86, "x86-64-v4", _VNNI),
         Level("x86-64-v4", _X86, "x86-64-v4", _V4),

@@ -18,8 +18,8 @@ def build(
         str | None,
         typer.Option(
             metavar="LEVEL",
-            help="Processor: x86-64-v2, x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, aarch64, armv7 or "
-            "wasm32. Default: the best level of this machine.",
+            help="Processor: x86-64-v2, x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, x86-64-v4-avxvnni, "
+            "aarch64, armv7 or wasm32. Default: the best level of this machine.",
         ),
     ] = None,
     output: Annotated[

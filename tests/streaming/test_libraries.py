@@ -146,7 +146,7 @@ def test_a_level_is_chosen_by_name(named_levels: Any) -> None:
     assert runnable_level() is HERE
     named_levels("x86-64-v9")
     with pytest.raises(
-        CompileError, match="PULSE_LEVEL=x86-64-v9: no such level; there are x86-64-v4-bf16, "
+        CompileError, match="PULSE_LEVEL=x86-64-v9: no such level; there are x86-64-v4-avxvnni, "
     ):
         runnable_level()
     other = next(level for level in LEVELS.values() if level.machine != HERE.machine)

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.facts import Array
-from pulse.jit.lanes import HAS_REGISTERS_FOR_EIGHT
 from pulse.jit.language.simd import LANES
+from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
 from pulse.program.machine import machine
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.native.interleaved_table import Interleaved

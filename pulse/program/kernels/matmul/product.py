@@ -5,10 +5,10 @@ The sums are f32 in every form. Each kernel has one form of weights; their code 
 
 from collections.abc import Iterator
 
-from pulse.jit.lanes import HAS_REGISTERS_FOR_EIGHT
 from pulse.jit.language.dots import has_byte_dots
 from pulse.jit.language.simd import LANES, vload_part, vstore_part
 from pulse.jit.language.stack import stack_f32
+from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT, HAS_WHOLE_REGISTERS
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
@@ -20,8 +20,7 @@ from pulse.program.kernels.matmul.product_blocks import (
     HALF,
     PANEL,
     initial_sum,
-    multiply_four_rows_narrow,
-    multiply_four_rows_wide,
+    multiply_four_rows,
     multiply_row_narrow,
     multiply_row_wide,
     multiply_two_rows_wide,
@@ -32,6 +31,10 @@ from pulse.program.kernels.matmul.product_eight import (
     multiply_eight_rows_by_24,
     multiply_eight_rows_narrow,
     multiply_eight_rows_wide,
+)
+from pulse.program.kernels.matmul.product_halves import (
+    multiply_eight_rows_by_half,
+    multiply_eight_rows_by_three_halves,
 )
 from pulse.program.kernels.matmul.scales import Scales, end_sum, offset_scales
 from pulse.program.kernels.matmul.windows import ProductFields
@@ -163,12 +166,19 @@ def product(row: ProductRow) -> None:
             block_x, block_y = rows_x + m, rows_y + m
             if HAS_REGISTERS_FOR_EIGHT and rest > HALF:
                 multiply_eight_rows_narrow(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate)
-            else:
+            elif HAS_WHOLE_REGISTERS:
                 multiply_eight_rows_by_8(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate)
+            else:
+                multiply_eight_rows_by_half(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate)
             m += 8
         while HAS_REGISTERS_FOR_EIGHT and m + 8 <= M and LANES < rest <= LANES + HALF:
             block_x, block_y = rows_x + m, rows_y + m
-            multiply_eight_rows_by_24(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate, M)
+            if HAS_WHOLE_REGISTERS:
+                multiply_eight_rows_by_24(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate, M)
+            else:
+                multiply_eight_rows_by_three_halves(
+                    x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate
+                )
             m += 8
         while HAS_REGISTERS_FOR_EIGHT and m + 8 <= M and width > LANES:
             x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[m + 3]
@@ -186,12 +196,7 @@ def product(row: ProductRow) -> None:
             x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[last]
             y0, y1, y2, y3 = y + rows_y[m], y + rows_y[m + 1], y + rows_y[m + 2], y + rows_y[last]
             y0, y1, y2, y3 = y0 + n, y1 + n, y2 + n, y3 + n
-            if width > LANES:
-                multiply_four_rows_wide(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
-            else:
-                multiply_four_rows_narrow(
-                    x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate
-                )
+            multiply_four_rows(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
             m += 4
         if m + 2 == M and width > LANES:
             x0, x1, y0, y1 = x + rows_x[m], x + rows_x[m + 1], y + rows_y[m] + n, y + rows_y[m + 1] + n

@@ -16,15 +16,19 @@ from pulse.jit.language.simd import (
     vload_second,
     vsplat,
     vstore,
+    vstore_eights,
     vstore_part,
     vzero,
 )
+from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.matmul.scales import Scales, begin_sum, end_sum
+from pulse.program.kernels.matmul.scales import Scales, begin_sum, end_sum, offset_scales
 
 HALF, PANEL = LANES // 2, 2 * LANES
 """The columns of half a vector, and of a panel of packed weights."""
+NARROW, FIRST, SECOND = range(3)
+"""What a block of 16 columns multiplies: a narrow panel, or the first or second half of a wide one."""
 
 
 @device
@@ -67,6 +71,8 @@ def store_columns(y: Pointer, rest: int, v: Vector) -> None:
     """Write the first ``rest`` of 16 columns; all without a mask, since loads must wait for a masked store to end."""
     if rest >= LANES:
         vstore(y, 0, v)
+    elif rest == HALF:
+        vstore_eights(y, 0, 0, 1, v, 0)
     else:
         vstore_part(y, 0, rest, v)
 
@@ -244,7 +250,57 @@ def multiply_four_rows_wide(
 
 
 @device
+def load_columns(w: Pointer, part: int) -> Vector:
+    """Return 16 columns of a row of a panel: those of a narrow one, or the first or second ones of a wide one."""
+    if part == FIRST:
+        return vload_first(w, 0)
+    if part == SECOND:
+        return vload_second(w, 0)
+    return vload(w, 0)
+
+
+@device
 def multiply_four_rows_narrow(
+    x0: Pointer,
+    x1: Pointer,
+    x2: Pointer,
+    x3: Pointer,
+    taps: Pointer,
+    T: int,
+    K: int,
+    w: Pointer,
+    part: int,
+    bias: Pointer,
+    scales: Scales,
+    y0: Pointer,
+    y1: Pointer,
+    y2: Pointer,
+    y3: Pointer,
+    rest: int,
+    accumulate: int,
+) -> None:
+    """Multiply four rows by 16 columns, of which ``rest`` are stored: a narrow panel, or a part of a wide one."""
+    b, step = vload_part(bias, 0, rest), LANES if part == NARROW else PANEL
+    first0, first1 = initial_sum(b, y0, rest, accumulate), initial_sum(b, y1, rest, accumulate)
+    first2, first3 = initial_sum(b, y2, rest, accumulate), initial_sum(b, y3, rest, accumulate)
+    sum0, sum1 = begin_sum(first0, scales), begin_sum(first1, scales)
+    sum2, sum3 = begin_sum(first2, scales), begin_sum(first3, scales)
+    for t in range(T):
+        tap = taps[t]
+        p0, p1, p2, p3 = x0 + tap, x1 + tap, x2 + tap, x3 + tap
+        for k in range(K):
+            column = load_columns(w, part)
+            sum0, sum1 = vfma(p0[k], column, sum0), vfma(p1[k], column, sum1)
+            sum2, sum3 = vfma(p2[k], column, sum2), vfma(p3[k], column, sum3)
+            w = w + step
+    store_columns(y0, rest, end_sum(sum0, first0, scales, 0, rest))
+    store_columns(y1, rest, end_sum(sum1, first1, scales, 0, rest))
+    store_columns(y2, rest, end_sum(sum2, first2, scales, 0, rest))
+    store_columns(y3, rest, end_sum(sum3, first3, scales, 0, rest))
+
+
+@device
+def multiply_four_rows(
     x0: Pointer,
     x1: Pointer,
     x2: Pointer,
@@ -262,21 +318,21 @@ def multiply_four_rows_narrow(
     rest: int,
     accumulate: int,
 ) -> None:
-    """Multiply four rows by a panel of 16 columns, of which ``rest`` are stored."""
-    b = vload_part(bias, 0, rest)
-    first0, first1 = initial_sum(b, y0, rest, accumulate), initial_sum(b, y1, rest, accumulate)
-    first2, first3 = initial_sum(b, y2, rest, accumulate), initial_sum(b, y3, rest, accumulate)
-    sum0, sum1 = begin_sum(first0, scales), begin_sum(first1, scales)
-    sum2, sum3 = begin_sum(first2, scales), begin_sum(first3, scales)
-    for t in range(T):
-        tap = taps[t]
-        p0, p1, p2, p3 = x0 + tap, x1 + tap, x2 + tap, x3 + tap
-        for k in range(K):
-            column = vload(w, 0)
-            sum0, sum1 = vfma(p0[k], column, sum0), vfma(p1[k], column, sum1)
-            sum2, sum3 = vfma(p2[k], column, sum2), vfma(p3[k], column, sum3)
-            w = w + LANES
-    store_columns(y0, rest, end_sum(sum0, first0, scales, 0, rest))
-    store_columns(y1, rest, end_sum(sum1, first1, scales, 0, rest))
-    store_columns(y2, rest, end_sum(sum2, first2, scales, 0, rest))
-    store_columns(y3, rest, end_sum(sum3, first3, scales, 0, rest))
+    """Multiply four rows by the next panel, of which ``rest`` columns are stored.
+
+    A wide one needs 32 registers; with fewer, 16 of its columns are multiplied at a time.
+    """
+    if rest <= LANES:
+        multiply_four_rows_narrow(
+            x0, x1, x2, x3, taps, T, K, w, NARROW, bias, scales, y0, y1, y2, y3, rest, accumulate
+        )
+    elif HAS_REGISTERS_FOR_EIGHT:
+        multiply_four_rows_wide(x0, x1, x2, x3, taps, T, K, w, bias, scales, y0, y1, y2, y3, rest, accumulate)
+    else:
+        multiply_four_rows_narrow(
+            x0, x1, x2, x3, taps, T, K, w, FIRST, bias, scales, y0, y1, y2, y3, LANES, accumulate
+        )
+        multiply_four_rows_narrow(
+            x0, x1, x2, x3, taps, T, K, w, SECOND, bias + LANES, offset_scales(scales, LANES),
+            y0 + LANES, y1 + LANES, y2 + LANES, y3 + LANES, rest - LANES, accumulate,
+        )  # fmt: skip

@@ -1,14 +1,14 @@
 """Products for several streams: a block of eight or four lanes shares one reading of the weights."""
 
-from pulse.jit.lanes import HAS_REGISTERS_FOR_EIGHT, lane, lane_count
+from pulse.jit.lanes import lane, lane_count
 from pulse.jit.language.simd import LANES
+from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
 from pulse.jit.registry import device, lanes_kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.matmul.finish import finish
 from pulse.program.kernels.matmul.product import ProductRow, product
 from pulse.program.kernels.matmul.product_blocks import (
-    multiply_four_rows_narrow,
-    multiply_four_rows_wide,
+    multiply_four_rows,
     multiply_row_narrow,
     multiply_row_wide,
     panel_width,
@@ -59,14 +59,7 @@ def product_lanes(row: ProductRow) -> None:
                 x2, x3 = lane_x(row, l + 2, at_x), lane_x(row, l + 3, at_x)
                 y0, y1 = lane_y(row, l, at_y), lane_y(row, l + 1, at_y)
                 y2, y3 = lane_y(row, l + 2, at_y), lane_y(row, l + 3, at_y)
-                if width > LANES:
-                    multiply_four_rows_wide(
-                        x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate
-                    )
-                else:
-                    multiply_four_rows_narrow(
-                        x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate
-                    )
+                multiply_four_rows(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
                 l += 4
             if l < L:
                 x0, y0 = lane_x(row, l, at_x), lane_y(row, l, at_y)

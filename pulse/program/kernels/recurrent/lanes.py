@@ -3,9 +3,10 @@
 A frame outside one stream but inside another is skipped for the former.
 """
 
-from pulse.jit.lanes import HAS_REGISTERS_FOR_EIGHT, MAX_STACK_LANES, lane, lane_count
+from pulse.jit.lanes import MAX_STACK_LANES, lane, lane_count
 from pulse.jit.language.simd import LANES, vfma, vload, vload_first, vload_second, vsplat, vzero
 from pulse.jit.language.stack import stack_f32, stack_i64
+from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
 from pulse.jit.registry import device, lanes_kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.matmul.scales import Scales, offset_scales

@@ -9,7 +9,7 @@ from pulse.errors import InputError
 from pulse.jit.registry import KERNELS
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.kernels import families as families
-from pulse.program.kernels.matmul import product_lanes
+from pulse.program.kernels.matmul import product_blocks, product_lanes
 from pulse.program.kernels.recurrent import lanes as recurrent_lanes
 from pulse.program.native import lanes as native_lanes
 from pulse.program.native.lanes import group_size
@@ -149,7 +149,8 @@ def test_misfits_are_refused_without_changes() -> None:
 def test_lane_kernels_as_plain_python_stay_inside_their_memory(
     name: str, count: int, eight: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(product_lanes, "HAS_REGISTERS_FOR_EIGHT", eight)
+    for module in (product_lanes, product_blocks):
+        monkeypatch.setattr(module, "HAS_REGISTERS_FOR_EIGHT", eight)
     monkeypatch.setattr(recurrent_lanes, "HAS_REGISTERS_FOR_EIGHT", eight)
     compiled = program(name, 1)
     assert isinstance(compiled, NativeProgram)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pulse.ops.weight_units import UnitLayout
+from pulse.program.kernels.matmul import product, product_blocks
 from pulse.program.kernels.matmul.batches import MatmulRow
 from pulse.program.kernels.matmul.finish import BY_COLUMN, STEPS
 from pulse.program.kernels.matmul.product import ProductRow
@@ -96,6 +97,22 @@ def test_product_agrees_with_numpy(rng: np.random.Generator, M, T, K, N, accumul
         np.testing.assert_allclose(
             after["y"], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5
         )
+
+
+@pytest.mark.parametrize(("M", "T", "K", "N"), [shape for shape in SHAPES if shape[0] > 1])
+@pytest.mark.parametrize("accumulate", [0, 1])
+@pytest.mark.parametrize("form", ["f32", "bf16", "int8"])
+@pytest.mark.parametrize(("eight", "whole"), [(True, True), (True, False), (False, False)])
+def test_products_agree_with_numpy_whatever_the_registers(
+    rng: np.random.Generator, monkeypatch, M, T, K, N, accumulate, form, eight, whole
+) -> None:
+    """This runs plain Python; the compiled kernels have the registers of this processor."""
+    for module in (product, product_blocks):
+        monkeypatch.setattr(module, "HAS_REGISTERS_FOR_EIGHT", eight)
+    monkeypatch.setattr(product, "HAS_WHOLE_REGISTERS", whole)
+    row, expected = window_case(rng, M, T, K, N, accumulate, form=form)
+    after = run_row(row, python=True)
+    np.testing.assert_allclose(after["y"], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5)
 
 
 SMALL_SHAPES = [
