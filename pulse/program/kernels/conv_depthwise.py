@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
-from pulse.jit.language.simd import LANES, vfma, vload_part, vstore_part
-from pulse.jit.registry import kernel
+from pulse.jit.language.simd import LANES, vfma, vload_part
+from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.span import Reach
 from pulse.program.kernels.matmul.finish import Finish, finish
+from pulse.program.kernels.matmul.product_blocks import store_columns
 from pulse.program.kernels.matmul.windows import WindowFields
 
 
@@ -41,42 +42,45 @@ class DepthwiseRow(DepthwiseFields):
         yield from self.finish.reaches_on(self.y, self.rows_y, self.M, self.C)
 
 
+@device
+def multiply_channels(row: DepthwiseRow, c: int, rest: int) -> None:
+    """Compute the 16 channels from c, of which ``rest`` exist: four rows at a time."""
+    x, weights, y = row.x, row.W + c, row.y
+    M, rows_x, rows_y, T, taps, C = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.C
+    first = vload_part(row.bias, c, rest)
+    m = 0
+    while m + 2 <= M:
+        m2, m3 = min(m + 2, M - 1), min(m + 3, M - 1)  # repeat the last row
+        p0, p1, p2, p3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m2], x + rows_x[m3]
+        sum0, sum1, sum2, sum3 = first, first, first, first
+        w = weights
+        for t in range(T):
+            at, w_t = taps[t] + c, vload_part(w, 0, rest)
+            sum0 = vfma(vload_part(p0, at, rest), w_t, sum0)
+            sum1 = vfma(vload_part(p1, at, rest), w_t, sum1)
+            sum2 = vfma(vload_part(p2, at, rest), w_t, sum2)
+            sum3 = vfma(vload_part(p3, at, rest), w_t, sum3)
+            w = w + C
+        store_columns(y + (rows_y[m] + c), rest, sum0)
+        store_columns(y + (rows_y[m + 1] + c), rest, sum1)
+        store_columns(y + (rows_y[m2] + c), rest, sum2)
+        store_columns(y + (rows_y[m3] + c), rest, sum3)
+        m += 4
+    if m < M:
+        p0, sum0, w = x + rows_x[m], first, weights
+        for t in range(T):
+            sum0 = vfma(vload_part(p0, taps[t] + c, rest), vload_part(w, 0, rest), sum0)
+            w = w + C
+        store_columns(y + (rows_y[m] + c), rest, sum0)
+
+
 @kernel
 def depthwise(row: DepthwiseRow) -> None:
-    """Compute 16 channels at a time, four rows of each."""
-    x, weights, bias, y = row.x, row.W, row.bias, row.y
-    M, rows_x, rows_y, T, taps, C = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.C
-    c = 0
-    while c < C:
-        rest = C - c
-        first = vload_part(bias, c, rest)
-        m = 0
-        while m + 2 <= M:
-            m2, m3 = min(m + 2, M - 1), min(m + 3, M - 1)  # repeat the last row
-            p0, p1, p2, p3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m2], x + rows_x[m3]
-            sum0, sum1, sum2, sum3 = first, first, first, first
-            w = weights + c
-            for t in range(T):
-                at, w_t = taps[t] + c, vload_part(w, 0, rest)
-                sum0, sum1 = (
-                    vfma(vload_part(p0, at, rest), w_t, sum0),
-                    vfma(vload_part(p1, at, rest), w_t, sum1),
-                )
-                sum2, sum3 = (
-                    vfma(vload_part(p2, at, rest), w_t, sum2),
-                    vfma(vload_part(p3, at, rest), w_t, sum3),
-                )
-                w = w + C
-            vstore_part(y, rows_y[m] + c, rest, sum0)
-            vstore_part(y, rows_y[m + 1] + c, rest, sum1)
-            vstore_part(y, rows_y[m2] + c, rest, sum2)
-            vstore_part(y, rows_y[m3] + c, rest, sum3)
-            m += 4
-        if m < M:
-            p0, sum0, w = x + rows_x[m], first, weights + c
-            for t in range(T):
-                sum0 = vfma(vload_part(p0, taps[t] + c, rest), vload_part(w, 0, rest), sum0)
-                w = w + C
-            vstore_part(y, rows_y[m] + c, rest, sum0)
+    """Compute 16 channels at a time; the loads of whole vectors have no masks."""
+    C, c = row.C, 0
+    while c + LANES <= C:
+        multiply_channels(row, c, LANES)
         c += LANES
-    finish(row.finish, y, rows_y, M, C)
+    if c < C:
+        multiply_channels(row, c, C - c)
+    finish(row.finish, row.y, row.rows_y, row.M, C)

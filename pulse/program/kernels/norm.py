@@ -148,16 +148,11 @@ class LayerNormRow(NormFields):
         return 8 * self.M * self.R
 
 
-@kernel
-def layer_norm(row: LayerNormRow) -> None:
-    """Compute row by row."""
+@device
+def normalise_rows(row: LayerNormRow, rest: int) -> None:
+    """Compute all rows, whose last vector has ``rest`` elements."""
     x, scale, bias, y, rows, rows_x, rows_y = row.x, row.scale, row.bias, row.y, row.M, row.rows_x, row.rows_y
-    count, eps = row.R, np.float32(row.eps)
-    if count == 0:
-        return
-    size = np.float32(count)
-    full = (count - 1) // LANES * LANES
-    rest = count - full
+    size, eps, full = np.float32(row.R), np.float32(row.eps), row.R - rest
     in_row = mask_of_lanes_below(rest)
     for m in range(rows):
         source, target = x + rows_x[m], y + rows_y[m]
@@ -179,3 +174,12 @@ def layer_norm(row: LayerNormRow) -> None:
             vstore(target, i, vfma(v, vload(scale, i), vload(bias, i)))
         weight, offset = vload_part(scale, full, rest), vload_part(bias, full, rest)
         vstore_part(target, full, rest, vfma(tail * factor, weight, offset))
+
+
+@kernel
+def layer_norm(row: LayerNormRow) -> None:
+    """Compute row by row; whole vectors have no masks."""
+    if row.R % LANES:
+        normalise_rows(row, row.R % LANES)
+    elif row.R > 0:
+        normalise_rows(row, LANES)

@@ -23,6 +23,7 @@ from pulse.jit.language.simd import (
     vstore_part,
     vzero,
 )
+from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.matmul.digits import (
@@ -34,6 +35,7 @@ from pulse.program.kernels.matmul.digits import (
     sum_three_blocks,
     value_of,
 )
+from pulse.program.kernels.matmul.product_blocks import FIRST, NARROW, SECOND, load_columns
 from pulse.program.kernels.matmul.scales import Scales, apply_scales
 from pulse.program.kernels.vmath import vsigmoid, vtanh
 
@@ -281,10 +283,36 @@ def finish_lstm(
 
 
 @device
+def one_sum_of_four(
+    h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, part: int, step: int, K: int,
+    scales: Scales, gate: int, sums: Pointer,
+) -> None:  # fmt: skip
+    """Store ``sum_k h[k] * w[k]`` of one gate for four states, rows of w ``step`` apart, in sums [4, 4, 16].
+
+    ``gate`` is the offset of its scales and sums; ``part`` is that of ``load_columns``.
+    """
+    a, b, c, d = vzero(), vzero(), vzero(), vzero()
+    for k in range(K):
+        u = load_columns(w, part)
+        a, b, c, d = vfma(h0[k], u, a), vfma(h1[k], u, b), vfma(h2[k], u, c), vfma(h3[k], u, d)
+        w = w + step
+    vstore(sums, gate, apply_scales(a, scales, gate))
+    vstore(sums, 64 + gate, apply_scales(b, scales, gate))
+    vstore(sums, 128 + gate, apply_scales(c, scales, gate))
+    vstore(sums, 192 + gate, apply_scales(d, scales, gate))
+
+
+@device
 def three_sums_of_four(
     h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, K: int, scales: Scales, sums: Pointer
 ) -> None:
     """Store ``sum_k h[k] * w[k]`` of three gates for four states, w [K, 3, 16], in sums [4, 4, 16]; one row unused."""
+    if not HAS_REGISTERS_FOR_EIGHT:
+        step = 3 * LANES
+        one_sum_of_four(h0, h1, h2, h3, w, FIRST, step, K, scales, 0, sums)
+        one_sum_of_four(h0, h1, h2, h3, w, SECOND, step, K, scales, 16, sums)
+        one_sum_of_four(h0, h1, h2, h3, w + 32, NARROW, step, K, scales, 32, sums)
+        return
     a0, b0, c0, a1, b1, c1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     a2, b2, c2, a3, b3, c3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     for k in range(K):
@@ -306,6 +334,13 @@ def four_sums_of_four(
     h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, K: int, scales: Scales, sums: Pointer
 ) -> None:
     """Store ``sum_k h[k] * w[k]`` of four gates for four states, w [K, 4, 16], in sums [4, 4, 16]."""
+    if not HAS_REGISTERS_FOR_EIGHT:
+        step = 4 * LANES
+        one_sum_of_four(h0, h1, h2, h3, w, FIRST, step, K, scales, 0, sums)
+        one_sum_of_four(h0, h1, h2, h3, w, SECOND, step, K, scales, 16, sums)
+        one_sum_of_four(h0, h1, h2, h3, w + 32, FIRST, step, K, scales, 32, sums)
+        one_sum_of_four(h0, h1, h2, h3, w + 32, SECOND, step, K, scales, 48, sums)
+        return
     a0, b0, c0, d0, a1, b1, c1, d1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     a2, b2, c2, d2, a3, b3, c3, d3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     for k in range(K):

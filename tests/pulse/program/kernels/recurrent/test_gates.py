@@ -1,13 +1,16 @@
 """The recurrent kernels against the cells in float64, as plain Python and compiled."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from pulse.jit.rows.instruction import Form
+from pulse.jit.rows.instruction import Form, Instruction
 from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.ops.recurrent_gates import CellKind
+from pulse.program.kernels.recurrent import gates
 from pulse.program.kernels.recurrent.gates import ACTIVATIONS
 from pulse.support.bounds import FAR
 from tests.pulse.program.kernels.recurrent.recurrent_rows import (
@@ -16,20 +19,22 @@ from tests.pulse.program.kernels.recurrent.recurrent_rows import (
     expected_values,
     recurrent_row,
 )
-from tests.pulse.program.kernels.rows import run_both
+from tests.pulse.program.kernels.rows import run_both, run_row
 
 FUNCTIONS = {"rnn": ("tanh",), "gru": ("sigmoid", "tanh"), "lstm": ("sigmoid", "tanh", "tanh")}
 CELLS: Sequence[tuple[CellKind, bool]] = [("rnn", False), ("gru", True), ("gru", False), ("lstm", False)]
 """The kinds, and whether the reset gate of a GRU comes after its product."""
 
 
-def require_agreement_with_the_cell(pulse: CellPulse) -> None:
+def require_agreement_with_the_cell(
+    pulse: CellPulse, run: Callable[[Instruction], Iterable[dict[str, NDArray[Any]]]] = run_both
+) -> None:
     """Run its row as plain Python and compiled; both give what the cell gives, and change no gap of y."""
     data = CellData(pulse)
     y, state = expected_values(pulse, data)
     row = recurrent_row(pulse, data)
     assert row.form == pulse.form
-    for after in run_both(row):
+    for after in run(row):
         for name, expected in zip("yhc", (y, *state), strict=False):
             np.testing.assert_allclose(after[name], expected, rtol=1e-4, atol=1e-5)
 
@@ -59,6 +64,18 @@ def test_rounded_weights_agree_with_the_cell(
     kind: CellKind, before: bool, form: Form, T: int, B: int, H: int
 ) -> None:
     require_agreement_with_the_cell(CellPulse(cell_of(kind, before), T, B, H, form=form))
+
+
+@pytest.mark.parametrize(("kind", "before"), [("gru", True), ("lstm", False)])
+@pytest.mark.parametrize("form", ["f32", "bf16", "int8"])
+@pytest.mark.parametrize("eight", [False, True])
+def test_groups_of_states_agree_with_the_cell_whatever_the_registers(
+    monkeypatch: pytest.MonkeyPatch, kind: CellKind, before: bool, form: Form, eight: bool
+) -> None:
+    """This runs plain Python; the compiled kernels have the registers of this processor."""
+    monkeypatch.setattr(gates, "HAS_REGISTERS_FOR_EIGHT", eight)
+    pulse = CellPulse(cell_of(kind, before), 2, 7, 33, form=form)
+    require_agreement_with_the_cell(pulse, lambda row: [run_row(row, python=True)])
 
 
 @pytest.mark.parametrize(("kind", "before"), CELLS)
