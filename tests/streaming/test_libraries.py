@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from pulse.jit.levels import LEVELS, runnable_level
 from pulse.jit.python_call import builtin
 from pulse.jit.registry import KERNELS
 from pulse.jit.rows.pointer import operand
-from pulse.jit.storage.library import INDEX, file_of, load, symbol_of
+from pulse.jit.storage import library as library_module
+from pulse.jit.storage.library import INDEX, checksum_of_sources, file_of, load, symbol_of
 from streaming.libraries import build
 
 HERE = next((level for level in LEVELS.values() if not level.missing_features), None)
@@ -93,6 +95,30 @@ def test_damaged_libraries_are_reported_and_skipped(folder: Path, tmp_path: Path
     monkeypatch.setattr(notice, "warned", set())
     with pytest.warns(PulseWarning, match="its checksum is wrong"):
         assert load(HERE, tmp_path) is None
+
+
+def test_a_library_is_checked_again_only_if_it_changed(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert HERE is not None
+    monkeypatch.setenv("PULSE_CACHE", str(tmp_path / "cache"))
+    for name in (INDEX, file_of(HERE.name)):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    checks: list[str] = []
+
+    def count_sources(sources: Iterable[str]) -> str | None:
+        checks.extend(sources)
+        return checksum_of_sources(sources)
+
+    monkeypatch.setattr(library_module, "checksum_of_sources", count_sources)
+    assert load(HERE, tmp_path) is not None
+    assert "pulse/program/kernels/copy.py" in checks
+    checks.clear()
+    assert load(HERE, tmp_path) is not None
+    assert checks == []
+    os.utime(tmp_path / file_of(HERE.name))
+    assert load(HERE, tmp_path) is not None
+    assert checks
 
 
 @pytest.mark.parametrize("change", ["no index", "format", "level", "made_of", "sources"])

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pulse.jit.notice import warn_once
+from pulse.jit.storage.cache_root import cache_root
 from pulse.support.record import record
 from pulse.version import __version__
 
@@ -39,22 +40,11 @@ class CacheLocation:
     refused: str | None = None
 
 
-def user_cache() -> Path:
-    """Return the platform's folder for a user's caches."""
-    if sys.platform == "win32":
-        root = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
-    elif sys.platform == "darwin":
-        root = "~/Library/Caches"
-    else:
-        root = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(os.path.expanduser(root)) / "pulse-stream"
-
-
 @cache
 def cache_location() -> CacheLocation:
     """Return the folder for compiled kernels, chosen once per process; a temporary one is removed at its end."""
     named = os.environ.get("PULSE_CACHE")
-    path = Path(os.path.expanduser(named)).absolute() if named else user_cache()
+    path = Path(cache_root())
     folder = path / _versions_name()
     refused = _reason_unusable(path) or _reason_unusable(folder)
     if refused is None:

@@ -14,6 +14,7 @@ from os import PathLike
 
 from pulse.jit.levels import Level, runnable_level
 from pulse.jit.notice import warn_once
+from pulse.jit.storage.stamp import Stamp
 from pulse.support.blake2 import blake2b
 from pulse.support.record import record
 
@@ -112,16 +113,23 @@ def library() -> Library | None:
 
 
 def load(level: Level, folder: str | PathLike[str]) -> Library | None:
-    """Load the library of a folder; None if it is missing, of other sources, or damaged, for which it warns."""
+    """Load the library of a folder; None if it is missing, of other sources, or damaged, for which it warns.
+
+    Sources and library are read only if they changed since they were last checked.
+    """
     index = LibraryIndex.read(folder)
     if index is None or level.name not in index.checksums:
         return None
-    if checksum_of_sources(index.sources) != index.made_of:
-        return None
     path = f"{os.fspath(folder)}/{file_of(level.name)}"
+    files = [f"{os.fspath(folder)}/{INDEX}", path, *(f"{ROOT}/{name}" for name in index.sources)]
+    stamp = Stamp(files)
     try:
-        if checksum([_content(path)]) != index.checksums[level.name]:
-            raise OSError("its checksum is wrong")
+        if not stamp.is_current():
+            if checksum_of_sources(index.sources) != index.made_of:
+                return None
+            if checksum([_content(path)]) != index.checksums[level.name]:
+                raise OSError("its checksum is wrong")
+            stamp.write()
         return Library(index, ctypes.CDLL(path))
     except OSError as error:
         warn_once(f"{path}: {error}; kernels are compiled instead, so install the package again")
