@@ -1,5 +1,6 @@
 """A file that was written in pulses is the same stream again."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,8 @@ def test_a_session_is_the_same(backend: str, tmp_path: Path) -> None:
     original.save(tmp_path / "out.onnx")
     program = pulse.stream(tmp_path / "out.onnx", backend=backend)
     for mine, theirs in zip((*program.inputs, *program.outputs), (*original.inputs, *original.outputs)):
-        assert mine == theirs or str(mine) == str(theirs)
+        assert replace(mine, length=theirs.length) == theirs
+        assert str(mine.length) == str(theirs.length)  # whose symbols are of two models
     x, sizes = floats("sound", 1, 2, 27), [3, 9, 0, 1, 10, 4]
     references = push_blocks(Session(original.compile(backend)), x, sizes)
     session = Session(program)
