@@ -328,7 +328,7 @@ def test_a_compiling_process_that_ends_is_an_error(folder: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("alone", ["one processor", "no interpreter", ""])
-def test_side_by_side_shows_how_far_it_is(
+def test_compiling_side_by_side_shows_its_progress(
     folder: Path, monkeypatch: pytest.MonkeyPatch, begun_processes: list[Any], alone: str
 ) -> None:
     """In this process where others cannot help; what is there needs no bar."""

@@ -125,7 +125,7 @@ def test_context_comes_before_a_chunk_and_delay_drops_frames(backend: str) -> No
     assert report.require().worst.share <= 1
 
 
-def test_streams_of_several_rates(backend: str) -> None:
+def test_inputs_of_several_rates_stream_together(backend: str) -> None:
     """Sound x [1, 8] counts the frames; one row of f [1, 1, 2] and one number p [1, 1] for each 8 of them."""
     nodes = [
         models.node("ReduceSum", "f", "gain", keepdims=0),

@@ -44,7 +44,7 @@ def push_blocks(session: Session, x: Array, sizes: list[int]) -> dict[str, Array
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_session_is_the_same(backend: str, tmp_path: Path) -> None:
+def test_a_session_of_the_file_is_that_of_the_model(backend: str, tmp_path: Path) -> None:
     """Ports, blocks, flush, a snapshot in the middle, and reset."""
     original = late_layer()
     original.save(tmp_path / "out.onnx")
@@ -84,13 +84,13 @@ def test_loading_in_steps_gives_what_the_file_holds(tmp_path: Path) -> None:
         typed.pulsify("S")
 
 
-def test_the_file_describes_its_calls(tmp_path: Path) -> None:
+def test_states_of_an_exported_file_cannot_be_overridden(tmp_path: Path) -> None:
     late_layer().save(tmp_path / "out.onnx")
     with pytest.raises(PulsifyError, match="was written in pulses, so its states"):
         pulse.stream(pulse.load(tmp_path / "out.onnx", chunking=pulse.Chunking({"h": "h.next"})))
 
 
-def test_written_again_it_is_the_same_stream() -> None:
+def test_a_file_that_is_written_again_is_the_same_stream() -> None:
     """A file that was read back can leave once more."""
     first = late_layer().to_onnx()
     again = pulse.load(first).analyse().declutter().pulsify().to_onnx()

@@ -121,7 +121,7 @@ def test_dump_takes_constants() -> None:
     assert "input h" not in pulse("dump", path, "--stage", "load", "--constant", "h=0").stdout
 
 
-def test_a_dim_that_counts_streams() -> None:
+def test_a_dim_that_counts_streams_is_one() -> None:
     """Its size is not asked for; each report has a line of it. What may be time stays the user's choice."""
     shape = ["batch", "time", 4]
     path = save_model("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))

@@ -101,7 +101,7 @@ def test_activations_that_cannot_be_are_refused(
     assert text in refusal(command, path, *options)
 
 
-def test_run_takes_them_and_refuses_unknown_ones(path: str) -> None:
+def test_run_takes_forms_of_weights_and_refuses_unknown_ones(path: str) -> None:
     np.save("x.npy", floats("sound", 20, 48))
     outputs = []
     for form in ("f32", "bf16"):

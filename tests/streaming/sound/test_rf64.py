@@ -60,7 +60,7 @@ def test_another_program_reads_it(
 
 
 @pytest.mark.parametrize(("encoding", "channels"), FORMS)
-def test_a_file_as_large_as_it_may_be(
+def test_a_file_of_the_largest_size_is_a_usual_wav_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, channels: int
 ) -> None:
     """The file is as libsndfile writes it, but for the time that it notes next to peaks."""

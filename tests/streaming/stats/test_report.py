@@ -76,7 +76,7 @@ def test_a_good_run_is_reported_as_such(good: list[LiveStatistics], tmp_path: Pa
     assert "nothing was late, lost or silent, and the audio system reports no xrun" in text
 
 
-def test_the_report_as_json(bad: list[LiveStatistics], tmp_path: Path) -> None:
+def test_the_report_in_json_has_every_part(bad: list[LiveStatistics], tmp_path: Path) -> None:
     details = json.loads(pulse("report", write(tmp_path / "out.jsonl", bad), "--json").stdout)
     assert details["complete"] is True
     assert details["statistics"]["counters"]["frames_silent"] == 480

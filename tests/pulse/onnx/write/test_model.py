@@ -143,7 +143,7 @@ def test_the_models_metadata_stays() -> None:
     assert entries["pulse_frames"] == "2"
 
 
-def test_metadata_round_trip() -> None:
+def test_metadata_is_read_back_as_written() -> None:
     notes = notes_of(causal().to_onnx())
     assert Notes.parse(notes.dump()) == notes
     assert Notes.parse({"sample_rate": "16000"}) is None
