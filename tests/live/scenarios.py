@@ -18,7 +18,7 @@ from streaming.hosts.default import list_devices
 from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live.watchdog import STALL_TIMEOUT_S
-from tests.live.counting import CALLS, END_AT, FLAGS, TIMED, counters, request
+from tests.live.counting_callback import CALLS, END_AT, FLAGS, TIMED, counters, request
 from tests.live.servers import pulse_server, server_or_skip
 from tests.waiting import becomes_true
 

@@ -13,7 +13,7 @@ from streaming.hosts.devices import choose_device
 from streaming.hosts.host import Endpoint
 from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
-from tests.live.counting import CALLS, END_AT, FRAMES, TIMED, counters, request
+from tests.live.counting_callback import CALLS, END_AT, FRAMES, TIMED, counters, request
 from tests.live.servers import found_here, server_or_skip
 from tests.streaming.command import pulse, report
 from tests.waiting import becomes_true

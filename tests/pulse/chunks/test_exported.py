@@ -16,7 +16,7 @@ from pulse.program.compiler import BACKENDS
 from streaming import Session
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.recurrent import weights
-from tests.pulse.onnx.write.streams import notes_of
+from tests.pulse.onnx.write.file_proof import notes_of
 
 
 def late_layer() -> PulsedModel:

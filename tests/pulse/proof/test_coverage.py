@@ -10,7 +10,7 @@ from pulse.errors import NotProvedError
 from pulse.models import TypedModel
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 F = np.float32
 

@@ -14,7 +14,7 @@ from pulse.ops.clock import Clock, frames_at
 from pulse.ops.op import Cumulative, Env, Op, Relation
 from pulse.ops.stateful import OnPulses
 from pulse.support.record import record
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.plain_ops import PointwiseOp, SameFactOp
 
 Lie = Callable[[Array, Array, int, Clock, TDim], Array]

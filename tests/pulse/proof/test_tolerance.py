@@ -19,7 +19,7 @@ from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.ops.reduce import ArgReduce
 from pulse.proof.tolerance import Reference
 from tests.noise import normal_noise
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 F = np.float32
 I64 = np.dtype(np.int64)

@@ -13,7 +13,7 @@ from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.conv import Conv, ConvTranspose
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import ModelBuilder, pads_of
+from tests.pulse.model_builder import ModelBuilder, pads_of
 from tests.pulse.pulsify.delay_oracle import least_delay
 
 MIRRORS = ("edge", "reflect")

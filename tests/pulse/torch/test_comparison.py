@@ -12,7 +12,7 @@ from pulse.ops.arithmetic import Arithmetic
 from pulse.torch.comparison import Comparison
 from pulse.torch.inputs import SampledInputs
 from tests.noise import next_noise
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 Outputs = dict[str, Array]
 

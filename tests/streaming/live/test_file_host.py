@@ -20,7 +20,7 @@ from streaming.realtime.options import UNCHANGED
 from streaming.sound.channels import Channels
 from streaming.sound.files import AudioWriter
 from tests.noise import normal_noise
-from tests.streaming.disks import limit_files
+from tests.streaming.file_size_limit import limit_files
 from tests.streaming.live.manual_device import HaltedFile, nothing_left
 from tests.streaming.live.runs import (
     RATE,

@@ -11,7 +11,7 @@ from pulse.errors import InputError, PulseWarning
 from streaming.sound.channels import Channels
 from streaming.sound.files import AudioReader, AudioWriter
 from tests.noise import uniform_noise
-from tests.streaming.disks import limit_files
+from tests.streaming.file_size_limit import limit_files
 
 
 @pytest.mark.parametrize("name", ["a.wav", "a.flac", "A.WAV"])

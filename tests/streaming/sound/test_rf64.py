@@ -13,7 +13,7 @@ from pulse.facts import Array
 from streaming.sound import rf64
 from streaming.sound.files import AudioReader, AudioWriter
 from tests.noise import uniform_noise
-from tests.streaming.disks import limit_files
+from tests.streaming.file_size_limit import limit_files
 
 FORMS = [("FLOAT", 1), ("FLOAT", 2), ("FLOAT", 7), ("PCM_16", 1), ("PCM_16", 2), ("PCM_24", 1), ("PCM_24", 3)]
 

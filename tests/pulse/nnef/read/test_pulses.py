@@ -16,7 +16,7 @@ from pulse.models import TypedModel
 from pulse.runtimes.tract import has_tract
 from tests.noise import normal_noise
 from tests.pulse.nnef.folders import archive, graph
-from tests.pulse.nnef.streams import BEYOND, STREAMS, conv, recurrent, typed_and_pulsed
+from tests.pulse.nnef.streaming_models import BEYOND, STREAMS, conv, recurrent, typed_and_pulsed
 
 
 def form(ports: Sequence[Port]) -> list[tuple[object, ...]]:

@@ -21,7 +21,7 @@ from pulse.ops.source import Source
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.onnx.write.streams import kinds, notes_of, prove, prove_model
+from tests.pulse.onnx.write.file_proof import kinds, notes_of, prove, prove_model
 
 CHANNELS = 2
 

@@ -25,8 +25,8 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.spectral import Dft
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.pulse.cases.build import floats, model, node
+from tests.pulse.onnx.write.file_proof import kinds, notes_of, prove, prove_model
 from tests.pulse.onnx.write.small_models import causal, chain
-from tests.pulse.onnx.write.streams import kinds, notes_of, prove, prove_model
 from tests.pulse.plain_ops import PointwiseOp
 
 
