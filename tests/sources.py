@@ -1,4 +1,4 @@
-"""The repository's Python files, those of the packages parsed once for all tests that read them."""
+"""The repository's Python files, most of them parsed once for all tests that read them."""
 
 import ast
 from functools import cache
@@ -6,6 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("pulse", "streaming", "bench")
+KEPT = (*PACKAGES, "tests")
 """Folders that several tests read: their syntax trees are kept."""
 
 
@@ -17,7 +18,7 @@ def modules_in(*folders: str) -> tuple[Path, ...]:
 
 def tree_of(path: Path) -> ast.Module:
     """The syntax tree of a file; it is not changed."""
-    is_ours = path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in PACKAGES
+    is_ours = path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in KEPT
     return _kept_tree(path) if is_ours else _parse(path)
 
 

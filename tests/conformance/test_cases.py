@@ -16,7 +16,7 @@ from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
 from tests.noise import next_noise
-from tests.sessions import open_session
+from tests.onnxruntime_sessions import open_session
 from tests.shared import ROOT, shared_path
 
 

@@ -16,7 +16,7 @@ from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from streaming.builtin import model_path, noisy_path
-from tests.pulse.onnx.write.streams import notes_of, reopen
+from tests.pulse.onnx.write.file_proof import notes_of, reopen
 from tests.shared import ROOT, shared_path
 
 CLOSE = 1e-5

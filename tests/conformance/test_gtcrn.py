@@ -11,7 +11,7 @@ from pulse.models import PulsedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole_stream import run_whole
 from tests.agreement import Expected
-from tests.sessions import open_session
+from tests.onnxruntime_sessions import open_session
 from tests.shared import shared_path
 
 FRAMES = 45

@@ -13,8 +13,8 @@ from pulse.program.whole_stream import stream_whole
 from pulse.proof.oracle import oracle_of
 from pulse.proof.tolerance import Reference
 from streaming.session import Session
+from tests.onnxruntime_sessions import open_session
 from tests.pulse.chunks import models
-from tests.sessions import open_session
 from tests.shared import shared_path
 
 CHUNKS = 200

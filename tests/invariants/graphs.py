@@ -344,12 +344,10 @@ STEPS: dict[str, Callable[[Builder], None]] = {
 """The steps that ``random_model`` may add, by name. Only ``side_constant`` adds an input, which has no time axis."""
 
 
-def random_model(
-    rng: Generator, depth: int = 10, steps: Sequence[str] = tuple(STEPS), outputs: int = 3
-) -> TypedModel:
+def random_model(rng: Generator, depth: int, steps: Sequence[str] = tuple(STEPS)) -> TypedModel:
     """A model of ``depth`` random steps with the input x [1, C, T] f32.
 
-    outputs  at most this many: the last wire, and others
+    Its outputs are the last wire and up to two others.
     """
     scope = SymbolScope()
     symbol = TDim.of(scope.symbol("T"))
@@ -360,7 +358,7 @@ def random_model(
     builder = Builder(rng, graph, symbol, list(graph.inputs))
     for _ in range(depth):
         {**STEPS, **POSITION_STEPS}[builder.one_of(steps)](builder)
-    others = {builder.one_of(builder.open) for _ in range(outputs - 1)} - {builder.open[-1]}
+    others = {builder.one_of(builder.open) for _ in range(2)} - {builder.open[-1]}
     graph.set_outputs([builder.open[-1], *sorted(others)])
     return TypedModel(graph, scope, "random")
 

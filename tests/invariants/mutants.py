@@ -40,7 +40,7 @@ from pulse.program.table.table import link, row_starts
 from pulse.program.whole_stream import stream_whole
 from pulse.proof.tolerance import Feeds
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 F = np.float32
 PLANTED_AT = 5

@@ -15,7 +15,7 @@ from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.invariants.backends import backends
 from tests.invariants.graphs import feeds, random_pulsed, shortest
 from tests.invariants.operator_cases import compare_programs, fuzz, takes_softplus
-from tests.pulse.onnx.write.streams import notes_of, reopen
+from tests.pulse.onnx.write.file_proof import notes_of, reopen
 
 
 def note(reached: Counter[str], proto: ModelProto) -> None:

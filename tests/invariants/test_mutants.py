@@ -55,7 +55,7 @@ def outcome(model: PulsedModel, mutant: Any, inputs: list[Feeds], expected: list
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_good_one_is_proved(name: str) -> None:
+def test_the_unchanged_model_is_proved(name: str) -> None:
     model = MODELS[name]()
     assert prove_programs(model, oracle_of(model), [NativeProgram(model)]).outcome == "equal"
 
@@ -82,7 +82,7 @@ def test_mutants_of_graphs_are_found(name: str, step: int) -> None:
     assert outcomes["same"] <= outcomes["diverged"] // 3 + (step > 1), outcomes
 
 
-def test_there_are_enough_of_them() -> None:
+def test_there_are_many_mutants() -> None:
     assert sum(len(list(graph_mutants(make()))) for make in MODELS.values()) >= 220
 
 

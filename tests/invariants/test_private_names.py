@@ -2,11 +2,11 @@
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parents[1]
+from tests.sources import modules_in, name_of, nodes_in, tree_of
+
 ALLOWED = {
     "_exit": "of Python: ends a process that was forked",
     "_getframe": "of Python: where a trace is",
@@ -23,7 +23,7 @@ def private(name: str) -> bool:
 
 def private_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Line and name of each private attribute of anything but ``self`` and ``cls``."""
-    for node in ast.walk(tree):
+    for node in nodes_in(tree):
         if isinstance(node, ast.Attribute) and private(node.attr):
             if not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
                 yield node.lineno, node.attr
@@ -55,9 +55,9 @@ def test_private_names_are_found(text: str, names: list[str]) -> None:
 
 def test_tests_use_no_private_names() -> None:
     uses = [
-        (f"{path.relative_to(TESTS)}:{line}", name)
-        for path in sorted(TESTS.rglob("*.py"))
-        for line, name in private_names(ast.parse(path.read_text()))
+        (f"{name_of(path)}:{line}", name)
+        for path in modules_in("tests")
+        for line, name in private_names(tree_of(path))
     ]
     assert [f"{place}: {name}" for place, name in uses if name not in ALLOWED] == []
     assert {name for _, name in uses} == ALLOWED.keys(), "one of them is not needed any more"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.pulse.tflite import models, recurrent_models
+from tests.pulse.tflite import layered_models, recurrent_models
 from tests.pulse.tflite.builder import KINDS, SubgraphBuilder, file_bytes
 from tests.pulse.tflite.cases.families import all_cases
 
@@ -38,15 +38,15 @@ EACH = 4
 def seeds() -> tuple[bytes, ...]:
     """Good files: of single operators, and with open time, variables, loops and recurrent layers."""
     kinds = ("float32", "int8")
-    whole = [models.stack(kind) for kind in kinds] + [
-        models.convolution_with_variable(kind) for kind in kinds
+    whole = [layered_models.stack(kind) for kind in kinds] + [
+        layered_models.convolution_with_variable(kind) for kind in kinds
     ]
-    whole += [models.filter_bank(kind) for kind in kinds] + [
+    whole += [layered_models.filter_bank(kind) for kind in kinds] + [
         recurrent_models.recurrent(kind) for kind in ("lstm", "rnn")
     ]
     whole += [
-        models.counting_loop(),
-        models.counting_loop(None),
+        layered_models.counting_loop(),
+        layered_models.counting_loop(None),
         recurrent_models.recurrent("lstm", -1),
         recurrent_models.unfused_layer(),
     ]

@@ -9,7 +9,7 @@ import pytest
 from bench.live.server import JackServer, jack_server
 from bench.models.recipe_pages import lay_out_recipe
 from tests.demos.measurements import assert_measured
-from tests.live.playing import JACK, demo_command, play_sound, pulse_command
+from tests.live.jack_playback import JACK, demo_command, play_sound, pulse_command
 from tests.live.servers import found_here, server_or_skip
 from tests.shared import shared_path
 

@@ -19,4 +19,4 @@ from tests.live.own_process import in_own_process
     ],
 )
 def test_a_run_on_jack_succeeds(run: str) -> None:
-    print(in_own_process(run, "runs").stdout)
+    print(in_own_process(run, "jack_runs").stdout)

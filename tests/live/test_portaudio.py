@@ -13,7 +13,7 @@ from streaming.hosts.devices import choose_device
 from streaming.hosts.host import Endpoint
 from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
-from tests.live.counting import CALLS, END_AT, FRAMES, TIMED, counters, request
+from tests.live.counting_callback import CALLS, END_AT, FRAMES, TIMED, counters, request
 from tests.live.servers import found_here, server_or_skip
 from tests.streaming.command import pulse, report
 from tests.waiting import becomes_true
@@ -108,7 +108,7 @@ def test_a_call_has_the_frames_of_a_block(
     assert words[FRAMES] == (frames or BLOCK) * words[CALLS]
 
 
-def test_a_stream_for_each_direction(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
+def test_streams_of_one_direction_run_side_by_side(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
     recorded, played = counters(), counters()
     streams = [
         host.open(request(recorded, ends[0], None)),

@@ -14,7 +14,7 @@ from pulse.models import Model, PulsedModel, TypedModel, model_of
 from pulse.pulsify.network import PulsedNetwork
 from pulse.typed import TypedNetwork
 from tests.pulse.chunks.models import build, node
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 STEPS = {"analyse", "declutter", "pulsify", "chunked", "compile", "to_onnx", "save"}
 

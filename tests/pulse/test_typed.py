@@ -12,7 +12,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
 from pulse.ops.source import Const
 from pulse.typed import known_value
-from tests.pulse.models import ModelBuilder, pads_of
+from tests.pulse.model_builder import ModelBuilder, pads_of
 
 F = np.float32
 

@@ -33,9 +33,9 @@ def join_pieces(pieces: list[dict[str, Array]], port: Port) -> Array:
     return np.concatenate([piece[port.name] for piece in pieces], port.axis)
 
 
-def push_and_flush(session: Session, x: Array, cuts: list[int], axis: int) -> dict[str, Array]:
-    """All outputs of ``x`` pushed in blocks that end at ``cuts``."""
-    blocks = np.split(x, sorted(cuts), axis)
+def push_and_flush(session: Session, x: Array, cuts: list[int]) -> dict[str, Array]:
+    """All outputs of ``x``, whose axis 1 is the stream, pushed in blocks that end at ``cuts``."""
+    blocks = np.split(x, sorted(cuts), 1)
     pieces = [*(session.push(block) for block in blocks), session.flush(np.nan)]
     outputs = {port.name: join_pieces(pieces, port) for port in session.program.outputs if port.streams}
     return outputs | {
@@ -45,19 +45,18 @@ def push_and_flush(session: Session, x: Array, cuts: list[int], axis: int) -> di
 
 @both_backends
 @pytest.mark.parametrize(
-    ("make", "axis", "shape"),
-    [(filter_model, 1, (1, 0)), (decimating_model, 1, (1, 0, 2)), (ending_model, 1, (1, 0))],
+    ("make", "frame"), [(filter_model, ()), (decimating_model, (2,)), (ending_model, ())]
 )
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_any_split_gives_the_offline_frames(make, axis, shape, backend, data) -> None:
+def test_any_split_gives_the_offline_frames(make, frame, backend, data) -> None:
     pulse = data.draw(st.sampled_from([3, 6, 12]), "pulse")
     length = data.draw(st.integers(3, 70), "length")
     cuts = data.draw(st.lists(st.integers(0, length), max_size=12), "cuts")
-    x = normal_noise(*(length if number == axis else size for number, size in enumerate(shape)), seed=length)
+    x = normal_noise(1, length, *frame, seed=length)
     ready_program = cached_program(make, pulse, backend)
     session = Session(ready_program)
-    outputs = push_and_flush(session, x, cuts, axis)
+    outputs = push_and_flush(session, x, cuts)
     assert_close(outputs, ready_program.model.typed.run(x))
     whole, _ = run_whole(ready_program.spawn(), {"x": x}, np.nan)
     assert_close(outputs, whole)
@@ -151,9 +150,10 @@ def test_the_block_belongs_to_the_caller() -> None:
 
 @both_backends
 @settings(max_examples=25, deadline=None)
-@given(at=st.integers(0, 40), length=st.integers(3, 40))
-def test_a_snapshot_continues_in_another_session(backend: str, at: int, length: int) -> None:
-    at = min(at, length)
+@given(data=st.data())
+def test_a_snapshot_continues_in_another_session(backend: str, data: st.DataObject) -> None:
+    length = data.draw(st.integers(3, 40), "length")
+    at = data.draw(st.integers(0, length), "at")
     compiled = cached_program(ending_model, 4, backend)
     x = normal_noise(1, length)
     first = Session(compiled)
@@ -193,9 +193,9 @@ def test_reset_begins_again(backend: str) -> None:
     session.reset()
     assert (session.frames_in, session.pending_frames) == (0, 0)
     x = normal_noise(1, 20)
-    assert_close(push_and_flush(session, x, [3, 9], 1), compiled.model.typed.run(x))
+    assert_close(push_and_flush(session, x, [3, 9]), compiled.model.typed.run(x))
     session.reset()
-    assert_close(push_and_flush(session, x, [11], 1), compiled.model.typed.run(x))
+    assert_close(push_and_flush(session, x, [11]), compiled.model.typed.run(x))
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from streaming.executor.executor import Executor
 from streaming.live.virtual_host import VirtualHost
 from streaming.specialisation import BackgroundSpecialisation
 from tests.noise import normal_noise
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.program.programs import are_bit_identical, block
 from tests.streaming import command
 from tests.streaming.live.runs import RATE, late_by, played_by, runs

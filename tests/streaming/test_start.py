@@ -146,12 +146,12 @@ def test_options_of_a_model_are_refused_for_a_program(relu: str, tmp_path: Path)
     )
 
 
-def open_pooling(folder: Path, factor: int, rate_hz: int) -> OpenedModel:
-    """A model whose pulses are multiples of the factor."""
+def open_pooling(folder: Path, factor: int) -> OpenedModel:
+    """A model at 400 Hz whose pulses are multiples of the factor."""
     nodes = [models.node("MaxPool", "x", "y", kernel_shape=[factor], strides=[factor])]
     path = folder / f"{factor}.onnx"
     path.write_bytes(models.build(nodes, {"x": [1, 1, "T"]}, {"y": [1, 1, None]}).SerializeToString())
-    return OpenedModel(pulse.load(path), rate_hz, "option")
+    return OpenedModel(pulse.load(path), 400, "option")
 
 
 @pytest.mark.parametrize(("factor", "pulse_frames"), [(1, 4), (3, 6), (8, 8)])
@@ -159,12 +159,12 @@ def test_the_pulse_of_a_model_has_about_ten_milliseconds(
     tmp_path: Path, factor: int, pulse_frames: int
 ) -> None:
     """The smallest pulse that has as many frames, or the smallest one where that is longer."""
-    assert open_pooling(tmp_path, factor, 400).pulsify(None).pulse == pulse_frames
+    assert open_pooling(tmp_path, factor).pulsify(None).pulse == pulse_frames
 
 
 def test_a_pulse_that_a_model_does_not_take_is_refused(tmp_path: Path) -> None:
     with pytest.raises(pulse.PulsifyError, match="multiple of 8: use 8"):
-        open_pooling(tmp_path, 8, 400).pulsify(4)
+        open_pooling(tmp_path, 8).pulsify(4)
 
 
 def test_the_messages_are_those_of_onnx() -> None:

@@ -160,7 +160,7 @@ def begun_processes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     processes, begin = [], warming.begin_process
     monkeypatch.setattr(warming, "begin_process", lambda: processes.append(begin()) or processes[-1])
     monkeypatch.setattr(warming, "core_count", lambda: 2)
-    for kernel in (*STEPPING, *(KERNELS[name] for name in ("tick", "move", "fill"))):
+    for kernel in (*STEPPING, *(KERNELS[name] for name in ("tick", "move"))):
         monkeypatch.setattr(kernel, "loaded_address", None)
         monkeypatch.setattr(kernel, "storage_error", None)
     return processes
@@ -174,14 +174,14 @@ def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(
         with pytest.warns(
             PulseWarning, match="set PULSE_CACHE to a folder that can be written; until then"
         ) as warned:
-            warming.compile_in_parallel()(["tick", "move", "fill"])
+            warming.compile_in_parallel()(["tick"])
         location = cache_location()
         assert len(warned) == 1
         assert location.kind == "temporary"
         assert len(begun_processes) == 2
-        assert len(list(location.folder.iterdir())) == 5
-        KERNELS["fill"].prepare()
-        assert KERNELS["fill"].came_from_disk
+        assert len(list(location.folder.iterdir())) == 3
+        KERNELS["tick"].prepare()
+        assert KERNELS["tick"].came_from_disk
 
 
 @pytest.mark.parametrize("foreseen", [True, False])
@@ -197,10 +197,10 @@ def test_where_the_disk_is_full_this_process_compiles(
         with pytest.warns(
             PulseWarning, match="No space left on device, so compiled kernels are not cached"
         ) as warned:
-            warming.compile_in_parallel()(["tick", "move", "fill"])
+            warming.compile_in_parallel()(["tick", "move"])
         assert len(warned) == 1
         assert len(begun_processes) == (0 if foreseen else 2)
-        assert all(KERNELS[name].storage_error for name in ("tick", "move", "fill"))
+        assert all(KERNELS[name].storage_error for name in ("tick", "move"))
         assert not list(folder.iterdir())
         with pytest.raises(
             CompileError, match=r"No space left on device, so (tick|move) is not cached; free the disk"
@@ -298,7 +298,9 @@ def test_a_script_is_not_run_again_by_compiling_processes(
     assert (process.stdout, process.stderr) == ("2 [True, True, True]\n", "")
 
 
-@pytest.mark.parametrize("arguments", [("run",), ("bench", "--steps", "5"), ("check", "--weights", "bf16")])
+@pytest.mark.parametrize(
+    "arguments", [("run",), ("bench", "--steps", "5"), ("check", "--weights", "bf16", "--length", "999")]
+)
 def test_commands_compile_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[Any, ...]
 ) -> None:
@@ -328,7 +330,7 @@ def test_a_compiling_process_that_ends_is_an_error(folder: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("alone", ["one processor", "no interpreter", ""])
-def test_side_by_side_shows_how_far_it_is(
+def test_compiling_side_by_side_shows_its_progress(
     folder: Path, monkeypatch: pytest.MonkeyPatch, begun_processes: list[Any], alone: str
 ) -> None:
     """In this process where others cannot help; what is there needs no bar."""
@@ -342,9 +344,9 @@ def test_side_by_side_shows_how_far_it_is(
     if alone == "one processor":
         monkeypatch.setattr(warming, "core_count", lambda: 1)
     monkeypatch.setattr(sys, "frozen", alone == "no interpreter", raising=False)
-    warming.compile_in_parallel()(["tick", "move", "fill"])
-    assert progress == [(number, 5) for number in range(1, 6)]
+    warming.compile_in_parallel()(["tick"])
+    assert progress == [(number, 3) for number in range(1, 4)]
     assert len(begun_processes) == (0 if alone else 2)
-    warming.compile_in_parallel()(["tick", "move", "fill"])
-    assert len(progress) == 5
-    assert len(list(folder.rglob("*.kernel"))) == 5
+    warming.compile_in_parallel()(["tick"])
+    assert len(progress) == 3
+    assert len(list(folder.rglob("*.kernel"))) == 3

@@ -52,7 +52,7 @@ def test_a_bare_hop_is_the_median_of_what_two_wakes_take(loop: str, monkeypatch:
     assert set(threading.enumerate()) <= threads
 
 
-def test_a_bare_hop_that_is_cancelled() -> None:
+def test_a_cancelled_bare_hop_ends_its_thread() -> None:
     async def is_cancelled() -> bool:
         with anyio.move_on_after(0.05) as scope:
             await bare_hop_us(1000, 0.01)

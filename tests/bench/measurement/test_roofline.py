@@ -25,7 +25,7 @@ def test_the_kernels_add_and_multiply() -> None:
     np.testing.assert_allclose(result.view(np.float32), sum(chains), 1e-6)
 
 
-def test_it_measures_this_machine() -> None:
+def test_this_machine_is_measured_at_the_given_sizes() -> None:
     machine = roofline.measured_machine([1 << 14, 1 << 16], 1 << 18, 100)
     assert [size for size, _ in machine.bandwidth] == [1 << 14, 1 << 16]
     assert all(rate > 0 for _, rate in machine.bandwidth)

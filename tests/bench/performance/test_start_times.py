@@ -9,7 +9,7 @@ start_times = pytest.importorskip("bench.performance.start_times", exc_type=Impo
 
 
 @pytest.mark.slow
-def test_starts_in_processes_of_their_own() -> None:
+def test_every_start_is_timed_in_a_process_of_its_own() -> None:
     entry = Entry("gru", "GRU", 1, lambda: gru(16, 1))
     results_of_all = {row.runtime: row for row in start_times.starts([entry], cold=False, rounds=1)}
     assert {"pulse, model file, kernels carried", "pulse, model file, kernels compiled before"} & set(

@@ -21,7 +21,7 @@ def body(
     return helper.make_graph(list(nodes), "body", value_infos(inputs), value_infos(outputs), stored)
 
 
-def smoothing_body(outputs: str = "s_out y_out", inputs: str = "s_in x_in") -> GraphProto:
+def smoothing_body() -> GraphProto:
     """An average that forgets, ``s = 0.7*s + x @ w``, w captured from around; and its hyperbolic tangent."""
     nodes = [
         node("MatMul", "x_in w", "seen"),
@@ -29,7 +29,7 @@ def smoothing_body(outputs: str = "s_out y_out", inputs: str = "s_in x_in") -> G
         node("Add", "kept seen", "s_out"),
         node("Tanh", "s_out", "y_out"),
     ]
-    return body(nodes, inputs, outputs, {"keep": np.array(0.7, np.float32)})
+    return body(nodes, "s_in x_in", "s_out y_out", {"keep": np.array(0.7, np.float32)})
 
 
 def scan() -> Iterator[Case]:

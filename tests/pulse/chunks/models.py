@@ -11,7 +11,7 @@ from pulse import Chunking, load
 from pulse import stream as pulse_stream
 from pulse.program.program import Program
 from tests.noise import normal_noise
-from tests.sessions import open_session
+from tests.onnxruntime_sessions import open_session
 
 Array = np.ndarray
 F = np.float32

@@ -34,8 +34,8 @@ def zeros(**shapes: tuple[int, ...]) -> dict[str, tuple[str, Array]]:
     return {name: (other, np.zeros(shape, F)) for name, (other, shape) in shapes.items()}
 
 
-def join_results(results: list[dict[str, Array]], name: str, axis: int) -> Array:
-    return np.concatenate([result[name] for result in results], axis)
+def join_results(results: list[dict[str, Array]], name: str) -> Array:
+    return np.concatenate([result[name] for result in results], 1)
 
 
 def stream_blocks(program: Program, x: Array, axis: int, seed: int = 0) -> dict[str, Array]:
@@ -60,7 +60,7 @@ def test_a_recurrent_step_equals_the_author_s_loop(backend: str, frames: int) ->
     model = models.gru(frames)
     x = normal_noise(1, 10 * frames, 4)
     expected = join_results(
-        loop(model, [{"x": p} for p in pieces(x, 1, frames)], zeros(h=("hn", (1, 1, 3)))), "y", 1
+        loop(model, [{"x": p} for p in pieces(x, 1, frames)], zeros(h=("hn", (1, 1, 3)))), "y"
     )
     axes = {} if frames == 1 else {"axes": {"x": 1}}
     program = models.stream(model, backend=backend, **axes)
@@ -77,7 +77,7 @@ def test_a_cached_filter_equals_the_author_s_loop(backend: str, samples: int) ->
     """Sound in chunks of 8; the last chunk is filled with zeros, whatever flush fills with."""
     model, x = models.cache_of_sound(), normal_noise(1, samples)
     expected = join_results(
-        loop(model, [{"x": p} for p in pieces(x, 1, 8)], zeros(cache=("cache_out", (1, 4)))), "y", 1
+        loop(model, [{"x": p} for p in pieces(x, 1, 8)], zeros(cache=("cache_out", (1, 4)))), "y"
     )
     output = stream_blocks(pulse.stream(model, backend=backend), x, 1, samples)["y"]
     assert output.shape == x.shape
@@ -89,7 +89,7 @@ def test_states_may_change_places(backend: str) -> None:
     model, x = models.swapped_states(), normal_noise(1, 6 * 9)
     first = {name: normal_noise(1, 6, seed=number) for number, name in enumerate("abcdef", 20)}
     states = {name: (f"new_{name}", value) for name, value in first.items()}
-    expected = join_results(loop(model, [{"x": p} for p in pieces(x, 1, 6)], states), "y", 1)
+    expected = join_results(loop(model, [{"x": p} for p in pieces(x, 1, 6)], states), "y")
     program = models.stream(model, initial=first, backend=backend)
     np.testing.assert_allclose(stream_blocks(program, x, 1)["y"], expected, 1e-5, 1e-6)
     with_states = models.stream(model, initial=first, backend=backend, outputs=["y", "new_a", "new_f"])
@@ -114,7 +114,7 @@ def test_context_comes_before_a_chunk_and_delay_drops_frames(backend: str) -> No
     model, x = models.half_context(), normal_noise(1, 45)
     states = zeros(state=("state_out", (1, 1)))
     padded = np.concatenate([x, np.zeros((1, 32), F)], 1)
-    expected = join_results(loop(model, [{"x": p} for p in pieces(padded, 1, 8, 4)], states), "y", 1)
+    expected = join_results(loop(model, [{"x": p} for p in pieces(padded, 1, 8, 4)], states), "y")
     program = models.stream(model, 8, context={"x": 4}, backend=backend)
     (port,) = program.outputs
     assert (port.rate, str(port.length), port.delay) == (0.5, "(T+1)/2", 0)
@@ -125,7 +125,7 @@ def test_context_comes_before_a_chunk_and_delay_drops_frames(backend: str) -> No
     assert report.require().worst.share <= 1
 
 
-def test_streams_of_several_rates(backend: str) -> None:
+def test_inputs_of_several_rates_stream_together(backend: str) -> None:
     """Sound x [1, 8] counts the frames; one row of f [1, 1, 2] and one number p [1, 1] for each 8 of them."""
     nodes = [
         models.node("ReduceSum", "f", "gain", keepdims=0),
@@ -147,7 +147,7 @@ def test_streams_of_several_rates(backend: str) -> None:
     expected = loop(model, chunks, zeros(s=("sN", (1, 1))))
     for name, length in (("y", 29), ("p", 4)):
         np.testing.assert_allclose(
-            join_results(parts, name, 1), join_results(expected, name, 1)[:, :length], 1e-5, 1e-6
+            join_results(parts, name), join_results(expected, name)[:, :length], 1e-5, 1e-6
         )
     assert pulse.verify(program.model, lengths=PROVED[backend], backend=backend).require().equal
 

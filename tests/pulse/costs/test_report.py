@@ -25,7 +25,7 @@ from pulse.ops.spectral import Dft
 from pulse.ops.stateful import Stateful
 from pulse.ops.work import Work
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 from tests.shared import shared_path
 
 

@@ -11,7 +11,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
 from pulse.typed import known_value
 from tests.noise import normal_noise
-from tests.pulse.declutter.models import Small, declutter_and_compare, ops
+from tests.pulse.declutter.decluttered_models import Small, declutter_and_compare, ops
 
 PADDED: Pads = ((TDim.of(2), TDim.of(1)),)
 FORMS = [

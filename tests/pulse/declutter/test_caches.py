@@ -9,7 +9,7 @@ from pulse.ops.scatter import ScatterND
 from pulse.ops.shape import AddAxis
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
-from tests.pulse.declutter.models import Small, declutter_and_compare, ops
+from tests.pulse.declutter.decluttered_models import Small, declutter_and_compare, ops
 
 ROWS = 40
 

@@ -8,7 +8,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
 from pulse.ops.source import Const
-from tests.pulse.declutter.models import Small, declutter_and_compare, ops
+from tests.pulse.declutter.decluttered_models import Small, declutter_and_compare, ops
 
 
 def test_equal_chains_become_one() -> None:

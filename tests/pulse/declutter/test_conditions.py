@@ -7,7 +7,7 @@ from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.shape import AddAxis
 from pulse.ops.time_position import Range
-from tests.pulse.declutter.models import Small, declutter_and_compare, ops
+from tests.pulse.declutter.decluttered_models import Small, declutter_and_compare, ops
 
 INTEGER = np.dtype(np.int64)
 

@@ -9,7 +9,7 @@ from pulse.models import TypedModel
 from pulse.ops.elementwise import Elementwise
 from pulse.patch import Patch
 from pulse.typed import TypedGraph
-from tests.pulse.declutter.models import Small, ops
+from tests.pulse.declutter.decluttered_models import Small, ops
 
 
 def ten_ones() -> TypedModel:

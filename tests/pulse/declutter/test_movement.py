@@ -7,7 +7,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import Op
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
-from tests.pulse.declutter.models import Small, declutter_and_compare, ops
+from tests.pulse.declutter.decluttered_models import Small, declutter_and_compare, ops
 
 ONE, FOUR, FREE = TDim.of(1), TDim.of(4), TDim.of(-1)
 

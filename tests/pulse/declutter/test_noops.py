@@ -11,7 +11,7 @@ from pulse.ops.pad import Pad
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Expand, Reshape, Tile, Transpose
 from pulse.ops.slice import Slice
-from tests.pulse.declutter.models import Case, Small, declutter_and_compare, ops
+from tests.pulse.declutter.decluttered_models import Case, Small, declutter_and_compare, ops
 
 ONE, FOUR = TDim.of(1), TDim.of(4)
 NOTHING = np.zeros((1, 4, 0), np.float32)

@@ -8,8 +8,8 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
-from tests.pulse.declutter.models import Small, declutter_and_compare, ops
-from tests.pulse.models import pads_of
+from tests.pulse.declutter.decluttered_models import Small, declutter_and_compare, ops
+from tests.pulse.model_builder import pads_of
 
 W = np.arange(4 * 4 * 3, dtype=np.float32).reshape(4, 4, 3) / 50
 

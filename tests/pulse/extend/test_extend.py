@@ -28,7 +28,7 @@ X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(1, 24)
 
 
 @pytest.fixture(autouse=True)
-def apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def isolated_registries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test has operators, lowerings, kernels and modules of its own."""
     for ours in ("pulse.program.lower.families", "pulse.program.kernels.families"):
         import_module(ours)

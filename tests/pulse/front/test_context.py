@@ -38,7 +38,7 @@ def test_stack_joins_frames(m: int, n: int) -> None:
 
 
 @pytest.mark.parametrize("ends", ["zeros", "none"])
-def test_stack_with_other_ends(ends: str) -> None:
+def test_stack_pads_its_ends_with_zeros_or_not_at_all(ends: str) -> None:
     x = features(40)
     padded = np.pad(x[0], ((3, 3), (0, 0))) if ends == "zeros" else x[0]
     rows = [padded[at : at + 7].ravel() for at in range(0, len(padded) - 6, 6)]

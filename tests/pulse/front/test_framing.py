@@ -71,7 +71,7 @@ def test_overlap_add_equals_the_sum_of_numpy(size: int, hop: int) -> None:
     assert assert_streams_equal(model, several) == {"sound": 0}
 
 
-def test_overlap_add_with_a_window_and_trimmed_ends() -> None:
+def test_overlap_add_windows_frames_and_trims_ends() -> None:
     y = normal_noise(2, 11, 12, seed=3)
     model = overlap_add(12, 4, window="sqrt_hann", trim_start=5, trim_end=8, shape="2,frames,12")
     expected = overlap_sum(y * window_values("w", "sqrt_hann", 12), 4)[:, 5:-8]

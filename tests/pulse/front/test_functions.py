@@ -51,7 +51,7 @@ def small(name: str) -> TypedModel:
     return front.FUNCTIONS[name](**SMALL.get(name, {}))
 
 
-def test_each_is_public() -> None:
+def test_each_front_is_public() -> None:
     assert set(front.FUNCTIONS) == set(front.__all__) - {"FUNCTIONS"}
     assert all(getattr(front, name) is function for name, function in front.FUNCTIONS.items())
 
@@ -97,7 +97,7 @@ def test_collected_options_are_parameters_of_the_same_type(name: str, options: t
 
 
 @pytest.mark.parametrize("name", list(front.FUNCTIONS))
-def test_the_docs_have_it(name: str) -> None:
+def test_the_docs_describe_each_front(name: str) -> None:
     """A section with every parameter and its default."""
     section = re.search(rf"^### `{name}`\n(.*?)(?=^#|\Z)", TEXT, re.DOTALL | re.MULTILINE)
     assert section is not None

@@ -9,7 +9,7 @@ import pytest
 from pulse.errors import LoadError
 from pulse.infer.fact import InferenceFact
 from pulse.loading.format import read_onnx as load
-from tests.pulse.infer.agreement import assert_agrees, facts_by_name
+from tests.pulse.infer.fact_agreement import assert_agrees, facts_by_name
 from tests.pulse.infer.random_models import Knowledge, RandomBuilder, erase_facts, file, random_sketch
 
 ORDERS = 50
@@ -74,7 +74,7 @@ def test_the_order_of_nodes_does_not_matter(seed: int) -> None:
         assert text(facts_by_name(model)) == expected
 
 
-def test_contradictions_have_no_order_either() -> None:
+def test_contradictions_do_not_depend_on_the_order_of_nodes() -> None:
     builder, _ = case(2)
     wrong = Knowledge(
         {name: "1,1,1,1,1,f32" if name in builder.inputs else "...,f32" for name in builder.wires}
@@ -87,7 +87,7 @@ def test_contradictions_have_no_order_either() -> None:
     assert len(messages) == 1
 
 
-def test_much_is_reached() -> None:
+def test_most_facts_and_inputs_are_inferred() -> None:
     """Over all seeds: inputs that are found again, and facts that were not stated."""
     reached: Counter[str] = Counter()
     for seed in SEEDS:

@@ -7,7 +7,7 @@ from onnx.backend.test.loader import load_model_tests
 from pulse.errors import PulseError
 from pulse.loading.format import read_onnx as load
 from pulse.onnx.rules import RULES
-from tests.pulse.infer.agreement import assert_agrees, facts_by_name
+from tests.pulse.infer.fact_agreement import assert_agrees, facts_by_name
 
 
 @pytest.mark.slow

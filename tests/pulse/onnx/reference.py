@@ -6,8 +6,8 @@ import pytest
 from onnx import ModelProto, defs
 from onnx.reference import ReferenceEvaluator
 
+from tests.onnxruntime_sessions import open_session
 from tests.pulse.cases.build import Feeds
-from tests.sessions import open_session
 
 NEWEST = 26
 """The last opset that onnxruntime runs; of later ones onnx has a reference of its own."""

@@ -13,7 +13,7 @@ from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
 from tests.pulse.cases import cumulative, recurrent
 from tests.pulse.cases.build import Feeds, floats, model, node
-from tests.pulse.ops.streams import prove
+from tests.pulse.ops.stream_proof import prove
 
 LENGTHS = (1, 2, 3, 7, 16)
 

@@ -147,7 +147,7 @@ def test_models_that_cannot_stream_run_offline() -> None:
     np.testing.assert_allclose(model.run(x)["y"][:, 0], [0, 1, 2, 3])
 
 
-def test_one_frame_of_a_slower_stream() -> None:
+def test_a_single_frame_of_a_slower_stream_is_excluded() -> None:
     """pytorch_half_pixel places a lone frame elsewhere, which no rhythm can: it becomes a condition."""
     model = resize_model(Fraction(1, 2), Sampling("pytorch_half_pixel", None))
     assert [str(assumption) for assumption in model.scope.assumptions if "4" in str(assumption)]

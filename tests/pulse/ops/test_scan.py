@@ -13,7 +13,7 @@ from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.scan import scan, smoothing_body
-from tests.pulse.ops.streams import prove
+from tests.pulse.ops.stream_proof import prove
 
 REFUSED = {"backward": "from the last frame to the first", "batch": "along the axis that it runs over"}
 """Cases that do not stream, by a part of their names, and why."""

@@ -13,7 +13,7 @@ from pulse.ops.scatter import ScatterElements
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 I64, I32, U8, F32 = (np.dtype(kind) for kind in (np.int64, np.int32, np.uint8, np.float32))
 ROWS = 7

@@ -11,7 +11,7 @@ from pulse.ops.spectral import dft_matrix
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.program.streams.state import State
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.program.custom_ops import Doubled, Total
 
 PULSE = 4

@@ -9,7 +9,7 @@ from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole_stream import stream_whole
 from pulse.proof.prover import prove
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.program.faulty_models import CASES, I64, ROWS, faulty, gather, lookup, programs, table
 
 

@@ -14,7 +14,7 @@ from pulse.ops.gather import Gather
 from pulse.ops.slice import Slice
 from pulse.program.whole_stream import stream_whole
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import ModelBuilder, pads_of
+from tests.pulse.model_builder import ModelBuilder, pads_of
 from tests.pulse.program.faulty_models import (
     F32,
     I64,

@@ -24,7 +24,7 @@ from tests.invariants.graphs import random_model
 from tests.pulse.cases.build import model as onnx_model
 from tests.pulse.cases.build import node
 from tests.pulse.cases.scan import body
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.plain_ops import PointwiseOp
 from tests.pulse.program.static_models import static_model
 

@@ -12,7 +12,7 @@ from pulse.ops.gather_elements import GatherBatches
 from pulse.ops.scatter import ScatterND
 from pulse.program.whole_stream import stream_whole
 from tests.pulse.cases.build import model, node
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.program.faulty_models import F32, I64, U8, Feeds, programs, table
 
 

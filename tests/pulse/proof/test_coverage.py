@@ -10,7 +10,7 @@ from pulse.errors import NotProvedError
 from pulse.models import TypedModel
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 F = np.float32
 
@@ -72,7 +72,7 @@ def test_an_output_that_reads_no_input_is_proved_as_it_is() -> None:
     assert not report.outputs[1].moved
 
 
-def test_reports_about_outputs() -> None:
+def test_the_report_describes_the_values_of_each_output() -> None:
     """Frames, values, their range, how many are finite, whether the input moved them."""
     builder = ModelBuilder(x="1,2,T")
     report = pulse.verify(

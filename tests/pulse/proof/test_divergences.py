@@ -27,7 +27,7 @@ from pulse.proof.tolerance import Reference
 from pulse.proof.trials import Trial, short_lengths
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.stream_wires import StreamWire, Wiring
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 
 def small() -> TypedModel:

@@ -10,7 +10,7 @@ from pulse.ops.gather import Gather
 from pulse.proof.oracle import oracle_of
 from pulse.proof.signals import PURE, SIGNALS, feeds_of, integer_ranges
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 
 def plain(shape: str = "1,2,T") -> PulsedModel:

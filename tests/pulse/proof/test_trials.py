@@ -19,7 +19,7 @@ from pulse.proof.trials import LONG_S, TOTAL_S, plan_trials, receptive_frames, s
 from pulse.pulsify.driver import pulsify
 from tests.invariants.mutants import graph_mutants, program_of
 from tests.pulse.chunks import models as chunk_models
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 
 def filter_model(taps: int, pulse_frames: int, channels: int = 1) -> PulsedModel:

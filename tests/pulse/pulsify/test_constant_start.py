@@ -6,7 +6,7 @@ import pytest
 import pulse
 from pulse.models import TypedModel
 from tests.noise import normal_noise
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 
 def mirrored_windows() -> TypedModel:

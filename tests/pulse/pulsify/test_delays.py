@@ -15,7 +15,7 @@ from pulse.ops.slice import Slice
 from pulse.ops.time import Delay, LastFrames
 from pulse.ops.time_position import Positions, Range, TableRows
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import NONE, ModelBuilder, Pair
+from tests.pulse.model_builder import NONE, ModelBuilder, Pair
 
 Build = Callable[[ModelBuilder, OutletId], OutletId]
 

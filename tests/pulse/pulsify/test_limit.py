@@ -9,7 +9,7 @@ from pulse.ops.shape import Reshape
 from pulse.pulsify.limit import allows_length, longest_stream
 from streaming import Session
 from tests.noise import normal_noise
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 
 def limit_of(*assumptions: str) -> int | None:

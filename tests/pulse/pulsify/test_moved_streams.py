@@ -19,8 +19,8 @@ from pulse.pulsify.driver import pulsify
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.invariants.operator_cases import compare_programs
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.models import ModelBuilder
-from tests.pulse.onnx.write.streams import reopen
+from tests.pulse.model_builder import ModelBuilder
+from tests.pulse.onnx.write.file_proof import reopen
 
 
 def programs(pulsed: PulsedModel) -> list[Program]:

@@ -20,7 +20,7 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Transpose
 from pulse.ops.slice import Slice
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 
 class Strange(Op):

@@ -7,10 +7,10 @@ import numpy as np
 
 import pulse
 from pulse import front
+from tests.onnxruntime_sessions import open_session
 from tests.pulse.chunks.models import Array
 from tests.pulse.front.tensorflow_spectra import cepstrum, powers
 from tests.pulse.tflite.litert import calls, scales
-from tests.sessions import open_session
 from tests.shared import shared_path
 
 SIZE, HOP = 512, 256

@@ -65,7 +65,7 @@ def test_the_stages_between_two_models_follow_from_their_sizes(
     proposal = pair(tmp_path, [(size, size), (other, other)])
     recipe = parse_recipe(proposal.text, RecipeContext.of(tmp_path / "recipe.toml"))
     assert [stage.options.get("model", stage.kind) for stage in recipe.stages] == stages
-    assert any("1.onnx" in note or "2.onnx" in note for note in proposal.notes)
+    assert any("1.onnx" in note and "2.onnx" in note for note in proposal.notes)
 
 
 def test_models_that_do_not_fit_are_refused(tmp_path: Path) -> None:

@@ -52,13 +52,13 @@ class Counts(Report):
 EXAMPLE = Example("n", (Inner(nan, Path("a")),), datetime(2026, 1, 2, tzinfo=UTC))
 
 
-def test_a_report_as_text() -> None:
+def test_a_report_is_written_as_text() -> None:
     assert str(EXAMPLE) == (
         "name  n\nrows  2\n\nsizes\nop   bytes\na|b      1\nc       20\n\nbars\nx  ##\n\nall\nis well"
     )
 
 
-def test_a_report_as_markdown() -> None:
+def test_a_report_is_written_as_markdown() -> None:
     assert EXAMPLE.to_markdown() == (
         "|  |  |\n| --- | --- |\n| name | n |\n| rows | 2 |\n\n"
         "## sizes\n\n| op | bytes |\n| --- | --: |\n| a\\|b | 1 |\n| c | 20 |\n\n"

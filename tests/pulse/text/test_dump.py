@@ -12,7 +12,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
 from pulse.ops.shape import Reshape
 from pulse.text.dump import dot, text
-from tests.pulse.declutter.models import Small
+from tests.pulse.declutter.decluttered_models import Small
 from tests.pulse.small_graphs import NamedOp, diamond
 
 SNAPSHOT = Path(__file__).with_name("dump_conv.txt")

@@ -7,7 +7,7 @@ import numpy as np
 from tests.noise import normal_noise
 from tests.pulse.tflite.builder import SubgraphBuilder, file_bytes
 from tests.pulse.tflite.cases.case import X_SCALE, bias, weights
-from tests.pulse.tflite.models import FEATURES, HIDDEN, i32
+from tests.pulse.tflite.layered_models import FEATURES, HIDDEN, i32
 
 
 def recurrent(

@@ -11,8 +11,7 @@ from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
 from pulse.runtimes.onnx_check import check
 from tests.noise import normal_noise
-from tests.pulse.tflite.litert import calls, check_equal
-from tests.pulse.tflite.models import (
+from tests.pulse.tflite.layered_models import (
     averages,
     biased_convolution,
     blocks,
@@ -23,6 +22,7 @@ from tests.pulse.tflite.models import (
     scaled_by_variable,
     stack,
 )
+from tests.pulse.tflite.litert import calls, check_equal
 from tests.pulse.tflite.recurrent_models import recurrent, recurrent_codes, unfused_layer
 
 CALLS = 12

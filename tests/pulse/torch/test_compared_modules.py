@@ -182,7 +182,7 @@ def test_without_dynamic_axes_shapes_are_those_of_the_example() -> None:
 
 @pytest.mark.usefixtures("older_exporter")
 @pytest.mark.filterwarnings("ignore::pulse.PulseWarning")
-def test_what_the_tracer_has_fixed() -> None:
+def test_a_state_that_the_tracer_has_fixed_is_found() -> None:
     """The state after its run, instead of the one before; and the module has its own state again."""
 
     class Counting(nn.Module):
@@ -249,7 +249,7 @@ def test_random_numbers_of_a_module_are_named(draw: Any) -> None:
 
 
 @needs_onnxscript
-def test_the_module_takes_no_longer_input() -> None:
+def test_a_module_that_takes_no_longer_input_is_warned_of() -> None:
     """A warning, as streams are longer."""
 
     class Placed(nn.Module):
@@ -268,7 +268,7 @@ def test_the_module_takes_no_longer_input() -> None:
 
 @pytest.mark.usefixtures("older_exporter")
 @pytest.mark.filterwarnings("ignore::pulse.PulseWarning")
-def test_the_module_takes_no_other_length() -> None:
+def test_a_module_that_takes_no_other_length_needs_given_lengths() -> None:
     def forward(x: Any) -> Any:
         if x.shape[-1] not in (20, 33):
             raise ValueError("20 or 33 frames")
@@ -308,7 +308,9 @@ def test_the_module_takes_no_other_length() -> None:
         ),
     ],
 )
-def test_what_does_not_fit(module: Any, example: Any, lengths: Any, words: str) -> None:
+def test_modules_examples_and_lengths_that_do_not_fit_are_refused(
+    module: Any, example: Any, lengths: Any, words: str
+) -> None:
     axis = 1 if isinstance(example, tuple) else 2
     with pytest.raises(pulse.InputError, match=words):
         dynamic = {place: {axis: "T"} for place in range(len(example) if isinstance(example, tuple) else 1)}

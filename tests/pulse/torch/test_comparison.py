@@ -12,15 +12,15 @@ from pulse.ops.arithmetic import Arithmetic
 from pulse.torch.comparison import Comparison
 from pulse.torch.inputs import SampledInputs
 from tests.noise import next_noise
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 Outputs = dict[str, Array]
 
 
-def sampled_inputs(frames: int = 20, **more: int) -> dict[str, SampledInputs]:
+def sampled_inputs(**more: int) -> dict[str, SampledInputs]:
     """Inputs ``x`` [1, 3, T], and one [1, S] for each other length."""
     rng = np.random.default_rng(0)
-    samples = {"x": SampledInputs(next_noise(rng, 1, 3, frames), {2: "T"})}
+    samples = {"x": SampledInputs(next_noise(rng, 1, 3, 20), {2: "T"})}
     for symbol, length in more.items():
         samples[symbol.lower()] = SampledInputs(next_noise(rng, 1, length), {1: symbol})
     return samples

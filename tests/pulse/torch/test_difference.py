@@ -9,7 +9,7 @@ from pulse.ops.matmul import MatMul
 from pulse.proof.tolerance import Reference
 from pulse.torch.difference import first_difference
 from tests.noise import next_noise
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 
 def reference_of(outputs: Mapping[str, Array]) -> Reference:

@@ -49,7 +49,7 @@ def test_a_twin_of_a_module_is_compared() -> None:
             pulse.verify(module, twin=other, **options)
 
 
-def test_what_does_not_fit() -> None:
+def test_arguments_that_do_not_fit_are_refused() -> None:
     with pytest.raises(pulse.InputError, match=r"proof of Causal, a module, .*verify\(module, example=x\)"):
         pulse.verify(Causal())
     with pytest.raises(

@@ -112,7 +112,7 @@ def test_buffers_that_a_call_assigns_are_states(make: Any) -> None:
     np.testing.assert_allclose(output, in_chunks(module, x, 6, 2), 1e-5, 1e-6)
 
 
-def test_caches_that_calls_take_and_return() -> None:
+def test_caches_that_calls_take_and_return_are_states() -> None:
     """Found by their name and form; they begin with the example's."""
     torch.manual_seed(0)
     module = Returned().eval()

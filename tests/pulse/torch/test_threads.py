@@ -25,7 +25,7 @@ def in_thread(function: Callable[[], Any]) -> Any:
     return results[0]
 
 
-def test_other_threads_are_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_of_other_threads_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prints, records and warnings of this thread are left out, and of the others none."""
     out, log = io.StringIO(), io.StringIO()
     monkeypatch.setattr(sys, "stdout", out)

@@ -35,8 +35,8 @@ def test_sound_through_a_cached_filter_equals_its_authors_loop() -> None:
     assert (details["pulse_frames"], details["frames"]) == (8, 4_003)
 
 
-def test_every_option_of_chunks_has_its_effect() -> None:
-    """Context, a fixed input, a first value from a file, an axis, a delay, a state by hand."""
+def test_context_a_first_value_and_a_delay_are_those_of_the_options() -> None:
+    """The first value comes from a file; the axis and the state are named by hand too."""
     x = (normal_noise(1, 60) / 8).astype(np.float32)
     write_sound("in.wav", x[0], subtype="FLOAT")
     np.save("first.npy", np.full((1, 1), 2.0, np.float32))
@@ -54,15 +54,23 @@ def test_every_option_of_chunks_has_its_effect() -> None:
     ]
     np.testing.assert_allclose([float(value) for _, value in rows[1:]], expected, 1e-5, 1e-6)
     assert rows[2][0] == "0.000125"
+
+
+def test_a_state_may_be_a_fixed_input() -> None:
     np.save("x.npy", normal_noise(1, 5, 4))
     path = save_model("gru", models.gru())
     pulse("run", path, "x.npy", "y.npy", "--constant", "h=0.5", "--state", "none")
     x, h = np.load("x.npy"), np.full((1, 1, 3), 0.5, np.float32)
     parts = models.loop(models.gru(), [{"x": piece, "h": h} for piece in models.pieces(x, 1, 1)], {})
     np.testing.assert_allclose(np.load("y.npy"), np.concatenate([part["y"] for part in parts], 1), 1e-5, 1e-6)
+
+
+def test_a_first_value_may_be_a_list() -> None:
+    np.save("x.npy", normal_noise(1, 5, 4))
     path = save_model("long", models.gru("time"))
     pulse("run", path, "x.npy", "y.npy", "--pulse", "2", "--initial", "h=[[[0.5, 0.5, 0.5]]]")
-    (whole,) = models.loop(models.gru("time"), [{"x": x}], {"h": ("hn", h)})
+    h = np.full((1, 1, 3), 0.5, np.float32)
+    (whole,) = models.loop(models.gru("time"), [{"x": np.load("x.npy")}], {"h": ("hn", h)})
     np.testing.assert_allclose(np.load("y.npy"), whole["y"], 1e-5, 1e-6)
 
 
@@ -121,7 +129,7 @@ def test_dump_takes_constants() -> None:
     assert "input h" not in pulse("dump", path, "--stage", "load", "--constant", "h=0").stdout
 
 
-def test_a_dim_that_counts_streams() -> None:
+def test_a_dim_that_counts_streams_is_one() -> None:
     """Its size is not asked for; each report has a line of it. What may be time stays the user's choice."""
     shape = ["batch", "time", 4]
     path = save_model("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))

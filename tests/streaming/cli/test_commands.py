@@ -83,7 +83,7 @@ def test_stereo_at_44_khz_through_a_16_khz_model_stays_aligned() -> None:
 
 
 @pytest.mark.parametrize(("channel", "expected"), [("mix", 0.5), ("0", 1.0), ("1", 0.0)])
-def test_one_stream_of_two_channels(tmp_path: Path, channel: str, expected: float) -> None:
+def test_two_channels_become_one_stream_as_chosen(tmp_path: Path, channel: str, expected: float) -> None:
     left = tone(8000)
     write_sound("in.wav", np.stack([left, np.zeros_like(left)], axis=1), 8000, subtype="FLOAT")
     model = voice(tmp_path / "voice.onnx")
@@ -250,7 +250,7 @@ def test_the_rate_is_the_models_or_given_or_assumed(tmp_path: Path) -> None:
     assert "sample_rate 'fast'" in refusal("convert", wrong)
 
 
-def test_interrupted_it_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_):
         raise KeyboardInterrupt
 

@@ -35,11 +35,11 @@ def rows(path: str) -> list[tuple[str, ...]]:
         return [(row["start_s"], row["end_s"], row["label"], row["known_s"]) for row in csv.DictReader(file)]
 
 
-def bursts(path: str = "in.wav") -> str:
+def bursts() -> str:
     """At 8 kHz, half a second: something from 0.1 to 0.2 and from 0.3 to 0.4."""
     sound = np.zeros(4000)
     sound[800:1600] = sound[2400:3200] = 0.75
-    return write_sound(path, sound, 8000, subtype="FLOAT")
+    return write_sound("in.wav", sound, 8000, subtype="FLOAT")
 
 
 @pytest.mark.parametrize("pulse_frames", [1, 7])

@@ -86,7 +86,7 @@ def test_modules_are_imported_by_file_and_by_name(
         ("ends_18:x", r"raises SystemExit: 3 \(.*ends_18.py, line 2\)"),
     ],
 )
-def test_what_cannot_be_imported(
+def test_failed_imports_are_refused_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str
 ) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))

@@ -46,7 +46,7 @@ def test_the_written_program_is_proved_and_runs(tmp_path: Path, program: str) ->
     assert proof["share"] <= 1
 
 
-def test_the_other_commands_take_it(program: str) -> None:
+def test_the_other_commands_take_a_program(program: str) -> None:
     assert report("bench", program, "--steps", "5", "--rounds", "1")["profile"]
     assert pulse("dump", program, "--stage", "program").stdout.startswith("33 instructions")
     soundfile.write("in.wav", soundfile.read(noisy_path(), dtype="int16")[0][:8000], 16000)

@@ -297,7 +297,7 @@ def test_a_closed_pipe_ends_the_command_quietly(blocked: bool) -> None:
     process.stderr.close()
 
 
-def test_ctrl_c_while_nothing_comes() -> None:
+def test_ctrl_c_ends_a_run_that_waits_for_input() -> None:
     process = command(identity_model(), "-", "-", "--raw", "f32,16000", "--format", "raw")
     assert process.stdin is not None
     assert process.stdout is not None

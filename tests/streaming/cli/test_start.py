@@ -55,7 +55,7 @@ def test_an_interrupt_that_a_compiler_lost_ends_the_command() -> None:
     assert result.stderr == "error: interrupted; only complete results are written\n"
 
 
-def test_terminated_it_leaves_nothing(tmp_path: Path) -> None:
+def test_a_terminated_run_leaves_no_file(tmp_path: Path) -> None:
     result = python(
         f"import os, signal, sys; os.chdir({str(tmp_path)!r}); sys.argv = ['pulse', 'run']\n"
         "import streaming.session as session\n"

@@ -17,8 +17,8 @@ HERE = next((level.name for level in LEVELS.values() if not level.missing_featur
 """The level that libraries are built for to run here."""
 
 
-def compile_program(model: TypedModel, pulse: int | None = None, weights: str = "f32") -> NativeProgram:
-    program = compile_model(pulsify(model.declutter(), pulse=pulse), "numba", weights=weights)
+def compile_program(model: TypedModel, pulse: int | None = None) -> NativeProgram:
+    program = compile_model(pulsify(model.declutter(), pulse=pulse), "numba")
     assert isinstance(program, NativeProgram)
     return program
 

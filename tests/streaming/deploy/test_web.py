@@ -80,7 +80,7 @@ def test_blocks_of_a_worklet_have_the_reported_delay(
     assert abs(figures["pulses"] - pulses) <= 4  # the output ``loud``, which is not the sound that is played
 
 
-def test_reset_bypass_and_long_blocks(folder: Path, tmp_path: Path) -> None:
+def test_a_reset_begins_the_sound_again_and_bypass_delays_it(folder: Path, tmp_path: Path) -> None:
     sound = quiet_noise(2000)
     output, printed = run_node(
         """
@@ -108,7 +108,9 @@ def test_reset_bypass_and_long_blocks(folder: Path, tmp_path: Path) -> None:
     assert np.array_equal(np.frombuffer(output, np.float32), through)
 
 
-def test_snapshots_and_ends_of_streams(folder: Path, program: NativeProgram, tmp_path: Path) -> None:
+def test_snapshots_are_those_of_python_and_an_ended_stream_is_refused(
+    folder: Path, program: NativeProgram, tmp_path: Path
+) -> None:
     """A snapshot of JavaScript is one of Python; what comes after the end is an error that says what to do."""
     sound = quiet_noise(2 * PULSE)
     state = program.spawn()

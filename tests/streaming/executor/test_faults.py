@@ -5,7 +5,7 @@ import pytest
 
 from pulse.errors import FaultError
 from streaming.executor import Executor
-from tests.streaming.executor.faulty_models import PULSE, ROWS, lookup
+from tests.streaming.executor.lookup_model import PULSE, ROWS, lookup
 from tests.streaming.executor.streams import assert_balanced, join_pieces
 
 pytestmark = pytest.mark.anyio

@@ -145,11 +145,9 @@ async def test_array_files_have_the_frames_or_the_last_value(tmp_path: Path) -> 
     np.testing.assert_allclose(np.load(tmp_path / "last.npy"), expected["last"])
 
 
-@pytest.mark.parametrize(
-    ("path", "name", "frame"), [("y.npy", "y", (1, 1)), ("y.wav", "y", (1, 1)), ("y.csv", "y", (1, 0))]
-)
+@pytest.mark.parametrize(("path", "frame"), [("y.npy", (1, 1)), ("y.wav", (1, 1)), ("y.csv", (1, 0))])
 async def test_many_small_pieces_wait_in_bounded_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, name: str, frame: tuple[int, int]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, frame: tuple[int, int]
 ) -> None:
     """The pieces have values or none."""
     count, most = 20_000, 0
@@ -165,7 +163,7 @@ async def test_many_small_pieces_wait_in_bounded_memory(
     sink = sinks.sink_of(tmp_path / path)
     async with sink.open(named_program("filtered", 6), RATE_HZ, None) as write:
         for _ in range(count):
-            await write({name: np.zeros(frame, np.float32)})
+            await write({"y": np.zeros(frame, np.float32)})
     assert 0 < most <= 1000
     assert (tmp_path / path).exists()
 

@@ -109,11 +109,11 @@ def fleet(nodes: str, *workers: tuple[str, str, Deployment]) -> Iterator[LocalFl
             worker.stop()
 
 
-def blocks_of(count: int, parts: int, seed: int = 5) -> tuple[list[Array], dict[str, Array]]:
+def blocks_of(count: int, parts: int) -> tuple[list[Array], dict[str, Array]]:
     """Random input of the model, whole and in parts, and what a session gives for it."""
     program = named_program("filtered", PULSE)
     (port,) = program.inputs
-    x = normal_noise(*block_shape(port, count * PULSE), seed=seed)
+    x = normal_noise(*block_shape(port, count * PULSE), seed=5)
     return np.array_split(x, parts, port.axis), expected_outputs(program, {port.name: x})
 
 

@@ -94,14 +94,14 @@ async def speak(fleet, at_half, version="1", count=3):
     return connections, name
 
 
-async def test_a_worker_is_killed(fleet) -> None:
+async def test_streams_survive_a_worker_that_is_killed(fleet) -> None:
     connections, _ = await speak(fleet, lambda _, process: os.kill(process, signal.SIGKILL))
     assert connections == 2
     assert len(live(fleet)) == 3
     assert fleet.status().lost >= 1
 
 
-async def test_a_node_is_lost_with_its_worker_and_its_holder(cluster) -> None:
+async def test_streams_survive_a_node_that_is_lost(cluster) -> None:
     fleet, machines = cluster
     live(fleet)
     head = machines.head_node.node_id
@@ -124,7 +124,7 @@ async def test_a_node_is_lost_with_its_worker_and_its_holder(cluster) -> None:
     assert {holder.node for holder in status.table.holders} == {node.id for node in status.nodes}
 
 
-async def test_the_control_is_killed_and_continues(fleet) -> None:
+async def test_streams_do_not_notice_that_the_control_is_killed(fleet) -> None:
     before = {worker.name for worker in live(fleet)}
 
     def kill(worker, process):
@@ -210,7 +210,7 @@ def test_the_command_shows_and_drains(cluster) -> None:
         fleet.deploy(Deployment("1"), open_programs)
 
 
-def test_kills_below_streams_in_real_time(cluster) -> None:
+def test_streams_in_real_time_survive_kills(cluster) -> None:
     """``python -m bench.fleet kills`` is the same with 200 kills."""
     from bench.fleet.kills import measure_kills_of
 

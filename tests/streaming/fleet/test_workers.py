@@ -56,13 +56,13 @@ async def test_a_stream_is_at_the_worker_that_its_name_hashes_to(three: LocalFle
 
 
 async def test_a_client_that_does_not_follow_is_served_where_it_connects(three: LocalFleet) -> None:
-    from tests.streaming.serve.raw import Raw
+    from tests.streaming.serve.websocket_client import WebSocketClient
 
     def open_raw(url):
         from websockets.sync.client import connect as connect_raw
 
         with connect_raw(f"{url}/v1/stream", compression=None) as socket:
-            return Raw(socket).hello()
+            return WebSocketClient(socket).hello()
 
     for url in three.urls:
         answer = await anyio.to_thread.run_sync(open_raw, url)
@@ -188,13 +188,13 @@ async def test_a_version_that_has_ended_is_named() -> None:
     deployment = small_deployment("b")
     with fleet("ab", ("w", "a", deployment)) as local_fleet:
         name = str(StreamName.new("a"))
-        from tests.streaming.serve.raw import Raw
+        from tests.streaming.serve.websocket_client import WebSocketClient
 
         def ask():
             from websockets.sync.client import connect as connect_raw
 
             with connect_raw(f"{local_fleet.urls[0]}/v1/stream", compression=None) as socket:
-                return Raw(socket).hello(resume=name)
+                return WebSocketClient(socket).hello(resume=name)
 
         answer = await anyio.to_thread.run_sync(ask)
         assert answer["code"] == "resume"

@@ -20,7 +20,7 @@ from streaming.realtime.options import UNCHANGED
 from streaming.sound.channels import Channels
 from streaming.sound.files import AudioWriter
 from tests.noise import normal_noise
-from tests.streaming.disks import limit_files
+from tests.streaming.file_size_limit import limit_files
 from tests.streaming.live.manual_device import HaltedFile, nothing_left
 from tests.streaming.live.runs import (
     RATE,
@@ -50,16 +50,12 @@ def read_sound(path: Path) -> Array:
 
 
 def play_to_the_end(
-    host: FileHost,
-    program: Program,
-    plan: Plan = PLAN,
-    behaviour: EngineConfig = BEHAVIOUR,
-    limit_s: int = 20,
+    host: FileHost, program: Program, plan: Plan = PLAN, behaviour: EngineConfig = BEHAVIOUR
 ) -> Live:
     """Run to the end, which must leave no error, thread or descriptor."""
     with nothing_left():
         with Live(program, plan, behaviour, UNCHANGED, host=host) as live:
-            assert live.wait(limit_s), "it has not ended"
+            assert live.wait(20), "it has not ended"
         assert live.watchdog.error is None
     return live
 
@@ -327,19 +323,18 @@ def test_the_limit_of_a_model_ends_the_run_with_an_error(tmp_path: Path) -> None
     [
         ("no.wav", {}, r"no\.wav: no such file"),
         ("in.wav", {"target": Path("out.txt")}, r"no sound format is called '\.txt'"),
-        ("in.wav", {"target": "in.wav"}, r"in\.wav: is the input; write to another file"),
+        ("in.wav", {"target": Path("in.wav")}, r"in\.wav: is the input; write to another file"),
         ("in.wav", {"pace": 0.0}, "a pace of 0.0: give a positive number, or None"),
         ("in.wav", {"pace": float("nan")}, "a pace of nan"),
     ],
 )
 def test_invalid_files_and_paces_are_refused(
-    tmp_path: Path, source: str, options: dict[str, Any], message: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, options: dict[str, Any], message: str
 ) -> None:
     write_sound(tmp_path / "in.wav", normal_noise(100, 1))
-    if options.get("target") == "in.wav":
-        options = {"target": tmp_path / "in.wav"}
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=message):
-        FileHost(tmp_path / source, **options)
+        FileHost(Path(source), **options)
 
 
 @pytest.mark.parametrize(

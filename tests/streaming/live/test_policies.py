@@ -25,10 +25,9 @@ def numbered_sound(frames: int) -> Array:
     return np.arange(1, frames + 1, dtype=np.float32)[:, None]
 
 
-def run_with_stall(
-    policy: str, stall_s: float, before: int = 20, after: int = 60, **options: Any
-) -> tuple[Any, ...]:
+def run_with_stall(policy: str, stall_s: float, after: int = 60, **options: Any) -> tuple[Any, ...]:
     """The sound that is played in a run in which nothing is computed for a while, and its counters."""
+    before = 20
     x = numbered_sound((before + after) * BLOCK)
     with runs(cached_program(), policy=policy, **options) as (host, live):
         first = host.run(x[: before * BLOCK])

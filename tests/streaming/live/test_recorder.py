@@ -17,11 +17,11 @@ from streaming.live.virtual_host import VirtualDevice
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
 from tests.noise import normal_noise
-from tests.streaming.disks import limit_files
+from tests.streaming.file_size_limit import limit_files
 from tests.streaming.live.manual_device import HaltedFile, nothing_left, ramp
 from tests.streaming.live.runs import RATE, fields, late_by, runs
 from tests.streaming.models import cached_program
-from tests.streaming.system import linux
+from tests.streaming.platform_marks import linux
 from tests.waiting import wait_until
 
 BLOCK = 160

@@ -85,11 +85,9 @@ def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch: pytest.MonkeyPa
         assert frames <= bound <= frames + timing.in_device_frames(timing.pulse_frames) + 2
 
 
-def count_silent_frames(
-    rate: int, pulse: int, block: int, seconds: float = 3.0, **options: float | str
-) -> int:
-    """Silent frames of a run of noise."""
-    frames = int(rate * seconds) // block * block
+def count_silent_frames(rate: int, pulse: int, block: int, **options: float | str) -> int:
+    """Silent frames of a run of noise, of 3 s."""
+    frames = 3 * rate // block * block
     device = VirtualDevice(rate_hz=rate)
     with runs(cached_program(pulse_frames=pulse), block=block, device=device, **options) as (host, live):
         played, waited = host.run(normal_noise(frames)), live.pipeline.schedule

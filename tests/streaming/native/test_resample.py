@@ -236,7 +236,7 @@ def test_positions_do_not_drift(outputs: int, ppm: int) -> None:
     assert frame * state.unit + state.fraction == produced * state.step
 
 
-def test_as_python_it_stays_in_its_memory() -> None:
+def test_the_resampler_as_python_stays_in_its_memory() -> None:
     """The functions as they are, where leaving memory is an IndexError."""
     x = normal_noise(150)
     expected = NativeResampler(44100, 48000, "low").process(x)

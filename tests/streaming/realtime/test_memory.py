@@ -8,7 +8,7 @@ import pytest
 
 from streaming.realtime import prefault
 from tests.noise import normal_noise
-from tests.streaming.system import linux
+from tests.streaming.platform_marks import linux
 
 
 def faults() -> int:

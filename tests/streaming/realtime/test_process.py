@@ -17,7 +17,7 @@ from pulse.errors import InputError
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process, apply_to_thread, memory
 from streaming.realtime.options import UNCHANGED, cpus
 from streaming.realtime.rights import CAP_IPC_LOCK, status
-from tests.streaming.system import capable, linux
+from tests.streaming.platform_marks import capable, linux
 
 ONLY_LOCK = Realtime(priority=None, freeze_gc=False)
 ONLY_GC = Realtime(priority=None, lock_memory=False)

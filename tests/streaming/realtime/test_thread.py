@@ -13,7 +13,7 @@ import pytest
 
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread, memory, thread
 from streaming.realtime.rights import CAP_SYS_NICE
-from tests.streaming.system import capable, linux
+from tests.streaming.platform_marks import capable, linux
 
 
 def in_a_thread(call: Callable[..., Any]) -> tuple[Any, ...]:

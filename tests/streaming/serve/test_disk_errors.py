@@ -15,8 +15,8 @@ from streaming.protocol.errors import ProtocolError
 from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from tests.noise import normal_noise
-from tests.streaming.disks import limit_files
 from tests.streaming.executor.streams import named_program
+from tests.streaming.file_size_limit import limit_files
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs, require_same_outputs
 from tests.streaming.serve.servers import PULSE, RATE_HZ, RunningServer, running_server
 from tests.waiting import wait_in_task

@@ -21,8 +21,8 @@ from streaming.serve.settings import LimitSettings, ModelSettings, ServerSetting
 from streaming.session import Session
 from tests.noise import next_noise
 from tests.streaming.executor.streams import named_program
-from tests.streaming.serve.raw import raw, samples_of
 from tests.streaming.serve.servers import PULSE, RATE_HZ, RunningServer, running_server
+from tests.streaming.serve.websocket_client import raw, samples_of
 from tests.waiting import wait_until
 
 

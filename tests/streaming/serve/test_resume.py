@@ -29,8 +29,8 @@ from tests.noise import next_noise, normal_noise
 from tests.streaming.executor.streams import named_program
 from tests.streaming.serve.lost_connections import cut_all
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs, require_same_outputs
-from tests.streaming.serve.raw import raw
 from tests.streaming.serve.servers import PULSE, RATE_HZ, RunningServer, servers_with_checkpoints
+from tests.streaming.serve.websocket_client import raw
 from tests.waiting import wait_in_task
 
 pytestmark = pytest.mark.anyio

@@ -117,7 +117,7 @@ async def test_an_invalid_packet_of_opus_ends_only_its_stream(
 ) -> None:
     pytest.importorskip("av", reason="needs the extra opus")
     from streaming.protocol.frames import INPUT, Header, pack_frames
-    from tests.streaming.serve.raw import raw
+    from tests.streaming.serve.websocket_client import raw
 
     server, _ = denoiser
     with raw(server) as client:

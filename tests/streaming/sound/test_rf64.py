@@ -13,7 +13,7 @@ from pulse.facts import Array
 from streaming.sound import rf64
 from streaming.sound.files import AudioReader, AudioWriter
 from tests.noise import uniform_noise
-from tests.streaming.disks import limit_files
+from tests.streaming.file_size_limit import limit_files
 
 FORMS = [("FLOAT", 1), ("FLOAT", 2), ("FLOAT", 7), ("PCM_16", 1), ("PCM_16", 2), ("PCM_24", 1), ("PCM_24", 3)]
 
@@ -60,7 +60,7 @@ def test_another_program_reads_it(
 
 
 @pytest.mark.parametrize(("encoding", "channels"), FORMS)
-def test_a_file_as_large_as_it_may_be(
+def test_a_file_of_the_largest_size_is_a_usual_wav_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, channels: int
 ) -> None:
     """The file is as libsndfile writes it, but for the time that it notes next to peaks."""

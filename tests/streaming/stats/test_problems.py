@@ -99,7 +99,7 @@ def slow(latency: LatencySummary, ms: int) -> LatencySummary:
     return replace(latency, mean_us=ms * 1e3, p99_us=ms * 1e3, max_us=ms * 1e3)
 
 
-def test_why_pulses_are_late(good: StatisticsSummary) -> None:
+def test_the_cause_of_late_pulses_is_named(good: StatisticsSummary) -> None:
     def why(statistics):
         (problem,) = problems_of(statistics, missed=3)
         return str(problem)

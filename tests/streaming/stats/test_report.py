@@ -50,7 +50,7 @@ def test_the_text_report_names_every_part(bad: list[LiveStatistics], tmp_path: P
     assert "--headroom" in text
     assert "headroom=" not in text
     for heading in ("times", "end-to-end latency", "worst moments"):
-        assert [heading] in lines or heading.split() in lines
+        assert heading.split() in lines
     assert "late pulses, 480 silent frames, 2 output underflows" in text
     assert "1 stall, 1 reopening; opened again after 1.3 s" in text
     compute = bad[-1].compute.summary()
@@ -76,7 +76,7 @@ def test_a_good_run_is_reported_as_such(good: list[LiveStatistics], tmp_path: Pa
     assert "nothing was late, lost or silent, and the audio system reports no xrun" in text
 
 
-def test_the_report_as_json(bad: list[LiveStatistics], tmp_path: Path) -> None:
+def test_the_report_in_json_has_every_part(bad: list[LiveStatistics], tmp_path: Path) -> None:
     details = json.loads(pulse("report", write(tmp_path / "out.jsonl", bad), "--json").stdout)
     assert details["complete"] is True
     assert details["statistics"]["counters"]["frames_silent"] == 480

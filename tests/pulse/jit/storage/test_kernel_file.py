@@ -52,7 +52,7 @@ def test_a_file_has_its_checksum_its_header_and_the_object_code(path) -> None:
     }
 
 
-def test_other_versions_are_as_good_as_none(path) -> None:
+def test_files_of_other_versions_are_ignored(path) -> None:
     assert kernel_file.read(path, {**VERSIONS, "pulse": "2"}, FUNCTION) is None
     data = path.read_bytes()
     path.write_bytes(data.replace(b"kernel 1\n", b"kernel 2\n"))

@@ -16,7 +16,7 @@ from pulse.models import TypedModel
 from pulse.runtimes.tract import has_tract
 from tests.noise import normal_noise
 from tests.pulse.nnef.folders import archive, graph
-from tests.pulse.nnef.streams import BEYOND, STREAMS, conv, recurrent, typed_and_pulsed
+from tests.pulse.nnef.streaming_models import BEYOND, STREAMS, conv, recurrent, typed_and_pulsed
 
 
 def form(ports: Sequence[Port]) -> list[tuple[object, ...]]:
@@ -24,7 +24,7 @@ def form(ports: Sequence[Port]) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("number", range(len(STREAMS)))
-def test_ours_is_the_same_stream(number: int) -> None:
+def test_a_file_of_pulse_is_the_same_stream(number: int) -> None:
     _, streamed = typed_and_pulsed(*STREAMS[number])
     back = pulse.load(streamed.to_nnef().pack())
     pulsed = back.pulsify()

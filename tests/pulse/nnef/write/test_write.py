@@ -17,7 +17,7 @@ from pulse.runtimes.tract import TractProcess, has_tract
 from tests.agreement import Expected
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.families import all_cases
-from tests.pulse.nnef.streams import BEYOND, STREAMS, conv, typed_and_pulsed
+from tests.pulse.nnef.streaming_models import BEYOND, STREAMS, conv, typed_and_pulsed
 from tests.pulse.program.static_models import fixed_specs, static_model
 
 needs_tract = pytest.mark.skipif(not has_tract(), reason="tract is not installed: pip install tract")

@@ -7,7 +7,7 @@ from onnx import ModelProto
 import pulse
 from pulse.errors import FaultError
 from tests.pulse.cases.build import Feeds, model, node
-from tests.pulse.ops.streams import prove
+from tests.pulse.ops.stream_proof import prove
 
 
 def buckets(least: float, feeds: Feeds) -> ModelProto:

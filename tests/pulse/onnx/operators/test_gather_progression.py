@@ -8,7 +8,7 @@ from pulse.ops.gather import Gather
 from pulse.ops.slice_frames import Frames
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.onnx.reference import reference
-from tests.pulse.ops.streams import prove
+from tests.pulse.ops.stream_proof import prove
 
 
 def unfold(starts: list[list[int]], stride: int, last: int) -> list:

@@ -12,7 +12,7 @@ from pulse.ops.source import Source
 from pulse.typed import TypedGraph
 from pulse.wiring import wire
 from tests.pulse.cases.build import floats
-from tests.pulse.onnx.write.streams import kinds, notes_of, prove
+from tests.pulse.onnx.write.file_proof import kinds, notes_of, prove
 
 
 def attention(bias: Array, back: int, scale: float = 0.5, empty: float = np.nan) -> TypedModel:

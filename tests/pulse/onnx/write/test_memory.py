@@ -21,7 +21,7 @@ from pulse.ops.source import Source
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.onnx.write.streams import kinds, notes_of, prove, prove_model
+from tests.pulse.onnx.write.file_proof import kinds, notes_of, prove, prove_model
 
 CHANNELS = 2
 
@@ -111,7 +111,7 @@ def test_padding_is_written(op: Pad, frames: int) -> None:
 @pytest.mark.parametrize("frames", [1, 3, 4])
 @pytest.mark.parametrize(("head", "tail"), [(2, 0), (0, 3), (2, 3)])
 @pytest.mark.parametrize("ahead", [0, 2])
-def test_constants_at_the_ends(ahead: int, head: int, tail: int, frames: int) -> None:
+def test_constants_at_the_ends_are_written(ahead: int, head: int, tail: int, frames: int) -> None:
     """Tables in front and behind; frames in front of a stream without delay are the first state."""
     constants = {
         "w": floats("w", 2, 2, ahead + 1),
@@ -150,7 +150,7 @@ def test_a_table_by_position_is_added_to_a_late_stream(frames: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int64, np.int32])
-def test_types_stay(dtype: type) -> None:
+def test_states_keep_the_type_of_the_model(dtype: type) -> None:
     """The file computes in the model's own types."""
     feeds = {"x": (floats("x", 9, 2) * 4).astype(dtype)}
     nodes = [

@@ -25,8 +25,8 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.spectral import Dft
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.pulse.cases.build import floats, model, node
+from tests.pulse.onnx.write.file_proof import kinds, notes_of, prove, prove_model
 from tests.pulse.onnx.write.small_models import causal, chain
-from tests.pulse.onnx.write.streams import kinds, notes_of, prove, prove_model
 from tests.pulse.plain_ops import PointwiseOp
 
 
@@ -143,7 +143,7 @@ def test_the_models_metadata_stays() -> None:
     assert entries["pulse_frames"] == "2"
 
 
-def test_metadata_round_trip() -> None:
+def test_metadata_is_read_back_as_written() -> None:
     notes = notes_of(causal().to_onnx())
     assert Notes.parse(notes.dump()) == notes
     assert Notes.parse({"sample_rate": "16000"}) is None

@@ -6,7 +6,7 @@ from onnx import ModelProto, TensorProto, helper
 
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.recurrent import OUTPUTS, weights
-from tests.pulse.onnx.write.streams import kinds, notes_of, prove_model
+from tests.pulse.onnx.write.file_proof import kinds, notes_of, prove_model
 
 AHEAD = 2
 

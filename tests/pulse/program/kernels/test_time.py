@@ -121,28 +121,25 @@ def test_ends_of_long_frames_are_filled_as_by_the_op(clock: int, end: int | None
     check_ends(op, 16, 80, np.float32, clock, end, 0)
 
 
+DTYPES = (np.float32, np.float64, np.int64, np.int32, np.uint8, np.int8, np.bool_)
+"""The types of positions by their codes."""
+
+
 @pytest.mark.parametrize(
-    ("code", "dtype"),
+    ("code", "start", "step"),
     [
-        (0, np.float32),
-        (1, np.float64),
-        (2, np.int64),
-        (3, np.int32),
-        (4, np.uint8),
-        (5, np.int8),
-        (6, np.bool_),
+        (code, *progression)
+        for code, dtype in enumerate(DTYPES)
+        for progression in ([(60, 1), (65, 3), (70, 2)] if dtype is np.uint8 else [(0, 1), (5, 3), (100, -2)])
     ],
 )
 @pytest.mark.parametrize(
     ("frames", "offset", "clock"), [(5, 0, 0), (3, 7, 2), (0, 0, 3), (1, 2, 9), (40, -6, 1)]
 )
-@pytest.mark.parametrize(("start", "step"), [(0, 1), (5, 3), (100, -2)])
 def test_positions_are_those_of_the_op(
-    code: int, dtype: Any, frames: int, offset: int, clock: int, start: int, step: int
+    code: int, frames: int, offset: int, clock: int, start: int, step: int
 ) -> None:
-    if code == 4:
-        start, step = start % 90 + 60, abs(step)
-    scale = 0.5 if code < 2 else 1
+    dtype, scale = DTYPES[code], 0.5 if code < 2 else 1
     op = Positions(start * scale, step * scale, np.dtype(dtype), offset, frames)
     oracle_clock, words, _ = time_of(clock, None)
     (want,) = op.step([], [], oracle_clock)

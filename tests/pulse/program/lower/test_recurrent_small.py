@@ -52,7 +52,7 @@ def test_both_directions_within_a_frame_are_one_instruction(hidden: int, kernel:
     assert gru_kernels_of_proved(proto, frames) == [kernel]
 
 
-def grouped_layers(hidden: int, directions: int, stream: int, more: str = "") -> onnx.ModelProto:
+def grouped_layers(hidden: int, directions: int, stream: int) -> onnx.ModelProto:
     """Two layers on the halves of the features, joined, then two more on the halves of the result."""
     constants: dict[str, Array] = {"axis": np.array([2]), "middle": np.array([hidden]), "zero": np.array([0])}
     constants |= {"end": np.array([2 * hidden]), "first": np.array([1])}
@@ -62,13 +62,11 @@ def grouped_layers(hidden: int, directions: int, stream: int, more: str = "") ->
             name = f"g{layer}{half}"
             constants |= weights(name, directions, hidden, hidden)
             nodes.append(node("Slice", f"{x} {start} {stop} axis", f"{name}_x"))
-            nodes.append(gru(name, f"{name}_x", f"{name}_y", hidden, directions, more))
+            nodes.append(gru(name, f"{name}_x", f"{name}_y", hidden, directions))
             nodes.append(node("ReduceSum", f"{name}_y first", f"{name}_s", keepdims=0))
         nodes.append(node("Concat", f"g{layer}0_s g{layer}1_s", f"c{layer}", axis=2))
         nodes.append(node("Tanh", f"c{layer}", "y" if layer else "mixed0"))
     fed = {"x": floats("x", 6, FRAMES, 2 * hidden)}
-    if more == "h0":
-        constants["h0"] = floats("h0", directions, 6 if stream == 0 else FRAMES, hidden)[:, :1]
     return model(nodes, fed, constants, stream={"x": stream})
 
 

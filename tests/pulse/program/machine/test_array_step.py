@@ -13,7 +13,7 @@ from pulse.program.compiler import compile_model
 from pulse.program.machine.python_objects import arrays_are_known
 from pulse.program.program import Program
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 F = np.float32
 

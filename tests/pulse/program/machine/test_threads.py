@@ -37,7 +37,7 @@ from streaming.session import Session
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.families import FAMILIES
 from tests.pulse.cases.recurrent import weights
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.program.programs import program as small_program
 from tests.pulse.program.static_models import static_cases
 from tests.shared import shared_path

@@ -17,7 +17,7 @@ from pulse.program.table.copies import copies
 from pulse.program.table.memory import ALIGNMENT
 from pulse.pulsify.driver import pulsify
 from tests.noise import normal_noise
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 F = np.float32
 

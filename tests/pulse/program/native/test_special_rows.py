@@ -23,7 +23,7 @@ from pulse.program.table import kernel_rows
 from pulse.program.table.kernel_rows import rows_by_kernel
 from pulse.program.table.table import link
 from tests.pulse.cases.families import FAMILIES, cases, newest_cases
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.program.programs import are_bit_identical, block, program
 from tests.pulse.program.static_models import fixed_specs, static_model
 

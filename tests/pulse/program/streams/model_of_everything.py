@@ -9,7 +9,7 @@ from pulse.ops.time_position import Range
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.streams.state import State
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 F = np.float32
 

@@ -16,7 +16,7 @@ from pulse.program.program import Program
 from pulse.program.whole_stream import run_whole
 from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import feeds, random_model, shortest
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.program.programs import are_bit_identical
 from tests.pulse.program.streams.model_of_everything import (
     PULSE,

@@ -14,7 +14,7 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.native.executable import NativeState
 from pulse.pulsify.driver import pulsify
 from tests.noise import normal_noise
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 
 STEPS = 10_000
 PULSE = 4

@@ -17,7 +17,7 @@ from pulse.program.table.cost import Cost, RowNote, cost_of
 from pulse.program.table.emitted import EmittedRow
 from pulse.program.table.memory import Buffer, Region, Value
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import ModelBuilder
+from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.program.own_kernels import is_of_pulse
 
 

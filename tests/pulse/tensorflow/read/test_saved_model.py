@@ -26,7 +26,7 @@ def expected_frames(x: Array) -> Array:
     return np.stack(frames)
 
 
-def test_the_state_is_in_the_open(tmp_path: Path) -> None:
+def test_the_state_is_an_input_and_an_output(tmp_path: Path) -> None:
     model = pulse.load(stateful(tmp_path / "model")).model
     (variable,) = model.variables
     assert (variable.input, variable.output) == ("state", "state.next")

@@ -12,7 +12,7 @@ import pulse.tflite
 from pulse.errors import LoadError, PulseWarning
 from tests.noise import normal_noise
 from tests.pulse.tflite.builder import SubgraphBuilder, file_bytes
-from tests.pulse.tflite.models import stack
+from tests.pulse.tflite.layered_models import stack
 
 
 def file_of_operator(kind: str, *more: int, options: str = "", **fields: int) -> bytes:

@@ -121,7 +121,7 @@ def clamps_by_mixed_numbers(self: Any, x: Any) -> Any:
 
 
 @pytest.mark.parametrize("forward", [emphasis_in_place, clamps_by_mixed_numbers])
-def test_writes_to_last_frames_and_mixed_bounds(forward: Callable[[Any, Any], Any]) -> None:
+def test_writes_to_last_frames_and_mixed_bounds_stream(forward: Callable[[Any, Any], Any]) -> None:
     torch.manual_seed(0)
     options = {"dynamic": {"x": {2: "T"}}, "lengths": [4, 5, 33]}
     report = pulse.verify(Module(forward), example=torch.randn(1, 1, 40), **options)

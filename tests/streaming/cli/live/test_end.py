@@ -110,7 +110,7 @@ def signalled_after(
 
 
 @pytest.mark.parametrize("number", signals.ENDS)
-def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, all_is_recorded, number) -> None:
+def test_a_signal_inside_of_a_write_loses_nothing(tmp_path, monkeypatch, all_is_recorded, number) -> None:
     """The signal ends the run soon, with every frame; later ones, while files are finished, change nothing."""
     x = tone(8000, 30.0).astype(np.float32)
     soundfile.write("in.wav", x, 8000, subtype="FLOAT")

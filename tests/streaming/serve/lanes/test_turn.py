@@ -21,8 +21,8 @@ from streaming.serve.lanes.stream import Block
 from streaming.serve.lanes.worker import LaneWorker
 from streaming.serve.settings import ModelSettings
 from streaming.session import Session
-from tests.streaming.executor.faulty_models import PULSE as FAULTY_PULSE
-from tests.streaming.executor.faulty_models import ROWS, lookup
+from tests.streaming.executor.lookup_model import PULSE as FAULTY_PULSE
+from tests.streaming.executor.lookup_model import ROWS, lookup
 from tests.streaming.executor.streams import named_program
 from tests.streaming.serve.offline_outputs import block_shape
 from tests.streaming.serve.servers import PULSE, RATE_HZ

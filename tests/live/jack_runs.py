@@ -20,8 +20,8 @@ from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live import EngineConfig, Live, Plan
 from streaming.routing import Route
 from streaming.sound.channels import Channels
-from tests.live.cassette import Cassette
 from tests.live.servers import server_or_skip
+from tests.live.sound_player import Cassette
 from tests.noise import quiet_noise
 from tests.streaming.echo_canceller import cancelling_program
 from tests.waiting import becomes_true

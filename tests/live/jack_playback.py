@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bench.live.server import JackServer
 from streaming.builtin import noisy_path
 from streaming.hosts.portaudio.portaudio import PortAudio
-from tests.live.cassette import Cassette
+from tests.live.sound_player import Cassette
 from tests.waiting import becomes_true
 
 JACK = "JACK Audio Connection Kit: system"

@@ -14,7 +14,7 @@ from streaming.protocol.frames import HEADER, INPUT, Header, pack_frames
 from tests.streaming.serve.servers import RunningServer
 
 
-class Raw:
+class WebSocketClient:
     """Messages as they are."""
 
     def __init__(self, socket: ClientConnection) -> None:
@@ -56,10 +56,10 @@ class Raw:
 
 
 @contextmanager
-def raw(server: RunningServer, **options: dict[str, str] | int | str) -> Iterator[Raw]:
+def raw(server: RunningServer, **options: dict[str, str] | int | str) -> Iterator[WebSocketClient]:
     """A connection, without a hello."""
     with connect(f"{server.ws}/v1/stream", compression=None, **options) as socket:
-        yield Raw(socket)
+        yield WebSocketClient(socket)
 
 
 def samples_of(message: bytes) -> Array:

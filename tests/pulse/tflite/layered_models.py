@@ -59,13 +59,20 @@ def stack(kind: str = "float32", padding: int = VALID, stride: int = 1) -> bytes
     return file_bytes(graph, signature={"Inputs": {"sound": x}, "Outputs": {"scores": y}})
 
 
-def averages(kind: str = "int8") -> bytes:
+def averages() -> bytes:
     """The mean and the sum of 14 features of codes over [1, T, 14], T open, of which many fall on a half."""
     graph = SubgraphBuilder()
-    x = graph.input((1, -1, 14), kind, scale=[X_SCALE], zero=[3])
+    x = graph.input((1, -1, 14), "int8", scale=[X_SCALE], zero=[3])
     graph.outputs = [
         graph.result(
-            op, [x, graph.constant(i32(2))], (1, -1, 1), "ReducerOptions", 2, kind, (scale, 4), KeepDims=True
+            op,
+            [x, graph.constant(i32(2))],
+            (1, -1, 1),
+            "ReducerOptions",
+            2,
+            "int8",
+            (scale, 4),
+            KeepDims=True,
         )
         for op, scale in (("MEAN", 0.3), ("SUM", 0.5))
     ]
