@@ -104,7 +104,7 @@ def main() -> None:
     """Print the table of all contests."""
     machine = measured_machine(sizes=())
     print(
-        "| front | hops | us | inside | least | over least | against | us | times as fast | lowest..highest |"
+        "| front end | hops | us | inside | roofline | over roofline | against | us | times as fast | lowest..highest |"
     )
     print("| --- | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: | --- |")
     for contest in contests():

@@ -23,7 +23,7 @@ def frames(length: str, symbol: str, end: int) -> int:
 
 
 def main() -> None:
-    """Stream one sound into another: ``python run_exported.py MODEL SOUND OUT``."""
+    """Stream one audio file into another: ``python run_exported.py MODEL SOUND OUT``."""
     model, source_path, target_path = sys.argv[1:]
     session = onnxruntime.InferenceSession(model)
     metadata = session.get_modelmeta().custom_metadata_map

@@ -40,7 +40,7 @@ def build(levels: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | No
     Raises CompileError: there is no such level, no linker for it, or a function cannot be compiled.
     """
     if unknown := [name for name in levels if name not in LEVELS]:
-        raise CompileError(f"no such level: {', '.join(unknown)}; there are {', '.join(LEVELS)}")
+        raise CompileError(f"no such level: {', '.join(unknown)}; choose from {', '.join(LEVELS)}")
     linkers = {name: _require_linker(LEVELS[name]) for name in levels}
     functions = {entry.name: entry.function.__module__ for entry in _functions(only)}
     sources = tuple(sorted(_sources(functions.values())))

@@ -109,7 +109,7 @@ def warm(
     names = list(dict.fromkeys(kernels if only is None else only))
     if unknown := [name for name in names if name not in kernels]:
         raise CompileError(
-            f"nothing to compile is named {', '.join(unknown)}; there are {', '.join(kernels)}"
+            f"nothing to compile is named {', '.join(unknown)}; choose from {', '.join(kernels)}"
         )
     location = cache_location()
     if location.refused:

@@ -25,7 +25,7 @@ class OpenInput(ModelOp):
     """An input that no node feeds yet; it becomes an input of the model.
 
     shape           dims and a type, such as ``1,80,T,f32``; inferred from weights and outputs if empty
-    is_connector    whether it is a connector of the user
+    is_connector    whether it is a user's connector
     preferred_name  the name of the input, if no other input of the model has it
     """
 
@@ -90,7 +90,7 @@ class Canvas:
         return len(node.op.slots) if isinstance(node.op, OnnxOp) else len(node.inputs)
 
     def open_input_indices(self, node_id: int) -> list[int]:
-        """Return the indices of the data inputs of an operator that neither a node nor a wire of the user feeds."""
+        """Return the indices of the data inputs of an operator that neither a node nor a user's wire feeds."""
         sources = {index: self.source(node_id, index) for index in range(self.input_count(node_id))}
         ops = {index: self.op(outlet) for index, outlet in sources.items() if outlet is not None}
         return [index for index, op in ops.items() if isinstance(op, OpenInput) and not op.is_connector]

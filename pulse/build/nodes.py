@@ -311,7 +311,9 @@ class GraphView(PartView):
         for node in self.nodes:
             if node.name == name:
                 return node
-        raise InputError(f"no node of the view is called {name}; there are {', '.join(n.name for n in self)}")
+        raise InputError(
+            f"no node of the view is called {name}; choose one of {', '.join(n.name for n in self)}"
+        )
 
     # borders
 

@@ -174,8 +174,8 @@ def _require_axis(name: str, axis: int, sizes: Sequence[int]) -> int:
 def _require(names: Iterable[str], port_names: Collection[str], what: str, role: str) -> None:
     for name in names:
         if name not in port_names:
-            choices = ", ".join(port_names) or "none"
-            raise PulsifyError(f"{what} is given for {name}, which is not {role}; there is {choices}")
+            choices = f"choose one of {', '.join(port_names)}" if port_names else "there is none"
+            raise PulsifyError(f"{what} is given for {name}, which is not {role}; {choices}")
 
 
 def _inventory(typed: TypedNetwork, states: Collection[str]) -> str:

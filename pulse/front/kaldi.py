@@ -218,7 +218,7 @@ class _Frames:
         self.emphasised = self._emphasise(raw, mean)
 
     def _emphasise(self, raw: OutletId, mean: OutletId | None) -> OutletId:
-        """Return the frames after preemphasis, without the samples whose weights in front are 0."""
+        """Return the frames after preemphasis, without the leading samples whose weights are 0."""
         draft, c = self.draft, self.preemphasis
         if not c:
             return self.centred

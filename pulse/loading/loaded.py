@@ -193,7 +193,8 @@ class Loaded:
 
     def _program_error(self) -> LoadError:
         return LoadError(
-            f"{self.title}: is a program, whose file does not contain the model; give the model that it was compiled of"
+            f"{self.title}: is a program, whose file does not contain the model; give the model that it was "
+            "compiled from"
         )
 
     def detections(self) -> list[tuple[str, str]]:

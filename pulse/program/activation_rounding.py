@@ -1,4 +1,4 @@
-"""Activations of int8 or bf16: the rows that are multiplied by weights of this form are rounded to it too.
+"""int8 or bf16 activations: the rows that are multiplied by weights of this form are rounded to it too.
 
 The rounding is part of the graph of such a program: a ``RoundRows`` before each product that takes part, and in
 recurrent layers a state that is rounded before it is multiplied. Streams equal the offline model of the same graph

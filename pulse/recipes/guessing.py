@@ -181,7 +181,7 @@ def _guess_features(input_axes: _Axes, output_axes: _Axes | None, hop: int | Non
         return Guess(
             [bank],
             notes=[
-                f"{size} bands in front of time are assumed to be a mel spectrogram with a natural logarithm"
+                f"{size} bands on the axis before time are assumed to be a mel spectrogram with a natural logarithm"
             ],
             kind="features",
         )
@@ -220,7 +220,7 @@ def guess_frames(size: int, gives_frames: bool, hop: int | None) -> Guess:
 
 
 def _guess_sound(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
-    """Guess nothing around a model of sound."""
+    """Guess nothing around a model of audio."""
     return Guess() if all(size == 1 for size in input_axes.sizes) else None
 
 

@@ -101,7 +101,7 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
         int(stated_rate) if stated_rate.isascii() and stated_rate.isdigit() and is_sound(fact.shape) else None
     )
     if is_sound(fact.shape):
-        notes.append(f"{name} ({shape_text(fact.shape)}) is sound; nothing is put in front of it")
+        notes.append(f"{name} ({shape_text(fact.shape)}) is audio; nothing is added before it")
         _say_context(opened, options, name, outputs[0], notes)
     _say_constants(whole.inputs, streams, options, rate_hz or guess.rate_hz, notes)
     if len(streams) > 1:
@@ -109,7 +109,7 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
     for other, second in streams.items():
         if other != name and second.shape == fact.shape and guess.front:
             notes.append(
-                f"{other} has the shape of {name}: if it is that of a second sound, give the sounds names, as in "
+                f"{other} has the shape of {name}: if it is that of a second signal, give both names, as in "
                 'inputs = ["mic", "far"], and each a front of its own, which reads it with from'
             )
     lines = [

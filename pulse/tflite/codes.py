@@ -3,7 +3,7 @@
 A wire of codes holds ``code - zero`` in f32. A sum of products is exact as long as no partial sum can pass 2**24;
 if one can, the operands are taken apart into small digits whose sums are exact, and these are joined in f64.
 
-LiteRT runs int8 in XNNPACK: the sum as f32 times an f32 scale, halves to even. Activations of int16 go through its
+LiteRT runs int8 in XNNPACK: the sum as f32 times an f32 scale, halves to even. int16 activations go through its
 own kernels: a multiplier of 15 bits, halves up.
 """
 

@@ -75,8 +75,8 @@ def read_call(torch: Any, module: Any, title: str, example: Any, dynamic: Dynami
         )
     if isinstance(module, torch.jit.ScriptModule):
         raise InputError(
-            f"{title} is a program of TorchScript, which PyTorch's exporter does not take; give the module that it was "
-            "made of, or load an ONNX file of it with pulse.load"
+            f"{title} is a TorchScript program, which PyTorch's exporter does not take; give the module that it was "
+            "made from, or load an ONNX file of it with pulse.load"
         )
     parameters = list(inspect.signature(module.forward).parameters.values())
     if parameters and parameters[0].kind is inspect.Parameter.VAR_POSITIONAL:

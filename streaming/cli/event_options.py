@@ -43,5 +43,5 @@ class EventOptions:
         from streaming.events.choice import DetectorChoice
 
         if self.events is None:
-            raise InputError(f"--event {(self.event or [''])[0]}: is of --events; give --events segments too")
+            raise InputError(f"--event {(self.event or [''])[0]} needs --events, such as --events segments")
         return DetectorChoice.parse(self.events, self.event or ())

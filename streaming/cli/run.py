@@ -64,7 +64,7 @@ def run(
       pulse run model.onnx in.flac out.wav --channel each
       pulse run vad.onnx in.wav speech.csv            probabilities with their times
       pulse run vad.onnx in.wav out.srt --events segments --event min_silence_s=1
-      pulse run aec.onnx --in mic=near.wav --in far=far.wav out.wav   two sounds in
+      pulse run aec.onnx --in mic=near.wav --in far=far.wav out.wav   two inputs
       pulse run aec.onnx in.wav out.wav               the same from one file with a channel for each input
       pulse run parts.onnx in.wav --out speech=a.wav --out noise=b.wav
       pulse run model.pulse in.wav out.wav            a program of pulse compile
@@ -104,7 +104,7 @@ def run(
 
 @contextmanager
 def specialise_during(program: "Program") -> Generator[None]:
-    """Compile special rows during a run, and print the gain on stderr. Raises InputError."""
+    """Compile specialised kernels during a run, and print the gain on stderr. Raises InputError."""
     from streaming.specialisation import BackgroundSpecialisation
 
     special = BackgroundSpecialisation(program)

@@ -38,7 +38,7 @@ class SoundOptions:
         typer.Option(
             "--out",
             metavar="NAME=FILE",
-            help="File of an output, in place of OUT; outputs with the same sound file become its channels, in order. "
+            help="File of an output, in place of OUT; outputs with the same audio file become its channels, in order. "
             "May be repeated.",
         ),
     ] = None

@@ -1,4 +1,4 @@
-"""Plug-ins for hosts of sound: LADSPA, with a filter chain for PipeWire, LV2 and CLAP."""
+"""Plug-ins for audio hosts: LADSPA, with a filter chain for PipeWire, LV2 and CLAP."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -75,7 +75,7 @@ class Toolchain:
     def link_module(
         self, objects: Sequence[Path], target: Path, exports: Sequence[str], needs_math: bool
     ) -> None:
-        """Make a module of WebAssembly, which imports functions of libm at most. Raises CompileError."""
+        """Make a WebAssembly module, which imports functions of libm at most. Raises CompileError."""
         options = ("-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", "-Wl,--export=__heap_base")
         extra = ("-Wl,--import-symbols",) if needs_math else ()
         symbols = [f"-Wl,--export={name}" for name in exports]

@@ -56,5 +56,5 @@ class FrameClock:
         return float(Fraction(pulses * self.pulse_frames) / self.rate_hz)
 
     def frames(self, seconds: float) -> int:
-        """Return the least number of frames, at least one, that lasts this long."""
+        """Return the smallest number of frames, at least one, that lasts this long."""
         return max(1, ceil(seconds * float(self.rate_hz) - NEAR))

@@ -50,7 +50,7 @@ class SoundSource(ABC):
 
 
 class SoundFile(NotCopyable, SoundSource):
-    """A sound file, read in a helper thread. Raises InputError: no such file, or not a sound file."""
+    """An audio file, read in a helper thread. Raises InputError: no such file, or not an audio file."""
 
     why_not = "it has an open file; give the path to each stream"
 
@@ -100,14 +100,14 @@ class PcmSource(NotCopyable, SoundSource):
 
 
 def source_of(source: Any) -> Any:
-    """Return the source itself, or a sound file if it is a path. Raises InputError."""
+    """Return the source itself, or an audio file if it is a path. Raises InputError."""
     return (
         SoundFile(cast("str | os.PathLike[str]", source)) if isinstance(source, str | os.PathLike) else source
     )
 
 
 def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) -> AsyncGenerator[InputBlock]:
-    """Yield the blocks of any source. Raises InputError: not a source, or sound for a model without a sound input."""
+    """Yield the blocks of any source. Raises InputError: not a source, or sound for a model without an audio input."""
     source = source_of(source)
     if isinstance(source, SoundSource):
         return _sound_blocks(source, program, rate_hz, channel)
@@ -121,7 +121,7 @@ def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) 
         return _run_blocking(cast("Iterable[InputBlock]", source))
     raise InputError(
         f"{type(source).__name__} is not a source; give arrays, something to iterate over, a SoundSource or the path "
-        "of a sound file"
+        "of an audio file"
     )
 
 

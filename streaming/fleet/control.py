@@ -113,7 +113,9 @@ class FleetControl(NotCopyable):
     def set_weight(self, version: str, weight: float) -> None:
         """Set a version's share of the new streams, relative to the others. Raises InputError."""
         if version not in self._deployments:
-            raise InputError(f"no version is called {version!r}; there are {', '.join(self._deployments)}")
+            raise InputError(
+                f"no version is called {version!r}; choose one of {', '.join(self._deployments)}"
+            )
         self._coming.pop(version, None)
         self._deployments[version] = replace(self._deployments[version], weight=weight)
 
@@ -122,7 +124,7 @@ class FleetControl(NotCopyable):
         nodes = [node.id for node in self._nodes.values() if name in (node.id, node.address)]
         if not nodes and name not in self._workers:
             names = [*self._workers, *(node.address for node in self._nodes.values())]
-            raise InputError(f"no worker or node is called {name!r}; there are {', '.join(names)}")
+            raise InputError(f"no worker or node is called {name!r}; choose one of {', '.join(names)}")
         self._leaving.update(nodes or [name])
 
     def status(self) -> FleetStatus:

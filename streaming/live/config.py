@@ -21,7 +21,7 @@ class StreamConfig:
     rate_in_hz, rate_out_hz  the rates of the devices
     channels_in              the channels of the input device
     channels_out             the channels of the output device; 0 if nothing is played
-    channels                 the channels that a model with one input of sound takes
+    channels                 the channels that a model with one audio input takes
     input_channels           the device channel of each input, in order, for a model with several inputs
     block_frames             device frames in a block; 0 if unknown or variable
     two_clocks               whether input and output are devices with clocks of their own

@@ -1,4 +1,4 @@
-"""Sound files in place of a microphone and a loudspeaker, for machines without a sound card."""
+"""Audio files in place of a microphone and a loudspeaker, for machines without a sound card."""
 
 import threading
 import time
@@ -34,7 +34,7 @@ POLL_S = 0.0001
 
 
 class FileHost:
-    """A host whose device plays a sound file and records the output; see ``host.Host``.
+    """A host whose device plays an audio file and records the output; see ``host.Host``.
 
     source        the file that replaces the microphone, played once; then the run ends
     target        the file for the played sound, from the first block on: it includes the delay of the live run, and is

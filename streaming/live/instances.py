@@ -167,7 +167,7 @@ def _pack(state: State) -> Packed:
 
 
 def live_inputs(program: Program) -> list[Port]:
-    """Return the sound inputs of a model, in order. Raises InputError: an input other than sound streams."""
+    """Return the audio inputs of a model, in order. Raises InputError: an input other than sound streams."""
     streaming = [port for port in program.inputs if port.streams]
     if streaming and all(port.is_sound and port.frames == program.pulse for port in streaming):
         return streaming

@@ -65,7 +65,7 @@ class Pipeline(NotCopyable):
         sources = live_inputs(program)
         if len(sources) != max(len(stream_config.input_channels), 1):
             raise InputError(
-                f"{program.model.title}: its inputs of sound are {', '.join(port.name for port in sources)}; give a "
+                f"{program.model.title}: its audio inputs are {', '.join(port.name for port in sources)}; give a "
                 "StreamConfig with a channel for each"
             )
         sound = (

@@ -1,4 +1,4 @@
-"""Recorder: writes the input and the played output to sound files, without disturbing the pipeline."""
+"""Recorder: writes the input and the played output to audio files, without disturbing the pipeline."""
 
 import threading
 from contextlib import ExitStack
@@ -20,7 +20,7 @@ class Recorder(NotCopyable):
     """Writes the input as accepted, and the output as played, silence included.
 
     pipeline         the pipeline whose rings are read
-    input, output    paths of sound files; None for none. The files appear when the recorder closes.
+    input, output    paths of audio files; None for none. The files appear when the recorder closes.
     threaded         whether a separate thread writes; if not, call ``write``
     Raises           InputError: a file that cannot be written, or output of a run that plays nothing
 

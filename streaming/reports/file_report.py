@@ -23,7 +23,7 @@ class FileReport(Report):
 
     source, target  their names; ``-`` for standard input and output
     outputs         the written outputs
-    sounds          the sounds of the inputs; none if arrays were run
+    sounds          the audio files of the inputs; none if arrays were run
     channel         the channel, as in ``Channels.parse``
     snr_db          the signal-to-noise ratio of the built-in sound, before and after
     """

@@ -66,15 +66,15 @@ class Admission(NotCopyable):
         model = self._first if hello.model is None else self._models.get(hello.model)
         if model is None:
             raise ProtocolError(
-                "model", f"no model is called {hello.model!r}", f"there are {', '.join(self._models)}"
+                "model", f"no model is called {hello.model!r}", f"choose one of {', '.join(self._models)}"
             )
         return model
 
     def worker(self, model: HostedModel) -> LaneWorker:
         """Choose the worker for a new stream, among those with a free lane of the model.
 
-        The first one while its load is low, since large groups and few threads need less of Python's time; then the one
-        with the least load.
+        The first one while its load is low, since large groups and few threads need less of Python's time;
+        then the one with the lowest load.
         """
         if self.loop_part > MAX_LOOP_LOAD:
             raise ProtocolError(

@@ -121,7 +121,7 @@ class SoundConversion(NotCopyable):
             sound.reset()
 
     def snapshot(self) -> bytes:
-        """Return a snapshot of all resampled sounds; empty if there are none."""
+        """Return a snapshot of all resamplers; empty if there are none."""
         return pack([], [sound.snapshot() for sound in self._sounds]) if self._sounds else b""
 
     def restore(self, snapshot: bytes) -> None:
@@ -220,7 +220,7 @@ class InwardSound(NotCopyable):
         return pack([self.received], [self._resampler.snapshot()])
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot. Raises InputError: it is of another sound."""
+        """Resume from a snapshot. Raises InputError: it is of another stream."""
         assert self._resampler is not None
         (received,), (resampler,) = unpack_parts(snapshot, 1, 1)
         self._resampler.restore(resampler)
@@ -292,7 +292,7 @@ class OutwardSound(NotCopyable):
         return pack([self.sent_frames, self._coded_frames], [self._resampler.snapshot()])
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot. Raises InputError: it is of another sound."""
+        """Resume from a snapshot. Raises InputError: it is of another stream."""
         assert self._resampler is not None
         (sent_frames, coded_frames), (resampler,) = unpack_parts(snapshot, 2, 1)
         self._resampler.restore(resampler)

@@ -1,4 +1,4 @@
-"""The formats of sound files, as the installed libsndfile knows them."""
+"""The formats of audio files, as the installed libsndfile knows them."""
 
 import os
 import sys
@@ -49,7 +49,7 @@ UNLIMITED = {*FLOATING, "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG
 
 @record
 class SoundFormat:
-    """A format of sound files.
+    """A format of audio files.
 
     name   libsndfile's name, such as WAV
     usual  the default encoding

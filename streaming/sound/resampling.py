@@ -119,5 +119,5 @@ def _converter(quality: str, channels: int) -> Any:
 
 
 def resampled_length(samples: int, rate_in_hz: int, rate_out_hz: int) -> int:
-    """Return the number of samples of a sound at another rate."""
+    """Return the number of samples of a signal at another rate."""
     return (2 * samples * rate_out_hz + rate_in_hz) // (2 * rate_in_hz)

@@ -115,7 +115,7 @@ class SoundWriter(NotCopyable, ABC):
     clipping  the samples clipped so far
     """
 
-    why_not = "it writes one sound; make another one with another path"
+    why_not = "it writes one file; make another one with another path"
 
     encoding: str
     clipping: Clipping

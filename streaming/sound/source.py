@@ -18,7 +18,7 @@ DESCRIPTORS = ("/dev/fd", "/proc/self/fd")
 
 
 def open_source(path: Path, raw: StreamFormat | None = None) -> SoundReader:
-    """Open a sound for reading.
+    """Open an audio file for reading.
 
     path    a file that libsndfile reads; ``-`` or ``/dev/stdin``; a pipe or device, which is read as data arrive
     raw     the format of a source without a header

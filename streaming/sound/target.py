@@ -1,4 +1,4 @@
-"""The target of a run's output: a file of sound or frames, standard output, or a pipe."""
+"""The target of a run's output: a file of audio or frames, standard output, or a pipe."""
 
 import os
 from pathlib import Path
@@ -40,7 +40,7 @@ class Target:
     descriptor    the descriptor of standard output
     events        the detector of the events to write in place of frames; None to write frames
     event_suffix  the format of events, as a suffix without its dot
-    source        the name of the sound, for formats of events that contain it
+    source        the name of the audio file, for formats of events that contain it
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""The live demos run on a file, and on a server of JACK, and say what is so."""
+"""The live demos run on a file, and on a JACK server, and report the truth."""
 
 import re
 import runpy

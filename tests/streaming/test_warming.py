@@ -124,7 +124,7 @@ def test_kernels_of_live_runs_and_executors_are_known_in_advance() -> None:
 
 
 def test_a_name_that_is_not_there_is_refused() -> None:
-    with pytest.raises(CompileError, match=r"named chian; there are .*chain"):
+    with pytest.raises(CompileError, match=r"named chian; choose from .*chain"):
         warming.warm(["chian"])
 
 

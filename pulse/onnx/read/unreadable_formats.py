@@ -105,7 +105,9 @@ LIKENESSES = (
         "unpack it and give the .onnx file in it",
     ),
     UnreadableFormat(
-        _starts(b"RIFF", b"fLaC", b"OggS", b"ID3"), "a sound", "give the model first, then the sound"
+        _starts(b"RIFF", b"fLaC", b"OggS", b"ID3"),
+        "an audio file",
+        "give the model first, then the audio file",
     ),
     UnreadableFormat(
         _starts(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"%PDF"), "a picture or a document", "give the model"

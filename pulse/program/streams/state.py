@@ -224,9 +224,9 @@ class State(ABC):
         """Return the error that lists the faults so far."""
         faults = self.faults
         return FaultError(
-            f"{'; '.join(map(str, faults))}, {when}. There is no result for that: feed other values, or limit them in "
-            "front of the node (Clip, Where). This stream cannot go on: reset() begins a new one, restore() goes back "
-            "to a snapshot",
+            f"{'; '.join(map(str, faults))}, {when}. There is no result for that: feed other values, or limit them "
+            "before the node (Clip, Where). This stream cannot continue: reset() begins a new one, restore() goes "
+            "back to a snapshot",
             faults,
         )
 

@@ -301,7 +301,7 @@ class _Body:
             dim if isinstance(dim, int) else None for dim in list(frame.shape)[axis + 1 :]
         ]
         if None in trailing_sizes:
-            raise _NoScanError("frames are joined in front of an axis of another length that is not constant")
+            raise _NoScanError("frames are joined before an axis of another length that is not constant")
         sizes = np.array([*[0] * axis, -1, *trailing_sizes], np.int64)
         shape = self._ir.Node(
             "", "Constant", [], attributes=[self._ir.AttrTensor("value", self._ir.tensor(sizes))]

@@ -1,4 +1,4 @@
-"""A stream of PortAudio whose callback is compiled: no Python between the device and the pipeline."""
+"""A PortAudio stream whose callback is compiled: no Python between the device and the pipeline."""
 
 import ctypes
 import time

@@ -70,7 +70,7 @@ function describeModel() {
   if (!model) {
     if (models.length)
       $("model-note").textContent =
-        `No model here takes one sound: ${models.map((m) => `${m.name}, ${reasonAgainst(m)}`).join("; ")}.`;
+        `No model here takes one audio input: ${models.map((m) => `${m.name}, ${reasonAgainst(m)}`).join("; ")}.`;
     return;
   }
   const ms = ((model.pulse / model.rate) * 1000).toFixed(0);
@@ -163,7 +163,7 @@ async function openSource(run) {
     }
   }
   const bytes = run.source === "file" ? await $("file").files[0]?.arrayBuffer() : await example();
-  if (!bytes) throw new StreamError("file", "No file is chosen.", "Choose a sound file.");
+  if (!bytes) throw new StreamError("file", "No file is chosen.", "Choose an audio file.");
   const node = run.context.createBufferSource();
   node.buffer = await run.context.decodeAudioData(bytes).catch(() => {
     throw new StreamError("file", "This browser cannot read the file as sound.", "Try WAV, MP3 or FLAC.");

@@ -15,7 +15,7 @@ F = np.dtype(np.float32)
 
 
 def pairs_of(inputs: Shapes, outputs: Shapes, signals: Sequence[str] = ()) -> dict[str, str]:
-    """The pairs of a model of f32."""
+    """The pairs of an f32 model."""
     candidates = Candidates(
         list(inputs),
         list(outputs),
@@ -106,7 +106,7 @@ def test_states_are_found_by_shapes_where_names_are_ambiguous() -> None:
     ],
 )
 def test_doubtful_pairs_of_states_are_refused(inputs: Shapes, outputs: Shapes, message: str) -> None:
-    """The message is the command line to go on with."""
+    """The message is the command line to continue with."""
     with pytest.raises(PulsifyError, match=message):
         pairs_of(inputs, outputs)
 

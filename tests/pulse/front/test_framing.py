@@ -49,7 +49,7 @@ def test_padded_frames_equal_those_of_padded_sound(mode: str, start: int, end: i
     np.testing.assert_array_equal(offline(model, x), cut(padded, 8, 4))
     delays = assert_streams_equal(model, x)
     if mode == "constant" and not end:
-        assert delays == {"frames": 0}, "zeros in front cost nothing"
+        assert delays == {"frames": 0}, "leading zeros cost nothing"
 
 
 def test_each_channel_is_cut_into_windowed_frames() -> None:

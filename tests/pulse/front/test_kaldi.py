@@ -18,7 +18,7 @@ EPSILON = float(np.finfo(np.float32).eps)
 
 
 def frames_of(x: Array, size: int, hop: int, snip: bool) -> Array:
-    """Frames of one sound, as ``feature-window.cc`` has them."""
+    """Frames of one signal, as ``feature-window.cc`` has them."""
     count = max(0, (len(x) - size) // hop + 1) if snip else (len(x) + hop // 2) // hop
     rows: list[list[float]] = []
     for frame in range(count):
@@ -198,7 +198,7 @@ def test_the_cepstrum_equals_kaldi(how: dict[str, Any]) -> None:
 
 
 def test_silence_gives_the_least_logarithm() -> None:
-    """The logarithm of the least that Kaldi takes."""
+    """The logarithm of the smallest value that Kaldi takes."""
     x = np.zeros((1, 2000), np.float32)
     output = offline(kaldi_fbank(use_energy=True), x)
     np.testing.assert_allclose(output, math.log(EPSILON), rtol=1e-6)

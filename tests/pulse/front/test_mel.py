@@ -44,7 +44,7 @@ def bank(bins: int, bands: int, rate: float, low: float, high: float, scale: str
 
 
 def powers(x: Array, n: int, size: int, hop: int, window: str = "hann") -> Array:
-    """``[frames, bins]`` of one sound."""
+    """``[frames, bins]`` of one signal."""
     padded = np.pad(x[0].astype(np.float64), n // 2, mode="reflect")
     weights = centre(window_values("w", window, size), n)
     rows = [padded[at : at + n] * weights for at in range(0, len(padded) - n + 1, hop)]

@@ -1,4 +1,4 @@
-"""Activations of int8 and bf16: the stream equals the offline model with the same rows rounded, the loss is known."""
+"""int8 and bf16 activations: the stream equals the offline model with the same rows rounded, the loss is known."""
 
 import itertools
 from typing import Any
@@ -84,7 +84,7 @@ def test_kernels_of_codes_run_the_products_that_take_part(form: str, ending: str
 
 
 def test_neighbouring_taps_of_bf16_are_one_row() -> None:
-    """They have no unit of their own, so a dense window is multiplied at once."""
+    """They have no scale of their own, so a dense window is multiplied at once."""
     nodes, k = [node("Conv", "x k", "y", pads=[2, 0])], floats("k", 48, 40, 3) / 8
     pulsed = in_pulses(model(nodes, {"x": floats("x", 1, 40, 9)}, {"k": k}, stream={"x": 2}), 4)
     sizes = {form: native(code_program(pulsed, form=form)).instructions[0].instruction for form in FORMS}
@@ -219,9 +219,9 @@ def test_rows_are_rounded_as_documented() -> None:
     x[3], x[4, 0] = 2.0**-97, np.inf
     y = round_rows(x)
     for row, expected in zip(y[:3], x[:3]):
-        unit = np.abs(expected).max() / 127
-        assert np.abs(row - expected).max() <= unit / 2 * 1.0001
-        np.testing.assert_allclose(row / unit, np.rint(row / unit), atol=1e-4)
+        scale = np.abs(expected).max() / 127
+        assert np.abs(row - expected).max() <= scale / 2 * 1.0001
+        np.testing.assert_allclose(row / scale, np.rint(row / scale), atol=1e-4)
     assert not y[3].any()
     assert np.isnan(y[4]).all()
     grouped = RoundRows(1, 3).eval([x], {})[0]

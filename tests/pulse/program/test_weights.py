@@ -1,4 +1,4 @@
-"""Weights of f16, bf16 and int8: the rounding itself, and programs that run with it."""
+"""f16, bf16 and int8 weights: the rounding itself, and programs that run with it."""
 
 import numpy as np
 import onnx
@@ -68,7 +68,7 @@ def test_values_of_f16_do_not_change(halves: Array) -> None:
 @pytest.mark.parametrize(
     ("value", "dtype"),
     [(65504, np.float16), (65536, np.uint16), (2.0**-24, np.float16), (2.0**-25, np.uint16)],
-    ids=["the largest f16", "beyond f16", "the least f16", "below f16"],
+    ids=["the largest f16", "beyond f16", "the smallest f16", "below f16"],
 )
 def test_halves_hold_every_weight(value: float, dtype: type[np.generic]) -> None:
     weight = np.full((3, 5), 0.125, np.float32)
@@ -154,7 +154,7 @@ def test_streams_equal_the_offline_model_of_rounded_weights(
 
 
 def half_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model of a file with weights of f16."""
+    """The model of a file with f16 weights."""
     changed = onnx.ModelProto()
     changed.CopyFrom(proto)
     for tensor in changed.graph.initializer:

@@ -1,4 +1,4 @@
-"""The rule of tolerance: what rounding may do passes, and hardly anything else."""
+"""The rule of tolerance: differences within rounding error pass, and hardly anything else."""
 
 from collections.abc import Callable
 

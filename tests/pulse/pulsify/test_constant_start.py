@@ -10,7 +10,7 @@ from tests.pulse.models import ModelBuilder
 
 
 def mirrored_windows() -> TypedModel:
-    """Two causal windows behind paddings that mirror, the second also at the end."""
+    """Two causal windows after mirrored padding, the second also at the end."""
     builder = ModelBuilder(0, x="1,1,T")
     x = builder.conv(builder.pad(builder["x"], (4, 0), "reflect"), 5)
     return builder.model(builder.conv(builder.pad(x, (2, 2), "edge"), 5))

@@ -185,7 +185,7 @@ def test_bad_recipes_are_refused(tmp_path: Path, text: str | bytes, message: str
 
 
 def test_two_recipes_in_a_file_are_refused(tmp_path: Path) -> None:
-    assert "is there 2 times" in message_of(tmp_path, ITSELF, ITSELF)
+    assert "occurs 2 times" in message_of(tmp_path, ITSELF, ITSELF)
 
 
 def test_bytes_name_no_file(tmp_path: Path) -> None:

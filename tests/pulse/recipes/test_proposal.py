@@ -75,7 +75,7 @@ def test_an_output_of_another_size_gets_no_inverse_transform(tmp_path: Path) -> 
 
 
 def test_a_proposal_has_the_lines_that_a_stage_needs(tmp_path: Path) -> None:
-    """The lines are one stream of several, outputs that go on, the rate of its metadata, and a pulse."""
+    """The lines are one stream of several, outputs that continue, the rate of its metadata, and a pulse."""
     nodes = [node("Neg", "x", "y"), node("ReduceSum", "w", "z", keepdims=0)]
     model = models.build(
         nodes, {"x": ["batch", "time", 80]}, {"y": ["batch", "time", 80], "z": []}, {"w": normal_noise(3)}
@@ -89,7 +89,7 @@ def test_a_proposal_has_the_lines_that_a_stage_needs(tmp_path: Path) -> None:
     save_model(tmp_path, "told.onnx", models.cache_of_sound(), rate_hz=44_100)
     proposed = propose_recipe([tmp_path / "told.onnx"], tmp_path)
     assert proposed.text == 'rate = 44100\n\n[[stage]]\nmodel = "told.onnx"\n'
-    assert proposed.notes == ("x (1,T) is sound; nothing is put in front of it",)
+    assert proposed.notes == ("x (1,T) is audio; nothing is added before it",)
     size = [1, "time", 80]
     nodes = [node("Add", "x h", "y"), node("Neg", "h", "hn")]
     save_model(
@@ -125,12 +125,14 @@ def test_models_without_a_guess_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_second_spectrum_is_noted_as_possibly_a_second_sound(tmp_path: Path) -> None:
-    """The second one of an echo canceller may be that of a second sound: said, not guessed."""
+    """The second one of an echo canceller may be that of a second signal: reported, not guessed."""
     size = [1, 257, "T", 2]
     model = models.build([node("Sub", "mic far", "y")], {"mic": size, "far": size}, {"y": size})
     save_model(tmp_path, "aec.onnx", model)
     notes = propose_recipe([tmp_path / "aec.onnx"], tmp_path).notes
-    assert any(note.startswith("far has the shape of mic: if it is that of a second sound") for note in notes)
+    assert any(
+        note.startswith("far has the shape of mic: if it is that of a second signal") for note in notes
+    )
 
 
 @pytest.mark.parametrize(("shape", "stages"), [([1, 512], ["squeeze", "unsqueeze"]), ([1, 1, 512], [])])

@@ -106,7 +106,7 @@ def in_fours(x: Any) -> Any:
 
 
 def as_moshi_begins(x: Any) -> Any:
-    """A buffer in front of the stream that begins with its first frame."""
+    """A buffer before the stream that begins with its first frame."""
     before, is_first = torch.zeros(1, 2, 3), torch.ones(1, dtype=torch.bool)
     before[:] = torch.where(is_first.view(-1, 1, 1), x[..., :1], before)
     return torch.cat([before, x], -1)
@@ -210,9 +210,9 @@ def test_padding_in_front_that_depends_on_the_length_is_refused() -> None:
 
 
 def test_a_centred_transform_has_the_least_delay() -> None:
-    """A frame ends 255 samples behind its place: one hop of 128 behind the one that has just come.
+    """A frame ends 255 samples after its position: one hop of 128 after the one that has just come.
 
-    The first one would also need sample 256, which is mirrored to its begin; but there a Hann window is zero.
+    The first one would also need sample 256, which is mirrored to its start; but there a Hann window is zero.
     """
 
     def spectrum(x: Any) -> Any:
@@ -342,7 +342,7 @@ def test_an_unknown_method_is_refused() -> None:
 def test_errors_name_what_to_write(capfd: pytest.CaptureFixture[str]) -> None:
     x = torch.randn(1, 2, 40)
     with pytest.raises(
-        pulse.LoadError, match=r"does not cover complex numbers here: .*write them as pairs of real"
+        pulse.LoadError, match=r"does not support complex numbers here: .*write them as pairs of real"
     ):
         pulse.from_torch(
             Written(lambda x: torch.complex(x[:, :1], x[:, 1:]).sqrt().abs()), x, {"x": {2: "T"}}
@@ -355,7 +355,7 @@ def test_errors_name_what_to_write(capfd: pytest.CaptureFixture[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of TorchScript itself
         scripted = torch.jit.script(nn.Conv1d(2, 2, 3))
-    with pytest.raises(pulse.InputError, match=r"is a program of TorchScript.*load an ONNX file"):
+    with pytest.raises(pulse.InputError, match=r"is a TorchScript program.*load an ONNX file"):
         pulse.from_torch(scripted, x, {"x": {2: "T"}})
     with pytest.raises(pulse.LoadError, match="draws random numbers"):
         pulse.from_torch(Written(lambda x: x + torch.randn_like(x)), x, {"x": {2: "T"}})

@@ -20,7 +20,7 @@ def streaming_outputs(trim: OutputTrim) -> list[Port]:
 
 
 def valid_frames(port: Port, results: list[dict[str, Array]], total: int) -> Array:
-    """All frames of an output behind its delay, up to this many."""
+    """All frames of an output after its delay, up to this many."""
     joined = np.concatenate([result[port.name] for result in results], port.axis)
     return np.take(
         joined, np.arange(port.delay, min(port.delay + total, joined.shape[port.axis or 0])), port.axis

@@ -1,4 +1,4 @@
-"""pulse run --events: files of sound and frames, pipes, live runs."""
+"""pulse run --events: files of audio and frames, pipes, live runs."""
 
 import csv
 import json
@@ -176,7 +176,7 @@ def test_live_events_equal_those_of_the_file(tmp_path: Path) -> None:
             ("--events", "vad"),
             "--events vad: the kinds are segments, silero, fireredvad, triggers, ctc, argmax",
         ),
-        (("--event", "threshold=1"), "--event threshold=1: is of --events; give --events segments too"),
+        (("--event", "threshold=1"), "--event threshold=1 needs --events, such as --events segments"),
         (("--events", "silero", "--event", "a"), "--event a: write a parameter as NAME=VALUE"),
         (
             ("--events", "silero", "--event", "onset=run"),

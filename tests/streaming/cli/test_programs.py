@@ -67,7 +67,7 @@ def test_the_other_commands_take_it(program: str) -> None:
         (["compile", PROGRAM], "is a program already"),
         (["compile", "-o", "denoise.onnx"], "written as .pulse"),
         (["compile", "--min-gain", "1.2"], "--min-gain 1.2: give --specialise too"),
-        (["compile", "--specialise", "--min-gain", "0.5"], "least speed-up"),
+        (["compile", "--specialise", "--min-gain", "0.5"], "minimum speed-up"),
     ],
     ids=[
         "convert",

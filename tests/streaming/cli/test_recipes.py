@@ -24,7 +24,7 @@ MAKES = pytest.mark.parametrize("make", [spectral, write_masked])
 
 
 def sound(frames: int = 2_003, rate_hz: int = 8000) -> Array:
-    """A file of sound, at the rate of ``spectral``."""
+    """An audio file, at the rate of ``spectral``."""
     x = (normal_noise(1, frames) / 8).astype(np.float32)
     write_sound("in.wav", x[0], rate_hz, subtype="FLOAT")
     return x
@@ -71,7 +71,7 @@ def test_check_bench_and_dump_take_recipes(tmp_path: Path, make: Callable[..., A
 
 @MAKES
 def test_convert_writes_one_proved_file(tmp_path: Path, make: Callable[..., Any]) -> None:
-    """The file has its state in the open and the rate of the recipe, is proved, and gives the same sound."""
+    """The file has explicit states and the rate of the recipe, is proved, and gives the same sound."""
     x = sound()
     path = make(tmp_path)
     details = report("convert", path, "--pulse", "8", "-o", "one.onnx")["written"]
@@ -124,7 +124,7 @@ BAD = {
         "no/where/gain.onnx",
         "no/where/gain.onnx: no such file; check the path",
     ),
-    "no model": ("gain.onnx", "in.wav", "in.wav: not an ONNX model, it looks like a sound"),
+    "no model": ("gain.onnx", "in.wav", "in.wav: not an ONNX model, it looks like an audio file"),
     "a size that differs": ("n_fft = 16", "n_fft = 32", "axis 1 is 17 in one and 9 in the other"),
     "a cycle": (
         "[[stage]]\nistft",

@@ -39,7 +39,7 @@ def numbered_pulses(count: int) -> Array:
 
 
 async def settle() -> None:
-    """Let every other task go on until it waits."""
+    """Let every other task run until it waits."""
     for _ in range(20):
         await anyio.lowlevel.checkpoint()
 

@@ -1,4 +1,4 @@
-"""Sources: whatever can be iterated, raw samples, sound files."""
+"""Sources: whatever can be iterated, raw samples, audio files."""
 
 from pathlib import Path
 from typing import Any
@@ -144,7 +144,7 @@ async def test_a_subclass_of_sound_source_is_a_source() -> None:
 
 
 async def test_several_inputs_are_fed(tmp_path: Path) -> None:
-    """Blocks of unequal length by input; and the channels of a sound, in the order of the inputs."""
+    """Blocks of unequal length by input; and the channels of a file, in the order of the inputs."""
     compiled, sounds = cancelling_program(32), {"mic": quiet_noise(500, 1), "far": quiet_noise(500, 2)}
     expected = cancelled_sound(compiled, sounds["mic"], sounds["far"])
 
@@ -161,7 +161,7 @@ async def test_several_inputs_are_fed(tmp_path: Path) -> None:
             outputs = join_pieces(await collect(executor.stream(source)), compiled)
             assert all(np.array_equal(outputs[name][0], expected[name]) for name in expected)
         soundfile.write(path, sounds["mic"], RATE_HZ)
-        with pytest.raises(InputError, match=r"has 1 channel, and .* 2 inputs of sound: mic, far"):
+        with pytest.raises(InputError, match=r"has 1 channel, and .* 2 audio inputs: mic, far"):
             await collect(executor.stream(path))
         with pytest.raises(InputError, match="go to mic, far in order"):
             soundfile.write(path, np.zeros((100, 2)), RATE_HZ)

@@ -1,4 +1,4 @@
-"""The control of a fleet, on a simulated cluster: it replaces, scales, drains, and goes on after itself."""
+"""The control of a fleet, on a simulated cluster: it replaces, scales, drains, and resumes after its own loss."""
 
 from dataclasses import replace
 from typing import Any

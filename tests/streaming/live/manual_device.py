@@ -64,13 +64,13 @@ class ManualStream:
 
 
 class HaltedFile:
-    """A file that is played stands still before one of its blocks, until it may go on or the run is closed.
+    """A file that is played stops before one of its blocks, until it may continue or the run is closed.
 
     A block waits for the worker, so nothing is silent on a busy machine either.
 
     block     its number, from 0
     reached   set when the file stands still
-    released  lets the file go on
+    released  lets the file continue
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, block: int = 0) -> None:
@@ -80,7 +80,7 @@ class HaltedFile:
         def waits(stream: FileStream, due_s: float | None) -> None:
             if next(numbers) == block:
                 self.reached.set()
-                wait_until(lambda: self.released.is_set() or stream.stops.is_set(), "the file goes on")
+                wait_until(lambda: self.released.is_set() or stream.stops.is_set(), "the file continues")
             wait(stream, due_s)
             wait(stream, None)
 

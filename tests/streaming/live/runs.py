@@ -73,7 +73,7 @@ def reciprocal_model() -> TypedModel:
 
 
 def filtered_chunks() -> ModelProto:
-    """Sound x [1, 8] times gain [] through a filter to y [1, 8]; cache [1, 4] is the sound before."""
+    """Audio x [1, 8] times gain [] through a filter to y [1, 8]; cache [1, 4] is the audio before."""
     nodes, constants = cached_filter("louder")
     inputs = {"x": [1, 8], "cache": [1, 4], "gain": []}
     outputs = {"y": [1, 8], "cache_out": [1, 4]}
@@ -144,7 +144,7 @@ def session_outputs(program: Any, x: np.ndarray, constants: Any = None) -> list[
 
 
 def played_by(program: Any, x: np.ndarray, output: str, constants: Any = None) -> np.ndarray:
-    """The output for a sound [frames, streams], one channel for each stream."""
+    """The output for audio [frames, streams], one channel for each stream."""
     return np.stack([result[output].ravel() for result in session_outputs(program, x, constants)], axis=1)
 
 

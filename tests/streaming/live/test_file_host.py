@@ -1,4 +1,4 @@
-"""A sound file in place of the devices: all of it is processed and written, and the run ends well."""
+"""An audio file in place of the devices: all of it is processed and written, and the run ends well."""
 
 import shutil
 import threading
@@ -39,7 +39,7 @@ PLAN, BEHAVIOUR = Plan(RATE), EngineConfig()
 
 
 def write_sound(path: Path, x: Array, rate_hz: int = RATE, encoding: str = "FLOAT") -> Path:
-    """A sound file of [frames, channels]."""
+    """An audio file of [frames, channels]."""
     with AudioWriter(path, rate_hz, x.shape[1], encoding) as file:
         file.write(x)
     return path
@@ -242,7 +242,7 @@ def test_a_run_that_is_stopped_early_keeps_what_was_played(
 def test_a_full_disk_is_reported_at_the_end_and_keeps_what_was_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, early: bool
 ) -> None:
-    """The run goes on to its end, or until it is stopped; what was written is kept, and the report says so."""
+    """The run continues to its end, or until it is stopped; what was written is kept, and the report says so."""
     x, plan = normal_noise(RATE, 1) / 4, Plan(RATE, block_frames=100)
     play_to_the_end(
         FileHost(write_sound(tmp_path / "in.wav", x), pace=None), cached_program(), plan

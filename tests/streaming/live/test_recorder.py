@@ -111,7 +111,7 @@ def test_frames_lost_by_a_slow_disk_are_silent_and_counted(paths: tuple[Path, Pa
 
 @linux
 def test_a_full_disk_ends_the_recording(paths: tuple[Path, Path]) -> None:
-    """The end is reported, what was written is kept, and the sound goes on."""
+    """The end is reported, what was written is kept, and the sound continues."""
     x = normal_noise(200 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         recorder = live.record(*paths)

@@ -1,4 +1,4 @@
-"""The delay that is agreed on is the least with which nothing is silent."""
+"""The agreed delay is the smallest with which nothing is silent."""
 
 from dataclasses import replace
 from math import ceil, gcd, lcm
@@ -39,7 +39,7 @@ def test_headroom_is_whole_blocks(headroom_s: float | None, blocks: int) -> None
 
 
 def needed_silence(timing: Timing, lead: int, blocks: int) -> int:
-    """Silence that a pipeline needs in front, found by going through its blocks one by one."""
+    """Silence that a pipeline needs at the start, found by going through its blocks one by one."""
     most = filled = frames_out = 0
     filled = lead
     for k in range(1, blocks + 1):

@@ -36,7 +36,7 @@ def noisy() -> Samples:
 
 
 def stream_sound(model: Path, sound: Samples) -> Samples:
-    """The sound that Python makes of a sound."""
+    """The audio that Python makes of a recording."""
     session = Session(pulse.stream(model, pulse=PULSE))
     (first,), (rest,) = session.push(sound[None]).values(), session.flush().values()
     return np.concatenate([first, rest], axis=1)[0]

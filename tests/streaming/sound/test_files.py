@@ -1,4 +1,4 @@
-"""Sound files: read in blocks, written whole or not at all, errors in one line."""
+"""Audio files: read in blocks, written whole or not at all, errors in one line."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Models that hear several sounds: sessions, files, channels, rates, lengths; outputs by name."""
+"""Models with several audio inputs: sessions, files, channels, rates, lengths; outputs by name."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def read(name: str) -> Array:
 
 
 def pad_behind(sound: Array, frames: int) -> Array:
-    """Zeros after a sound."""
+    """Zeros after a signal."""
     return np.concatenate([sound, np.zeros(frames - len(sound), np.float32)])
 
 
@@ -240,17 +240,17 @@ def test_a_recipe_takes_two_sounds(tmp_path: Path) -> None:
     [
         (
             ["mono.wav", "out.wav"],
-            "has 1 channel, and aec has 2 inputs of sound: mic, far; give --in mic=SOURCE --in",
+            "has 1 channel, and aec has 2 audio inputs: mic, far; give --in mic=SOURCE --in",
         ),
         (["three.wav", "out.wav"], "has 3 channels, and aec has 2 inputs"),
         (["out.wav", "--in", "mic=mono.wav"], "no source for input far; give --in far=SOURCE"),
         (
             ["--in", "mic=mono.wav:1", "--in", "far=mono.wav", "out.wav"],
-            "input mic uses channel 1; there are 1",
+            "input mic uses channel 1; it has 1",
         ),
         (["--in", "ear=mono.wav", "out.wav"], "has no such input; its inputs are mic, far"),
         (["--in", "mic", "out.wav"], "give NAME=SOURCE or NAME=SOURCE:CHANNEL"),
-        (["--in", "mic=:0", "--in", "far=mono.wav", "out.wav"], "of which sound? Give IN"),
+        (["--in", "mic=:0", "--in", "far=mono.wav", "out.wav"], "of which file? Give IN"),
         (["three.wav", "out.wav", "--channel", "1"], "--channel 1: aec has inputs mic, far"),
         (["--in", "mic=mono.wav", "--in", "mic=mono.wav", "out.wav"], "mic already takes mono.wav"),
         (["--in", "mic=mono.wav", "--in", "far=mono.wav", "mono.wav"], "is the input"),
@@ -295,7 +295,7 @@ def test_channels_of_a_file_replace_those_of_a_device(
     [
         (
             ["mono.wav"],
-            "mono.wav: has 1 channel, and aec has 2 inputs of sound: mic, far; give --in mic=SOURCE",
+            "mono.wav: has 1 channel, and aec has 2 audio inputs: mic, far; give --in mic=SOURCE",
         ),
         (["three.wav"], "three.wav: has 3 channels, and aec has 2 inputs"),
         (["two.wav", "--mic", "two.wav:0"], "no channel is given for far"),
@@ -312,6 +312,6 @@ def test_misfits_of_live_inputs_are_refused(model: Path, arguments: list[str], m
 
 def test_far_needs_a_second_input() -> None:
     write_floats("in.wav", np.zeros(1600, np.float32))
-    assert "has one input of sound, audio, which --mic gives" in refusal(
+    assert "has one audio input, audio, which --mic gives" in refusal(
         "run", "in.wav", "out.wav", "--live", "--quiet", "--far", "usb"
     )

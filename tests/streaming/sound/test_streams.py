@@ -47,7 +47,7 @@ def refusal(data: bytes, form: StreamFormat | None = None) -> str:
 def test_wav_files_of_the_library_are_read(
     tmp_path: Path, encoding: Encoding, channels: int, form: str
 ) -> None:
-    """In each encoding, with whatever chunks it puts in front; extensible ones too."""
+    """In each encoding, with whatever chunks come first; extensible ones too."""
     x = uniform_noise(1000, channels)
     soundfile.write(tmp_path / "a", x, 44100, encoding.subtype, format=form)
     reader, samples = read((tmp_path / "a").read_bytes())
@@ -159,7 +159,7 @@ def test_memory_does_not_grow_with_waiting_input() -> None:
     [
         (b"", "in: is empty"),
         (b"RIFF", "in: does not begin as WAV does; a pipe brings WAV, or raw samples with"),
-        (b"fLaC" + bytes(100), "put ffmpeg -i - -f wav - in front"),
+        (b"fLaC" + bytes(100), "pipe through ffmpeg -i - -f wav -"),
         (b"RIFF\0\0\0\0WAVEfmt ", "in: ends before its samples begin"),
         (b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<I", 16), "in: ends before its samples begin"),
         (b"RIFF\0\0\0\0WAVELIST" + struct.pack("<I", 99) + bytes(50), "in: ends before its samples begin"),

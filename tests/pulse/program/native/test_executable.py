@@ -111,7 +111,7 @@ def test_the_listing_has_a_line_for_each_instruction() -> None:
 
 
 def test_the_profile_has_a_row_for_each_instruction_and_keeps_the_stream() -> None:
-    """Shares sum to one; the stream goes on as if nothing had happened."""
+    """Shares sum to one; the stream continues as if nothing had happened."""
     program = two_convs(False)
     state, other = program.spawn(), program.spawn()
     for stepped in (state, other):

@@ -103,7 +103,7 @@ def test_damaged_snapshots_are_refused(
 
 
 def test_snapshots_differ_by_the_initial_state(program: Program) -> None:
-    """Two models that differ only in the number that they are padded with in front."""
+    """Two models that differ only in the number that pads their start."""
     states: list[State] = []
     for fill in (1.0, 2.0):
         builder = ModelBuilder(x="1,2,T")

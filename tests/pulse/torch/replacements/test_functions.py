@@ -25,7 +25,7 @@ class Module(nn.Module):
 
 
 def pool_layers(self: Any, x: Any) -> Any:
-    """Maxima of two frames behind each of two layers, the begin and the end left out before."""
+    """Maxima of two frames after each of two layers, the start and the end left out before."""
     x = F.max_pool1d(F.relu(self.first(x[:, :, 3:-2])), 2, 2)
     return F.max_pool1d(self.second(x), 3, 1, padding=1)
 
