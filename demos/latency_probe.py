@@ -1,7 +1,7 @@
 """Is the delay what the statistics says? What came in and what was played, compared by cross-correlation.
 
 The devices' own latency lies outside what a program can measure; it is shown as they state it. Something must be
-heard while it runs. Without a sound card: --file sound.wav.
+audible while it runs. Without a sound card: --file sound.wav.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Run what ``pulse convert -o denoise.onnx`` wrote with onnxruntime alone, pulse by pulse: nothing of pulse is needed.
 
-The file's metadata says which output feeds which input, what to drop in front, and how long the output is.
+The file's metadata says which output feeds which input, what to drop at the start, and how long the output is.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""When is somebody speaking: for each tenth of a second a bar, the longer the more probable.
+"""When is someone speaking: for each tenth of a second a bar, the longer the more probable.
 
 An event loop, asyncio or trio, takes the probabilities while a thread of its own runs the built-in detector. Ctrl-C
 ends. Without a sound card: --file sound.wav.

@@ -65,18 +65,18 @@ class BackgroundSpecialisation(NotCopyable):
 
     def __str__(self) -> str:
         if self.problem is not None:
-            return f"specialised kernels:  {self.problem}"
+            return f"specialised kernels: {self.problem}"
         if self.outcome is None:
-            return "specialised kernels:  " + (
+            return "specialised kernels: " + (
                 "not ready yet" if self._thread.is_alive() else "not ready before the end"
             )
-        return f"specialised kernels:  {self.outcome}"
+        return f"specialised kernels: {self.outcome}"
 
     def __enter__(self) -> Self:
         if not is_python():
             self.problem = "this Python is a part of another program, which cannot start a process to compile"
         elif reason := why_not_cached():
-            self.problem = f"the folder of compiled kernels keeps nothing: {reason}"
+            self.problem = f"the folder of compiled kernels cannot store anything: {reason}"
         else:
             self._process = python_process(__name__, *self._bounds)
             self._thread.start()

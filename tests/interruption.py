@@ -16,7 +16,7 @@ Unit = Literal["line", "opcode"]
 def interrupt_call(call: Callable[[], object], unit: Unit, number: int) -> bool:
     """Make the call and raise KeyboardInterrupt before the ``number``-th line or opcode of pulse and streaming.
 
-    Not before the opcode that returns from the call itself: it changes nothing any more and looks at no signal.
+    Not before the opcode that returns from the call itself: from then on it changes nothing and looks at no signal.
     returns  whether it had this many and was interrupted
     """
     if unit == "opcode" and sys.version_info >= (3, 12):

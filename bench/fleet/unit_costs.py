@@ -195,7 +195,7 @@ class _StillCluster:
         return self._nodes
 
     def start_worker(self, name: str, node: ClusterNode, deployment: Deployment) -> None:
-        raise AssertionError("as many run as are wanted")
+        raise AssertionError("as many run as were requested")
 
     def start_holder(self, name: str, node: ClusterNode) -> None:
         raise AssertionError("each node has one")

@@ -116,8 +116,8 @@ of the program in the same rounds (`python -m bench.calls`).
 """
 """The beginning of the section on calls."""
 
-GROWTH = f"""A call of one model: with more frames in a pulse, with more streams in one call, with weights of 16 and 8
-bits. *roofline* is that of the call; weights count once for all lanes.
+GROWTH = f"""A call of one model: with more frames in a pulse, with more streams in one call, with 16-bit and 8-bit
+weights. *roofline* is that of the call; weights count once for all lanes.
 
 ![times by pulse, lanes and weights]({PICTURE.name})
 """

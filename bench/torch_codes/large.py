@@ -158,7 +158,7 @@ def prepare(names: Sequence[str], folder: Path) -> None:
 
 def page(folder: Path) -> str:
     """Return the page: each prepared module measured."""
-    host = textwrap.fill(f"{Host.here()}. Every time is of this machine in this state.", 120)
+    host = textwrap.fill(f"{Host.here()}. All times are from this machine in this state.", 120)
     multiply_adds_per_s = measured_machine(SIZES).multiply_adds_per_s
     costs = json.loads((folder / COUNTS).read_text())
     columns = "module", "parameters", "pulse", "us, 1 thread", "us, 2 threads", "real time", "memory us"

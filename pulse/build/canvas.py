@@ -126,13 +126,13 @@ class Canvas:
             node.op = replace(node.op, slots=slots)
         elif is_operator(self.op(node.inputs[slot])):
             raise InputError(
-                f"{self.label(node_id)}: its input {index} reads {self.graph.label(node.inputs[slot])} already; "
+                f"{self.label(node_id)}: its input {index} already reads {self.graph.label(node.inputs[slot])}; "
                 "feed another input, or replace that node"
             )
         if node_id in self.graph.order([outlet]):
             raise InputError(
-                f"{self.label(node_id)}: reading {self.graph.label(outlet)} would close a circle; a state from frame "
-                "to frame is the matter of RNN, LSTM, GRU and Scan"
+                f"{self.label(node_id)}: reading {self.graph.label(outlet)} would close a cycle; use RNN, LSTM, GRU or "
+                "Scan for a state from frame to frame"
             )
         old = node.inputs[slot] if slot < len(node.inputs) else None
         self.graph.connect(outlet, InletId(node_id, slot))

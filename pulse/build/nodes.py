@@ -217,7 +217,7 @@ class Connector(Sketch):
     def require_there(self) -> None:
         """Raise InputError for an input that another wire has replaced."""
         if not self.node.drawing.canvas.graph.nodes[self.node.id].outputs:
-            raise InputError("this connector was an input that another wire feeds now; use that wire")
+            raise InputError("this connector was an input that another wire now feeds; use that wire")
 
     def __repr__(self) -> str:
         return f"<Connector {self.node.drawing.canvas.graph.label(self.outlet)}>"
@@ -370,7 +370,7 @@ class GraphView(PartView):
         """
         if self._called:
             raise InputError(
-                "the view was called before; call a clone of it: clone(share='params') has its parameters"
+                "the view has already been called; call a clone of it: clone(share='params') has its parameters"
             )
         open_inputs = self.open_inputs()
         if len(connectors) != len(open_inputs):

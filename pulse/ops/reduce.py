@@ -110,7 +110,7 @@ class Reduce(Op):
     Output   y: x without ``axes``, or with 1 in their place
     Stream   pointwise on the axes that stay, whole on the others
     Raises   FactError: an axis is out of range
-    Source   ONNX ReduceSum-13, ReduceMean-18 and their like
+    Source   ONNX ReduceSum-13, ReduceMean-18 and similar
     """
 
     kind: ReduceKind

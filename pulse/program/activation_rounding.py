@@ -42,13 +42,13 @@ def check_activations(activations: str, weights: str) -> RowForm | None:
     """
     if activations not in ACTIVATIONS:
         raise CompileError(
-            f"no activations of {activations!r}; choose {', '.join(ACTIVATIONS[:-1])} or {ACTIVATIONS[-1]}"
+            f"no {activations!r} activations; choose {', '.join(ACTIVATIONS[:-1])} or {ACTIVATIONS[-1]}"
         )
     if activations == "f32":
         return None
     if activations != weights:
         raise CompileError(
-            f"{spell('activations', activations)} needs {spell('weights', activations)}, got weights of {weights}"
+            f"{spell('activations', activations)} needs {spell('weights', activations)}, got {weights} weights"
         )
     return activations
 

@@ -170,7 +170,7 @@ class OriginalRecord:
         if not self.lengths:
             return f"not compared: {self.refusal}"
         listed = ", ".join(f"{length:,}" for length in self.lengths)
-        return f"compared on streams of {listed} frames of the example; differs by {self.error:.3g} at most"
+        return f"compared on streams of {listed} frames of the example; differs by at most {self.error:.3g}"
 
 
 @record
@@ -266,7 +266,7 @@ class ProofReport(Report):
 
     def _reach(self, longest: int) -> str:
         span = (
-            "all frames before it"
+            "all earlier frames"
             if self.trials.receptive_frames is None
             else f"{self.trials.receptive_frames:,} frames"
         )

@@ -33,5 +33,5 @@ def embedded_text(source: "ModelSource", where: str) -> str:
     if not isinstance(text, str):
         raise LoadError(f"{where}: is not text; the file is damaged, get it again")
     if len(text) > MAX_FILE_BYTES:
-        raise LoadError(f"{where}: has more than {MAX_FILE_BYTES} letters, which no recipe has")
+        raise LoadError(f"{where}: has more than {MAX_FILE_BYTES} characters, too many for a recipe")
     return text

@@ -235,7 +235,7 @@ def _transform_notes(bins: int, back: Sequence[str], hop: int | None) -> list[st
         f"{bins} frequencies are those of a transform of {size} samples; "
         f"{guessed if hop is None else 'the root of a Hann window is a guess'}"
     ]
-    return notes if back else [*notes, "its output is none that an inverse transform takes"]
+    return notes if back else [*notes, "no inverse transform takes its output"]
 
 
 _ATTEMPTS: Sequence[Callable[[_Axes, _Axes | None, int | None], Guess | None]] = (

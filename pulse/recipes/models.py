@@ -129,7 +129,7 @@ def _containing_model(
     )
     if is_exported(model.metadata):
         raise LoadError(
-            "was written in pulses, so it needs no recipe; write one for the model that it was made of"
+            "was written in pulses, so it needs no recipe; write one for the model that it was made from"
         )
     return Loaded(model, **loading_options, chunking=chunking).analyse()
 

@@ -138,7 +138,7 @@ def exact_sum(
         parts = [(high, W_DIGIT), (weights - high * W_DIGIT, 1)]
     if any(largest_sum(part, X_DIGIT, None) > MAX_EXACT for part, _ in parts):
         raise node.error(
-            "a sum of so many products of codes cannot be computed exactly; make the layer smaller"
+            "a sum of this many products of codes cannot be computed exactly; make the layer smaller"
         )
     digits = [(x, 1)]
     if largest >= X_DIGIT:

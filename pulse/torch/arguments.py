@@ -140,7 +140,7 @@ def _require_one_length(arguments: Mapping[str, Any], axes: Mapping[str, AxisNam
             if frames != count:
                 raise InputError(
                     f"{symbol} is {count} frames in the example of {other} and {frames} in that of {name}; give "
-                    "examples of one length, or the axes two names"
+                    "examples of one length, or two names for the axes"
                 )
 
 

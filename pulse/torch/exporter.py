@@ -223,7 +223,7 @@ def _trace(request: ExportRequest) -> Export:
         )
     notes = [
         "onnxscript is not installed, so the older exporter was used; pip install onnxscript for the newer one, which "
-        "also notices loops over time that are written for the example's length alone"
+        "also notices loops over time that are written only for the example's length"
     ]
     notes += [
         f"the exporter says that a length may be baked in: {plain_message(entry.message)}"

@@ -78,7 +78,7 @@ def compile(
     if min_gain is not None and not specialise:
         raise InputError(f"{spell('min_gain', min_gain)}: give {spell('specialise', True)} too")
     if opened.model.program is not None:
-        raise InputError(f"{model}: is a program already; give the model to compile it otherwise")
+        raise InputError(f"{model}: is already a program; give the model to compile it otherwise")
     path = output or Path(f"{opened.title}.pulse")
     refuse_same([model], [path])
     pulsed = opened.pulsify(model_options.pulse)

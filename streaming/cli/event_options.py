@@ -20,7 +20,7 @@ class EventOptions:
         str | None,
         typer.Option(
             metavar="KIND",
-            help="Write events in place of frames: segments (silero, fireredvad: by their rules), triggers, ctc or "
+            help="Write events instead of frames: segments (silero, fireredvad: by their rules), triggers, ctc or "
             "argmax; to .csv, .txt (Audacity), .rttm, .srt, .vtt or .jsonl.",
             rich_help_panel=PANEL,
         ),

@@ -91,7 +91,7 @@ def _import_module(name: ModuleName) -> ModuleType:
                 raise
             missing = error.name
     raise InputError(
-        f"{name}: Python has no module {missing}, neither in {Path.cwd()} nor among its packages; give "
+        f"{name}: Python finds no module {missing}, neither in {Path.cwd()} nor among its packages; give "
         "package.module:name, or file.py:name"
     )
 

@@ -21,7 +21,7 @@ SourcePath: TypeAlias = Annotated[
     Path | None,
     typer.Argument(
         metavar="IN",
-        help="Sound, or .npy/.npz; - for standard input. Default: the built-in noisy sound.",
+        help="Audio, or .npy/.npz; - for standard input. Default: the built-in noisy recording.",
     ),
 ]
 TargetPath: TypeAlias = Annotated[

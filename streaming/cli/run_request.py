@@ -71,9 +71,9 @@ class RunRequest:
         if not self.has_frames:
             return
         if sound.raw or sound.format_name or sound.subtype:
-            raise InputError(f"{self.read}: holds frames; --raw, --format and --subtype are for sound")
+            raise InputError(f"{self.read}: holds frames; --raw, --format and --subtype are for audio")
         if sound.written:
-            raise InputError(f"{self.read}: holds frames; --out is for sound, give OUT and --output")
+            raise InputError(f"{self.read}: holds frames; --out is for audio, give OUT and --output")
 
     def _refuse_events(self) -> None:
         if self.events is not None and self.model is None:

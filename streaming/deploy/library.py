@@ -58,7 +58,12 @@ class BuiltLibrary(Report):
                 f"{len(self.deployed.kernels)} kernels",
             ),
             ("linked by", self.toolchain.name),
-            ("needs", ", ".join(self.math_functions) if self.math_functions else "memcpy and its like only"),
+            (
+                "needs",
+                ", ".join(self.math_functions)
+                if self.math_functions
+                else "only memcpy and similar functions",
+            ),
             *((str(self.folder / name), byte_size(size)) for name, size in self.sizes.items()),
             ("test vector", self.outcome),
         ]

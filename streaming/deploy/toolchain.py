@@ -54,7 +54,7 @@ class Toolchain:
         _run((*self.archiver, "rcsD", str(target), *map(str, objects)), target)
 
     def share(self, objects: Sequence[Path], target: Path, needs_math: bool, only: str | None = None) -> None:
-        """Make a shared library, which needs only memcpy and the like. Raises CompileError.
+        """Make a shared library, which needs only memcpy and similar functions. Raises CompileError.
 
         only    the one exported symbol; None: all with default visibility
         """

@@ -75,7 +75,7 @@ class PcmSource(NotCopyable, SoundSource):
     Raises    InputError: no such encoding, rate or channels; later: the bytes end within a sample
     """
 
-    why_not = "it has an open stream of bytes; make another one"
+    why_not = "it has an open byte stream; make another one"
 
     def __init__(self, stream: ByteReceiveStream, encoding: str, channels: int, rate_hz: int) -> None:
         if min(channels, rate_hz) < 1:
@@ -95,7 +95,8 @@ class PcmSource(NotCopyable, SoundSource):
                 yield self._encoding.decode(data[:whole_bytes]).reshape(-1, self.channels)
         if remaining:
             raise InputError(
-                f"the byte stream ends with {len(remaining)} bytes of a sample of {size}; check encoding and channels"
+                f"the byte stream ends with {len(remaining)} of the {size} bytes of a sample; check encoding and "
+                "channels"
             )
 
 
@@ -192,7 +193,7 @@ def _choose_channels(source: SoundSource, program: Program, ports: Sequence[Port
     choice = Channels.parse(channel)
     if choice.each:
         raise InputError(
-            "channel each: an executor's stream takes one channel; open a stream for every channel"
+            "channel each: a stream of an executor takes one channel; open a stream for each channel"
         )
     if len(ports) > 1:
         channels_in_order(
@@ -214,5 +215,5 @@ def _choose_channels(source: SoundSource, program: Program, ports: Sequence[Port
 def require_rate(rate_hz: int | None) -> int:
     """Return the model's rate. Raises InputError if it is unknown."""
     if rate_hz is None:
-        raise InputError("sound needs the model's rate: give rate_hz to the executor")
+        raise InputError("audio needs the model's rate: give rate_hz to the executor")
     return rate_hz

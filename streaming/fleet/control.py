@@ -142,7 +142,7 @@ class FleetControl(NotCopyable):
         )
 
     def reconcile(self, now_s: float) -> None:
-        """Take one step: observe the fleet, carry out the plan, tell all members of changes.
+        """Take one step: observe the fleet, carry out the plan, inform all members of changes.
 
         now_s  the time of a monotonic clock
         """
@@ -204,11 +204,11 @@ class FleetControl(NotCopyable):
                     worker.began_s = now_s
                 if now_s - worker.began_s > START_TIMEOUT_S:
                     self._failed_s[entry.version] = now_s
-                    self._drop_worker(name, f"it has not begun within {START_TIMEOUT_S:g} s")
+                    self._drop_worker(name, f"it has not started within {START_TIMEOUT_S:g} s")
             else:
                 worker.missed += 1
                 if worker.missed >= MAX_MISSES:
-                    self._drop_worker(name, f"{MAX_MISSES} times in a row it did not answer")
+                    self._drop_worker(name, f"it did not answer {MAX_MISSES} times in a row")
 
     def _drop_worker(self, name: str, why: str) -> None:
         self._note(f"worker {name} is lost: {why}")

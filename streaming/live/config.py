@@ -51,7 +51,7 @@ class StreamConfig:
         if self.channels_in < 1 or self.channels_out < 0 or self.block_frames < 0:
             raise InputError(
                 f"{self.channels_in} channels in, {self.channels_out} out, blocks of {self.block_frames} frames: "
-                "one channel in at least, and no negative number"
+                "at least one input channel, and no negative numbers"
             )
         if (
             self.input_channels
@@ -64,7 +64,7 @@ class StreamConfig:
         if self.block_frames > MAX_BLOCK_S * self.rate_in_hz:
             raise InputError(
                 f"blocks of {self.block_frames} frames are {self.block_frames / self.rate_in_hz:.0f} s at "
-                f"{self.rate_in_hz} Hz: give {spell('block_frames', MAX_BLOCK_S * self.rate_in_hz)} at most"
+                f"{self.rate_in_hz} Hz: give at most {spell('block_frames', MAX_BLOCK_S * self.rate_in_hz)}"
             )
 
 

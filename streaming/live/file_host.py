@@ -94,7 +94,9 @@ class FileHost:
     def open(self, request: StreamRequest) -> "FileStream":
         """Open a stream from the start of the file. Raises DeviceError: the rate differs from the file's."""
         if request.rate_hz != self._source.rate_hz:
-            raise DeviceError(f"{self.source}: has {self._source.rate_hz} Hz, {request.rate_hz} are wanted")
+            raise DeviceError(
+                f"{self.source}: has {self._source.rate_hz} Hz, but {request.rate_hz} Hz are required"
+            )
         self.problem = self.clipping = None
         return FileStream(self, request, request.block_frames or self._block_frames)
 

@@ -111,7 +111,7 @@ class Instances(NotCopyable):
             part[:] = _memory(spare)
             counts.add(spare.clock.pulse)
         if len(counts) != 1:
-            raise InputError("the snapshots are not of one moment: pass those that one call returned")
+            raise InputError("the snapshots are not from the same moment: pass those that one call returned")
         return memory, counts.pop()
 
     def _parts(self, memory: Array) -> list[Array]:

@@ -83,7 +83,7 @@ class FileReport(Report):
             explanation = "(algorithmic: without computing, devices and the resampler; cut off in the file)"
             pairs += [*delays, ("", explanation)]
         if factor := self.real_time_factor:
-            speed = f"{1 / factor:.0f} times as fast as the sound, model alone"
+            speed = f"{1 / factor:.0f} times as fast as real time, model only"
             pairs.append(("speed", f"real-time factor {factor:.4f}, {speed}"))
         pairs += self._latency_pairs()
         if result.events is not None:

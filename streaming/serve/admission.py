@@ -45,7 +45,7 @@ class Admission(NotCopyable):
     def admit(self, address: str) -> None:
         """Count a connection from an address; call ``leave`` at its end."""
         if self.draining:
-            raise ProtocolError("drain", "the server is about to end", "connect again in a while")
+            raise ProtocolError("drain", "the server is about to end", "connect again later")
         max_streams = self._settings.limits.streams_per_address
         if self._addresses[address] >= max_streams:
             raise ProtocolError("address", f"{address} has {max_streams} streams", "close one of them")
@@ -85,7 +85,7 @@ class Admission(NotCopyable):
         free = [worker for worker in self._workers if model.has_lane(worker)]
         if not free:
             raise ProtocolError(
-                "busy", f"{model.name} has {model.settings.streams} streams, all it may", "try again later"
+                "busy", f"{model.name} has {model.settings.streams} streams, the maximum", "try again later"
             )
         idle = [worker for worker in free if self.load(worker) + model.share <= MAX_PACKED_LOAD]
         best = idle[0] if idle else min(free, key=self.load)
@@ -93,7 +93,7 @@ class Admission(NotCopyable):
             if model.median_share > 1:
                 raise ProtocolError(
                     "busy",
-                    f"a step of {model.name} takes {model.median_share:.1f} times as long as its sound lasts",
+                    f"a step of {model.name} takes {model.median_share:.1f} times as long as its audio",
                     "use a faster machine or a larger pulse",
                 )
         elif self.load(best) + model.share > self._settings.budget:

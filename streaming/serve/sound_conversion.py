@@ -172,7 +172,7 @@ class SoundConversion(NotCopyable):
             )
         if model.saves and self.name == "opus":
             raise ProtocolError(
-                "rate", "checkpoints do not hold coders of Opus", f"send f32 or pcm16 at {self.client_hz} Hz"
+                "rate", "checkpoints do not contain Opus coders", f"send f32 or pcm16 at {self.client_hz} Hz"
             )
 
 
@@ -233,7 +233,7 @@ class InwardSound(NotCopyable):
             raise ProtocolError(
                 "message",
                 f"{self.port.name}: a packet of {size} samples with a header of {count}",
-                "one packet a message, with its number of samples at 48 kHz",
+                "send one packet per message, with its number of samples at 48 kHz",
             )
         return samples
 

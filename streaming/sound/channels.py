@@ -35,7 +35,7 @@ class Channels:
         """Return the number of streams for audio of that many channels. Raises InputError."""
         if self.index is not None and self.index >= channels:
             raise InputError(
-                f"channel {self.index}: the sound has {channels} channel{'s' if channels > 1 else ''}, "
+                f"channel {self.index}: the audio has {channels} channel{'s' if channels > 1 else ''}, "
                 f"numbered from 0; give mix, each or one of 0 to {channels - 1}"
             )
         return channels if self.each else 1

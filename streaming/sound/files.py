@@ -96,8 +96,8 @@ class AudioReader(SoundReader):
             ) from error
         except (soundfile.LibsndfileError, OSError) as error:
             raise InputError(
-                f"{self.path}: cannot be read as sound ({_reason(error)}); give {common_suffixes()} or what else "
-                "libsndfile reads, or convert it: ffmpeg -i FILE new.wav"
+                f"{self.path}: cannot be read as audio ({_reason(error)}); give {common_suffixes()} or another "
+                "format of libsndfile, or convert it: ffmpeg -i FILE new.wav"
             ) from error
 
     def _warn_if_cut_short(self) -> None:
@@ -106,7 +106,7 @@ class AudioReader(SoundReader):
         if present < announced < _UNKNOWN_BYTES:
             share = 1 - present / announced
             warnings.warn(
-                f"{self.path}: the file is cut short, {share:.0%} of the sound that its header announces are missing; "
+                f"{self.path}: the file is truncated, {share:.0%} of the audio that its header announces is missing; "
                 f"{self.frames:,} samples ({self.duration_s:.3f} s) are read",
                 PulseWarning,
                 stacklevel=3,

@@ -114,7 +114,7 @@ def sound_format(path: Path) -> SoundFormat:
     known_format = find_format(path.suffix)
     if known_format is None:
         raise InputError(
-            f"{path}: no sound format is called {path.suffix or 'nothing'!r}; use {common_suffixes()}"
+            f"{path}: no audio format is called {path.suffix or 'nothing'!r}; use {common_suffixes()}"
         )
     return known_format
 

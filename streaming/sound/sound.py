@@ -74,7 +74,7 @@ class SoundReader(NotCopyable, ABC):
     Iteration yields [samples, channels] float32. It raises InputError if the sound is damaged or contains NaN.
     """
 
-    why_not = "what it reads can be read once; open it again"
+    why_not = "its source can only be read once; open it again"
 
     name: str
     rate_hz: int

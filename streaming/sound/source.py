@@ -59,7 +59,7 @@ def _standard_input() -> int:
     if os.isatty(descriptor):
         os.close(descriptor)
         raise InputError(
-            f"{STANDARD_INPUT}: is a terminal; pipe sound into it, such as "
+            f"{STANDARD_INPUT}: is a terminal; pipe audio into it, such as "
             "ffmpeg -i FILE -f wav - | pulse run - out.wav"
         )
     return descriptor

@@ -97,7 +97,7 @@ class Target:
             word, frames = usual, usual == "csv"
             sound = None if frames else find_format(usual)
         if sound is None and not frames:
-            formats = f"sound is written as {common_suffixes()}, frames as {', '.join(WRITABLE)}"
+            formats = f"audio is written as {common_suffixes()}, frames as {', '.join(WRITABLE)}"
             raise InputError(f"{_name(path)}: {formats}, not {f'.{word}' if word else kind_of(path)}")
         if streamed and (word if sound is None else sound.name.lower()) not in STREAMED:
             raise InputError(
@@ -131,7 +131,7 @@ class Target:
     def sound_writer(self, rate_hz: int, channels: int, source: str) -> SoundWriter:
         """Open a writer of sound; ``source`` is the encoding of the input. Raises InputError."""
         if self.sound_format is None:
-            raise InputError(f"{self.name}: takes frames, not sound")
+            raise InputError(f"{self.name}: takes frames, not audio")
         encoding = self.encoding or self.sound_format.suitable_encoding(source)
         if not self.streamed:
             return AudioWriter(self.path, rate_hz, channels, encoding, self.sound_format)

@@ -170,7 +170,7 @@ def jack_hangs() -> None:
 
 
 def pulse_killed() -> None:
-    """PulseAudio tells that it dies."""
+    """PulseAudio reports that it ends."""
     with _pulse() as server:
         player = Player("ALSA: pulse_mic", "ALSA: pulse_cable")
         for losses in (1, 2):

@@ -169,9 +169,11 @@ def test_too_little_gain_changes_nothing(stub: Stub) -> None:
 
 
 def test_programs_without_rows_are_refused() -> None:
-    with pytest.raises(InputError, match="numpy backend has no rows to specialise; use the numba backend"):
+    with pytest.raises(InputError, match="numpy backend has no kernels to specialise; use the numba backend"):
         BackgroundSpecialisation(model().pulsify(None, 4).compile("numpy"))
-    with pytest.raises(InputError, match="rows are special for streams on one thread, and these have 2"):
+    with pytest.raises(
+        InputError, match="kernels are specialised for streams on one thread, and these have 2"
+    ):
         BackgroundSpecialisation(fresh().with_threads(2))
 
 
@@ -179,7 +181,9 @@ def test_a_reason_is_given_where_no_process_can_compile(monkeypatch: pytest.Monk
     monkeypatch.setattr(specialisation, "why_not_cached", lambda: "read-only")
     with BackgroundSpecialisation(fresh()) as special:
         assert special.wait()
-    assert str(special) == "specialised kernels: the folder of compiled kernels keeps nothing: read-only"
+    assert (
+        str(special) == "specialised kernels: the folder of compiled kernels cannot store anything: read-only"
+    )
     monkeypatch.setattr(specialisation, "is_python", lambda: False)
     with BackgroundSpecialisation(fresh()) as special:
         assert special.wait()
@@ -258,7 +262,7 @@ def test_the_command_runs_live_until_the_swap(stub: Stub) -> None:
     soundfile.write("in.wav", sound, RATE, subtype="FLOAT")
     files = "model.pulse", "in.wav", "out.wav"
     result = command.pulse("run", *files, "--live", "--specialise", "--json")
-    assert re.search(r"specialised kernels: \d+ of \d+ rows, a step", result.stderr), result.stderr
+    assert re.search(r"specialised kernels: \d+ of \d+ instructions, a step", result.stderr), result.stderr
     counters = json.loads(result.stdout)["statistics"]["counters"]
     played = soundfile.read("out.wav", dtype="float32", always_2d=True)[0]
     delay = len(played) - len(sound)

@@ -141,7 +141,7 @@ def test_nowhere_to_keep_is_an_error_of_warm(tmp_path: Path) -> None:
     assert result.stdout == ""
     assert result.stderr == (
         f"error: {tmp_path / 'file' / 'kernels'}: Not a directory; set PULSE_CACHE to a folder that can be written: "
-        "no kernel would be there next time\n"
+        "no kernel would be stored for the next time\n"
     )
 
 

@@ -79,9 +79,9 @@ def read_reshape(node: NodeReader) -> NnefWire:
         or stop > x.rank
         or any(size == 0 and start + at >= x.rank for at, size in enumerate(shape))
     ):
-        raise node.error(f"axes {start} to {stop} of a tensor with {x.rank} cannot be reshaped so")
+        raise node.error(f"axes {start} to {stop} of a tensor with {x.rank} cannot be reshaped like this")
     if sum(size == -1 for size in shape) > 1 or any(isinstance(size, int) and size < -1 for size in shape):
-        raise node.error(f"the shape {shape} has more than one size that is left, or a negative one")
+        raise node.error(f"the shape {shape} has more than one open size, or a negative one")
     sizes = [x.sizes[start + at] if size == 0 else size for at, size in enumerate(shape)]
     fixed_sizes = [size if isinstance(size, int) and size > 0 else None for size in sizes]
     target = node.bounds_tensor([*[0] * start, *shape], "shape")

@@ -47,7 +47,7 @@ class Files:
         """Return ``graph.nnef``. Raises LoadError: it is missing, too long, or no text; or there is ``graph.quant``."""
         if self._content(QUANTISATION) is not None:
             raise LoadError(
-                f"{self.title}: quantisation files are not supported, and it has {QUANTISATION}; "
+                f"{self.title}: quantisation files are not supported, but it has {QUANTISATION}; "
                 "export the model with floats, or as .tflite or ONNX with QDQ"
             )
         content = self._content(GRAPH)

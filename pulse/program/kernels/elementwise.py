@@ -121,7 +121,7 @@ class ChainRow(Instruction):
         registers = set(range(self.input_count))
         for op in self.ops:
             require(0 <= op.code < len(OPCODES) and 0 <= op.target < MAX_REGISTERS, f"micro-op {op.code}")
-            require({op.a, op.b, op.c} <= registers, "a register that holds nothing")
+            require({op.a, op.b, op.c} <= registers, "an empty register")
             registers.add(op.target)
         for part in (*self.inputs, self.output):
             loops = run(self.s0, part.step0) + run(self.s1, part.step1)

@@ -352,7 +352,7 @@ class FourierRow(Instruction):
 
     def reaches(self) -> Iterator[Reach]:
         N1, N2, P, R, K = self.N1, self.N2, self.P, self.R, self.K
-        require(min(N1, N2) > 0 and P == -(-N1 // LANES) * LANES, "a transform of no length")
+        require(min(N1, N2) > 0 and P == -(-N1 // LANES) * LANES, "a transform without points")
         require(0 <= R <= N1 * N2 and 0 <= K <= N1 * N2, "more points or bins than the transform has")
         yield self.scratch, run(self._scratch())
         rows_x, rows_y = table(self.rows_x, self.M), table(self.rows_y, self.M)

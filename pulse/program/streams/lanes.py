@@ -213,7 +213,7 @@ class Lanes:
                 )
                 raise InputError(f"lane {number} {reason}")
         if len(set(lanes)) != len(lanes):
-            raise InputError(f"lanes {list(lanes)} name one twice; step it twice")
+            raise InputError(f"lanes {list(lanes)} name one lane twice; step it twice")
 
     def _check(self, feed: Feed | Array, count: int) -> dict[str, Array]:
         arrays = self._by_name(feed)

@@ -315,7 +315,7 @@ class State(ABC):
         _, fingerprint, pulses, end = _HEADER.unpack_from(snapshot)
         if fingerprint != self._fingerprint:
             raise InputError(
-                "the snapshot belongs to another model or pulse, or other constants or weights; take it from the "
+                "the snapshot belongs to another model or pulse, or to other constants or weights; take it from the "
                 "same program"
             )
         self._load(snapshot[_HEADER.size :])

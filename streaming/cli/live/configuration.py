@@ -24,7 +24,7 @@ def live_plan(rate_hz: int, program: Program, request: RunRequest, options: Live
     """Return the devices, rates and channels of a run. By default, audio outputs are played. Raises InputError."""
     target = request.target
     if target is not None and options.speaker == SILENT:
-        raise InputError(f"--speaker {SILENT}: {target} is for the played sound; leave out one of them")
+        raise InputError(f"--speaker {SILENT}: {target} is for the played audio; leave out one of them")
     has_target = target is not None or options.speaker not in (None, SILENT)
     sounds = sound_output(program, live_inputs(program)[0], None) is not None
     plays = has_target or (sounds and options.speaker != SILENT)

@@ -57,7 +57,7 @@ class NativeStream(NotCopyable):
         """Start the callbacks. Raises DeviceError."""
         reason = self._system.start(self._handle)
         if reason is not None:
-            raise DeviceError(f"{self._title}: does not start ({reason}); is its sound server still there?")
+            raise DeviceError(f"{self._title}: does not start ({reason}); is its sound server still running?")
         self._started = True
 
     @property

@@ -53,7 +53,8 @@ def _system() -> AudioSystem:
             current = _replace_system(current)
         if not current.wait(SEARCH_TIMEOUT_S):
             raise DeviceError(
-                f"PortAudio looks for devices for more than {SEARCH_TIMEOUT_S:g} s; is a sound server hanging? "
+                f"PortAudio has been looking for devices for more than {SEARCH_TIMEOUT_S:g} s; is a sound server "
+                "hanging? "
                 "Start that again"
             )
         return current

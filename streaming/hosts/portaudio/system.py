@@ -28,7 +28,7 @@ class AudioSystem(NotCopyable):
 
     devices  the devices, as of its initialisation
     streams  the number of open streams
-    gone     whether nothing may be opened any more: it was ended, or its JACK server was lost, so that its
+    gone     whether streams can no longer be opened: it was ended, or its JACK server was lost, so that its
              calls hang, or end the process
     ended    whether its copy of the library may be initialised again
     retired  whether another system has replaced it; it ends with its last stream

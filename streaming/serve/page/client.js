@@ -219,7 +219,7 @@ export class PulseStream {
     socket.onclose = ({ code, reason }) => this._end(code, reason);
   }
 
-  /** The connection has ended: look for another one, or tell that it is the end. */
+  /** The connection has ended: look for another one, or report the end. */
   async _end(code, reason) {
     if (this._closed) return this._finish(null);
     const error = this._error ?? connectionError(code, reason);
@@ -256,7 +256,7 @@ export class PulseStream {
         await new Promise((resolve) => setTimeout(resolve, 1000 * PAUSE_S));
       }
     }
-    const within = `no server continues within ${this._patience} s`;
+    const within = `no server resumes the stream within ${this._patience} s`;
     throw new StreamError("resume", last ? `${within}: ${last.message}` : within, "begin a new stream");
   }
 

@@ -193,7 +193,7 @@ def test_declared_inputs_are_read_by_name() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        pytest.param(lambda: chain(), "a chain needs a model", id="no stage"),
+        pytest.param(lambda: chain(), "a chain needs at least one model", id="no stage"),
         pytest.param(
             lambda: chain(conv(3), models.cache_of_sound()),
             r"y \(1,1,T-2,f32\) does not fit x \(1,T,f32\): .* 3 axes.* 2",
@@ -227,7 +227,7 @@ def test_declared_inputs_are_read_by_name() -> None:
         ),
         pytest.param(
             lambda: chain(conv(3), Stage(conv(3), gives=["y"])),
-            "a wire is called y already",
+            "a wire is already called y",
             id="name in use",
         ),
         pytest.param(

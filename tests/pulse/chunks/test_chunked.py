@@ -282,7 +282,7 @@ CACHED, GRU = models.cache_of_sound(), models.gru()
         pytest.param(
             CACHED,
             {"states": {"x": "y", "cache": "y"}},
-            "two states have one output as their next value",
+            "two states have the same output as their next value",
             id="states of one output",
         ),
         pytest.param(
@@ -291,7 +291,7 @@ CACHED, GRU = models.cache_of_sound(), models.gru()
         pytest.param(
             CACHED,
             {"initial": {"cache": np.zeros((1, 5))}},
-            "initial value of cache: its shape is 1,5, the state's 1,4; give that, or one number",
+            "initial value of cache: its shape is 1,5, the state's is 1,4; give that, or one number",
             id="initial value of another shape",
         ),
         pytest.param(

@@ -163,7 +163,7 @@ def test_a_report_shows_its_counts_as_text_and_data() -> None:
     lines = str(report).splitlines()
     assert "parameters" in lines[2]
     assert "44" in lines[2]
-    assert "a frame, 3200 a second" in str(report)
+    assert "per frame, 3200 per second" in str(report)
     assert any("24*T" in line for line in lines)
     data = report.as_dict()
     assert data["macs_per_second"] == 3200

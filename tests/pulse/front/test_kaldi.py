@@ -231,7 +231,7 @@ def test_verify_proves_the_stream() -> None:
             "kaldi_fbank: dither=1.0 must be 0: random numbers cannot be repeated",
         ),
         (partial(kaldi_fbank, window="kaiser"), "window='kaiser' must be one of 'povey', 'hamming'"),
-        (partial(kaldi_fbank, num_mel_bins=2), "num_mel_bins=2 must be a whole number from 3"),
+        (partial(kaldi_fbank, num_mel_bins=2), "num_mel_bins=2 must be an integer from 3"),
         (
             partial(kaldi_fbank, high_freq=9000.0),
             "a band from 20 to 9000 Hz; it must lie within 0 and 8000 Hz",
@@ -246,7 +246,7 @@ def test_verify_proves_the_stream() -> None:
             "preemphasis=1.5 must be a finite number of at least 0 and at most 1",
         ),
         (partial(kaldi_fbank, snip_edges=0), "snip_edges=0 must be True or False"),
-        (partial(kaldi_mfcc, num_ceps=24), "kaldi_mfcc: num_ceps=24 must be a whole number from 1 to 23"),
+        (partial(kaldi_mfcc, num_ceps=24), "kaldi_mfcc: num_ceps=24 must be an integer from 1 to 23"),
         (partial(kaldi_fbank, shape="T"), "must have 2 axes, such as '1,T'"),
     ],
 )

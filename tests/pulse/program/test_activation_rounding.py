@@ -80,7 +80,7 @@ def test_kernels_of_codes_run_the_products_that_take_part(form: str, ending: str
     assert f"product_{form}" in kernels["conv"]
     for name in ("GRU", "GRU_reset", "LSTM", "RNN"):
         assert kernels[name][:2] == [product, f"{name.lower()}_of_codes{ending}"]
-    assert f"2 with weights and activations of {form}" in programs["GRU"].listing()[0]
+    assert f"2 with {form} weights and activations" in programs["GRU"].listing()[0]
 
 
 def test_neighbouring_taps_of_bf16_are_one_row() -> None:
@@ -137,9 +137,7 @@ def test_a_file_keeps_the_form_of_the_activations(form: str) -> None:
     feeds = feeds_of(program.model, 21)
     for output, array in stream_whole(program, feeds).items():
         np.testing.assert_array_equal(stream_whole(stored, feeds)[output], array)
-    with pytest.raises(
-        CompileError, match=f"weights of {form} and activations of {form}; leave out activations"
-    ):
+    with pytest.raises(CompileError, match=f"{form} weights and {form} activations; leave out activations"):
         pulse.load(program.to_bytes()).compile(activations="f32")
 
 
@@ -156,7 +154,7 @@ def test_the_loss_is_reported_and_exceeds_that_of_weights(name: str, form: str, 
 
 
 def test_unknown_activations_are_refused() -> None:
-    with pytest.raises(CompileError, match="no activations of 'int4'; choose f32, bf16 or int8"):
+    with pytest.raises(CompileError, match="no 'int4' activations; choose f32, bf16 or int8"):
         in_pulses(stack("matmul"), 2).compile(weights="int8", activations="int4")
 
 
@@ -165,7 +163,7 @@ def test_unknown_activations_are_refused() -> None:
     [pair for pair in itertools.permutations(("f32", "bf16", "int8"), 2) if pair[1] != "f32"],
 )
 def test_activations_of_another_form_than_the_weights_are_refused(weights: str, form: str) -> None:
-    needs = f'activations="{form}" needs weights="{form}", got weights of {weights}'
+    needs = f'activations="{form}" needs weights="{form}", got {weights} weights'
     with pytest.raises(CompileError, match=needs):
         in_pulses(stack("matmul"), 2).compile(weights=weights, activations=form)
 

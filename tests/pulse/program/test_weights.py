@@ -113,7 +113,7 @@ def test_int8_refuses_values_beyond_its_range() -> None:
     proto = stack("conv", bad=np.inf)
     with pytest.raises(CompileError, match=r"a \(Conv\): int8 cannot hold infinities.*bf16"):
         pulse.stream(proto, weights="int8")
-    with pytest.raises(CompileError, match="unknown form of weights 'int4'; choose f32, bf16 or int8"):
+    with pytest.raises(CompileError, match="unknown weight form 'int4'; choose f32, bf16 or int8"):
         pulse.stream(proto, weights="int4")
 
 
@@ -218,8 +218,7 @@ def test_weights_of_fewer_bits_take_less_memory_with_a_small_reported_error(name
         assert f"{program.weights.size} bytes of weights ({form})" in program.listing()[0]
         kernels = [row.kernel for row in program.instructions]
         assert (
-            f"{sum(kernel.endswith(form) for kernel in kernels)} with weights of {form}"
-            in program.listing()[0]
+            f"{sum(kernel.endswith(form) for kernel in kernels)} with {form} weights" in program.listing()[0]
         )
         sizes.append(program.weights.size)
         with pytest.raises(InputError, match="weights"):
@@ -238,7 +237,7 @@ def test_weights_in_the_bodies_of_scans_have_the_form_too(form: str, frames: int
     proto = recurrence()
     program = pulse.stream(proto, pulse=frames, weights=form)
     assert isinstance(program, NativeProgram)
-    assert f"; {2 * frames} with weights of {form}" in program.listing()[0]
+    assert f"; {2 * frames} with {form} weights" in program.listing()[0]
     reference = pulse.stream(proto, pulse=frames, weights=form, backend="numpy")
     output, expected, full = (
         stream_outputs(compiled, 5)["y"]

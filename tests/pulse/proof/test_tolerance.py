@@ -26,7 +26,7 @@ I64 = np.dtype(np.int64)
 
 
 def agrees_with_change(model: TypedModel, x: Array, change: Callable[[Array], Array], axis: int = 2) -> bool:
-    """Whether a result that is the offline one but for a change agrees."""
+    """Whether a result that equals the offline one except for a change agrees."""
     reference = Reference.of(model, {"x": x})
     (name,) = reference.native
     return reference.judge(name, change(reference.native[name].copy()), axis).agrees

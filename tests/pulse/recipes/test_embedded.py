@@ -109,7 +109,7 @@ def test_an_embedded_recipe_replaces_the_older_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[[stage]]\nlog = {}", "names no models, and one file can hold its own recipe only"),
+        ("[[stage]]\nlog = {}", "names no models, but a file can only contain its own recipe"),
         ('[[stage]]\nmodel = "gain.onnx"\n' * 2, "names 2 models"),
     ],
     ids=["no model", "two models"],
@@ -171,7 +171,7 @@ def test_a_model_that_was_written_in_pulses_holds_no_recipe(tmp_path: Path) -> N
             "../h.npy: is outside ",
             id="state outside",
         ),
-        pytest.param("#" * (MAX_FILE_BYTES + 1), "which no recipe has", id="too long"),
+        pytest.param("#" * (MAX_FILE_BYTES + 1), "too many for a recipe", id="too long"),
         pytest.param(b"rate = \xff\xfe", "is not text; the file is damaged, get it again", id="no text"),
     ],
 )

@@ -70,7 +70,7 @@ def test_the_stages_between_two_models_follow_from_their_sizes(
 
 def test_models_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        pulse.LoadError, match=r"1\.onnx gives 1,T,1 and 2\.onnx takes 1,257,T,2: no usual transform leads"
+        pulse.LoadError, match=r"1\.onnx gives 1,T,1 and 2\.onnx takes 1,257,T,2: no usual transform connects"
     ):
         pair(tmp_path, [(BANDS, [1, "T", 1]), (SPECTRUM, SPECTRUM)])
 
@@ -115,7 +115,7 @@ def test_every_pair_of_published_models_opens_or_is_refused_in_one_line(tmp_path
         try:
             proposal = propose_recipe([tmp_path / first.name, tmp_path / other.name], tmp_path)
         except pulse.LoadError as error:
-            assert "no usual transform leads from one to the other" in str(error), (first, other)
+            assert "no usual transform connects the two" in str(error), (first, other)
             continue
         assert not [note for note in proposal.notes if "does not fit" in note], (
             first.name,

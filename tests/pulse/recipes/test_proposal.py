@@ -1,4 +1,4 @@
-"""First recipes: what the sizes of a model tell, said, and opened as it stands."""
+"""Proposed recipes: what the sizes of a model imply is reported, and the recipe opens as it is."""
 
 from pathlib import Path
 
@@ -71,7 +71,7 @@ def test_an_output_of_another_size_gets_no_inverse_transform(tmp_path: Path) -> 
     """The proposal ends with the model, and a note has the reason."""
     proposed = proposal(tmp_path, [1, "T", 257], [1, "T", 1])
     assert "istft" not in proposed.text
-    assert "its output is none that an inverse transform takes" in proposed.notes
+    assert "no inverse transform takes its output" in proposed.notes
 
 
 def test_a_proposal_has_the_lines_that_a_stage_needs(tmp_path: Path) -> None:
@@ -113,10 +113,14 @@ def test_models_without_a_guess_are_refused(tmp_path: Path) -> None:
 
     size = [1, "T", 77]
     odd = models.build([node("Neg", "x", "y")], {"x": size}, {"y": size})
-    assert "x (1,T,77,f32) is not sound, spectrum, filter bank or frame of a usual size" in message_of(odd)
+    assert "x (1,T,77,f32) is not audio, a spectrum, a filter bank or a frame of a usual size" in message_of(
+        odd
+    )
     size = [1, 1, "T", 257]
     channel = models.build([node("Neg", "x", "y")], {"x": size}, {"y": size})
-    assert message_of(channel).endswith("; unsqueeze = { axis = 1 } after a front adds its axis of size 1")
+    assert message_of(channel).endswith(
+        "; unsqueeze = { axis = 1 } after a front end adds its axis of size 1"
+    )
     fixed = models.build([node("Neg", "x", "y")], {"x": [1, 7]}, {"y": [1, 7]})
     assert "input" in message_of(fixed) or "stream" in message_of(fixed)
     assert "was written in pulses, so it needs no recipe" in message_of(

@@ -197,7 +197,7 @@ def test_live_events_equal_those_of_the_file(tmp_path: Path) -> None:
         ),
         (
             ("--events", "segments", "--subtype", "float"),
-            "--subtype is for sound; leave it out with --events",
+            "--subtype is for audio; leave it out with --events",
         ),
         (
             ("--events", "segments", "--format", "srt"),
@@ -223,7 +223,7 @@ def test_outputs_without_times_are_refused() -> None:
     np.save("x.npy", np.zeros((1, 9, 4), np.float32))
     model = features("m.onnx")
     message = refusal("run", model, "x.npy", "out.csv", "--events", "argmax", "--backend", "numpy")
-    assert "y: events have times; give the model's samples or frames a second with --rate 16000" in message
+    assert "y: events have times; give the model's samples or frames per second with --rate 16000" in message
     message = refusal(
         "run", voice("v.onnx"), bursts(), "out.npy", "--events", "segments", "--backend", "numpy"
     )

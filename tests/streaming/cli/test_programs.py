@@ -64,7 +64,7 @@ def test_the_other_commands_take_it(program: str) -> None:
         (["run", PROGRAM, noisy_path(), "o.wav", "--pulse", "320"], "leave out --pulse 320"),
         (["bench", PROGRAM, "--weights", "int8"], "leave out --weights int8"),
         (["run", PROGRAM, noisy_path(), "o.wav", "--keep", "y"], "the options for reading its model"),
-        (["compile", PROGRAM], "is a program already"),
+        (["compile", PROGRAM], "is already a program"),
         (["compile", "-o", "denoise.onnx"], "written as .pulse"),
         (["compile", "--min-gain", "1.2"], "--min-gain 1.2: give --specialise too"),
         (["compile", "--specialise", "--min-gain", "0.5"], "minimum speed-up"),

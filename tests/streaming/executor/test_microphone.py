@@ -183,7 +183,7 @@ async def test_a_microphone_has_one_stream_at_a_time() -> None:
     async with aclosing(blocks), anyio.create_task_group() as tasks:
         tasks.start_soon(listen)
         await wait_until_open(host)
-        with pytest.raises(ExecutorError, match="one stream has it already"):
+        with pytest.raises(ExecutorError, match="another stream already has it"):
             await anext(microphone.blocks())
         tasks.cancel_scope.cancel()
 

@@ -298,7 +298,7 @@ def test_a_damaged_file_ends_the_run_and_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_errors_while_stopping_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the end of the block: nothing waits any more."""
+    """At the end of the block nothing is waiting."""
     host = FileHost(write_sound(tmp_path / "in.wav", normal_noise(RATE, 1)), tmp_path / "out.wav")
     close = AudioWriter.__exit__
 
@@ -326,7 +326,7 @@ def test_the_limit_of_a_model_ends_the_run_with_an_error(tmp_path: Path) -> None
     ("source", "options", "message"),
     [
         ("no.wav", {}, r"no\.wav: no such file"),
-        ("in.wav", {"target": Path("out.txt")}, r"no sound format is called '\.txt'"),
+        ("in.wav", {"target": Path("out.txt")}, r"no audio format is called '\.txt'"),
         ("in.wav", {"target": "in.wav"}, r"in\.wav: is the input; write to another file"),
         ("in.wav", {"pace": 0.0}, "a pace of 0.0: give a positive number, or None"),
         ("in.wav", {"pace": float("nan")}, "a pace of nan"),
@@ -347,7 +347,7 @@ def test_invalid_files_and_paces_are_refused(
     [
         (Plan(RATE, input="usb"), None, InputError, 'replaces the devices: omit input="usb"'),
         (Plan(RATE, output=1), None, InputError, "replaces the devices: omit output=1"),
-        (Plan(RATE, device_rate_hz=48000), None, DeviceError, "has 16000 Hz, 48000 are wanted"),
+        (Plan(RATE, device_rate_hz=48000), None, DeviceError, "has 16000 Hz, but 48000 Hz are required"),
         (Plan(RATE), "folder/out.wav", InputError, "cannot be written"),
     ],
     ids=["an input device", "an output device", "another rate", "a folder that is not there"],

@@ -138,7 +138,7 @@ def test_a_worker_has_exactly_the_headroom_to_answer(block: int, pulse: int, hea
 
 @pytest.mark.parametrize("policy", ["wait", "silence_then_catch_up", "drop_oldest"])
 def test_blocks_of_unknown_size_lengthen_the_delay_once(policy: str) -> None:
-    """Afterwards nothing is silent, and the statistics tells how late it is."""
+    """Afterwards nothing is silent, and the statistics report how late it is."""
     sizes = [160, 700, 40, 1000, 333]
     x = 1 + np.abs(normal_noise(40 * sum(sizes), 1))
     with runs(cached_program(), block=0, policy=policy) as (host, live):

@@ -107,7 +107,7 @@ def test_files_that_cannot_take_frames_are_refused(tmp_path: Path, name: str, wo
 
 
 def test_pieces_of_several_types_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"float64 \[3\] does not fit .* a file of their own"):
+    with pytest.raises(InputError, match=r"float64 \[3\] does not fit .* a separate file"):
         write_pieces(tmp_path / "x.npy", [np.zeros(3, np.float32), np.zeros(3)], 0)
 
 

@@ -242,7 +242,7 @@ def test_a_recipe_takes_two_sounds(tmp_path: Path) -> None:
             ["mono.wav", "out.wav"],
             "has 1 channel, and aec has 2 audio inputs: mic, far; give --in mic=SOURCE --in",
         ),
-        (["three.wav", "out.wav"], "has 3 channels, and aec has 2 inputs"),
+        (["three.wav", "out.wav"], "has 3 channels, and aec has 2 audio inputs"),
         (["out.wav", "--in", "mic=mono.wav"], "no source for input far; give --in far=SOURCE"),
         (
             ["--in", "mic=mono.wav:1", "--in", "far=mono.wav", "out.wav"],
@@ -297,7 +297,7 @@ def test_channels_of_a_file_replace_those_of_a_device(
             ["mono.wav"],
             "mono.wav: has 1 channel, and aec has 2 audio inputs: mic, far; give --in mic=SOURCE",
         ),
-        (["three.wav"], "three.wav: has 3 channels, and aec has 2 inputs"),
+        (["three.wav"], "three.wav: has 3 channels, and aec has 2 audio inputs"),
         (["two.wav", "--mic", "two.wav:0"], "no channel is given for far"),
         (["two.wav", "--far", "two.wav:0", "--in", "far=:1"], "--in already gives the source of far"),
         (["two.wav", "--out", "out=a.wav"], "--out excludes --live"),

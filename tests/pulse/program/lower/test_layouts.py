@@ -204,7 +204,7 @@ def test_a_long_kernel_of_few_channels_is_split_into_two_products(channels: int,
 
 @pytest.mark.parametrize("mode", ["reflect", "edge"])
 def test_padded_frames_are_copied_in_runs(mode: str) -> None:
-    """The runs are the tensor, and all frames before it and after it."""
+    """The runs are the tensor, and all earlier frames and after it."""
     x = floats("x", FRAMES, 1, 7)
     amounts = {"p": np.array([0, 0, 4, 0, 0, 5])}
     names = kernels_of_proved([node("Pad", "x p", mode=mode)], x, 0, amounts, 3)

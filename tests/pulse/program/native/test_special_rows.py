@@ -70,7 +70,7 @@ def test_special_rows_replace_every_row_and_give_the_same_bits() -> None:
     assert set(report.kernels) == {rows.kernel.name for rows in rows_by_kernel(special.unlinked)}
     assert 0 < report.nbytes < 1e6
     assert report.gain > 0
-    assert f"{report.rows} of {report.rows} rows" in str(report)
+    assert f"{report.rows} of {report.rows} instructions" in str(report)
     starts = [
         start
         for rows in rows_by_kernel(special.unlinked)
@@ -173,7 +173,7 @@ def test_the_gain_is_the_ratio_of_the_times_of_a_step() -> None:
 
 
 def test_specialising_without_rows_is_refused() -> None:
-    with pytest.raises(InputError, match="numpy backend has no rows to specialise; use the numba backend"):
+    with pytest.raises(InputError, match="numpy backend has no kernels to specialise; use the numba backend"):
         program("windows", "numpy").specialise()
 
 

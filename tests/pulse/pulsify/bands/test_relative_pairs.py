@@ -92,5 +92,5 @@ def by_the_length(graph: AttentionBuilder) -> str:
 
 @pytest.mark.parametrize("distance", [far_apart, twice_as_fast, by_the_length])
 def test_vectors_by_position_or_length_are_refused(distance: Callable[[AttentionBuilder], str]) -> None:
-    with pytest.raises(PulsifyError, match="not proved to depend on the distance of frames alone"):
+    with pytest.raises(PulsifyError, match="not proved to depend only on the distance of frames"):
         load_decluttered(shaw(window(5, 0), distance)[0]).pulsify()

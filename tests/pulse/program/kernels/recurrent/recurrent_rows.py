@@ -105,7 +105,7 @@ def expected_values(pulse: CellPulse, data: CellData) -> tuple[Array, tuple[Arra
 
 
 def common_fields(pulse: CellPulse, data: CellData) -> dict[str, Any]:
-    """The fields of the rows of all kinds, but for their weights and scales."""
+    """The fields of the rows of all kinds, except for their weights and scales."""
     functions = [
         activation(function.name, function.alpha, function.beta) for function in pulse.cell.activations
     ]
