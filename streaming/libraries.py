@@ -1,7 +1,7 @@
 """Builds the machine code that the package carries: ``python -m streaming.libraries [LEVEL …]``.
 
 For each level of processors one shared library with all kernels and entries, in ``pulse/jit/libraries``, from where a
-wheel takes them: build them, then the wheel. Each level is compiled by a process of its own, and needs a linker of its
+wheel takes them: build them, then the wheel. Each level is compiled by a separate process, and needs a linker of its
 architecture: ``ld``, ``x86_64-linux-gnu-ld`` or ``aarch64-linux-gnu-ld``. Without names: all levels that have one.
 """
 

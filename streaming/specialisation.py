@@ -95,7 +95,7 @@ class BackgroundSpecialisation(NotCopyable):
         return not self._thread.is_alive()
 
     def _compile(self) -> None:
-        """Send the program to the process and take its answer, in a thread of its own."""
+        """Send the program to the process and take its answer, in its own thread."""
         assert self._process is not None
         with self._process as process:
             answer, _ = process.communicate(pickle.dumps(self._program))

@@ -20,7 +20,7 @@ READY_TIMEOUT_S = 30.0
 END_TIMEOUT_S = 3.0
 """A server that has not ended after this many seconds is killed."""
 SLOTS = 3
-"""Servers of JACK at once, in all processes: it knows 8 names on a machine, and one that was killed keeps its name."""
+"""JACK servers at once, in all processes: it knows 8 names on a machine, and one that was killed keeps its name."""
 SHARED = Path("/dev/shm")
 """Where JACK has the list of its servers, one for all processes, whatever their folders for temporary files."""
 PRIORITIES = (("-R", "-P70"), ("-r",))

@@ -86,7 +86,7 @@ machine has none that this user may read.
 """
 """The beginning of the section on many streams."""
 
-START = """`python -m bench.start` measures these: processes of their own, which take turns; the median of each. *ms* is
+START = """`python -m bench.start` measures these: separate processes, which take turns; the median of each. *ms* is
 the time from before the first import to the first result, import, load, make ready and one step; of `pulse run` it is
 the whole command. *ms of CPU* has the start of the interpreter too, and depends less on what else the machine does.
 All rows import numpy. *carried* kernels are the machine code of a wheel: nothing is compiled, the first time either.

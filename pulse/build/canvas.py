@@ -237,7 +237,7 @@ class Canvas:
 
 
 def _with_names(op: ModelOp, name: str) -> ModelOp:
-    """Return an operator whose outputs have names of their own: the node's, and with a number from the second on."""
+    """Return an operator whose outputs have their own names: the node's, and with a number from the second on."""
     if not isinstance(op, OnnxOp):
         return op
     return replace(op, outputs=tuple(f"{name}.{slot}" if slot else name for slot in range(len(op.outputs))))

@@ -153,7 +153,7 @@ class Part:
         return self.drawing.canvas.results(self.nodes) if self._outputs is None else list(self._outputs)
 
     def network(self, shapes: Mapping[str, str], titles: Sequence[str] | None, title: str) -> FileNetwork:
-        """Return the part as a network of its own.
+        """Return the part as a separate network.
 
         shapes  of inputs, by name
         titles  of the outputs

@@ -143,7 +143,7 @@ class Node(Handle, Sketch):
     def share(self) -> "Node":
         """Return another node of the same operator, not fed yet.
 
-        Both read the same parameters, which are stored and counted once; each has a state of its own.
+        Both read the same parameters, which are stored and counted once; each has its own state.
         """
         return Node.of(self.drawing, self.drawing.canvas.share(self.id))
 

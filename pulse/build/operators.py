@@ -52,7 +52,7 @@ def make_node(
 
 
 def new_node(op: ModelOp, inputs: Sequence[OperatorInput], name: str, outputs: int = 1) -> Node:
-    """Return a node in a graph of its own: open inputs for data, constants for parameters."""
+    """Return a node in its own graph: open inputs for data, constants for parameters."""
     drawing = Drawing()
     canvas = drawing.canvas
     outlets = [

@@ -1,4 +1,4 @@
-"""Rows rounded to int8 codes, each with a scale of its own, or to bf16."""
+"""Rows rounded to int8 codes, each with its own scale, or to bf16."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -112,7 +112,7 @@ def open_stage_model(stage: RecipeStage, context: RecipeContext, limits: Mapping
         return Stage(load(context.resolve_path(name), chunking=chunking, **options, **limits)).open()
     if context.itself is None:
         raise LoadError(
-            'model = "." is the file in whose metadata a recipe is, and this one is a file of its own; name the model'
+            'model = "." is the file in whose metadata a recipe is, and this one is a separate file; name the model'
         )
     return _containing_model(context.itself, chunking, options, limits)
 

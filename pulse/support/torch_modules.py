@@ -1,4 +1,4 @@
-"""Modules of PyTorch, recognised without importing PyTorch."""
+"""PyTorch modules, recognised without importing PyTorch."""
 
 import sys
 from typing import Any

@@ -59,7 +59,7 @@ def run(
     as they are ready. If OUT is -, messages go to standard error.
 
     Examples:
-      pulse run                                       the built-in model on the built-in sound
+      pulse run                                       the built-in model on the built-in recording
       pulse run noisy.mp3 quiet.wav                   the built-in model on your sound
       pulse run model.onnx in.flac out.wav --channel each
       pulse run vad.onnx in.wav speech.csv            probabilities with their times

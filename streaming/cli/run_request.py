@@ -35,7 +35,7 @@ class RunRequest:
 
     @property
     def read(self) -> Path | None:
-        """The file for inputs without ``--in``; the built-in sound by default."""
+        """The file for inputs without ``--in``; the built-in recording by default."""
         return self.source if self.source is not None or self.sound.in_routes else noisy_path()
 
     @property

@@ -54,7 +54,7 @@ class BuiltLibrary(Report):
             ("library", f"{self.deployed.title} as {self.deployed.name}, for {self.target.name}"),
             (
                 "pulse",
-                f"{self.deployed.program.pulse} frames, {len(self.deployed.calls)} rows, "
+                f"{self.deployed.program.pulse} frames, {len(self.deployed.calls)} instructions, "
                 f"{len(self.deployed.kernels)} kernels",
             ),
             ("linked by", self.toolchain.name),

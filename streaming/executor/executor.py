@@ -1,4 +1,4 @@
-"""Executor: streams of one program in an event loop, its pulses in a thread of their own."""
+"""Executor: streams of one program in an event loop, its pulses in their own thread."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack

@@ -24,7 +24,7 @@ class StreamConfig:
     channels                 the channels that a model with one audio input takes
     input_channels           the device channel of each input, in order, for a model with several inputs
     block_frames             device frames in a block; 0 if unknown or variable
-    two_clocks               whether input and output are devices with clocks of their own
+    two_clocks               whether input and output are devices with their own clocks
     """
 
     rate_hz: int

@@ -24,7 +24,7 @@ class Recorder(NotCopyable):
     threaded         whether a separate thread writes; if not, call ``write``
     Raises           InputError: a file that cannot be written, or output of a run that plays nothing
 
-    Both files begin with the same block of the device, unless input and output have clocks of their own.
+    Both files begin with the same block of the device, unless input and output have their own clocks.
     If the disk stalls for longer than the rings last, the pipeline continues: ``frames_lost`` counts the lost frames,
     which are silent in the files. A file that cannot be written ends there and is kept, and the other one continues.
     """

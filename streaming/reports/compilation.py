@@ -51,7 +51,7 @@ class Compilation(Report):
         program, model = self.program, self.program.model
         pairs = [("model", f"{self.opened.title}, {backend_text(program)}"), *self.opened.pairs(model)]
         pairs += self.opened.delay_pairs(model)
-        size = f"{program.rows} rows, {byte_size(self.nbytes)}"
+        size = f"{program.rows} instructions, {byte_size(self.nbytes)}"
         pairs.append(
             ("written", f"{self.path}: {size}" if self.path else f"nothing: the program of {size} is wrong")
         )

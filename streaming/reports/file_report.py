@@ -25,7 +25,7 @@ class FileReport(Report):
     outputs         the written outputs
     sounds          the audio files of the inputs; none if arrays were run
     channel         the channel, as in ``Channels.parse``
-    snr_db          the signal-to-noise ratio of the built-in sound, before and after
+    snr_db          the signal-to-noise ratio of the built-in recording, before and after
     """
 
     opened: OpenedModel
@@ -151,7 +151,7 @@ class FileReport(Report):
         }
 
     def _files(self) -> str:
-        source = "the built-in sound" if self.snr_db is not None else _name(self.source, "input")
+        source = "the built-in recording" if self.snr_db is not None else _name(self.source, "input")
         files = f"{source} -> {_name(self.target, 'output')}"
         if not self.sounds:
             return files
@@ -194,7 +194,7 @@ class FileReport(Report):
 
 
 def builtin_snr_db(target: Path) -> tuple[float, float]:
-    """Return the signal-to-noise ratios of the built-in sound, in dB, before and after the model."""
+    """Return the signal-to-noise ratios of the built-in recording, in dB, before and after the model."""
     clean, noisy, after = (soundfile.read(path)[0] for path in (clean_path(), noisy_path(), target))
     before_db, after_db = (
         float(10 * np.log10(np.sum(clean**2) / np.sum((clean - sound) ** 2))) for sound in (noisy, after)

@@ -25,7 +25,7 @@ LIVE = ("live_denoiser.py", "voice_meter.py", "latency_probe.py")
 
 
 def offline(model: Path) -> np.ndarray:
-    """The outputs of a model for the built-in sound."""
+    """The outputs of a model for the built-in recording."""
     samples, _ = soundfile.read(noisy_path(), dtype="float32")
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     return session.run(None, {"audio": samples[None]})[0][0]

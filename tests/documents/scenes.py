@@ -23,7 +23,7 @@ Scene: TypeAlias = Callable[[], Mapping[str, Any]]
 
 
 def filter_model(time: str = "T") -> onnx.ModelProto:
-    """Of audio [1, T]: y [1, T], a filter of 5 taps."""
+    """Audio [1, T] -> y [1, T], a filter of 5 taps."""
     nodes = [
         node("Unsqueeze", "audio one", "deep"),
         node("Conv", "deep taps", "filtered", pads=[2, 2]),

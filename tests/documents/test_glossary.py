@@ -33,23 +33,24 @@ RULES = {
         r"\b(clients?|devices?|files?|hosts?|inputs?|modules?|programs?|servers?|units?) of "
         r"(JACK|PortAudio|PyTorch|TorchScript|WebAssembly|sound|systemd)\b"
     ),
-    "audio, a recording or a signal, not a sound": r"\b([Aa]|[Oo]ne|[Tt]wo|several|[Ee]ach|another) sounds?\b",
+    "audio, a recording or a signal, not a sound": r"\b(a|one|two|several|each|another) sounds?\b",
     "choose one of a, b, not there are a, b": r"; there (is|are) …",
     "the caller or the user, not somebody; reported, not told": (
-        r"\b([Nn]obody|[Ss]omebody|[Ww]hoever|heard|(is|are) told(?! to\b))\b"
+        r"\b(nobody|somebody|whoever|heard|(is|are) told(?! to\b))\b"
     ),
     "None if, not None where; if, not where there is": (
-        r"None where\b|\b[Ww]here (there|none|nothing|either|neither) (is|are)\b"
+        r"None where\b|\bwhere (there|none|nothing|either|neither) (is|are)\b"
     ),
-    "this many, not so many": r"\b[Ss]o (many|much|few|long)\b(?!( \w+)? that\b)",
+    "this many, not so many": r"\bso (many|much|few|long)\b(?!( \w+)? that\b)",
     "as in, not as of": r"\bas of ``",
 }
 """What CONTRIBUTING says about the words of texts -> what it excludes."""
 REAL_MEANINGS = re.compile(
     r"\b(leaves?|left|lags?|falls?|furthest|ever further) (\w+ )?behind\b"
     r"|\bbehind (an?|its|one|the) (WebSocket|commands|input|interface)\b|\bis behind row\b|\bthe\s+table behind it\b"
-    r"|\b[Aa]t\s+least\b|\bleast common multiple\b|\badvanced the\s+least\b"
-    r"|\b[Aa] sound (card|server)s?\b|\bany more than\b"
+    r"|\bat\s+least\b|\bleast common multiple\b|\badvanced the\s+least\b"
+    r"|\ba sound (card|server)s?\b|\bany more than\b",
+    re.IGNORECASE,
 )
 """Uses of these words that mean what they say."""
 FIXED_WORDS = {
@@ -117,7 +118,9 @@ def broken_rules(texts: Mapping[str, str]) -> list[str]:
         for name, text in texts.items()
         if name not in FIXED_WORDS
         for rule, pattern in RULES.items()
-        for match in re.finditer(pattern, REAL_MEANINGS.sub("", re.sub(r"`+[^`]*`+", "", text)))
+        for match in re.finditer(
+            pattern, REAL_MEANINGS.sub("", re.sub(r"`+[^`]*`+", "", text)), re.IGNORECASE
+        )
     ]
 
 

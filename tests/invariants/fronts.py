@@ -182,7 +182,7 @@ def raw(name: str) -> str:
 
 
 def opset_of(proto: ModelProto) -> int:
-    """Of the default domain."""
+    """Whether it is in the default domain."""
     return next(entry.version for entry in proto.opset_import if entry.domain == "")
 
 

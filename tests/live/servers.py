@@ -83,7 +83,7 @@ def pulse_server(rate_hz: int = 48000) -> Generator[Server]:
 def found_here(server: Server) -> Generator[None]:
     """Let PortAudio in this process find a JACK server, and no longer afterwards; streams are closed then.
 
-    PulseAudio reads its environment once, so it needs a process of its own.
+    PulseAudio reads its environment once, so it needs its own process.
     """
     from streaming.hosts.portaudio import portaudio
 

@@ -62,7 +62,7 @@ def save(
 
 
 def features(path: Path | str, metadata: dict[str, str] | None = None) -> Path | str:
-    """Of x [1, T, 4]: y [1, T, 2]."""
+    """x [1, T, 4] -> y [1, T, 2]."""
     weights = {"w": np.arange(8, dtype=np.float32).reshape(4, 2)}
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], "product")]
     return save(path, nodes, {"x": [1, "T", 4]}, {"y": [1, "T", 2]}, weights, metadata)

@@ -16,7 +16,7 @@ TAPS = normal_noise(1, 1, 9, seed=7) / 5
 
 
 def canceller() -> ModelProto:
-    """Of mic [1, T] and far [1, T]: out [1, T], mic less a filter over far, and a little of a GRU that hears both.
+    """mic [1, T] and far [1, T] -> out [1, T], mic minus a filter over far, and a little of a GRU that reads both.
 
     residue [1, T] is what was taken away.
     """

@@ -115,7 +115,7 @@ def test_libraries_that_do_not_fit_are_skipped(folder: Path, tmp_path: Path, cha
 
 
 def test_an_index_lists_all_sources(folder: Path) -> None:
-    """Of the kernels, of what they import, and of the language with all that says what it means."""
+    """The sources of the kernels, of what they import, and of the language and its meaning."""
     sources = set(json.loads((folder / INDEX).read_bytes())["sources"])
     assert {
         "pulse/program/kernels/copy.py",

@@ -76,7 +76,7 @@ def fresh() -> NativeProgram:
 
 
 def outputs(count: int) -> list[dict[str, Array]]:
-    """Of a stream with generic rows."""
+    """The output of a stream with generic kernels."""
     program = fresh()
     state = program.spawn()
     return [state.step(block(program, program.pulse, number)) for number in range(count)]

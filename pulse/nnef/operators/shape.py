@@ -16,7 +16,7 @@ def write_reshape(w: OperationWriter) -> Name:
 
 @writes("Shape")
 def write_shape(w: OperationWriter) -> Name:
-    """Tract has sizes in a type of their own."""
+    """Tract has a separate type for sizes."""
     return w.cast(w.emit("tract_core_shape_of", w.x(), suffix="dims"), LONG)
 
 

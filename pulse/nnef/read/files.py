@@ -16,7 +16,7 @@ from pulse.support.record import record
 
 QUANTISATION = "graph.quant"
 MAX_TEXT_BYTES = 1 << 26
-"""A longer graph is refused: weights belong into files of their own."""
+"""A longer graph is refused: weights belong into separate files."""
 MAX_UNPACKED_BYTES = 1 << 28
 MAX_UNPACKED_RATIO = 64
 """An archive unpacks to at most ``MAX_UNPACKED_BYTES``, or ``MAX_UNPACKED_RATIO`` its own size."""

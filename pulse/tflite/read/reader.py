@@ -158,7 +158,7 @@ class _Builder:
     def model(
         self, facts: Mapping[str, InferenceFact], inputs: Mapping[int, str], outputs: Mapping[int, str]
     ) -> FileNetwork:
-        """Read the subgraph as a model of its own, its variables among inputs and outputs."""
+        """Read the subgraph as a separate model, its variables among inputs and outputs."""
         self._steady = _steady_variables(self._subgraph)
         self._open = any(
             dim is None or not dim.is_const for fact in facts.values() for dim in fact.shape or ()

@@ -273,7 +273,7 @@ def test_softmin_is_the_softmax_of_the_negative() -> None:
 )
 @pytest.mark.parametrize("backend", ["numpy", "onnxruntime"])
 def test_operators_stream(part, shape: str, backend: str) -> None:
-    """Offline by definition, streamed by numpy, and by onnxruntime, which has operators of its own."""
+    """Offline by definition, streamed by numpy, and by onnxruntime, which has its own operators."""
     pulse.verify(Sequential([part()]).graph(shape), pulse=2, backend=backend).require()
 
 

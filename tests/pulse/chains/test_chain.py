@@ -170,7 +170,7 @@ def test_the_given_models_stay_as_they_are() -> None:
 
 
 def test_declared_inputs_are_read_by_name() -> None:
-    """Of one symbol, so of one length; read by name, in any order, also by several parts."""
+    """They have one symbol, and so one length; parts read them by name, in any order, and several times."""
     model = chain(
         Stage(front.frames(8, 4), reads=["far"], gives=["echo"]),
         Stage(front.frames(8, 4), reads=["mic"], gives=["near"]),

@@ -69,7 +69,7 @@ def test_splices_equal_those_of_kaldi() -> None:
 
 
 def slopes(x: Array, order: int, window: int, nested: bool) -> list[Array]:
-    """Of one recording, frame by frame."""
+    """The result for one recording, frame by frame."""
     orders, norm = [x.astype(np.float64)], 2 * sum(j * j for j in range(1, window + 1))
     taps = np.ones(1)
     for _ in range(order):

@@ -165,7 +165,7 @@ def test_mfcc_equals_its_formula(how: dict[str, Any]) -> None:
 
 
 def native(x: Array, how: dict[str, Any], mfcc: bool) -> Array:
-    """Of kaldi-native-fbank."""
+    """The result of kaldi-native-fbank."""
     knf = kaldi_native_fbank()
     options = knf.MfccOptions() if mfcc else knf.FbankOptions()
     names = {"sample_rate": "samp_freq", "frame_length": "frame_length_ms", "frame_shift": "frame_shift_ms"}

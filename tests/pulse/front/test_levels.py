@@ -70,7 +70,7 @@ def test_gain_multiplies() -> None:
 
 
 def limit_sound(x: Array, threshold: float, ahead: int, hold: int) -> Array:
-    """Of one signal, sample by sample."""
+    """The result for one signal, sample by sample."""
     needed = np.minimum(1, threshold / np.maximum(np.abs(x[0].astype(np.float64)), 1e-30))
 
     def least(at: int) -> float:

@@ -192,7 +192,7 @@ def test_symbols_keep_their_assumptions() -> None:
 
 
 def test_the_lists_of_model_options_agree() -> None:
-    """Of ``pulse.load`` and ``Chunking``: how errors spell it, and the keys of a recipe."""
+    """The options of ``pulse.load`` and ``Chunking`` have the names that errors spell and recipes use."""
     chunking = {field.name for field in fields(pulse.Chunking)}
     assert chunking - {"pulse"} == set(OF_CHUNKING)
     parameters = set(signature(pulse.load).parameters) - {"source", "chunking", "ignore_value_info", "budget"}

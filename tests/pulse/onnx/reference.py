@@ -10,7 +10,7 @@ from tests.pulse.cases.build import Feeds
 from tests.sessions import open_session
 
 NEWEST = 26
-"""The last opset that onnxruntime runs; of later ones onnx has a reference of its own."""
+"""The last opset that onnxruntime runs; of later ones onnx has its own reference."""
 
 
 def reference(model: ModelProto, feeds: Feeds) -> list[np.ndarray]:

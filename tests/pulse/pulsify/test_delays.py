@@ -218,7 +218,7 @@ def test_the_last_frames_wait_for_the_end() -> None:
 
 
 def test_inputs_of_several_rates_have_pulses_of_their_own() -> None:
-    """Each input has pulses of its own; what does not stream is given once."""
+    """Each input has its own pulses; what does not stream is given once."""
     builder = ModelBuilder(x="1,2,T", y="1,2,2*T", gain="1,2,1")
     low = builder.conv(builder["y"], 2, stride=2)
     typed = builder.model(builder.apply("mul", builder.apply("add", low, builder["x"]), builder["gain"]))

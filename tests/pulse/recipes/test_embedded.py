@@ -202,7 +202,7 @@ def test_a_recipe_of_its_own_is_no_model(tmp_path: Path) -> None:
 
 
 def test_options_of_models_are_refused(tmp_path: Path) -> None:
-    """The refusal is that of a recipe in a file of its own."""
+    """The refusal is that of a recipe in a separate file."""
     path = save_model(tmp_path, "whole.onnx", with_recipes(gain(), ITSELF))
     with pytest.raises(
         pulse.LoadError, match=r"a recipe itself describes how its models are called; omit .*states="

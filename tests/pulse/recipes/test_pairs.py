@@ -23,7 +23,7 @@ Size = list[int | str]
 
 
 def pair(folder: Path, sizes: list[tuple[Size, Size]]) -> Proposal:
-    """Of models, which negate or are means; their recipe opens."""
+    """Propose a recipe for models that negate or take means; the recipe opens."""
     paths: list[Path] = []
     for number, (read, size_out) in enumerate(sizes, 1):
         nodes = [node("Neg", "x", "y")] if read == size_out else [node("ReduceMean", "x", "y", axes=[-1])]
@@ -76,7 +76,7 @@ def test_models_that_do_not_fit_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_two_files_of_dtln_give_the_recipe_of_the_page(tmp_path: Path) -> None:
-    """Of the two files of DTLN, by their sizes alone: the recipe of the page, and the author's sound."""
+    """DTLN's two files, from their sizes alone, give the recipe of the page, and the author's output."""
     for name in ("dtln_1.onnx", "dtln_2.onnx"):
         (tmp_path / name).symlink_to(shared_path("models") / name)
     proposal = propose_recipe([tmp_path / "dtln_1.onnx", tmp_path / "dtln_2.onnx"], tmp_path)

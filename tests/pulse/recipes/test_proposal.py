@@ -21,7 +21,7 @@ from tests.shared import shared_path
 
 
 def proposal(folder: Path, read: list[int | str], shape_out: list[int | str] | None = None) -> Proposal:
-    """Of a model of one input and output, which stand as axes of numbers; its recipe opens."""
+    """Propose a recipe for a model with one input and output of these axes; the recipe opens."""
     nodes = [node("Neg", "x", "y")] if shape_out is None else [node("ReduceMean", "x", "y", axes=[-1])]
     save_model(folder, "model.onnx", models.build(nodes, {"x": read}, {"y": shape_out or read}))
     proposed = propose_recipe([folder / "model.onnx"], folder)
@@ -178,7 +178,7 @@ def test_a_hop_that_is_known_is_not_guessed(tmp_path: Path) -> None:
 
 
 def test_the_proposal_for_dtln_is_the_recipe_of_the_page(tmp_path: Path) -> None:
-    """Of DTLN's folder and its hop: the recipe of the page."""
+    """DTLN's folder and its hop give the recipe of the page."""
     (tmp_path / "dtln_saved_model").symlink_to(shared_path("tensorflow") / "dtln_saved_model")
     proposed = propose_recipe([tmp_path / "dtln_saved_model"], tmp_path, hop=128)
     assert proposed.text.partition("rate = ")[2] == recipes()["dtln_saved_model.toml"].partition("rate = ")[2]

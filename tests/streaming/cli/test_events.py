@@ -30,7 +30,7 @@ def ahead(path: str, frames: int) -> str:
 
 
 def rows(path: str) -> list[tuple[str, ...]]:
-    """Of a .csv: start, end, label, known."""
+    """The columns of a .csv: start, end, label, known."""
     with open(path, newline="") as file:
         return [(row["start_s"], row["end_s"], row["label"], row["known_s"]) for row in csv.DictReader(file)]
 

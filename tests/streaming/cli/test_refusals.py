@@ -100,7 +100,7 @@ def write_unknown_codec(name: str) -> None:
 
 @pytest.fixture
 def sounds(working_folder: None) -> None:
-    """Files of sound, most of them bad."""
+    """Audio files, most of them bad."""
     nan = tone(16000)
     nan[5000] = np.nan
     write_sound("nan.wav", nan, subtype="FLOAT")

@@ -101,7 +101,7 @@ def test_processes_that_compile_end_with_the_command(tmp_path: Path, monkeypatch
 
 @pytest.fixture
 def handlers() -> Iterator[dict[Signals, Callable[..., Any] | Handlers]]:
-    """Those of the tests, as they were."""
+    """Restore the signal handlers of the tests."""
     before = {number: signal.getsignal(number) for number in signals.ENDS}
     yield before
     for number, handler in before.items():

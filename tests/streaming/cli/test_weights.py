@@ -1,4 +1,4 @@
-"""Weights of bf16 and int8 on the command line: smaller programs, and an error that is reported."""
+"""bf16 and int8 weights on the command line: smaller programs, and an error that is reported."""
 
 from pathlib import Path
 from typing import Any

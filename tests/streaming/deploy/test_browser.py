@@ -1,4 +1,4 @@
-"""Modules of WebAssembly on the audio thread of a real Chromium: ``python -m pytest -m slow`` with it installed."""
+"""WebAssembly modules on the audio thread of a real Chromium: ``python -m pytest -m slow`` with it installed."""
 
 import json
 import math

@@ -19,7 +19,7 @@ TOKENS = ("<blk>", "\u2581the", "\u2581c", "at", "\u2581", "s")
 
 
 def logits(rng: Any, best: Array) -> Array:
-    """Of which these classes are the best."""
+    """Values for which these classes are the best."""
     values = rng.normal(0, 1, (len(best), len(TOKENS)))
     values[np.arange(len(best)), best] = values.max(axis=1) + rng.uniform(0.1, 3, len(best))
     return values

@@ -99,7 +99,7 @@ def nothing_left() -> Generator[None]:
 
 
 def open_descriptors() -> Counter[str]:
-    """Those of this process, by what they are of."""
+    """The descriptors of this process, by their targets."""
     folder = Path("/proc/self/fd" if os.path.exists("/proc/self/fd") else "/dev/fd")
     descriptors: Counter[str] = Counter()
     for path in list(folder.iterdir()):

@@ -38,7 +38,7 @@ from tests.streaming.models import TypedBuilder, cached_program, ending_model, f
 
 
 def cut_model(frames: int = 37) -> TypedModel:
-    """Of x [1, T], T > frames: y [1, T], the same, and head [1, T - frames], which is sure to be that much later."""
+    """x [1, T], T > frames -> y [1, T], the same, and head [1, T - frames], which is sure to be that much later."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     length = TDim.of(builder.scope.symbol("T"))

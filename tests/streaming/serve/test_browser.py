@@ -31,7 +31,7 @@ CALM_S = 1.0
 
 
 def noisy() -> Samples:
-    """The built-in sound."""
+    """The built-in recording."""
     return soundfile.read(noisy_path(), dtype="float32")[0]
 
 
@@ -63,7 +63,7 @@ def server() -> Iterator[RunningServer]:
 
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A browser whose microphone hears the built-in sound."""
+    """A browser whose microphone hears the built-in recording."""
     path = tmp_path_factory.mktemp("microphone") / "noisy.wav"
     soundfile.write(path, noisy(), SAMPLE_RATE_HZ, subtype="PCM_16")
     with browser(path) as started:

@@ -67,7 +67,7 @@ def test_frames_of_any_axis_are_written_in_any_pieces(tmp_path_factory, data) ->
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
 def test_of_a_tensor_without_time_the_last_is_written(tmp_path: Path, shape: tuple[Any, ...]) -> None:
-    """Of two tensors the second one is in the file."""
+    """The second of two tensors is in the file."""
     first, last = np.zeros(shape, np.float32), np.random.default_rng(1).random(shape, np.float32)
     np.testing.assert_array_equal(np.load(write_pieces(tmp_path / "x.npy", [first, last], None)), last)
     path = write_pieces(tmp_path / "x.csv", [first, last], None)

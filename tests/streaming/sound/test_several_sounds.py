@@ -82,7 +82,7 @@ def test_unequal_ends_are_refused_and_the_stream_continues() -> None:
 
 
 def test_the_shorter_of_two_files_is_padded(model: Path) -> None:
-    """Of one rate; the shorter one is followed by zeros, which the report tells."""
+    """Both have one rate; the shorter one is followed by zeros, which the report states."""
     near, far = quiet_noise(20_000, 1), quiet_noise(12_345, 2)
     write_floats("near.wav", near)
     write_floats("far.wav", far)
@@ -164,7 +164,7 @@ def test_the_same_moment_at_two_rates_is_one_moment_to_the_model(model: Path) ->
 
 
 def test_outputs_are_written_by_name(model: Path) -> None:
-    """Into files of their own, or as channels of one, or frames."""
+    """Into separate files, or as channels of one, or frames."""
     near, far = quiet_noise(4000, 1), quiet_noise(4000, 2)
     write_floats("in.wav", np.stack([near, far], axis=1))
     expected = cancelled_sound(cancelling_program(), near, far)

@@ -93,7 +93,7 @@ class Simulation:
             )
 
     def _times_ms(self, pulse: int, slow_ms: float) -> dict[str, float]:
-        """Of one pulse: uniform numbers from the golden ratio give the times their spread."""
+        """The times of one pulse: uniform numbers from the golden ratio spread them."""
         some, other, third = ((pulse + 1) * ratio % 1 for ratio in (0.6180339887, 0.7548776662, 0.5698402910))
         waiting = -0.05 * log(1 - some) + (slow_ms if pulse % 20 == 7 else 0.0)
         compute = 1.1 + 0.2 * other - 0.03 * log(1 - third)

@@ -1,4 +1,4 @@
-"""Several streams in one call: each equals a stream of its own, whatever the others do."""
+"""Several streams in one call: each equals a separate stream, whatever the others do."""
 
 import copy
 

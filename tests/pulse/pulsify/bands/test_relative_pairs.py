@@ -27,7 +27,7 @@ def by_distance(graph: AttentionBuilder) -> str:
 
 
 def shaw(mask: Mask, distance: Callable[[AttentionBuilder], str] = by_distance) -> tuple[ModelProto, Feeds]:
-    """Both products have a scale of their own, one of them before the sum and one after a quotient."""
+    """Both products have their own scale, one of them before the sum and one after a quotient."""
     graph = AttentionBuilder()
     q, k = heads(graph), heads(graph)
     scores = graph.add(

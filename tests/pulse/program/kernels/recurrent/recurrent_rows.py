@@ -50,7 +50,7 @@ class CellPulse:
 
     @property
     def is_split(self) -> bool:
-        """Whether the last gate is a product of its own."""
+        """Whether the last gate is a separate product."""
         return self.cell.kind == "gru" and not self.cell.linear_before_reset
 
     @property
