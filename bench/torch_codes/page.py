@@ -53,7 +53,7 @@ pip install 'pulse-stream[torch]'
 pip install --no-deps {pins}
 ```
 
-PyTorch is {torch}. `--no-deps` leaves it alone; the packages need some small ones more, which Python names when they
+PyTorch is {torch}. `--no-deps` leaves it alone; the packages need a few more small ones, which Python names when they
 are imported. PyPI has no build of torchaudio for PyTorch without CUDA: its models are plain Python, and run from the
 package without its folder `lib`.
 """

@@ -143,6 +143,4 @@ def notes_of(
             assumptions=tuple(str(text) for text in properties.get("pulse.assumptions", [])),
         )
     except ValueError as error:
-        raise LoadError(
-            f"{title}: its properties of the stream cannot be read ({error}); write it again"
-        ) from error
+        raise LoadError(f"{title}: its stream properties cannot be read ({error}); write it again") from error

@@ -130,7 +130,7 @@ async function take({ samples, finish }) {
       stream.close();
       fail({
         code: "network",
-        message: "The network is slower than the sound.",
+        message: "The network is slower than the audio.",
         hint: "Try another network, or the model in the page.",
       });
     }

@@ -167,7 +167,7 @@ def test_errors_in_a_text_are_named(body: str, reason: str) -> None:
 ARCHIVES = [
     ({"graph.nnef": b"version 2.0;"}, "version 2.0 is not supported; NNEF 1.0 is"),
     ({"graph.nnef": b"\xff\xfe"}, "is not UTF-8 text"),
-    ({"graph.nnef": b"version 1.0; graph g(x) -> (y) {}", "graph.quant": b""}, "quantisation files are not supported, and it has graph.quant"),
+    ({"graph.nnef": b"version 1.0; graph g(x) -> (y) {}", "graph.quant": b""}, "quantisation files are not supported, but it has graph.quant"),
     ({"graph.nnef": b"version 1.0; extension magic; graph g(x) -> (y) {}"}, "the extension magic is not supported"),
     ({"graph.nnef": b"version 1.0; graph g(x) -> (y) {}"}, "the input x has no external"),
     ({"graph.nnef": b"version 1.0; graph g(x) -> (y) { x = external(shape = [1]); }"}, "the output y is not a tensor"),

@@ -18,7 +18,7 @@ def mirrored_windows() -> TypedModel:
 
 def test_a_constant_start_shortens_the_delay_and_changes_the_first_frames_alone() -> None:
     typed = mirrored_windows()
-    with pytest.warns(pulse.PulseWarning, match=r"frames before the stream are 0 .*another model"):
+    with pytest.warns(pulse.PulseWarning, match=r"frames before the stream are 0 .*a different model"):
         other = typed.with_constant_start()
     assert [model.pulsify(pulse=1).outputs[0].delay for model in (typed, other)] == [6, 2]
     pulse.verify(other).require()
