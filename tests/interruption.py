@@ -53,7 +53,7 @@ def interrupt_call(call: Callable[[], object], unit: Unit, number: int) -> bool:
 
 
 def _interrupted_by_monitoring(call: Callable[[], object], number: int) -> bool:
-    """The same before an opcode, where ``sys.monitoring`` is there: tracing leaves out opcodes since Python 3.13."""
+    """The same before an opcode, if ``sys.monitoring`` is available: tracing leaves out opcodes since Python 3.13."""
     monitoring: Any = vars(sys)["monitoring"]
     tool, event = monitoring.DEBUGGER_ID, monitoring.events.INSTRUCTION
     calls_so_far = 0

@@ -1,4 +1,4 @@
-"""The files of demos/serve are read as their programs read them, and all that they name is there."""
+"""The files of demos/serve are read as their programs read them, and everything that they name exists."""
 
 import configparser
 import json

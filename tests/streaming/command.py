@@ -27,7 +27,7 @@ def report(*arguments: Path | int | str) -> dict[str, Any]:
 
 
 def refusal(*arguments: Path | int | str) -> str:
-    """The one line that a bad use gives; with --json it is there as JSON too."""
+    """The one line for a usage error; with --json it is also on stdout as JSON."""
     result = pulse(*arguments, code=2)
     if "--json" in arguments:
         assert f"error: {json.loads(result.stdout)['error']['message']}\n" == result.stderr

@@ -217,7 +217,7 @@ def fill(disk: Path) -> None:
 def test_commands_report_a_full_disk(
     small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``run`` tells in one line what it could not keep; ``warm`` fails."""
+    """``run`` reports in one line what it could not store; ``warm`` fails."""
     monkeypatch.chdir(tmp_path)
     assert command("run").returncode == 0
     kernels = list(cache_location().folder.glob("[!t]*.kernel"))
@@ -331,7 +331,7 @@ def test_a_compiling_process_that_ends_is_an_error(folder: Path, monkeypatch: py
 def test_side_by_side_shows_how_far_it_is(
     folder: Path, monkeypatch: pytest.MonkeyPatch, begun_processes: list[Any], alone: str
 ) -> None:
-    """In this process where others cannot help; what is there needs no bar."""
+    """In this process if others cannot help; existing kernels need no bar."""
     progress = []
 
     @contextmanager

@@ -27,7 +27,7 @@ def stream(
     backend: str = "numba",
     **chunking: Any,
 ) -> Program:
-    """``pulse.stream`` of a model and all that is said of it."""
+    """``pulse.stream`` of a model, and its description."""
     loaded = load(
         model, inputs, constants=constants, outputs=outputs, symbol=symbol, chunking=Chunking(**chunking)
     )

@@ -156,7 +156,7 @@ def test_a_model_of_chunks_is_detected_and_takes_every_step() -> None:
     ],
 )
 def test_a_symbol_that_counts_streams_is_one(inputs: Shapes, counted: str | None) -> None:
-    """The symbol is 1 and reported, in models from a file and in Python; if it may be time, the user says so."""
+    """The symbol is 1 and reported, in models from a file and in Python; if it may be time, the user decides."""
     model = pulse.load(sum_and_product(inputs)).model
     for source in (sum_and_product(inputs), model, model.analyse()):
         loaded = pulse.load(source)

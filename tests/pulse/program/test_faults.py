@@ -32,7 +32,7 @@ def test_each_op_reports_its_faults(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_faults_of_a_stream_that_only_counts_are_those_offline(name: str) -> None:
-    """A stream that only counts gives in the end what the offline run tells, in both backends."""
+    """A stream that only counts faults has the offline counts at the end, in both backends."""
     typed, feeds, value = CASES[name]()
     wrong = faulty(typed, feeds, value, 2, 5, 28)
     with pytest.raises(FaultError, match=r"^the ") as offline:

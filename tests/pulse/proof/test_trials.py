@@ -138,7 +138,7 @@ def heavy() -> PulsedModel:
 
 
 def test_long_trials_are_offered() -> None:
-    """Fewer frames than recommended; the report says so, and how to get the rest."""
+    """Fewer frames than recommended; the report says so, and how to try the rest."""
     model, effort = heavy(), Effort(heavy())
     assert 0.9 * LONG_S < effort.seconds(effort.affordable_frames(LONG_S)) < 1.1 * LONG_S
     trials, more = plan_trials(model), plan_trials(model, long=True)

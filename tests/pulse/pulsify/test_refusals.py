@@ -24,7 +24,7 @@ from tests.pulse.models import ModelBuilder
 
 
 class Strange(Op):
-    """An op of a user's own that says nothing of streams."""
+    """A user's op that declares nothing about streams."""
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         return [inputs[0]]

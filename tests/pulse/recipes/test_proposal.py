@@ -54,7 +54,7 @@ def proposal(folder: Path, read: list[int | str], shape_out: list[int | str] | N
     ],
 )
 def test_stages_are_guessed_from_sizes(tmp_path: Path, read: list[int | str], stages: list[str]) -> None:
-    """The stages before and after the model have this order; every guess is said."""
+    """The stages before and after the model have this order; every guess is reported."""
     proposed = proposal(tmp_path, read)
     places = [proposed.text.index(stage) for stage in stages]
     assert places == sorted(places)
@@ -143,7 +143,7 @@ def test_a_second_spectrum_is_noted_as_possibly_a_second_sound(tmp_path: Path) -
 def test_calls_that_take_overlapping_frames_get_their_hop(
     tmp_path: Path, shape: list[int], stages: list[str]
 ) -> None:
-    """With a hop, a call of as many samples in as out is a frame; without, rows of samples are new, which is said."""
+    """With a hop, a call of as many samples in as out is a frame; without, its samples are new, which is reported."""
     state = [1] * len(shape)
     nodes = [node("Add", "x h", "y"), node("ReduceMean", "y", "hn", axes=[-1])]
     sizes = {"x": shape, "h": state}, {"y": shape, "hn": state}

@@ -387,7 +387,7 @@ def test_check_that_proves_nothing_exits_3() -> None:
     ],
 )
 def test_errors_are_json_where_reports_are(arguments: list[str], kinds: set[str], words: str) -> None:
-    """The document is on stdout, the line on stderr as ever; older versions of typer have another name of an error."""
+    """The document is on stdout, the line on stderr as always; older versions of typer name an error differently."""
     result = pulse(*arguments, "--json", code=2)
     error = json.loads(result.stdout)["error"]
     assert error["type"] in kinds

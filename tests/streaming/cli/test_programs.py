@@ -89,7 +89,7 @@ def test_unsupported_uses_are_refused(arguments: list[object], words: str) -> No
 
 
 def test_nothing_is_proved_without_a_check() -> None:
-    """The file says so, and ``pulse check`` fails with the code of that."""
+    """The file says so, and ``pulse check`` fails with the matching code."""
     pulse("compile", "-o", "denoise.pulse", "--no-check")
     result = pulse("check", "denoise.pulse", code=3)
     assert "nothing was proved when it was compiled (--no-check)" in result.output

@@ -1,4 +1,4 @@
-"""An event comes out of a session at the frame that ``known_s`` tells."""
+"""An event comes out of a session at the frame that ``known_s`` states."""
 
 from collections.abc import Callable
 from typing import Any

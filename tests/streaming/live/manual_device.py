@@ -109,5 +109,5 @@ def open_descriptors() -> Counter[str]:
 
 
 def ramp(frames: int, first: int = 1) -> np.ndarray:
-    """Sound in which every frame tells its number."""
+    """Audio in which every frame contains its number."""
     return np.arange(first, first + frames, dtype=np.float32)[:, None]

@@ -176,7 +176,7 @@ def test_one_of_both_files_is_recorded(paths: tuple[Path, Path], expected: int) 
 
 
 def test_two_recorders_write_side_by_side(paths: tuple[Path, Path]) -> None:
-    """The second recorder begins while the first is there."""
+    """The second recorder begins while the first one is open."""
     x = normal_noise(30 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         first = live.record(paths[0])
@@ -191,7 +191,7 @@ def test_two_recorders_write_side_by_side(paths: tuple[Path, Path]) -> None:
 
 
 def test_a_recording_continues_after_the_device_was_away(paths: tuple[Path, Path]) -> None:
-    """The recording has nothing of the time when the device was away."""
+    """The recording skips the time when the device was away."""
     x = normal_noise(60 * BLOCK, 1)
     with runs(cached_program(), reconnect="keep") as (host, live):
         recorder = live.record(*paths)

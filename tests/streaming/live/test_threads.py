@@ -1,4 +1,4 @@
-"""Runs with real threads: nothing of them is left over, however they end; and runs that fail before they begin."""
+"""Runs with real threads: they leave nothing behind, however they end; and runs that fail before they begin."""
 
 import threading
 from collections.abc import Callable

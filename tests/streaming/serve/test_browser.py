@@ -1,4 +1,4 @@
-"""The page in a browser: what it plays is the model's output at the delay that it tells."""
+"""The page in a browser: what it plays is the model's output at the delay that it shows."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -247,7 +247,7 @@ def test_a_flush_at_a_length_that_the_model_does_not_take_is_refused(program: Pr
 
 
 def test_a_table_limits_the_stream(program: Program) -> None:
-    """64 rows: pulse 17 of 4 is one too many, said before anything changes."""
+    """64 rows: pulse 17 of 4 is one too many, which is reported before anything changes."""
     builder = ModelBuilder(x="1,2,T")
     table = builder.constant(builder.taps(1, 2, 64), "table")
     rows = builder.add("rows", Slice(2, TDim.of(0), builder.length(builder["x"])), table)

@@ -366,7 +366,7 @@ def test_a_line_in_use_is_not_flushed(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_report_is_printed_though_the_last_output_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its output is not known: the report is there all the same."""
+    """Its output is not known, but there is a report."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
 
     def unknown(_):
