@@ -67,7 +67,7 @@ def install(folder: Path, arguments: list[str]) -> None:
 
 
 def seconds_of_a_run(environment: Path, home: Path) -> tuple[float, float]:
-    """Of the clock and of the CPU, for the built-in sound through the built-in model."""
+    """Of the clock and of the CPU, for the built-in recording through the built-in model."""
     variables = {"PATH": os.environ["PATH"], "HOME": str(home), "PULSE_CACHE": str(home / "kernels")}
     before, started = os.times(), time.perf_counter()
     command = [environment / "bin" / "pulse", "run"]

@@ -60,7 +60,9 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--models", type=Path, default=PUBLISHED, help="folder of published models")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--steps", type=int, default=1000, help="steps per runtime and round")
-    parser.add_argument("--special", action="store_true", help="special rows too, some seconds per model")
+    parser.add_argument(
+        "--special", action="store_true", help="also with specialised kernels, some seconds per model"
+    )
     parser.add_argument("--lanes", action="store_true", help="many streams of one core too")
     parser.add_argument("--start", action="store_true", help="the time to the first result too")
     parser.add_argument("--growth", action="store_true", help="the step by pulse, lanes and weights too")
@@ -77,7 +79,7 @@ def parse_options() -> argparse.Namespace:
     keys = [entry.key for entry in catalogue(options.models)]
     unknown = [key for key in options.keys if key not in keys]
     if unknown:
-        parser.error(f"no model is called {', '.join(unknown)}; there are {', '.join(keys)}")
+        parser.error(f"no model is called {', '.join(unknown)}; choose from {', '.join(keys)}")
     return options
 
 
@@ -119,7 +121,7 @@ def measure(options: argparse.Namespace) -> Results:
 
 
 def entries(options: argparse.Namespace) -> list[Entry]:
-    """Return the rows to run. Exits if a model of the user cannot be opened."""
+    """Return the rows to run. Exits if a user's model cannot be opened."""
     if options.model:
         try:
             return [user_entry(path, options) for path in options.model]

@@ -1,7 +1,7 @@
-"""``python -m bench.front``: fronts compared with other packages, from numpy to numpy, as a table.
+"""``python -m bench.front``: front ends compared with other packages, from numpy to numpy, as a table.
 
 Every result is compared with ours before it is timed. All times are per hop: of pulses of one hop and of four, each a
-call from Python, and of the instructions alone (*inside*). *Least* is the roofline of all instructions: the bytes of
+call from Python, and of the instructions alone (*inside*). *Roofline* is that of all instructions: the bytes of
 weights and state at the speed at which the working set is read, or the multiply-adds at the speed of registers.
 """
 
@@ -104,7 +104,7 @@ def main() -> None:
     """Print the table of all contests."""
     machine = measured_machine(sizes=())
     print(
-        "| front | hops | us | inside | least | over least | against | us | times as fast | lowest..highest |"
+        "| front end | hops | us | inside | roofline | over roofline | against | us | times as fast | lowest..highest |"
     )
     print("| --- | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: | --- |")
     for contest in contests():

@@ -1,8 +1,8 @@
 """``python -m bench.kernels``: how far each kernel is from its limit, over the models of the bench, as a table.
 
-The least time of an instruction is its bytes at the bandwidth of the program's working set, or its multiply-adds at the
+The roofline of an instruction is its bytes at the bandwidth of the program's working set, or its multiply-adds at the
 peak, whichever takes longer; both are measured first. *times* is the time of all instructions of a kernel over their
-least time.
+roofline.
 """
 
 from pathlib import Path
@@ -43,7 +43,7 @@ def main() -> None:
             sums[0] += row.instructions
             sums[1] += row.seconds_per_step
             sums[2] += min_s
-    print("| kernel | instructions | us | least us | times |\n| --- | ---: | ---: | ---: | ---: |")
+    print("| kernel | instructions | us | roofline us | times |\n| --- | ---: | ---: | ---: | ---: |")
     for kernel, (count, seconds, min_s) in sorted(times.items(), key=lambda item: -item[1][1]):
         print(
             f"| `{kernel}` | {count:.0f} | {seconds * 1e6:.1f} | {min_s * 1e6:.1f} | {seconds / min_s:.1f} |"

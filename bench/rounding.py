@@ -1,4 +1,4 @@
-"""``python -m bench.rounding``: one step with weights and activations of f32, bf16 and int8, and the loss of each.
+"""``python -m bench.rounding``: one step with f32, bf16 and int8 weights and activations, and the loss of each.
 
 The loss is that of ``pulse check``: the error of an output against f32, in dB below it, for noise.
 """
@@ -25,7 +25,7 @@ LOSS_FRAMES = 50
 
 @dataclass(frozen=True)
 class RoundingTime:
-    """A model: microseconds of a step and losses in dB by type, and the gain of activations of bf16 over f32."""
+    """A model: microseconds of a step and losses in dB by type, and the gain of bf16 activations over f32."""
 
     title: str
     pulse: int
@@ -74,7 +74,7 @@ def main() -> None:
     options = parser.parse_args()
     names = [name_of(*form) for form in TYPES]
     rows = list(rounding_times(options.rounds, options.keys, options.models))
-    print(f"| us a step | {' | '.join(names)} | bf16: activations of bf16 |")
+    print(f"| us a step | {' | '.join(names)} | bf16: also activations |")
     print("| --- |" + " ---: |" * (len(names) + 1))
     for row in rows:
         print(f"| {row.title}, {row.pulse} |", *(f"{row.us[name]:.1f} |" for name in names), f"{row.gain} |")

@@ -19,7 +19,7 @@ def main() -> None:
     options = parser.parse_args()
     entries = {entry.key: entry for entry in catalogue(options.models)}
     if unknown := [key for key in options.keys if key not in entries]:
-        parser.error(f"no model is called {', '.join(unknown)}; there are {', '.join(entries)}")
+        parser.error(f"no model is called {', '.join(unknown)}; choose from {', '.join(entries)}")
     section = start_section(starts((entries[key] for key in options.keys), options.cold, options.rounds))
     print(section)
     if options.docs:

@@ -20,7 +20,7 @@ def main() -> None:
     options = parser.parse_args()
     entries = {entry.key: entry for entry in lanes_entries(options.models)}
     if unknown := [key for key in options.keys if key not in entries]:
-        parser.error(f"no model is called {', '.join(unknown)}; there are {', '.join(entries)}")
+        parser.error(f"no model is called {', '.join(unknown)}; choose from {', '.join(entries)}")
     machine = measured_machine()
     rows = [
         row

@@ -1,6 +1,6 @@
 """Denoise a recording in blocks of random size, as they would come from a network, and compare with offline.
 
-Without arguments: the built-in model and the built-in sound.
+Without arguments: the built-in model and the built-in recording.
 """
 
 import argparse

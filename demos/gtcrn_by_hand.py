@@ -36,7 +36,7 @@ from pulse.build import (
     Unsqueeze,
 )
 
-BANDS = 33  # bands of frequency behind the encoder
+BANDS = 33  # bands of frequency after the encoder
 
 
 class Weights:
@@ -70,7 +70,7 @@ class Weights:
 
 
 def convolution(w: Weights, name: str, channels: tuple[int, int], transposed: bool, **sizes) -> Node:
-    """Return a convolution, with the normalisation behind it folded into it."""
+    """Return a convolution, with the normalisation after it folded into it."""
     kind = ConvTranspose2D if transposed else Conv2D
     return kind(*channels, weight=w(name), bias=w(name, 1), **sizes)
 
@@ -109,7 +109,7 @@ def temporal_block(w: Weights, where: str, dilation: int, transposed: bool):
     first, depth, second = (
         f"{where}/{part}_{end}/{kind}_output_0" for part, end in zip(("point", "depth", "point"), ends)
     )
-    ahead = 2 * dilation if transposed else 0  # a transposed convolution cuts these frames off behind
+    ahead = 2 * dilation if transposed else 0  # a transposed convolution cuts these frames off at the end
 
     def block(x: Connector) -> Connector:
         through, past = Split([8, 8], 1)(x)

@@ -1,7 +1,7 @@
 """Is the delay what the statistics says? What came in and what was played, compared by cross-correlation.
 
 The devices' own latency lies outside what a program can measure; it is shown as they state it. Something must be
-heard while it runs. Without a sound card: --file sound.wav.
+audible while it runs. Without a sound card: --file sound.wav.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, default=model_path(), help="of sound at 16 kHz")
     parser.add_argument("--mic", metavar="DEVICE", help="number or part of the name, see pulse devices")
     parser.add_argument("--speaker", metavar="DEVICE", help="the same for what plays")
-    parser.add_argument("--file", type=Path, metavar="SOUND", help="a sound in place of the devices")
+    parser.add_argument("--file", type=Path, metavar="SOUND", help="an audio file instead of the devices")
     parser.add_argument("--seconds", type=float, default=10.0)
     arguments = parser.parse_args()
     plan = Plan(SAMPLE_RATE_HZ, arguments.mic, arguments.speaker)

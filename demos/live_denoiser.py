@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--mic", metavar="DEVICE", help="number or part of the name, see pulse devices")
     parser.add_argument("--speaker", metavar="DEVICE", help="the same for what plays")
     parser.add_argument(
-        "--file", nargs="+", type=Path, metavar="SOUND", help="a sound in place of the devices [OUT]"
+        "--file", nargs="+", type=Path, metavar="SOUND", help="an audio file instead of the devices [OUT]"
     )
     parser.add_argument("--fast", action="store_true", help="do not wait for the time that the file takes")
     arguments = parser.parse_args()

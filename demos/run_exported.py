@@ -1,6 +1,6 @@
 """Run what ``pulse convert -o denoise.onnx`` wrote with onnxruntime alone, pulse by pulse: nothing of pulse is needed.
 
-The file's metadata says which output feeds which input, what to drop in front, and how long the output is.
+The file's metadata says which output feeds which input, what to drop at the start, and how long the output is.
 """
 
 import base64
@@ -23,7 +23,7 @@ def frames(length: str, symbol: str, end: int) -> int:
 
 
 def main() -> None:
-    """Stream one sound into another: ``python run_exported.py MODEL SOUND OUT``."""
+    """Stream one audio file into another: ``python run_exported.py MODEL SOUND OUT``."""
     model, source_path, target_path = sys.argv[1:]
     session = onnxruntime.InferenceSession(model)
     metadata = session.get_modelmeta().custom_metadata_map

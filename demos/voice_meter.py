@@ -1,4 +1,4 @@
-"""When is somebody speaking: for each tenth of a second a bar, the longer the more probable.
+"""When is someone speaking: for each tenth of a second a bar, the longer the more probable.
 
 An event loop, asyncio or trio, takes the probabilities while a thread of its own runs the built-in detector. Ctrl-C
 ends. Without a sound card: --file sound.wav.
@@ -45,7 +45,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mic", metavar="DEVICE", help="number or part of the name, see pulse devices")
     parser.add_argument("--channel", default="mix", help="mix, or the number of one")
-    parser.add_argument("--file", type=Path, metavar="SOUND", help="a sound as if a microphone gave it")
+    parser.add_argument(
+        "--file", type=Path, metavar="SOUND", help="an audio file as if it came from a microphone"
+    )
     parser.add_argument("--fast", action="store_true", help="do not wait for the time that the file takes")
     parser.add_argument("--loop", choices=["asyncio", "trio"], default="asyncio")
     arguments = parser.parse_args()

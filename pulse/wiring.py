@@ -53,7 +53,7 @@ def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> li
 def _require_possible(facts: Sequence[TypedFact]) -> None:
     for fact in facts:
         if fact.rank > MAX_AXES:
-            raise FactError(f"a tensor of {fact.rank} axes; at most {MAX_AXES} are supported")
+            raise FactError(f"a tensor with {fact.rank} axes; at most {MAX_AXES} are supported")
         if any(dim.const < 0 and not dim.terms for dim in fact.shape):
             raise FactError(f"its output would be {fact}: its inputs are too short")
 

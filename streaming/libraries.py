@@ -1,7 +1,7 @@
 """Builds the machine code that the package carries: ``python -m streaming.libraries [LEVEL …]``.
 
 For each level of processors one shared library with all kernels and entries, in ``pulse/jit/libraries``, from where a
-wheel takes them: build them, then the wheel. Each level is compiled by a process of its own, and needs a linker of its
+wheel takes them: build them, then the wheel. Each level is compiled by a separate process, and needs a linker of its
 architecture: ``ld``, ``x86_64-linux-gnu-ld`` or ``aarch64-linux-gnu-ld``. Without names: all levels that have one.
 """
 
@@ -40,7 +40,7 @@ def build(levels: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | No
     Raises CompileError: there is no such level, no linker for it, or a function cannot be compiled.
     """
     if unknown := [name for name in levels if name not in LEVELS]:
-        raise CompileError(f"no such level: {', '.join(unknown)}; there are {', '.join(LEVELS)}")
+        raise CompileError(f"no such level: {', '.join(unknown)}; choose from {', '.join(LEVELS)}")
     linkers = {name: _require_linker(LEVELS[name]) for name in levels}
     functions = {entry.name: entry.function.__module__ for entry in _functions(only)}
     sources = tuple(sorted(_sources(functions.values())))

@@ -1,4 +1,4 @@
-"""Input routing: which sound, or which channel of a sound, feeds each input of a model."""
+"""Input routing: which file or device, or which of its channels, feeds each input of a model."""
 
 import re
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ def parse_routes(texts: Sequence[str], program: Program) -> dict[str, Route]:
 
 
 def sound_inputs(program: Program) -> list[Port]:
-    """Return the inputs of sound, f32, of one value a frame, in the model's order.
+    """Return the audio inputs, f32, of one value a frame, in the model's order.
 
     Raises InputError: they have several rates
     """
@@ -77,7 +77,7 @@ def sound_inputs(program: Program) -> list[Port]:
     if len({port.rate for port in ports}) > 1:
         rates = ", ".join(f"{port.name} {port.rate}" for port in ports)
         raise InputError(
-            f"{program.model.title}: its inputs of sound have several rates, frames for each of "
+            f"{program.model.title}: its audio inputs have several rates, frames for each of "
             f"{program.model.symbol.name}: {rates}; give them as .npy"
         )
     return ports
@@ -91,7 +91,7 @@ def is_playable(port: Port, source: Port) -> bool:
 def channels_in_order(
     title: str, names: Sequence[str], source: str, channels: int, advice: str | None = None
 ) -> dict[str, Channels]:
-    """Return one channel of a sound for each input, in their order.
+    """Return one channel of a file or device for each input, in their order.
 
     advice  an alternative to suggest to the user
     Raises  InputError: the numbers of channels and inputs differ
@@ -102,6 +102,6 @@ def channels_in_order(
         advice or f"give {spell('routes', dict.fromkeys(names, 'SOURCE'))}, or SOURCE:CHANNEL, counted from 0"
     )
     raise InputError(
-        f"{source}: has {channels} channel{'s' if channels > 1 else ''}, and {title} has {len(names)} inputs of sound: "
+        f"{source}: has {channels} channel{'s' if channels > 1 else ''}, and {title} has {len(names)} audio inputs: "
         f"{', '.join(names)}; {advice}"
     )

@@ -20,20 +20,20 @@ def pack(numbers: Sequence[int], chunks: Sequence[bytes]) -> bytes:
 def unpack(snapshot: bytes) -> tuple[list[int], list[bytes]]:
     """Return the reverse of ``pack``. Raises InputError."""
     if len(snapshot) < _SIZES.size or not snapshot.startswith(_MAGIC):
-        raise InputError("this is not a snapshot of a session")
+        raise InputError("this is not a session snapshot")
     _, count, chunk_count, checksum = _SIZES.unpack_from(snapshot)
     start = _SIZES.size + 8 * (count + chunk_count)
     if len(snapshot) < start:
-        raise InputError("the snapshot of a session is cut short")
+        raise InputError("the session snapshot is truncated")
     if zlib.crc32(snapshot[_SIZES.size :]) != checksum:
-        raise InputError("the snapshot of a session is damaged")
+        raise InputError("the session snapshot is damaged")
     values = list(struct.unpack_from(f"<{count + chunk_count}q", snapshot, _SIZES.size))
     chunks: list[bytes] = []
     for size in values[count:]:
         chunks.append(snapshot[start : start + size])
         start += size
     if start != len(snapshot) or not chunks or min(values, default=0) < 0:
-        raise InputError("the snapshot of a session is cut short")
+        raise InputError("the session snapshot is truncated")
     return values[:count], chunks
 
 

@@ -1,4 +1,4 @@
-"""Special rows for a program whose streams run: a process of its own compiles them, then the streams take them."""
+"""Specialised kernels for a program whose streams run: a separate process compiles them, then the streams use them."""
 
 import json
 import os
@@ -27,10 +27,10 @@ COMPILER_NICENESS = 19
 class BackgroundSpecialisation(NotCopyable):
     """``Program.specialise`` while streams run; they wait for nothing, and their results are bit-identical.
 
-    program    its streams on one thread take the rows at once, those that run between two of their rows
-    seconds    of processor time after which no further rows are compiled
+    program    its streams on one thread use the code at once, running ones from their next instruction on
+    seconds    of processor time after which no further kernels are compiled
     megabytes  of machine code, likewise
-    Raises     InputError: the program has no rows that could be specialised
+    Raises     InputError: the program has no instructions that could be specialised
 
     A process of the lowest priority compiles and measures. Its code goes through the folder of compiled kernels to
     this process, which puts it into the table. Leaving the ``with`` ends the process; what it has compiled is kept.
@@ -46,11 +46,11 @@ class BackgroundSpecialisation(NotCopyable):
     ) -> None:
         if not isinstance(program, NativeStreams):
             raise InputError(
-                f"the {program.backend} backend has no rows to specialise; use the numba backend"
+                f"the {program.backend} backend has no kernels to specialise; use the numba backend"
             )
         if program.threads > 1:
             raise InputError(
-                f"{program.model.title}: rows are special for streams on one thread, and these have "
+                f"{program.model.title}: kernels are specialised for streams on one thread, and these have "
                 f"{program.threads}; leave out one of the two"
             )
         self._program = program
@@ -59,24 +59,24 @@ class BackgroundSpecialisation(NotCopyable):
         self._thread = threading.Thread(target=self._compile, name="pulse specialisation", daemon=True)
         self._leaving = False
         self.outcome: Specialisation | None = None
-        """The gain of the special rows; None while it is not known."""
+        """The gain of the specialised kernels; None while it is not known."""
         self.problem: str | None = None
         """Why there will be none; None if nothing is wrong."""
 
     def __str__(self) -> str:
         if self.problem is not None:
-            return f"special rows: {self.problem}"
+            return f"specialised kernels: {self.problem}"
         if self.outcome is None:
-            return "special rows: " + (
+            return "specialised kernels: " + (
                 "not ready yet" if self._thread.is_alive() else "not ready before the end"
             )
-        return f"special rows: {self.outcome}"
+        return f"specialised kernels: {self.outcome}"
 
     def __enter__(self) -> Self:
         if not is_python():
             self.problem = "this Python is a part of another program, which cannot start a process to compile"
         elif reason := why_not_cached():
-            self.problem = f"the folder of compiled kernels keeps nothing: {reason}"
+            self.problem = f"the folder of compiled kernels cannot store anything: {reason}"
         else:
             self._process = python_process(__name__, *self._bounds)
             self._thread.start()
@@ -95,7 +95,7 @@ class BackgroundSpecialisation(NotCopyable):
         return not self._thread.is_alive()
 
     def _compile(self) -> None:
-        """Send the program to the process and take its answer, in a thread of its own."""
+        """Send the program to the process and take its answer, in its own thread."""
         assert self._process is not None
         with self._process as process:
             answer, _ = process.communicate(pickle.dumps(self._program))

@@ -109,11 +109,11 @@ def warm(
     names = list(dict.fromkeys(kernels if only is None else only))
     if unknown := [name for name in names if name not in kernels]:
         raise CompileError(
-            f"nothing to compile is named {', '.join(unknown)}; there are {', '.join(kernels)}"
+            f"nothing to compile is named {', '.join(unknown)}; choose from {', '.join(kernels)}"
         )
     location = cache_location()
     if location.refused:
-        raise CompileError(f"{location.refused}: no kernel would be there next time")
+        raise CompileError(f"{location.refused}: no kernel would be stored for the next time")
     missing = [name for name in names if not is_cached(name)]
     count = min(jobs or core_count(), len(missing))
     seconds_of: dict[str, float] = {}
@@ -123,7 +123,7 @@ def warm(
         for compiled_count, compiled in enumerate(compilations, 1):
             if compiled.storage_error or not is_cached(compiled.name):
                 raise CompileError(
-                    _reason_not_cached(compiled.name, compiled.storage_error or "it is not there afterwards")
+                    _reason_not_cached(compiled.name, compiled.storage_error or "it is missing afterwards")
                 )
             seconds_of[compiled.name] = compiled.seconds
             if progress is not None:
@@ -235,7 +235,7 @@ def _ask(process: "subprocess.Popen[bytes]", name: str) -> _Compiled:
     answer = process.stdout.readline()
     if not answer:
         raise CompileError(
-            f"the process that compiled {name} ended by itself, which happens where memory is short; use fewer jobs"
+            f"the process that compiled {name} ended by itself, which happens if memory is short; use fewer jobs"
         )
     values = json.loads(answer)
     if "error" in values:

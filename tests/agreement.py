@@ -32,7 +32,7 @@ class Expected:
         return self.reference.native
 
     def require(self, results: Mapping[str, Array], context: object = "") -> None:
-        """Fail where a result is further off than rounding may move it."""
+        """Fail where the error of a result is larger than the rounding error."""
         for name in self.outputs:
             judgement = self.reference.judge(name, results[name], self._axes[name])
             assert judgement.fits, (context, name, results[name].shape, self.outputs[name].shape)

@@ -10,7 +10,7 @@ SELDOM = 1000
 
 
 class FrozenHeap:
-    """Python's collector leaves out what is there when a test begins; live runs unfreeze it at their end."""
+    """Python's collector skips objects that exist when a test begins; live runs unfreeze it at their end."""
 
     def __init__(self) -> None:
         self._frozen = False

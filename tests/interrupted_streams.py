@@ -30,7 +30,7 @@ def count_outcomes(
     """Interrupt a call at every place and count what became of the stream; none may give a wrong number.
 
     begin    makes a stream, always the same
-    after    tells how it goes on
+    after    tells how it continues
     refused  methods that are refused, with these words, until a stream that has to be reset is
     """
     counts = Counter[str]()

@@ -16,7 +16,7 @@ Unit = Literal["line", "opcode"]
 def interrupt_call(call: Callable[[], object], unit: Unit, number: int) -> bool:
     """Make the call and raise KeyboardInterrupt before the ``number``-th line or opcode of pulse and streaming.
 
-    Not before the opcode that returns from the call itself: it changes nothing any more and looks at no signal.
+    Not before the opcode that returns from the call itself: from then on it changes nothing and looks at no signal.
     returns  whether it had this many and was interrupted
     """
     if unit == "opcode" and sys.version_info >= (3, 12):
@@ -53,7 +53,7 @@ def interrupt_call(call: Callable[[], object], unit: Unit, number: int) -> bool:
 
 
 def _interrupted_by_monitoring(call: Callable[[], object], number: int) -> bool:
-    """The same before an opcode, where ``sys.monitoring`` is there: tracing leaves out opcodes since Python 3.13."""
+    """The same before an opcode, if ``sys.monitoring`` is available: tracing leaves out opcodes since Python 3.13."""
     monitoring: Any = vars(sys)["monitoring"]
     tool, event = monitoring.DEBUGGER_ID, monitoring.events.INSTRUCTION
     calls_so_far = 0

@@ -28,6 +28,6 @@ def quiet_noise(frames: int, seed: int = 0) -> Array:
 
 
 def uniform_noise(frames: int, channels: int = 1, peak: float = 0.9) -> Array:
-    """Samples [frames, channels] between the peaks; sounds of other lengths are others."""
+    """Samples [frames, channels] between the peaks; noise of another length differs."""
     samples = np.random.default_rng(frames).uniform(-peak, peak, (frames, channels))
     return samples.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Models and sounds in a folder next to the project on the machines of its developers; users do not have them."""
+"""Models and recordings in a folder next to the project on the machines of its developers; users do not have them."""
 
 import os
 from pathlib import Path

@@ -57,7 +57,7 @@ class Kills:
             ("kills", f"{self.kills} in {self.seconds:.0f} s"),
             ("streams", f"{self.streams}, blocks of {self.block_ms:g} ms"),
             ("checkpoint", f"every {self.checkpoint_s:g} s of sound"),
-            ("a stream went on elsewhere", f"{len(self.silences_ms)} times"),
+            ("streams resumed on another worker", f"{len(self.silences_ms)} times"),
             *(
                 (f"silence p{percent}", f"{self.percentile_ms(percent):.0f} ms")
                 for percent in (50, 90, 99, 100)

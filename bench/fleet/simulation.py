@@ -1,7 +1,7 @@
 """A calculation for many streams: machines, traffic, the first part that is full, losses of a year.
 
 Unit costs are measured. The year is a simulation of events: machines, processes and racks are lost at random; the
-streams of each loss go on at the workers that are left, at random, as the hash spreads them, and wait there until the
+streams of each loss resume on the workers that are left, at random, as the hash spreads them, and wait there until the
 processor has time to spare. The time on the network is not in the gaps.
 """
 
@@ -78,7 +78,7 @@ class Year:
     machines, workers  of all
     traffic           bytes a second of all checkpoints, in addition to the sound
     losses            of processes, machines and racks
-    moved             streams that went on elsewhere
+    moved             streams that resumed on another worker
     gone              streams whose checkpoint was lost with them
     gaps_ms           p50, p99 and the longest
     """
@@ -265,7 +265,7 @@ def text(simulation: Simulation) -> str:
             (f"lost in a year: {cause}", [f"{year.losses.get(cause, 0):,}" for year in simulation.years])
             for cause in ("process", "machine", "rack")
         ),
-        ("streams that went on elsewhere", [f"{year.moved:,}" for year in simulation.years]),
+        ("streams resumed on another worker", [f"{year.moved:,}" for year in simulation.years]),
         ("streams lost with their checkpoint", [f"{year.gone:,}" for year in simulation.years]),
         ("gap p50", [f"{year.gaps_ms[0]:.0f} ms" for year in simulation.years]),
         ("gap p99", [f"{year.gaps_ms[1]:.0f} ms" for year in simulation.years]),
@@ -289,7 +289,7 @@ def _cost_rows(costs: UnitCosts) -> list[tuple[str, str]]:
         ("a pulse in the server, CPU of all it does", us(costs.message)),
         ("a checkpoint", f"{costs.checkpoint_bytes:,} bytes"),
         ("making it", us(costs.snapshot)),
-        ("going on from it", us(costs.restore)),
+        ("resuming from it", us(costs.restore)),
         ("keeping it, in the holder's memory", us(costs.hold)),
         ("the same through Ray, CPU of worker and holder", us(costs.ray_save)),
         ("of this the holder", us(costs.ray_save_holder)),

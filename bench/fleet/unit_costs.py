@@ -58,7 +58,7 @@ class UnitCosts:
     step_p99           of a pulse, alone: the time on the clock
     message            CPU of the server's process for a pulse that it answers, all included
     snapshot           making a checkpoint; ``checkpoint_bytes`` is its size
-    restore            going on from one, in the process
+    restore            resuming from one, in the process
     hold               a holder's dictionary, without Ray
     ray_save           CPU of worker and holder for a checkpoint through Ray; None: Ray is not there
     ray_save_holder    the part of the holder: one process of one thread
@@ -195,7 +195,7 @@ class _StillCluster:
         return self._nodes
 
     def start_worker(self, name: str, node: ClusterNode, deployment: Deployment) -> None:
-        raise AssertionError("as many run as are wanted")
+        raise AssertionError("as many run as were requested")
 
     def start_holder(self, name: str, node: ClusterNode) -> None:
         raise AssertionError("each node has one")

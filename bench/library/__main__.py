@@ -13,7 +13,7 @@ MODELS = (BUILTIN, "gtcrn")
 
 
 def main() -> None:
-    """Measure each model in a process of its own, in which kernels are of the level of the library."""
+    """Measure each model in a separate process, in which kernels are of the level of the library."""
     level = next(level.name for level in LEVELS.values() if not level.missing_features)
     for name in sys.argv[1:] or MODELS:
         with TemporaryDirectory() as folder:

@@ -58,7 +58,7 @@ def measure(name: str, folder: Path) -> None:
     starts = [float(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(STARTS)]
     print(
         f"{name}: step {1e6 * median(c):.1f} us from C, {1e6 * median(python):.1f} us from Python "
-        f"(least {1e6 * min(c):.1f} and {1e6 * min(python):.1f}), start {1e3 * median(starts):.2f} ms, "
+        f"(minimum {1e6 * min(c):.1f} and {1e6 * min(python):.1f}), start {1e3 * median(starts):.2f} ms, "
         f"{path.stat().st_size:,} bytes"
     )
 

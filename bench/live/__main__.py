@@ -82,7 +82,7 @@ def _choose(all_of_them: Mapping[str, Chosen], names: Sequence[str], noun: str) 
     chosen_names = [name.strip() for name in names if name.strip()]
     unknown = [name for name in chosen_names if name not in all_of_them]
     if unknown:
-        raise InputError(f"no {noun} is called {', '.join(unknown)}; there are {', '.join(all_of_them)}")
+        raise InputError(f"no {noun} is called {', '.join(unknown)}; choose from {', '.join(all_of_them)}")
     return {name: choice for name, choice in all_of_them.items() if name in (chosen_names or all_of_them)}
 
 

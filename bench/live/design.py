@@ -58,4 +58,4 @@ class Outcome:
 
 
 Design: TypeAlias = Callable[[Setup], Outcome]
-"""Runs in a thread of its own, for the seconds of the setup."""
+"""Runs in its own thread, for the seconds of the setup."""

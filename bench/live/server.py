@@ -20,7 +20,7 @@ READY_TIMEOUT_S = 30.0
 END_TIMEOUT_S = 3.0
 """A server that has not ended after this many seconds is killed."""
 SLOTS = 3
-"""Servers of JACK at once, in all processes: it knows 8 names on a machine, and one that was killed keeps its name."""
+"""JACK servers at once, in all processes: it knows 8 names on a machine, and one that was killed keeps its name."""
 SHARED = Path("/dev/shm")
 """Where JACK has the list of its servers, one for all processes, whatever their folders for temporary files."""
 PRIORITIES = (("-R", "-P70"), ("-r",))
@@ -153,7 +153,7 @@ class JackServer(Server):
 
 @contextmanager
 def jack_server(rate_hz: int = 48000, block_frames: int = 480) -> Generator[JackServer]:
-    """Run a server of JACK; wait until fewer than ``SLOTS`` run.
+    """Run a JACK server; wait until fewer than ``SLOTS`` run.
 
     Raises  PulseError: it is not installed, or does not start
     """
@@ -224,7 +224,7 @@ def portaudio(server: JackServer) -> Generator[int]:
         apis = {api["name"]: api["default_output_device"] for api in sounddevice.query_hostapis()}
         if apis.get(HOST_API, -1) < 0:
             raise PulseError(
-                f"PortAudio finds no device of JACK, but {', '.join(apis)}; it needs to be built with JACK"
+                f"PortAudio finds no JACK device, but {', '.join(apis)}; it needs to be built with JACK"
             )
         yield apis[HOST_API]
     finally:

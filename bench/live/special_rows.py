@@ -1,7 +1,8 @@
-"""``python -m bench.live.special_rows``: the pulses of a live run before, while and after special rows are compiled.
+"""``python -m bench.live.special_rows``: the pulses of a live run before, during and after
+specialisation.
 
 A file plays in real time in place of a microphone. After half of the seconds, a process begins to compile
-during the run; when its code is ready, the stream takes it, and the run goes on for the other half.
+during the run; when its code is ready, the stream takes it, and the run continues for the other half.
 """
 
 import argparse
@@ -91,7 +92,9 @@ def phases(entry: Entry, seconds: float, folder: Path) -> tuple[list[Phase], str
         marks.append(live.statistics())
         with BackgroundSpecialisation(program) as special:
             if not special.wait(MAX_WAIT_S):
-                raise InputError(f"{entry.title}: no special rows after {MAX_WAIT_S} s; use a quiet machine")
+                raise InputError(
+                    f"{entry.title}: no specialised kernels after {MAX_WAIT_S} s; use a quiet machine"
+                )
             marks.append(live.statistics())
             time.sleep(seconds / 2)
         marks.append(live.statistics())
@@ -113,7 +116,7 @@ def lines(keys: list[str], seconds: float, models: Path) -> Iterator[str]:
 def main() -> None:
     """Print a table for each model."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("keys", nargs="*", help=f"models of sound; {', '.join(KEYS)} without any")
+    parser.add_argument("keys", nargs="*", help=f"audio models; {', '.join(KEYS)} without any")
     parser.add_argument(
         "--seconds", type=float, default=24.0, help="of the run, without the wait for the code"
     )

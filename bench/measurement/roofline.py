@@ -1,4 +1,4 @@
-"""The least time that a step can take on this machine: its bytes at the measured bandwidth, its products at the peak.
+"""The minimum time that a step can take on this machine: its bytes at the measured bandwidth, its products at the peak.
 
 Both are measured with kernels of the kind that the programs are made of, one thread.
 """
@@ -142,7 +142,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Roofline:
-    """The least bytes and operations of a step, and the time that they take.
+    """The minimum bytes and operations of a step, and the time that they take.
 
     bytes          of weights and state, each instruction's once
     working_set    bytes of weights, state and scratch
@@ -173,7 +173,7 @@ def working_set(program: NativeProgram, lanes: int = 1) -> int:
 def roofline(
     program: NativeProgram, bytes_per_s: float, multiply_adds_per_s: float, lanes: int = 1
 ) -> Roofline:
-    """Return the least time of a step, on memory that delivers its working set at some speed; weights count once."""
+    """Return the minimum time of a step, on memory that delivers its working set at some speed; weights count once."""
     total = sum((cost_of(row) for row in program.instructions), Cost())
     bytes_touched = total.weights + lanes * total.state
     multiply_adds = lanes * total.multiply_adds

@@ -50,7 +50,7 @@ class Separator(Writer):
 
 
 def separator() -> onnx.ModelProto:
-    """Return a model from sound ``x`` [1, 1, T] to two sounds ``y`` [2, 1, T]; the pulse is a multiple of 8 samples."""
+    """Return a model from audio ``x`` [1, 1, T] to two signals ``y`` [2, 1, T]; a pulse is a multiple of 8 samples."""
     network = Separator(64)
     weight = network.weight("encoder_w", FILTERS, 1, WINDOW)
     pads = [WINDOW - HOP, 0]

@@ -1,4 +1,4 @@
-"""A model of the user, with the options that ``pulse`` has for it."""
+"""A user's model, with the options that ``pulse`` has for it."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator

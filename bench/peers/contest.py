@@ -22,17 +22,17 @@ CHECKED_PULSES = 40
 """Pulses of a form that are compared with the reference."""
 OURS = "pulse"
 """The name of this project among the runtimes."""
-SPECIAL = "pulse, special rows"
+SPECIAL = "pulse, specialised kernels"
 """The same with rows compiled for the model."""
 MIN_SPECIAL_GAIN = 1.02
-"""The least speed-up, as ``Program.specialise`` measures it, for which special rows take part."""
+"""The minimum speed-up, as ``Program.specialise`` measures it, for which specialised kernels take part."""
 
 
 @dataclass(frozen=True, eq=False)
 class Contest:
     """A program of this project, and the fastest right form of each other runtime.
 
-    best  by runtime, with ``SPECIAL`` if special rows are requested and fast enough
+    best  by runtime, with ``SPECIAL`` if specialised kernels are requested and fast enough
     """
 
     entry: Entry
@@ -54,7 +54,7 @@ def contest(
 ) -> Contest:
     """Build every form, check some pulses of each against the model's own result, and choose.
 
-    special  compile special rows too, for a second program of this project
+    special  compile specialised kernels too, for a second program of this project
     Raises   WrongResultError; PulseError if the model does not stream
     """
     source = entry.source()

@@ -62,7 +62,7 @@ class TractPeer:
     """tract on an offline model that it pulsifies itself.
 
     inputs   shapes that override those of the file, as ``pulse.load`` takes them
-    outputs  the ones that are wanted; those that only the end of the stream makes known would not pulsify
+    outputs  the requested ones; those that only the end of the stream makes known would not pulsify
     """
 
     def __init__(

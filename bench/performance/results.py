@@ -42,27 +42,28 @@ class Results:
         return _mean(row.runtimes[peer].times.median for row in self.timed_rows if peer in row.runtimes)
 
     def special_mean(self, peer: str) -> float:
-        """Return ``mean``, with special rows where a model uses them."""
+        """Return ``mean``, with specialised kernels where a model uses them."""
         rows = [row for row in self.timed_rows if peer in row.runtimes]
         return _mean(row.runtimes[peer].times.median * row.ours.us.p50_us / row.fastest_us for row in rows)
 
     def summary(self) -> Iterator[str]:
-        """Yield the geometric mean and the least ratio of each peer, then the models furthest from their roofline."""
+        """Yield the geometric mean and the lowest ratio of each peer, then the models furthest from their roofline."""
         for peer in PEERS:
             rows = [row for row in self.timed_rows if peer in row.runtimes]
             if rows:
                 lowest = min(rows, key=lambda row: row.runtimes[peer].times.median)
                 yield (
                     f"geometric mean against {peer}, {len(rows)} models: {self.mean(peer):.2f}; "
-                    f"least {lowest.runtimes[peer].times.median:.2f}, {lowest.title}"
+                    f"lowest {lowest.runtimes[peer].times.median:.2f}, {lowest.title}"
                 )
         if self.timed_rows:
             furthest = max(self.timed_rows, key=lambda row: row.over_roofline)
             mean = _mean(row.over_roofline for row in self.timed_rows)
-            yield f"times the roofline: geometric mean {mean:.2f}; most {furthest.over_roofline:.2f}, {furthest.title}"
+            highest = f"{furthest.over_roofline:.2f}, {furthest.title}"
+            yield f"times the roofline: geometric mean {mean:.2f}; highest {highest}"
         if special := [row for row in self.timed_rows if SPECIAL in row.runtimes]:
             means = ", ".join(f"{self.special_mean(peer):.2f} against {peer}" for peer in PEERS)
-            yield f"with special rows, which {len(special)} models use: geometric mean {means}"
+            yield f"with specialised kernels, which {len(special)} models use: geometric mean {means}"
 
     def write(self, path: Path) -> None:
         """Write the results as JSON."""

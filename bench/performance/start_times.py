@@ -1,6 +1,6 @@
 """From a new process to the first result, compared with the other runtimes in alternation.
 
-Every figure is of processes of their own: import, load, make ready, one step; ``pulse run`` is the whole command. The
+Every figure is of separate processes: import, load, make ready, one step; ``pulse run`` is the whole command. The
 processes of all rows alternate. Their CPU time, which other work on the machine disturbs less, is shown too.
 """
 
@@ -37,7 +37,7 @@ class Start:
 
 
 def starts(entries: Iterable[Entry], cold: bool = True, rounds: int = ROUNDS) -> list[Start]:
-    """Time the import of numpy, ``pulse run`` on the built-in sound, and each entry here and in the others.
+    """Time the import of numpy, ``pulse run`` on the built-in recording, and each entry here and in the others.
 
     cold  with an empty cache of kernels too, which takes minutes
     """

@@ -85,7 +85,7 @@ class StepRow:
 
     @property
     def fastest_us(self) -> float:
-        """The p50 of this project with special rows if it has them, else without, in microseconds."""
+        """The p50 of this project with specialised kernels if it has them, else without, in microseconds."""
         return self.runtimes.get(SPECIAL, self.ours).us.p50_us
 
     @property

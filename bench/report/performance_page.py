@@ -37,10 +37,10 @@ the comparison is kept fair.
 
 The figures are microseconds per step. Each percentile is the median over {rounds} rounds of {steps} steps;
 *max* is the largest of all. *times* is the p50 of a runtime divided by the p50 of pulse in the same round:
-median, lowest and highest. *least* is the roofline, the longer of two times: that of reading the weights and
+median, lowest and highest. *roofline* is the longer of two times: that of reading the weights and
 state of a step, at the speed measured for a working set of this size in the same rounds, and that of its
 multiply-adds at the measured peak. Its *times* is the p50 of pulse divided by it. *target* is the ratio to
-reach; a missed target is set in bold. *pulse, special rows* is the same program after `specialise`
+reach; a missed target is set in bold. *pulse, specialised kernels* is the same program after `specialise`
 ([special.md](special.md)), with the processor time that this took, for the models that gain 2 % or more
 (`min_gain=1.02`).
 """
@@ -79,14 +79,14 @@ NOT_TIMED = "Forms of a model that another runtime does not load, or for which i
 LANES = """`python -m bench.streams` measures these: streams of one model that step in one call
 (`Program.spawn_many`), and the same number of separate states that step in turn, in alternating rounds. *streams* is
 how many of them one core runs in real time, with a pulse every *ms a pulse*. *times* is the time of separate states
-divided by that of lanes. *least us* is the roofline of the call, divided by the number of lanes: nothing that reads
+divided by that of lanes. *roofline us* is the roofline of the call, divided by the number of lanes: nothing that reads
 these bytes and computes these multiply-adds is faster on this machine. *streams a watt* divides the streams of one core
 by the power of the whole processor while the lanes step, as its energy counters show it; *unknown* where a
 machine has none that this user may read.
 """
 """The beginning of the section on many streams."""
 
-START = """`python -m bench.start` measures these: processes of their own, which take turns; the median of each. *ms* is
+START = """`python -m bench.start` measures these: separate processes, which take turns; the median of each. *ms* is
 the time from before the first import to the first result, import, load, make ready and one step; of `pulse run` it is
 the whole command. *ms of CPU* has the start of the interpreter too, and depends less on what else the machine does.
 All rows import numpy. *carried* kernels are the machine code of a wheel: nothing is compiled, the first time either.
@@ -116,8 +116,8 @@ of the program in the same rounds (`python -m bench.calls`).
 """
 """The beginning of the section on calls."""
 
-GROWTH = f"""A call of one model: with more frames in a pulse, with more streams in one call, with weights of 16 and 8
-bits. *least* is the roofline of the call; weights count once for all lanes.
+GROWTH = f"""A call of one model: with more frames in a pulse, with more streams in one call, with 16-bit and 8-bit
+weights. *roofline* is the roofline of the call; weights count once for all lanes.
 
 ![times by pulse, lanes and weights]({PICTURE.name})
 """
@@ -167,7 +167,7 @@ def steps_lines(row: StepRow) -> Iterator[list[str]]:
     assert row.roofline is not None
     target, good = reached.get("roofline", ("", True))
     bounds, min_us = row.roofline, f"{row.roofline.min_us:.1f}"
-    label = f"least: {bounds.bound}, {kilo(bounds.bytes)}B, {kilo(bounds.multiply_adds)} multiply-adds"
+    label = f"roofline: {bounds.bound}, {kilo(bounds.bytes)}B, {kilo(bounds.multiply_adds)} multiply-adds"
     yield ["", label, min_us, *["", "", "", ""], bold(f"{row.over_roofline:.1f}", good), target]
 
 

@@ -45,8 +45,8 @@ def steps_table(results: Results) -> Table:
         "tract",
         "p99.9",
         "times",
-        "least",
-        "ours / least",
+        "roofline",
+        "ours / roofline",
     ):
         table.add_column(name, justify="right")
     for row in results.rows:
@@ -100,7 +100,7 @@ LANES_COLUMNS = (
     "us a stream",
     "us, separate",
     "times",
-    "least us",
+    "roofline us",
     "streams",
     "streams, separate",
     "streams a watt",
@@ -140,7 +140,7 @@ def starts_table(results: Results) -> Table:
     return table
 
 
-GROWTH_COLUMNS = ("model", "by", "at", "us a call", "us a frame of a stream", "least us", "times")
+GROWTH_COLUMNS = ("model", "by", "at", "us a call", "us a frame of a stream", "roofline us", "times")
 """The heads of the table of growth."""
 
 

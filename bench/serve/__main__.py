@@ -1,6 +1,6 @@
 """``python -m bench.serve``: streams that a server holds in real time, and the same with onnxruntime as its engine.
 
-A server in a process of its own, or one on each core; clients in another process, on the same cores. Streams are
+A server in a separate process, or one on each core; clients in another process, on the same cores. Streams are
 *held* if 99 of 100 blocks are answered within the limit, from sending a block to the last output frame that needs it,
 as the client sees it. CPU is the time of the server's process for each pulse that it has answered, and of the clients'
 for each block; it depends less on the other load of the machine.
@@ -34,7 +34,7 @@ BEHIND = ("pulse", "onnxruntime")
 class ServeRow:
     """The result of a run.
 
-    servers  processes, each on a core of its own; 0: one on all cores
+    servers  processes, each on its own core; 0: one on all cores
     pulses   answered
     cpu_us   CPU time of the servers for each of them
     answer_p99_ms  of the server that was slowest

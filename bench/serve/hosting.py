@@ -1,4 +1,4 @@
-"""The server of a run, in a process of its own."""
+"""The server of a run, in a separate process."""
 
 import os
 import threading

@@ -1,1 +1,1 @@
-"""Recipes of published models from sound to sound, compared with their authors' loops."""
+"""Recipes of published models from audio to audio, compared with their authors' loops."""

@@ -1,4 +1,4 @@
-"""``python -m bench.sound``: recipes from sound to sound, and the authors' loops around onnxruntime, as a table.
+"""``python -m bench.sound``: recipes from audio to audio, and the authors' loops around onnxruntime, as a table.
 
 The recipes are those of the documents. Before a chain is timed, its output for real speech has to equal that of its
 author's chain. A step is one hop, from numpy to numpy; the steps continue with the same speech.
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     recipes = [contest.recipe for contest in CONTESTS]
     if unknown := [name for name in options.recipes if name not in recipes]:
-        parser.error(f"no recipe is called {', '.join(unknown)}; there are {', '.join(recipes)}")
+        parser.error(f"no recipe is called {', '.join(unknown)}; choose from {', '.join(recipes)}")
     print("| recipe | us per hop | p50 | p90 | p99 | times as fast, p50 | times as fast, p99 |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: |", flush=True)
     for contest in CONTESTS:

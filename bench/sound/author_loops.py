@@ -1,4 +1,4 @@
-"""Models from sound to sound as their authors run them: numpy in front and behind, onnxruntime between, hop by hop.
+"""Models from audio to audio as their authors run them: numpy before and after, onnxruntime between, hop by hop.
 
 All arithmetic of the loops is in f32, and what does not change is computed before the first hop.
 """

@@ -1,4 +1,4 @@
-"""Recipes from sound to sound, and the authors' loops around onnxruntime: checked, then timed.
+"""Recipes from audio to audio, and the authors' loops around onnxruntime: checked, then timed.
 
 The recipes are those of the documents. Before a chain is timed, its output for real speech has to equal that of its
 author's chain. A step is one hop, from numpy to numpy; the steps continue with the same speech.

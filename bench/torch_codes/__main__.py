@@ -18,7 +18,7 @@ JOBS = 2
 
 
 def main() -> None:
-    """Export, stream and time each model in a process of its own."""
+    """Export, stream and time each model in a separate process."""
     parser = argparse.ArgumentParser(prog="python -m bench.torch_codes", description=main.__doc__)
     parser.add_argument("names", nargs="*", help="models to run, such as 'EnCodec encoder'; all by default")
     parser.add_argument("--list", action="store_true", help="list the models and their packages")

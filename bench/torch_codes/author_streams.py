@@ -19,7 +19,7 @@ def moshi_stream(module: Any, method: str = "forward") -> AuthorStream:
 
 
 def tcn_stream(module: Any) -> AuthorStream:
-    """Return the streaming of pytorch-tcn, which has buffers in front of its convolutions."""
+    """Return the streaming of pytorch-tcn, which has buffers before its convolutions."""
 
     def begin() -> Callable[..., Any]:
         copy = author_copy(module)

@@ -46,7 +46,7 @@ them; `--measure DIR --docs` measures the programs and writes the page.
 
 - *us*: of a step, median, with one thread and with two, in turns. *real time*: seconds of computing for a second of
   input, one thread.
-- *memory*: the least time to read the weights and the state once, at the speed with which one thread reads a working
+- *memory*: the minimum time to read the weights and the state once, at the speed with which one thread reads a working
   set of this size here. *arithmetic*: that of the products, at the speed of one thread's registers.
 - *times*: the step of one thread as a multiple of the larger of both. What is above 1 is what could be gained.
 
@@ -115,7 +115,7 @@ def main() -> None:
     parser.add_argument("--docs", action="store_true", help=f"write {PAGE.name}; otherwise print it")
     options = parser.parse_args()
     if unknown := [name for name in options.names if name not in MODULES]:
-        parser.error(f"no module is called {', '.join(unknown)}; there are {', '.join(MODULES)}")
+        parser.error(f"no module is called {', '.join(unknown)}; choose from {', '.join(MODULES)}")
     if options.prepare is not None:
         prepare(options.names or list(MODULES), options.prepare)
     if options.measure is not None:
@@ -158,7 +158,7 @@ def prepare(names: Sequence[str], folder: Path) -> None:
 
 def page(folder: Path) -> str:
     """Return the page: each prepared module measured."""
-    host = textwrap.fill(f"{Host.here()}. Every time is of this machine in this state.", 120)
+    host = textwrap.fill(f"{Host.here()}. All times are from this machine in this state.", 120)
     multiply_adds_per_s = measured_machine(SIZES).multiply_adds_per_s
     costs = json.loads((folder / COUNTS).read_text())
     columns = "module", "parameters", "pulse", "us, 1 thread", "us, 2 threads", "real time", "memory us"

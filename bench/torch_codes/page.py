@@ -26,8 +26,8 @@ these as their authors wrote them.
 - *error*: the largest difference of the stream, flush included, from the module's own result for an input twice as
   long as the example, as a share of its largest value.
 - *twin*: the same distance from the package's own streaming mode, where it has one.
-- *delay* and *pulse*: in frames of the first output, and of the input. *least*: by gradients of the module in f64, no
-  stream of this pulse can have less. Where several layers mirror their first frames (EnCodec, SoundStream, CRDNN), a
+- *delay* and *pulse*: in frames of the first output, and of the input. *minimum*: by gradients of the module in f64,
+  no stream of this pulse can have less. Where several layers mirror their first frames (EnCodec, SoundStream, CRDNN), a
   stream that computed several frames at once in the beginning could have this delay; here each layer
   waits for what it mirrors, and the waits add up ([why](decisions/0007-mirrored-frames-in-the-window.md)). The bound
   may be too low: gradients that are too small for f64 count as zeros.
@@ -37,7 +37,7 @@ these as their authors wrote them.
 - *onnxruntime*: how many times longer a step takes there, on one thread and in turns: the same pulse of the same model,
   exported by this project with its states as inputs. {mean}
 
-A dash says that there is none: no streaming mode of the package's own (*twin*), no gradients (*least*: of codes, of
+A dash says that there is none: no streaming mode of the package's own (*twin*), no gradients (*minimum*: of codes, of
 several inputs), no frames (*delay*), no export that runs and gives the same result (*onnxruntime*).
 
 ## Streamed
@@ -53,7 +53,7 @@ pip install 'pulse-stream[torch]'
 pip install --no-deps {pins}
 ```
 
-PyTorch is {torch}. `--no-deps` leaves it alone; the packages need some small ones more, which Python names when they
+PyTorch is {torch}. `--no-deps` leaves it alone; the packages need a few more small ones, which Python names when they
 are imported. PyPI has no build of torchaudio for PyTorch without CUDA: its models are plain Python, and run from the
 package without its folder `lib`.
 """
@@ -80,7 +80,7 @@ def page(outcomes: Sequence[ModelOutcome]) -> str:
         "twin",
         "pulse",
         "delay",
-        "least",
+        "minimum",
         "convert s",
         "step us",
         "real-time factor",
@@ -104,7 +104,7 @@ def _mean(outcomes: Iterable[ModelOutcome]) -> str:
     times = [outcome.onnxruntime for outcome in outcomes if outcome.onnxruntime is not None]
     if not times:
         return ""
-    return f"Geometric mean of {len(times)} models: {statistics.geometric_mean(times):.1f}; least {min(times):.1f}."
+    return f"Geometric mean of {len(times)} models: {statistics.geometric_mean(times):.1f}; lowest {min(times):.1f}."
 
 
 def _streamed_row(outcome: ModelOutcome) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Models in processes of their own, some at once."""
+"""Models in separate processes, some at once."""
 
 import multiprocessing
 from collections.abc import Iterator, Sequence

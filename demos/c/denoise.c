@@ -25,6 +25,6 @@ int main(void) {
       for (i = 0; i < valid; ++i, ++first)
         sound[i] = (int16_t)(32767.0f * (out[first] > 1 ? 1 : out[first] < -1 ? -1 : out[first]));
       fwrite(sound, 2, valid, stdout);
-    } while (count < frames); /* a short pulse is the last: the flush goes on until nothing is left */
+    } while (count < frames); /* a short pulse is the last: the flush continues until nothing is left */
   }
 }

@@ -1,4 +1,4 @@
-"""The sounds and pictures of the gallery, made from the built-in models and sounds each time the site is built."""
+"""The recordings and pictures of the gallery, made by the built-in models each time the site is built."""
 
 import shutil
 import subprocess
@@ -29,7 +29,7 @@ Sound = NDArray[np.float32]
 
 
 def read(path: Path) -> Sound:
-    """A sound file as [1, T]."""
+    """An audio file as [1, T]."""
     samples, rate_hz = soundfile.read(path, dtype="float32")
     assert rate_hz == SAMPLE_RATE_HZ
     return samples[None]

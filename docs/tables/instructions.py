@@ -9,9 +9,9 @@ from pulse.program.kernels import families as families
 
 HEAD = """# Instructions
 
-What a program is made of: the rows that `NativeProgram.listing()` shows, declared in `pulse/program/kernels/`.
+The instructions of a program, which `NativeProgram.listing()` shows, declared in `pulse/program/kernels/`.
 A field is an operand that is *read*, *written* or both (*updated*), with the type and the number of its elements where
-they are declared; weights of f32, f16, bf16 or int8; a number; or a real. Groups of fields lie inside a row.
+they are declared; f32, f16, bf16 or int8 weights; a number; or a real. Groups of fields lie inside a row.
 """
 ACCESS = {(False, 0): "read rarely", (False, 1): "read", (True, 1): "written", (True, 2): "updated"}
 

@@ -25,7 +25,7 @@ class OpenInput(ModelOp):
     """An input that no node feeds yet; it becomes an input of the model.
 
     shape           dims and a type, such as ``1,80,T,f32``; inferred from weights and outputs if empty
-    is_connector    whether it is a connector of the user
+    is_connector    whether it is a user's connector
     preferred_name  the name of the input, if no other input of the model has it
     """
 
@@ -90,7 +90,7 @@ class Canvas:
         return len(node.op.slots) if isinstance(node.op, OnnxOp) else len(node.inputs)
 
     def open_input_indices(self, node_id: int) -> list[int]:
-        """Return the indices of the data inputs of an operator that neither a node nor a wire of the user feeds."""
+        """Return the indices of the data inputs of an operator that neither a node nor a user's wire feeds."""
         sources = {index: self.source(node_id, index) for index in range(self.input_count(node_id))}
         ops = {index: self.op(outlet) for index, outlet in sources.items() if outlet is not None}
         return [index for index, op in ops.items() if isinstance(op, OpenInput) and not op.is_connector]
@@ -126,13 +126,13 @@ class Canvas:
             node.op = replace(node.op, slots=slots)
         elif is_operator(self.op(node.inputs[slot])):
             raise InputError(
-                f"{self.label(node_id)}: its input {index} reads {self.graph.label(node.inputs[slot])} already; "
+                f"{self.label(node_id)}: its input {index} already reads {self.graph.label(node.inputs[slot])}; "
                 "feed another input, or replace that node"
             )
         if node_id in self.graph.order([outlet]):
             raise InputError(
-                f"{self.label(node_id)}: reading {self.graph.label(outlet)} would close a circle; a state from frame "
-                "to frame is the matter of RNN, LSTM, GRU and Scan"
+                f"{self.label(node_id)}: reading {self.graph.label(outlet)} would close a cycle; use RNN, LSTM, GRU or "
+                "Scan for a state from frame to frame"
             )
         old = node.inputs[slot] if slot < len(node.inputs) else None
         self.graph.connect(outlet, InletId(node_id, slot))
@@ -237,7 +237,7 @@ class Canvas:
 
 
 def _with_names(op: ModelOp, name: str) -> ModelOp:
-    """Return an operator whose outputs have names of their own: the node's, and with a number from the second on."""
+    """Return an operator whose outputs have their own names: the node's, and with a number from the second on."""
     if not isinstance(op, OnnxOp):
         return op
     return replace(op, outputs=tuple(f"{name}.{slot}" if slot else name for slot in range(len(op.outputs))))

@@ -188,5 +188,5 @@ def _rank(canvas: Canvas, nodes: set[int]) -> int:
         if op.name in _SPATIAL:
             ranks.add(len(op.attributes["kernel_shape"]) + 2)
     if len(ranks) != 1:
-        raise InputError("a layout needs convolutions or pools in the view, all of as many axes")
+        raise InputError("a layout needs convolutions or pools in the view, all with the same number of axes")
     return ranks.pop()

@@ -87,7 +87,7 @@ def _convolution(op_type: str, rank: int) -> Convolution:
         if not no_bias:
             inputs.append(parameter("bias", bias, [out_channels], taps, seed, where))
         elif bias is not None:
-            raise InputError(f"{where}: a bias is given, and no_bias; give one of the two")
+            raise InputError(f"{where}: both a bias and no_bias are given; give one of them")
         return make_node(
             op_type,
             inputs,
@@ -142,7 +142,7 @@ def _depthwise(op_type: str, rank: int) -> DepthwiseConvolution:
         return plain(nb_channels, nb_channels, kernel_dims, name, groups=nb_channels, **options)
 
     make.__name__ = make.__qualname__ = f"{op_type}DepthWise{rank}D"
-    make.__doc__ = f"``{op_type}{rank}D`` of each channel by itself: as many groups as channels."
+    make.__doc__ = f"``{op_type}{rank}D`` of each channel separately: as many groups as channels."
     return make
 
 

@@ -41,7 +41,7 @@ class Drawing:
         for index, part in enumerate(self.views):
             name = part.name or f"view {index}"
             if name in views:
-                raise InputError(f"two views are called {name}; give each a name of its own")
+                raise InputError(f"two views are called {name}; give each its own name")
             views[name] = View(set(part.nodes), part.backend, part.kernel)
         return views
 
@@ -57,7 +57,7 @@ class Drawing:
         scopes = [drawing.canvas.scope for drawing in (self, other) if drawing.canvas.scope is not None]
         if len(scopes) > 1:
             raise InputError(
-                "nodes of two models that were read cannot be connected here; join the models with pulse.chain"
+                "nodes of two loaded models cannot be connected here; join the models with pulse.chain"
             )
         offset = self.canvas.graph.absorb(other.canvas.graph)
         self.canvas.scope = next(iter(scopes), None)
@@ -78,7 +78,7 @@ class Drawing:
         readers = {inlet.node for inlet in graph.outlet(open_input).successors}
         if readers & set(graph.order([source])):
             name = graph.node(open_input).name
-            raise InputError(f"{name}: reading {graph.label(source)} would close a circle")
+            raise InputError(f"{name}: reading {graph.label(source)} would close a cycle")
         graph.redirect(open_input, source)
         for part in self.parts:
             part.follow(open_input, source)
@@ -153,7 +153,7 @@ class Part:
         return self.drawing.canvas.results(self.nodes) if self._outputs is None else list(self._outputs)
 
     def network(self, shapes: Mapping[str, str], titles: Sequence[str] | None, title: str) -> FileNetwork:
-        """Return the part as a network of its own.
+        """Return the part as a separate network.
 
         shapes  of inputs, by name
         titles  of the outputs

@@ -78,7 +78,7 @@ Sub = _operator("Sub", "Sub", ["a", "b"], "``a - b``, sizes of 1 repeated.")
 Mul = _operator("Mul", "Mul", ["a", "b"], "``a b``, sizes of 1 repeated.")
 Div = _operator("Div", "Div", ["a", "b"], "``a / b``, sizes of 1 repeated.")
 Pow = _operator("Pow", "Pow", ["a", "b"], "``a ** b``, sizes of 1 repeated.")
-MatMul = _operator("MatMul", "MatMul", ["a", "b"], "The product of matrices a [..., M, K] and b [..., K, N].")
+MatMul = _operator("MatMul", "MatMul", ["a", "b"], "The matrix product of a [..., M, K] and b [..., K, N].")
 
 
 def FC(
@@ -101,7 +101,7 @@ def FC(
     product = make_node("MatMul", ["x", w], name or "fc")
     if no_bias:
         if bias is not None:
-            raise InputError(f"{where}: a bias is given, and no_bias; give one of the two")
+            raise InputError(f"{where}: both a bias and no_bias are given; give one of them")
         return Sequential([product])
     b = parameter("bias", bias, [out_channels], in_channels, seed, where)
     return Sequential([product, make_node("Add", ["x", b], f"{name or 'fc'}.sum")])
@@ -194,7 +194,7 @@ def _recurrent(
     if not no_bias:
         inputs.append(parameter("bias", bias, [directions, 2 * rows], hidden_channels, seed, where))
     elif bias is not None:
-        raise InputError(f"{where}: a bias is given, and no_bias; give one of the two")
+        raise InputError(f"{where}: both a bias and no_bias are given; give one of them")
     outputs = (3 if op_type == "LSTM" else 2) if states else 1
     return make_node(
         op_type,

@@ -143,7 +143,7 @@ class Node(Handle, Sketch):
     def share(self) -> "Node":
         """Return another node of the same operator, not fed yet.
 
-        Both read the same parameters, which are stored and counted once; each has a state of its own.
+        Both read the same parameters, which are stored and counted once; each has its own state.
         """
         return Node.of(self.drawing, self.drawing.canvas.share(self.id))
 
@@ -217,7 +217,7 @@ class Connector(Sketch):
     def require_there(self) -> None:
         """Raise InputError for an input that another wire has replaced."""
         if not self.node.drawing.canvas.graph.nodes[self.node.id].outputs:
-            raise InputError("this connector was an input that another wire feeds now; use that wire")
+            raise InputError("this connector was an input that another wire now feeds; use that wire")
 
     def __repr__(self) -> str:
         return f"<Connector {self.node.drawing.canvas.graph.label(self.outlet)}>"
@@ -311,7 +311,9 @@ class GraphView(PartView):
         for node in self.nodes:
             if node.name == name:
                 return node
-        raise InputError(f"no node of the view is called {name}; there are {', '.join(n.name for n in self)}")
+        raise InputError(
+            f"no node of the view is called {name}; choose one of {', '.join(n.name for n in self)}"
+        )
 
     # borders
 
@@ -368,7 +370,7 @@ class GraphView(PartView):
         """
         if self._called:
             raise InputError(
-                "the view was called before; call a clone of it: clone(share='params') has its parameters"
+                "the view has already been called; call a clone of it: clone(share='params') has its parameters"
             )
         open_inputs = self.open_inputs()
         if len(connectors) != len(open_inputs):

@@ -52,7 +52,7 @@ def make_node(
 
 
 def new_node(op: ModelOp, inputs: Sequence[OperatorInput], name: str, outputs: int = 1) -> Node:
-    """Return a node in a graph of its own: open inputs for data, constants for parameters."""
+    """Return a node in its own graph: open inputs for data, constants for parameters."""
     drawing = Drawing()
     canvas = drawing.canvas
     outlets = [
@@ -108,7 +108,7 @@ def Producer(value: Any, name: str = "producer") -> Node:
     if array.dtype == np.float64 and not isinstance(value, np.ndarray | np.generic):
         array = array.astype(np.float32)
     if array.dtype not in DTYPES.values():
-        raise InputError(f"{name} (Producer): {value!r} is not numbers")
+        raise InputError(f"{name} (Producer): {value!r} does not consist of numbers")
     drawing = Drawing()
     return Node.of(drawing, drawing.canvas.constant(name, array).node)
 
@@ -156,7 +156,7 @@ class FunctionOp(Op):
         if len(results) != len(facts) or not all(map(_fits, results, facts)):
             shapes_and_dtypes = [f"{np.shape(result)} {np.asarray(result).dtype}" for result in results]
             raise InputError(
-                f"{self.title} (a function): gives {', '.join(shapes_and_dtypes)}, and its facts say "
+                f"{self.title} (a function): gives {', '.join(shapes_and_dtypes)}, but its facts say "
                 f"{'; '.join(map(str, facts))}: correct one of them"
             )
         return results

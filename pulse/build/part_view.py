@@ -40,7 +40,7 @@ class PartView(Sketch):
         outputs: Sequence[str] | None = None,
         title: str = "model",
     ) -> Model:
-        """Return the part as a model of its own, which ``pulse.load`` and all other calls take.
+        """Return the part as a separate model, which ``pulse.load`` and all other calls take.
 
         inputs   name -> shape, such as ``{"x": "1,80,T"}``; the shape alone if there is one input. Others
                  are found from the weights, or were given with the Connector

@@ -48,8 +48,8 @@ def check_attributes(domain: str, op_type: str, attributes: Mapping[str, Any], w
         if name not in declarations:
             similar_names = get_close_matches(name, list(declarations), 1)
             suggestion = f" (did you mean {similar_names[0]}?)" if similar_names else ""
-            names = ", ".join(sorted(declarations)) or "none"
-            raise InputError(f"{where}: no attribute is called {name}{suggestion}; there are {names}")
+            names = f"choose one of {', '.join(sorted(declarations))}" if declarations else "there is none"
+            raise InputError(f"{where}: no attribute is called {name}{suggestion}; {names}")
     for name, declaration in declarations.items():
         if declaration.required and name not in values:
             raise InputError(f"{where}: the attribute {name} is required")

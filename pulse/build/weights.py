@@ -28,7 +28,7 @@ def parameter(
     numbers = np.asarray(value)
     array = numbers if numbers.dtype in (np.dtype(np.float16), F32) else numbers_of(numbers, F32)
     if array is None:
-        raise InputError(f"{where}: its {name} is not numbers")
+        raise InputError(f"{where}: its {name} does not consist of numbers")
     if array.shape != tuple(shape):
         raise InputError(f"{where}: its {name} must have the shape {list(shape)}, not {list(array.shape)}")
     return name, array

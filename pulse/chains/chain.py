@@ -42,7 +42,7 @@ def chain(
     """
     parts = [stage if isinstance(stage, Stage) else Stage(stage) for stage in stages]
     if not parts:
-        raise FactError("a chain needs a model at least")
+        raise FactError("a chain needs at least one model")
     builder = _Chain()
     builder.begin(inputs or {})
     for index, part in enumerate(parts):
@@ -216,7 +216,7 @@ class _Chain:
             return self._free_name(name)
         if new_name in self.wires:
             raise FactError(
-                f"{where}: a wire is called {new_name} already; give its output {name} another name"
+                f"{where}: a wire is already called {new_name}; give its output {name} another name"
             )
         return new_name
 

@@ -28,15 +28,15 @@ def output_axis(
     rank, axis, frames   of the input that streams: its new frames in a chunk
     """
     if len(shape) == rank and shape[axis] == frames:
-        return axis, "as of the input"
+        return axis, "like the input"
     equal = [other for other, size in enumerate(shape) if size == frames != 1]
     if len(equal) == 1:
         return equal[0], "the one with as many frames as the input"
     axis_and_reason = time_axis(shape, dtype)
     if axis_and_reason is not None:
-        return axis_and_reason[0], "one frame a chunk" if shape[axis_and_reason[0]] == 1 else axis_and_reason[
-            1
-        ]
+        return axis_and_reason[0], "one frame per chunk" if shape[
+            axis_and_reason[0]
+        ] == 1 else axis_and_reason[1]
     if len(shape) == rank:
-        return axis, "as of the input"
-    return next(((other, "one frame a chunk") for other, size in enumerate(shape) if size == 1), None)
+        return axis, "like the input"
+    return next(((other, "one frame per chunk") for other, size in enumerate(shape) if size == 1), None)

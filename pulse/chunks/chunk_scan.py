@@ -178,7 +178,7 @@ class _Scanning:
     def _body(self, frames: list[str], last: list[str]) -> tuple[TypedNetwork, dict[str, Array]]:
         """Return one call: the states after it, then the outputs with frames; and each state's first value.
 
-        The frames of the past that an input has in front are states as well, and so are outputs without frames.
+        The past frames before an input are states as well, and so are outputs without frames.
         """
         chunks, graph = self._chunks, TypedGraph()
         nexts = {pair.input: pair.output for pair in chunks.pairs}

@@ -72,7 +72,7 @@ def _notes(typed: TypedNetwork) -> Notes:
 
 
 def _metadata_error(typed: TypedNetwork, error: Exception) -> LoadError:
-    return LoadError(f"{typed.title}: its metadata of the stream cannot be read ({error}); export it again")
+    return LoadError(f"{typed.title}: its stream metadata cannot be read ({error}); export it again")
 
 
 def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
@@ -108,7 +108,7 @@ def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
     return result
 
 
-_NOTED = "as the file says"
+_NOTED = "according to the file"
 
 
 def _axis(facts: Mapping[str, TypedFact], note: PortNote) -> PortAxis:

@@ -19,7 +19,7 @@ def initial_value(name: str, fact: TypedFact, source: Any) -> Array:
         )
     if value.shape not in ((), shape):
         raise PulsifyError(
-            f"initial value of {name}: its shape is {shape_text(value.shape)}, the state's {shape_text(shape)}; give "
-            "that, or one number for all of it"
+            f"initial value of {name}: its shape is {shape_text(value.shape)}, the state's is {shape_text(shape)}; "
+            "give that, or one number for all of it"
         )
     return np.full(shape, value)

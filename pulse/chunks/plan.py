@@ -92,7 +92,7 @@ def _warn_about_context(typed: TypedNetwork, main: PortAxis, outputs: Iterable[P
             past = main.frames - port.frames
             warnings.warn(
                 f"{typed.title}: each call takes {main.frames} frames of {main.name} and gives {port.frames} of "
-                f"{port.name}; if a chunk begins with frames of the one before, say so, as in "
+                f"{port.name}; if a chunk begins with frames of the previous one, say so, as in "
                 f"{spell('context', {main.name: past})}; {spell('context', {main.name: 0})} if not",
                 PulseWarning,
                 stacklevel=2,
@@ -160,7 +160,7 @@ def _output_axis(typed: TypedNetwork, name: str, chunking: Chunking, main: PortA
         rank = typed.inputs[main.name].rank
         axis_and_reason = output_axis(sizes, fact.dtype, rank, main.axis, main.frames)
         if axis_and_reason is None:
-            return PortAxis(name, None, 0, "no axis of time: known when the stream has ended")
+            return PortAxis(name, None, 0, "no time axis: known when the stream has ended")
         axis, how = axis_and_reason
     return PortAxis(name, axis, sizes[axis], how)
 
@@ -174,8 +174,8 @@ def _require_axis(name: str, axis: int, sizes: Sequence[int]) -> int:
 def _require(names: Iterable[str], port_names: Collection[str], what: str, role: str) -> None:
     for name in names:
         if name not in port_names:
-            choices = ", ".join(port_names) or "none"
-            raise PulsifyError(f"{what} is given for {name}, which is not {role}; there is {choices}")
+            choices = f"choose one of {', '.join(port_names)}" if port_names else "there is none"
+            raise PulsifyError(f"{what} is given for {name}, which is not {role}; {choices}")
 
 
 def _inventory(typed: TypedNetwork, states: Collection[str]) -> str:

@@ -63,7 +63,7 @@ class Candidates:
             if other not in self.outputs:
                 raise PulsifyError(f"state {name}={other}: no output is called {other}; {self._inventory()}")
         if len(set(states.values())) < len(states):
-            raise PulsifyError("two states have one output as their next value; name each output once")
+            raise PulsifyError("two states have the same output as their next value; name each output once")
         return tuple(CallState(name, other, "as given") for name, other in states.items())
 
     def _by_name(self) -> list[CallState]:

@@ -54,7 +54,8 @@ class ChunkTiming:
             missing = missing_frames.bounds()[1]
             if missing is None:
                 raise PulsifyError(
-                    f"{count} frames of an output, {frames} in each call: no number of calls is known to make them all"
+                    f"{count} frames of an output, {frames} in each call: no number of calls is known to produce "
+                    "all of them"
                 )
             extra = max(extra, -(-missing // frames))
         return calls + extra

@@ -189,8 +189,8 @@ class CostReport(Report):
         text = f"{int(amount):,}" if amount.is_const else str(amount)
         if frame is None or amount.is_const:
             return text
-        return f"{text}: {_short_number(frame)} a frame" + (
-            "" if second is None else f", {_short_number(second)} a second"
+        return f"{text}: {_short_number(frame)} per frame" + (
+            "" if second is None else f", {_short_number(second)} per second"
         )
 
     def _of_pulse(self, amount: TDim, pulse: int) -> str:
@@ -198,7 +198,7 @@ class CostReport(Report):
         return (
             text
             if self.rate_hz is None
-            else f"{text}, {_short_number(int(amount) * self.rate_hz / pulse)} a second"
+            else f"{text}, {_short_number(int(amount) * self.rate_hz / pulse)} per second"
         )
 
 

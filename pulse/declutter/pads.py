@@ -55,7 +55,7 @@ def _merge_pad_into_max_pool(graph: TypedGraph, node: TypedNode) -> Patch | None
 
 
 def _move_pad_later(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    """Move the padding of one axis behind an op that does not change this axis."""
+    """Move the padding of one axis after an op that does not change this axis."""
     slots = [slot for slot, outlet in enumerate(node.inputs) if isinstance(graph.node(outlet).op, Pad)]
     if len(slots) != 1 or len(node.outputs) > 1:
         return None

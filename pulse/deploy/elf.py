@@ -10,14 +10,14 @@ SYMBOLS = (2, 11)
 def undefined_symbols(data: bytes) -> set[str] | None:
     """Return the names that another object has to define; None if it is no ELF file, as for WebAssembly.
 
-    Raises ValueError: the file is cut short or damaged.
+    Raises ValueError: the file is truncated or damaged.
     """
     if not data.startswith(MAGIC):
         return None
     try:
         return _read_undefined(data)
     except (struct.error, IndexError, ValueError) as error:
-        raise ValueError(f"an ELF file of {len(data)} bytes is cut short or damaged ({error})") from error
+        raise ValueError(f"an ELF file of {len(data)} bytes is truncated or damaged ({error})") from error
 
 
 def _read_undefined(data: bytes) -> set[str]:

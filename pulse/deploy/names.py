@@ -15,4 +15,4 @@ def require_identifier(name: str) -> str:
     """Return the name that a user gives. Raises InputError: C does not take it."""
     if re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
         return name
-    raise InputError(f"--name {name}: not an identifier of C; use letters, digits and _, a letter first")
+    raise InputError(f"--name {name}: not a C identifier; use letters, digits and _, starting with a letter")

@@ -9,17 +9,19 @@ from pulse.support.printable import printable
 from pulse.support.report import byte_size
 
 LIBC = ("memcpy", "memmove", "memset")
-JUDGED = "It compares every frame with the offline model, and allows what rounding can do to this model."
+JUDGED = (
+    "It compares every frame with the offline model, and allows for the effect of rounding on this model."
+)
 UNJUDGED = (
-    "The library was made of a program file, which has no offline model. So the vector has what the program gave\n"
-    "where it was built, and cannot say how far others may be off: where numbers differ, the exit code is 3."
+    "The library was made from a program file, which has no offline model. So the vector has the program's output\n"
+    "where it was built, and does not say how much others may differ: where numbers differ, the exit code is 3."
 )
 
 
 def readme(model: Deployed, target: str, math_functions: tuple[str, ...], vector: TestVector) -> str:
     """Describe the folder, the ports, the delays, and their use; ``math_functions`` are functions of libm."""
     program = model.program
-    rounded = "" if program.activations == "f32" else f", activations of {program.activations}"
+    rounded = "" if program.activations == "f32" else f", {program.activations} activations"
     rows = [
         *(_row("input", port, model) for port in program.inputs),
         *(_row("output", port, model) for port in program.outputs),

@@ -1,4 +1,4 @@
-"""The ports that audio hosts need of a model: inputs of sound at one rate, and an output that is sound."""
+"""The ports that audio hosts need of a model: audio inputs at one rate, and an audio output."""
 
 import re
 from collections.abc import Mapping
@@ -33,18 +33,18 @@ class SoundPorts:
 
 
 def sound_ports(model: Deployed) -> SoundPorts:
-    """Return the ports, for hosts of sound. Raises WriteError: it does not take sound, or its rate is not known."""
+    """Return the ports, for audio hosts. Raises WriteError: it does not take audio, or its rate is not known."""
     if model.rate_hz is None:
         raise WriteError(f"{model.title}: its sample rate is unknown, but plug-in hosts need it; give --rate")
     others = [port for port in model.program.inputs if not is_sound(model, port)]
     if others:
         port = others[0]
         raise WriteError(
-            f"{model.title}: hosts of sound give sound of one channel, and the input {port.name} is "
+            f"{model.title}: audio hosts give one channel, and the input {port.name} is "
             f"{port.dtype} {list(port.shape)}: add the processing before the model with a recipe (docs/recipes.md)"
         )
     if model.rate_hz.denominator != 1:
-        raise WriteError(f"{model.title}: {model.rate_hz} samples a second; hosts of sound have whole rates")
+        raise WriteError(f"{model.title}: {model.rate_hz} samples a second; audio hosts have whole rates")
     outputs = model.program.outputs
     output = next((index for index, port in enumerate(outputs) if is_sound(model, port)), -1)
     return SoundPorts(len(model.program.inputs), len(outputs), output, int(model.rate_hz))

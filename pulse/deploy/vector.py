@@ -2,7 +2,7 @@
 
 The file has, in numbers of 64 bits: whether it says how far results may be off, the calls of ``step``, all pulses.
 Then, for each call, the inputs; for each pulse and output the expected pulse, and f64 with what its elements may be
-off; in front of the first pulse of the flush, for each input the bytes and frames of its rest, and the rest. At the
+off; before the first pulse of the flush, for each input the bytes and frames of its rest, and the rest. At the
 end, for each output, how many frames are valid. Frames that are not valid are zero.
 """
 

@@ -1,4 +1,4 @@
-"""The functions that an object or a module of WebAssembly imports (WebAssembly core specification, 5.5.5)."""
+"""The functions that an object or a WebAssembly module imports (WebAssembly core specification, 5.5.5)."""
 
 MAGIC = b"\0asm"
 IMPORTS = 2
@@ -13,7 +13,7 @@ class _Reader:
     def take(self, count: int) -> bytes:
         self.at += count
         if self.at > len(self.data):
-            raise ValueError(f"a file of WebAssembly of {len(self.data)} bytes is cut short")
+            raise ValueError(f"a WebAssembly file of {len(self.data)} bytes is truncated")
         return self.data[self.at - count : self.at]
 
     def number(self) -> int:
@@ -56,5 +56,5 @@ def imported_functions(data: bytes) -> set[str]:
             elif kind == GLOBAL:
                 section.take(2)
             else:
-                raise ValueError(f"a file of WebAssembly is damaged: it imports something of kind {kind}")
+                raise ValueError(f"a WebAssembly file is damaged: it imports something of kind {kind}")
     return names

@@ -22,7 +22,7 @@ def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = FEATURES) 
     Delay    a frame is ready with the last frame that it contains: (m - 1) - (m - 1) // 2 frames after its own;
              the last ones are ready at the end
 
-    ends     what pads the ends, (m - 1) // 2 frames in front: the nearest frame (``edge``), ``zeros``, or
+    ends     what pads the ends, (m - 1) // 2 frames at the start: the nearest frame (``edge``), ``zeros``, or
              nothing (``none``)
     Raises   InputError
     """

@@ -81,9 +81,9 @@ def kaldi_fbank(
     frame_length, frame_shift  in ms
     low_freq, high_freq  in Hz; a high_freq of 0 or less counts from half of the sample rate
     window        of ``WINDOWS``; ``blackman_coeff`` is the middle coefficient of ``blackman``
-    preemphasis   each sample less this times the one before, inside the frame; 0: none
+    preemphasis   each sample minus this times the previous one, inside the frame; 0: none
     remove_dc_offset  subtract the mean of each frame
-    snip_edges    only frames that lie in the sound; else the sound is mirrored at its ends
+    snip_edges    only whole frames; otherwise the signal is mirrored at its ends
     round_to_power_of_two  the length of the transform; else it is the frame's
     dither        0: random numbers cannot be repeated
     use_energy    the energy of the frame first (last with ``htk_compat``), of at least ``energy_floor``; before
@@ -175,7 +175,7 @@ def kaldi_mfcc(
 class _Frames:
     """The frames with which both begin.
 
-    Without an offset, y = (x - m) - c * (x before - m) is a difference of the samples less (1 - c) * m, for every
+    Without an offset, y = (x - m) - c * (x before - m) is a difference of the samples minus (1 - c) * m, for every
     sample of a frame but the first, which is its own predecessor.
     """
 
@@ -218,7 +218,7 @@ class _Frames:
         self.emphasised = self._emphasise(raw, mean)
 
     def _emphasise(self, raw: OutletId, mean: OutletId | None) -> OutletId:
-        """Return the frames after preemphasis, without the samples whose weights in front are 0."""
+        """Return the frames after preemphasis, without the leading samples whose weights are 0."""
         draft, c = self.draft, self.preemphasis
         if not c:
             return self.centred

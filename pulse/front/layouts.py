@@ -57,6 +57,6 @@ def gather_real(draft: Draft, x: OutletId, layout: str) -> OutletId:
 
 
 def example(layout: str, bins: int, frames: str = "frames") -> str:
-    """Return the shape of a spectrum of one sound."""
+    """Return the shape of a spectrum of one signal."""
     sizes = {"F": str(bins), "T": frames, "2": "2", "2F": str(2 * bins)}
     return ",".join(["1", *(sizes[axis] for axis in layout.split(","))])

@@ -140,7 +140,7 @@ def _largest_of_groups(draft: Draft, x: OutletId, frames: int) -> OutletId:
 
 
 def _difference(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
-    """Return each sample but the first, less the one before it times a coefficient."""
+    """Return each sample but the first, minus the previous one times a coefficient."""
     pairs = draft.frame(x, 1, 2, 1)
     before, current = (draft.without_axis(draft.part(pairs, 2, index, index + 1), 2) for index in (0, 1))
     return draft.apply("sub", current, draft.apply("mul", before, coefficient), name="difference")

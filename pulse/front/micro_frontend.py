@@ -111,7 +111,7 @@ def _frame_sizes(function: str, rate_hz: int, window_ms: int, step_ms: int) -> t
     if points not in POINTS or hop < 1:
         raise InputError(
             f"{function}: window_ms={window_ms!r} at {rate_hz} Hz takes transforms of {points} points; allowed are "
-            f"{', '.join(map(str, POINTS))}, and steps of at least a sample"
+            f"{', '.join(map(str, POINTS))}, and steps of at least one sample"
         )
     return size, hop, points
 
@@ -205,7 +205,7 @@ def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
 
 
 def _reduce_noise(z: Integers, bands: OutletId, estimate: OutletId, remaining: int) -> OutletId:
-    """Return the bands less their noise."""
+    """Return the bands minus their noise."""
     loud = z.mul(bands, 1 << SMOOTHING_BITS)
     signal = z.shift_right(z.sub(loud, z.apply("min", estimate, loud)), SMOOTHING_BITS)
     return z.apply("max", signal, z.shift_right(z.mul(bands, remaining), NOISE_BITS))

@@ -1,4 +1,4 @@
-"""Features less their mean, and of one variance: fixed, or over a sliding window."""
+"""Mean and variance normalisation of features: fixed statistics, or those of a sliding window."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -34,7 +34,7 @@ def cmvn(
     axis: int = -1,
     shape: str = FEATURES,
 ) -> TypedModel:
-    """Features less a fixed mean, divided by a fixed deviation.
+    """(x - mean) / std with fixed statistics.
 
     Input    x [...]
     Output   features [...]
@@ -42,7 +42,7 @@ def cmvn(
 
     path     a file of statistics: Kaldi's (``compute-cmvn-stats``: sums, binary or text), or FunASR's ``am.mvn``
     form     of the file: ``kaldi`` or ``funasr``; detected by default
-    mean, std  the numbers themselves, one for each bin or one for all, in place of a file; 0 and 1 by default
+    mean, std  the numbers themselves, one for each bin or one for all, instead of a file; 0 and 1 by default
     norm_vars  divide by the deviation
     axis     of the bins
     Raises   InputError
@@ -85,14 +85,14 @@ def sliding_cmvn(
     norm_vars: bool = False,
     shape: str = FEATURES,
 ) -> TypedModel:
-    """Features less their mean over a sliding window, as Kaldi's ``apply-cmvn-sliding``.
+    """Features minus their sliding mean, as in Kaldi's ``apply-cmvn-sliding``.
 
     Input    x [B, frames, bins]
     Output   features [B, frames, bins]
     Delay    min_window - 1 frames, with ``center`` window - 1: the first frame waits for these
 
     window   frames of the mean: those before a frame and itself, or around it with ``center``
-    min_window  at the beginning the mean is that of the first ``min_window`` frames
+    min_window  until that many frames have come, the mean is that of the first ``min_window`` frames
     norm_vars  divide by the deviation over the same frames
     Raises   InputError. A stream of fewer frames than min_window (with ``center``: than window) is refused at its end
     """

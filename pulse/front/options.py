@@ -19,7 +19,7 @@ def collect(options_class: type[T], parameters: Mapping[str, Any]) -> T:
 def count(function: str, name: str, value: object, minimum: int = 1, maximum: int = 1 << 24) -> int:
     """Return a whole number. Raises InputError."""
     if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
-        raise InputError(f"{function}: {name}={value!r} must be a whole number from {minimum} to {maximum}")
+        raise InputError(f"{function}: {name}={value!r} must be an integer from {minimum} to {maximum}")
     return value
 
 

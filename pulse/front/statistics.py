@@ -29,7 +29,9 @@ def read_statistics(function: str, path: "str | PathLike[str]", form: str = "aut
     try:
         return _funasr(data) if form == "funasr" else _kaldi(data)
     except ValueError as error:
-        raise InputError(f"{function}: {path} holds no statistics of the form {form!r}: {error}") from error
+        raise InputError(
+            f"{function}: {path} contains no statistics of the form {form!r}: {error}"
+        ) from error
 
 
 def _read_bytes(function: str, path: "str | PathLike[str]") -> bytes:
@@ -40,7 +42,7 @@ def _read_bytes(function: str, path: "str | PathLike[str]") -> bytes:
         raise InputError(f"{function}: the statistics {path!r} cannot be read: {error}") from error
     if len(data) > MAX_FILE_BYTES:
         raise InputError(
-            f"{function}: {path} has more than {MAX_FILE_BYTES} bytes, which no statistics of features have"
+            f"{function}: {path} has more than {MAX_FILE_BYTES} bytes, too many for feature statistics"
         )
     return data
 
@@ -68,7 +70,7 @@ def _read_binary(data: bytes) -> Array:
         raise ValueError(f"its matrix begins with {data[start : start + 9]!r}; f32 and f64 are supported")
     rows, columns = (int.from_bytes(data[start + k : start + k + 4], "little", signed=True) for k in (4, 9))
     if rows < 0 or columns < 0 or rows * columns * dtype.itemsize > len(data) - start - 13:
-        raise ValueError(f"it says {rows} rows of {columns} numbers, and is shorter")
+        raise ValueError(f"it announces {rows} rows of {columns} numbers, but is shorter")
     return np.frombuffer(data, dtype, rows * columns, start + 13).reshape(rows, columns).astype(np.float64)
 
 
@@ -78,7 +80,7 @@ def _text(data: bytes) -> Array:
         raise ValueError("it has no matrix in brackets")
     rows = [_numbers(line) for line in match.group(1).splitlines() if line.strip()]
     if len({len(row) for row in rows}) != 1:
-        raise ValueError("the rows of its matrix are not of one length")
+        raise ValueError("the rows of its matrix have different lengths")
     return np.array(rows)
 
 

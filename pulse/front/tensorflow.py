@@ -96,7 +96,7 @@ def tf_mfcc(
     draft.require_rank(x, 3, "1,frames,513")
     bins = draft.require_fixed(x, 2, "the frequencies")
     if bins < 2:
-        raise InputError(f"{function}: {bins} frequency in {draft.text(x)!r}; a spectrogram has 2 at least")
+        raise InputError(f"{function}: {bins} frequency in {draft.text(x)!r}; a spectrogram has at least 2")
     logs = floored_log(
         draft, draft.times(draft.apply("sqrt", x), _bank(bins, bands, sample_rate, low, high), "bank"), FLOOR
     )

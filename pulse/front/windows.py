@@ -70,7 +70,7 @@ def window_values(
     name = window.removeprefix("sqrt_")
     if name not in NAMES:
         raise InputError(
-            f"{function}: window={window!r} must be one of {', '.join(NAMES)}, 'sqrt_' in front of one, numbers, or "
+            f"{function}: window={window!r} must be one of {', '.join(NAMES)}, one with prefix 'sqrt_', numbers, or "
             "None"
         )
     if name == "vorbis":

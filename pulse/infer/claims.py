@@ -50,7 +50,7 @@ def warn_unfolded(title: str, reasons: Collection[str]) -> None:
 
 
 def _warn(message: str) -> None:
-    silence = f"{spell('ignore_value_info', True)} ignores all of them in silence"
+    silence = f"{spell('ignore_value_info', True)} ignores all of them silently"
     warnings.warn(f"{message}; {silence}", PulseWarning, stacklevel=4)
 
 

@@ -97,7 +97,7 @@ class FileNetwork:
         return {self.graph.label(outlet): self.graph.fact(outlet) for outlet in self.graph.inputs}
 
     def with_sizes(self, sizes: Mapping[Symbol, int]) -> Self:
-        """Return the same model with numbers for some symbols of its inputs, in a scope of its own."""
+        """Return the same model with numbers for some symbols of its inputs, in a separate scope."""
         terms = Terms(SymbolScope(), {symbol: TDim.of(size) for symbol, size in sizes.items()})
         graph = ModelGraph()
         for node in self.graph.nodes:

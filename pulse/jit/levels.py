@@ -117,7 +117,7 @@ def named_level() -> Level | None:
     if name in ("", NATIVE):
         return None
     if name not in TARGETS:
-        raise CompileError(f"PULSE_LEVEL={name}: no such level; there are {', '.join(LEVELS)} and {NATIVE}")
+        raise CompileError(f"PULSE_LEVEL={name}: no such level; choose one of {', '.join(LEVELS)}, {NATIVE}")
     return TARGETS[name]
 
 

@@ -100,7 +100,7 @@ def _declare(name: str, function: KernelFunction, form: Form) -> Kernel:
     taken = KERNELS.get(name)
     if taken and _qualified_name(taken.function) != _qualified_name(function):
         raise ValueError(
-            f"kernel {name}: the name is taken by {_qualified_name(taken.function)}; choose another"
+            f"kernel {name}: the name is already used by {_qualified_name(taken.function)}; choose another"
         )
     KERNELS[name] = declared = Kernel(name, function, len(_by_number), form)
     _by_number.append(declared)

@@ -83,14 +83,14 @@ def _reopen(
     for option, value in of_reading.items():
         if value is not None:
             raise LoadError(
-                f"{spell(option)} is an option of reading a file, and {model.title} is read already; "
-                "give it when the file is read"
+                f"{spell(option)} is an option for reading a file, but {model.title} has already been "
+                "read; give it when the file is read"
             )
     if isinstance(model.source_model, StoredProgram):
         return load_program(model.source_model, outputs, symbol, chunking)
     if isinstance(model.source_model, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
         raise LoadError(
-            f"{model.title}: is in pulses already; leave out {spell('outputs')}, {spell('symbol')} and "
+            f"{model.title}: is already in pulses; leave out {spell('outputs')}, {spell('symbol')} and "
             "chunking, or give the model before it is pulsified"
         )
     return replace(

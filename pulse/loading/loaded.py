@@ -67,7 +67,7 @@ class Loaded:
             return self.source_model
         if self.program is not None:
             raise self._program_error()
-        raise LoadError(f"{self.title}: has no nodes of a file; the typed model is the first that there is")
+        raise LoadError(f"{self.title}: has no file nodes; the typed model is its first stage")
 
     @cached_property
     def resolution(self) -> "ResolvedModel":
@@ -182,9 +182,9 @@ class Loaded:
             spell("activations", activations): activations not in (None, program.activations),
         }
         if wrong := [text for text, differs in other.items() if differs]:
-            rows = "" if program.activations == "f32" else f" and activations of {program.activations}"
+            rows = "" if program.activations == "f32" else f" and {program.activations} activations"
             raise CompileError(
-                f"{self.title}: is a program with pulses of {program.pulse} frames and weights of {program.form}"
+                f"{self.title}: is a program with pulses of {program.pulse} frames and {program.form} weights"
                 f"{rows}; leave out {', '.join(wrong)}, or compile the model with that"
             )
         if prepare is not None:
@@ -193,7 +193,8 @@ class Loaded:
 
     def _program_error(self) -> LoadError:
         return LoadError(
-            f"{self.title}: is a program, whose file does not contain the model; give the model that it was compiled of"
+            f"{self.title}: is a program, whose file does not contain the model; give the model that it was "
+            "compiled from"
         )
 
     def detections(self) -> list[tuple[str, str]]:
@@ -201,5 +202,5 @@ class Loaded:
         if isinstance(self.source_model, StoredProgram):
             return list(self.source_model.detected)
         lines = [] if self.chunks is None else self.chunks.lines()
-        why = "" if self.chunks is not None else ", as its name counts streams and another dim is time"
+        why = "" if self.chunks is not None else ", since its name counts streams and another dim is time"
         return lines + [("size", f"{name} = {size}{why}") for name, size in self.sizes.items()]

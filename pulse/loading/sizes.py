@@ -163,7 +163,7 @@ def _time(model: Model, streams: Sequence[str], symbol: str | None) -> Symbol | 
     if len(frames) > 1:
         names = ", ".join(candidate.name for candidate in frames)
         raise PulsifyError(
-            f"{model.title}: several dims of a chunk have names ({names}): say which counts its frames with "
+            f"{model.title}: several dims of a chunk have names ({names}): say which one counts its frames with "
             f"{spell('symbol')}, and give the others sizes with {spell('inputs')}"
         )
     return frames[0] if frames else None

@@ -9,7 +9,8 @@ pulse.input_rates       frames of each input for each frame of the symbol, such 
 pulse.input_lengths     frames of each input in a whole stream, integer arithmetic on the symbol
 pulse.output_rates, pulse.output_lengths   the same of outputs
 pulse.end               the input for the stream's length; omitted if there is none
-pulse.await_frames, pulse.await_offsets, pulse.await_lengths   pulses go on until offset + length frames, that many in
+pulse.await_frames, pulse.await_offsets, pulse.await_lengths   pulses continue until offset + length frames, that many
+in
                         each pulse, have been run; left out if nothing is awaited
 pulse.assumptions       the conditions on the symbol; omitted if there are none
 """
@@ -142,6 +143,4 @@ def notes_of(
             assumptions=tuple(str(text) for text in properties.get("pulse.assumptions", [])),
         )
     except ValueError as error:
-        raise LoadError(
-            f"{title}: its properties of the stream cannot be read ({error}); write it again"
-        ) from error
+        raise LoadError(f"{title}: its stream properties cannot be read ({error}); write it again") from error

@@ -39,7 +39,7 @@ class Unary:
 
 @record
 class Binary:
-    """``x + y`` and the like; ``x in y`` too."""
+    """``x + y`` and similar; ``x in y`` too."""
 
     left: "Expression"
     sign: str

@@ -1,4 +1,4 @@
-"""The .dat files of NNEF: a header of 128 bytes, then the entries of a tensor in order."""
+"""NNEF's .dat files: a header of 128 bytes, then the entries of a tensor in order."""
 
 import struct
 from collections.abc import Mapping

@@ -10,7 +10,7 @@ pulse_states       JSON list of {input, output, initial}: feed the input with wh
                    before; ``initial`` is an .npy file in base64, left out if it is zeros
 pulse_end          the input, i64 scalar, that is fed with the frames of the symbol in the whole stream, and as long as
                    the stream has not ended with 1 << 45; left out if the model does not ask
-pulse_awaits       JSON list of {frames, offset, length}: pulses go on until ``offset + length`` frames, that many in
+pulse_awaits       JSON list of {frames, offset, length}: pulses continue until ``offset + length`` frames, that many in
                    each pulse, have been run
 pulse_assumptions  JSON list of what must hold of the symbol
 sample_rate        frames of the symbol a second, if that is known

@@ -52,7 +52,7 @@ def operator(*names: str, override: bool = False) -> Callable[[T], T]:
             domain, _, op_type = name.rpartition("::")
             full_name = operator_name(domain, op_type)
             if not override and _is_taken(full_name, translator):
-                raise LoadError(f"{name} exists already; use operator({name!r}, override=True) to replace it")
+                raise LoadError(f"{name} already exists; use operator({name!r}, override=True) to replace it")
             GIVEN[full_name] = translator
         return translator
 

@@ -95,7 +95,7 @@ def _external_array(tensor: TensorProto, dtype: DType, folder: Path | None, what
         if offset + size > nbytes:
             raise LoadError(
                 f"{what}: bytes {offset} to {offset + size} of {location!r}, which has {nbytes}; "
-                "get the file again, it may be cut short or of another model"
+                "get the file again, it may be truncated or belong to another model"
             )
         file.seek(offset)
         data = file.read(size)

@@ -92,7 +92,7 @@ class WideArithmetic(Arithmetic):
         return copy_context().run(self._compute, inputs, compute)
 
     def _compute(self, inputs: Sequence[Array], compute: Compute) -> list[Array]:
-        """Compute in a context of its own, which is left even after an interrupt."""
+        """Compute in a separate context, which is left even after an interrupt."""
         _current.set(self)
         with np.errstate(all="ignore"):
             return [widen(np.asarray(result)) for result in compute(inputs)]

@@ -123,7 +123,7 @@ def tally_in_use() -> Tally | None:
 
 
 def count_faults(tally: Tally, compute: Callable[[], ResultT]) -> ResultT:
-    """Compute while the tally counts the faults, in a context of its own, which is left even after an interrupt."""
+    """Compute while the tally counts the faults, in a separate context, which is left even after an interrupt."""
     return copy_context().run(_with_tally, tally, compute)
 
 

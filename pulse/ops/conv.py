@@ -114,7 +114,7 @@ class Conv(Op):
         check_ranks(x, w, len(self.strides))
         unify(x.shape[1], w.shape[1] * self.group, "input channels")
         if int(w.shape[0]) % self.group:
-            raise FactError(f"{w.shape[0]} output channels do not divide into {self.group} groups")
+            raise FactError(f"{w.shape[0]} output channels cannot be divided into {self.group} groups")
         if len(inputs) > 2:
             unify(inputs[2].shape[0], w.shape[0], "bias")
         spatial = [
@@ -212,7 +212,7 @@ class ConvTranspose(Op):
         rank = check_ranks(x, w, len(self.strides))
         unify(x.shape[1], w.shape[0], "input channels")
         if int(w.shape[0]) % self.group:
-            raise FactError(f"{w.shape[0]} input channels do not divide into {self.group} groups")
+            raise FactError(f"{w.shape[0]} input channels cannot be divided into {self.group} groups")
         if len(inputs) > 2:
             unify(inputs[2].shape[0], w.shape[1] * self.group, "bias")
         spatial = [

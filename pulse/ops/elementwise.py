@@ -195,7 +195,7 @@ class BitCast(Op):
         (x,) = inputs
         if x.dtype.itemsize != self.dtype.itemsize:
             raise FactError(
-                f"the bits of {dtype_name(x.dtype)} are not as many as those of {dtype_name(self.dtype)}"
+                f"the number of bits of {dtype_name(x.dtype)} differs from that of {dtype_name(self.dtype)}"
             )
         return [TypedFact(self.dtype, x.shape)]
 

@@ -21,7 +21,7 @@ from pulse.support.record import record
 
 @record
 class GatherElements(Op):
-    """Elements along one axis, each with an index of its own.
+    """Elements along one axis, each with its own index.
 
     y[a..., i, b...] = x[a..., indices[a..., i, b...], b...]
 
@@ -61,7 +61,7 @@ class GatherElements(Op):
 
 @record
 class GatherBatches(Op):
-    """Slices by index, each batch with indices of its own.
+    """Slices by index, each batch with its own indices.
 
     y[b..., i..., :] = x[b..., indices[b..., i..., 0], …, indices[b..., i..., K-1], :]
 

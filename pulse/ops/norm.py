@@ -95,7 +95,7 @@ class LayerNorm(Op):
             if broadcast_shapes([x.shape, fact.shape], "scale and bias") != x.shape:
                 raise FactError(f"{fact} does not broadcast to {x}")
             if not np.issubdtype(fact.dtype, np.floating):
-                raise FactError(f"its scale and bias are floats, not {dtype_name(fact.dtype)}")
+                raise FactError(f"its scale and bias must be floats, not {dtype_name(fact.dtype)}")
         return [TypedFact(x.dtype, x.shape)]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:

@@ -144,7 +144,7 @@ class Pointwise:
 
 @record(eq=False)
 class Ends:
-    """The input with ``before`` frames added in front of the stream and ``after`` frames after it.
+    """The input with ``before`` frames added before the stream and ``after`` frames after it.
 
     Each frame is ``fill``, or comes from ``head`` and ``tail`` (arrays of the input's rank), or with the mode
     ``edge``, ``reflect`` or ``symmetric`` from the frames next to that end.

@@ -175,7 +175,7 @@ class MaxPlace(Op):
         return self.pool.work(inputs, outputs)
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-        return Whole("its indices count the elements of the whole stream", "use the values of the pool alone")
+        return Whole("its indices count the elements of the whole stream", "use only the values of the pool")
 
     def detail(self) -> str:
         return self.pool.detail() + (" column major" if self.column_major else "")

@@ -19,7 +19,7 @@ class CodeTable(Op):
     Inputs   x [I...], table [N], of f32
     Output   y [I...]
     Stream   pointwise
-    Raises   FactError: the table is not a row of f32 with an entry, or x is not f32
+    Raises   FactError: the table is not an f32 row with an entry, or x is not f32
     """
 
     first: int

@@ -1,4 +1,4 @@
-"""Rows rounded to codes of int8, each with a unit of its own, or to bf16."""
+"""Rows rounded to int8 codes, each with its own scale, or to bf16."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,15 +31,15 @@ def round_rows(x: NDArray[Any], form: RowForm = "int8", axis: int = -1) -> NDArr
     with np.errstate(all="ignore"):
         largest: NDArray[Any] = np.abs(x).max(axis=axis, keepdims=True, initial=0)
         factor: NDArray[Any] = one * MAX_CODE / largest
-        unit: NDArray[Any] = largest / (one * MAX_CODE)
+        scale: NDArray[Any] = largest / (one * MAX_CODE)
         factor[largest < MIN_MAGNITUDE] = 0
-        unit[~np.isfinite(largest)] = np.nan
-        return np.asarray(np.rint(x * factor) * unit, x.dtype)
+        scale[~np.isfinite(largest)] = np.nan
+        return np.asarray(np.rint(x * factor) * scale, x.dtype)
 
 
 @record
 class RoundRows(Op):
-    """The elements along an axis rounded to codes of int8, times the unit of their row, or to bf16.
+    """The elements along an axis rounded to int8 codes, times the scale of their row, or to bf16.
 
     y = rint(x * (127 / m)) * (m / 127), m the largest magnitude of the row; the axis is made of ``groups`` rows. With
     the form bf16: the nearest bf16

@@ -152,7 +152,7 @@ class Recurrent(Op):
         return Cumulative((0, *(None,) * self.cell.states), make_op)
 
     def _over_batch(self, starts: Sequence[tuple[TypedFact, int | None]]) -> Relation:
-        """Run every frame as a sequence of its own, which begins with the initial state."""
+        """Run every frame as its own sequence, which begins with the initial state."""
         for fact, axis in starts:
             if axis not in (0, None) or (axis is None and fact.shape[0] != 1):
                 return Whole(

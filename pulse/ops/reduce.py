@@ -92,7 +92,7 @@ def reduced_relation(what: str, axis: int | None, axes: Sequence[int], keepdims:
     assert axis is not None
     if axis in axes:
         return Whole(
-            f"a {what} over time needs the whole stream",
+            f"{what} over time needs the whole stream",
             "use a pooling window over time, or reduce the other axes only",
         )
     return Pointwise((axis if keepdims else axis - sum(other < axis for other in axes),))
@@ -110,7 +110,7 @@ class Reduce(Op):
     Output   y: x without ``axes``, or with 1 in their place
     Stream   pointwise on the axes that stay, whole on the others
     Raises   FactError: an axis is out of range
-    Source   ONNX ReduceSum-13, ReduceMean-18 and their like
+    Source   ONNX ReduceSum-13, ReduceMean-18 and similar
     """
 
     kind: ReduceKind
@@ -148,7 +148,7 @@ class Reduce(Op):
         return 0 if of_ones and self.kind in SELF_OF_ONE else None
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-        return reduced_relation(self.kind.replace("_", " "), axes[0], self.axes, self.keepdims)
+        return reduced_relation(f"a {self.kind.replace('_', ' ')}", axes[0], self.axes, self.keepdims)
 
     def detail(self) -> str:
         return f"axes {list(self.axes)}" + ("" if self.keepdims else " removed")
@@ -191,7 +191,7 @@ class ArgReduce(Op):
         return [np.asarray(indices).astype(np.int64, copy=False)]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-        return reduced_relation(f"place of the {self.kind}", axes[0], (self.axis,), self.keepdims)
+        return reduced_relation(f"arg{self.kind}", axes[0], (self.axis,), self.keepdims)
 
     def detail(self) -> str:
         return f"axis {self.axis}" + (" last" if self.select_last else "")

@@ -40,7 +40,7 @@ class Interpolate(Op):
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
         if self.sampling.coordinates == "pytorch_half_pixel" and (self.ratio is None or self.ratio < 1):
-            require_at_least(self.length, TDim.of(2), "pytorch_half_pixel places a single frame elsewhere")
+            require_at_least(self.length, TDim.of(2), "pytorch_half_pixel places a single frame differently")
         return [TypedFact(x.dtype, (*x.shape[: self.axis], self.length, *x.shape[self.axis + 1 :]))]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
@@ -78,7 +78,7 @@ class Interpolate(Op):
             )
         if not self.sampling.keeps_positions(ratio):
             return Whole(
-                f"with {self.sampling.coordinates} the place of each frame depends on the length of the stream",
+                f"with {self.sampling.coordinates} the position of each frame depends on the length of the stream",
                 "resize with coordinate_transformation_mode asymmetric or half_pixel",
             )
         if self.sampling.exclude_outside:

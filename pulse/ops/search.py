@@ -52,7 +52,7 @@ class TopK(Op):
         assert axis is not None
         if axis == self.axis:
             return Whole(
-                "the largest or smallest frames of a stream are known at its end only",
+                "the largest or smallest frames of a stream are known only at its end",
                 "search along another axis, or take the maximum of a window of frames (a pool)",
             )
         return Pointwise((axis, axis))

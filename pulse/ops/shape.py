@@ -135,8 +135,8 @@ class Reshape(Op):
         moving = [other for other in target_axes if not target[other].is_const]
         if not source_axes or source_axes[0] != axis or not target_axes or target_axes[:1] != moving:
             return Whole(
-                f"reshaping {shape_text(shape)} to {shape_text(target)} interleaves frames of all the stream",
-                "keep time the outermost of the axes that are merged or split: transpose before",
+                f"reshaping {shape_text(shape)} to {shape_text(target)} interleaves frames of the whole stream",
+                "keep time the outermost of the axes that are merged or split: transpose first",
             )
         if any(not shape[other].is_const for other in source_axes[1:]):
             return Whole(f"it merges two symbolic axes of {shape_text(shape)}", "fix all dims but time")

@@ -1,4 +1,4 @@
-"""Activations of int8 or bf16: the rows that are multiplied by weights of this form are rounded to it too.
+"""int8 or bf16 activations: the rows that are multiplied by weights of this form are rounded to it too.
 
 The rounding is part of the graph of such a program: a ``RoundRows`` before each product that takes part, and in
 recurrent layers a state that is rounded before it is multiplied. Streams equal the offline model of the same graph
@@ -42,13 +42,13 @@ def check_activations(activations: str, weights: str) -> RowForm | None:
     """
     if activations not in ACTIVATIONS:
         raise CompileError(
-            f"no activations of {activations!r}; choose {', '.join(ACTIVATIONS[:-1])} or {ACTIVATIONS[-1]}"
+            f"no {activations!r} activations; choose {', '.join(ACTIVATIONS[:-1])} or {ACTIVATIONS[-1]}"
         )
     if activations == "f32":
         return None
     if activations != weights:
         raise CompileError(
-            f"{spell('activations', activations)} needs {spell('weights', activations)}, got weights of {weights}"
+            f"{spell('activations', activations)} needs {spell('weights', activations)}, got {weights} weights"
         )
     return activations
 

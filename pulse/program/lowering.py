@@ -184,7 +184,7 @@ class Lowering:
             self.set_value(outlet, self.pending.pop(outlet)())
         if outlet not in self.values:
             constant = self.fact(outlet).value
-            assert constant is not None, f"{self.graph.label(outlet)} is not lowered yet"
+            assert constant is not None, f"{self.graph.label(outlet)} has not been lowered yet"
             self.values[outlet] = self.add_constant(constant)
         return self.values[outlet]
 

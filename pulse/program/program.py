@@ -75,7 +75,7 @@ class Program(Executable):
         min_gain   the minimum speed-up of a step for which streams use the code, from 1; None: 1.1
         Raises     InputError: the numpy backend has no rows, or ``min_gain`` is below 1; CompileError
         """
-        raise InputError(f"the {self.backend} backend has no rows to specialise; use the numba backend")
+        raise InputError(f"the {self.backend} backend has no kernels to specialise; use the numba backend")
 
     @abstractmethod
     def spawn(self, constants: Feed | None = None) -> State:

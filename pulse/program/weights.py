@@ -33,7 +33,7 @@ def check_form(form: str) -> str:
     """Return the form of weights. Raises CompileError if it is unknown."""
     if form not in REQUESTED_FORMS:
         raise CompileError(
-            f"unknown form of weights {form!r}; choose {', '.join(REQUESTED_FORMS[:-1])} or {REQUESTED_FORMS[-1]}"
+            f"unknown weight form {form!r}; choose {', '.join(REQUESTED_FORMS[:-1])} or {REQUESTED_FORMS[-1]}"
         )
     return form
 

@@ -38,7 +38,7 @@ def first_divergence(program: Program, feeds: Feeds, reference: Reference, trial
         return divergence
     reason = (
         "an output differed from the offline model, and no wire or output does in a second run: the difference is at "
-        "the limit of the tolerance, part of which is drawn at random"
+        "the limit of the tolerance, which is partly random"
     )
     return Divergence(
         wire="the stream",

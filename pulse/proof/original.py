@@ -1,4 +1,4 @@
-"""The comparison of a stream with what its model was exported from, such as a module of PyTorch."""
+"""The comparison of a stream with what its model was exported from, such as a PyTorch module."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol

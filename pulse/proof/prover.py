@@ -42,7 +42,8 @@ def prove(
     """Run streams of a pulsed model, the padding of the last pulse NaN, and compare every frame with the oracle.
 
     oracle    the expected outputs of whole inputs
-    lengths   frames of the symbol to try; chosen from the pulse and from what an output sees by default
+    lengths   frames of the symbol to try; chosen from the pulse and from the frames that an output depends on
+              by default
     backend   the backend to prove, besides the numpy reference
     seed      of the inputs
     prepare   as in ``compile_model``

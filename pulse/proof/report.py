@@ -43,7 +43,7 @@ class Divergence:
             return f"{self.wire} ({self.op}) diverges in {where}: {self.reason}"
         return (
             f"{self.wire} ({self.op}) diverges at frame {self.frame} of {where}: offline {self.offline:.6g}, "
-            f"streamed {self.streamed:.6g}, {self.allowed:.2g} apart at most by rounding"
+            f"streamed {self.streamed:.6g}, tolerance {self.allowed:.2g}"
         )
 
 
@@ -98,7 +98,7 @@ class Coverage:
         if not self.finite:
             return f"{self.values:,} values of {self.frames:,} frames, none finite"
         finite = "all finite" if self.finite == self.values else f"{self.finite / self.values:.1%} finite"
-        dependence = "moved by the input" if self.moved else "the same for every input"
+        dependence = "depends on the input" if self.moved else "does not depend on the input"
         values = f"{self.values:,} values of {self.frames:,} frames, {self.minimum:.4g} … {self.maximum:.4g}"
         return f"{values}, {finite}, {dependence}"
 
@@ -170,7 +170,7 @@ class OriginalRecord:
         if not self.lengths:
             return f"not compared: {self.refusal}"
         listed = ", ".join(f"{length:,}" for length in self.lengths)
-        return f"compared on streams of {listed} frames of the example; differs by {self.error:.3g} at most"
+        return f"compared on streams of {listed} frames of the example; differs by at most {self.error:.3g}"
 
 
 @record
@@ -180,7 +180,7 @@ class ProofReport(Report):
     tried     the streams; lengths that the offline model refuses are in ``skipped``
     trials    what was to be tried
     rejected  if a file is equal in one runtime and not in another: the difference in the other
-    original  the comparison with a module of PyTorch, if the model was exported from one for this proof
+    original  the comparison with a PyTorch module, if the model was exported from one for this proof
     """
 
     model: PulsedNetwork
@@ -236,7 +236,7 @@ class ProofReport(Report):
         if self.divergence is not None:
             return str(self.divergence)
         if self.gaps:
-            return f"nothing was proved of {'; '.join(self.gaps)}"
+            return f"nothing was proved about {'; '.join(self.gaps)}"
         equal_text = "equal: every frame of every stream"
         return equal_text if self.original is None else f"{equal_text}, and {self.original.title}"
 
@@ -255,8 +255,8 @@ class ProofReport(Report):
                 ("skipped", f"{', '.join(map(str, self.skipped))} frames: refused by the offline model too")
             )
         pairs += [(f"values of {output.name}", str(output)) for output in self.outputs]
-        worst = f"{self.worst.error:.3g} at most, {self.worst.relative:.2g} of the largest value"
-        pairs.append(("difference", f"{worst}, no more than rounding may do" if self.equal else worst))
+        worst = f"at most {self.worst.error:.3g} ({self.worst.relative:.2g} of the largest value)"
+        pairs.append(("difference", f"{worst}, within rounding error" if self.equal else worst))
         if self.original is not None:
             pairs.append((self.original.title, str(self.original)))
         if self.rejected is not None:
@@ -266,13 +266,13 @@ class ProofReport(Report):
 
     def _reach(self, longest: int) -> str:
         span = (
-            "all frames before it"
+            "all earlier frames"
             if self.trials.receptive_frames is None
             else f"{self.trials.receptive_frames:,} frames"
         )
-        text = f"an output sees {span}; the longest stream has {longest:,}"
+        text = f"an output depends on {span}; the longest stream has {longest:,}"
         if longest < self.trials.wanted_frames:
-            text += f" of the {self.trials.wanted_frames:,} that are wanted"
+            text += f" of the {self.trials.wanted_frames:,} recommended"
         if self.trials.left_out:
             text += f", {self.trials.left_out} others are left out"
         offer = longest < self.trials.wanted_frames or self.trials.left_out

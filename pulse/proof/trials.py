@@ -22,7 +22,7 @@ LONG_FRAMES, LONG_PULSES = 4096, 8
 DRIFT_FRAMES, DRIFT_PULSES = 16_384, 64
 """The minimum frames and pulses of a long stream if states may drift: if an output depends on all frames before."""
 SEEN = 2
-"""A long stream has this many times what an output sees."""
+"""A long stream has this many times the frames that an output depends on."""
 SIGNAL_S, LONG_S, TOTAL_S, MAX_S = 0.1, 0.4, 1.6, 30.0
 """What a run of the offline model may take, about, in seconds of one core: on a signal, on a long stream, on all
 streams together; and on a long stream if the user requests one. The whole proof takes about ten times as long."""

@@ -33,7 +33,7 @@ def constant_start(model: TypedNetwork, symbol: Symbol, fill: float = 0.0) -> Ty
         )
     warnings.warn(
         f"{model.title}: the frames before the stream are {fill:g} instead of mirrored or repeated ones at "
-        f"{', '.join(node_names)}; this is another model, whose first frames differ",
+        f"{', '.join(node_names)}; this is a different model, whose first frames differ",
         PulseWarning,
         stacklevel=3,
     )

@@ -8,7 +8,7 @@ from pulse.support.bounds import FAR, FAR_FRAMES
 
 
 def min_value_for(length: TDim, frames: int, symbol: Symbol) -> int:
-    """Return the least value of the symbol at which a growing length has at least that many frames."""
+    """Return the smallest value of the symbol at which a growing length has at least that many frames."""
     low, high = 0, 1
     while length.eval({symbol: high}) < frames:
         low, high = high, high * 2

@@ -302,7 +302,7 @@ def _objections_to_flows(relation: Relation, streaming: Sequence[WireFlow]) -> I
     ):
         yield (
             "it needs frames that are known only when the stream has ended",
-            "use them as an output of the model only",
+            "use them only as an output of the model",
         )
     rates = sorted({flow.rate for flow in streaming})
     if isinstance(relation, Pointwise | Cumulative | Banded) and len(rates) > 1:
@@ -330,7 +330,7 @@ def _objections_to_sizes(node: TypedNode, relation: Relation, symbol: Symbol) ->
     if ends is not None and not ends.before.is_const:
         yield (
             f"the padding before the first frame, {ends.before}, depends on the length",
-            "pad the front by a constant",
+            "pad the start by a constant",
         )
     buffered = max(_buffer_frames(relation), int(ends.before) if ends is not None else 0)
     if buffered > MAX_FRAMES:

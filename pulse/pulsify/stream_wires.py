@@ -26,7 +26,7 @@ from pulse.support.record import record
 class StreamWire:
     """A wire of the pulsed graph and its position in time.
 
-    Its fact may differ from that of its outlet: padding in front moves frame 0 without changing a pulse.
+    Its fact may differ from that of its outlet: padding at the start moves frame 0 without changing a pulse.
     """
 
     outlet: OutletId
@@ -69,7 +69,7 @@ class MirroredWire:
 
     @property
     def first_index(self) -> int:
-        """The index of the first frame in front, constant or mirrored."""
+        """The index of the first frame before the stream, constant or mirrored."""
         front = 0 if self.outer is None else int(self.outer.before)
         return self.stream.fact.offset - int(self.ends.before) - front
 

@@ -1,1 +1,1 @@
-"""Recipes: TOML files that describe how models are called, from sound to sound; see docs/recipes.md."""
+"""Recipes: TOML files that describe how models are called, from audio to audio; see docs/recipes.md."""

@@ -29,9 +29,9 @@ def embedded_text(source: "ModelSource", where: str) -> str:
     """Return the text of the recipe. Raises LoadError."""
     text, *others = stored_values(source, RECIPE)
     if others:
-        raise LoadError(f"{where}: is there {1 + len(others)} times; write the file again with one")
+        raise LoadError(f"{where}: occurs {1 + len(others)} times; write the file again with one")
     if not isinstance(text, str):
         raise LoadError(f"{where}: is not text; the file is damaged, get it again")
     if len(text) > MAX_FILE_BYTES:
-        raise LoadError(f"{where}: has more than {MAX_FILE_BYTES} letters, which no recipe has")
+        raise LoadError(f"{where}: has more than {MAX_FILE_BYTES} characters, too many for a recipe")
     return text

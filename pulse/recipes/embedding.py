@@ -58,7 +58,8 @@ def _only_model(recipe: Recipe) -> tuple[int, Path]:
     if len(models) != 1:
         count = f"{len(models)} models" if models else "no models"
         raise LoadError(
-            f"{recipe.context.where}: names {count}, and one file can hold its own recipe only; pulse convert -o makes "
+            f"{recipe.context.where}: names {count}, but a file can only contain its own recipe; pulse convert "
+            "-o makes "
             "one file of all stages"
         )
     return next(iter(models.items()))
@@ -70,6 +71,6 @@ def _read_model(path: Path) -> ModelProto:
     proto = ModelProto.FromString(path.read_bytes())
     if is_exported({entry.key: entry.value for entry in proto.metadata_props}):
         raise LoadError(
-            f"{path}: was written in pulses, so it needs no recipe; give the model that it was made of"
+            f"{path}: was written in pulses, so it needs no recipe; give the model that it was made from"
         )
     return proto

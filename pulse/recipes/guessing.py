@@ -181,7 +181,7 @@ def _guess_features(input_axes: _Axes, output_axes: _Axes | None, hop: int | Non
         return Guess(
             [bank],
             notes=[
-                f"{size} bands in front of time are assumed to be a mel spectrogram with a natural logarithm"
+                f"{size} bands on the axis before time are assumed to be a mel spectrogram with a natural logarithm"
             ],
             kind="features",
         )
@@ -220,7 +220,7 @@ def guess_frames(size: int, gives_frames: bool, hop: int | None) -> Guess:
 
 
 def _guess_sound(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
-    """Guess nothing around a model of sound."""
+    """Guess nothing around a model of audio."""
     return Guess() if all(size == 1 for size in input_axes.sizes) else None
 
 
@@ -235,7 +235,7 @@ def _transform_notes(bins: int, back: Sequence[str], hop: int | None) -> list[st
         f"{bins} frequencies are those of a transform of {size} samples; "
         f"{guessed if hop is None else 'the root of a Hann window is a guess'}"
     ]
-    return notes if back else [*notes, "its output is none that an inverse transform takes"]
+    return notes if back else [*notes, "no inverse transform takes its output"]
 
 
 _ATTEMPTS: Sequence[Callable[[_Axes, _Axes | None, int | None], Guess | None]] = (

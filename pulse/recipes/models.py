@@ -112,7 +112,7 @@ def open_stage_model(stage: RecipeStage, context: RecipeContext, limits: Mapping
         return Stage(load(context.resolve_path(name), chunking=chunking, **options, **limits)).open()
     if context.itself is None:
         raise LoadError(
-            'model = "." is the file in whose metadata a recipe is, and this one is a file of its own; name the model'
+            'model = "." is the file in whose metadata a recipe is, and this one is a separate file; name the model'
         )
     return _containing_model(context.itself, chunking, options, limits)
 
@@ -129,7 +129,7 @@ def _containing_model(
     )
     if is_exported(model.metadata):
         raise LoadError(
-            "was written in pulses, so it needs no recipe; write one for the model that it was made of"
+            "was written in pulses, so it needs no recipe; write one for the model that it was made from"
         )
     return Loaded(model, **loading_options, chunking=chunking).analyse()
 

@@ -70,7 +70,7 @@ def pair_stages(first: PairedModel, second: PairedModel) -> Stages:
     output_shape, input_shape = shape_text(first.output_fact.shape), shape_text(second.input_fact.shape)
     raise LoadError(
         f"{first.name} gives {output_shape} and {second.name} takes {input_shape}: "
-        "no usual transform leads from one to the other; give them in the order in which they are called, or write the "
+        "no usual transform connects the two; give them in the order in which they are called, or write the "
         "recipe by hand, see docs/recipes.md"
     )
 
@@ -133,7 +133,7 @@ def _sound_between(first: PairedModel, second: PairedModel) -> Stages | None:
     sound = is_sound(first.output_fact.shape) and growth(first.output_fact) == growth(first.input_fact)
     if not first.guess.back and not (first.guess.kind == "sound" and sound):
         return None
-    note = f"{second.name} is assumed to read the sound that {first.name} outputs"
+    note = f"{second.name} is assumed to read the audio that {first.name} outputs"
     later_stages = [_rename_wires(stage, "_2") for stage in second.all_stages]
     return Stages([*first.all_stages, *later_stages], [note, *first.guess.notes, *second.guess.notes])
 

@@ -83,7 +83,7 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
         if growth(fact) and (framed is not None or fact.shape[0] == 1)
     ]
     if not streams or not outputs:
-        raise LoadError(f"{model}: has no input and output of a stream; there is nothing to put around it")
+        raise LoadError(f"{model}: has no streaming input and output; there is nothing to put around it")
     if len(outputs) < len(whole.outputs) and opened.chunks is None:
         options["outputs"] = outputs
         notes.append(f"only the outputs that stream are kept: {', '.join(outputs)}")
@@ -92,7 +92,8 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
     guess = guess_recipe(fact, output_fact, hop) if framed is None else framed.guess
     if guess is None:
         raise LoadError(
-            f"{model}: {name} ({fact}) is not sound, spectrum, filter bank or frame of a usual size; write its recipe "
+            f"{model}: {name} ({fact}) is not audio, a spectrum, a filter bank or a frame of a usual size; write "
+            "its recipe "
             f"by hand, see docs/recipes.md{_of_channels(fact)}"
         )
     guess = _with_codes(guess, whole.metadata, (name, fact), (outputs[0], output_fact), notes)
@@ -101,16 +102,18 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
         int(stated_rate) if stated_rate.isascii() and stated_rate.isdigit() and is_sound(fact.shape) else None
     )
     if is_sound(fact.shape):
-        notes.append(f"{name} ({shape_text(fact.shape)}) is sound; nothing is put in front of it")
+        notes.append(f"{name} ({shape_text(fact.shape)}) is audio; nothing is added before it")
         _say_context(opened, options, name, outputs[0], notes)
     _say_constants(whole.inputs, streams, options, rate_hz or guess.rate_hz, notes)
     if len(streams) > 1:
-        notes.append(f"{', '.join(list(streams)[1:])}: inputs of the whole, as nothing gives them")
+        notes.append(
+            f"{', '.join(list(streams)[1:])}: inputs of the whole model, since no stage outputs them"
+        )
     for other, second in streams.items():
         if other != name and second.shape == fact.shape and guess.front:
             notes.append(
-                f"{other} has the shape of {name}: if it is that of a second sound, give the sounds names, as in "
-                'inputs = ["mic", "far"], and each a front of its own, which reads it with from'
+                f"{other} has the shape of {name}: if it is that of a second signal, give both names, as in "
+                'inputs = ["mic", "far"], and give each its own front end, which reads it with from'
             )
     lines = [
         f"model = {_path(model, folder)}",
@@ -136,7 +139,7 @@ def _with_codes(
         codes = codes_of(metadata, name)
         if codes is None:
             return []
-        notes.append(f"{name} {verb} codes of {fact.dtype.name}, as the file says")
+        notes.append(f"{name} {verb} codes of {fact.dtype.name}, according to the file")
         return [
             f"{function} = {toml_text({'scale': codes.scale, 'zero': codes.zero, 'type': fact.dtype.name})}"
         ]
@@ -149,7 +152,7 @@ def _with_codes(
 def _of_channels(fact: TypedFact) -> str:
     """Return a hint how to add the axis of size 1, if the shape has one after its first axis."""
     ones = [axis for axis, dim in enumerate(fact.shape) if axis and dim == 1]
-    return f"; unsqueeze = {{ axis = {ones[0]} }} after a front adds its axis of size 1" if ones else ""
+    return f"; unsqueeze = {{ axis = {ones[0]} }} after a front end adds its axis of size 1" if ones else ""
 
 
 def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str, notes: list[str]) -> None:
@@ -169,18 +172,18 @@ def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str
         options["context"] = {name: more}
         notes.append(
             f"a call takes {sizes[0]} samples of {name} and gives {sizes[1]} of {output}: the first {more} are assumed "
-            f"to be those of the call before; check this, and whether leading samples of {output} are to be "
+            f"to be from the previous call; check this, and whether leading samples of {output} are to be "
             f"dropped, as in delay = {toml_text({output: sizes[1]})}"
         )
     elif sizes[0] == sizes[1] and sizes[0] in USUAL_BLOCKS:
         notes.append(
             f"a call takes {sizes[0]} samples of {name} and gives as many: all of them are assumed to be new; if "
-            f"calls take overlapping frames, say how far one is from the next, as in --hop {sizes[0] // 4}"
+            f"calls take overlapping frames, say how far apart they are, as in --hop {sizes[0] // 4}"
         )
     elif sizes[1] == 1 and sizes[0] > 1:
         notes.append(
             f"a call takes {sizes[0]} samples of {name}: all of them are assumed to be new; if the first ones are "
-            f"those of the call before, say how many, as in context = {toml_text({name: sizes[0] // 9})}"
+            f"from the previous call, say how many, as in context = {toml_text({name: sizes[0] // 9})}"
         )
 
 
@@ -214,17 +217,17 @@ def _open_model(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
         loaded, size = _in_chunks(loaded, path, error)
         options["pulse"] = size
         notes.append(
-            "it takes chunks of any length; pulse = 1 gives it a frame in each"
+            "it takes chunks of any length; pulse = 1 gives it one frame per chunk"
             if size == 1
             else f"it takes chunks of any length: pulse = {size} new frames in each is a guess; no chunk is assumed to "
-            f"begin with frames of the one before; if chunks do, state how many, as in context = "
+            f"begin with frames of the previous one; if chunks do, state how many, as in context = "
             f"{toml_text({next(iter(loaded.analyse().inputs)): size // 8})}"
         )
     else:
         notes += [f"{name} counts streams, here {size}" for name, size in loaded.sizes.items()]
     if is_exported(loaded.metadata):
         raise LoadError(
-            f"{path}: was written in pulses, so it needs no recipe; give the model that it was made of"
+            f"{path}: was written in pulses, so it needs no recipe; give the model that it was made from"
         )
     return loaded, options
 

@@ -37,11 +37,12 @@ def parse_recipe(text: str, context: RecipeContext) -> Recipe:
     title = get_value(table, "title", str, where, '"denoiser"')
     if title is not None and not is_title(title):
         raise LoadError(
-            f"{where}: title = {quote(title)} must be one line of at most {MAX_TITLE_LENGTH} letters without / and \\"
+            f"{where}: title = {quote(title)} must be one line of at most {MAX_TITLE_LENGTH} characters without "
+            "/ and \\"
         )
     rate = get_value(table, "rate", int, where, "16000")
     if rate is not None and rate < 1:
-        raise LoadError(f"{where}: rate = {rate} must be at least 1 sample a second, such as rate = 16000")
+        raise LoadError(f"{where}: rate = {rate} must be at least 1 sample per second, such as rate = 16000")
     outputs = get_value(table, "outputs", Sequence[str], where, '["sound"]')
     inputs = _inputs(table, where)
     tables = table.get("stage")

@@ -32,7 +32,7 @@ class RecipeContext:
 
     @classmethod
     def of(cls, path: Path) -> "RecipeContext":
-        """Return the context of a recipe that is a file of its own."""
+        """Return the context of a recipe that is a separate file."""
         return cls(str(path), path, path.parent)
 
     def resolve_path(self, name: str) -> Path:

@@ -79,4 +79,4 @@ def require_known(keys: Iterable[str], allowed: Iterable[str], where: str, what:
 def nearest(name: str, names: Sequence[str]) -> str:
     """Return the known name nearest to an unknown one, or all known names."""
     matches = get_close_matches(name, names, 1)
-    return f" (did you mean {matches[0]}?)" if matches else f"; there is {', '.join(names)}"
+    return f" (did you mean {matches[0]}?)" if matches else f"; choose one of {', '.join(names)}"

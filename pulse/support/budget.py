@@ -45,7 +45,7 @@ class Budget:
         limits = cast("Mapping[str, Any]", values)
         for name, limit in limits.items():
             if name not in names:
-                raise LoadError(f"{spell('budget')} has no limit {name!r}; there are {', '.join(names)}")
+                raise LoadError(f"{spell('budget')} has no limit {name!r}; choose one of {', '.join(names)}")
             if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 0:
                 example = spell("budget", {name: 10**6})
                 raise LoadError(f"{spell('budget')}: {name} is {limit!r}; give a number, as in {example}")

@@ -59,7 +59,7 @@ class _Plan:
 
 
 class Session:
-    """A graph with variables of its own.
+    """A graph with its own variables.
 
     A run computes in numpy, in the types of the graph: it is the oracle, not the way to stream.
     """

@@ -3,7 +3,7 @@
 A wire of codes holds ``code - zero`` in f32. A sum of products is exact as long as no partial sum can pass 2**24;
 if one can, the operands are taken apart into small digits whose sums are exact, and these are joined in f64.
 
-LiteRT runs int8 in XNNPACK: the sum as f32 times an f32 scale, halves to even. Activations of int16 go through its
+LiteRT runs int8 in XNNPACK: the sum as f32 times an f32 scale, halves to even. int16 activations go through its
 own kernels: a multiplier of 15 bits, halves up.
 """
 
@@ -138,7 +138,7 @@ def exact_sum(
         parts = [(high, W_DIGIT), (weights - high * W_DIGIT, 1)]
     if any(largest_sum(part, X_DIGIT, None) > MAX_EXACT for part, _ in parts):
         raise node.error(
-            "a sum of so many products of codes cannot be computed exactly; make the layer smaller"
+            "a sum of this many products of codes cannot be computed exactly; make the layer smaller"
         )
     digits = [(x, 1)]
     if largest >= X_DIGIT:

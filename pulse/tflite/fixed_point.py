@@ -1,11 +1,11 @@
 """Sigmoid and tanh of int16 codes in fixed point, if the scale of the codes is a power of two.
 
 e**x is a product of constants for the bits of x and a polynomial on [-1/4, 0); quotients take three steps of Newton's
-method. Numbers are int16 with ``whole`` bits in front of the point; a product of two is the upper 16 bits of
+method. Numbers are int16 with ``whole`` bits before the point; a product of two is the upper 16 bits of
 twice their product, rounded.
 
-Source: the public behaviour of gemmlowp's fixed-point functions, which LiteRT's recurrent layers of int8 and its
-optimized activations of int16 use.
+Source: the public behaviour of gemmlowp's fixed-point functions, which LiteRT's recurrent int8 layers and its
+optimized int16 activations use.
 """
 
 import numpy as np

@@ -4,5 +4,5 @@ IDENTIFIER = b"TFL3"
 
 
 def is_tflite(head: bytes) -> bool:
-    """Return whether a file begins as a model of TFLite does."""
+    """Return whether a file begins as a TFLite model does."""
     return head[4:8] == IDENTIFIER

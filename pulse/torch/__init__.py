@@ -137,7 +137,7 @@ def import_torch() -> Any:
     """Import PyTorch. Raises InputError: it is missing."""
     if find_spec("torch") is None:
         raise InputError(
-            "a module needs PyTorch; pip install 'pulse-stream[torch]', or export to ONNX where PyTorch is and load "
-            "the file with pulse.load"
+            "a module needs PyTorch; pip install 'pulse-stream[torch]', or export to ONNX on a machine with PyTorch "
+            "and load the file with pulse.load"
         )
     return import_module("torch")

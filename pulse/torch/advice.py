@@ -21,7 +21,7 @@ BRANCH_HELP = (
 COMPLEX_HELP = (
     "write them as pairs of real numbers: torch.stft(..., return_complex=True) with torch.view_as_real after it, "
     "products as (a*c - b*d, a*d + b*c), magnitudes as sqrt(a*a + b*b), padding before the transform; "
-    "torch.complex(a, b) in front of torch.istft or torch.fft.irfft is supported"
+    "torch.complex(a, b) before torch.istft or torch.fft.irfft is supported"
 )
 """Advice for complex numbers that are not supported."""
 

@@ -75,8 +75,8 @@ def read_call(torch: Any, module: Any, title: str, example: Any, dynamic: Dynami
         )
     if isinstance(module, torch.jit.ScriptModule):
         raise InputError(
-            f"{title} is a program of TorchScript, which PyTorch's exporter does not take; give the module that it was "
-            "made of, or load an ONNX file of it with pulse.load"
+            f"{title} is a TorchScript program, which PyTorch's exporter does not take; give the module that it was "
+            "made from, or load an ONNX file of it with pulse.load"
         )
     parameters = list(inspect.signature(module.forward).parameters.values())
     if parameters and parameters[0].kind is inspect.Parameter.VAR_POSITIONAL:
@@ -140,7 +140,7 @@ def _require_one_length(arguments: Mapping[str, Any], axes: Mapping[str, AxisNam
             if frames != count:
                 raise InputError(
                     f"{symbol} is {count} frames in the example of {other} and {frames} in that of {name}; give "
-                    "examples of one length, or the axes two names"
+                    "examples of one length, or two names for the axes"
                 )
 
 

@@ -106,7 +106,7 @@ class Comparison:
             frames = self.lengths[symbol]
             if not trial.has_varied:
                 raise InputError(
-                    f"{self.title}: {symbol} is to be of any length, but besides the example's {frames} frames the "
+                    f"{self.title}: {symbol} may have any length, but besides the example's {frames} frames the "
                     f"module takes none that was tried; at {trial.refusal}; give lengths that it takes, as in "
                     f'lengths=[{{"{symbol}": {2 * frames}}}], or leave {symbol} out of dynamic'
                 )

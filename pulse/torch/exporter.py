@@ -223,7 +223,7 @@ def _trace(request: ExportRequest) -> Export:
         )
     notes = [
         "onnxscript is not installed, so the older exporter was used; pip install onnxscript for the newer one, which "
-        "also notices loops over time that are written for the example's length alone"
+        "also notices loops over time that are written only for the example's length"
     ]
     notes += [
         f"the exporter says that a length may be baked in: {plain_message(entry.message)}"
@@ -268,7 +268,7 @@ def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
             f"{reason.splitlines()[0]}\n{DATA_HELP}"
         )
     if "complex" in reason:
-        return f"{title}: PyTorch's exporter does not cover complex numbers here: {reason}\n{COMPLEX_HELP}"
+        return f"{title}: PyTorch's exporter does not support complex numbers here: {reason}\n{COMPLEX_HELP}"
     return (
         f"{title}: PyTorch's exporter fails: {type(cause).__name__}: {reason}\n"
         "see that the module runs on the example, then that torch.export.export takes it"

@@ -74,7 +74,7 @@ def preserve_state(torch: Any, module: Any, call: ModuleCall) -> Generator[Modul
     """Put the module into eval mode; yields a state that restores this mode and the present values.
 
     Afterwards its modes, parameters, buffers and attributes (tensors, lists and dicts) are as before, and PyTorch's
-    random numbers go on as if none had been drawn.
+    random numbers continue as if none had been drawn.
     """
     tensors = [*module.parameters(), *module.buffers(), *filter(torch.is_tensor, call.leaves(torch).values())]
     state = ModuleState(torch, module)

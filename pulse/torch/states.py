@@ -148,7 +148,7 @@ def find_buffers(torch: Any, module: Any, call: ModuleCall, restore: Restore, ti
         if changed:
             raise InputError(
                 f"{title}: {changed[0]} is a Python value that each call changes, from {plain.get(changed[0])!r} to "
-                f"{numbers[changed[0]]!r}, and an export keeps its first one; make it a tensor and a buffer"
+                f"{numbers[changed[0]]!r}, and an export keeps the first one; make it a tensor and a buffer"
             )
     finally:
         restore()

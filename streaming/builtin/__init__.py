@@ -1,4 +1,4 @@
-"""A speech denoiser, a voice detector and a sound to try them on, so that everything runs without downloads.
+"""A speech denoiser, a voice detector and a recording to try them on, so that everything runs without downloads.
 
 They are written by scripts: ``python -m streaming.builtin.assets.denoiser``, ``….voice`` and ``….sound``.
 """
@@ -6,7 +6,7 @@ They are written by scripts: ``python -m streaming.builtin.assets.denoiser``, ``
 from pathlib import Path
 
 SAMPLE_RATE_HZ = 16_000
-"""The rate of the built-in models and sounds."""
+"""The rate of the built-in models and recordings."""
 _FOLDER = Path(__file__).parent
 
 
@@ -26,5 +26,5 @@ def noisy_path() -> Path:
 
 
 def clean_path() -> Path:
-    """Return the path of the same sound without the noise."""
+    """Return the path of the same recording without the noise."""
     return _FOLDER / "clean.flac"

@@ -64,7 +64,7 @@ def build(
 
     Examples:
       pulse build model.onnx --pulse 160 --target x86-64-v3 -o out/
-      pulse build recipe.toml --target aarch64 -o out/   sound to sound
+      pulse build recipe.toml --target aarch64 -o out/   audio to audio
       pulse build --target wasm32 -o out/                the built-in denoiser in a browser
       pulse build recipe.toml --plugin lv2 -o out/       a plug-in
       pulse build model.pulse -o out/                    a program file

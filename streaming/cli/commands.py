@@ -204,7 +204,7 @@ def pulse(
 ) -> None:
     """Runs offline neural audio models on live audio, pulse by pulse, with exact results.
 
-    Try it: pulse run denoises a built-in sound into denoised.wav.
+    Try it: pulse run denoises a built-in recording into denoised.wav.
 
     With your own model:
       pulse convert model.onnx --pulse 160          its pulsed form: delay, buffers, nodes
@@ -212,13 +212,13 @@ def pulse(
       pulse run model.onnx in.wav out.wav           process a file, and measure each pulse
       pulse run recipe.toml in.wav out.wav          a model of spectra or features, by its recipe
       pulse recipe model.onnx -o recipe.toml        propose a recipe, guessed from the sizes
-      ffmpeg … | pulse run model.onnx - - | aplay   sound through pipes, without waiting for the end
+      ffmpeg … | pulse run model.onnx - - | aplay   audio through pipes, without waiting for the end
       pulse compile model.onnx -o model.pulse       a program file, which starts at once
       pulse bench model.onnx --pulse 160            times of a step and its parts
       pulse build model.onnx -o out                 a library for C and C++, a plug-in, a web page
       pulse dump model.onnx                         its nodes at any stage
       pulse run --live                              from the microphone to the loudspeaker
-      pulse serve                                   a server of streams and its web page
+      pulse serve                                   a streaming server and its web page
       pulse fleet deploy fleet.toml                 servers on several machines, with Ray
       pulse devices                                 audio devices for --live
       pulse report out.jsonl                        report on a live run, from its --stats file

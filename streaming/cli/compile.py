@@ -54,7 +54,7 @@ def compile(
     proof: ProofOptions,
     report_options: ReportOptions,
 ) -> None:
-    """Write the program of a model to a file that starts at once; every command accepts it in place of the model.
+    """Write the program of a model to a file that starts at once; every command accepts it instead of the model.
 
     The file has the instructions, the weights, the inputs and outputs, and the proof, but not the model.
     Files from others are safe to open: nothing in them runs before every instruction is checked.
@@ -64,7 +64,7 @@ def compile(
     Examples:
       pulse compile model.onnx --pulse 160 -o model.pulse
       pulse run model.pulse in.wav out.wav
-      pulse compile recipe.toml -o denoise.pulse   sound to sound, with the recipe's other stages
+      pulse compile recipe.toml -o denoise.pulse   audio to audio, with the recipe's other stages
       pulse compile model.onnx --weights int8 -o small.pulse
       pulse compile model.onnx --specialise -o fast.pulse   code for these shapes, on this machine
     """
@@ -78,7 +78,7 @@ def compile(
     if min_gain is not None and not specialise:
         raise InputError(f"{spell('min_gain', min_gain)}: give {spell('specialise', True)} too")
     if opened.model.program is not None:
-        raise InputError(f"{model}: is a program already; give the model to compile it otherwise")
+        raise InputError(f"{model}: is already a program; give the model to compile it otherwise")
     path = output or Path(f"{opened.title}.pulse")
     refuse_same([model], [path])
     pulsed = opened.pulsify(model_options.pulse)

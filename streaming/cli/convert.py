@@ -29,7 +29,7 @@ def convert(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Write the pulsed model into a model repository of Triton: FOLDER/NAME/config.pbtxt and "
+            help="Write the pulsed model into a Triton model repository: FOLDER/NAME/config.pbtxt and "
             "FOLDER/NAME/1/model.onnx, for its sequence batcher.",
         ),
     ] = None,

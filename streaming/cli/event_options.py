@@ -20,7 +20,7 @@ class EventOptions:
         str | None,
         typer.Option(
             metavar="KIND",
-            help="Write events in place of frames: segments (silero, fireredvad: by their rules), triggers, ctc or "
+            help="Write events instead of frames: segments (silero, fireredvad: by their rules), triggers, ctc or "
             "argmax; to .csv, .txt (Audacity), .rttm, .srt, .vtt or .jsonl.",
             rich_help_panel=PANEL,
         ),
@@ -43,5 +43,5 @@ class EventOptions:
         from streaming.events.choice import DetectorChoice
 
         if self.events is None:
-            raise InputError(f"--event {(self.event or [''])[0]}: is of --events; give --events segments too")
+            raise InputError(f"--event {(self.event or [''])[0]} needs --events, such as --events segments")
         return DetectorChoice.parse(self.events, self.event or ())

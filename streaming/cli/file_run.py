@@ -51,7 +51,7 @@ def _run_frames(opened: OpenedModel, program: Program, request: RunRequest, sour
 def _run_sound(opened: OpenedModel, program: Program, request: RunRequest) -> FileReport:
     rate_hz, sound = _sound_rate_hz(opened, program), request.sound
     if request.events is not None and sound.subtype is not None:
-        raise InputError("--subtype is for sound; leave it out with --events")
+        raise InputError("--subtype is for audio; leave it out with --events")
     raw = None if sound.raw is None else StreamFormat.parse(sound.raw, rate_hz)
     routes = _routes(opened, program, request)
     routes = [
@@ -88,7 +88,7 @@ def _sound_rate_hz(opened: OpenedModel, program: Program) -> int:
     port_texts = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
     once = " ".join(f"--constant {port.name}=VALUE" for port in program.inputs if not port.streams)
     raise InputError(
-        f"{opened.title}: takes {port_texts}, not sound; write a recipe with the stages before it (pulse recipe), "
+        f"{opened.title}: takes {port_texts}, not audio; write a recipe with the stages before it (pulse recipe), "
         "or give its input as .npy or .npz" + (f", or what does not stream with {once}" if once else "")
     )
 
@@ -138,7 +138,7 @@ def _route(ports: tuple[Port, ...], path: Path, sound_input: Port, request: RunR
     for port in ports:
         if target.is_sound and not is_playable(port, sound_input):
             raise InputError(
-                f"{target.name}: output {port.name} is not sound at the rate of the input; write .npy or .csv"
+                f"{target.name}: output {port.name} is not audio at the rate of the input; write .npy or .csv"
             )
     return OutputRoute(ports, target)
 

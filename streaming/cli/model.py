@@ -126,7 +126,7 @@ def _stated_rate(model: Loaded, rate_hz: int | None) -> int | None:
     if rate_hz is not None:
         return None
     raise InputError(
-        f"{model.title}: its metadata has sample_rate {text!r}, which is not a whole number; give --rate"
+        f"{model.title}: its metadata has sample_rate {text!r}, which is not an integer; give --rate"
     )
 
 

@@ -22,7 +22,7 @@ SHOWN_NAMES = 8
 class ModuleName:
     """A name of something in Python.
 
-    source     a module of Python, with dots, or the path of a file
+    source     a Python module, with dots, or the path of a file
     attribute  what of it, with dots for an attribute of an attribute
     """
 
@@ -65,7 +65,7 @@ def import_named(name: ModuleName) -> Any:
 
 @contextmanager
 def user_code(name: ModuleName, action: str) -> Generator[None]:
-    """Run code of the user: its prints go to stderr. Raises InputError, with the place, if it raises.
+    """Run the user's code: its prints go to stderr. Raises InputError, with the place, if it raises.
 
     action  its name in the message
     """
@@ -91,7 +91,7 @@ def _import_module(name: ModuleName) -> ModuleType:
                 raise
             missing = error.name
     raise InputError(
-        f"{name}: Python has no module {missing}, neither in {Path.cwd()} nor among its packages; give "
+        f"{name}: Python finds no module {missing}, neither in {Path.cwd()} nor among its packages; give "
         "package.module:name, or file.py:name"
     )
 
@@ -112,7 +112,7 @@ def _import_file(name: ModuleName) -> ModuleType:
 
 
 def _search_first(folder: Path) -> None:
-    """Look for modules of Python in this folder first, as ``python file.py`` does."""
+    """Look for Python modules in this folder first, as ``python file.py`` does."""
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 

@@ -92,7 +92,7 @@ class ModelOptions:
             "--pulse",
             "-p",
             metavar="FRAMES",
-            help="Frames per step. Default: about 10 ms of sound, or the smallest possible.",
+            help="Frames per step. Default: about 10 ms of audio, or the smallest possible.",
         ),
     ] = None
     symbol: Annotated[
@@ -168,7 +168,7 @@ class ModelOptions:
         list[str] | None,
         typer.Option(
             metavar="LIMIT=NUMBER",
-            help="Limit of the work to read the file: nodes that its loops unfold to, elements of constants, "
+            help="Limit on the work of reading the file: nodes that its loops unfold to, elements of constants, "
             "or estimated seconds for these. May be repeated.",
         ),
     ] = None
@@ -194,7 +194,7 @@ class ModelOptions:
     ] = None
     method: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Method of a PyTorch module to call in place of forward."),
+        typer.Option(metavar="NAME", help="Method of a PyTorch module to call instead of forward."),
     ] = None
 
 

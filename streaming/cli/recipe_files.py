@@ -22,21 +22,22 @@ def refuse_bad_use(models: Sequence[Path], output: Path | None, embed: Path | No
         raise InputError("-o writes a recipe and --embed a model with the recipe inside; give one of them")
     if len(models) > 2:
         raise InputError(
-            f"{len(models)} models: one or two are proposed; write the recipe of more by hand, see docs/recipes.md"
+            f"{len(models)} models: a recipe is proposed for one or two; write one for more by hand, see "
+            "docs/recipes.md"
         )
     for path, what in ((output, "recipe"), (embed, "model")):
         if path is not None and path.suffix.lower() != SUFFIXES[what]:
             raise InputError(f"{path}: a {what} is written as {SUFFIXES[what]}, not {kind_of(path)}")
         if path is not None and path.exists():
             refuse_same(models, [path])
-            raise InputError(f"{path}: exists already; move it away, or give another name")
+            raise InputError(f"{path}: already exists; move it away, or give another name")
     if (named := next(filter(None, map(read_module_name, models)), None)) is not None:
         raise InputError(
             f"{named}: a recipe names a model file, not code; export the module with torch.onnx.export first"
         )
     if embed is None and is_recipe_file(models[0]):
         raise InputError(
-            f"{models[0]}: is a recipe already; --embed FILE writes its model with the recipe inside"
+            f"{models[0]}: is already a recipe; --embed FILE writes its model with the recipe inside"
         )
 
 

@@ -21,7 +21,7 @@ SourcePath: TypeAlias = Annotated[
     Path | None,
     typer.Argument(
         metavar="IN",
-        help="Sound, or .npy/.npz; - for standard input. Default: the built-in noisy sound.",
+        help="Audio, or .npy/.npz; - for standard input. Default: the built-in noisy recording.",
     ),
 ]
 TargetPath: TypeAlias = Annotated[
@@ -59,12 +59,12 @@ def run(
     as they are ready. If OUT is -, messages go to standard error.
 
     Examples:
-      pulse run                                       the built-in model on the built-in sound
+      pulse run                                       the built-in model on the built-in recording
       pulse run noisy.mp3 quiet.wav                   the built-in model on your sound
       pulse run model.onnx in.flac out.wav --channel each
       pulse run vad.onnx in.wav speech.csv            probabilities with their times
       pulse run vad.onnx in.wav out.srt --events segments --event min_silence_s=1
-      pulse run aec.onnx --in mic=near.wav --in far=far.wav out.wav   two sounds in
+      pulse run aec.onnx --in mic=near.wav --in far=far.wav out.wav   two inputs
       pulse run aec.onnx in.wav out.wav               the same from one file with a channel for each input
       pulse run parts.onnx in.wav --out speech=a.wav --out noise=b.wav
       pulse run model.pulse in.wav out.wav            a program of pulse compile
@@ -104,7 +104,7 @@ def run(
 
 @contextmanager
 def specialise_during(program: "Program") -> Generator[None]:
-    """Compile special rows during a run, and print the gain on stderr. Raises InputError."""
+    """Compile specialised kernels during a run, and print the gain on stderr. Raises InputError."""
     from streaming.specialisation import BackgroundSpecialisation
 
     special = BackgroundSpecialisation(program)

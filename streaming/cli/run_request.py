@@ -35,7 +35,7 @@ class RunRequest:
 
     @property
     def read(self) -> Path | None:
-        """The file for inputs without ``--in``; the built-in sound by default."""
+        """The file for inputs without ``--in``; the built-in recording by default."""
         return self.source if self.source is not None or self.sound.in_routes else noisy_path()
 
     @property
@@ -71,24 +71,24 @@ class RunRequest:
         if not self.has_frames:
             return
         if sound.raw or sound.format_name or sound.subtype:
-            raise InputError(f"{self.read}: holds frames; --raw, --format and --subtype are for sound")
+            raise InputError(f"{self.read}: holds frames; --raw, --format and --subtype are for audio")
         if sound.written:
-            raise InputError(f"{self.read}: holds frames; --out is for sound, give OUT and --output")
+            raise InputError(f"{self.read}: holds frames; --out is for audio, give OUT and --output")
 
     def _refuse_events(self) -> None:
         if self.events is not None and self.model is None:
             raise InputError(
-                "--events: the built-in denoiser has no probabilities; give a model before the sound"
+                "--events: the built-in denoiser has no probabilities; give a model before the audio"
             )
 
 
 def sort_paths(
     model: Path | None, source: Path | None, target: Path | None, sound: SoundOptions, live: bool
 ) -> tuple[Path | None, Path | None, Path | None]:
-    """Sort MODEL, IN and OUT: a sound in place of MODEL is IN; one file after ``--in`` is OUT. Raises InputError."""
+    """Sort MODEL, IN and OUT: an audio file as MODEL is IN; one file after ``--in`` is OUT. Raises InputError."""
     if model is not None and is_sound_source(model):
         if target is not None:
-            raise InputError(f"{model}: is a sound, but a model is expected here; give [MODEL] IN OUT")
+            raise InputError(f"{model}: is an audio file, but a model is expected here; give [MODEL] IN OUT")
         model, source, target = None, model, source
     if sound.in_routes and not (sound.written or live) and target is None:
         source, target = None, source

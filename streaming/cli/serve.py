@@ -29,11 +29,13 @@ class ServerOptions:
     ] = None
     streams: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Most simultaneous streams of each model. Default: 64."),
+        typer.Option(
+            metavar="N", min=1, help="Maximum number of simultaneous streams of each model. Default: 64."
+        ),
     ] = None
     tokens: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A file with one token a line; clients need one."),
+        typer.Option(metavar="FILE", help="A file with one token per line; clients need one."),
     ] = None
     origin: Annotated[
         list[str] | None,
@@ -60,7 +62,7 @@ class ServerOptions:
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder of checkpoints, shared by servers: clients continue at another one if this one is lost.",
+            help="Folder of checkpoints, shared by servers: if this one is lost, clients continue on another one.",
         ),
     ] = None
 

@@ -29,7 +29,7 @@ class SoundOptions:
             metavar="NAME=SOURCE[:CHANNEL]",
             help=(
                 "Source of an input, if the model has several: a file, or with --live a device; channels count from 0. "
-                "Use .npy for an input that is not sound. May be repeated."
+                "Use .npy for an input that is not audio. May be repeated."
             ),
         ),
     ] = None
@@ -38,7 +38,7 @@ class SoundOptions:
         typer.Option(
             "--out",
             metavar="NAME=FILE",
-            help="File of an output, in place of OUT; outputs with the same sound file become its channels, in order. "
+            help="File of an output, instead of OUT; outputs with the same audio file become its channels, in order. "
             "May be repeated.",
         ),
     ] = None

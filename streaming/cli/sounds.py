@@ -1,4 +1,4 @@
-"""The sounds that feed the inputs of a model in ``pulse run``, from the command line."""
+"""The files that feed the inputs of a model in ``pulse run``, from the command line."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -19,9 +19,9 @@ from streaming.sound.wav_stream import StreamFormat
 
 @record
 class Sounds:
-    """The open sounds, in the order of the model's inputs.
+    """The open files, in the order of the model's inputs.
 
-    routed  the sounds
+    routed  the files
     arrays  the arrays for the other inputs
     paths   the paths of all files
     """
@@ -48,7 +48,7 @@ def open_sounds(
 
     texts    routes, see ``routing.Route``
     source   IN: for the inputs that no route names; one that several need gives each a channel, in their order
-    channel  as in ``Channels.parse``, for a model with one input of sound
+    channel  as in ``Channels.parse``, for a model with one audio input
     Raises   InputError
     """
     title, routes = program.model.title, parse_routes(texts, program)
@@ -69,7 +69,7 @@ def open_sounds(
             paths.append(path)
         elif route.name not in names:
             raise InputError(
-                f"--in {route}: {program.model.port(route.name)}; is not sound; give a .npy file"
+                f"--in {route}: {program.model.port(route.name)}; is not audio; give a .npy file"
             )
         else:
             by_source.setdefault(str(path), {})[route.name] = choice if number is None else Channels(number)
@@ -98,13 +98,13 @@ def open_sounds(
 
 
 def _require_channels(reader: SoundReader, channels_by_input: Mapping[str, Channels], inputs: int) -> None:
-    """Raise InputError if a sound does not have the channels that inputs take."""
+    """Raise InputError if a file does not have the channels that inputs take."""
     for name, choice in channels_by_input.items():
         if inputs == 1:
             choice.streams(reader.channels)
         elif choice.index is not None and choice.index >= reader.channels:
             raise InputError(
-                f"{reader.name}: input {name} uses channel {choice.index}; there are {reader.channels}, counted "
+                f"{reader.name}: input {name} uses channel {choice.index}; it has {reader.channels} channels, counted "
                 "from 0"
             )
 
@@ -116,5 +116,5 @@ def _file(route: Route, source: Path | None) -> tuple[Path, int | None]:
     if route.source:
         return Path(route.source), route.channel
     if source is None:
-        raise InputError(f"--in {route}: of which sound? Give IN, or {route.name}=SOURCE:CHANNEL")
+        raise InputError(f"--in {route}: of which file? Give IN, or {route.name}=SOURCE:CHANNEL")
     return source, route.channel

@@ -70,7 +70,7 @@ class Servers:
             except TimeoutError:
                 error = ClientError(
                     "resume",
-                    f"no server continues within {self._patience_s:g} s: {'; '.join(self._refusals.values())}",
+                    f"no server resumes the stream within {self._patience_s:g} s: {'; '.join(self._refusals.values())}",
                     "begin a new stream",
                 )
                 stream.give_up(error)
@@ -234,7 +234,7 @@ async def receive_ready(socket: ClientSocket) -> Message:
     with anyio.move_on_after(ANSWER_TIMEOUT_S):
         message = await socket.receive()
     if not isinstance(message, str):
-        raise ClientError("connection", "the server did not answer the hello", "is this a server of pulse?")
+        raise ClientError("connection", "the server did not answer the hello", "is this a pulse server?")
     reply = read_message(message)
     if reply["type"] == "error":
         error = ClientError(reply["code"], reply["message"], reply["hint"])

@@ -54,11 +54,16 @@ class BuiltLibrary(Report):
             ("library", f"{self.deployed.title} as {self.deployed.name}, for {self.target.name}"),
             (
                 "pulse",
-                f"{self.deployed.program.pulse} frames, {len(self.deployed.calls)} rows, "
+                f"{self.deployed.program.pulse} frames, {len(self.deployed.calls)} instructions, "
                 f"{len(self.deployed.kernels)} kernels",
             ),
             ("linked by", self.toolchain.name),
-            ("needs", ", ".join(self.math_functions) if self.math_functions else "memcpy and its like only"),
+            (
+                "needs",
+                ", ".join(self.math_functions)
+                if self.math_functions
+                else "only memcpy and similar functions",
+            ),
             *((str(self.folder / name), byte_size(size)) for name, size in self.sizes.items()),
             ("test vector", self.outcome),
         ]

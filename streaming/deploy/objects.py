@@ -31,7 +31,7 @@ class Compiled:
     symbols                      kernel -> the name of its function
     c_functions                  the C functions that kernels call
     objects                      the object files
-    resampler, resampler_symbol  the resampler, which only hosts of sound need
+    resampler, resampler_symbol  the resampler, which only audio hosts need
     """
 
     symbols: dict[str, str]

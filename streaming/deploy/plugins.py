@@ -1,4 +1,4 @@
-"""Plug-ins for hosts of sound: LADSPA, with a filter chain for PipeWire, LV2 and CLAP."""
+"""Plug-ins for audio hosts: LADSPA, with a filter chain for PipeWire, LV2 and CLAP."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -29,7 +29,7 @@ def require_plugins(deployed: Deployed, target: Level, plugins: tuple[str, ...])
         raise InputError("--plugin is for processors; the target wasm32 has a page and an audio worklet")
     if sound_ports(deployed).output < 0:
         raise WriteError(
-            f"{deployed.title}: a plug-in gives sound, and no output of the model is sound of one channel"
+            f"{deployed.title}: a plug-in outputs audio, and no output of the model is audio with one channel"
         )
 
 

@@ -1,4 +1,4 @@
-"""The resampler of live streams as a C function, for hosts of sound at other rates than the model's."""
+"""The resampler of live streams as a C function, for audio hosts at other rates than the model's."""
 
 from pulse.deploy.deployed import Deployed
 from pulse.deploy.sound import SoundPorts, blocks_source

@@ -54,7 +54,7 @@ class Toolchain:
         _run((*self.archiver, "rcsD", str(target), *map(str, objects)), target)
 
     def share(self, objects: Sequence[Path], target: Path, needs_math: bool, only: str | None = None) -> None:
-        """Make a shared library, which needs only memcpy and the like. Raises CompileError.
+        """Make a shared library, which needs only memcpy and similar functions. Raises CompileError.
 
         only    the one exported symbol; None: all with default visibility
         """
@@ -75,7 +75,7 @@ class Toolchain:
     def link_module(
         self, objects: Sequence[Path], target: Path, exports: Sequence[str], needs_math: bool
     ) -> None:
-        """Make a module of WebAssembly, which imports functions of libm at most. Raises CompileError."""
+        """Make a WebAssembly module, which imports functions of libm at most. Raises CompileError."""
         options = ("-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", "-Wl,--export=__heap_base")
         extra = ("-Wl,--import-symbols",) if needs_math else ()
         symbols = [f"-Wl,--export={name}" for name in exports]

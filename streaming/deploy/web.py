@@ -1,4 +1,4 @@
-"""A library for browsers: a module of WebAssembly, the JavaScript that runs it on the audio thread, a page."""
+"""A library for browsers: a WebAssembly module, the JavaScript that runs it on the audio thread, a page."""
 
 import shutil
 import subprocess

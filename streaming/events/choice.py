@@ -88,7 +88,7 @@ class DetectorChoice:
         """Create a detector for an output; ``rate_hz`` is in frames of the model's symbol. Raises InputError."""
         if rate_hz is None:
             raise InputError(
-                f"{port.name}: events have times; give the model's samples or frames a second with "
+                f"{port.name}: events have times; give the model's samples or frames per second with "
                 f"{spell('rate', 16000)}"
             )
         return self.detector(FrameClock.of_port(port, rate_hz))

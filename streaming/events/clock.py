@@ -27,7 +27,7 @@ class FrameClock:
 
     def __post_init__(self) -> None:
         if not self.rate_hz > 0:
-            raise InputError(f"rate_hz={float(self.rate_hz):g}: must be more than 0 frames a second")
+            raise InputError(f"rate_hz={float(self.rate_hz):g}: must be more than 0 frames per second")
 
     @classmethod
     def of(cls, clock: "FrameClock | float") -> "FrameClock":
@@ -37,13 +37,13 @@ class FrameClock:
         try:
             return cls(Fraction(clock))
         except (TypeError, ValueError, OverflowError):
-            raise InputError(f"rate_hz={clock}: must be a number of frames a second") from None
+            raise InputError(f"rate_hz={clock}: must be a number of frames per second") from None
 
     @classmethod
     def of_port(cls, port: Port, rate_hz: float) -> "FrameClock":
         """Return the clock of an output; ``rate_hz`` is in frames of the symbol. Raises InputError."""
         if not port.streams:
-            raise InputError(f"{port.name}: has no frames in time, so no events; choose another output")
+            raise InputError(f"{port.name}: has no time axis, so no events; choose another output")
         return cls(Fraction(rate_hz) * Fraction(port.rate), port.delay, port.frames)
 
     def time_s(self, frame: Fraction | int) -> float:
@@ -56,5 +56,5 @@ class FrameClock:
         return float(Fraction(pulses * self.pulse_frames) / self.rate_hz)
 
     def frames(self, seconds: float) -> int:
-        """Return the least number of frames, at least one, that lasts this long."""
+        """Return the smallest number of frames, at least one, that lasts this long."""
         return max(1, ceil(seconds * float(self.rate_hz) - NEAR))

@@ -50,7 +50,7 @@ class Ctc(Detector[_State]):
     values   the model's output: ``logits``, or their log-softmax; ``probabilities``
     Raises   InputError
 
-    A word begins with a token that has a space in front (SentencePiece's U+2581), or after a token that is a space
+    A word begins with a token that starts with a space (SentencePiece's U+2581), or after a token that is a space
     (<space>, |). An event goes from the first frame of its first token to the end of the last frame of its last one.
     The score is the mean probability in the frames of its tokens.
     """

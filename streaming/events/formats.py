@@ -13,7 +13,7 @@ from streaming.events.event import Event
 class EventFormat:
     """A format of events, as text in UTF-8.
 
-    source  the name of the sound, if the format contains it
+    source  the name of the audio file, if the format contains it
 
     Events of which only the start is known are written only by the formats for programs, .csv and .jsonl.
     """

@@ -121,7 +121,7 @@ class Segments(Detector[_State]):
             raise InputError(f"max_s={max_s:g}: must be longer than min_speech_s={min_speech_s:g}")
         if self._split_silence_frames is not None and self._max_frames is None:
             raise InputError(
-                f"split_silence_s={split_silence_s:g}: is of segments that are cut; give max_s too"
+                f"split_silence_s={split_silence_s:g}: applies to segments that are cut; give max_s too"
             )
         self._onset_is_run, self._smooth_frames, self._column = onset == "run", clock.frames(smooth_s), column
         self._label, self._starts = label, starts

@@ -19,7 +19,7 @@ def read_tokens(path: str | Path) -> tuple[str, ...]:
     try:
         lines = path.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InputError(f"{path}: cannot be read as tokens ({reason})") from error
     tokens: dict[int, str] = {}
     for line_number, line in enumerate(lines, 1):
@@ -37,7 +37,7 @@ def read_tokens(path: str | Path) -> tuple[str, ...]:
     missing = next((token for token in range(len(tokens)) if token not in tokens), None)
     if missing is not None or not tokens:
         raise InputError(
-            f"{path}: number {missing or 0} is missing; the numbers of tokens go from 0 without gaps"
+            f"{path}: number {missing or 0} is missing; token numbers start at 0 and have no gaps"
         )
     return tuple(tokens[token] for token in range(len(tokens)))
 

@@ -15,7 +15,7 @@ class EventsFile(NotCopyable):
     """A file of events, written one by one; it appears only when the ``with`` block ends without error.
 
     path    .csv, .txt (Audacity), .rttm, .srt, .vtt or .jsonl
-    source  the name of the sound, which .rttm contains
+    source  the name of the audio file, which .rttm contains
     Raises  InputError: an unknown suffix, or a folder that cannot be written to
     """
 

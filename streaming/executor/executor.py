@@ -1,4 +1,4 @@
-"""Executor: streams of one program in an event loop, its pulses in a thread of their own."""
+"""Executor: streams of one program in an event loop, its pulses in their own thread."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack
@@ -44,7 +44,7 @@ class Executor(NotCopyable):
     deadline_s    the time from the arrival of a pulse's last sample after which its output is late; by default, a
                   pulse's duration if the rate is known
     check_finite  refuse NaN in blocks; infinities are accepted
-    specialise    compile special rows while the streams run, see ``streaming.specialisation``
+    specialise    compile specialised kernels while the streams run, see ``streaming.specialisation``
     engine        the engine that runs pulses; by default one for the program's backend
     Raises        InputError: a policy, depth, constants or deadline that do not fit
 
@@ -121,7 +121,7 @@ class Executor(NotCopyable):
         """Create a stream.
 
         source   an iterable or async iterable of blocks (arrays, or input name -> array), such as a memory stream;
-                 one array; a ``SoundSource``, or the path of a sound file. It is closed with the stream. A block may
+                 one array; a ``SoundSource``, or the path of an audio file. It is closed with the stream. A block may
                  be modified as soon as the next one is requested.
         channel  for sound, ``mix`` for the mean of all channels, or the number of one
         Raises   InputError: no source, or sound that the model does not take
@@ -209,7 +209,7 @@ class Executor(NotCopyable):
 
 
 def _specialisation_of(program: Program) -> "BackgroundSpecialisation":
-    """Return special rows for a program, not begun. Raises InputError."""
+    """Return specialised kernels for a program, not begun. Raises InputError."""
     from streaming.specialisation import BackgroundSpecialisation
 
     return BackgroundSpecialisation(program)

@@ -26,7 +26,7 @@ class Flow:
     what remains. Both are in one event loop, so what happens between two awaits is atomic for the other, and for the
     statistics.
 
-    on_close  called once, when the flow neither accepts blocks nor returns outputs any more
+    on_close  called once, when the flow no longer accepts blocks and returns outputs
     """
 
     def __init__(

@@ -68,7 +68,9 @@ class Microphone(NotCopyable, SoundSource):
 
     async def blocks(self) -> AsyncGenerator[Samples]:
         if self._open:
-            raise ExecutorError(f"{self.device.name}: one stream has it already; make a Microphone for each")
+            raise ExecutorError(
+                f"{self.device.name}: another stream already has it; make a Microphone for each"
+            )
         capture = Capture(
             self._host, self.device, self.channels, self.rate_hz, self.block_frames, self.latency
         )

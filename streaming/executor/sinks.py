@@ -76,7 +76,7 @@ class PcmSink(NotCopyable, Sink):
     Raises    InputError: no such encoding
     """
 
-    why_not = "it has an open stream of bytes; make another one"
+    why_not = "it has an open byte stream; make another one"
 
     def __init__(self, stream: ByteSendStream, encoding: str, output: str | None = None) -> None:
         self._stream = stream
@@ -102,7 +102,7 @@ class PcmSink(NotCopyable, Sink):
 
 
 class SoundFileSink(NotCopyable, Sink):
-    """Writes one output to a sound file, which appears when the stream has ended without error.
+    """Writes one output to an audio file, which appears when the stream has ended without error.
 
     path      the suffix selects the format: .wav, .flac, .mp3 and any other that libsndfile writes
     rate_hz   the rate of the file; that of the source if it is sound, else that of the model
@@ -135,7 +135,7 @@ class SoundFileSink(NotCopyable, Sink):
         made_hz = require_rate(rate_hz) * port.rate
         if made_hz.denominator != 1:
             raise InputError(
-                f"{port.name}: {float(made_hz):g} samples a second; a sound file needs a whole number"
+                f"{port.name}: {float(made_hz):g} samples per second; an audio file needs an integer"
             )
         file_hz = self._rate_hz or (source.rate_hz if source is not None else int(made_hz))
         resampler = Resampler(int(made_hz), file_hz)
@@ -241,10 +241,10 @@ def sound_output(program: Program, name: str | None) -> Port:
         for port in program.outputs:
             if port.is_sound:
                 return port
-        raise InputError(f"{program.model.title}: no output is sound; the outputs are {_names(program)}")
+        raise InputError(f"{program.model.title}: no output is audio; the outputs are {_names(program)}")
     port = _output(program, name)
     if not port.is_sound:
-        raise InputError(f"{name} is not sound: {port}")
+        raise InputError(f"{name} is not audio: {port}")
     return port
 
 

@@ -50,7 +50,7 @@ class SoundSource(ABC):
 
 
 class SoundFile(NotCopyable, SoundSource):
-    """A sound file, read in a helper thread. Raises InputError: no such file, or not a sound file."""
+    """An audio file, read in a helper thread. Raises InputError: no such file, or not an audio file."""
 
     why_not = "it has an open file; give the path to each stream"
 
@@ -75,7 +75,7 @@ class PcmSource(NotCopyable, SoundSource):
     Raises    InputError: no such encoding, rate or channels; later: the bytes end within a sample
     """
 
-    why_not = "it has an open stream of bytes; make another one"
+    why_not = "it has an open byte stream; make another one"
 
     def __init__(self, stream: ByteReceiveStream, encoding: str, channels: int, rate_hz: int) -> None:
         if min(channels, rate_hz) < 1:
@@ -95,19 +95,20 @@ class PcmSource(NotCopyable, SoundSource):
                 yield self._encoding.decode(data[:whole_bytes]).reshape(-1, self.channels)
         if remaining:
             raise InputError(
-                f"the byte stream ends with {len(remaining)} bytes of a sample of {size}; check encoding and channels"
+                f"the byte stream ends with {len(remaining)} of the {size} bytes of a sample; check encoding and "
+                "channels"
             )
 
 
 def source_of(source: Any) -> Any:
-    """Return the source itself, or a sound file if it is a path. Raises InputError."""
+    """Return the source itself, or an audio file if it is a path. Raises InputError."""
     return (
         SoundFile(cast("str | os.PathLike[str]", source)) if isinstance(source, str | os.PathLike) else source
     )
 
 
 def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) -> AsyncGenerator[InputBlock]:
-    """Yield the blocks of any source. Raises InputError: not a source, or sound for a model without a sound input."""
+    """Yield the blocks of any source. Raises InputError: not a source, or sound for a model without an audio input."""
     source = source_of(source)
     if isinstance(source, SoundSource):
         return _sound_blocks(source, program, rate_hz, channel)
@@ -121,7 +122,7 @@ def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) 
         return _run_blocking(cast("Iterable[InputBlock]", source))
     raise InputError(
         f"{type(source).__name__} is not a source; give arrays, something to iterate over, a SoundSource or the path "
-        "of a sound file"
+        "of an audio file"
     )
 
 
@@ -192,7 +193,7 @@ def _choose_channels(source: SoundSource, program: Program, ports: Sequence[Port
     choice = Channels.parse(channel)
     if choice.each:
         raise InputError(
-            "channel each: an executor's stream takes one channel; open a stream for every channel"
+            "channel each: a stream of an executor takes one channel; open a stream for each channel"
         )
     if len(ports) > 1:
         channels_in_order(
@@ -214,5 +215,5 @@ def _choose_channels(source: SoundSource, program: Program, ports: Sequence[Port
 def require_rate(rate_hz: int | None) -> int:
     """Return the model's rate. Raises InputError if it is unknown."""
     if rate_hz is None:
-        raise InputError("sound needs the model's rate: give rate_hz to the executor")
+        raise InputError("audio needs the model's rate: give rate_hz to the executor")
     return rate_hz

@@ -68,5 +68,5 @@ class PartialFile(NotCopyable):
         try:
             self._file.truncate(self._size)
         except OSError as further:
-            reason = f"{reason}, and a broken piece stays ({further.strerror})"
+            reason = f"{reason}, and an incomplete file remains ({further.strerror})"
         return write_error(self.path, reason)

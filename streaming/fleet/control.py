@@ -113,7 +113,9 @@ class FleetControl(NotCopyable):
     def set_weight(self, version: str, weight: float) -> None:
         """Set a version's share of the new streams, relative to the others. Raises InputError."""
         if version not in self._deployments:
-            raise InputError(f"no version is called {version!r}; there are {', '.join(self._deployments)}")
+            raise InputError(
+                f"no version is called {version!r}; choose one of {', '.join(self._deployments)}"
+            )
         self._coming.pop(version, None)
         self._deployments[version] = replace(self._deployments[version], weight=weight)
 
@@ -122,7 +124,7 @@ class FleetControl(NotCopyable):
         nodes = [node.id for node in self._nodes.values() if name in (node.id, node.address)]
         if not nodes and name not in self._workers:
             names = [*self._workers, *(node.address for node in self._nodes.values())]
-            raise InputError(f"no worker or node is called {name!r}; there are {', '.join(names)}")
+            raise InputError(f"no worker or node is called {name!r}; choose one of {', '.join(names)}")
         self._leaving.update(nodes or [name])
 
     def status(self) -> FleetStatus:
@@ -140,7 +142,7 @@ class FleetControl(NotCopyable):
         )
 
     def reconcile(self, now_s: float) -> None:
-        """Take one step: observe the fleet, carry out the plan, tell all members of changes.
+        """Take one step: observe the fleet, carry out the plan, inform all members of changes.
 
         now_s  the time of a monotonic clock
         """
@@ -202,11 +204,11 @@ class FleetControl(NotCopyable):
                     worker.began_s = now_s
                 if now_s - worker.began_s > START_TIMEOUT_S:
                     self._failed_s[entry.version] = now_s
-                    self._drop_worker(name, f"it has not begun within {START_TIMEOUT_S:g} s")
+                    self._drop_worker(name, f"it has not started within {START_TIMEOUT_S:g} s")
             else:
                 worker.missed += 1
                 if worker.missed >= MAX_MISSES:
-                    self._drop_worker(name, f"{MAX_MISSES} times in a row it did not answer")
+                    self._drop_worker(name, f"it did not answer {MAX_MISSES} times in a row")
 
     def _drop_worker(self, name: str, why: str) -> None:
         self._note(f"worker {name} is lost: {why}")

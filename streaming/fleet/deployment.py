@@ -59,13 +59,13 @@ class Deployment:
         for model in self.server.models:
             if model.events:
                 raise InputError(
-                    f"{model.id}: checkpoints do not hold detectors of events; a fleet needs checkpoints"
+                    f"{model.id}: checkpoints do not contain event detectors; a fleet needs checkpoints"
                 )
         if self.url:
             try:
                 self.address("host", 1)
             except (KeyError, IndexError, ValueError):
-                raise InputError(f"url = {self.url!r}: only {{host}} and {{port}} are put in") from None
+                raise InputError(f"url = {self.url!r}: only {{host}} and {{port}} are replaced") from None
 
     def address(self, host: str, port: int) -> str:
         """Return the address at which clients reach a worker."""

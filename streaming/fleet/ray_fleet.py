@@ -59,7 +59,7 @@ class ControlActor:
                 try:
                     self._control.reconcile(time.monotonic())
                 except Exception:
-                    logger.exception("a round of the fleet's control failed; the next one follows")
+                    logger.exception("a round of the fleet's control failed; it continues with the next one")
 
 
 class Fleet:
@@ -78,7 +78,7 @@ class Fleet:
                 )
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise InputError(
-                    f"no cluster of Ray answers: {error}; start one with ray start --head, and give --address"
+                    f"no Ray cluster answers: {error}; start one with ray start --head, and give --address"
                 ) from None
 
     def deploy(self, deployment: Deployment, opener: Opener) -> None:
@@ -103,7 +103,7 @@ class Fleet:
                 max_concurrency=CALLS,
             ).remote(self.name, opener, deployment.server.keep_s)
         except ValueError as error:
-            raise InputError(f"the fleet {self.name} cannot begin: {error}") from None
+            raise InputError(f"the fleet {self.name} cannot start: {error}") from None
         self._call("deploy", deployment)
 
     def status(self) -> FleetStatus:
@@ -134,8 +134,8 @@ class Fleet:
         until_s = time.monotonic() + timeout_s
         while not done(status := self.status()):
             if time.monotonic() > until_s:
-                problems = "; ".join(status.problems) or "pulse fleet status says what there is"
-                raise InputError(f"the fleet is not so far after {timeout_s:g} s: {problems}")
+                problems = "; ".join(status.problems) or "pulse fleet status shows the details"
+                raise InputError(f"the fleet is not ready after {timeout_s:g} s: {problems}")
             time.sleep(ROUND_PERIOD_S / 2)
         return status
 
@@ -157,7 +157,7 @@ class Fleet:
             return ray.get_actor(CONTROL, self.name)
         except ValueError:
             raise InputError(
-                f"no fleet is called {self.name!r} in this cluster; begin it with pulse fleet deploy"
+                f"no fleet is called {self.name!r} in this cluster; start it with pulse fleet deploy"
             ) from None
 
     def _answer(self, call: Any) -> Any:

@@ -35,7 +35,7 @@ class FleetReport(Report):
             )
         if status.problems:
             rows = [[problem] for problem in status.problems[-MAX_SHOWN_PROBLEMS:]]
-            sections.append(Table("what went wrong last", [""], rows))
+            sections.append(Table("last problem", [""], rows))
         return sections
 
     def _versions(self) -> Table:

@@ -67,7 +67,7 @@ class HolderStore:
         """
         waiting, holder_count = ranking(name, self._nodes()), self.copies + PASSED_OVER
         if not waiting:
-            raise ProtocolError("busy", "the fleet has no holder of checkpoints yet", "try again in a while")
+            raise ProtocolError("busy", "the fleet has no checkpoint holder yet", "try again later")
         failure = ProtocolError("resume", "no checkpoint has this name", "begin a new stream")
         while waiting:
             batch, waiting = waiting[:holder_count], waiting[holder_count:]

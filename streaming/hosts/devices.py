@@ -125,7 +125,7 @@ def _find_named(devices: Sequence[Device], name: str) -> list[Device]:
     if titled:
         return titled
     if any(device.name.casefold() == text for device in devices):
-        # "jack" is a device of ALSA, but may mean any device of JACK
+        # "jack" is an ALSA device, but may mean any JACK device
         return [d for d in devices if d.name.casefold() == text or d.host_api.casefold().startswith(text)]
     return [device for device in devices if text in device.title.casefold()]
 

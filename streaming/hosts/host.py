@@ -111,5 +111,5 @@ class Host(Protocol):
         ...
 
     def refresh(self) -> bool:
-        """Search for devices again, before a stream is reopened. Returns False if no stream can be opened any more."""
+        """Search for devices again, before a stream is reopened. Returns False if streams can no longer be opened."""
         ...

@@ -21,10 +21,10 @@ class StreamConfig:
     rate_in_hz, rate_out_hz  the rates of the devices
     channels_in              the channels of the input device
     channels_out             the channels of the output device; 0 if nothing is played
-    channels                 the channels that a model with one input of sound takes
+    channels                 the channels that a model with one audio input takes
     input_channels           the device channel of each input, in order, for a model with several inputs
     block_frames             device frames in a block; 0 if unknown or variable
-    two_clocks               whether input and output are devices with clocks of their own
+    two_clocks               whether input and output are devices with their own clocks
     """
 
     rate_hz: int
@@ -51,7 +51,7 @@ class StreamConfig:
         if self.channels_in < 1 or self.channels_out < 0 or self.block_frames < 0:
             raise InputError(
                 f"{self.channels_in} channels in, {self.channels_out} out, blocks of {self.block_frames} frames: "
-                "one channel in at least, and no negative number"
+                "at least one input channel, and no negative numbers"
             )
         if (
             self.input_channels
@@ -64,7 +64,7 @@ class StreamConfig:
         if self.block_frames > MAX_BLOCK_S * self.rate_in_hz:
             raise InputError(
                 f"blocks of {self.block_frames} frames are {self.block_frames / self.rate_in_hz:.0f} s at "
-                f"{self.rate_in_hz} Hz: give {spell('block_frames', MAX_BLOCK_S * self.rate_in_hz)} at most"
+                f"{self.rate_in_hz} Hz: give at most {spell('block_frames', MAX_BLOCK_S * self.rate_in_hz)}"
             )
 
 

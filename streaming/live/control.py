@@ -103,7 +103,7 @@ class Control:
             if not pipeline.native:
                 raise PulseError(
                     f"swap: {pipeline.program.model.title} runs on {pipeline.program.backend}, in Python; only a "
-                    "program that is wholly of the numba backend can be replaced while it runs"
+                    "program that runs entirely on the numba backend can be replaced while it runs"
                 )
             require_same_ports(pipeline.program, program)
             pipeline.require_threads(program, pipeline.engine_config)

@@ -1,4 +1,4 @@
-"""Sound files in place of a microphone and a loudspeaker, for machines without a sound card."""
+"""Audio files in place of a microphone and a loudspeaker, for machines without a sound card."""
 
 import threading
 import time
@@ -34,7 +34,7 @@ POLL_S = 0.0001
 
 
 class FileHost:
-    """A host whose device plays a sound file and records the output; see ``host.Host``.
+    """A host whose device plays an audio file and records the output; see ``host.Host``.
 
     source        the file that replaces the microphone, played once; then the run ends
     target        the file for the played sound, from the first block on: it includes the delay of the live run, and is
@@ -94,7 +94,9 @@ class FileHost:
     def open(self, request: StreamRequest) -> "FileStream":
         """Open a stream from the start of the file. Raises DeviceError: the rate differs from the file's."""
         if request.rate_hz != self._source.rate_hz:
-            raise DeviceError(f"{self.source}: has {self._source.rate_hz} Hz, {request.rate_hz} are wanted")
+            raise DeviceError(
+                f"{self.source}: has {self._source.rate_hz} Hz, but {request.rate_hz} Hz are required"
+            )
         self.problem = self.clipping = None
         return FileStream(self, request, request.block_frames or self._block_frames)
 

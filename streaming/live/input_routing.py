@@ -16,7 +16,7 @@ class InputRouting:
     """The input device and the channels that feed the model's inputs.
 
     requested the device as requested by the user; None: the default device
-    channels  the channels of a model with one sound input
+    channels  the channels of a model with one audio input
     input_channels  the channel of each input, in order, for a model with several
     """
 
@@ -32,16 +32,14 @@ def route_inputs(
     """Choose the device and channels for the inputs of a program.
 
     device    the device for inputs whose route names none
-    channels  its channels, for a model with one sound input
+    channels  its channels, for a model with one audio input
     Raises    InputError, DeviceError
     """
     title, names = program.model.title, [port.name for port in live_inputs(program)]
     route_of = {route.name: route for route in routes}
     for name in route_of:
         if name not in names:
-            raise InputError(
-                f"{title}: has no input of sound {name!r}; its inputs of sound are {', '.join(names)}"
-            )
+            raise InputError(f"{title}: has no audio input {name!r}; its audio inputs are {', '.join(names)}")
     endpoints = {name: _endpoint(host, device, route_of.get(name, Route(name, ""))) for name in names}
     source, device, _ = endpoints[names[0]]
     for name, (other, _, _) in endpoints.items():
@@ -76,7 +74,7 @@ def _channels(
         )
     if max(numbers) >= source.channels:
         raise InputError(
-            f"{source.name}: has no channel {max(numbers)}; there are {source.channels}, counted from 0"
+            f"{source.name}: has no channel {max(numbers)}; its {source.channels} channels are counted from 0"
         )
     return tuple(numbers)
 
@@ -98,7 +96,7 @@ def _endpoint(
 
 def _two_devices(name: str, device: Endpoint, other_name: str, other: Endpoint) -> InputError:
     return InputError(
-        f"{name} takes {device.name}, and {other_name} {other.name}: two devices have two clocks, and their sounds "
+        f"{name} takes {device.name}, and {other_name} {other.name}: two devices have two clocks, and their signals "
         "would drift apart; make one device of both, and name its channels: JACK or PipeWire ports connected to one "
         "client (jack_connect, pw-link), an ALSA pcm of type multi, an aggregate device of macOS"
     )

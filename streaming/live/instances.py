@@ -111,7 +111,7 @@ class Instances(NotCopyable):
             part[:] = _memory(spare)
             counts.add(spare.clock.pulse)
         if len(counts) != 1:
-            raise InputError("the snapshots are not of one moment: pass those that one call returned")
+            raise InputError("the snapshots are not from the same moment: pass those that one call returned")
         return memory, counts.pop()
 
     def _parts(self, memory: Array) -> list[Array]:
@@ -167,7 +167,7 @@ def _pack(state: State) -> Packed:
 
 
 def live_inputs(program: Program) -> list[Port]:
-    """Return the sound inputs of a model, in order. Raises InputError: an input other than sound streams."""
+    """Return the audio inputs of a model, in order. Raises InputError: an input other than sound streams."""
     streaming = [port for port in program.inputs if port.streams]
     if streaming and all(port.is_sound and port.frames == program.pulse for port in streaming):
         return streaming

@@ -172,7 +172,7 @@ class Live(NotCopyable):
         return self._statistics.read(self.delay, watch.stalls, watch.reopened, tuple(notes))
 
     def record(self, input: Path | None = None, output: Path | None = None) -> Recorder:
-        """Write the input and the played output to sound files until the recorder or this object is closed.
+        """Write the input and the played output to audio files until the recorder or this object is closed.
 
         Raises InputError: a file that cannot be written
         """

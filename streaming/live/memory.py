@@ -177,7 +177,7 @@ class PipelineMemory(NotCopyable):
         control.scratch = self._floats(resamplers.largest).ctypes.data
 
     def _channel(self, stream: int) -> int:
-        """Return the channels of a stream of a model with one sound input."""
+        """Return the channels of a stream of a model with one audio input."""
         channels = self._config.channels
         return stream if channels.each else MIX if channels.index is None else channels.index
 

@@ -43,7 +43,7 @@ class Outputs:
         Raises InputError: the model does not take this length
         """
         earlier, control = self.take_ready(), self._pipeline.control_block
-        control.out_channels = 0  # nothing is played any more, so further output needs no space
+        control.out_channels = 0  # playing has stopped, so further output needs no space
         self._pipeline.pump()
         parts = [join_frames(*pair, self._pipeline) for pair in zip(earlier, self.take_ready())]
         self._begin(control.load_count, control.state_pulse_offset + control.pulses)

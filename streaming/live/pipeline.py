@@ -65,7 +65,7 @@ class Pipeline(NotCopyable):
         sources = live_inputs(program)
         if len(sources) != max(len(stream_config.input_channels), 1):
             raise InputError(
-                f"{program.model.title}: its inputs of sound are {', '.join(port.name for port in sources)}; give a "
+                f"{program.model.title}: its audio inputs are {', '.join(port.name for port in sources)}; give a "
                 "StreamConfig with a channel for each"
             )
         sound = (
@@ -73,8 +73,8 @@ class Pipeline(NotCopyable):
         )
         if stream_config.channels_out and sound is None:
             raise InputError(
-                f"{program.model.title}: no output is sound at the rate of its input, so it plays nothing; leave out "
-                "what it would play to, and take its frames"
+                f"{program.model.title}: no output is audio at the rate of its input, so there is nothing to play; "
+                "leave out the output device, and take the frames"
             )
         self.model_delay = max(sound.delay if sound else 0, engine_config.reserve_frames)
         """The delay of the sound in frames of the model, the reserve included."""
@@ -86,8 +86,9 @@ class Pipeline(NotCopyable):
         """Held while Python computes a pulse; the holder sees the states between two pulses."""
         if engine_config.engine == "callback" and not self.native:
             raise InputError(
-                f"{spell('engine', 'callback')}: {program.model.title} runs on {program.backend}, in Python, for which "
-                f"a device's callback must not wait; take {spell('engine', 'worker')}, or compile all of it for numba"
+                f"{spell('engine', 'callback')}: {program.model.title} runs on {program.backend}, in Python, and a "
+                f"device's callback must not wait for it; take {spell('engine', 'worker')}, or compile all of it "
+                "for numba"
             )
         self.require_threads(program, engine_config)
         self._events: list[NativeEvent] = []
@@ -214,7 +215,7 @@ class Pipeline(NotCopyable):
         return event
 
     def close(self) -> None:
-        """Close the descriptors; neither a device nor a worker may use the pipeline any more."""
+        """Close the descriptors; devices and workers may no longer use the pipeline."""
         self.control_block.wake = -1
         for event in self._events:
             event.close()

@@ -25,7 +25,7 @@ class Plan:
     input, output   a device's number or a part of its name; the system's default if None
     play            whether to play sound
     channels        the input channels to take: the mean of the first two, one, or one stream for each; for a
-                    model with one sound input
+                    model with one audio input
     routes          the sources of inputs, by name; without them, the channels of ``input`` in the order of the inputs
     device_rate_hz  the rate of the devices; their default if None
     block_frames    device frames in a block; as many as a pulse if None; 0 lets the device choose
@@ -145,7 +145,7 @@ class PlannedDevices:
     def reopen(self, pipeline: Pipeline, finished: Finished) -> None:
         """Open the same devices again, by name. Raises DeviceError, InputError."""
         if not self._host.refresh():
-            raise DeviceError("the audio system does not answer any more: start this program again")
+            raise DeviceError("the audio system no longer responds: start this program again")
         self.source = self._host.choose("input", None if self._usual else self.source.name)
         if self.target is not None:
             name = None if self._plan.output is None else self.target.name

@@ -1,4 +1,4 @@
-"""Recorder: writes the input and the played output to sound files, without disturbing the pipeline."""
+"""Recorder: writes the input and the played output to audio files, without disturbing the pipeline."""
 
 import threading
 from contextlib import ExitStack
@@ -20,11 +20,11 @@ class Recorder(NotCopyable):
     """Writes the input as accepted, and the output as played, silence included.
 
     pipeline         the pipeline whose rings are read
-    input, output    paths of sound files; None for none. The files appear when the recorder closes.
+    input, output    paths of audio files; None for none. The files appear when the recorder closes.
     threaded         whether a separate thread writes; if not, call ``write``
     Raises           InputError: a file that cannot be written, or output of a run that plays nothing
 
-    Both files begin with the same block of the device, unless input and output have clocks of their own.
+    Both files begin with the same block of the device, unless input and output have their own clocks.
     If the disk stalls for longer than the rings last, the pipeline continues: ``frames_lost`` counts the lost frames,
     which are silent in the files. A file that cannot be written ends there and is kept, and the other one continues.
     """

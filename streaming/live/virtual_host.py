@@ -143,7 +143,7 @@ class VirtualHost:
     def open(self, request: StreamRequest) -> VirtualStream:
         """Open a stream. Raises DeviceError: the device is absent, refuses, or does not support the rate."""
         device = self._device(request)
-        reason = device.refuses if device.present else "it is not there any more"
+        reason = device.refuses if device.present else "it is no longer available"
         if reason is None and device.rates_hz is not None and request.rate_hz not in device.rates_hz:
             reason = f"it does not run at {request.rate_hz} Hz but at {', '.join(map(str, device.rates_hz))}"
         if reason is not None:

@@ -50,7 +50,7 @@ class ControlBlock(Struct):
     played_ring            address of float32 [out_ring_frames, out_channels]: the played sound, with silence
     marks, mark_count      address of the marks, and their number, a power of two
     stream_inputs          address of the inputs of the first stream
-    input_count            the number of sound inputs of each stream
+    input_count            the number of audio inputs of each stream
     max_output_frames      the most frames that a pulse adds to the ring of output
     deadline_ns            the time after the arrival of its last frame at which a pulse counts as missed
     gains                  address of the ``Gains``

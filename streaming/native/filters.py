@@ -78,7 +78,7 @@ def require_rates(rate_in_hz: int, rate_out_hz: int) -> None:
         raise InputError(f"sample rates must be positive, got {rate_in_hz} Hz and {rate_out_hz} Hz")
     if max(rate_in_hz, rate_out_hz) > MAX_RATIO * min(rate_in_hz, rate_out_hz):
         raise InputError(
-            f"{rate_in_hz} Hz and {rate_out_hz} Hz are more than {MAX_RATIO} times apart; choose closer rates"
+            f"{rate_in_hz} Hz and {rate_out_hz} Hz differ by more than a factor of {MAX_RATIO}; choose closer rates"
         )
 
 

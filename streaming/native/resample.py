@@ -220,7 +220,7 @@ class NativeResampler(NotCopyable):
     @tuning_ppm.setter
     def tuning_ppm(self, ppm: float) -> None:
         if not abs(ppm) <= 1e6 / MAX_TUNING:
-            raise InputError(f"a resampler is tuned by {1e6 / MAX_TUNING:g} ppm at most, got {ppm}")
+            raise InputError(f"a resampler is tuned by at most {1e6 / MAX_TUNING:g} ppm, got {ppm}")
         self.state.step = self.state.nominal + round(ppm / 1e6 * self.state.nominal)
 
     def reset(self) -> None:
@@ -276,4 +276,4 @@ class NativeResampler(NotCopyable):
 
     def _require_whole(self) -> None:
         if self._changing:
-            raise InputError("an exception has ended process inside a block: begin a new sound with reset()")
+            raise InputError("an exception has ended process inside a block: begin a new stream with reset()")

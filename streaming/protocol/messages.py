@@ -32,7 +32,9 @@ def read_message(text: str) -> Message:
     try:
         value: object = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise ProtocolError("message", f"not valid JSON: {error}", "send one JSON object a message") from None
+        raise ProtocolError(
+            "message", f"not valid JSON: {error}", "send one JSON object per message"
+        ) from None
     if not isinstance(value, dict):
         raise ProtocolError("message", "not a JSON object", 'send {"type": …}')
     message = cast("Message", value)
@@ -159,7 +161,7 @@ def _read_count(message: Message, name: str) -> int | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise _hello_error(f"{name} {value!r}", "give a positive whole number")
+        raise _hello_error(f"{name} {value!r}", "give a positive integer")
     return value
 
 

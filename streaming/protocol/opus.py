@@ -91,11 +91,11 @@ class OpusDecoder(NotCopyable):
             frames: list[Any] = self._codec.decode(self._av.Packet(packet)) if packet else []
         except (self._av.FFmpegError, ValueError) as error:
             raise ProtocolError(
-                "message", f"no packet of Opus: {error}", "send one packet a message"
+                "message", f"not an Opus packet: {error}", "send one packet per message"
             ) from None
         parts: list[Array] = [frame.to_ndarray() for frame in frames]
         if not parts or any(part.shape[0] != 1 or part.dtype != np.float32 for part in parts):
-            raise ProtocolError("message", "no packet of Opus in mono", "send one packet a message")
+            raise ProtocolError("message", "not a mono Opus packet", "send one packet per message")
         samples: Array = np.concatenate(parts, 1)[0]
         left_out = min(self._skip, samples.size)
         self._skip -= left_out

@@ -83,7 +83,7 @@ class _SwitchInterval:
                 self._before_s = sys.getswitchinterval()
             self._requested_s.append(interval_s)
             shortest_s = self._set()
-        reason = None if shortest_s == interval_s else "another stream of this process asks for it"
+        reason = None if shortest_s == interval_s else "another stream of this process requests it"
         try:
             yield RealtimeSetting(
                 "switch interval", _milliseconds(interval_s), _milliseconds(shortest_s), reason

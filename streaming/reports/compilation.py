@@ -35,7 +35,7 @@ class Compilation(Report):
     path      the path of the file; None if the program differs from the offline model and was not written
     proof     None if the user disabled it
     rounding  the errors of rounded weights, by output
-    special   the effect of special rows; None if the user did not request them
+    special   the effect of specialised kernels; None if the user did not request them
     """
 
     opened: OpenedModel
@@ -51,12 +51,12 @@ class Compilation(Report):
         program, model = self.program, self.program.model
         pairs = [("model", f"{self.opened.title}, {backend_text(program)}"), *self.opened.pairs(model)]
         pairs += self.opened.delay_pairs(model)
-        size = f"{program.rows} rows, {byte_size(self.nbytes)}"
+        size = f"{program.rows} instructions, {byte_size(self.nbytes)}"
         pairs.append(
             ("written", f"{self.path}: {size}" if self.path else f"nothing: the program of {size} is wrong")
         )
         if self.special is not None:
-            pairs.append(("special rows", str(self.special)))
+            pairs.append(("specialised kernels", str(self.special)))
         if self.proof is None:
             return [Pairs([*pairs, ("proof", "none (--no-check)")])]
         pairs += [*self.proof.pairs(), *(("rounded", text) for text in self.rounding)]
@@ -88,7 +88,7 @@ def compile_to_file(
     """Prove the content of the file, as it would be read, and only then write it.
 
     choice   the streams of the proof; None for no proof
-    special  the effect of special rows, for the report
+    special  the effect of specialised kernels, for the report
     Raises   WriteError; InputError: a name that does not end in .pulse
     """
     assert isinstance(program, NativeProgram), "only programs of the numba backend are written"

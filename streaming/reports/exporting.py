@@ -123,6 +123,6 @@ def save_nnef(archive: Archive, path: Path) -> None:
             publish(part, path)
         return
     if path.exists():
-        raise InputError(f"{path}: exists already; remove it, or give another name")
+        raise InputError(f"{path}: already exists; remove it, or give another name")
     with scratch_folder(path) as part:
         archive.save(part)

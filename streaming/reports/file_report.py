@@ -23,9 +23,9 @@ class FileReport(Report):
 
     source, target  their names; ``-`` for standard input and output
     outputs         the written outputs
-    sounds          the sounds of the inputs; none if arrays were run
+    sounds          the audio files of the inputs; none if arrays were run
     channel         the channel, as in ``Channels.parse``
-    snr_db          the signal-to-noise ratio of the built-in sound, before and after
+    snr_db          the signal-to-noise ratio of the built-in recording, before and after
     """
 
     opened: OpenedModel
@@ -83,7 +83,7 @@ class FileReport(Report):
             explanation = "(algorithmic: without computing, devices and the resampler; cut off in the file)"
             pairs += [*delays, ("", explanation)]
         if factor := self.real_time_factor:
-            speed = f"{1 / factor:.0f} times as fast as the sound, model alone"
+            speed = f"{1 / factor:.0f} times as fast as real time, model only"
             pairs.append(("speed", f"real-time factor {factor:.4f}, {speed}"))
         pairs += self._latency_pairs()
         if result.events is not None:
@@ -151,7 +151,7 @@ class FileReport(Report):
         }
 
     def _files(self) -> str:
-        source = "the built-in sound" if self.snr_db is not None else _name(self.source, "input")
+        source = "the built-in recording" if self.snr_db is not None else _name(self.source, "input")
         files = f"{source} -> {_name(self.target, 'output')}"
         if not self.sounds:
             return files
@@ -194,7 +194,7 @@ class FileReport(Report):
 
 
 def builtin_snr_db(target: Path) -> tuple[float, float]:
-    """Return the signal-to-noise ratios of the built-in sound, in dB, before and after the model."""
+    """Return the signal-to-noise ratios of the built-in recording, in dB, before and after the model."""
     clean, noisy, after = (soundfile.read(path)[0] for path in (clean_path(), noisy_path(), target))
     before_db, after_db = (
         float(10 * np.log10(np.sum(clean**2) / np.sum((clean - sound) ** 2))) for sound in (noisy, after)

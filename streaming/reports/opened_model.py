@@ -161,7 +161,7 @@ class OpenedModel:
 
 def backend_text(program: Program) -> str:
     """Return the backend, weights and activations if not f32, and threads if there are several."""
-    weights = "" if program.form == "f32" else f", weights of {program.form}"
-    weights += "" if program.activations == "f32" else f", activations of {program.activations}"
+    weights = "" if program.form == "f32" else f", {program.form} weights"
+    weights += "" if program.activations == "f32" else f", {program.activations} activations"
     threads = "" if program.threads == 1 else f", {program.threads} threads"
     return f"{program.backend}{weights}{threads}"

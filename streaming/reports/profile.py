@@ -38,7 +38,7 @@ def profile_sections(profile: Profile, details: bool) -> list[Section]:
     """Return the ops; if ``details`` is set, the nodes and all instructions too."""
     part_counts = [row.parts for row in profile if row.parts > 1]
     parts = (
-        f" {len(part_counts)} of {len(profile)} rows run in parts, on {max(part_counts)} threads."
+        f" {len(part_counts)} of {len(profile)} instructions run in parts, on {max(part_counts)} threads."
         if part_counts
         else ""
     )

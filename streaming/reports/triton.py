@@ -49,7 +49,7 @@ def export_triton(
     name = model_name(opened.title)
     path = folder / name
     if path.exists():
-        raise InputError(f"{path}: exists already; remove it, or give another folder")
+        raise InputError(f"{path}: already exists; remove it, or give another folder")
     proto = to_onnx(pulsed, opset)
     sequence = sequence_model(proto)
     text = config_text(name, sequence)

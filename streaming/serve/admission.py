@@ -45,7 +45,7 @@ class Admission(NotCopyable):
     def admit(self, address: str) -> None:
         """Count a connection from an address; call ``leave`` at its end."""
         if self.draining:
-            raise ProtocolError("drain", "the server is about to end", "connect again in a while")
+            raise ProtocolError("drain", "the server is about to end", "connect again later")
         max_streams = self._settings.limits.streams_per_address
         if self._addresses[address] >= max_streams:
             raise ProtocolError("address", f"{address} has {max_streams} streams", "close one of them")
@@ -66,15 +66,15 @@ class Admission(NotCopyable):
         model = self._first if hello.model is None else self._models.get(hello.model)
         if model is None:
             raise ProtocolError(
-                "model", f"no model is called {hello.model!r}", f"there are {', '.join(self._models)}"
+                "model", f"no model is called {hello.model!r}", f"choose one of {', '.join(self._models)}"
             )
         return model
 
     def worker(self, model: HostedModel) -> LaneWorker:
         """Choose the worker for a new stream, among those with a free lane of the model.
 
-        The first one while its load is low, since large groups and few threads need less of Python's time; then the one
-        with the least load.
+        The first one while its load is low, since large groups and few threads need less of Python's time;
+        then the one with the lowest load.
         """
         if self.loop_part > MAX_LOOP_LOAD:
             raise ProtocolError(
@@ -85,7 +85,7 @@ class Admission(NotCopyable):
         free = [worker for worker in self._workers if model.has_lane(worker)]
         if not free:
             raise ProtocolError(
-                "busy", f"{model.name} has {model.settings.streams} streams, all it may", "try again later"
+                "busy", f"{model.name} has {model.settings.streams} streams, the maximum", "try again later"
             )
         idle = [worker for worker in free if self.load(worker) + model.share <= MAX_PACKED_LOAD]
         best = idle[0] if idle else min(free, key=self.load)
@@ -93,7 +93,7 @@ class Admission(NotCopyable):
             if model.median_share > 1:
                 raise ProtocolError(
                     "busy",
-                    f"a step of {model.name} takes {model.median_share:.1f} times as long as its sound lasts",
+                    f"a step of {model.name} takes {model.median_share:.1f} times as long as its audio",
                     "use a faster machine or a larger pulse",
                 )
         elif self.load(best) + model.share > self._settings.budget:

@@ -141,7 +141,7 @@ class Connection(NotCopyable):
         elif now - self._last_message > limits.idle_s:
             self.end(
                 ProtocolError(
-                    "idle", f"no message for {limits.idle_s:g} s", "send a ping if there is no sound"
+                    "idle", f"no message for {limits.idle_s:g} s", "send a ping if there is no audio"
                 )
             )
 

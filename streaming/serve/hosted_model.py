@@ -72,7 +72,7 @@ class HostedModel(NotCopyable):
         self._save_pulses = 0 if save_s is None else max(1, int(save_s / self.pulse_s))
         if self._save_pulses and self._choices:
             raise InputError(
-                f"{self.name}: checkpoints do not hold detectors of events; serve it without one of them"
+                f"{self.name}: checkpoints do not contain event detectors; serve it without one of them"
             )
         self._new_events()
         count, gather_s, pulses = self._group_size()

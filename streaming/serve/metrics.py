@@ -38,7 +38,7 @@ class ServiceCollector(Collector):
         yield streams
         yield lanes
         load = GaugeMetricFamily(
-            "pulse_thread_load", "Part of a thread by the p99 of steps", labels=["thread"]
+            "pulse_thread_load", "Part of a thread that steps fill, by their p99", labels=["thread"]
         )
         for index, worker in enumerate(service.workers):
             load.add_metric([str(index)], service.admission.load(worker))
@@ -52,7 +52,7 @@ class ServiceCollector(Collector):
         for name, count in service.counts.by_name().items():
             yield CounterMetricFamily(f"pulse_{name}", name.replace("_", " "), count)
         endings = CounterMetricFamily(
-            "pulse_connections_ended", "Connections by why they ended", labels=["reason"]
+            "pulse_connections_ended", "Connections by the reason of their end", labels=["reason"]
         )
         for reason, count in sorted(service.counts.ended.items()):
             endings.add_metric([reason], count)

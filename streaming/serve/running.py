@@ -29,7 +29,7 @@ def run_server(settings: ServerSettings, programs: Sequence[HostedProgram], leve
     names = [model.name for model in service.models]
     url = url_of(listening, settings.certificate is not None)
     if not settings.tokens and not ip_address(listening.getsockname()[0]).is_loopback:
-        logger.warning("everybody who reaches %s may use it: give tokens, see docs/serve.md", url)
+        logger.warning("everyone who can reach %s may use it: give tokens, see docs/serve.md", url)
     logger.info("serving %s at %s", ", ".join(names), url, extra={"models": names, "url": url})
     anyio.run(server.serve_streams, backend_options=loop_options())
 

@@ -135,7 +135,7 @@ class Service(NotCopyable):
         self.admission.draining = True
         for connection in list(self.connections):
             connection.end(
-                ProtocolError("drain", "the server hands its streams over", "connect to another one")
+                ProtocolError("drain", "the server is handing its streams over", "connect to another one")
             )
             await anyio.sleep(1 / per_s)
 
@@ -146,7 +146,7 @@ class Service(NotCopyable):
             while self.connections:
                 await anyio.sleep(0.05)
         for connection in list(self.connections):
-            connection.end(ProtocolError("drain", "the server ends", "connect again in a while"))
+            connection.end(ProtocolError("drain", "the server ends", "connect again later"))
         with anyio.move_on_after(CHECK_PERIOD_S):
             while self.connections:
                 await anyio.sleep(0.01)

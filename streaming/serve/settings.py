@@ -112,9 +112,11 @@ class ServerSettings:
     def __post_init__(self) -> None:
         names = [model.id for model in self.models]
         if not names:
-            raise InputError("a server needs a model; give one, or leave all out for the built-in denoiser")
+            raise InputError("a server needs a model; give one, or none at all for the built-in denoiser")
         if len(set(names)) < len(names):
-            raise InputError(f"models {', '.join(names)}: two have one name; set name in the server's file")
+            raise InputError(
+                f"models {', '.join(names)}: two have the same name; set name in the server's file"
+            )
         if (self.certificate is None) != (self.key is None):
             raise InputError("TLS needs both files, a certificate and its key")
         if not self.budget > 0:
@@ -156,7 +158,7 @@ def read_tokens(path: Path) -> tuple[str, ...]:
     """Read tokens from a file, one per line. Raises InputError: there are none."""
     tokens = tuple(line.strip() for line in path.read_text("utf-8").splitlines() if line.strip())
     if not tokens:
-        raise InputError(f"{path}: no token in it; write one a line")
+        raise InputError(f"{path}: contains no token; write one per line")
     return tokens
 
 
@@ -190,7 +192,7 @@ def fill(settings: SettingsT, table: Mapping[str, Any], what: str, others: Colle
 def _value(key: str, value: Any, value_type: Any) -> Any:
     if value_type == tuple[str, ...]:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in cast("list[Any]", value)):
-            raise InputError(f"{key} = {value!r}: give a list of texts")
+            raise InputError(f"{key} = {value!r}: give a list of strings")
         return tuple(cast("list[str]", value))
     if value_type in (int, int | None):
         return _require_type(value, int, key)

@@ -121,7 +121,7 @@ class SoundConversion(NotCopyable):
             sound.reset()
 
     def snapshot(self) -> bytes:
-        """Return a snapshot of all resampled sounds; empty if there are none."""
+        """Return a snapshot of all resamplers; empty if there are none."""
         return pack([], [sound.snapshot() for sound in self._sounds]) if self._sounds else b""
 
     def restore(self, snapshot: bytes) -> None:
@@ -172,7 +172,7 @@ class SoundConversion(NotCopyable):
             )
         if model.saves and self.name == "opus":
             raise ProtocolError(
-                "rate", "checkpoints do not hold coders of Opus", f"send f32 or pcm16 at {self.client_hz} Hz"
+                "rate", "checkpoints do not contain Opus coders", f"send f32 or pcm16 at {self.client_hz} Hz"
             )
 
 
@@ -220,7 +220,7 @@ class InwardSound(NotCopyable):
         return pack([self.received], [self._resampler.snapshot()])
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot. Raises InputError: it is of another sound."""
+        """Resume from a snapshot. Raises InputError: it is of another stream."""
         assert self._resampler is not None
         (received,), (resampler,) = unpack_parts(snapshot, 1, 1)
         self._resampler.restore(resampler)
@@ -233,7 +233,7 @@ class InwardSound(NotCopyable):
             raise ProtocolError(
                 "message",
                 f"{self.port.name}: a packet of {size} samples with a header of {count}",
-                "one packet a message, with its number of samples at 48 kHz",
+                "send one packet per message, with its number of samples at 48 kHz",
             )
         return samples
 
@@ -292,7 +292,7 @@ class OutwardSound(NotCopyable):
         return pack([self.sent_frames, self._coded_frames], [self._resampler.snapshot()])
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot. Raises InputError: it is of another sound."""
+        """Resume from a snapshot. Raises InputError: it is of another stream."""
         assert self._resampler is not None
         (sent_frames, coded_frames), (resampler,) = unpack_parts(snapshot, 2, 1)
         self._resampler.restore(resampler)

@@ -1,4 +1,4 @@
-"""Sounds for the inputs of a model, at the model's rate and aligned in time; shorter ones are padded with silence."""
+"""Audio for the inputs of a model, at the model's rate and aligned in time; shorter ones are padded with silence."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -12,27 +12,27 @@ from streaming.sound.sound import BLOCK_S, SoundReader
 
 @record
 class RoutedSound:
-    """A sound and the channels for inputs: input -> the mean of its channels, one of them, or each."""
+    """An audio file and the channels for inputs: input -> the mean of its channels, one of them, or each."""
 
     reader: SoundReader
     channels: Mapping[str, Channels]
 
 
 class AlignedSounds:
-    """Blocks for inputs, from their sounds. Samples of the same number are simultaneous in all inputs.
+    """Blocks for inputs, from their audio files. Samples of the same number are simultaneous in all inputs.
 
-    rate_hz  the rate of the model, to which each sound is resampled
-    Raises   InputError: a channel that a sound does not have
+    rate_hz  the rate of the model, to which each file is resampled
+    Raises   InputError: a channel that a file does not have
 
-    Iteration yields input -> [samples, streams], for some of the inputs at a time: the sound that is least advanced is
-    read next. A sound that ends before the others is followed by silence.
+    Iteration yields input -> [samples, streams], for some of the inputs at a time: the file that has advanced the
+    least is read next. A file that ends before the others is followed by silence.
     """
 
     def __init__(self, sounds: Sequence[RoutedSound], rate_hz: int) -> None:
         self._rate_hz = rate_hz
         self._tracks = [_Track(sound, rate_hz) for sound in sounds]
         self.padded: dict[str, int] = {}
-        """Input -> samples of silence after its sound, at the model's rate, for sounds that ended early."""
+        """Input -> samples of silence after its file, at the model's rate, for files that ended early."""
 
     @property
     def samples(self) -> int:
@@ -74,7 +74,7 @@ class AlignedSounds:
             )
 
     def fill(self, samples: int) -> Iterator[dict[str, Samples]]:
-        """Yield silence after all sounds until each has this many samples at the model's rate."""
+        """Yield silence after all files until each has this many samples at the model's rate."""
         yield from self._pad_with_silence(self._tracks, samples)
 
     def _pad_with_silence(self, tracks: Sequence["_Track"], until: int) -> Iterator[dict[str, Samples]]:
@@ -87,7 +87,7 @@ class AlignedSounds:
 
 
 class _Track:
-    """Reads one sound and resamples it to the model's rate."""
+    """Reads one file and resamples it to the model's rate."""
 
     def __init__(self, routed: RoutedSound, rate_hz: int) -> None:
         self.reader, self.channels_by_input = routed.reader, routed.channels

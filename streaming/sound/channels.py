@@ -1,4 +1,4 @@
-"""The choice of channels of a sound for a model."""
+"""The choice of channels of an audio file for a model."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +32,10 @@ class Channels:
         raise InputError(f"channel {text!r}: give mix, each or the number of a channel from 0")
 
     def streams(self, channels: int) -> int:
-        """Return the number of streams for a sound of that many channels. Raises InputError."""
+        """Return the number of streams for audio of that many channels. Raises InputError."""
         if self.index is not None and self.index >= channels:
             raise InputError(
-                f"channel {self.index}: the sound has {channels} channel{'s' if channels > 1 else ''}, "
+                f"channel {self.index}: the audio has {channels} channel{'s' if channels > 1 else ''}, "
                 f"numbered from 0; give mix, each or one of 0 to {channels - 1}"
             )
         return channels if self.each else 1

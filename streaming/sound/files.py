@@ -1,4 +1,4 @@
-"""Sound files in blocks."""
+"""Audio files in blocks."""
 
 import os
 import re
@@ -30,11 +30,11 @@ _UNKNOWN_BYTES = 0x7FFF_0000
 
 
 class AudioReader(SoundReader):
-    """A sound file, read in blocks, in any format that libsndfile reads.
+    """An audio file, read in blocks, in any format that libsndfile reads.
 
     path        the file
     descriptor  the descriptor of the file if it is open, such as standard input; it is closed
-    Raises      InputError: no such file, not a sound file, or without samples
+    Raises      InputError: no such file, not an audio file, or without samples
 
     Iteration raises InputError if the file is damaged or holds NaN.
     """
@@ -81,7 +81,7 @@ class AudioReader(SoundReader):
         if not self.path.exists():
             raise InputError(f"{self.path}: no such file; check the path")
         if self.path.is_dir():
-            raise InputError(f"{self.path}: is a folder; give a sound file in it")
+            raise InputError(f"{self.path}: is a folder; give an audio file in it")
         if not self.path.is_file():
             raise InputError(f"{self.path}: is a pipe or a device, which cannot be read twice; give a file")
         if self.path.stat().st_size == 0:
@@ -96,8 +96,8 @@ class AudioReader(SoundReader):
             ) from error
         except (soundfile.LibsndfileError, OSError) as error:
             raise InputError(
-                f"{self.path}: cannot be read as sound ({_reason(error)}); give {common_suffixes()} or what else "
-                "libsndfile reads, or convert it: ffmpeg -i FILE new.wav"
+                f"{self.path}: cannot be read as audio ({_reason(error)}); give {common_suffixes()} or another "
+                "format of libsndfile, or convert it: ffmpeg -i FILE new.wav"
             ) from error
 
     def _warn_if_cut_short(self) -> None:
@@ -106,7 +106,7 @@ class AudioReader(SoundReader):
         if present < announced < _UNKNOWN_BYTES:
             share = 1 - present / announced
             warnings.warn(
-                f"{self.path}: the file is cut short, {share:.0%} of the sound that its header announces are missing; "
+                f"{self.path}: the file is truncated, {share:.0%} of the audio that its header announces is missing; "
                 f"{self.frames:,} samples ({self.duration_s:.3f} s) are read",
                 PulseWarning,
                 stacklevel=3,
@@ -126,7 +126,7 @@ class AudioReader(SoundReader):
 
 
 class AudioWriter(SoundWriter):
-    """A sound file to write; it appears only when the ``with`` block ends without error.
+    """An audio file to write; it appears only when the ``with`` block ends without error.
 
     encoding     libsndfile's name, such as that of a source; if the format lacks it, the nearest that it has
     file_format  the format; by default that of the suffix of ``path``

@@ -1,4 +1,4 @@
-"""The formats of sound files, as the installed libsndfile knows them."""
+"""The formats of audio files, as the installed libsndfile knows them."""
 
 import os
 import sys
@@ -49,7 +49,7 @@ UNLIMITED = {*FLOATING, "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG
 
 @record
 class SoundFormat:
-    """A format of sound files.
+    """A format of audio files.
 
     name   libsndfile's name, such as WAV
     usual  the default encoding
@@ -114,7 +114,7 @@ def sound_format(path: Path) -> SoundFormat:
     known_format = find_format(path.suffix)
     if known_format is None:
         raise InputError(
-            f"{path}: no sound format is called {path.suffix or 'nothing'!r}; use {common_suffixes()}"
+            f"{path}: no audio format is called {path.suffix or 'nothing'!r}; use {common_suffixes()}"
         )
     return known_format
 

@@ -115,7 +115,8 @@ class FramesFile(NotCopyable):
         layout = (frames.dtype, *sizes)
         if self._format is not None and layout != self._layout:
             raise InputError(
-                f"{self.path}: {frames.dtype} {list(frames.shape)} does not fit to the frames before, which differ in "
-                "type or in another size than that of time; write these to a file of their own"
+                f"{self.path}: {frames.dtype} {list(frames.shape)} does not fit the earlier frames: the type, or "
+                "a size "
+                "other than the time axis, differs; write these to a separate file"
             )
         self._layout = layout

@@ -1,4 +1,4 @@
-"""The files of a run over sound: outputs as channels of a sound, or as frames."""
+"""The files of a run over audio: outputs as channels of an audio file, or as frames."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -15,7 +15,7 @@ from streaming.sound.target import Target, event_count
 
 @record
 class OutputRoute:
-    """Outputs and their target: sounds are the channels of one file, in order; frames have a file each."""
+    """Outputs and their target: audio outputs are the channels of one file, in order; frames have a file each."""
 
     ports: tuple[Port, ...]
     target: Target
@@ -23,7 +23,7 @@ class OutputRoute:
 
 @record
 class WrittenSound:
-    """A sound that was written.
+    """An audio file that was written.
 
     clipping  samples that the encoding clipped
     encoding  libsndfile's name of the encoding
@@ -35,9 +35,9 @@ class WrittenSound:
 
 
 class SoundOutput:
-    """Writes outputs to a sound file, one channel for each output and stream.
+    """Writes outputs to an audio file, one channel for each output and stream.
 
-    first    the sound whose rate and encoding the file gets
+    first    the input file whose rate and encoding the file gets
     rate_hz  the rate of the model
     """
 

@@ -27,7 +27,7 @@ class Resampler(NotCopyable):
     raise InputError until ``reset``.
     """
 
-    why_not = "what it remembers is inside libsamplerate; make another one and give it the samples again"
+    why_not = "its state is inside libsamplerate; make another one and give it the samples again"
 
     def __init__(
         self, rate_in_hz: int, rate_out_hz: int, channels: int = 1, quality: str = "sinc_best"
@@ -103,7 +103,7 @@ class Resampler(NotCopyable):
     def _require_whole(self) -> None:
         if self._changing:
             raise InputError(
-                "an exception interrupted process or flush, and a part of the block may be lost: begin a new sound "
+                "an exception interrupted process or flush, and a part of the block may be lost: begin a new stream "
                 "with reset()"
             )
 
@@ -119,5 +119,5 @@ def _converter(quality: str, channels: int) -> Any:
 
 
 def resampled_length(samples: int, rate_in_hz: int, rate_out_hz: int) -> int:
-    """Return the number of samples of a sound at another rate."""
+    """Return the number of samples of a signal at another rate."""
     return (2 * samples * rate_out_hz + rate_in_hz) // (2 * rate_in_hz)

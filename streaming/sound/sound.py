@@ -74,7 +74,7 @@ class SoundReader(NotCopyable, ABC):
     Iteration yields [samples, channels] float32. It raises InputError if the sound is damaged or contains NaN.
     """
 
-    why_not = "what it reads can be read once; open it again"
+    why_not = "its source can only be read once; open it again"
 
     name: str
     rate_hz: int
@@ -115,7 +115,7 @@ class SoundWriter(NotCopyable, ABC):
     clipping  the samples clipped so far
     """
 
-    why_not = "it writes one sound; make another one with another path"
+    why_not = "it writes one file; make another one with another path"
 
     encoding: str
     clipping: Clipping

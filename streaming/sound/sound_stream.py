@@ -36,7 +36,7 @@ class FileRun:
     latency    the time of each pulse: to push it and get the ready frames
     elapsed_s  the whole time, files and resampling included
     samples    samples of each channel of the input; None if it was not sound
-    written    the sounds that were written
+    written    the audio files that were written
     events     the number of events; None if frames were written
     padded     input -> frames of zeros after its data, if that ended before the others
     """
@@ -92,11 +92,11 @@ def stream_sound(
     deadline_s: float | None = None,
     advance: Advance | None = None,
 ) -> FileRun:
-    """Run sounds through a model; the result is aligned with the first one, at its rate.
+    """Run audio through a model; the result is aligned with the first one, at its rate.
 
-    sounds        the sources of the sound inputs
+    sounds        the sources of the audio inputs
     writes        targets of outputs: sound at the rate of the first input, or frames
-    rate_hz       the rate of the model; sounds are resampled to it, and written sound back
+    rate_hz       the rate of the model; audio is resampled to it, and back when it is written
     other_inputs  arrays: all frames of inputs that stream, whole tensors of the others
     Raises        InputError
 
@@ -111,7 +111,7 @@ def stream_sound(
     for write in writes:
         if streams > 1 and not write.target.is_sound:
             raise InputError(
-                f"{write.target.name}: holds one stream; give --channel mix or a number, or a sound file to write"
+                f"{write.target.name}: holds one stream; give --channel mix or a number, or an audio file to write"
             )
     sessions = [_Timed(Session(program, constants), latency) for _ in range(streams)]
     feed = _Feed(program, AlignedSounds(sounds, rate_hz), tables, sessions)
@@ -147,7 +147,7 @@ def stream_sound(
 
 
 class _Feed:
-    """Feeds sounds and tables to the sessions of all streams.
+    """Feeds audio and tables to the sessions of all streams.
 
     padded  input -> frames of zeros after its data
     """

@@ -18,7 +18,7 @@ DESCRIPTORS = ("/dev/fd", "/proc/self/fd")
 
 
 def open_source(path: Path, raw: StreamFormat | None = None) -> SoundReader:
-    """Open a sound for reading.
+    """Open an audio file for reading.
 
     path    a file that libsndfile reads; ``-`` or ``/dev/stdin``; a pipe or device, which is read as data arrive
     raw     the format of a source without a header
@@ -59,7 +59,7 @@ def _standard_input() -> int:
     if os.isatty(descriptor):
         os.close(descriptor)
         raise InputError(
-            f"{STANDARD_INPUT}: is a terminal; pipe sound into it, such as "
+            f"{STANDARD_INPUT}: is a terminal; pipe audio into it, such as "
             "ffmpeg -i FILE -f wav - | pulse run - out.wav"
         )
     return descriptor

@@ -62,10 +62,10 @@ class StreamReader(SoundReader):
                 yield block
         if remaining:
             raise InputError(
-                f"{self.name}: ends with {len(remaining)} bytes of a sample of {size}; check encoding and channels"
+                f"{self.name}: ends with {len(remaining)} of the {size} bytes of a sample; check encoding and channels"
             )
         if not frames_read:
-            raise InputError(f"{self.name}: no samples came")
+            raise InputError(f"{self.name}: no samples arrived")
         if frames is not None and frames_read < frames:
             raise InputError(f"{self.name}: damaged at sample {frames_read} of {frames} (the samples end)")
 

@@ -1,4 +1,4 @@
-"""The target of a run's output: a file of sound or frames, standard output, or a pipe."""
+"""The target of a run's output: a file of audio or frames, standard output, or a pipe."""
 
 import os
 from pathlib import Path
@@ -40,7 +40,7 @@ class Target:
     descriptor    the descriptor of standard output
     events        the detector of the events to write in place of frames; None to write frames
     event_suffix  the format of events, as a suffix without its dot
-    source        the name of the sound, for formats of events that contain it
+    source        the name of the audio file, for formats of events that contain it
     """
 
     path: Path
@@ -97,7 +97,7 @@ class Target:
             word, frames = usual, usual == "csv"
             sound = None if frames else find_format(usual)
         if sound is None and not frames:
-            formats = f"sound is written as {common_suffixes()}, frames as {', '.join(WRITABLE)}"
+            formats = f"audio is written as {common_suffixes()}, frames as {', '.join(WRITABLE)}"
             raise InputError(f"{_name(path)}: {formats}, not {f'.{word}' if word else kind_of(path)}")
         if streamed and (word if sound is None else sound.name.lower()) not in STREAMED:
             raise InputError(
@@ -131,7 +131,7 @@ class Target:
     def sound_writer(self, rate_hz: int, channels: int, source: str) -> SoundWriter:
         """Open a writer of sound; ``source`` is the encoding of the input. Raises InputError."""
         if self.sound_format is None:
-            raise InputError(f"{self.name}: takes frames, not sound")
+            raise InputError(f"{self.name}: takes frames, not audio")
         encoding = self.encoding or self.sound_format.suitable_encoding(source)
         if not self.streamed:
             return AudioWriter(self.path, rate_hz, channels, encoding, self.sound_format)

@@ -75,8 +75,8 @@ def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
         raise InputError(f"{name}: is empty")
     if start[:4] not in (b"RIFF", b"RF64") or start[8:] != b"WAVE":
         raise InputError(
-            f"{name}: does not begin as WAV does; a pipe brings WAV, or raw samples with "
-            f"{spell('raw', 's16,48000,2')}; for other formats put ffmpeg -i - -f wav - in front"
+            f"{name}: does not begin like WAV; a pipe carries WAV, or raw samples with "
+            f"{spell('raw', 's16,48000,2')}; for other formats, pipe through ffmpeg -i - -f wav -"
         )
     stream_format, long_bytes = None, 0
     while True:
@@ -125,8 +125,8 @@ def _read_format(name: str, chunk: bytes) -> StreamFormat:
                 break
             return StreamFormat(encoding, rate_hz, channels)
     raise InputError(
-        f"{name}: WAV of format {tag}, {bits} bits in frames of {frame_bytes} bytes is not read from a pipe; put "
-        "ffmpeg -i - -c:a pcm_f32le -f wav - in front, or write it to a file"
+        f"{name}: WAV of format {tag}, {bits} bits in frames of {frame_bytes} bytes cannot be read from a pipe; "
+        "pipe it through ffmpeg -i - -c:a pcm_f32le -f wav -, or write it to a file"
     )
 
 

@@ -82,7 +82,7 @@ def _sequence_decoder(arguments: tuple[Any, ...]) -> Decoder:
     def decode(value: Any) -> Any:
         values = _require_type(list, value, "a list")
         if len(values) != len(decoders):
-            raise MisfitError(f"{len(values)} values in place of {len(decoders)}")
+            raise MisfitError(f"{len(values)} values instead of {len(decoders)}")
         return tuple(
             _decode_member(str(index), inner, element)
             for index, (inner, element) in enumerate(zip(decoders, values))

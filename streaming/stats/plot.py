@@ -52,7 +52,7 @@ def draw(stats: Stats, path: Path) -> None:
     Raises  InputError: an unknown suffix, matplotlib is missing, or the file cannot be written
     """
     if path.suffix.lower() not in FORMATS:
-        raise InputError(f"{path}: pictures are {', '.join(FORMATS)}, not {kind_of(path)}")
+        raise InputError(f"{path}: a picture is written as {', '.join(FORMATS)}, not {kind_of(path)}")
     figure = picture(stats)
     from streaming.stats.titles import without_glyphs
 

@@ -89,12 +89,12 @@ def _problems(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
             "lost",
             f"{count_of(counters.frames_skipped, 'frame')} made too late and not played, "
             "so that the delay stays as it is",
-            "what helps against silence helps here",
+            "the same helps as against silence",
         )
     if counters.pulses_dropped:
         yield Problem(
             "lost",
-            f"{count_of(counters.pulses_dropped, 'pulse')} dropped for lateness, by the policy drop_oldest",
+            f"{count_of(counters.pulses_dropped, 'pulse')} dropped because they were late (policy drop_oldest)",
             f"{spell('policy', 'wait')} plays all of them, later",
         )
     if counters.frames_lost:
@@ -143,7 +143,7 @@ def _lateness(setup: Setup, statistics: StatisticsSummary) -> tuple[str, str]:
         )
     if compute.max_us >= waiting.max_us:
         return f"computing was held up, for {compute.max_us / 1e3:.2f} ms at most", _quiet_remedy(setup)
-    return f"a pulse waited for {waiting.max_us / 1e3:.2f} ms at most until it was computed", _quiet_remedy(
+    return f"a pulse waited for at most {waiting.max_us / 1e3:.2f} ms until it was computed", _quiet_remedy(
         setup
     )
 
@@ -160,18 +160,18 @@ def _xruns(setup: Setup, statistics: StatisticsSummary) -> Problem:
     )
     block_us = setup.block_s * 1e6 or statistics.interval.mean_us
     if statistics.callback.max_us > block_us:
-        help = f"{spell('engine', 'worker')} computes elsewhere; a larger {spell('block_frames')} gives time"
+        help = f"{spell('engine', 'worker')} computes elsewhere; a larger {spell('block_frames')} gives more time"
         longest_ms = statistics.callback.max_us / 1e3
-        cause = f"the callback took {longest_ms:.2f} ms at most, a block is {block_us / 1e3:.2f} ms"
+        cause = f"the callback took at most {longest_ms:.2f} ms, a block is {block_us / 1e3:.2f} ms"
     elif statistics.interval.max_us > MIN_IRREGULAR_GAP * block_us:
         help = f"a larger {spell('block_frames')}, or less other work on this machine"
         cause = (
-            f"the audio system called after {statistics.interval.max_us / 1e3:.2f} ms at most, a block is "
+            f"the audio system called after at most {statistics.interval.max_us / 1e3:.2f} ms, a block is "
             f"{block_us / 1e3:.2f} ms"
         )
     else:
         help = f"a larger {spell('block_frames')} gives the audio system more time"
-        cause = "callbacks were short and came in time, so the cause is in the audio system"
+        cause = "callbacks were short and on time, so the cause is in the audio system"
     return Problem("xrun", f"the audio system reports {flags}: {cause}", help)
 
 

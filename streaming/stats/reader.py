@@ -161,7 +161,7 @@ class _Reader:
             raise self.foreign_error()
         if line.get("version") != LINES_VERSION:
             raise InputError(
-                f"{self.path}: is of version {line.get('version')!r} of the format, this one reads {LINES_VERSION}; "
+                f"{self.path}: has version {line.get('version')!r} of the format, this one reads {LINES_VERSION}; "
                 "use the pulse that wrote it, or a newer one"
             )
         header = self.decode(StatsHeader, line, line_number)
@@ -194,7 +194,7 @@ class _Reader:
     def require_possible(self, times: HistogramLine, line_number: int) -> None:
         """Refuse a histogram whose counts are too large to add."""
         if sum(count for _, count in times.classes) > MAX_COUNT:
-            raise self.damage_error(line_number, "counts more than there can be")
+            raise self.damage_error(line_number, "counts more than possible")
 
     def stats_without_summary(self, header: StatsHeader, line_number: int) -> Stats:
         """Return the statistics of a run whose file has no summary."""
@@ -228,8 +228,8 @@ class _Reader:
         return InputError(f"{self.path}, line {line_number}: {what}; the file is broken")
 
     def foreign_error(self) -> InputError:
-        return InputError(f"{self.path}: is not a file of statistics; {MADE_BY}")
+        return InputError(f"{self.path}: is not a statistics file; {MADE_BY}")
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number of JSON")
+    raise ValueError(f"{name} is not a JSON number")

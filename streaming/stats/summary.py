@@ -48,7 +48,7 @@ def _setup_pairs(setup: Setup) -> list[tuple[str, str]]:
     streams = "1 stream" if setup.streams == 1 else f"{setup.streams} streams"
     block = f"blocks of {setup.block_frames} = {duration(setup.block_s)}"
     if not setup.block_frames:
-        block = "blocks as the device likes"
+        block = "block size chosen by the device"
     rows = "" if setup.activations == "f32" else f" by {setup.activations}"
     pairs = [
         ("model", f"{setup.model}, {setup.backend} {setup.weights}{rows}"),

@@ -103,7 +103,7 @@ class StatsWriter(NotCopyable):
         if reason is not None:
             self.problem = InputError(
                 f"{self.path}: {reason} at {statistics.elapsed_s:.1f} s; the missing intervals follow in one line when "
-                "there is room"
+                "there is space"
             )
             return
         self._before = statistics
@@ -157,7 +157,7 @@ class StatsWriter(NotCopyable):
             os.ftruncate(self._file.fileno(), self._written)
             self._file.seek(self._written)
         except OSError as error:
-            return f"{reason}, and a broken line stays ({error.strerror or error})"
+            return f"{reason}, and an incomplete line remains ({error.strerror or error})"
         return reason
 
 

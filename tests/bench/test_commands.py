@@ -53,4 +53,4 @@ def test_an_unknown_model_is_named() -> None:
     pytest.importorskip("tract", reason="needs the extra bench")
     process = subprocess.run([sys.executable, "-m", "bench", "nothing"], capture_output=True, text=True)
     assert process.returncode == 2
-    assert "no model is called nothing; there are denoiser, tcn_1" in process.stderr
+    assert "no model is called nothing; choose from denoiser, tcn_1" in process.stderr

@@ -26,7 +26,7 @@ FRAMES = 203
 
 @cache
 def speech() -> Array:
-    """Noisy speech, 16 kHz: of the shared material, else the built-in sound."""
+    """Noisy speech, 16 kHz: of the shared material, else the built-in recording."""
     path = ROOT / "audio" / "noisy_speech_16k.wav"
     return soundfile.read(path if path.exists() else noisy_path(), dtype="float32")[0]
 

@@ -1,4 +1,4 @@
-"""From sound to sound: chains of this project against those that the models' authors wrote, on real sound."""
+"""From audio to audio: chains of this project against those that the models' authors wrote, on real sound."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -78,7 +78,7 @@ def test_a_graph_that_cannot_stream_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["kws_DS_CNN_S", "kws_GRU_S"])
 def test_speech_commands_equals_its_stored_outputs(name: str) -> None:
-    """Spectrum and cepstrum are in the file, behind a decoder of sound files, whose outputs are the inputs."""
+    """Spectrum and cepstrum are in the file, after a decoder of audio files, whose outputs are the inputs."""
     stored = np.load(shared_path("tensorflow") / f"{name}.npz")
     constants = {f"{SOUND}:1": int(stored["in/sample_rate"])}
     typed = pulse.load(graph(name), constants=constants).model.analyse()

@@ -1,4 +1,4 @@
-"""The live demos run on a file, and on a server of JACK, and say what is so."""
+"""The live demos run on a file, and on a JACK server, and report the truth."""
 
 import re
 import runpy
@@ -25,7 +25,7 @@ LIVE = ("live_denoiser.py", "voice_meter.py", "latency_probe.py")
 
 
 def offline(model: Path) -> np.ndarray:
-    """The outputs of a model for the built-in sound."""
+    """The outputs of a model for the built-in recording."""
     samples, _ = soundfile.read(noisy_path(), dtype="float32")
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     return session.run(None, {"audio": samples[None]})[0][0]

@@ -1,4 +1,4 @@
-"""The files of demos/serve are read as their programs read them, and all that they name is there."""
+"""The files of demos/serve are read as their programs read them, and everything that they name exists."""
 
 import configparser
 import json
@@ -203,7 +203,7 @@ def test_every_label_selects_the_pods(manifests: dict[str, dict[str, dict[Any, A
 
 @pytest.mark.slow
 def test_sigterm_drains_as_the_files_describe(tmp_path) -> None:
-    """The stream that is open goes on and is flushed, /health says 503, new streams are refused, the exit code is 0."""
+    """The open stream continues and is flushed, /health says 503, new streams are refused, the exit code is 0."""
     import anyio
     import httpx
     import numpy as np

@@ -23,7 +23,7 @@ Scene: TypeAlias = Callable[[], Mapping[str, Any]]
 
 
 def filter_model(time: str = "T") -> onnx.ModelProto:
-    """Of audio [1, T]: y [1, T], a filter of 5 taps."""
+    """Audio [1, T] -> y [1, T], a filter of 5 taps."""
     nodes = [
         node("Unsqueeze", "audio one", "deep"),
         node("Conv", "deep taps", "filtered", pads=[2, 2]),
@@ -118,7 +118,7 @@ def recipe_to_embed() -> Mapping[str, Any]:
 
 
 def two_sounds() -> Mapping[str, Any]:
-    """A session of a model that hears two sounds, and blocks of them."""
+    """A session of a model with two audio inputs, and blocks for them."""
     shapes = {"mic": [1, "T"], "far": [1, "T"]}
     model = build([node("Sub", "mic far", "y")], shapes, {"y": [1, "T"]})
     return {
@@ -148,7 +148,7 @@ def graphs() -> Mapping[str, Any]:
 
 
 def spotter() -> Mapping[str, Any]:
-    """A graph that reads a file of sound."""
+    """A graph that reads an audio file."""
     builder = GraphDefBuilder()
     builder.node("wav", "Placeholder", dtype=Type("string"), shape=Shape(()))
     builder.node("decoded_sample_data", "DecodeWav", "wav", desired_channels=1, desired_samples=16_000)

@@ -262,7 +262,7 @@ def test_all_pages_and_their_mentions_are_read() -> None:
 
 
 def names_in_docstrings(package: str) -> Iterator[tuple[str, str, str]]:
-    """Module, dotted name, and the name with a package of ours in front, where it begins with one of its folders."""
+    """Module, dotted name, and the name with the prefix of our package, where it begins with one of its folders."""
     for path in modules_in(package):
         here = path.relative_to(ROOT)
         for node in nodes_in(tree_of(path)):

@@ -1,4 +1,4 @@
-"""docs/extend.md tells of every relation, with the names of its fields."""
+"""docs/extend.md describes every relation, with the names of its fields."""
 
 import re
 from dataclasses import fields

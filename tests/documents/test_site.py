@@ -40,7 +40,7 @@ class SitePage:
 
     @cached_property
     def ids(self) -> set[str]:
-        """The ids that links may name behind #."""
+        """The ids that links may name after #."""
         return {attributes["id"] for _, attributes in self.tags if "id" in attributes}
 
     def links(self) -> Iterator[str]:

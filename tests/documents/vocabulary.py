@@ -116,6 +116,29 @@ def docstrings(folder: str) -> dict[str, str]:
 
 
 @cache
+def messages(folder: str) -> dict[str, str]:
+    """File -> the strings of its code with three words and more, a line each; values inside of them are ``…``."""
+    collected: dict[str, str] = {}
+    for path in modules_in(folder):
+        nodes = list(nodes_in(tree_of(path)))
+        parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+        parts |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        texts = [_text_of(node) for node in nodes if id(node) not in parts]
+        collected[name_of(path)] = "\n".join(text for text in texts if len(text.split()) > 2)
+    return collected
+
+
+def _text_of(node: ast.AST) -> str:
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            return "".join(_text_of(part) or "…" for part in values)
+        case _:
+            return ""
+
+
+@cache
 def texts() -> frozenset[str]:
     """Every string of the package's code."""
     nodes = (node for path in modules_in("pulse") for node in nodes_in(tree_of(path)))

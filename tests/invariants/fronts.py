@@ -73,7 +73,7 @@ class Front:
 
     build   adds its nodes
     frames  of its output, for a number of those of its input
-    floats  whether it needs finite numbers of f32: a convolution, whose taps of weight 0 need not read what they see
+    floats  whether it needs finite f32 numbers: a convolution, whose taps of weight 0 need not read what they see
     """
 
     name: str
@@ -87,7 +87,7 @@ class Front:
         return all(self.frames(frames) == frames for frames in range(20))
 
     def suits(self, array: Array) -> bool:
-        """Whether it can stand in front of such an input."""
+        """Whether it can come before such an input."""
         finite = array.dtype == np.float32 and bool(np.isfinite(array).all())
         return (finite or not self.floats) and array.size > 0
 
@@ -140,7 +140,7 @@ def piece(
 
 
 def double_frames(before: int = 0, start: int = 0, name: str = "") -> Front:
-    """Each frame twice, after some in front, without the first ``start``."""
+    """Each frame twice, after some leading ones, without the first ``start``."""
 
     def build(model: FrontBuilder) -> None:
         piece(before).build(model)
@@ -182,7 +182,7 @@ def raw(name: str) -> str:
 
 
 def opset_of(proto: ModelProto) -> int:
-    """Of the default domain."""
+    """Whether it is in the default domain."""
     return next(entry.version for entry in proto.opset_import if entry.domain == "")
 
 

@@ -409,7 +409,7 @@ def aligned_copy(image: Array) -> Array:
 
 
 def apart(work: Callable[[], Any]) -> Any:
-    """The result of work in a process of its own; None if that crashes or does not end."""
+    """The result of work in a separate process; None if that crashes or does not end."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

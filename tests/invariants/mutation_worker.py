@@ -37,7 +37,7 @@ from tests.invariants.tensorflow_mutations import mutated_graph
 
 KINDS = (".onnx", ".tflite")
 MODULE = re.compile(r"\.pyc?(\.\d+)?$")
-"""A file of Python's own; a number behind the name is one that is being written."""
+"""A file of Python itself; a number after the name is one that is being written."""
 MEMORY = 2 << 30
 HANG_S = 60
 """Seconds of CPU time after which a file counts as a hang, far above what the budget allows."""

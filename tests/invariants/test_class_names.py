@@ -1,4 +1,4 @@
-"""A class or a type alias has a name of its own: in an error or an annotation, the name alone says what it is."""
+"""A class or a type alias has its own name: in an error or an annotation, the name alone says what it is."""
 
 import ast
 from collections import defaultdict

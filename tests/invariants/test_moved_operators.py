@@ -76,7 +76,7 @@ def move(
 def least_met(
     streaming: StreamingCase, pairs: Counter[tuple[str, str]], rng: np.random.Generator
 ) -> list[Front]:
-    """The fronts in a random order, but first those that the case's relations have met least."""
+    """The fronts in a random order, but first those that the case's relations have met most rarely."""
     order = rng.permutation(len(FRONTS))
     meetings = [sum(pairs[relation, front.name] for relation in streaming.relations) for front in FRONTS]
     return [FRONTS[number] for number in sorted(order, key=lambda number: meetings[number])]
@@ -116,7 +116,7 @@ def test_every_kind_of_operator_streams_after_some_fronts(fronts: int) -> None:
     "seeds", [range(160), pytest.param(range(160, 400), marks=pytest.mark.slow)], ids=len
 )
 def test_operators_behind_two_fronts_stream_exactly(seeds: range) -> None:
-    """Two in a row, another pair in front of each input that may differ; the file too."""
+    """Two in a row, another pair before each input that may differ; the file too."""
     ended: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
     keeping = [front for front in FRONTS if front.keeps_length]
@@ -143,7 +143,7 @@ def test_operators_behind_two_fronts_stream_exactly(seeds: range) -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("front", FRONTS, ids=[front.name for front in FRONTS])
 def test_every_operator_case_behind_a_front_streams_exactly(front: Front) -> None:
-    """All axes of all cases, at every front of its own, in front of one input and of all."""
+    """All axes of all cases, at every front of its own, before one input and before all."""
     ended: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
     for number, streaming in enumerate(every_case()):

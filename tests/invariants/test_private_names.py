@@ -60,4 +60,4 @@ def test_tests_use_no_private_names() -> None:
         for line, name in private_names(tree_of(path))
     ]
     assert [f"{place}: {name}" for place, name in uses if name not in ALLOWED] == []
-    assert {name for _, name in uses} == ALLOWED.keys(), "one of them is not needed any more"
+    assert {name for _, name in uses} == ALLOWED.keys(), "one of them is no longer needed"

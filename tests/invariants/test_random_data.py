@@ -33,7 +33,7 @@ def shared_generators(tree: ast.Module) -> Iterator[str]:
 
 
 def own_noise(tree: ast.Module) -> Iterator[str]:
-    """Normal numbers that are drawn as f32 in a module of its own: ``….standard_normal(…).astype(np.float32)``."""
+    """Normal numbers that are drawn as f32 in a separate module: ``….standard_normal(…).astype(np.float32)``."""
     for node in nodes_in(tree):
         if called_name(node) == "astype" and ast.unparse(node).endswith("(np.float32)"):
             value = node.func.value

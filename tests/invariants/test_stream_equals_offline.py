@@ -82,7 +82,7 @@ def test_many_random_graphs_stream_as_offline() -> None:
 
 
 def test_a_pulse_that_does_not_suit_names_those_that_do() -> None:
-    """Every model tells its smallest pulse, and refuses others by naming a multiple."""
+    """Every model states its smallest pulse, and refuses others by naming a multiple."""
     tried = 0
     for seed in range(80):
         typed = random_model(np.random.default_rng(seed), 12)

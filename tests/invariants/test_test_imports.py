@@ -1,4 +1,4 @@
-"""Helpers that several tests use are in modules of their own: no module imports a test."""
+"""Helpers that several tests use are in separate modules: no module imports a test."""
 
 from docs.tables.layer_list import packages_of
 from tests.invariants.imports import imports_of

@@ -44,7 +44,7 @@ def builtin_sound() -> NDArray[np.float32]:
 
 @contextmanager
 def play_sound(server: JackServer, *command: str, times: int = 5) -> Generator["subprocess.Popen[str]"]:
-    """A program that hears the built-in sound this many times."""
+    """A program that hears the built-in recording this many times."""
     cassette = Cassette(np.tile(np.repeat(builtin_sound(), server.rate_hz // RATE_HZ), times))
     host = PortAudio()
     player = host.open(cassette.request(host.choose("output", JACK), server.rate_hz, server.block_frames))

@@ -47,7 +47,7 @@ def wait_for_the_rest(live: Live) -> None:
 def record_run(
     server: JackServer, live: Live, sound: NDArray[np.float32], folder: Path
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Play a sound into a live run through the server: what came in and what was played, [frames, channels]."""
+    """Play a recording into a live run through the server: what came in and what was played, [frames, channels]."""
     recorded, played = folder / "heard.wav", folder / "played.wav"
     recorder = live.record(recorded, played)
     cassette = Cassette(sound)
@@ -70,7 +70,7 @@ def record_run(
 
 
 def place_of(sound: NDArray[np.float32], within: NDArray[np.float32]) -> int:
-    """The start of the best fit of a sound, by correlation."""
+    """The start of the best fit of a signal, by correlation."""
     size = 1 << (len(within) + len(sound)).bit_length()
     product = np.fft.irfft(np.fft.rfft(within, size) * np.conj(np.fft.rfft(sound, size)), size)
     return int(np.argmax(product[: len(within)]))
@@ -118,7 +118,7 @@ def exact(engine: str, pulse_frames: int, block: int) -> None:
 
 
 def cancel_echo(engine: str, pulse_frames: int) -> None:
-    """A model of two inputs hears two clients of JACK, each on its channel, on one clock: as offline, bit by bit."""
+    """A model of two inputs gets two JACK clients, each on its channel, on one clock: as offline, bit by bit."""
     program = cancelling_program(pulse_frames)
     sounds = quiet_noise(RATE_HZ), quiet_noise(RATE_HZ)[::-1].copy()
     with jack() as server, tempfile.TemporaryDirectory() as folder:

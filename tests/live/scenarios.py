@@ -98,7 +98,7 @@ def _pulse() -> Generator[Server]:
 
 
 def _exit() -> None:
-    """Let sounddevice leave while the server is there: it ends the process with an abort where it is not."""
+    """Let sounddevice leave while the server runs: without a server it aborts the process."""
     atexit._run_exitfuncs()
 
 
@@ -170,7 +170,7 @@ def jack_hangs() -> None:
 
 
 def pulse_killed() -> None:
-    """PulseAudio tells that it dies."""
+    """PulseAudio reports that it ends."""
     with _pulse() as server:
         player = Player("ALSA: pulse_mic", "ALSA: pulse_cable")
         for losses in (1, 2):
@@ -221,7 +221,7 @@ def pulse_hangs() -> None:
 
 
 def through_python() -> None:
-    """The ordinary callback does the same and says so; to leave while the server is there is clean."""
+    """The ordinary callback does the same and reports it; leaving while the server runs is clean."""
     with _jack():
         assert "sounddevice" not in sys.modules
         player = Player(JACK, JACK, native=False)

@@ -1,4 +1,4 @@
-"""The real servers of JACK and PulseAudio that the tests of this folder start; the latter has a null sink.
+"""The real JACK and PulseAudio servers that the tests of this folder start; the latter has a null sink.
 
 Where ``PULSE_REQUIRE_SERVERS=1`` a missing server is a failure, otherwise the test is skipped.
 """
@@ -81,9 +81,9 @@ def pulse_server(rate_hz: int = 48000) -> Generator[Server]:
 
 @contextmanager
 def found_here(server: Server) -> Generator[None]:
-    """Let PortAudio in this process find a server of JACK, and no longer afterwards; streams are closed then.
+    """Let PortAudio in this process find a JACK server, and no longer afterwards; streams are closed then.
 
-    PulseAudio reads its environment once, so it needs a process of its own.
+    PulseAudio reads its environment once, so it needs its own process.
     """
     from streaming.hosts.portaudio import portaudio
 

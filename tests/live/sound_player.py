@@ -1,4 +1,4 @@
-"""A stream that plays a sound once, on all of its channels, then silence, as the input of a live run."""
+"""A stream that plays a recording once, on all of its channels, then silence, as the input of a live run."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""A recipe from a microphone to a loudspeaker, on a server of JACK: GTCRN with its STFT and the inverse."""
+"""A recipe from a microphone to a loudspeaker, on a JACK server: GTCRN with its STFT and the inverse."""
 
 import json
 from pathlib import Path

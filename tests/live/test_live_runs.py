@@ -1,4 +1,4 @@
-"""Live runs against the real PortAudio, on a server of JACK."""
+"""Live runs against the real PortAudio, on a JACK server."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The real PortAudio on a server of JACK, in this process."""
+"""The real PortAudio on a JACK server, in this process."""
 
 import json
 from collections.abc import Generator

@@ -27,7 +27,7 @@ def report(*arguments: Path | int | str) -> dict[str, Any]:
 
 
 def refusal(*arguments: Path | int | str) -> str:
-    """The one line that a bad use gives; with --json it is there as JSON too."""
+    """The one line for a usage error; with --json it is also on stdout as JSON."""
     result = pulse(*arguments, code=2)
     if "--json" in arguments:
         assert f"error: {json.loads(result.stdout)['error']['message']}\n" == result.stderr
@@ -62,7 +62,7 @@ def save(
 
 
 def features(path: Path | str, metadata: dict[str, str] | None = None) -> Path | str:
-    """Of x [1, T, 4]: y [1, T, 2]."""
+    """x [1, T, 4] -> y [1, T, 2]."""
     weights = {"w": np.arange(8, dtype=np.float32).reshape(4, 2)}
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], "product")]
     return save(path, nodes, {"x": [1, "T", 4]}, {"y": [1, "T", 2]}, weights, metadata)

@@ -1,4 +1,4 @@
-"""A model with two sound inputs, as of an echo canceller."""
+"""A model with two audio inputs, as of an echo canceller."""
 
 from functools import cache
 from typing import Any
@@ -16,7 +16,7 @@ TAPS = normal_noise(1, 1, 9, seed=7) / 5
 
 
 def canceller() -> ModelProto:
-    """Of mic [1, T] and far [1, T]: out [1, T], mic less a filter over far, and a little of a GRU that hears both.
+    """mic [1, T] and far [1, T] -> out [1, T], mic minus a filter over far, and a little of a GRU that reads both.
 
     residue [1, T] is what was taken away.
     """
@@ -61,7 +61,7 @@ def cancelling_program(pulse_frames: int = 160, backend: str = "numba") -> Any:
 
 
 def cancelled_sound(program: Any, mic: Array, far: Array) -> dict[str, Array]:
-    """The outputs of a session for two sounds of one length, each output in one row."""
+    """The outputs of a session for two signals of one length, each output in one row."""
     session = Session(program)
     parts = session.push({"mic": mic[None], "far": far[None]}), session.flush()
     return {name: np.concatenate([part[name] for part in parts], axis=1)[0] for name in parts[0]}

@@ -1,7 +1,7 @@
 /* The machine in a process of another processor: runs tables with the kernels of a library; see emulator.py.
  *
  * Arguments: the library, then its symbols. Reads from stdin, for each call: how many words the table has, how many
- * segments, how many lanes; the bytes of weights, state and arena; the table, with the number of a symbol in front of
+ * segments, how many lanes; the bytes of weights, state and arena; the table, with the number of a symbol before
  * each row; the segments; the weights; state and arena of each lane. Writes state and arena of each lane to stdout.
  */
 #include <dlfcn.h>

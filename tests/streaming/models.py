@@ -52,7 +52,7 @@ def pads(before: int, after: int) -> tuple[tuple[TDim, TDim]]:
 
 
 def filter_model() -> TypedModel:
-    """Of x [1, T]: y [1, T], a filter that looks 2 ahead and 2 back, and loud [1, T], twice the input."""
+    """x [1, T] -> y [1, T], a filter that looks 2 ahead and 2 back, and loud [1, T], twice the input."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     deep = builder.wire("deep", AddAxis(1), x)
@@ -63,7 +63,7 @@ def filter_model() -> TypedModel:
 
 
 def decimating_model() -> TypedModel:
-    """Of x [1, T, 2]: same, three times x, and third [1, 1, T/3], sums of three pairs."""
+    """x [1, T, 2] -> same, three times x, and third [1, 1, T/3], sums of three pairs."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,2,f32")
     turned = builder.wire("turned", Transpose((0, 2, 1)), x)
@@ -75,7 +75,7 @@ def decimating_model() -> TypedModel:
 
 
 def two_rate_model() -> TypedModel:
-    """Of fast [1, 1, 4*T] and slow [1, 1, T]: y [1, 1, T], their sum, times a gain that does not stream."""
+    """fast [1, 1, 4*T] and slow [1, 1, T] -> y [1, 1, T], their sum, times a gain that does not stream."""
     builder = TypedBuilder()
     fast, slow = builder.source("fast", "1,1,4*T,f32"), builder.source("slow", "1,1,T,f32")
     gain = builder.source("gain", "1,1,1,f32")
@@ -86,7 +86,7 @@ def two_rate_model() -> TypedModel:
 
 
 def ending_model() -> TypedModel:
-    """Of x [1, T], T >= 3: y [1, T], one more, and last [1, 3], its last frames."""
+    """x [1, T], T >= 3 -> y [1, T], one more, and last [1, 3], its last frames."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     frames = TDim.of(builder.scope.symbol("T"))
@@ -96,7 +96,7 @@ def ending_model() -> TypedModel:
 
 
 def two_input_model(length: str) -> TypedModel:
-    """Of x [1, T] and half [1, length]: y and z, one more than each."""
+    """x [1, T] and half [1, length] -> y and z, one more than each."""
     builder = TypedBuilder()
     x, half = builder.source("x", "1,T,f32"), builder.source("half", f"1,{length},f32")
     unit = builder.constant("one", [[1.0]])
@@ -105,14 +105,14 @@ def two_input_model(length: str) -> TypedModel:
 
 
 def copy_model() -> TypedModel:
-    """Of x [1, T]: y [1, T], the same."""
+    """x [1, T] -> y [1, T], the same."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     return builder.finish(y=builder.wire("y", Elementwise("mul"), x, builder.constant("one", [[1.0]])))
 
 
 def limited_model(frames: int = 1000) -> TypedModel:
-    """Of x [1, T]: y [1, T], the same; T is limited to this many frames."""
+    """x [1, T] -> y [1, T], the same; T is limited to this many frames."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     builder.scope.assume(f"T <= {frames}")

@@ -31,5 +31,5 @@ def join_calls(program: Program, pieces: list[dict[str, Array]]) -> dict[str, Ar
 
 
 def attributes(item: Any) -> dict[str, Any]:
-    """Of a program or model that has arrived."""
+    """The result of a program or model that has arrived."""
     return {"process": os.getpid(), "name": type(item).__name__}

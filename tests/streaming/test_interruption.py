@@ -42,7 +42,7 @@ def begin_session(program: Program, frames: int = 11) -> Session:
 def outcomes(
     begin: Callable[[], Session], call: Callable[..., Any], unit: Unit, step: int, after: Callable[..., Any]
 ) -> Counter[str]:
-    """Counts of sessions that went on, and of those that had to be reset, after an interrupted call."""
+    """Counts of sessions that continued, and of those that had to be reset, after an interrupted call."""
     return count_outcomes(begin, call, after, unit, step, refused=("snapshot", "flush"))
 
 

@@ -1,5 +1,5 @@
 # pyright: reportUnknownMemberType=false
-"""Special rows compiled in a process while streams run: the same bits, no waiting, and an end with the streams."""
+"""Specialised kernels compiled in a process while streams run: the same bits, no waiting, ended with the streams."""
 
 import json
 import re
@@ -36,7 +36,7 @@ from pulse.program.native import special_rows
 for name in ("MIN_GAIN", "MIN_KERNEL_GAIN", "MIN_SHARE"):
     setattr(special_rows, name, 0.0)
 """
-"""A busy machine measures anything: take special rows however fast they are."""
+"""A busy machine measures anything: take specialised kernels however fast they are."""
 WAIT = "while not os.path.exists('go'): time.sleep(0.01)\n"
 SERVE = "from streaming.specialisation import serve_requests; serve_requests()\n"
 PULSES = 8
@@ -76,7 +76,7 @@ def fresh() -> NativeProgram:
 
 
 def outputs(count: int) -> list[dict[str, Array]]:
-    """Of a stream with generic rows."""
+    """The output of a stream with generic kernels."""
     program = fresh()
     state = program.spawn()
     return [state.step(block(program, program.pulse, number)) for number in range(count)]
@@ -111,7 +111,7 @@ def test_streams_do_not_wait_for_the_rows(stub: Stub) -> None:
         assert program.spawn().step(block(program, program.pulse, 0))
         assert not special.wait(0)
         assert special.outcome is None
-        assert str(special) == "special rows: not ready yet"
+        assert str(special) == "specialised kernels: not ready yet"
 
 
 def test_rows_that_are_used_are_reported(stub: Stub) -> None:
@@ -122,7 +122,7 @@ def test_rows_that_are_used_are_reported(stub: Stub) -> None:
     assert special.problem is None
     assert special.outcome is not None
     assert special.outcome.used
-    assert str(special) == f"special rows: {special.outcome}"
+    assert str(special) == f"specialised kernels: {special.outcome}"
     assert program.special_kernels == special.outcome.kernels
 
 
@@ -134,7 +134,7 @@ def test_leaving_ends_the_process(stub: Stub) -> None:
     assert special.wait(0)
     assert special.outcome is None
     assert special.problem is None
-    assert str(special) == "special rows: not ready before the end"
+    assert str(special) == "specialised kernels: not ready before the end"
     assert np.array_equal(program.table, link(program.unlinked))
 
 
@@ -152,7 +152,7 @@ def test_a_process_that_fails_leaves_the_streams_alone(stub: Stub, code: str, pr
         assert special.wait()
         assert program.spawn().step(block(program, program.pulse, 0))
     assert special.problem == problem
-    assert str(special) == f"special rows: {problem}"
+    assert str(special) == f"specialised kernels: {problem}"
     assert special.outcome is None
     assert program.special_kernels == ()
 
@@ -169,9 +169,11 @@ def test_too_little_gain_changes_nothing(stub: Stub) -> None:
 
 
 def test_programs_without_rows_are_refused() -> None:
-    with pytest.raises(InputError, match="numpy backend has no rows to specialise; use the numba backend"):
+    with pytest.raises(InputError, match="numpy backend has no kernels to specialise; use the numba backend"):
         BackgroundSpecialisation(model().pulsify(None, 4).compile("numpy"))
-    with pytest.raises(InputError, match="rows are special for streams on one thread, and these have 2"):
+    with pytest.raises(
+        InputError, match="kernels are specialised for streams on one thread, and these have 2"
+    ):
         BackgroundSpecialisation(fresh().with_threads(2))
 
 
@@ -179,7 +181,9 @@ def test_a_reason_is_given_where_no_process_can_compile(monkeypatch: pytest.Monk
     monkeypatch.setattr(specialisation, "why_not_cached", lambda: "read-only")
     with BackgroundSpecialisation(fresh()) as special:
         assert special.wait()
-    assert str(special) == "special rows: the folder of compiled kernels keeps nothing: read-only"
+    assert (
+        str(special) == "specialised kernels: the folder of compiled kernels cannot store anything: read-only"
+    )
     monkeypatch.setattr(specialisation, "is_python", lambda: False)
     with BackgroundSpecialisation(fresh()) as special:
         assert special.wait()
@@ -194,7 +198,7 @@ def test_statistics_of_an_executor_report_that_special_rows_are_not_ready(stub: 
     async def stream_specialised() -> None:
         async with Executor(program, specialise=True) as executor:
             assert len([outputs async for outputs in executor.stream(frames)]) > 0
-            assert list(executor.statistics().notes) == ["special rows: not ready yet"]
+            assert list(executor.statistics().notes) == ["specialised kernels: not ready yet"]
 
     anyio.run(stream_specialised)
 
@@ -202,7 +206,7 @@ def test_statistics_of_an_executor_report_that_special_rows_are_not_ready(stub: 
 def test_the_command_reports_why_it_specialised_nothing(stub: Stub) -> None:
     stub('sys.stdin.buffer.read(); print(\'{"error": "no kernel"}\')')
     result = command.pulse("run", "--specialise")
-    assert "note: special rows: " in result.stderr
+    assert "note: specialised kernels: " in result.stderr
     assert "--specialise" in command.pulse("run", "--help").stdout
     assert "on one thread" in command.refusal("run", "--specialise", "--threads", "2")
 
@@ -224,7 +228,7 @@ def of_sound() -> NativeProgram:
 
 @pytest.mark.slow
 def test_a_live_run_on_virtual_devices_lasts_until_the_swap(stub: Stub) -> None:
-    """The sound of a run that takes special rows is that of a session with generic ones, bit for bit."""
+    """The sound of a run that takes specialised kernels is that of a session with generic ones, bit for bit."""
     stub(EVERY_GAIN + WAIT + SERVE)
     compiled = of_sound()
     played, inputs = list[Array](), list[Array]()
@@ -258,7 +262,7 @@ def test_the_command_runs_live_until_the_swap(stub: Stub) -> None:
     soundfile.write("in.wav", sound, RATE, subtype="FLOAT")
     files = "model.pulse", "in.wav", "out.wav"
     result = command.pulse("run", *files, "--live", "--specialise", "--json")
-    assert re.search(r"special rows: \d+ of \d+ rows, a step", result.stderr), result.stderr
+    assert re.search(r"specialised kernels: \d+ of \d+ instructions, a step", result.stderr), result.stderr
     counters = json.loads(result.stdout)["statistics"]["counters"]
     played = soundfile.read("out.wav", dtype="float32", always_2d=True)[0]
     delay = len(played) - len(sound)

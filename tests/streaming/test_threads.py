@@ -112,7 +112,7 @@ def test_helpers_get_the_priority_of_the_thread_that_steps() -> None:
 def test_commands_take_threads(tmp_path: Path) -> None:
     assert report("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2)["threads"] == 2
     text = pulse("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2, "--profile").stdout
-    assert "rows run in parts, on 2 threads" in text
+    assert "instructions run in parts, on 2 threads" in text
     assert "product in 2 parts" in text
     assert (
         "in parts of N from (0, "

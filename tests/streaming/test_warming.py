@@ -124,7 +124,7 @@ def test_kernels_of_live_runs_and_executors_are_known_in_advance() -> None:
 
 
 def test_a_name_that_is_not_there_is_refused() -> None:
-    with pytest.raises(CompileError, match=r"named chian; there are .*chain"):
+    with pytest.raises(CompileError, match=r"named chian; choose from .*chain"):
         warming.warm(["chian"])
 
 
@@ -141,7 +141,7 @@ def test_nowhere_to_keep_is_an_error_of_warm(tmp_path: Path) -> None:
     assert result.stdout == ""
     assert result.stderr == (
         f"error: {tmp_path / 'file' / 'kernels'}: Not a directory; set PULSE_CACHE to a folder that can be written: "
-        "no kernel would be there next time\n"
+        "no kernel would be stored for the next time\n"
     )
 
 
@@ -217,7 +217,7 @@ def fill(disk: Path) -> None:
 def test_commands_report_a_full_disk(
     small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``run`` tells in one line what it could not keep; ``warm`` fails."""
+    """``run`` reports in one line what it could not store; ``warm`` fails."""
     monkeypatch.chdir(tmp_path)
     assert command("run").returncode == 0
     kernels = list(cache_location().folder.glob("[!t]*.kernel"))
@@ -333,7 +333,7 @@ def test_a_compiling_process_that_ends_is_an_error(folder: Path, monkeypatch: py
 def test_compiling_side_by_side_shows_its_progress(
     folder: Path, monkeypatch: pytest.MonkeyPatch, begun_processes: list[Any], alone: str
 ) -> None:
-    """In this process where others cannot help; what is there needs no bar."""
+    """In this process if others cannot help; existing kernels need no bar."""
     progress = []
 
     @contextmanager

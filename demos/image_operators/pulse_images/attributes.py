@@ -18,6 +18,6 @@ def spatial_pads(node: NodeContext, rank: int) -> tuple[tuple[int, int], ...]:
     values = node.integer_list("pads", (0,) * (2 * rank))
     if len(values) != 2 * rank or any(value < 0 for value in values):
         raise node.error(
-            f"attribute pads {list(values)} must have {2 * rank} entries of 0 or more; slice in front"
+            f"attribute pads {list(values)} must have {2 * rank} entries of 0 or more; slice before the node"
         )
     return tuple(zip(values[:rank], values[rank:], strict=True))

@@ -14,7 +14,7 @@ class Det(Op):
 
     Input    x [..., M, M]
     Output   y [...]
-    Stream   pointwise on the axes in front, whole on M
+    Stream   pointwise on the axes before, whole on M
     Raises   FactError: x is not square
     Source   ONNX Det-22
     """
@@ -34,5 +34,5 @@ class Det(Op):
         axis = axes[0]
         assert axis is not None
         if axis >= inputs[0].rank - 2:
-            return Whole("a determinant needs all of its matrix", "let time be an axis in front")
+            return Whole("a determinant needs all of its matrix", "let time be an earlier axis")
         return Pointwise((axis,))

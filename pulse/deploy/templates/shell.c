@@ -26,7 +26,7 @@ __attribute__((weak, visibility("hidden"))) int64_t __aeabi_ldiv0(int64_t result
 struct @NAME@_stream {
   int64_t kind;     /* KIND; anything else is no stream */
   int64_t pulses;   /* that have run */
-  int64_t end;      /* frames of the whole stream; -1 as long as it goes on */
+  int64_t end;      /* frames of the whole stream; -1 as long as it continues */
   int64_t last;     /* the number of the last pulse; -1 likewise */
   int64_t failed;   /* whether a value had no result */
   int64_t bases[3]; /* of weights, state and scratch */

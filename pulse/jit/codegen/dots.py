@@ -1,7 +1,7 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
 """``dots`` for numba: one instruction for each sum of products if the processor has it.
 
-LLVM converts the calls of AVX512-BF16 from its older versions, whose operands are vectors of int32 and int16.
+LLVM converts the calls of AVX512-BF16 from its older versions, whose operands are int32 and int16 vectors.
 """
 
 from llvmlite import ir
@@ -164,7 +164,7 @@ for _function, _blocks in (
 
 
 def is_fast_on_halves() -> bool:
-    """Return whether the target processor has instructions for the functions of bf16."""
+    """Return whether the target processor has instructions for the bf16 functions."""
     return has_features("avx512bf16")
 
 

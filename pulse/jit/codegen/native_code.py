@@ -137,8 +137,8 @@ def _numba_code(name: str, function: Callable, signature: Any, options: Mapping[
     bitcode = result.library.emit_bitcode()
     if result.library.has_dynamic_globals:
         raise CompileError(
-            f"{name}: refers to an address of this process, as of a ctypes function or of an array of more than 1 MB, "
-            "which no other process has; pass such things as arguments"
+            f"{name}: refers to an address of this process, such as a ctypes function or an array of more than 1 MB, "
+            "which no other process has; pass it as an argument"
         )
     return llvm.parse_bitcode(bitcode), result.fndesc.llvm_cfunc_wrapper_name
 

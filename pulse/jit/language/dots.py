@@ -1,6 +1,6 @@
 """Sums of products of bytes and of bfloat16, as plain Python; ``codegen.dots`` gives numba the same functions.
 
-A lane of int32 has four bytes, or a pair of bfloat16 with the first in the lower half. Weights of int8 are stored row
+A lane of int32 has four bytes, or a pair of bfloat16 with the first in the lower half. int8 weights are stored row
 by row, 16 columns of one or several blocks side by side; four rows of them become lanes that hold the four bytes of a
 column.
 """
@@ -26,7 +26,7 @@ def has_byte_dots() -> bool:
 def _as_bytes(value: Vector | int, dtype: type[np.generic]) -> NDArray[Any]:
     values = value.values if isinstance(value, Vector) else np.full(LANES, value, np.int32)
     if values.dtype != np.int32:
-        raise TypeError(f"expected lanes of int32, got {values.dtype}")
+        raise TypeError(f"expected int32 lanes, got {values.dtype}")
     return values.view(dtype).reshape(LANES, BYTES).astype(np.int32)
 
 
@@ -78,7 +78,7 @@ def columns_of_four(p: Pointer, i: int) -> tuple[Vector, Vector, Vector, Vector]
 def _halves(pairs: Vector | int) -> tuple[Vector, Vector]:
     values = pairs.values if isinstance(pairs, Vector) else np.full(LANES, pairs, np.int32)
     if values.dtype != np.int32:
-        raise TypeError(f"expected lanes of int32, got {values.dtype}")
+        raise TypeError(f"expected int32 lanes, got {values.dtype}")
     return vfrombits(Vector(values << 16)), vfrombits(Vector(values & np.int32(-(1 << 16))))
 
 

@@ -1,6 +1,6 @@
 """Sixteen float32 lanes as a value, as plain Python. ``codegen.simd*`` give numba the same functions.
 
-There are three kinds: lanes of float32, lanes of int32 (also for the bits of floats), and masks (a bool per lane).
+There are three kinds: float32 lanes, int32 lanes (also for the bits of floats), and masks (a bool per lane).
 ``+ - * /`` (and ``+=`` …) and unary ``-`` work on float lanes, ``+ - * & | ^ << >>`` on int lanes (``>>``
 keeps the sign), ``& | ~`` on masks. A plain number is broadcast to all lanes.
 """
@@ -68,13 +68,13 @@ def _lanes(value: Value) -> Floats:
     if not isinstance(value, Vector):
         return np.full(LANES, value, np.float32)
     if value.values.dtype != np.float32:
-        raise TypeError(f"expected lanes of float32, got {value.values.dtype}")
+        raise TypeError(f"expected float32 lanes, got {value.values.dtype}")
     return value.values
 
 
 def _ints(value: Vector) -> NDArray[np.int32]:
     if value.values.dtype != np.int32:
-        raise TypeError(f"expected lanes of int32, got {value.values.dtype}")
+        raise TypeError(f"expected int32 lanes, got {value.values.dtype}")
     return value.values
 
 

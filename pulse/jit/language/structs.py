@@ -48,7 +48,7 @@ class Struct(Fields):
         for member in fields_of(cls).values():
             if hasattr(Struct, member.name):
                 raise TypeError(
-                    f"{cls.__name__}.{member.name}: structs have another meaning for it; rename the field"
+                    f"{cls.__name__}.{member.name}: structs use this name for something else; rename the field"
                 )
             setattr(cls, member.name, property(_getter(member)))
 

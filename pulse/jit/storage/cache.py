@@ -60,7 +60,7 @@ def cache_location() -> CacheLocation:
 def warn_if_nothing_is_cached() -> None:
     """Warn once if compiled kernels are lost when the process ends."""
     if refused := cache_location().refused:
-        warn_once(f"{refused}; until then kernels are compiled again by each process")
+        warn_once(f"{refused}; until then each process compiles the kernels again")
 
 
 def make_folder(folder: Path) -> None:
@@ -135,5 +135,5 @@ def _reason_unusable(folder: Path) -> str | None:
         return None
     return (
         f"{folder} {reason}, so no compiled code is read from it; remove that permission (chmod go-w, chown), set "
-        "PULSE_CACHE to a folder of your own, or PULSE_CACHE_SHARED=1 to take the code of others"
+        "PULSE_CACHE to a folder of your own, or PULSE_CACHE_SHARED=1 to accept other users' code"
     )

@@ -105,7 +105,7 @@ def decode(data: bytes, versions: dict[str, Any], function: dict[str, str]) -> N
     if not data.startswith(MAGIC):
         if data.startswith(KIND):
             return None
-        raise DamagedError("not the file of a kernel")
+        raise DamagedError("not a kernel file")
     checksum, body = data[len(MAGIC) :][:CHECKSUM_BYTES], data[len(MAGIC) + CHECKSUM_BYTES :]
     if checksum != _checksum(body):
         raise DamagedError("its checksum is wrong")
@@ -114,5 +114,5 @@ def decode(data: bytes, versions: dict[str, Any], function: dict[str, str]) -> N
     if header["versions"] != versions:
         return None
     if header["function"] != function:
-        raise DamagedError(f"holds another function, {header['function']['name']}")
+        raise DamagedError(f"contains another function, {header['function']['name']}")
     return NativeCode(header["symbol"], tuple(header["needs"]), body[end:])

@@ -15,7 +15,7 @@ def window_arguments(w: OperationWriter, spatial: int) -> dict[str, Any]:
     """Return padding, stride and dilation as NNEF's arguments."""
     pads = list(w.attribute("pads", [0] * 2 * spatial))
     if w.attribute("auto_pad", "NOTSET") != "NOTSET":
-        raise w.error("have padding in numbers only", "give the node pads instead of auto_pad")
+        raise w.error("only have numeric padding", "give the node pads instead of auto_pad")
     return {
         "padding": [(int(pads[at]), int(pads[spatial + at])) for at in range(spatial)],
         "stride": [int(stride) for stride in w.attribute("strides", [1] * spatial)],
@@ -46,7 +46,7 @@ def write_transpose(w: OperationWriter) -> Name:
     groups, spatial = int(w.attribute("group", 1)), w.rank() - 2
     filter = w.known_value(1)
     if filter is None:
-        raise w.error("take filters as constants only", "give the model a constant filter")
+        raise w.error("only take constant filters", "give the model a constant filter")
     in_channels, out_channels, *taps = filter.shape
     transposed = filter.reshape(groups, in_channels // groups, out_channels, *taps).swapaxes(1, 2)
     weights = w.tensor(

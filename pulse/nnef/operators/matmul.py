@@ -11,7 +11,7 @@ from pulse.support.printable import printable
 def write_matmul(w: OperationWriter) -> Name:
     """Both sides with equally many axes; a vector gets the axis that ONNX adds to it."""
     if w.dtype().kind != "f":
-        raise w.error("have matrix products of floats only", "give the node floats")
+        raise w.error("only have matrix products of floats", "give the node floats")
     ranks = [w.rank(0), w.rank(1)]
     sides: list[Expression] = [w.x(0), w.x(1)]
     if ranks[0] == 1:

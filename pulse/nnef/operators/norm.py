@@ -33,7 +33,7 @@ def read_softmax(node: NodeReader) -> NnefWire:
     x = node.wire("x")
     axes = node.axes("axes", x.rank)
     if len(axes) != 1:
-        raise node.error(f"over {len(axes)} axes it is not supported, over one it is; reshape them to one")
+        raise node.error(f"it is supported over one axis, not over {len(axes)}; reshape them to one")
     return node.apply("LogSoftmax" if "log" in node.operator else "Softmax", x, axis=axes[0])
 
 

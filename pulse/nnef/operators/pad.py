@@ -27,7 +27,7 @@ def write_pad(w: OperationWriter) -> Name:
         return w.emit("pad", w.x(), padding=[*padding], border=BORDERS[mode])
     value = w.known_value(2) if w.has(2) else None
     if w.has(2) and value is None:
-        raise w.error("pad with constants only", "give the node a constant value")
+        raise w.error("only pad with constants", "give the node a constant value")
     border_value = 0.0 if value is None else float(value.ravel()[0])
     if border_value - border_value != 0 or (w.dtype().kind in "iu" and abs(border_value) >= 1 << 24):
         return _pad_by_joining(w, padding, border_value)

@@ -16,7 +16,7 @@ def _arguments(w: OperationWriter) -> dict[str, Any]:
     spatial = w.rank() - 2
     if w.attribute("ceil_mode", 0):
         raise w.error(
-            "round the size of a pool down only", "give the node more padding at the end instead of ceil_mode"
+            "only round the size of a pool down", "give the node more padding at the end instead of ceil_mode"
         )
     arguments = window_arguments(w, spatial)
     padding, stride, dilation = (arguments[name] for name in ("padding", "stride", "dilation"))
@@ -31,7 +31,7 @@ def _arguments(w: OperationWriter) -> dict[str, Any]:
 @writes("MaxPool")
 def write_max(w: OperationWriter) -> Name:
     if w.has_output(1):
-        raise w.error("count the places of a pool otherwise", "leave out the second output")
+        raise w.error("count the positions of a pool differently", "leave out the second output")
     return w.emit("max_pool", w.x(), **_arguments(w), border="ignore")
 
 
@@ -91,9 +91,7 @@ def read_max(node: NodeReader) -> NnefWire:
 def _pool_largest(node: NodeReader) -> NnefWire:
     x, window, border = _read_pool(node)
     if border == "constant" and node.standard and any(window.get("pads", [1])):
-        raise node.error(
-            "a border of zeros in a pool for the largest is not supported; use border = 'ignore'"
-        )
+        raise node.error("a zero border in a max pool is not supported; use border = 'ignore'")
     return node.add("MaxPool", [x], x.dtype, _pooled_sizes(x), **window)
 
 

@@ -111,7 +111,8 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
     direction = attributes.get("direction", b"forward").decode()
     if direction not in ("forward", "reverse") or attributes.get("layout", 0) or inputs[4]:
         raise WriteError(
-            f"{node.name} ({op_type}): NNEF and tract have layers of one direction, frames first, without lengths; "
+            f"{node.name} ({op_type}): NNEF and tract only have layers with one direction, frames first, without "
+            "lengths; "
             "give the model two layers, or inputs that are not padded"
         )
     x, w, r, bias, _, h, c, p = inputs

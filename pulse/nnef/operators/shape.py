@@ -16,7 +16,7 @@ def write_reshape(w: OperationWriter) -> Name:
 
 @writes("Shape")
 def write_shape(w: OperationWriter) -> Name:
-    """Tract has sizes in a type of their own."""
+    """Tract has a separate type for sizes."""
     return w.cast(w.emit("tract_core_shape_of", w.x(), suffix="dims"), LONG)
 
 
@@ -79,9 +79,9 @@ def read_reshape(node: NodeReader) -> NnefWire:
         or stop > x.rank
         or any(size == 0 and start + at >= x.rank for at, size in enumerate(shape))
     ):
-        raise node.error(f"axes {start} to {stop} of a tensor with {x.rank} cannot be reshaped so")
+        raise node.error(f"axes {start} to {stop} of a tensor with {x.rank} cannot be reshaped like this")
     if sum(size == -1 for size in shape) > 1 or any(isinstance(size, int) and size < -1 for size in shape):
-        raise node.error(f"the shape {shape} has more than one size that is left, or a negative one")
+        raise node.error(f"the shape {shape} has more than one open size, or a negative one")
     sizes = [x.sizes[start + at] if size == 0 else size for at, size in enumerate(shape)]
     fixed_sizes = [size if isinstance(size, int) and size > 0 else None for size in sizes]
     target = node.bounds_tensor([*[0] * start, *shape], "shape")

@@ -134,7 +134,7 @@ class Evaluator:
         for _, iterable in expression.loops:
             items = self.value(iterable, at.part(0))
             if not isinstance(items, list):
-                raise at.error("for goes over lists")
+                raise at.error("for iterates over lists")
             lists.append(items)
         if len({len(entries) for entries in lists}) != 1:
             raise at.error("the lists of a for have different lengths")

@@ -16,7 +16,7 @@ from pulse.support.record import record
 
 QUANTISATION = "graph.quant"
 MAX_TEXT_BYTES = 1 << 26
-"""A longer graph is refused: weights belong into files of their own."""
+"""A longer graph is refused: weights belong into separate files."""
 MAX_UNPACKED_BYTES = 1 << 28
 MAX_UNPACKED_RATIO = 64
 """An archive unpacks to at most ``MAX_UNPACKED_BYTES``, or ``MAX_UNPACKED_RATIO`` its own size."""
@@ -47,7 +47,7 @@ class Files:
         """Return ``graph.nnef``. Raises LoadError: it is missing, too long, or no text; or there is ``graph.quant``."""
         if self._content(QUANTISATION) is not None:
             raise LoadError(
-                f"{self.title}: quantisation files are not supported, and it has {QUANTISATION}; "
+                f"{self.title}: quantisation files are not supported, but it has {QUANTISATION}; "
                 "export the model with floats, or as .tflite or ONNX with QDQ"
             )
         content = self._content(GRAPH)

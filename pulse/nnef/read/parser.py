@@ -133,14 +133,14 @@ class _Parser:
 
     def end(self) -> None:
         if self._next.kind:
-            self._fail(self._next.line, f"{printable(self._next.text)} stands after the end")
+            self._fail(self._next.line, f"{printable(self._next.text)} follows the end")
 
     def document(self) -> Document:
         self._need("version")
         version = self._take().text
         self._need(";")
         if not version.startswith("1."):
-            self._fail(1, f"version {printable(version)} is not supported, NNEF 1.0 is")
+            self._fail(1, f"version {printable(version)} is not supported; NNEF 1.0 is")
         extensions: list[tuple[str, ...]] = []
         while self._skip("extension"):
             words: list[str] = []

@@ -140,7 +140,7 @@ class _Pulsed(StreamTiming):
         self._pulses.add(node.plain(dims[axis], "shape"))
         if len(self._pulses) > 1:
             raise node.error(
-                "its pulse is not as long as that of another input; give the model before it was pulsified"
+                "its pulse differs in length from that of another input; give the model before it was pulsified"
             )
         return [*dims[:axis], stream, *dims[axis + 1 :]]
 
@@ -151,7 +151,8 @@ class _Pulsed(StreamTiming):
         if axis < wire.rank and wire.sizes[axis] is not None:
             raise LoadError(
                 f"{self.title}: the output {printable(self.document.outputs[index])} has {wire.sizes[axis]} frames, "
-                "whatever the pulse: an operator has the pulse among its sizes; give the model before it was pulsified"
+                "whatever the pulse: an operator has the pulse as one of its sizes; give the model before it was "
+                "pulsified"
             )
         if axis >= wire.rank or delay < 0:
             raise LoadError(

@@ -81,7 +81,7 @@ def _tuples(node: NodeReader, name: str, length: int) -> list[Sequence[NnefValue
 def _name(node: NodeReader, value: NnefValue) -> str:
     """Return an identifier as tract writes it: without dots."""
     if not isinstance(value, str):
-        raise node.error("names of a body are strings")
+        raise node.error("names in a body must be strings")
     return value
 
 
@@ -101,7 +101,7 @@ def _entries(node: NodeReader, fragment: Fragment) -> Entries:
         wire = node.as_wire(value, "scan")
         scan_axis, step = node.plain(axis, "axis"), node.plain(chunk, "step")
         if not 0 <= scan_axis < wire.rank or step == 0:
-            raise node.error(f"it goes over axis {scan_axis} in steps of {step}")
+            raise node.error(f"it iterates over axis {scan_axis} in steps of {step}")
         scanned[inner_name(name, names)] = (wire, scan_axis, step)
     full = {inner_name(name, names): node.as_wire(value, "full") for name, value in _tuples(node, "full", 2)}
     states = {
@@ -158,7 +158,7 @@ def _loop(node: NodeReader, entries: Entries, run: RunBody, skip: int) -> NnefWi
         wire = _result(node, results_of_body, name)
         if kind == "full":
             if not 0 <= axis < wire.rank or abs(chunk) != 1 or wire.sizes[axis] not in (1, None):
-                raise node.error(f"its output {name} joins pieces of axis {axis} that are not single frames")
+                raise node.error(f"its output {name} joins parts of axis {axis} that are not single frames")
             wire = body.remove_axes(wire, [axis], f"output{index}")
             gathered.append((axis, int(chunk < 0)))
             wires.append(wire)

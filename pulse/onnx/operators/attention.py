@@ -104,7 +104,7 @@ def _heads(node: NodeContext, slot: int, heads: int, name: str) -> OutletId:
 def _present(node: NodeContext, x: OutletId, past: int, name: str) -> OutletId:
     """Return frames preceded by past frames."""
     if node.has(PAST_KEY) != node.has(PAST_VALUE):
-        raise node.error("past keys and past values come together")
+        raise node.error("past keys and past values must be given together")
     return node.wire(Concat(2), [node.input(past), x], name) if node.has(past) else x
 
 

@@ -25,7 +25,7 @@ def rotary_embedding(node: NodeContext) -> OutletId:
     size = node.graph.fact(x).shape[3]
     rotary_dim = node.integer("rotary_embedding_dim", 0) or int(size)
     if rotary_dim % 2 or rotary_dim > int(size):
-        raise node.error(f"{rotary_dim} of {size} channels cannot be turned in pairs")
+        raise node.error(f"{rotary_dim} of {size} channels cannot be rotated in pairs")
     cos, sin = (_angles(node, slot, rotary_dim // 2, 2 if flat else 1) for slot in (1, 2))
     first, second = _pairs(node, x, rotary_dim)
     real = _mix(node, "sub", (cos, first), (sin, second), "real")

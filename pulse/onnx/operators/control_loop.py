@@ -162,7 +162,7 @@ class _LoopTranslation:
         for slot, fact in enumerate(facts):
             if not all(dim.is_const for dim in fact.shape):
                 raise node.error(
-                    "a loop of no iterations that gathers tensors of symbolic size is not supported"
+                    "a loop without iterations that gathers tensors of symbolic size is not supported"
                 )
             value: Array = np.zeros((0, *(int(dim) for dim in fact.shape)), fact.dtype)
             empty.append(node.constant(value, f"rows{slot}"))

@@ -84,7 +84,8 @@ def overlap_add(
 ) -> OutletId:
     """Return blocks [N, C * block, L] as C signals [N, C, image] without the first ``before`` frames.
 
-    silent  elements at the begin of each block that are zeros: frames do not wait for the block that begins there
+    silent  elements at the start of each block that are zeros: frames do not wait for the block that begins
+            there
     """
     batch, _, blocks = node.graph.fact(x).shape
     parts = -(-block // stride)

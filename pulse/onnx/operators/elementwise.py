@@ -81,7 +81,7 @@ LOGIC = ("And", "Or", "Xor", "Not")
 """Operators whose inputs are bool."""
 
 OWN_RULES = ("PRelu", "Where", *LOGIC)
-"""Operators of the table that have a rule of their own: they relate more than types and a common shape."""
+"""Operators of the table that have their own rule: they relate more than types and a common shape."""
 
 PARTIAL = ("Add", "Sub", "Mul")
 """Operators that sizes pass entry by entry, so that some may be unknown."""

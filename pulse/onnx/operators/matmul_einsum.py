@@ -57,7 +57,7 @@ def einsum(node: NodeContext) -> OutletId:
     labels = {label for term in operands for label in term.labels}
     if len(set(output_labels)) != len(output_labels) or not set(output_labels) <= labels:
         raise node.error(
-            f"equation {equation!r}: each label of the output must be one of the operands', once"
+            f"equation {equation!r}: each label of the output must occur in the operands, and only once"
         )
     return node.name_result(_product(node, operands, output_labels))
 
@@ -123,7 +123,8 @@ def _diagonal(node: NodeContext, term: Term, name: str) -> Term:
             size = shape[first]
             if not size.is_const or shape[second] != size:
                 raise node.error(
-                    f"the label {label!r} is the diagonal of {size} by {shape[second]}; only of constant squares"
+                    f"the label {label!r} is the diagonal of {size} by {shape[second]}; only constant squares "
+                    "are supported"
                 )
             others = [axis for axis in range(len(shape)) if axis not in (first, second)]
             transposed = node.wire(Transpose((first, second, *others)), [term.outlet], f"{name}_transposed")

@@ -132,7 +132,7 @@ def lp_norm(node: NodeContext) -> OutletId:
     x = node.input(0)
     p = node.integer("p", 2)
     if p not in (1, 2):
-        raise node.error(f"p {p} is not supported; 1 and 2 are")
+        raise node.error(f"p {p} is not supported; use 1 or 2")
     axis = node.axis(node.integer("axis", -1), node.fact(0).rank)
     norm = node.wire(Reduce("l1" if p == 1 else "l2", (axis,), True), [x], "norm")
     empty = node.apply("equal", norm, 0, suffix="empty")
@@ -197,7 +197,7 @@ def skip_layer_normalization(node: NodeContext) -> Sequence[OutletId]:
     if len(node.outputs) < 4 or not node.outputs[3]:
         return [y]
     if any(node.outputs[1:3]):
-        raise node.error("mean and deviation are not supported; they are for training")
+        raise node.error("mean and deviation are not supported; they are only for training")
     return [y, y, y, node.with_name(node.outputs[3]).name_result(total)]
 
 

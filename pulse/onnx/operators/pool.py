@@ -89,7 +89,7 @@ def global_pool(node: NodeContext) -> OutletId:
     if node.op_type == "GlobalLpPool":
         exponent = node.integer("p", 2)
         if exponent not in norms:
-            raise node.error(f"p {exponent} is not supported; 1 and 2 are")
+            raise node.error(f"p {exponent} is not supported; use 1 or 2")
         kind = norms[exponent]
     rank = node.fact(0).rank
     return node.wire(Reduce(kind, tuple(range(2, rank)), True), [node.input(0)])

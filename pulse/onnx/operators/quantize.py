@@ -57,7 +57,7 @@ def quantize(node: NodeContext, x: OutletId, zero: OutletId | None, quantized_dt
     """
     if quantized_dtype not in QUANTIZED:
         raise node.error(
-            f"quantizing to {dtype_name(quantized_dtype)} is not supported; use integers of 8 or 16 bits"
+            f"quantizing to {dtype_name(quantized_dtype)} is not supported; use 8-bit or 16-bit integers"
         )
     y = node.apply("round", x, suffix="rounded")
     if zero is not None and not _is_nothing(node, zero):
@@ -121,7 +121,7 @@ def dequantize_linear(node: NodeContext) -> OutletId:
     """(x - zero point) * scale, in f32 inside."""
     x, scale_dtype = node.fact(0), node.fact(1).dtype
     if x.dtype not in (*QUANTIZED, I32):
-        raise node.error(f"{dtype_name(x.dtype)} is not supported; use integers of 8, 16 or 32 bits")
+        raise node.error(f"{dtype_name(x.dtype)} is not supported; use 8-bit, 16-bit or 32-bit integers")
     code = node.integer("output_dtype", 0)
     result = onnx_dtype(code, f"{node.wire_name} (DequantizeLinear)") if code else scale_dtype
     y = subtract_zero(node, node.input(0), _spread(node, 2, "zero") if node.has(2) else None)

@@ -69,7 +69,7 @@ def q_linear_conv(node: NodeContext) -> OutletId:
 
 def _require_codes(node: NodeContext, fact: TypedFact, zero: DType | None) -> None:
     if fact.dtype not in BYTES or (zero is not None and zero != fact.dtype):
-        raise node.error(f"{fact} and its zero point must be integers of 8 bits")
+        raise node.error(f"{fact} and its zero point must be 8-bit integers")
 
 
 def _subtract_matrix_zero(node: NodeContext, slot: int, zero: int, name: str) -> OutletId:

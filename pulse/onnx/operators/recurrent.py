@@ -74,7 +74,7 @@ def _hidden_size(node: NodeContext, cell_kind: CellKind) -> int:
 
 
 def _stack(node: NodeContext, slot: int, parts: Sequence[OutletId], batch_first: bool) -> OutletId:
-    """Return one output of all directions: y [T, D, B, H] or a state [D, B, H]; with layout 1, the batch in front."""
+    """Return one output of all directions: y [T, D, B, H] or a state [D, B, H]; with layout 1, batch first."""
     name = node.outputs[slot] if slot < len(node.outputs) else ""
     output_node = node.with_name(name or f"{node.wire_name}.{'yhc'[slot]}")
     to_batch_first = Transpose((2, 0, 1, 3) if slot == 0 else (1, 0, 2)) if batch_first else None
@@ -187,7 +187,7 @@ def _lengths(node: NodeContext, time: TDim) -> tuple[int, ...] | None:
 def infer_recurrent(clues: Clues) -> Iterator[FactRelation]:
     """Shapes of x [T, N, I], W [D, G*H, I], R [D, G*H, H], B [D, 2*G*H], states [D, N, H] -> y [T, D, N, H], states.
 
-    With layout 1 the batch N is in front: x [N, T, I], states [N, D, H], y [N, T, D, H].
+    With layout 1 the batch N comes first: x [N, T, I], states [N, D, H], y [N, T, D, H].
     """
     x, w, r = (clues.input(slot) for slot in range(3))
     y, *final = clues.outlets

@@ -124,7 +124,7 @@ def _quotient(length: TDim, frames: TDim) -> Fraction | None:
 def _sampling(node: NodeContext, axis: int, ratio: Fraction | None) -> Sampling:
     mode = node.text("mode", "nearest")
     if mode not in ("nearest", "linear", "cubic"):
-        raise node.error(f"mode {mode!r} is not supported; nearest, linear and cubic are")
+        raise node.error(f"mode {mode!r} is not supported; use nearest, linear or cubic")
     old = node.opset < 11
     coordinates = node.text("coordinate_transformation_mode", "asymmetric" if old else "half_pixel")
     if coordinates not in COORDINATES:
@@ -164,7 +164,7 @@ def _resize_axis(
     frames = fact.shape[axis]
     cropped = sampling.coordinates == "tf_crop_and_resize"
     if sampling.rounding is None and not np.issubdtype(fact.dtype, np.floating):
-        raise node.error(f"linear and cubic resizing of {fact} is supported for floats only")
+        raise node.error(f"linear and cubic resizing of {fact} is only supported for floats")
     if frames == 1 and not cropped:
         return node.wire(Expand(with_dim(fact.shape, axis, length)), [x])
     if not frames.is_const or not length.is_const or not node.affords(max(int(frames), int(length))):

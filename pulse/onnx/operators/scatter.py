@@ -31,7 +31,7 @@ from pulse.ops.slice import Slice
 from pulse.support.record import record
 
 MAX_ROUNDS = 64
-"""Updates of one place that are combined one after the other by ops of their own."""
+"""Updates of one place that are combined one after the other by separate ops."""
 
 
 @record

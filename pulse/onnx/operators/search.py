@@ -106,7 +106,7 @@ def _constant(node: NodeContext, slot: int, what: str) -> Array:
     if value is None or is_symbolic(value):
         raise node.error(
             f"the number of {what} depends on data, so the shape of its output is not known; "
-            "use a mask (Where) in place of a selection"
+            "use a mask (Where) instead of a selection"
         )
     return value
 

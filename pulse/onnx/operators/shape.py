@@ -270,7 +270,7 @@ def write_reshape(w: NodeWriter, op: Reshape) -> str:
     open_axes = [at for at, size in enumerate(sizes) if not size.is_const and not stays[at]]
     if len(open_axes) > 1 or any(size == 0 for size in sizes):
         raise w.error(
-            f"more than one size of {list(map(str, sizes))} has no form in ONNX; write the model in pulses"
+            f"more than one size of {list(map(str, sizes))} cannot be expressed in ONNX; write the model in pulses"
         )
     target = [0 if stays[at] else -1 if at in open_axes else int(size) for at, size in enumerate(sizes)]
     return w.emit("Reshape", [w.inputs[0], w.integers(target, "shape")])

@@ -31,7 +31,7 @@ def _order(node: NodeContext) -> str:
     """Return whether blocks come before channels (DCR) or after (CRD). Raises LoadError."""
     mode = node.text("mode", "DCR")
     if mode not in ("DCR", "CRD"):
-        raise node.error(f"mode {mode!r} is not supported; DCR and CRD are")
+        raise node.error(f"mode {mode!r} is not supported; use DCR or CRD")
     return mode
 
 

@@ -210,7 +210,9 @@ def write_slice(w: NodeWriter, op: Slice) -> str:
         return w.crop(w.inputs[0], op.axis, start, stop, step=op.step)
     if not w.clock.is_offline or op.step < 0:
         bound = op.end if start is not None else op.start
-        raise w.error(f"its bound {bound} of {size} frames has no form in ONNX; write the model in pulses")
+        raise w.error(
+            f"its bound {bound} of {size} frames cannot be expressed in ONNX; write the model in pulses"
+        )
     bounds = [
         w.integers([index], what)
         if index is not None

@@ -93,7 +93,7 @@ def _symbolic_range(node: NodeContext, ends: Sequence[Ratio], dtype: DType) -> O
         return node.wire(Range(_number(start), _number(delta), length, dtype), [])
     if start.den != 1 or delta.den != 1:
         raise node.error(
-            f"it begins at {start}, by steps of {delta}; begin at a constant, or count in integers"
+            f"it begins at {start} and goes in steps of {delta}; begin at a constant, or count in integers"
         )
     multiples = node.wire(Range(0, _number(delta), length, np.dtype(np.int64)), [], "multiples")
     values = node.apply("add", multiples, scalar_dim(node, start.num, "start"))

@@ -104,7 +104,7 @@ def _decode(data: bytes, what: str) -> ModelProto:
             raise LoadError(
                 f"{what}: not an ONNX model, it looks like {likeness.what}; {likeness.advice}"
             ) from None
-        raise LoadError(f"{what}: not an ONNX model, or cut short; export or download it again") from None
+        raise LoadError(f"{what}: not an ONNX model, or truncated; export or download it again") from None
 
 
 def _check(proto: ModelProto, what: str) -> ModelProto:

@@ -65,7 +65,7 @@ def _recipe(head: bytes) -> bool:
 LIKENESSES = (
     UnreadableFormat(_zeros, "zeros, or nothing at all", "download or export it again"),
     UnreadableFormat(
-        _starts(b"version https://git-lfs"), "a pointer of Git LFS, not the file itself", "run git lfs pull"
+        _starts(b"version https://git-lfs"), "a Git LFS pointer, not the file itself", "run git lfs pull"
     ),
     UnreadableFormat(
         _page, "a web page", "download the file itself; the link may have led to a page about it"
@@ -79,7 +79,7 @@ LIKENESSES = (
     UnreadableFormat(_starts(b"PK\3\4"), "a zip archive", "unpack it and give the .onnx file in it"),
     UnreadableFormat(
         _starts(*(bytes((0x80, version)) for version in range(2, 6))),
-        "a Python pickle, perhaps of PyTorch",
+        "a Python pickle, perhaps from PyTorch",
         "load it with torch and use pulse.from_torch, or export it with torch.onnx.export",
     ),
     UnreadableFormat(
@@ -92,11 +92,11 @@ LIKENESSES = (
     ),
     UnreadableFormat(
         _from_fourth(b"ORTM"),
-        "a model in the format of onnxruntime (.ort)",
+        "a model in onnxruntime's format (.ort)",
         "give the .onnx file it is made from",
     ),
     UnreadableFormat(
-        _starts(b"\x89HDF"), "an HDF5 file, perhaps of Keras", f"load it with Keras and {_EXPORT}"
+        _starts(b"\x89HDF"), "an HDF5 file, perhaps from Keras", f"load it with Keras and {_EXPORT}"
     ),
     UnreadableFormat(_starts(b"\x93NUMPY"), "a numpy array", "give the model instead"),
     UnreadableFormat(
@@ -105,7 +105,9 @@ LIKENESSES = (
         "unpack it and give the .onnx file in it",
     ),
     UnreadableFormat(
-        _starts(b"RIFF", b"fLaC", b"OggS", b"ID3"), "a sound", "give the model first, then the sound"
+        _starts(b"RIFF", b"fLaC", b"OggS", b"ID3"),
+        "an audio file",
+        "give the model first, then the audio file",
     ),
     UnreadableFormat(
         _starts(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"%PDF"), "a picture or a document", "give the model"

@@ -93,7 +93,7 @@ class DimWriter:
             case Eq():
                 return self._truth("Equal", atom.diff, atom.text)
             case _:
-                raise WriteError(f"the length {atom.text} has no form in ONNX")
+                raise WriteError(f"the length {atom.text} cannot be expressed in ONNX")
 
     def _quotient(self, atom: Div) -> str:
         """Return a floored quotient: ONNX rounds towards zero, so a negative numerator is brought to a

@@ -90,7 +90,7 @@ class ScanWriter:
         return inside
 
     def _output(self, value: str, name: str, dtype: DType, sizes: Sequence[int]) -> None:
-        """Add an output; outputs of a body have names of their own, made by its nodes."""
+        """Add an output; outputs of a body have their own names, made by its nodes."""
         is_inner = any(value in node.output for node in self.inner.graph.nodes)
         if not is_inner or any(value == output.name for output in self._outputs):
             value = self.inner.emit("Identity", [value], name)

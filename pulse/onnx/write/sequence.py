@@ -56,7 +56,7 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
     """Return an exported model with START. Raises WriteError: ``to_onnx`` did not write it."""
     notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
     if notes is None:
-        raise WriteError("the model has no metadata of its states: give one that to_onnx wrote")
+        raise WriteError("the model has no metadata for its states: give one that to_onnx wrote")
     model = ModelProto()
     model.CopyFrom(proto)
     graph = model.graph

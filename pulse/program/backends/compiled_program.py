@@ -30,7 +30,7 @@ class PlacedNode:
 class CompiledProgram(Program):
     """A program and the pulsed model from which it was compiled, ``network``.
 
-    unrounded  the model with activations of f32, if ``model`` rounds them to the form of the weights; by default it
+    unrounded  the model with f32 activations, if ``model`` rounds them to the form of the weights; by default it
                does not
     """
 

@@ -149,7 +149,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
             for row in self.instructions
             if len(row.instruction.forms()) > 1
         )
-        counts = [f"{count} with {what} of {form}" for (what, form), count in rows_by_form.items()]
+        counts = [f"{count} with {form} {what}" for (what, form), count in rows_by_form.items()]
         return f"; {', '.join(counts)}" if counts else ""
 
     def listing(self) -> list[str]:

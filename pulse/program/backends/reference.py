@@ -142,7 +142,7 @@ class ReferenceState(State):
             return op.eval(inputs, {})
         compute = self._program.computes.get(node_id)
         checks = op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
-        # faults are counted by nodes of their own; most of these values do not belong to the stream
+        # faults are counted by separate nodes; most of these values do not belong to the stream
         values, _ = replace_all_failing(checks, inputs)
         if compute is not None:
             return compute(op, values)

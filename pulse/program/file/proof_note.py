@@ -54,10 +54,10 @@ class ProofNote:
     def pairs(self) -> list[tuple[str, str]]:
         """Return labels and values for reports."""
         span = f"{self.streams} of {self.shortest:,} to {self.longest:,} frames; seed {self.seed}"
-        worst = f"{self.error:.3g} at most, {self.relative:.2g} of the largest value"
+        worst = f"at most {self.error:.3g} ({self.relative:.2g} of the largest value)"
         return [
             ("proof", f"{self.outcome}, {self.when}, pulse {self.version}, of {self.of}"),
             ("streams", span),
-            ("difference", f"{worst}, {self.share:.2g} of what rounding may do"),
+            ("difference", f"{worst}, {self.share:.2g} of the tolerance"),
             *(("rounded", text) for text in self.rounding),
         ]

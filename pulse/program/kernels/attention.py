@@ -321,10 +321,10 @@ class BandAttentionRow(Instruction):
         yield Cut("M", 1, batches, scratch={"scratch": scratch_size(self.M, self.heads, self.W)})
 
     def reaches(self) -> Iterator[Reach]:
-        require(self.C > 0, "biases of no frame")
+        require(self.C > 0, "biases without frames")
         require(self.heads in HEADS, "heads that do not fill a vector")
         together = self.heads == 1 or self.depth == self.width == LANES // self.heads
-        require(together, "heads of other channels than fill a vector")
+        require(together, "heads whose channels do not fill a vector")
         depth, width = run(self.heads * self.depth), run(self.heads * self.width)
         keys, scores = self.P + self.W - 1 if self.P and self.W else 0, self.heads * self.W
         yield self.q, table(self.at_q, self.M) + run(self.P, self.step_q) + depth

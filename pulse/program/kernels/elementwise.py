@@ -38,7 +38,7 @@ BLOCK, BLOCK64 = 256, 64
 SLOT = BLOCK + LANES
 """The memory of a register, in elements: whole vectors are stored, which may write up to 15 elements too many."""
 SLOTS, SLOTS64, TWICE_INPUTS = (MAX_INPUTS + MAX_REGISTERS) * SLOT, MAX_REGISTERS * BLOCK64, 2 * MAX_INPUTS
-"""The sizes of arrays on the stack: all registers of f32, those of f64, and two numbers for each input."""
+"""The sizes of arrays on the stack: all f32 registers, those of f64, and two numbers for each input."""
 
 
 class ChainInput(RowFields):
@@ -121,7 +121,7 @@ class ChainRow(Instruction):
         registers = set(range(self.input_count))
         for op in self.ops:
             require(0 <= op.code < len(OPCODES) and 0 <= op.target < MAX_REGISTERS, f"micro-op {op.code}")
-            require({op.a, op.b, op.c} <= registers, "a register that holds nothing")
+            require({op.a, op.b, op.c} <= registers, "an empty register")
             registers.add(op.target)
         for part in (*self.inputs, self.output):
             loops = run(self.s0, part.step0) + run(self.s1, part.step1)
@@ -391,7 +391,7 @@ def wrap(value: int, bits: int) -> int:
 
 @device
 def whole_number(value: float) -> int:
-    """Truncate towards zero; NaN and values that do not fit become the least int64, as in numpy on x86."""
+    """Truncate towards zero; NaN and values that do not fit become the smallest int64, as in numpy on x86."""
     if -9223372036854775808.0 <= value < 9223372036854775808.0:
         return int(value)
     return -9223372036854775808

@@ -1,4 +1,4 @@
-"""Encode rows of floats: as int8 codes, each row with its own unit, or as bf16."""
+"""Encode rows of floats: as int8 codes, each row with its own scale, or as bf16."""
 
 from collections.abc import Iterator
 from typing import TypeAlias
@@ -31,7 +31,7 @@ from pulse.ops.quantize_codes import MAX_CODE, MAX_ROW, MIN_MAGNITUDE, ZERO_CODE
 from pulse.program.kernels.matmul.scales import Scales
 
 CodedRow: TypeAlias = tuple[Pointer, float, int]
-"""A row as words: int8 codes in fours, their unit, and the negative of what ``ZERO_CODE`` in the weights adds to a sum;
+"""A row as words: int8 codes in fours, their scale, and minus what ``ZERO_CODE`` in the weights adds to a sum;
 or bf16 in pairs."""
 
 ROW_FLOATS = MAX_ROW // 2 + LANES
@@ -39,7 +39,7 @@ ROW_FLOATS = MAX_ROW // 2 + LANES
 
 
 @device
-def unit_of_row(x: Pointer, K: int) -> tuple[float, float]:
+def scale_of_row(x: Pointer, K: int) -> tuple[float, float]:
     """Return the value of one code of the row, and its inverse; 0, 0 for a tiny row; NaN, 0 if not finite."""
     most, other, k = vzero(), vzero(), 0
     while k + 2 * LANES <= K:
@@ -77,7 +77,7 @@ def write_halves(x: Pointer, K: int, scratch: Pointer) -> CodedRow:
 def write_codes(x: Pointer, K: int, scratch: Pointer) -> CodedRow:
     """Write K elements as int8 codes; zeros for a row without codes."""
     target, total, k = as_u8(scratch), vtoint(vzero()), 0
-    unit, factor = unit_of_row(x, K)
+    scale, factor = scale_of_row(x, K)
     if factor > 0.0:
         while k < K:
             codes = vtoint(vround(vload_part(x, k, K - k) * vsplat(factor)))
@@ -87,13 +87,13 @@ def write_codes(x: Pointer, K: int, scratch: Pointer) -> CodedRow:
     while k < K:
         vstore_bytes(target, k, total)
         k += LANES
-    return as_i32(scratch), unit, int(vsum(vtofloat(total))) * -ZERO_CODE
+    return as_i32(scratch), scale, int(vsum(vtofloat(total))) * -ZERO_CODE
 
 
 class QuantizeRow(Instruction):
-    """``y[rows_y[m] + k] = rint(x[rows_x[m] + k] / unit) * unit``, k < K; with ``halves`` the nearest bf16.
+    """``y[rows_y[m] + k] = rint(x[rows_x[m] + k] / scale) * scale``, k < K; with ``halves`` the nearest bf16.
 
-    The unit of row m is its largest magnitude / 127; see ``pulse.ops.quantize_rows``.
+    The scale of row m is its largest magnitude / 127; see ``pulse.ops.quantize_rows``.
     """
 
     DATA = ("halves",)
@@ -120,7 +120,7 @@ def quantize(row: QuantizeRow) -> None:
     x, y, rows_x, rows_y, K, scratch = row.x, row.y, row.rows_x, row.rows_y, row.K, as_u16(stack_f32(LANES))
     for m in range(row.M):
         source, target = x + rows_x[m], y + rows_y[m]
-        unit, factor = (1.0, 1.0) if row.halves else unit_of_row(source, K)
+        scale, factor = (1.0, 1.0) if row.halves else scale_of_row(source, K)
         for k in range(0, K, LANES):
             values = vload_part(source, k, K - k)
             if row.halves:
@@ -128,4 +128,4 @@ def quantize(row: QuantizeRow) -> None:
                 vstore_part(target, k, K - k, vload(scratch, 0))
             else:
                 codes = vround(values * vsplat(factor))
-                vstore_part(target, k, K - k, (codes if factor > 0.0 else vzero()) * vsplat(unit))
+                vstore_part(target, k, K - k, (codes if factor > 0.0 else vzero()) * vsplat(scale))

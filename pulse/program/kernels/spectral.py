@@ -352,7 +352,7 @@ class FourierRow(Instruction):
 
     def reaches(self) -> Iterator[Reach]:
         N1, N2, P, R, K = self.N1, self.N2, self.P, self.R, self.K
-        require(min(N1, N2) > 0 and P == -(-N1 // LANES) * LANES, "a transform of no length")
+        require(min(N1, N2) > 0 and P == -(-N1 // LANES) * LANES, "a transform without points")
         require(0 <= R <= N1 * N2 and 0 <= K <= N1 * N2, "more points or bins than the transform has")
         yield self.scratch, run(self._scratch())
         rows_x, rows_y = table(self.rows_x, self.M), table(self.rows_y, self.M)
@@ -410,7 +410,7 @@ def write_bins(row: FourierRow, target: Pointer, x_re: Pointer, x_im: Pointer, N
 
 @kernel
 def fourier(row: FourierRow) -> None:
-    """Compute row by row; transforms of 256 and 512 points, those of most models, have code of their own."""
+    """Compute row by row; transforms of 256 and 512 points, those of most models, have their own code."""
     x, y, scratch, M, rows_x, rows_y = row.x, row.y, row.scratch, row.M, row.rows_x, row.rows_y
     R, N1, N2, P, from_re, scales = row.R, row.N1, row.N2, row.P, row.from_re, row.scales
     N = N1 * N2

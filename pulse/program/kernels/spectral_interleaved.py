@@ -64,7 +64,7 @@ class InterleavedFourierRow(Instruction):
 
     def reaches(self) -> Iterator[Reach]:
         N1, N2, R, K = self.N1, self.N2, self.R, self.K
-        require(min(N1, N2) > 0, "a transform of no length")
+        require(min(N1, N2) > 0, "a transform without points")
         require(0 <= R <= N1 * N2 and 0 <= K <= N1 * N2, "more points or bins than the transform has")
         yield self.scratch, run(PLANES * N1 * N2 * LANES)
         yield self.x, (table(self.rows_x, self.M) + table(self.from_re, R)) * LANES

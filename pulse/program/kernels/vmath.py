@@ -35,14 +35,14 @@ from pulse.jit.registry import device
 INFINITY = float("inf")
 LOG2_E = 1.44269504
 LN2, LN2_HIGH, LN2_LOW = 0.6931471805599453, 0.6931471824645996, -1.9046542121259336e-09
-"""ln 2, and the same as a sum of two numbers of f32."""
+"""ln 2, and the same as a sum of two f32 numbers."""
 MIN_NORMAL = 1.1754944e-38
 """The smallest normal number."""
 MIN_EXPONENT, MAX_EXPONENT = -87.33654, 88.72283
 """The arguments between which the result of exp is a normal number."""
 TWO_OVER_PI = 0.636619772
 HALF_PI_1, HALF_PI_2, HALF_PI_3 = 1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15
-"""pi/2 as a sum of three numbers of f32."""
+"""pi/2 as a sum of three f32 numbers."""
 
 
 @device

@@ -16,7 +16,7 @@ from pulse.jit.registry import device, exact
 from pulse.program.kernels.vmath import vcos, vsin
 
 HALF_PI, HALF_PI_LOW = 1.5707963705062866, -4.371138828673793e-08
-"""pi/2 as a sum of two numbers of f32."""
+"""pi/2 as a sum of two f32 numbers."""
 SIGN = -0x80000000
 """The sign bit of a lane."""
 TAN_EIGHTH_PI, TAN_THREE_EIGHTHS_PI = 0.414213568, 2.41421366

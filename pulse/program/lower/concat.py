@@ -28,7 +28,7 @@ def allocate_like(lowering: Lowering, outlet: OutletId, value: Value) -> Value:
 
 
 def allocate_part(lowering: Lowering, outlet: OutletId, order: Sequence[int]) -> Value:
-    """Allocate memory for a wire of f32, its axes in an order: a part of the concatenation that reads it, if any.
+    """Allocate memory for an f32 wire, its axes in an order: a part of the concatenation that reads it, if any.
 
     The parts are joined along the innermost axis and are whole vectors; other readers must be products, which read
     rows with gaps as fast as others.

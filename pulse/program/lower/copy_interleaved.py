@@ -18,7 +18,7 @@ from pulse.program.table.loops import Loops
 def interleave_copy(lowering: InterleavedLowering, row: CopyRow) -> Iterator[Instruction]:
     """Add a loop over the streams."""
     if row.size % LANE_WORD:
-        raise NotInterleavedError("elements of less than a word")
+        raise NotInterleavedError("elements smaller than a word")
     words = row.size // LANE_WORD
     sizes = (row.n0, row.n1, row.n2, row.n3, row.n4, row.n5, words)
     a = (row.a0, row.a1, row.a2, row.a3, row.a4, row.a5)
@@ -31,7 +31,7 @@ def interleave_copy(lowering: InterleavedLowering, row: CopyRow) -> Iterator[Ins
 def interleave_fill(lowering: InterleavedLowering, row: FillRow) -> Iterator[Instruction]:
     """Fill sixteen times as many words."""
     if row.size != LANE_WORD and (row.bits or row.size % LANE_WORD):
-        raise NotInterleavedError("elements of another size than a word")
+        raise NotInterleavedError("elements that are not one word")
     count = row.count * row.size // LANE_WORD * LANES
     yield FillRow(dst=lowering.data(row.dst), size=LANE_WORD, count=count, bits=row.bits)
 
@@ -40,7 +40,7 @@ def interleave_fill(lowering: InterleavedLowering, row: FillRow) -> Iterator[Ins
 def interleave_move(lowering: InterleavedLowering, row: MoveRow) -> Iterator[Instruction]:
     """Move sixteen times as many bytes."""
     if row.bytes % LANE_WORD:
-        raise NotInterleavedError("elements of less than a word")
+        raise NotInterleavedError("elements smaller than a word")
     yield MoveRow(dst=lowering.data(row.dst), src=lowering.data(row.src), bytes=row.bytes * LANES)
 
 

@@ -225,7 +225,7 @@ def _is_summed_square(lowering: Lowering, node: PulsedNode) -> bool:
     reader = lowering.only_reader(outlet)
     if reader is None or _exponent(lowering, node) != 2.0:
         return False
-    # an exponent [1, 1] may add axes in front
+    # an exponent [1, 1] may add leading axes
     keeps_axes = lowering.fact(node.inputs[0]).sizes == lowering.fact(outlet).sizes
     return keeps_axes and isinstance(reader.op, Reduce) and reader.op.kind in SUMS
 

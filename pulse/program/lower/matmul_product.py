@@ -49,7 +49,7 @@ def bias_of(lowering: Lowering, node: PulsedNode, channels: int) -> Array:
 
 
 def emit_product(lowering: Lowering, product: WindowProduct) -> None:
-    """Emit a window product by the algorithm with the least work: Fourier, few columns, or the general one."""
+    """Emit a window product by the cheapest algorithm: Fourier, few columns, or the general one."""
     has_scales = product.scales is not None
     bases = None if product.bias.any() or has_scales else find_bases(product)
     if bases is not None:

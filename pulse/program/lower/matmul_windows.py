@@ -35,7 +35,7 @@ class WindowProduct:
 
     x            the operand of the windows
     rows_x       [M], the element of x at which each row begins
-    taps         [T], the first element of each tap, counted from the begin of its row
+    taps         [T], the first element of each tap, counted from the start of its row
     matrix       [T*K, N], weights or their codes; of a depthwise window [T, N]
     bias         [N]
     y            the result

@@ -22,7 +22,7 @@ def unrounded_rows(lowering: Lowering, outlet: OutletId) -> OutletId | None:
 
 
 def _emit_rounding(lowering: Lowering, outlet: OutletId, op: RoundRows) -> Value:
-    """Round the rows of each group by an instruction of their own; return a temporary."""
+    """Round the rows of each group by a separate instruction; return a temporary."""
     x = lowering.make_innermost(
         lowering.require_f32(lowering.value(lowering.graph.node(outlet).inputs[0]), "rows"), op.axis
     )

@@ -72,7 +72,7 @@ def _emit_recurrence(
 def interleave_gru(lowering: InterleavedLowering, row: GruRow) -> Iterator[Instruction]:
     """Compute unit by unit; a vector holds one unit of all streams."""
     if row.form != "f32" or row.reverse:
-        raise NotInterleavedError("a layer backwards in time, or weights that are not f32")
+        raise NotInterleavedError("a layer that runs backwards in time, or weights that are not f32")
     return _emit_recurrence(lowering, row, gates_by_unit(lowering.read_constant(row.W).ravel(), row.H), 0, 0)
 
 
@@ -87,7 +87,7 @@ def interleave_small_grus(lowering: InterleavedLowering, row: SmallGruFields) ->
 def interleave_lstm(lowering: InterleavedLowering, row: LstmRow) -> Iterator[Instruction]:
     """Compute unit by unit; a vector holds one unit of all streams."""
     if row.form != "f32" or row.reverse:
-        raise NotInterleavedError("a layer backwards in time, or weights that are not f32")
+        raise NotInterleavedError("a layer that runs backwards in time, or weights that are not f32")
     yield from _begin_layer(lowering, row)
     if row.reload and not lowering.is_clock(row.clock):
         yield from lowering.copy(

@@ -21,7 +21,7 @@ from pulse.support.bounds import FAR_FRAMES
 def interleave_keep_frame(lowering: InterleavedLowering, row: KeepFrameRow) -> Iterator[Instruction]:
     """Emit a copy, since streams are in their middle; nothing if only the first frames of a stream are kept."""
     if row.bytes % LANE_WORD:
-        raise NotInterleavedError("elements of less than a word")
+        raise NotInterleavedError("elements smaller than a word")
     first, end = row.offset - row.i, _clock_at_end(lowering, row)
     if not lowering.is_clock(row.clock):
         if not first <= 0 < end:

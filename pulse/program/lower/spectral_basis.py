@@ -24,7 +24,7 @@ PROBED_POINTS, PROBED_BINS = 8, 4
 MAX_COSINE_ERROR = 1e-4
 """The largest error of a cosine that is computed from elements with an error of ``MAX_ERROR``, with a margin."""
 MIN_GAIN = 1.5
-"""The least ratio of the work of the product to that of a transform for which the transform is used."""
+"""The minimum ratio of the work of the product to that of a transform for which the transform is used."""
 MAX_CACHED_RESULTS = 64
 """The most results that are cached."""
 
@@ -94,7 +94,7 @@ class DftBasis:
     first: int = 0
 
     def best_factors(self) -> tuple[int, int, float]:
-        """Return the N1 and N2 with the least work, and that work in vectors of 16."""
+        """Return the N1 and N2 with the smallest work, and that work in vectors of 16."""
         best = (1, self.length, float("inf"))
         for first in range(1, self.length + 1):
             if self.length % first == 0:

@@ -27,7 +27,7 @@ def interleave_fill_ends(lowering: InterleavedLowering, row: FillEndsRow) -> Ite
     if row.in_place and ahead == 0:
         return ()
     if not 0 <= ahead <= overlap or row.size % LANE_WORD:
-        raise NotInterleavedError("frames that are not there yet")
+        raise NotInterleavedError("frames that do not exist yet")
     words = row.size // LANE_WORD
     sizes = (row.P + row.keep, row.run * words)
     strides = ((row.step_x * words, 1), (row.step_y * words, 1))

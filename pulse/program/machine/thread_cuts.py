@@ -11,7 +11,7 @@ from pulse.program.table.table import RowTable, link, row_starts
 from pulse.support.record import record
 
 MIN_CUT_WORK = 250_000
-"""The least work of a row that is cut, in units of ``Instruction.work``: about 8 us. A turn costs 1 us."""
+"""The minimum work of a row that is cut, in units of ``Instruction.work``: about 8 us. A turn costs 1 us."""
 
 
 @record

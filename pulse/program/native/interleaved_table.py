@@ -69,7 +69,7 @@ class Exchange:
     def add(self, place: Place, incoming: bool) -> tuple[int, list[Instruction]]:
         """Allocate a tensor; return its byte offset and the copies to the interleaved memory or back."""
         if place.region is Region.WEIGHTS or place.dtype.itemsize != LANE_WORD:
-            raise NotInterleavedError("an input or output of another size than a word, or constant")
+            raise NotInterleavedError("an input or output that is not one word, or constant")
         size = prod(place.shape)
         byte = self._allocate(size)
         separate = _words(Region.ARENA, byte, size * LANES)

@@ -1,4 +1,4 @@
-"""Special rows: rows with their own machine code, compiled with the fields of the row as constants.
+"""Specialised kernels: machine code for one row of a program, with the fields of the row as constants.
 
 The code is compared with the generic kernels: on the same memory it must leave the same bytes, and it must be faster.
 Then its addresses are written to the table, word by word, while streams run. Each call of a row runs either code, and
@@ -21,7 +21,7 @@ from pulse.support.record import record
 from pulse.support.wording import spell
 
 MIN_GAIN = 1.1
-"""The minimum speed-up of a step for which special rows are worth their memory, unless the caller says otherwise."""
+"""The default minimum speed-up of a step for which specialised kernels are worth their memory."""
 MIN_KERNEL_GAIN = 1.02
 """The minimum speed-up of the rows of a kernel for which they are specialised."""
 MIN_SHARE = 0.01
@@ -32,10 +32,11 @@ MIN_SHARE = 0.01
 class Specialisation:
     """The result of specialising a program.
 
-    reason    why streams do not run special rows; empty if they do
-    kernels   the kernels of the special rows
-    rows      the number of special rows, of ``total`` rows
-    before_s  seconds of a step with generic rows; ``after_s``: with special ones; measured in turns on this machine
+    reason    why streams do not run specialised kernels; empty if they do
+    kernels   the kernels that are specialised
+    rows      the number of specialised rows, of ``total`` rows
+    before_s  seconds of a step with generic kernels; ``after_s``: with specialised ones; measured in turns on
+              this machine
     seconds   the processor time of compilation and comparison
     nbytes    the bytes of machine code
     """
@@ -51,7 +52,7 @@ class Specialisation:
 
     @property
     def used(self) -> bool:
-        """Whether streams run special rows."""
+        """Whether streams run specialised kernels."""
         return not self.reason
 
     @property
@@ -63,22 +64,23 @@ class Specialisation:
         cost = f"{self.seconds:.1f} s, {self.nbytes / 1e6:.2f} MB"
         if not self.used:
             return f"not used: {self.reason} ({cost})"
-        return f"{self.rows} of {self.total} rows, a step {self.gain:.2f} times as fast ({cost})"
+        return f"{self.rows} of {self.total} instructions, a step {self.gain:.2f} times as fast ({cost})"
 
 
 def specialise(
     program: NativeExecutable, seconds: float, megabytes: float, min_gain: float | None = None
 ) -> Specialisation:
-    """Compile special rows for the kernels that take most of a step, which all streams of the program then run.
+    """Specialise the kernels that take most of a step; all streams of the program then run the specialised
+    ones.
 
     seconds    processor time after which no further rows are compiled
     megabytes  machine code after which no further rows are compiled
-    min_gain   the minimum speed-up of a step for which streams run the rows; None: ``MIN_GAIN``
+    min_gain   the minimum speed-up of a step for which streams run them; None: ``MIN_GAIN``
     Raises     InputError: ``min_gain`` is below 1; CompileError
     """
     if min_gain is not None and not min_gain >= 1:
         raise InputError(
-            f"{spell('min_gain', min_gain)}: the least speed-up of a step is a number from 1, such as 1.05"
+            f"{spell('min_gain', min_gain)}: the minimum speed-up of a step is a number from 1, such as 1.05"
         )
     required_gain = MIN_GAIN if min_gain is None else min_gain
     begin_s = time.thread_time()

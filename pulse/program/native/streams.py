@@ -46,7 +46,7 @@ class NativeStreams(NativeExecutable, Program):
         return specialise(self, seconds, megabytes, min_gain)
 
     def use_special_rows(self, kernels: Sequence[str]) -> None:
-        """Make all streams run the special rows of kernels that are in the folder of compiled kernels.
+        """Make all streams run the specialised kernels of kernels that are in the folder of compiled kernels.
 
         Streams that run take each row at its next call. Raises CompileError: the code cannot be linked
         """

@@ -18,6 +18,6 @@ def stream_end(ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol)
     if first > last:
         lengths = ", ".join(f"{port.name} with {totals[port.name]} of {port.length}" for port in ports)
         raise InputError(
-            f"the inputs end at different moments: {lengths} frames; feed the rest of the shorter one"
+            f"the inputs end at different times: {lengths} frames; feed the rest of the shorter one"
         )
     return first

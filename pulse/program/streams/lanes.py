@@ -152,8 +152,8 @@ class Lanes:
             f"lane {number}: {fault}" for number in failed for fault in self._states[number].faults
         )
         return FaultError(
-            f"{faults}. There is no result for that: feed other values, or limit them in front of the node (Clip, "
-            "Where). These lanes cannot go on: lanes[i].reset() begins a new stream, restore() goes back to a "
+            f"{faults}. There is no result for that: feed other values, or limit them before the node (Clip, "
+            "Where). These lanes cannot continue: lanes[i].reset() begins a new stream, restore() goes back to a "
             "snapshot. The other lanes have stepped; the error's outputs are theirs",
             [fault for number in failed for fault in self._states[number].faults],
             failed,
@@ -213,7 +213,7 @@ class Lanes:
                 )
                 raise InputError(f"lane {number} {reason}")
         if len(set(lanes)) != len(lanes):
-            raise InputError(f"lanes {list(lanes)} name one twice; step it twice")
+            raise InputError(f"lanes {list(lanes)} name one lane twice; step it twice")
 
     def _check(self, feed: Feed | Array, count: int) -> dict[str, Array]:
         arrays = self._by_name(feed)

@@ -224,9 +224,9 @@ class State(ABC):
         """Return the error that lists the faults so far."""
         faults = self.faults
         return FaultError(
-            f"{'; '.join(map(str, faults))}, {when}. There is no result for that: feed other values, or limit them in "
-            "front of the node (Clip, Where). This stream cannot go on: reset() begins a new one, restore() goes back "
-            "to a snapshot",
+            f"{'; '.join(map(str, faults))}, {when}. There is no result for that: feed other values, or limit them "
+            "before the node (Clip, Where). This stream cannot continue: reset() begins a new one, restore() goes "
+            "back to a snapshot",
             faults,
         )
 
@@ -315,7 +315,7 @@ class State(ABC):
         _, fingerprint, pulses, end = _HEADER.unpack_from(snapshot)
         if fingerprint != self._fingerprint:
             raise InputError(
-                "the snapshot belongs to another model or pulse, or other constants or weights; take it from the "
+                "the snapshot belongs to another model or pulse, or to other constants or weights; take it from the "
                 "same program"
             )
         self._load(snapshot[_HEADER.size :])

@@ -63,7 +63,7 @@ def rows_by_kernel(table: RowTable) -> list[KernelRows]:
 
 
 def put_kept_rows(unlinked: RowTable, kernels: Sequence[str], linked: RowTable) -> None:
-    """Write the addresses of special rows whose code is on the disk to a linked table.
+    """Write the addresses of specialised kernels whose code is on the disk to a linked table.
 
     Nothing is compiled: rows whose code is missing stay generic.
     """

@@ -1,4 +1,4 @@
-"""The instruction table: rows of int64 of several lengths, one after another.
+"""The instruction table: int64 rows of several lengths, one after another.
 
 A table is built with kernel numbers in place of addresses, so that the plain-Python machine can read it;
 ``link`` compiles the kernels and puts their addresses in.

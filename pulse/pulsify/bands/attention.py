@@ -130,14 +130,14 @@ def _band_of_positions(
     mask = _mask(model, symbol, attention, max_context)
     end, ahead = mask.longest(), band.bias.shape[-1] - 1 - band.back
     if attention.relative.causal and ahead > 0:
-        why = "frames ahead are seen, but there are relative positions only for earlier ones"
+        why = "frames ahead are read, but there are relative positions only for earlier ones"
         return NoBandError(
             why, "hide what is ahead (a causal mask), or give positions for all distances"
         ), None
     if attention.relative.pairs:
         distances = pairs_near(mask, attention.relative, band.back, max(0, ahead))
         if isinstance(distances, str):
-            return NoBandError(distances, "compute them of positions (arange), and clip them"), None
+            return NoBandError(distances, "compute them from positions (arange), and clip them"), None
         return band, _scale_positions(distances, band, attention.relative)
     if end is None:
         why = "its relative positions are computed for each length of the stream"

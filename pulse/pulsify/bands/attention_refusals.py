@@ -13,8 +13,8 @@ from pulse.support.wording import spell
 from pulse.typed import TypedGraph, TypedNode
 
 BOTH_DIRECTIONS = (
-    "every frame meets frames up to the end of the stream: attention in both directions is exact only when all of it "
-    "is there"
+    "every frame meets frames up to the end of the stream: attention in both directions is exact only when the whole "
+    "stream is known"
 )
 
 

@@ -244,13 +244,13 @@ class Mask:
         context = None if self.context is None else self.rows.eval({self.symbol: self.context})
         end = max(1, min((bound for bound in (max_rows, context) if bound is not None), default=largest + 1))
         cause = (
-            f"its mask keeps one pattern up to frame {largest}, but not surely beyond it "
+            f"its mask keeps one pattern up to frame {largest}, but not provably beyond it "
             f"({candidate.reason_to_doubt})"
         )
         if end > largest:
             raise NoBandError(
                 cause,
-                "make it of positions, comparisons and integer quotients, or give "
+                "compute it from positions, comparisons and integer quotients, or give "
                 f"{spell('max_context', self._frames_of(largest))} or less",
             )
         if not self._agrees_with(candidate.op, self.sample(end), candidate.relative):
@@ -308,7 +308,7 @@ class Mask:
             )
         frames = max(1, self.rows.eval({self.symbol: min(lengths)}))
         if frames > largest:
-            raise NoBandError(f"a reach of {frames} frames is too long; {largest} are possible")
+            raise NoBandError(f"a reach of {frames} frames is too long; at most {largest} are possible")
         limited = min(lengths) == self.context
         sample = self.sample(min(largest, max(frames + ahead, SAMPLE_LENGTHS[0])))
         for candidate in (sample, sample.relative()):
@@ -319,7 +319,7 @@ class Mask:
                     return replace(self._find(op), limited=limited)
         whole = self.sample(frames)
         if whole.frames != frames or whole.bias.size > MAX_MASK_ELEMENTS:
-            raise NoBandError("its bias follows no pattern that repeats")
+            raise NoBandError("its bias has no repeating pattern")
         op = BandedAttention(1.0, whole.table(frames, frames - 1, max(0, whole.reach()[1])), frames - 1)
         if not self._agrees_with(op, self.sample(max(1, frames * 2 // 3)), False):
             raise NoBandError("its bias depends on the length of the stream")
@@ -428,4 +428,4 @@ def _check_replaced(inputs: Sequence[Array], slot: int) -> None:
     condition, other = inputs[0], inputs[3 - slot]
     replaced = ~condition if slot == 1 else condition
     if bool((replaced & ~(other <= MASKED)).any()):
-        raise NoBandError(f"it puts numbers above {MASKED:g} in place of scores")
+        raise NoBandError(f"it puts numbers above {MASKED:g} instead of scores")

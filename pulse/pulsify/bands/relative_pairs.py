@@ -46,7 +46,7 @@ def pairs_near(mask: Mask, relative_scores: RelativeScores, back: int, ahead: in
     vectors = mask.graph.nodes[relative_scores.product].inputs[1]
     proof = MaskProof(mask.graph, mask.symbol, mask.rows, PatternExtent(1, 1, MASKED))
     if not proof.pattern(vectors).is_steady:
-        return "its relative positions are not proved to depend on the distance of frames alone"
+        return "its relative positions are not proved to depend only on the distance of frames"
     shape = mask.graph.fact(vectors).shape
     width, reach = int(shape[1]), max(back, ahead) + 1
     longest = mask.longest()

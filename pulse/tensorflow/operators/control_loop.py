@@ -362,7 +362,7 @@ class _While:
     def _iteration_results(
         self, outlets: Sequence[OutletId], graph: TypedGraph, parts: LoopParts
     ) -> list[OutletId]:
-        """Return the results of an iteration, states in the types that they began with, each a wire of its own."""
+        """Return the results of an iteration, states in the types that they began with, each a separate wire."""
         results: list[OutletId] = []
         for index, outlet in enumerate(outlets):
             if index < len(parts.states):

@@ -96,7 +96,7 @@ def _convolve(
 
 @tensorflow_op("DepthwiseConv2dNative")
 def depthwise(node: TensorflowNode) -> OutletId:
-    """Each channel has kernels of its own: [height, width, channels, kernels of each]."""
+    """Each channel has its own kernels: [height, width, channels, kernels of each]."""
     kernel = node.fact(1)
     if kernel.rank != 4 or node.fact(0).rank != 4 or not all(dim.is_const for dim in kernel.shape):
         raise node.error(f"x ({node.fact(0)}) and the kernel ({kernel}) do not fit")

@@ -101,15 +101,17 @@ def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
         or masks["new_axis"]
     ):
         raise node.error(
-            "its begin is computed while running (through floats, or from data); only constants, integer arithmetic on "
-            "shapes, and one index of one axis are supported"
+            "its `begin` input is computed while running (through floats, or from data); only constants, integer "
+            "arithmetic on shapes, and one index of one axis are supported"
         )
     if any(step != 1 for step in node.integers(3, "strides")):
-        raise node.error("its begin is computed while running, and its strides are not 1; slice in two steps")
+        raise node.error(
+            "its `begin` input is computed at run time, and its strides are not 1; slice in two steps"
+        )
     (axis,) = single
     index, rank = graph.node(rows[axis]), node.fact(0).rank
     if axis >= rank or not isinstance(index.op, AddAxis):
-        raise node.error("its begin is computed while running, and is not an index of one axis")
+        raise node.error("its `begin` input is computed at run time, and is not an index of one axis")
     order = (axis, *(other for other in range(rank) if other != axis))
     return node.wire(ListItem(), [node.transpose(node.input(0), order, "front"), index.inputs[0]])
 

@@ -88,7 +88,7 @@ def _graph(data: bytes, what: str, title: str) -> Contents:
         if saved is not None and saved.meta_graphs and saved.meta_graphs[0].graph_def.node:
             return _meta_graph(saved, what, title, None)
         raise LoadError(
-            f"{what}: no TensorFlow graph (no node in it); give a GraphDef or the folder of a SavedModel"
+            f"{what}: not a TensorFlow graph (no node in it); give a GraphDef or the folder of a SavedModel"
         )
     library = FunctionLibrary(proto.library.function)
     return Contents(tuple(graph_nodes(proto.node, what)), library, title)
@@ -99,7 +99,9 @@ def decode(message_class: Proto, data: bytes, what: str) -> Proto:
     try:
         return message_class.FromString(data)
     except DecodeError:
-        raise LoadError(f"{what}: no TensorFlow graph, or cut short; export or download it again") from None
+        raise LoadError(
+            f"{what}: not a TensorFlow graph, or truncated; export or download it again"
+        ) from None
 
 
 def _decode_quietly(message_class: Proto, data: bytes) -> Proto:

@@ -28,7 +28,7 @@ PLACES = ("Placeholder", "PlaceholderV2")
 SAVING = ("SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "StringJoin")
 """Operators that write and read checkpoints, which produce no output of a model."""
 SOUND = "DecodeWav"
-"""The operator that reads a sound file: its outputs become inputs."""
+"""The operator that reads an audio file: its outputs become inputs."""
 _TIMES = "T"
 _STREAMS = "N"
 

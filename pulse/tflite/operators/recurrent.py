@@ -83,7 +83,7 @@ def _layer(
 
 @tflite_op("UNIDIRECTIONAL_SEQUENCE_LSTM", states=(18, 19))
 def lstm(node: TfliteNode) -> list[OutletId]:
-    """Four gates, each with weights of its own; without projection and normalisation."""
+    """Four gates, each with its own weights; without projection and normalisation."""
     for slots, what in (((16, 17), "a projection"), ((20, 21, 22, 23), "normalised gates")):
         if any(node.has(slot) for slot in slots):
             raise node.error(f"{what} is not supported; convert the model with unfused layers")

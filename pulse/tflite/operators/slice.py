@@ -65,7 +65,7 @@ def _entry(node: TfliteNode, x: OutletId, axis: int, index: TDim, size: TDim) ->
 
 @tflite_op("SLICE")
 def slice_(node: TfliteNode) -> OutletId:
-    """This many entries from a begin on; a size of -1 goes to the end."""
+    """This many entries from ``begin`` on; a size of -1 goes to the end."""
     require_real(node)
     begin, sizes, shape = node.dims(1, "begin"), node.dims(2, "size"), node.fact(0).shape
     if not len(begin) == len(sizes) == len(shape):

@@ -55,7 +55,7 @@ def _choose(signatures: Sequence[SubgraphSignature], key: str | None, title: str
     if len(signatures) > 1:
         warnings.warn(
             f"{title}: has the signatures {keys}, and the first is read; "
-            f"{spell('signature', 'NAME')} reads another",
+            f"{spell('signature', 'NAME')} selects another",
             PulseWarning,
             stacklevel=5,
         )
@@ -158,7 +158,7 @@ class _Builder:
     def model(
         self, facts: Mapping[str, InferenceFact], inputs: Mapping[int, str], outputs: Mapping[int, str]
     ) -> FileNetwork:
-        """Read the subgraph as a model of its own, its variables among inputs and outputs."""
+        """Read the subgraph as a separate model, its variables among inputs and outputs."""
         self._steady = _steady_variables(self._subgraph)
         self._open = any(
             dim is None or not dim.is_const for fact in facts.values() for dim in fact.shape or ()
@@ -255,7 +255,7 @@ class _Builder:
             )
         if index in self._running:
             raise LoadError(
-                f"{self._title}: {reader} runs subgraph {index}, in which it lies; a recursion never ends, so convert "
+                f"{self._title}: {reader} runs subgraph {index}, which contains it; a recursion never ends, so convert "
                 "the model again"
             )
         return _Builder(self._file, index, self._scope, title, self._running)

@@ -139,7 +139,7 @@ class _Walk:
             if isinstance(layout.of, str):
                 self.left -= 4 * count
                 if self.left < 0:
-                    raise self.error(part, "shares its parts more often than the file is long")
+                    raise self.error(part, "shares its parts more often than the length of the file allows")
                 for index in range(count):
                     self.table(self.indirect(target + 4 + 4 * index, f"{part}[{index}]"), layout.of)
         else:

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Complex arithmetic as arithmetic of its real and imaginary parts, which PyTorch's exporter covers."""
+"""Complex arithmetic as arithmetic of its real and imaginary parts, which PyTorch's exporter supports."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Distances of all pairs of rows, which PyTorch's exporter does not cover."""
+"""Distances of all pairs of rows, which PyTorch's exporter does not support."""
 
 from typing import Any
 

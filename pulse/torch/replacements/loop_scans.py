@@ -15,7 +15,7 @@ LOOP_HELP = (
     "as layers (nn.GRU, convolutions, cumsum)"
 )
 
-NO_FRAME = "none of its steps takes the frame of its own number, as x[:, t] does"
+NO_FRAME = "none of its steps takes its own frame, as x[:, t] does"
 
 
 class _NoScanError(Exception):
@@ -42,8 +42,8 @@ def roll_loops(program: Any, loops: Sequence[FrameLoop], title: str) -> None:
     left = {int(node.attributes["loop"].value) for node in graph if node.domain == LOOP_DOMAIN}
     for index in sorted(left):
         raise LoadError(
-            f"{title}: the loop over frames in {loops[index].origin} cannot be exported for every length: what its "
-            f"last step gives is used after the loop; {LOOP_HELP}"
+            f"{title}: the loop over frames in {loops[index].origin} cannot be exported for every length: the result "
+            f"of its last step is used after the loop; {LOOP_HELP}"
         )
 
 
@@ -131,7 +131,7 @@ class _Body:
 
     def _value(self, values: tuple[Any, ...]) -> Any:
         if len(values) < 2:
-            raise _NoScanError("a step needs more steps before it than are exported")
+            raise _NoScanError("a step needs more previous steps than are exported")
         key = id(values[0]), id(values[1])
         if key not in self._value_of_input:
             self._note(values, self._make(values))
@@ -148,7 +148,7 @@ class _Body:
         levels = [self._levels.get(id(value)) for value in values]
         if all(value is first for value in values):
             if levels[0] is not None:
-                raise _NoScanError("all steps use what one of them gives")
+                raise _NoScanError("all steps use the result of one of them")
             return first
         frame = self._frame(values)
         if frame is not None:
@@ -163,7 +163,7 @@ class _Body:
         if all(constant is not None for constant in constants):
             if all(_are_equal(constant, constants[0]) for constant in constants):
                 return first
-            raise _NoScanError("it computes with the number of the step")
+            raise _NoScanError("it computes with the step number")
         return self._operation(values)
 
     def _frame(self, values: tuple[Any, ...]) -> Any:
@@ -173,7 +173,7 @@ class _Body:
         x, axis = nodes[0].inputs[0], nodes[0].attributes["axis"].value
         alike = all(node.inputs[0] is x and node.attributes["axis"].value == axis for node in nodes)
         if not alike or [node.attributes["step"].value for node in nodes] != list(range(len(nodes))):
-            raise _NoScanError("a step takes another frame than its own")
+            raise _NoScanError("a step takes a frame other than its own")
         key = id(x), axis
         if key not in self._frames:
             self._frames[key] = x, self._input("frame", values[0]), axis
@@ -301,7 +301,7 @@ class _Body:
             dim if isinstance(dim, int) else None for dim in list(frame.shape)[axis + 1 :]
         ]
         if None in trailing_sizes:
-            raise _NoScanError("frames are joined in front of an axis of another length that is not constant")
+            raise _NoScanError("frames are joined before an axis of another length that is not constant")
         sizes = np.array([*[0] * axis, -1, *trailing_sizes], np.int64)
         shape = self._ir.Node(
             "", "Constant", [], attributes=[self._ir.AttrTensor("value", self._ir.tensor(sizes))]
@@ -328,7 +328,7 @@ class _Body:
                 continue
             sizes = list(value.shape)
             if not all(isinstance(size, int) for size in sizes):
-                raise _NoScanError(f"what its last step leaves has no constant shape: {value.shape}")
+                raise _NoScanError(f"the result of its last step has no constant shape: {value.shape}")
             zeros = self._ir.tensor(np.zeros(sizes, value.dtype.numpy()))
             begin = self._ir.Node("", "Constant", [], attributes=[self._ir.AttrTensor("value", zeros)])
             self._graph.insert_before(self._graph[0], begin)

@@ -25,7 +25,8 @@ def keep_small_constants() -> Generator[None]:
         matcher: Any = import_module(MATCHER)
     except ModuleNotFoundError:
         warnings.warn(
-            f"onnxscript {version('onnxscript')} compares constants in another module than pulse knows ({MATCHER}): an "
+            f"onnxscript {version('onnxscript')} compares constants in a module that pulse does not know "
+            f"({MATCHER}): an "
             "epsilon may be left out of the export; if frames of silence give NaN, install onnxscript 0.7",
             PulseWarning,
             stacklevel=2,

@@ -1,1 +1,1 @@
-"""Scripts that write the built-in models and sounds; they run when these change, and never in use."""
+"""Scripts that write the built-in models and recordings; they run when these change, and never in use."""

@@ -21,10 +21,10 @@ SILENT = "none"
 
 
 def live_plan(rate_hz: int, program: Program, request: RunRequest, options: LiveOptions) -> Plan:
-    """Return the devices, rates and channels of a run. By default, sound outputs are played. Raises InputError."""
+    """Return the devices, rates and channels of a run. By default, audio outputs are played. Raises InputError."""
     target = request.target
     if target is not None and options.speaker == SILENT:
-        raise InputError(f"--speaker {SILENT}: {target} is for the played sound; leave out one of them")
+        raise InputError(f"--speaker {SILENT}: {target} is for the played audio; leave out one of them")
     has_target = target is not None or options.speaker not in (None, SILENT)
     sounds = sound_output(program, live_inputs(program)[0], None) is not None
     plays = has_target or (sounds and options.speaker != SILENT)
@@ -50,7 +50,7 @@ def _routes(program: Program, in_routes: Sequence[str], options: LiveOptions) ->
             continue
         if index >= len(names):
             raise InputError(
-                f"{option} {device}: {program.model.title} has one input of sound, {names[0]}, which --mic gives"
+                f"{option} {device}: {program.model.title} has one audio input, {names[0]}, which --mic gives"
             )
         if names[index] in routes:
             raise InputError(

@@ -36,7 +36,7 @@ class FramesWriter:
         if self._live.abandoned:
             self.problems.append(
                 DeviceError(
-                    f"{self._name}: the frames of the end are missing: the device, or the model, has not returned "
+                    f"{self._name}: the last frames are missing: the device, or the model, has not returned "
                     "from a block"
                 )
             )

@@ -99,11 +99,11 @@ class LiveOptions:
     ] = None
     record_in: Annotated[
         Path | None,
-        _option(metavar="FILE", help="Record the input to this sound file."),
+        _option(metavar="FILE", help="Record the input to this audio file."),
     ] = None
     record_out: Annotated[
         Path | None,
-        _option(metavar="FILE", help="Record the output to this sound file."),
+        _option(metavar="FILE", help="Record the output to this audio file."),
     ] = None
     frames: Annotated[
         Path | None,

@@ -151,7 +151,7 @@ class PortAudioLibrary(NotCopyable):
             copy = PortAudioLibrary(_copy(origin))
         except OSError as error:
             raise DeviceError(
-                f"PortAudio cannot be loaded once more ({error}); start the program again"
+                f"PortAudio cannot be loaded again ({error}); start the program again"
             ) from error
         copy._origin = origin
         if copy.is_initialised:
@@ -160,7 +160,7 @@ class PortAudioLibrary(NotCopyable):
 
 
 def library_path() -> str:
-    """Return the name or file of PortAudio, as sounddevice finds it. Raises DeviceError."""
+    """Return PortAudio's name or file, as sounddevice finds it. Raises DeviceError."""
     for name in ("portaudio", "bin\\libportaudio-2.dll", "lib/libportaudio.dylib"):
         path = find_library(name)
         if path is not None:

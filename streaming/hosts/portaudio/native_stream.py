@@ -1,4 +1,4 @@
-"""A stream of PortAudio whose callback is compiled: no Python between the device and the pipeline."""
+"""A PortAudio stream whose callback is compiled: no Python between the device and the pipeline."""
 
 import ctypes
 import time
@@ -57,7 +57,7 @@ class NativeStream(NotCopyable):
         """Start the callbacks. Raises DeviceError."""
         reason = self._system.start(self._handle)
         if reason is not None:
-            raise DeviceError(f"{self._title}: does not start ({reason}); is its sound server still there?")
+            raise DeviceError(f"{self._title}: does not start ({reason}); is its sound server still running?")
         self._started = True
 
     @property

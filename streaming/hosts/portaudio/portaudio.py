@@ -1,7 +1,7 @@
 """PortAudio as a host of live runs: devices, streams, and recovery from a lost sound server.
 
-PortAudio is called through its C interface, not through sounddevice, whose import opens a client of JACK and whose
-exit aborts the process if the server of JACK was lost meanwhile. A copy of the library that hangs, or whose JACK
+PortAudio is called through its C interface, not through sounddevice, whose import opens a JACK client and whose
+exit aborts the process if the JACK server was lost meanwhile. A copy of the library that hangs, or whose JACK
 server was lost, is left as it is, and another copy with separate state is loaded.
 """
 
@@ -53,7 +53,8 @@ def _system() -> AudioSystem:
             current = _replace_system(current)
         if not current.wait(SEARCH_TIMEOUT_S):
             raise DeviceError(
-                f"PortAudio looks for devices for more than {SEARCH_TIMEOUT_S:g} s; is a sound server hanging? "
+                f"PortAudio has been looking for devices for more than {SEARCH_TIMEOUT_S:g} s; is a sound server "
+                "hanging? "
                 "Start that again"
             )
         return current

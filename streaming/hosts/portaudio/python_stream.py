@@ -18,7 +18,7 @@ from streaming.native.gate import Gate, stream_callback
 
 _FLAGS = ("input_underflow", "input_overflow", "output_underflow", "output_overflow", "priming_output")
 """sounddevice's names of flags, in the order of PortAudio's bits."""
-NOTE = "the callback goes through Python, which makes it late while Python is busy"
+NOTE = "the callback runs in Python, so it is late while Python is busy"
 
 _given_up: list["PythonStream"] = []
 

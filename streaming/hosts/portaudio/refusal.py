@@ -8,11 +8,11 @@ from streaming.hosts.portaudio import library as c
 from streaming.hosts.portaudio.stream_spec import StreamSide
 
 _REASONS = {
-    c.UNAVAILABLE: "is busy, perhaps another program has it to itself; close that, or choose another device",
-    c.INVALID_DEVICE: "is not there any more; pulse devices lists what there is",
+    c.UNAVAILABLE: "is busy, perhaps another program uses it exclusively; close that, or choose another device",
+    c.INVALID_DEVICE: "is no longer available; pulse devices lists what there is",
     c.UNFIT_DEVICES: "cannot be opened; plug it in, start its sound server, or choose another device",
-    c.NO_MEMORY: "cannot be opened, its sound server does not answer; start that again",
-    c.TIMED_OUT: "cannot be opened, its sound server does not answer in time; start that again",
+    c.NO_MEMORY: "cannot be opened, its sound server does not respond; start that again",
+    c.TIMED_OUT: "cannot be opened, its sound server does not respond in time; start that again",
 }
 """PortAudio's error codes -> reasons."""
 
@@ -32,7 +32,7 @@ def open_error(
         help = (
             f"use one of {rates} Hz"
             if rates
-            else "and at no usual rate with these channels; choose another device"
+            else "none of the usual rates works with these channels; choose another device"
         )
         return DeviceError(f"{who}: does not run at {rate_hz} Hz; {help}")
     if code == c.INVALID_CHANNELS:

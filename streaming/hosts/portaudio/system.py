@@ -28,7 +28,7 @@ class AudioSystem(NotCopyable):
 
     devices  the devices, as of its initialisation
     streams  the number of open streams
-    gone     whether nothing may be opened any more: it was ended, or its server of JACK was lost, so that its
+    gone     whether streams can no longer be opened: it was ended, or its JACK server was lost, so that its
              calls hang, or end the process
     ended    whether its copy of the library may be initialised again
     retired  whether another system has replaced it; it ends with its last stream
@@ -194,7 +194,7 @@ class AudioSystem(NotCopyable):
             self.ended = not self.library.is_initialised
 
     def _jack_responds(self) -> bool:
-        """Return whether the server of JACK, if there is one, still responds.
+        """Return whether the JACK server, if there is one, still responds.
 
         PortAudio cannot be asked; but to register a port fails at once if the server has gone. To close anything
         then would wait for 10 minutes and end the process.

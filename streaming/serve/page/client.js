@@ -17,7 +17,7 @@ const INPUT = 1;
 const FINAL = 3;
 const EPOCHS = 65536;
 const PATH = "/v1/stream";
-/** Errors after which another connection may go on. */
+/** Errors after which another connection may resume. */
 const RETRYABLE_CODES = ["connection", "drain", "busy", "address"];
 const PAUSE_S = 0.05; // between two attempts of a lost stream
 const ANSWER_TIMEOUT_S = 10; // in which a server answers a hello
@@ -73,12 +73,12 @@ export class PulseStream {
    * url       of the server: ws://HOST:PORT, its path may be left out; of several, the first that takes the stream.
    *           In a fleet, the stream goes to the server that is named
    * options   fields of the hello: model, rate, format ("f32" or "pcm16"), block, outputs, token; and:
-   *   patience          above 0: if the connection is lost, go on over another one, for which so many seconds are
+   *   patience          above 0: if the connection is lost, resume over another one, for which so many seconds are
    *                     looked, with bit-identical results. The server must keep checkpoints
    *   onframes({name, port, kind, first, frames, values, queue_us, step_us})   output frames, in order
    *   onevent(event)    an event of a detector
    *   onack(ack)        what the server has taken
-   *   onresume(count)   the stream goes on over another connection; how many there were
+   *   onresume(count)   the stream resumed over another connection; how many there were
    *   onclose(error)    the end: null after close(), else a StreamError
    */
   static async open(url, options = {}) {
@@ -98,7 +98,7 @@ export class PulseStream {
     this._waiting = { flushed: [], reset: [], pong: [], stats: [] };
     this._error = null;
     this._closed = this._flushing = this._ended = false;
-    this._resumeName = null; // the name under which another connection goes on
+    this._resumeName = null; // the name under which another connection resumes
     this._successors = [];
     this.connections = 1;
     this.ready = null;
@@ -219,7 +219,7 @@ export class PulseStream {
     socket.onclose = ({ code, reason }) => this._end(code, reason);
   }
 
-  /** The connection has ended: look for another one, or tell that it is the end. */
+  /** The connection has ended: look for another one, or report the end. */
   async _end(code, reason) {
     if (this._closed) return this._finish(null);
     const error = this._error ?? connectionError(code, reason);
@@ -256,7 +256,7 @@ export class PulseStream {
         await new Promise((resolve) => setTimeout(resolve, 1000 * PAUSE_S));
       }
     }
-    const within = `no server continues within ${this._patience} s`;
+    const within = `no server resumes the stream within ${this._patience} s`;
     throw new StreamError("resume", last ? `${within}: ${last.message}` : within, "begin a new stream");
   }
 

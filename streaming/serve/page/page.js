@@ -28,7 +28,7 @@ async function showModels() {
     $("token-setting").hidden = error.code !== "token";
     if (error.code === "token" && !$("token").value) $("token").focus();
     else showError(error);
-    $("model-note").textContent = error.code === "token" ? "The server asks for a token." : "";
+    $("model-note").textContent = error.code === "token" ? "The server requires a token." : "";
   }
   const before = $("model").value || new URLSearchParams(location.search).get("model");
   $("model").replaceChildren(
@@ -70,7 +70,7 @@ function describeModel() {
   if (!model) {
     if (models.length)
       $("model-note").textContent =
-        `No model here takes one sound: ${models.map((m) => `${m.name}, ${reasonAgainst(m)}`).join("; ")}.`;
+        `No model here takes one audio input: ${models.map((m) => `${m.name}, ${reasonAgainst(m)}`).join("; ")}.`;
     return;
   }
   const ms = ((model.pulse / model.rate) * 1000).toFixed(0);
@@ -152,7 +152,7 @@ async function openSource(run) {
       audio: { ...plain, ...(device && { deviceId: { exact: device } }) },
     });
     run.media.getAudioTracks()[0].onended = () =>
-      currentRun === run && stop(new StreamError("microphone", "The microphone is gone."));
+      currentRun === run && stop(new StreamError("microphone", "The microphone was disconnected."));
     listMicrophones();
     try {
       return run.context.createMediaStreamSource(run.media);
@@ -163,17 +163,17 @@ async function openSource(run) {
     }
   }
   const bytes = run.source === "file" ? await $("file").files[0]?.arrayBuffer() : await example();
-  if (!bytes) throw new StreamError("file", "No file is chosen.", "Choose a sound file.");
+  if (!bytes) throw new StreamError("file", "No file is chosen.", "Choose an audio file.");
   const node = run.context.createBufferSource();
   node.buffer = await run.context.decodeAudioData(bytes).catch(() => {
-    throw new StreamError("file", "This browser cannot read the file as sound.", "Try WAV, MP3 or FLAC.");
+    throw new StreamError("file", "This browser cannot read the file as audio.", "Try WAV, MP3 or FLAC.");
   });
   return node;
 }
 
 async function example() {
   const answer = await fetch(new URL("example.flac", base));
-  if (!answer.ok) throw new StreamError("file", "The server has no example sound.", "Choose a file.");
+  if (!answer.ok) throw new StreamError("file", "The server has no example recording.", "Choose a file.");
   return answer.arrayBuffer();
 }
 

@@ -8,7 +8,7 @@ export const HISTORY_S = 60; // of delay
 
 let waveform = false;
 
-/** Show sounds as waveforms, or as spectrograms. */
+/** Show audio as waveforms, or as spectrograms. */
 export function showWaveform(on) {
   waveform = on;
 }
@@ -48,7 +48,7 @@ function fitCanvas(canvas) {
   return canvas.getContext("2d");
 }
 
-/** The last seconds of a sound, as a spectrogram or a waveform that moves to the left. */
+/** The last seconds of audio, as a spectrogram or a waveform that moves to the left. */
 export class Scope {
   constructor(canvas, analyser) {
     this.canvas = canvas;

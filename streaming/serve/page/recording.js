@@ -4,7 +4,7 @@ import { $ } from "./elements.js";
 
 const MAX_RECORDED_S = 600; // longer ones end
 
-/** Parts of two sides, left and right in turn, as one sound of two channels. */
+/** Parts of two sides, left and right in turn, as one recording of two channels. */
 function interleave(parts) {
   const sides = [0, 1].map((side) => parts.filter((_, i) => i % 2 === side));
   const joined = new Float32Array(2 * sides[0].reduce((sum, part) => sum + part.length, 0));

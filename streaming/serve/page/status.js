@@ -24,7 +24,7 @@ export function toStreamError(error) {
     ],
     NotFoundError: ["There is no microphone.", "Plug one in, or choose a file."],
     NotReadableError: ["The microphone is in use elsewhere.", "Close the other program."],
-    OverconstrainedError: ["The chosen microphone is gone.", "Choose another."],
+    OverconstrainedError: ["The chosen microphone is no longer available.", "Choose another."],
   }[error.name];
   return new StreamError("page", known?.[0] ?? error.message, known?.[1] ?? "");
 }

@@ -5,7 +5,7 @@ let wire = null;
 let played; // the port whose output is heard
 let timer = 0;
 const MAX_WAITING_S = 5; // of sound that may wait for the network
-const PATIENCE_S = 10; // for a server that goes on after a lost connection, if it keeps checkpoints
+const PATIENCE_S = 10; // for a server that resumes after a lost connection, if it keeps checkpoints
 
 const tell = (message) => self.postMessage(message);
 const fail = ({ code, message, hint }) => tell({ failed: { code, message, hint: hint ?? "" } });
@@ -130,7 +130,7 @@ async function take({ samples, finish }) {
       stream.close();
       fail({
         code: "network",
-        message: "The network is slower than the sound.",
+        message: "The network is slower than the audio.",
         hint: "Try another network, or the model in the page.",
       });
     }

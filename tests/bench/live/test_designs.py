@@ -1,4 +1,4 @@
-"""The designs of ``bench.live`` play each result in its place, count what they drop, and leave nothing behind."""
+"""The designs of ``bench.live`` play each result at its position, count what they drop, and leave nothing behind."""
 
 import asyncio
 import json

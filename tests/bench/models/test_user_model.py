@@ -1,4 +1,4 @@
-"""Models of the user in the bench: any ONNX file, offline or of chunks, with one input or several."""
+"""Users' models in the bench: any ONNX file, offline or of chunks, with one input or several."""
 
 import re
 import subprocess
@@ -23,7 +23,7 @@ def entries(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> list[Any]:
 
 
 def canceller(path: Path) -> None:
-    """A chunk of four samples of two sounds, a weight of the second that adapts, and a constant gain."""
+    """A chunk of four samples of two signals, a weight of the second that adapts, and a constant gain."""
     sound = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 4]) for name in ("mic", "far")]
     state, gain = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 1]) for name in ("w", "gain"))
     nodes = [

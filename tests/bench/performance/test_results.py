@@ -15,7 +15,7 @@ def test_targets_are_compared(results_of_all) -> None:
 
 def test_the_summary_names_the_slowest_models(results_of_all) -> None:
     assert list(results_of_all.summary()) == [
-        "geometric mean against onnxruntime, 2 models: 4.00; least 2.00, two",
-        "geometric mean against tract, 2 models: 2.00; least 2.00, net",
-        "times the roofline: geometric mean 2.00; most 2.00, net",
+        "geometric mean against onnxruntime, 2 models: 4.00; lowest 2.00, two",
+        "geometric mean against tract, 2 models: 2.00; lowest 2.00, net",
+        "times the roofline: geometric mean 2.00; highest 2.00, net",
     ]

@@ -1,4 +1,4 @@
-"""The time to the first result, in processes of their own."""
+"""The time to the first result, in separate processes."""
 
 import pytest
 

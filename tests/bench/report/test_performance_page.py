@@ -14,7 +14,7 @@ def test_the_page_has_all_figures(results_of_all) -> None:
         "|  | onnxruntime, exported | 80.0 | 160.0 | 240.0 | 320.0 | 4000.0 | 8.00 (7.90..8.10) | 6 |" in text
     )
     assert "**2.00 (1.90..2.10)**" in text
-    assert "least: arithmetic, 5 kB, 2.0 M multiply-adds" in text
+    assert "roofline: arithmetic, 5 kB, 2.0 M multiply-adds" in text
     assert "does not stream" in text
     assert "| net | 64 | 10 | 1.50 | 13.50 | 9.00 (8.00..10.00) | 0.50 | 6,666 | 740 | unknown |" in text
     assert "| 2 MiB | 50 |" in text

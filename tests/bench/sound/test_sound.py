@@ -1,4 +1,4 @@
-"""The bench of recipes: what is timed is right first, and what is not there is said."""
+"""The bench of recipes: results are checked before they are timed, and missing parts are reported."""
 
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,6 @@ def test_wrong_results_are_not_timed() -> None:
 def test_bad_use_is_refused_with_a_way_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["gone.toml"])
-    assert "no recipe is called gone.toml; there are gtcrn.toml" in capsys.readouterr().err
+    assert "no recipe is called gone.toml; choose from gtcrn.toml" in capsys.readouterr().err
     with pytest.raises(SystemExit, match=r"not here; --models gives the folder"):
         main(["gtcrn.toml", "--models", str(tmp_path / "models")])

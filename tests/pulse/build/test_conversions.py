@@ -66,7 +66,7 @@ def test_a_view_of_half_precision_casts_at_its_borders() -> None:
 
 
 def test_rounded_weights_are_stored_in_half_the_memory() -> None:
-    """Kernels compute in f32 with weights of f16; there are no casts, and the stream is that of the rounded weights."""
+    """Kernels compute in f32 with f16 weights; there are no casts, and the stream is that of the rounded weights."""
     conv = Conv2D(32, 64, [3, 3], "conv", padding_dims=[2, 1, 0, 1])
     view, plain = (
         Sequential([conv, Tanh()]),

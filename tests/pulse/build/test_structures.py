@@ -273,7 +273,7 @@ def test_softmin_is_the_softmax_of_the_negative() -> None:
 )
 @pytest.mark.parametrize("backend", ["numpy", "onnxruntime"])
 def test_operators_stream(part, shape: str, backend: str) -> None:
-    """Offline by definition, streamed by numpy, and by onnxruntime, which has operators of its own."""
+    """Offline by definition, streamed by numpy, and by onnxruntime, which has its own operators."""
     pulse.verify(Sequential([part()]).graph(shape), pulse=2, backend=backend).require()
 
 
@@ -316,7 +316,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
         ),
         pytest.param(
             lambda: Conv1D(1, 1, 3, no_bias=True, bias=[0.0]),
-            "a bias is given, and no_bias",
+            "both a bias and no_bias are given",
             id="bias and no_bias",
         ),
         pytest.param(lambda: Dropout(training=True), "does not train", id="training"),
@@ -396,15 +396,15 @@ def test_a_connector_that_another_wire_replaces_is_refused() -> None:
     x = Connector("x", "1,T")
     view = ReLU()(x).graph()
     view(Connector("z", "1,T"))
-    with pytest.raises(InputError, match="another wire feeds now"):
+    with pytest.raises(InputError, match="another wire now feeds"):
         Tanh()(x)
 
 
 def test_a_circle_and_a_second_parent_are_refused() -> None:
     first, second = Add("one"), ReLU("two")
     first.add_child(second)
-    with pytest.raises(InputError, match="close a circle"):
+    with pytest.raises(InputError, match="close a cycle"):
         second.add_child(first)
     other = ReLU("other")
-    with pytest.raises(InputError, match="reads one already"):
+    with pytest.raises(InputError, match="already reads one"):
         other.add_child(second)

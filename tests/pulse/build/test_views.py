@@ -222,7 +222,7 @@ def test_a_function_with_facts_changes_the_shape() -> None:
     ],
 )
 def test_a_function_that_gives_something_else_is_refused(function) -> None:
-    with pytest.raises(InputError, match=r"gives .* and its facts say"):
+    with pytest.raises(InputError, match=r"gives .* but its facts say"):
         Sequential([Function(function)]).forward(normal_noise(2, 3))
 
 
@@ -248,7 +248,7 @@ def test_every_call_takes_a_built_model() -> None:
     assert pulse.cost_report(inner).parameters == pulse.cost_report(y).parameters * 2
     with pytest.raises(pulse.LoadError, match=r"no size for axis 0, 2.*inputs="):
         pulse.stream(whole, pulse=2)
-    with pytest.raises(pulse.LoadError, match="constants= is an option of reading a file"):
+    with pytest.raises(pulse.LoadError, match="constants= is an option for reading a file"):
         pulse.load(whole, constants={"x": 1})
 
 

@@ -9,7 +9,7 @@ from pulse.ops.elementwise_functions import ELEMENTWISE
 from tests.pulse.cases.build import Case, cases, floats, node, rng
 
 OF_OTHERS = ("Not", "BitwiseNot")
-"""Functions of one tensor that is not of floats; they have cases of their own."""
+"""Functions of one tensor that is not of floats; they have their own cases."""
 UNARY = {
     row.names.onnx: row.names.params
     for row in ELEMENTWISE.values()

@@ -28,7 +28,7 @@ def conv(
 
 
 def flat(symbol: str = "T") -> ModelProto:
-    """Sound [1, 1, T] as [1, T], behind a filter that looks ahead."""
+    """Audio [1, 1, T] as [1, T], after a filter that looks ahead."""
     nodes = [node("Conv", "x w", "y", pads=[2, 2]), node("Squeeze", "y one", "z")]
     constants = {"w": normal_noise(1, 1, 5, seed=9), "one": np.array([1])}
     return models.build(nodes, {"x": [1, 1, symbol]}, {"z": [1, symbol]}, constants)
@@ -67,7 +67,7 @@ def test_a_model_in_other_terms_keeps_its_assumptions() -> None:
 
 @pytest.mark.parametrize(("frames", "results"), [(20, 1), (19, 0), (3, 0)])
 def test_a_second_model_that_needs_nine_frames_needs_twenty_of_the_first(frames: int, results: int) -> None:
-    """Shorter sounds give no frames, offline as in a stream."""
+    """Shorter signals give no frames, offline as in a stream."""
     joined, x = chain(conv(4, 2), conv(9, symbol="S")), normal_noise(1, 1, frames)
     assert joined.run(x)["y.1"].shape == (1, 1, results)
     streamed = stream_whole(joined.pulsify(pulse=2).compile("numpy"), {"x": x})
@@ -89,7 +89,7 @@ def test_a_model_of_chunks_after_another_equals_its_authors_loop(frames: int, ba
 
 
 def test_models_of_chunks_prove_equal_in_chains() -> None:
-    """The model of chunks is in front, behind, or two have other sizes; pulses have several chunks."""
+    """The model of chunks comes first, last, or two have other sizes; pulses have several chunks."""
     prove(chain(flat(), models.cache_of_sound()), 8, 16)
     prove(chain(models.cache_of_sound(8), models.cache_of_sound(12)), 24)
     halved = pulse.load(models.half_context(), chunking=Chunking(context={"x": 4}))
@@ -112,7 +112,7 @@ def test_a_delay_of_a_model_of_chunks_drops_leading_frames() -> None:
 
 
 def test_a_file_written_in_pulses_joins_a_chain() -> None:
-    """Its pulses are a scan: behind another model, and in front of one; its delay is gone offline."""
+    """Its pulses are a scan: after another model, and before one; its delay is gone offline."""
     exported = pulse.stream(conv(5, 2, pads=(2, 2)), pulse=8).model.to_onnx()
     joined = chain(conv(3, 1, "S", (1, 1)), exported, conv(3, 1, "U"))
     x = normal_noise(1, 1, 50)
@@ -170,7 +170,7 @@ def test_the_given_models_stay_as_they_are() -> None:
 
 
 def test_declared_inputs_are_read_by_name() -> None:
-    """Of one symbol, so of one length; read by name, in any order, also by several parts."""
+    """They have one symbol, and so one length; parts read them by name, in any order, and several times."""
     model = chain(
         Stage(front.frames(8, 4), reads=["far"], gives=["echo"]),
         Stage(front.frames(8, 4), reads=["mic"], gives=["near"]),
@@ -193,7 +193,7 @@ def test_declared_inputs_are_read_by_name() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        pytest.param(lambda: chain(), "a chain needs a model", id="no stage"),
+        pytest.param(lambda: chain(), "a chain needs at least one model", id="no stage"),
         pytest.param(
             lambda: chain(conv(3), models.cache_of_sound()),
             r"y \(1,1,T-2,f32\) does not fit x \(1,T,f32\): .* 3 axes.* 2",
@@ -227,7 +227,7 @@ def test_declared_inputs_are_read_by_name() -> None:
         ),
         pytest.param(
             lambda: chain(conv(3), Stage(conv(3), gives=["y"])),
-            "a wire is called y already",
+            "a wire is already called y",
             id="name in use",
         ),
         pytest.param(

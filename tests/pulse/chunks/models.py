@@ -27,7 +27,7 @@ def stream(
     backend: str = "numba",
     **chunking: Any,
 ) -> Program:
-    """``pulse.stream`` of a model and all that is said of it."""
+    """``pulse.stream`` of a model, and its description."""
     loaded = load(
         model, inputs, constants=constants, outputs=outputs, symbol=symbol, chunking=Chunking(**chunking)
     )
@@ -96,7 +96,7 @@ def cached_filter(source: str) -> tuple[list[NodeProto], dict[str, Array]]:
 
 
 def cache_of_sound(chunk: int = 8) -> ModelProto:
-    """Sound x [1, chunk] through a filter of 5 taps to y [1, chunk]; cache [1, 4] is the sound before."""
+    """Audio x [1, chunk] through a filter of 5 taps to y [1, chunk]; cache [1, 4] is the audio before."""
     nodes, constants = cached_filter("x")
     return build(nodes, {"x": [1, chunk], "cache": [1, 4]}, {"y": [1, chunk], "cache_out": [1, 4]}, constants)
 

@@ -110,7 +110,7 @@ def test_an_integer_state_counts_exactly(backend: str) -> None:
 
 
 def test_context_comes_before_a_chunk_and_delay_drops_frames(backend: str) -> None:
-    """4 samples of the past in front of 8 new ones, 4 out for 8 in; a delay drops frames and asks for more chunks."""
+    """4 samples of the past before 8 new ones, 4 out for 8 in; a delay drops frames and asks for more chunks."""
     model, x = models.half_context(), normal_noise(1, 45)
     states = zeros(state=("state_out", (1, 1)))
     padded = np.concatenate([x, np.zeros((1, 32), F)], 1)
@@ -162,7 +162,7 @@ def test_every_model_of_chunks_has_a_proof() -> None:
 
 
 def test_snapshots_continue_elsewhere_and_reset_begins_again(backend: str) -> None:
-    """Registers are part of the state: a snapshot goes on elsewhere, reset begins again."""
+    """Registers are part of the state: a snapshot continues elsewhere, reset begins again."""
     program = pulse.stream(models.cache_of_sound(), backend=backend)
     x = normal_noise(1, 61)
     session, other = Session(program), Session(program)
@@ -258,7 +258,7 @@ CACHED, GRU = models.cache_of_sound(), models.gru()
         pytest.param(
             CACHED,
             {"context": {"cache": 1}},
-            "a context is given for cache, which is not a streaming input; there is x",
+            "a context is given for cache, which is not a streaming input; choose one of x",
             id="context of a state",
         ),
         pytest.param(
@@ -282,7 +282,7 @@ CACHED, GRU = models.cache_of_sound(), models.gru()
         pytest.param(
             CACHED,
             {"states": {"x": "y", "cache": "y"}},
-            "two states have one output as their next value",
+            "two states have the same output as their next value",
             id="states of one output",
         ),
         pytest.param(
@@ -291,7 +291,7 @@ CACHED, GRU = models.cache_of_sound(), models.gru()
         pytest.param(
             CACHED,
             {"initial": {"cache": np.zeros((1, 5))}},
-            "initial value of cache: its shape is 1,5, the state's 1,4; give that, or one number",
+            "initial value of cache: its shape is 1,5, the state's is 1,4; give that, or one number",
             id="initial value of another shape",
         ),
         pytest.param(
@@ -312,7 +312,7 @@ CACHED, GRU = models.cache_of_sound(), models.gru()
         pytest.param(
             CACHED,
             {"delay": {"x": 3}},
-            "a delay is given for x, which is not a streaming output; there is y",
+            "a delay is given for x, which is not a streaming output; choose one of y",
             id="delay of an input",
         ),
         pytest.param(

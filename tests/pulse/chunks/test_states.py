@@ -15,7 +15,7 @@ F = np.dtype(np.float32)
 
 
 def pairs_of(inputs: Shapes, outputs: Shapes, signals: Sequence[str] = ()) -> dict[str, str]:
-    """The pairs of a model of f32."""
+    """The pairs of an f32 model."""
     candidates = Candidates(
         list(inputs),
         list(outputs),
@@ -106,7 +106,7 @@ def test_states_are_found_by_shapes_where_names_are_ambiguous() -> None:
     ],
 )
 def test_doubtful_pairs_of_states_are_refused(inputs: Shapes, outputs: Shapes, message: str) -> None:
-    """The message is the command line to go on with."""
+    """The message is the command line to continue with."""
     with pytest.raises(PulsifyError, match=message):
         pairs_of(inputs, outputs)
 
@@ -127,7 +127,7 @@ def test_doubtful_pairs_of_states_are_refused(inputs: Shapes, outputs: Shapes, m
     ],
 )
 def test_the_axis_of_time_follows_from_the_shape(shape: list[int], axis: int | None) -> None:
-    """Sound, one frame of features, or nothing that tells."""
+    """Audio, one frame of features, or nothing that decides."""
     axis_and_reason = time_axis(shape, F)
     assert (axis_and_reason[0] if axis_and_reason else None) == axis
     assert time_axis([512], np.dtype(np.int64)) is None
@@ -154,7 +154,7 @@ def test_the_axis_of_an_output_follows_from_the_input_or_its_shape(
 
 
 def test_an_input_with_an_axis_of_frames_is_no_state() -> None:
-    """A signal before and after, whose shape tells no axis: the user does."""
+    """A signal before and after, whose shape determines no axis: the user gives it."""
     inputs = {"real": [1, 1, 1, 257], "cache": [1, 2, 2, 257]}
     outputs = {"real_out": [1, 1, 1, 257], "cache_out": [1, 2, 2, 257]}
     assert pairs_of(inputs, outputs) == {"real": "real_out", "cache": "cache_out"}

@@ -103,7 +103,7 @@ def test_ops_of_users_without_work_are_listed() -> None:
     ],
 )
 def test_multiply_adds_are_the_terms_of_the_sums(op: Op, inputs: list[Array]) -> None:
-    """Of ones times ones every term is 1, so the outputs' sum counts them."""
+    """In ones times ones every term is 1, so the outputs' sum counts them."""
     facts = [TypedFact.of(value) for value in inputs]
     assert work_of(op, facts).macs == int(np.sum(op.eval(inputs, {})[0]))
 
@@ -163,7 +163,7 @@ def test_a_report_shows_its_counts_as_text_and_data() -> None:
     lines = str(report).splitlines()
     assert "parameters" in lines[2]
     assert "44" in lines[2]
-    assert "a frame, 3200 a second" in str(report)
+    assert "per frame, 3200 per second" in str(report)
     assert any("24*T" in line for line in lines)
     data = report.as_dict()
     assert data["macs_per_second"] == 3200

@@ -161,7 +161,7 @@ import pulse
 try:
     pulse.operator("Relu")(lambda node: node.input(0))
 except pulse.LoadError as error:
-    assert "Relu exists already" in str(error)
+    assert "Relu already exists" in str(error)
 else:
     raise SystemExit("Relu was replaced")
 """
@@ -169,7 +169,7 @@ else:
 
 
 def test_a_supported_operator_is_replaced_only_on_demand() -> None:
-    with pytest.raises(LoadError, match=r"Relu exists already; use operator\('Relu', override=True\)"):
+    with pytest.raises(LoadError, match=r"Relu already exists; use operator\('Relu', override=True\)"):
         pulse.operator("Relu")(identity)
     pulse.operator("Relu", override=True)(identity)
     typed = pulse.load(onnx.parser.parse_model(PLAIN)).analyse()
@@ -180,5 +180,5 @@ def test_an_operator_is_taken_once() -> None:
     """A function that is defined again replaces itself; another one is refused."""
     pulse.operator("my.sounds::Echo")(identity)
     pulse.operator("my.sounds::Echo")(identity)
-    with pytest.raises(LoadError, match=r"my.sounds::Echo exists already"):
+    with pytest.raises(LoadError, match=r"my.sounds::Echo already exists"):
         pulse.operator("my.sounds::Echo")(lambda node: node.input(0))

@@ -1,4 +1,4 @@
-"""Other libraries as references of fronts; a test skips if its library is missing."""
+"""Other libraries as references of front ends; a test skips if its library is missing."""
 
 import warnings
 from importlib import import_module

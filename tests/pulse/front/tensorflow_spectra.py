@@ -8,7 +8,7 @@ from pulse.facts import Array
 
 
 def powers(x: Array, size: int, stride: int) -> Array:
-    """``[frames, bins]`` of one sound."""
+    """``[frames, bins]`` of one signal."""
     window = 0.5 - 0.5 * np.cos(2 * math.pi * np.arange(size) / size)
     rows = [x[0, at : at + size] * window for at in range(0, x.shape[1] - size + 1, stride)]
     return np.abs(np.fft.rfft(np.array(rows), 1 << (size - 1).bit_length())) ** 2

@@ -42,7 +42,7 @@ def test_dequantized_codes_are_within_half_a_step() -> None:
     [
         ({"scale": 0.0}, "scale=0.0 must be a finite number above 0"),
         ({"scale": 1.0, "type": "int4"}, "type='int4' must be one of"),
-        ({"scale": 1.0, "zero": 1.5}, "zero=1.5 must be a whole number"),
+        ({"scale": 1.0, "zero": 1.5}, "zero=1.5 must be an integer"),
     ],
 )
 @pytest.mark.parametrize("function", [front.quantize, front.dequantize])

@@ -69,7 +69,7 @@ def test_splices_equal_those_of_kaldi() -> None:
 
 
 def slopes(x: Array, order: int, window: int, nested: bool) -> list[Array]:
-    """Of one recording, frame by frame."""
+    """The result for one recording, frame by frame."""
     orders, norm = [x.astype(np.float64)], 2 * sum(j * j for j in range(1, window + 1))
     taps = np.ones(1)
     for _ in range(order):
@@ -117,13 +117,13 @@ def test_verify_proves_the_stream() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (partial(stack, 0), "stack: m=0 must be a whole number from 1"),
+        (partial(stack, 0), "stack: m=0 must be an integer from 1"),
         (partial(stack, ends="mirror"), "ends='mirror' must be one of 'edge', 'zeros', 'none'"),
         (partial(stack, shape="1,frames"), "must have 3 axes, such as '1,frames,80'"),
         (partial(stack, shape="1,80,frames"), "the bins, axis 2 of '1,80,frames', must be a number"),
-        (partial(splice, -1), "left=-1 must be a whole number from 0"),
+        (partial(splice, -1), "left=-1 must be an integer from 0"),
         (partial(splice, ends="none"), "ends='none' must be one of 'edge', 'zeros'"),
-        (partial(deltas, 0), "order=0 must be a whole number from 1 to 8"),
+        (partial(deltas, 0), "order=0 must be an integer from 1 to 8"),
         (partial(deltas, nested=1), "nested=1 must be True or False"),
     ],
 )

@@ -49,7 +49,7 @@ def test_padded_frames_equal_those_of_padded_sound(mode: str, start: int, end: i
     np.testing.assert_array_equal(offline(model, x), cut(padded, 8, 4))
     delays = assert_streams_equal(model, x)
     if mode == "constant" and not end:
-        assert delays == {"frames": 0}, "zeros in front cost nothing"
+        assert delays == {"frames": 0}, "leading zeros cost nothing"
 
 
 def test_each_channel_is_cut_into_windowed_frames() -> None:
@@ -87,8 +87,8 @@ def test_verify_proves_the_stream() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (partial(frames, 0, 4), "frames: size=0 must be a whole number from 1"),
-        (partial(frames, 4, 1.5), "frames: hop=1.5 must be a whole number"),
+        (partial(frames, 0, 4), "frames: size=0 must be an integer from 1"),
+        (partial(frames, 4, 1.5), "frames: hop=1.5 must be an integer"),
         (
             partial(frames, 4, 2, pad_mode="circular"),
             "pad_mode='circular' must be one of 'constant', 'zeros'",
@@ -99,7 +99,7 @@ def test_verify_proves_the_stream() -> None:
         (partial(frames, 4, 2, shape=7), "must be dims such as"),
         (partial(overlap_add, 4, 2, shape="1,frames,5"), "are not of size=4"),
         (partial(overlap_add, 4, 2, shape="1,frames,n"), "must be a number of at least 1"),
-        (partial(overlap_add, 4, 2, trim_end=-1), "trim_end=-1 must be a whole number from 0"),
+        (partial(overlap_add, 4, 2, trim_end=-1), "trim_end=-1 must be an integer from 0"),
     ],
 )
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:

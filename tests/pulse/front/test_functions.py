@@ -68,7 +68,7 @@ def test_fronts_are_imported_when_they_are_asked_for() -> None:
 
 @pytest.mark.parametrize("name", list(front.FUNCTIONS))
 def test_parameters_fit_into_a_file(name: str) -> None:
-    """Numbers, text and truth values; every model has the input x, one symbol, and f32 alone but for codes."""
+    """Numbers, text and truth values; every model has the input x, one symbol, and only f32 except for codes."""
     for parameter in inspect.signature(front.FUNCTIONS[name]).parameters.values():
         assert parameter.default is inspect.Parameter.empty or isinstance(
             parameter.default, int | float | str | bool | None

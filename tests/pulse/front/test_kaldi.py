@@ -18,7 +18,7 @@ EPSILON = float(np.finfo(np.float32).eps)
 
 
 def frames_of(x: Array, size: int, hop: int, snip: bool) -> Array:
-    """Frames of one sound, as ``feature-window.cc`` has them."""
+    """Frames of one signal, as ``feature-window.cc`` has them."""
     count = max(0, (len(x) - size) // hop + 1) if snip else (len(x) + hop // 2) // hop
     rows: list[list[float]] = []
     for frame in range(count):
@@ -165,7 +165,7 @@ def test_mfcc_equals_its_formula(how: dict[str, Any]) -> None:
 
 
 def native(x: Array, how: dict[str, Any], mfcc: bool) -> Array:
-    """Of kaldi-native-fbank."""
+    """The result of kaldi-native-fbank."""
     knf = kaldi_native_fbank()
     options = knf.MfccOptions() if mfcc else knf.FbankOptions()
     names = {"sample_rate": "samp_freq", "frame_length": "frame_length_ms", "frame_shift": "frame_shift_ms"}
@@ -198,7 +198,7 @@ def test_the_cepstrum_equals_kaldi(how: dict[str, Any]) -> None:
 
 
 def test_silence_gives_the_least_logarithm() -> None:
-    """The logarithm of the least that Kaldi takes."""
+    """The logarithm of the smallest value that Kaldi takes."""
     x = np.zeros((1, 2000), np.float32)
     output = offline(kaldi_fbank(use_energy=True), x)
     np.testing.assert_allclose(output, math.log(EPSILON), rtol=1e-6)
@@ -231,7 +231,7 @@ def test_verify_proves_the_stream() -> None:
             "kaldi_fbank: dither=1.0 must be 0: random numbers cannot be repeated",
         ),
         (partial(kaldi_fbank, window="kaiser"), "window='kaiser' must be one of 'povey', 'hamming'"),
-        (partial(kaldi_fbank, num_mel_bins=2), "num_mel_bins=2 must be a whole number from 3"),
+        (partial(kaldi_fbank, num_mel_bins=2), "num_mel_bins=2 must be an integer from 3"),
         (
             partial(kaldi_fbank, high_freq=9000.0),
             "a band from 20 to 9000 Hz; it must lie within 0 and 8000 Hz",
@@ -246,7 +246,7 @@ def test_verify_proves_the_stream() -> None:
             "preemphasis=1.5 must be a finite number of at least 0 and at most 1",
         ),
         (partial(kaldi_fbank, snip_edges=0), "snip_edges=0 must be True or False"),
-        (partial(kaldi_mfcc, num_ceps=24), "kaldi_mfcc: num_ceps=24 must be a whole number from 1 to 23"),
+        (partial(kaldi_mfcc, num_ceps=24), "kaldi_mfcc: num_ceps=24 must be an integer from 1 to 23"),
         (partial(kaldi_fbank, shape="T"), "must have 2 axes, such as '1,T'"),
     ],
 )

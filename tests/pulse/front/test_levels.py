@@ -15,7 +15,7 @@ from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_
 
 
 def filter_sound(x: Array, before: float, back: float) -> Array:
-    """``y[t] = x[t] + before*x[t-1] + back*y[t-1]``, of one sound."""
+    """``y[t] = x[t] + before*x[t-1] + back*y[t-1]``, of one signal."""
     y, last_x, last_y = list[float](), 0.0, 0.0
     for value in x[0].astype(np.float64):
         last_y = float(value + before * last_x + back * last_y)
@@ -70,7 +70,7 @@ def test_gain_multiplies() -> None:
 
 
 def limit_sound(x: Array, threshold: float, ahead: int, hold: int) -> Array:
-    """Of one sound, sample by sample."""
+    """The result for one signal, sample by sample."""
     needed = np.minimum(1, threshold / np.maximum(np.abs(x[0].astype(np.float64)), 1e-30))
 
     def least(at: int) -> float:

@@ -44,7 +44,7 @@ def bank(bins: int, bands: int, rate: float, low: float, high: float, scale: str
 
 
 def powers(x: Array, n: int, size: int, hop: int, window: str = "hann") -> Array:
-    """``[frames, bins]`` of one sound."""
+    """``[frames, bins]`` of one signal."""
     padded = np.pad(x[0].astype(np.float64), n // 2, mode="reflect")
     weights = centre(window_values("w", window, size), n)
     rows = [padded[at : at + n] * weights for at in range(0, len(padded) - n + 1, hop)]
@@ -190,7 +190,7 @@ def test_verify_proves_the_stream() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (partial(mel, 0), "mel: n_mels=0 must be a whole number from 1"),
+        (partial(mel, 0), "mel: n_mels=0 must be an integer from 1"),
         (partial(mel, f_max=9000.0), "a band from 0 to 9000 Hz; it must lie within 0 and 8000 Hz"),
         (partial(mel, f_min=4000.0, f_max=300.0), "a band from 4000 to 300 Hz"),
         (partial(mel, mel_scale="bark"), "mel_scale='bark' must be one of 'htk', 'slaney'"),
@@ -199,7 +199,7 @@ def test_verify_proves_the_stream() -> None:
         (partial(mel, shape="1,257,frames,2"), "must have 3 axes"),
         (partial(mel_spectrogram, log="log"), "log='log' must be one of 'none', 'natural', 'log10', 'db'"),
         (partial(mel_spectrogram, power=0.0), "power=0.0 must be a finite number above 0"),
-        (partial(mfcc, 200), "mfcc: n_mfcc=200 must be a whole number from 1 to 128"),
+        (partial(mfcc, 200), "mfcc: n_mfcc=200 must be an integer from 1 to 128"),
         (partial(mfcc, dct_norm="orthogonal"), "dct_norm='orthogonal' must be one of 'ortho', 'none'"),
         (partial(dct, norm="x"), "norm='x' must be one of 'ortho', 'none'"),
     ],

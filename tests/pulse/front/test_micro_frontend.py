@@ -31,7 +31,7 @@ def chirp(samples: int = 4160) -> Array:
 
 
 def features(x: Array, **how: Any) -> Array:
-    """Of samples that are integers: [frames, channels] integers."""
+    """Turn integer samples into integers [frames, channels]."""
     return offline(micro_frontend(scale=1.0, output_scale=1.0, **how), x[None])[0]
 
 
@@ -71,7 +71,7 @@ def complex_transform(x: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def energies(x: list[int]) -> list[int]:
-    """Of the bins of real points."""
+    """Combine the bins of real points."""
     half = len(x) // 2
     z = complex_transform(list(zip(x[::2], x[1::2], strict=True)))
     squares = [0] * (half + 1)
@@ -186,7 +186,7 @@ def pymicro(x: Array) -> Array:
 
 
 def signals() -> dict[str, Array]:
-    """Of 16 bits, from silence to clipping."""
+    """16-bit samples, from silence to clipping."""
     rng, n = np.random.default_rng(0), np.arange(16000)
     sounds = {
         "noise": rng.standard_normal(n.size) * 3000,

@@ -169,7 +169,7 @@ def test_verify_proves_the_stream() -> None:
         (partial(cmvn, std=0.0), "std must be above 0 for every bin"),
         (partial(cmvn, mean=1.0, form="numpy"), "form='numpy' must be one of 'auto', 'kaldi', 'funasr'"),
         (partial(cmvn, mean=1.0, axis=1), "the bins, axis 1 of '1,frames,80', must be a number"),
-        (partial(sliding_cmvn, 10, 11), "min_window=11 must be a whole number from 1 to 10"),
+        (partial(sliding_cmvn, 10, 11), "min_window=11 must be an integer from 1 to 10"),
         (partial(sliding_cmvn, center=None), "center=None must be True or False"),
     ],
 )
@@ -181,14 +181,14 @@ def test_bad_arguments_are_refused(call: Any, message: str) -> None:
     ("data", "message"),
     [
         pytest.param(b"", "no matrix in brackets", id="empty"),
-        pytest.param(b"[ 1 2\n 3 ]", "not of one length", id="ragged rows"),
+        pytest.param(b"[ 1 2\n 3 ]", "have different lengths", id="ragged rows"),
         pytest.param(b"[ 1 2\n 3 x ]", "'x' is not a number", id="no number"),
         pytest.param(b"[ 1 0\n 3 0 ]", "a count of 0 frames", id="count of 0"),
         pytest.param(b"[ 1 nan\n 3 0 ]", "'nan' is not a number", id="nan"),
         pytest.param(b"[ 1 2 ]\n", "statistics of 1 bins for features of 5", id="too few bins"),
         pytest.param(b"\0BCM \4", "its matrix begins with", id="compressed"),
-        pytest.param(binary(np.ones((2, 6)))[:-1], "and is shorter", id="cut short"),
-        pytest.param(b"\0BDM \4\xff\xff\xff\xff\4\2\0\0\0", "it says -1 rows", id="negative rows"),
+        pytest.param(binary(np.ones((2, 6)))[:-1], "but is shorter", id="cut short"),
+        pytest.param(b"\0BDM \4\xff\xff\xff\xff\4\2\0\0\0", "it announces -1 rows", id="negative rows"),
         pytest.param(binary(np.ones((3, 6))), "instead of 2 rows", id="three rows"),
         pytest.param(b"<AddShift> [ 1 2 ]", "no <Rescale>", id="no scale"),
         pytest.param(

@@ -91,14 +91,14 @@ def test_the_front_equals_that_of_a_published_model() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (partial(tf_spectrogram, 1), "tf_spectrogram: window_size=1 must be a whole number from 2"),
-        (partial(tf_spectrogram, stride=0), "stride=0 must be a whole number from 1"),
+        (partial(tf_spectrogram, 1), "tf_spectrogram: window_size=1 must be an integer from 2"),
+        (partial(tf_spectrogram, stride=0), "stride=0 must be an integer from 1"),
         (
             partial(tf_mfcc, dct_coefficient_count=41),
-            "dct_coefficient_count=41 must be a whole number from 1 to 40",
+            "dct_coefficient_count=41 must be an integer from 1 to 40",
         ),
         (partial(tf_mfcc, 8000, 5000.0), "a band from 20 to 5000 Hz; it must lie within 0 and 4000 Hz"),
-        (partial(tf_mfcc, shape="1,frames,1"), "a spectrogram has 2 at least"),
+        (partial(tf_mfcc, shape="1,frames,1"), "a spectrogram has at least 2"),
     ],
 )
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:

@@ -285,9 +285,9 @@ def test_an_inverse_transform_is_one_kernel(how: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (partial(stft, 1), "stft: n_fft=1 must be a whole number from 2 to 8192"),
-        (partial(stft, 512, 0), "hop=0 must be a whole number from 1"),
-        (partial(stft, 512, 256, win_length=600), "win_length=600 must be a whole number from 1 to 512"),
+        (partial(stft, 1), "stft: n_fft=1 must be an integer from 2 to 8192"),
+        (partial(stft, 512, 0), "hop=0 must be an integer from 1"),
+        (partial(stft, 512, 256, win_length=600), "win_length=600 must be an integer from 1 to 512"),
         (partial(stft, 512, layout="F,2"), "layout='F,2' must be one of 'F,T,2'"),
         (
             partial(stft, 512, parts="polar", layout="T,F,2"),

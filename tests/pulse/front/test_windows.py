@@ -67,7 +67,7 @@ def test_windows_may_be_one_sample_none_or_numbers() -> None:
         ("han", 4, "must be one of hann"),
         ([1, 2], 4, "must be 4 finite ones, got shape [2]"),
         ([1, float("nan")], 2, "finite"),
-        ("hann", 0, "the window's length=0 must be a whole number from 1"),
+        ("hann", 0, "the window's length=0 must be an integer from 1"),
         (["a"], 1, "finite"),
     ],
 )

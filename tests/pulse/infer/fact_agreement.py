@@ -15,7 +15,7 @@ def facts_by_name(model: Model) -> dict[str, InferenceFact]:
 
 
 def assert_agrees(less: dict[str, InferenceFact], more: dict[str, InferenceFact]) -> None:
-    """All that is known on the one side is known on the other; dims by name, as each model has symbols of its own."""
+    """All that is known on the one side is known on the other; dims by name, as each model has its own symbols."""
     for name, fact in less.items():
         whole = more[name]
         message = f"{name}: {fact} against {whole}"

@@ -16,7 +16,7 @@ NODES = [node("Conv", "x w", "h"), node("Relu", "h", "r"), node("Transpose", "r"
 STORED = {"w": floats("w", 8, 4, 3)}
 GIVEN = "1,4,T,f32"
 IGNORED = "shapes that the file states do not hold and are ignored: "
-SILENCE = "; ignore_value_info=True ignores all of them in silence"
+SILENCE = "; ignore_value_info=True ignores all of them silently"
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def host() -> Machine:
 
 
 def llvm_code(compiled: CompiledFunction) -> Any:
-    """The optimised LLVM code of a function, a module of its own; without what lets Python call it."""
+    """The optimised LLVM code of a function, a separate module; without what lets Python call it."""
     path = compiled.path()
     assert path is not None
     bitcode = path.with_suffix(".bc")

@@ -111,10 +111,10 @@ def test_options_of_reading_are_refused_for_a_loaded_model() -> None:
     loaded = pulse.load(models.swapped_states())
     assert [port.name for port in pulse.load(loaded, outputs=["y"]).pulsify().outputs] == ["y"]
     with pytest.raises(
-        pulse.LoadError, match="constants= is an option of reading a file, and chunks is read already"
+        pulse.LoadError, match="constants= is an option for reading a file, but chunks has already been read"
     ):
         pulse.load(loaded, constants={"x": 1})
-    with pytest.raises(pulse.LoadError, match="is in pulses already; leave out outputs="):
+    with pytest.raises(pulse.LoadError, match="is already in pulses; leave out outputs="):
         pulse.load(loaded.pulsify(), outputs=["y"])
     with pytest.raises(pulse.LoadError, match=r"chunking must be a pulse\.Chunking, not dict"):
         pulse.load(models.gru(), chunking={"states": {}})  # pyright: ignore[reportArgumentType]
@@ -156,7 +156,7 @@ def test_a_model_of_chunks_is_detected_and_takes_every_step() -> None:
     ],
 )
 def test_a_symbol_that_counts_streams_is_one(inputs: Shapes, counted: str | None) -> None:
-    """The symbol is 1 and reported, in models from a file and in Python; if it may be time, the user says so."""
+    """The symbol is 1 and reported, in models from a file and in Python; if it may be time, the user decides."""
     model = pulse.load(sum_and_product(inputs)).model
     for source in (sum_and_product(inputs), model, model.analyse()):
         loaded = pulse.load(source)
@@ -192,7 +192,7 @@ def test_symbols_keep_their_assumptions() -> None:
 
 
 def test_the_lists_of_model_options_agree() -> None:
-    """Of ``pulse.load`` and ``Chunking``: how errors spell it, and the keys of a recipe."""
+    """The options of ``pulse.load`` and ``Chunking`` have the names that errors spell and recipes use."""
     chunking = {field.name for field in fields(pulse.Chunking)}
     assert chunking - {"pulse"} == set(OF_CHUNKING)
     parameters = set(signature(pulse.load).parameters) - {"source", "chunking", "ignore_value_info", "budget"}

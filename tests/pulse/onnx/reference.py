@@ -10,7 +10,7 @@ from tests.onnxruntime_sessions import open_session
 from tests.pulse.cases.build import Feeds
 
 NEWEST = 26
-"""The last opset that onnxruntime runs; of later ones onnx has a reference of its own."""
+"""The last opset that onnxruntime runs; of later ones onnx has its own reference."""
 
 
 def reference(model: ModelProto, feeds: Feeds) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""A refusal tells where in the user's program the node comes from, as far as the file does."""
+"""A refusal names the place in the user's program the node comes from, as far as the file states it."""
 
 import onnx
 import pytest

@@ -109,7 +109,7 @@ def test_a_window_reads_no_frame_of_weight_zero(ratio: Fraction) -> None:
     [
         pytest.param(
             resize_model(Fraction(2), Sampling("align_corners", None)),
-            "with align_corners the place",
+            "with align_corners the position",
             id="align_corners",
         ),
         pytest.param(

@@ -1,4 +1,4 @@
-"""Scans as streams: the states go on from pulse to pulse."""
+"""Scans as streams: the states continue from pulse to pulse."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def test_a_scan_after_a_convolution_streams_as_offline(
 
 @pytest.mark.parametrize(("length", "pulse_frames"), [(1, 3), (2, 1), (9, 2), (9, 4)])
 def test_a_scan_between_delays_streams_as_offline(length: int, pulse_frames: int) -> None:
-    """The frames of a pulse that are not yet of the stream stand in front of its first frame."""
+    """The frames of a pulse that do not belong to the stream yet come before its first frame."""
     nodes = [
         node("Transpose", "x", "xt", perm=[1, 2, 0]),
         node("Conv", "xt k", "c", pads=[0, 3]),

@@ -99,7 +99,7 @@ class Total(Op):
 
 @dataclass(frozen=True)
 class TotalPulses(Stateful):
-    """A sum that goes on; it writes into the array of its state."""
+    """A running sum; it writes into the array of its state."""
 
     sizes: tuple[int, ...]
 

@@ -67,7 +67,7 @@ def gather_of_a_stream() -> Case:
 
 @case
 def gather_nd() -> Case:
-    """Of an index the last place is out of range."""
+    """The last value of an index is out of range."""
     builder = ModelBuilder(x="T,7,3", i="T,2,1,i64")
     the = builder.add("the", GatherBatches(1), builder["x"], builder["i"])
     return (

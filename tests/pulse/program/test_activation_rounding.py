@@ -1,4 +1,4 @@
-"""Activations of int8 and bf16: the stream equals the offline model with the same rows rounded, the loss is known."""
+"""int8 and bf16 activations: the stream equals the offline model with the same rows rounded, the loss is known."""
 
 import itertools
 from typing import Any
@@ -80,11 +80,11 @@ def test_kernels_of_codes_run_the_products_that_take_part(form: str, ending: str
     assert f"product_{form}" in kernels["conv"]
     for name in ("GRU", "GRU_reset", "LSTM", "RNN"):
         assert kernels[name][:2] == [product, f"{name.lower()}_of_codes{ending}"]
-    assert f"2 with weights and activations of {form}" in programs["GRU"].listing()[0]
+    assert f"2 with {form} weights and activations" in programs["GRU"].listing()[0]
 
 
 def test_neighbouring_taps_of_bf16_are_one_row() -> None:
-    """They have no unit of their own, so a dense window is multiplied at once."""
+    """They have no scale of their own, so a dense window is multiplied at once."""
     nodes, k = [node("Conv", "x k", "y", pads=[2, 0])], floats("k", 48, 40, 3) / 8
     pulsed = in_pulses(model(nodes, {"x": floats("x", 1, 40, 9)}, {"k": k}, stream={"x": 2}), 4)
     sizes = {form: native(code_program(pulsed, form=form)).instructions[0].instruction for form in FORMS}
@@ -137,9 +137,7 @@ def test_a_file_keeps_the_form_of_the_activations(form: str) -> None:
     feeds = feeds_of(program.model, 21)
     for output, array in stream_whole(program, feeds).items():
         np.testing.assert_array_equal(stream_whole(stored, feeds)[output], array)
-    with pytest.raises(
-        CompileError, match=f"weights of {form} and activations of {form}; leave out activations"
-    ):
+    with pytest.raises(CompileError, match=f"{form} weights and {form} activations; leave out activations"):
         pulse.load(program.to_bytes()).compile(activations="f32")
 
 
@@ -156,7 +154,7 @@ def test_the_loss_is_reported_and_exceeds_that_of_weights(name: str, form: str, 
 
 
 def test_unknown_activations_are_refused() -> None:
-    with pytest.raises(CompileError, match="no activations of 'int4'; choose f32, bf16 or int8"):
+    with pytest.raises(CompileError, match="no 'int4' activations; choose f32, bf16 or int8"):
         in_pulses(stack("matmul"), 2).compile(weights="int8", activations="int4")
 
 
@@ -165,7 +163,7 @@ def test_unknown_activations_are_refused() -> None:
     [pair for pair in itertools.permutations(("f32", "bf16", "int8"), 2) if pair[1] != "f32"],
 )
 def test_activations_of_another_form_than_the_weights_are_refused(weights: str, form: str) -> None:
-    needs = f'activations="{form}" needs weights="{form}", got weights of {weights}'
+    needs = f'activations="{form}" needs weights="{form}", got {weights} weights'
     with pytest.raises(CompileError, match=needs):
         in_pulses(stack("matmul"), 2).compile(weights=weights, activations=form)
 
@@ -219,9 +217,9 @@ def test_rows_are_rounded_as_documented() -> None:
     x[3], x[4, 0] = 2.0**-97, np.inf
     y = round_rows(x)
     for row, expected in zip(y[:3], x[:3]):
-        unit = np.abs(expected).max() / 127
-        assert np.abs(row - expected).max() <= unit / 2 * 1.0001
-        np.testing.assert_allclose(row / unit, np.rint(row / unit), atol=1e-4)
+        scale = np.abs(expected).max() / 127
+        assert np.abs(row - expected).max() <= scale / 2 * 1.0001
+        np.testing.assert_allclose(row / scale, np.rint(row / scale), atol=1e-4)
     assert not y[3].any()
     assert np.isnan(y[4]).all()
     grouped = RoundRows(1, 3).eval([x], {})[0]

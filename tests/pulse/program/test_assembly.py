@@ -143,7 +143,7 @@ def test_other_processors_get_vectors_too(name: str, processor: Machine) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["product", "gru", "lstm"])
 def test_small_weights_are_not_widened_one_by_one(name: str) -> None:
-    """Pairs of bf16 need no shuffle; codes meet digits in products of bytes, where the processor has them."""
+    """bf16 pairs need no shuffle; codes meet digits in products of bytes, where the processor has them."""
     pairs = loops(host().assembly(llvm_code(KERNELS[name].forms["bf16"])))
     assert any(re.search(r"\bv?pslld\b|\bshll?\b.*v\d", line) for body in pairs for line in body)
     if has_features("avx512vnni", "avx512vbmi"):

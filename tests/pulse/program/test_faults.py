@@ -32,7 +32,7 @@ def test_each_op_reports_its_faults(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_faults_of_a_stream_that_only_counts_are_those_offline(name: str) -> None:
-    """A stream that only counts gives in the end what the offline run tells, in both backends."""
+    """A stream that only counts faults has the offline counts at the end, in both backends."""
     typed, feeds, value = CASES[name]()
     wrong = faulty(typed, feeds, value, 2, 5, 28)
     with pytest.raises(FaultError, match=r"^the ") as offline:
@@ -69,12 +69,12 @@ def test_a_stream_with_a_fault_is_refused_until_reset_or_restored(backend: str) 
         state.step(wrong)
     failed = state.snapshot()
     for call in (lambda: state.step(well), lambda: state.flush()):
-        with pytest.raises(FaultError, match="cannot go on"):
+        with pytest.raises(FaultError, match="cannot continue"):
             call()
     state.restore(before)
     state.step(well)
     state.restore(failed)
-    with pytest.raises(FaultError, match="cannot go on"):
+    with pytest.raises(FaultError, match="cannot continue"):
         state.step(well)
     state.reset()
     np.testing.assert_array_equal(state.step(well)["the"], typed.run({"i": well})["the"])
@@ -97,7 +97,7 @@ def test_a_lane_with_a_fault_is_named_and_the_others_continue(backend: str, coun
     for lane in range(count - 1):
         np.testing.assert_array_equal(error.value.outputs["the"][lane], expected)
         assert lanes[lane].clock.pulse == 2
-    with pytest.raises(InputError, match=f"lane {count - 1}: .*cannot go on"):
+    with pytest.raises(InputError, match=f"lane {count - 1}: .*cannot continue"):
         lanes.step(well)
     if count > 1:
         assert lanes.step(well[:-1], range(count - 1))["the"].shape[0] == count - 1

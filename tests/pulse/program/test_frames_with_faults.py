@@ -62,7 +62,7 @@ def garbage_of_a_window(builder: ModelBuilder) -> OutletId:
 
 
 def garbage_of_a_lead(builder: ModelBuilder) -> OutletId:
-    """Ones in front and behind; the buffer of the divisor begins with other frames."""
+    """Ones before and after; the buffer of the divisor begins with other frames."""
     return builder.pad(builder["i"], (2, 3), fill=1)
 
 

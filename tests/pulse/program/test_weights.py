@@ -1,4 +1,4 @@
-"""Weights of f16, bf16 and int8: the rounding itself, and programs that run with it."""
+"""f16, bf16 and int8 weights: the rounding itself, and programs that run with it."""
 
 import numpy as np
 import onnx
@@ -68,7 +68,7 @@ def test_values_of_f16_do_not_change(halves: Array) -> None:
 @pytest.mark.parametrize(
     ("value", "dtype"),
     [(65504, np.float16), (65536, np.uint16), (2.0**-24, np.float16), (2.0**-25, np.uint16)],
-    ids=["the largest f16", "beyond f16", "the least f16", "below f16"],
+    ids=["the largest f16", "beyond f16", "the smallest f16", "below f16"],
 )
 def test_halves_hold_every_weight(value: float, dtype: type[np.generic]) -> None:
     weight = np.full((3, 5), 0.125, np.float32)
@@ -113,7 +113,7 @@ def test_int8_refuses_values_beyond_its_range() -> None:
     proto = stack("conv", bad=np.inf)
     with pytest.raises(CompileError, match=r"a \(Conv\): int8 cannot hold infinities.*bf16"):
         pulse.stream(proto, weights="int8")
-    with pytest.raises(CompileError, match="unknown form of weights 'int4'; choose f32, bf16 or int8"):
+    with pytest.raises(CompileError, match="unknown weight form 'int4'; choose f32, bf16 or int8"):
         pulse.stream(proto, weights="int4")
 
 
@@ -154,7 +154,7 @@ def test_streams_equal_the_offline_model_of_rounded_weights(
 
 
 def half_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model of a file with weights of f16."""
+    """The model of a file with f16 weights."""
     changed = onnx.ModelProto()
     changed.CopyFrom(proto)
     for tensor in changed.graph.initializer:
@@ -218,8 +218,7 @@ def test_weights_of_fewer_bits_take_less_memory_with_a_small_reported_error(name
         assert f"{program.weights.size} bytes of weights ({form})" in program.listing()[0]
         kernels = [row.kernel for row in program.instructions]
         assert (
-            f"{sum(kernel.endswith(form) for kernel in kernels)} with weights of {form}"
-            in program.listing()[0]
+            f"{sum(kernel.endswith(form) for kernel in kernels)} with {form} weights" in program.listing()[0]
         )
         sizes.append(program.weights.size)
         with pytest.raises(InputError, match="weights"):
@@ -238,7 +237,7 @@ def test_weights_in_the_bodies_of_scans_have_the_form_too(form: str, frames: int
     proto = recurrence()
     program = pulse.stream(proto, pulse=frames, weights=form)
     assert isinstance(program, NativeProgram)
-    assert f"; {2 * frames} with weights of {form}" in program.listing()[0]
+    assert f"; {2 * frames} with {form} weights" in program.listing()[0]
     reference = pulse.stream(proto, pulse=frames, weights=form, backend="numpy")
     output, expected, full = (
         stream_outputs(compiled, 5)["y"]

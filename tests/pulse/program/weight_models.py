@@ -99,7 +99,7 @@ def recurrence() -> onnx.ModelProto:
 
 
 def assert_lanes_equal_streams(program: Program, count: int, rtol: float, atol: float) -> None:
-    """Each lane gives what a stream of its own gives, for three pulses."""
+    """Each lane gives what a separate stream gives, for three pulses."""
     lanes, states = program.spawn_many(count), [program.spawn() for _ in range(count)]
     (port,) = program.inputs
     for number in range(3):

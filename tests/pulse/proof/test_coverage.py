@@ -55,8 +55,8 @@ def test_an_output_that_shows_nothing_is_not_proved(kind: str) -> None:
     assert good.moved
     assert good.finite == good.values > 1000
     assert y.gap == REASONS[kind]
-    assert report.verdict == f"nothing was proved of y: {REASONS[kind]}"
-    with pytest.raises(NotProvedError, match="nothing was proved of y"):
+    assert report.verdict == f"nothing was proved about y: {REASONS[kind]}"
+    with pytest.raises(NotProvedError, match="nothing was proved about y"):
         report.require()
     document = json.loads(json.dumps(report.as_dict(), allow_nan=False))
     assert [output["proved"] for output in document["outputs"]] == [True, False]
@@ -83,7 +83,7 @@ def test_the_report_describes_the_values_of_each_output() -> None:
     assert 0.3 < y.finite / y.values < 0.9
     assert y.minimum == 0
     assert y.maximum > 1
-    assert "% finite, moved by the input" in str(y)
+    assert "% finite, depends on the input" in str(y)
     assert report.outcome == "equal"
 
 
@@ -96,7 +96,7 @@ def test_the_report_lists_its_streams() -> None:
     assert lines["streams"].startswith(f"{len(report.tried)} of 3 to ")
     assert "seed 0" in lines["streams"]
     assert "noise, quiet, loud, steps, gaps, silence, mixed" in lines["streams"]
-    longest = f"an output sees 3 frames; the longest stream has {report.lengths[-1]:,}"
+    longest = f"an output depends on 3 frames; the longest stream has {report.lengths[-1]:,}"
     buffers = f"; the longest buffer holds {document['buffer_frames']}, and overflows"
     assert lines["long enough"] == longest + buffers
     assert document["buffer_frames"] > 0

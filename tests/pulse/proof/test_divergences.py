@@ -39,7 +39,7 @@ def small() -> TypedModel:
 
 
 def test_good_models_agree_on_both_backends() -> None:
-    """The report tells what was run."""
+    """The report lists what was run."""
     report = verify(small(), 4)
     assert report.equal
     assert report.require() is report

@@ -23,7 +23,7 @@ Lie = Callable[[Array, Array, int, Clock, TDim], Array]
 
 @record(eq=False)
 class TwiceWithLie(SameFactOp):
-    """Twice the input, offline; its stream tells a lie."""
+    """Twice the input, offline; its stream is wrong."""
 
     lie: Lie
 

@@ -1,4 +1,4 @@
-"""The rule of tolerance: what rounding may do passes, and hardly anything else."""
+"""The rule of tolerance: differences within rounding error pass, and hardly anything else."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ I64 = np.dtype(np.int64)
 
 
 def agrees_with_change(model: TypedModel, x: Array, change: Callable[[Array], Array], axis: int = 2) -> bool:
-    """Whether a result that is the offline one but for a change agrees."""
+    """Whether a result that equals the offline one except for a change agrees."""
     reference = Reference.of(model, {"x": x})
     (name,) = reference.native
     return reference.judge(name, change(reference.native[name].copy()), axis).agrees
@@ -196,7 +196,7 @@ def test_the_sine_of_a_large_angle_is_as_uncertain_as_the_angle() -> None:
 
 
 def test_the_inside_of_a_gate_is_rounded() -> None:
-    """Of a GRU (1 - z) * n with z near 1 loses digits that no error of its inputs explains."""
+    """In a GRU, (1 - z) * n with z near 1 loses digits that no error of its inputs explains."""
     builder = ModelBuilder(x="T,1,1")
     cell = Cell("gru", (Activation("sigmoid"), Activation("tanh")))
     w = builder.constant(np.array([[0.0], [0.0], [0.5]], F))

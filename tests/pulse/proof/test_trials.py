@@ -138,7 +138,7 @@ def heavy() -> PulsedModel:
 
 
 def test_long_trials_are_offered() -> None:
-    """Less than is wanted by default; the report says so, and how to get the rest."""
+    """Fewer frames than recommended; the report says so, and how to try the rest."""
     model, effort = heavy(), Effort(heavy())
     assert 0.9 * LONG_S < effort.seconds(effort.affordable_frames(LONG_S)) < 1.1 * LONG_S
     trials, more = plan_trials(model), plan_trials(model, long=True)
@@ -149,7 +149,7 @@ def test_long_trials_are_offered() -> None:
     report = pulse.verify(filter_model(3, 4), lengths=[3], backend="numpy")
     assert "tries them" not in dict(report.pairs())["long enough"]
     wanting = replace(report, trials=replace(report.trials, wanted_frames=10_000, left_out=7))
-    note = "the longest stream has 3 of the 10,000 that are wanted, 7 others are left out: long= tries them"
+    note = "the longest stream has 3 of the 10,000 recommended, 7 others are left out: long= tries them"
     assert note in dict(wanting.pairs())["long enough"]
 
 

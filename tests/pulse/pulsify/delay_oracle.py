@@ -1,4 +1,4 @@
-"""The least delay that a model allows, found from its offline form alone.
+"""The minimum delay that a model allows, found from its offline form alone.
 
 After pulse p a stream has revealed its first ``n = (p + 1) * pulse`` frames, and that it has no fewer. A frame
 of the output may be sent with that pulse only if it is the same in every continuation that has it: of any length

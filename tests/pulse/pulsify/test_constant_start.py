@@ -10,7 +10,7 @@ from tests.pulse.model_builder import ModelBuilder
 
 
 def mirrored_windows() -> TypedModel:
-    """Two causal windows behind paddings that mirror, the second also at the end."""
+    """Two causal windows after mirrored padding, the second also at the end."""
     builder = ModelBuilder(0, x="1,1,T")
     x = builder.conv(builder.pad(builder["x"], (4, 0), "reflect"), 5)
     return builder.model(builder.conv(builder.pad(x, (2, 2), "edge"), 5))
@@ -18,7 +18,7 @@ def mirrored_windows() -> TypedModel:
 
 def test_a_constant_start_shortens_the_delay_and_changes_the_first_frames_alone() -> None:
     typed = mirrored_windows()
-    with pytest.warns(pulse.PulseWarning, match=r"frames before the stream are 0 .*another model"):
+    with pytest.warns(pulse.PulseWarning, match=r"frames before the stream are 0 .*a different model"):
         other = typed.with_constant_start()
     assert [model.pulsify(pulse=1).outputs[0].delay for model in (typed, other)] == [6, 2]
     pulse.verify(other).require()

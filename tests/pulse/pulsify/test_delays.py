@@ -134,17 +134,17 @@ CASES = [
     DelayCase("deconv of stride 1", deconv(3, 1, (1, 1)), 4, 1, 1, "T", [(0, 2, 16)]),
     DelayCase("dilated deconv", deconv(2, 1, dilation=3), 4, 0, 1, "T+3", [(0, 3, 24)]),
     DelayCase("constants at both ends", lambda s, x: s.ends(x, 2, 3), 4, 0, 1, "T+5", [(2, 0, 16)]),
-    DelayCase("constants behind", lambda s, x: s.ends(x, 0, 3), 4, 0, 1, "T+3", []),
-    DelayCase("zeros in front", pad(2, 0), 4, 0, 1, "T+2", [(2, 0, 16)]),
+    DelayCase("constants at the end", lambda s, x: s.ends(x, 0, 3), 4, 0, 1, "T+3", []),
+    DelayCase("zeros at the start", pad(2, 0), 4, 0, 1, "T+2", [(2, 0, 16)]),
     DelayCase("zeros at both ends", pad(2, 3), 1, 0, 1, "T+5", [(2, 0, 16)]),
-    DelayCase("zeros behind", pad(0, 3), 4, 0, 1, "T+3", []),
+    DelayCase("zeros at the end", pad(0, 3), 4, 0, 1, "T+3", []),
     DelayCase("first frame repeated", pad(2, 0, "edge"), 4, 0, 1, "T+2", [(0, 2, 16)]),
     DelayCase("ends repeated", pad(2, 3, "edge"), 1, 0, 1, "T+5", [(0, 5, 40)]),
     DelayCase("mirrored, pulse 1", pad(2, 0, "reflect"), 1, 2, 1, "T+2", [(0, 4, 32)]),
     DelayCase("mirrored, pulse 2", pad(2, 0, "reflect"), 2, 2, 1, "T+2", [(0, 4, 32)]),
     DelayCase("mirrored, long pulse", pad(2, 0, "reflect"), 4, 0, 1, "T+2", [(0, 2, 16)]),
     DelayCase("mirrored with the border, pulse 1", pad(2, 0, "symmetric"), 1, 1, 1, "T+2", [(0, 3, 24)]),
-    DelayCase("mirrored behind", pad(0, 3, "reflect"), 4, 0, 1, "T+3", [(0, 6, 48)]),
+    DelayCase("mirrored at the end", pad(0, 3, "reflect"), 4, 0, 1, "T+3", [(0, 6, 48)]),
     DelayCase("prefix through functions", causal_chain, 4, 0, 1, "T", [(0, 4, 32)]),
     DelayCase("causal stack", causal_stack, 4, 0, 1, "T", [(0, 2, 16)] * 3),
     DelayCase(
@@ -218,7 +218,7 @@ def test_the_last_frames_wait_for_the_end() -> None:
 
 
 def test_inputs_of_several_rates_have_pulses_of_their_own() -> None:
-    """Each input has pulses of its own; what does not stream is given once."""
+    """Each input has its own pulses; what does not stream is given once."""
     builder = ModelBuilder(x="1,2,T", y="1,2,2*T", gain="1,2,1")
     low = builder.conv(builder["y"], 2, stride=2)
     typed = builder.model(builder.apply("mul", builder.apply("add", low, builder["x"]), builder["gain"]))

@@ -1,4 +1,4 @@
-"""The delay is the least that the offline model allows, measured on the offline model alone."""
+"""The delay is the minimum that the offline model allows, measured on the offline model alone."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -62,7 +62,7 @@ class Chain:
         return builder.deconv(x, kernel, stride, pads, self.small(0, stride - 1)), kernel + 2
 
     def gapped_kernel(self, kernel: Array, taps: int) -> Array:
-        """A kernel with zeros in front of its taps and after them, as a window of samples has."""
+        """A kernel with zeros before its taps and after them, as a window of samples has."""
         first = self.small(0, 4)
         return np.pad(kernel, [(0, 0), (0, 0), (first, self.small(0, taps - first))])
 
@@ -111,7 +111,7 @@ LINEAR = tuple(step for step in STEPS if step != "pool")
 
 
 def compare_delays(typed: TypedModel, pulse: int, reach: int) -> tuple[int, int]:
-    """The delay that is reported and the least that there can be."""
+    """The reported delay and the smallest possible one."""
     (port,) = pulsify(typed, pulse=pulse).outputs
     return port.delay, least_delay(typed, pulse, port.frames, reach)
 
@@ -132,7 +132,7 @@ GAPPED = ("gapped_conv", "gapped_deconv")
 
 @pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 100), marks=pytest.mark.slow)], ids=len)
 def test_taps_without_weight_add_no_delay(seeds: range) -> None:
-    """Zeros in front of a kernel and after it, of convolutions and their transposes."""
+    """Zeros before a kernel and after it, of convolutions and their transposes."""
     reached: Counter[bool] = Counter()
     for seed in seeds:
         try:
@@ -196,13 +196,13 @@ def mirrored_conv(mode: str, pads: tuple[int, int]) -> Callable[[ModelBuilder], 
         (mirrored_conv("edge", (0, 2)), 2),
         (mirrored_conv("reflect", (1, 1)), 1),
     ],
-    ids=["edge causal", "edge same", "edge behind", "reflect same"],
+    ids=["edge causal", "edge same", "edge end", "reflect same"],
 )
 @pytest.mark.parametrize("pulse", [1, 4])
 def test_windows_over_mirrors_have_the_least_delay(
     build: Callable[[ModelBuilder], OutletId], least: int, pulse: int
 ) -> None:
-    """Padding as exporters write it in front of a convolution of 3 taps."""
+    """Padding as exporters write it before a convolution of 3 taps."""
     builder = ModelBuilder(x="1,1,T")
     assert compare_delays(builder.model(build(builder)), pulse, 5) == (least, least)
 
@@ -230,7 +230,7 @@ def test_windows_over_mirrors_have_the_least_delay(
             1,
         ),
     ],
-    ids=["both ends", "in front", "apart", "twice"],
+    ids=["both ends", "at the start", "apart", "twice"],
 )
 @pytest.mark.parametrize("pulse", [1, 4])
 def test_windows_over_constants_around_a_mirror_have_the_least_delay(

@@ -95,7 +95,7 @@ def test_the_delay_is_the_least_at_which_frames_surely_exist(text: str, expected
 
 
 def random_length(rng: np.random.Generator, scope: SymbolScope) -> str:
-    """A length made of cuts: to multiples, behind the end, at bounds, by rates."""
+    """A length made of cuts: to multiples, past the end, at bounds, by rates."""
     text = "T"
     for _ in range(int(rng.integers(1, 4))):
         number = int(rng.choice([2, 3, 7, 70, 90, 480, 1000]))
@@ -142,10 +142,10 @@ def test_delays_of_random_lengths_suffice_and_are_nearly_always_the_least(seeds:
             continue
         reached["a delay"] += 1
         assert late is None or least >= late, (length, pulse_frames)
-        reached["the least delay"] += late is None or least == late
+        reached["the minimum delay"] += late is None or least == late
     assert reached["falls"] >= 2, reached
     assert reached["grows"] >= 0.6 * len(seeds), reached
-    assert reached["the least delay"] >= 0.95 * reached["a delay"] >= 0.6 * len(seeds), reached
+    assert reached["the minimum delay"] >= 0.95 * reached["a delay"] >= 0.6 * len(seeds), reached
     assert reached["not proved"] <= 2, reached
 
 

@@ -59,7 +59,7 @@ def test_groups_that_do_not_begin_with_a_pulse_are_late_by_one(
 
 @pytest.mark.parametrize("before", [1, 2, 3, 5])
 def test_groups_known_before_the_stream_are_a_prefix(before: int) -> None:
-    """Frames in front of a split: whole groups of them are a prefix, the rest is history."""
+    """Frames before a split: whole groups of them are a prefix, the rest is history."""
     typed = pulse.load(model_of_groups(2, (before, 0), kernel=1), inputs={"x": "1,1,T,f32"}).analyse()
     pulsed = pulsify(typed, pulse=2)
     compiled = programs(pulsed)
@@ -69,11 +69,11 @@ def test_groups_known_before_the_stream_are_a_prefix(before: int) -> None:
 
 
 CUTS = ((0, 2, 2), (2, 0, 0), (2, 2, 0), (3, 5, 2), (0, 0, 0))
-"""Frames in front of x, frames cut from its end, and the delay of an output that waits for frames to be sure."""
+"""Frames before x, frames cut from its end, and the delay of an output that waits for frames to be sure."""
 
 
 def recurrent_model(before: int, cut: int, outputs: str) -> ModelProto:
-    """A recurrent layer over x [T, 1, 2] with frames in front of it and without its last ones."""
+    """A recurrent layer over x [T, 1, 2] with frames before it and without its last ones."""
     constants = {
         "front": floats("front", before, 1, 2),
         "start": np.array([0]),

@@ -1,4 +1,4 @@
-"""The receptive field that a model tells bounds what a change of one input frame can reach."""
+"""The receptive field that a model reports bounds what a change of one input frame can reach."""
 
 from fractions import Fraction
 

@@ -24,7 +24,7 @@ from tests.pulse.model_builder import ModelBuilder
 
 
 class Strange(Op):
-    """An op of a user's own that says nothing of streams."""
+    """A user's op that declares nothing about streams."""
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         return [inputs[0]]
@@ -133,7 +133,7 @@ def test_streams_of_different_rates_that_meet_are_refused() -> None:
 
 
 def test_values_that_depend_on_the_length_of_the_stream_are_refused() -> None:
-    """Padding in front, and constants made of lengths."""
+    """Padding at the start, and constants made of lengths."""
     builder = ModelBuilder(x="1,2,T")
     length = builder.length(builder["x"])
     padded = builder.add("pool", Pool("max", (2,), (1,), (1,), ((length, TDim.of(0)),)), builder["x"])

@@ -109,7 +109,7 @@ def test_an_embedded_recipe_replaces_the_older_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[[stage]]\nlog = {}", "names no models, and one file can hold its own recipe only"),
+        ("[[stage]]\nlog = {}", "names no models, but a file can only contain its own recipe"),
         ('[[stage]]\nmodel = "gain.onnx"\n' * 2, "names 2 models"),
     ],
     ids=["no model", "two models"],
@@ -171,7 +171,7 @@ def test_a_model_that_was_written_in_pulses_holds_no_recipe(tmp_path: Path) -> N
             "../h.npy: is outside ",
             id="state outside",
         ),
-        pytest.param("#" * (MAX_FILE_BYTES + 1), "which no recipe has", id="too long"),
+        pytest.param("#" * (MAX_FILE_BYTES + 1), "too many for a recipe", id="too long"),
         pytest.param(b"rate = \xff\xfe", "is not text; the file is damaged, get it again", id="no text"),
     ],
 )
@@ -185,7 +185,7 @@ def test_bad_recipes_are_refused(tmp_path: Path, text: str | bytes, message: str
 
 
 def test_two_recipes_in_a_file_are_refused(tmp_path: Path) -> None:
-    assert "is there 2 times" in message_of(tmp_path, ITSELF, ITSELF)
+    assert "occurs 2 times" in message_of(tmp_path, ITSELF, ITSELF)
 
 
 def test_bytes_name_no_file(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_recipe_of_its_own_is_no_model(tmp_path: Path) -> None:
 
 
 def test_options_of_models_are_refused(tmp_path: Path) -> None:
-    """The refusal is that of a recipe in a file of its own."""
+    """The refusal is that of a recipe in a separate file."""
     path = save_model(tmp_path, "whole.onnx", with_recipes(gain(), ITSELF))
     with pytest.raises(
         pulse.LoadError, match=r"a recipe itself describes how its models are called; omit .*states="

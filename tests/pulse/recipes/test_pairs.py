@@ -23,7 +23,7 @@ Size = list[int | str]
 
 
 def pair(folder: Path, sizes: list[tuple[Size, Size]]) -> Proposal:
-    """Of models, which negate or are means; their recipe opens."""
+    """Propose a recipe for models that negate or take means; the recipe opens."""
     paths: list[Path] = []
     for number, (read, size_out) in enumerate(sizes, 1):
         nodes = [node("Neg", "x", "y")] if read == size_out else [node("ReduceMean", "x", "y", axes=[-1])]
@@ -70,13 +70,13 @@ def test_the_stages_between_two_models_follow_from_their_sizes(
 
 def test_models_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        pulse.LoadError, match=r"1\.onnx gives 1,T,1 and 2\.onnx takes 1,257,T,2: no usual transform leads"
+        pulse.LoadError, match=r"1\.onnx gives 1,T,1 and 2\.onnx takes 1,257,T,2: no usual transform connects"
     ):
         pair(tmp_path, [(BANDS, [1, "T", 1]), (SPECTRUM, SPECTRUM)])
 
 
 def test_the_two_files_of_dtln_give_the_recipe_of_the_page(tmp_path: Path) -> None:
-    """Of the two files of DTLN, by their sizes alone: the recipe of the page, and the author's sound."""
+    """DTLN's two files, from their sizes alone, give the recipe of the page, and the author's output."""
     for name in ("dtln_1.onnx", "dtln_2.onnx"):
         (tmp_path / name).symlink_to(shared_path("models") / name)
     proposal = propose_recipe([tmp_path / "dtln_1.onnx", tmp_path / "dtln_2.onnx"], tmp_path)
@@ -115,7 +115,7 @@ def test_every_pair_of_published_models_opens_or_is_refused_in_one_line(tmp_path
         try:
             proposal = propose_recipe([tmp_path / first.name, tmp_path / other.name], tmp_path)
         except pulse.LoadError as error:
-            assert "no usual transform leads from one to the other" in str(error), (first, other)
+            assert "no usual transform connects the two" in str(error), (first, other)
             continue
         assert not [note for note in proposal.notes if "does not fit" in note], (
             first.name,

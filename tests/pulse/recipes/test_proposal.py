@@ -1,4 +1,4 @@
-"""First recipes: what the sizes of a model tell, said, and opened as it stands."""
+"""Proposed recipes: what the sizes of a model imply is reported, and the recipe opens as it is."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from tests.shared import shared_path
 
 
 def proposal(folder: Path, read: list[int | str], shape_out: list[int | str] | None = None) -> Proposal:
-    """Of a model of one input and output, which stand as axes of numbers; its recipe opens."""
+    """Propose a recipe for a model with one input and output of these axes; the recipe opens."""
     nodes = [node("Neg", "x", "y")] if shape_out is None else [node("ReduceMean", "x", "y", axes=[-1])]
     save_model(folder, "model.onnx", models.build(nodes, {"x": read}, {"y": shape_out or read}))
     proposed = propose_recipe([folder / "model.onnx"], folder)
@@ -54,7 +54,7 @@ def proposal(folder: Path, read: list[int | str], shape_out: list[int | str] | N
     ],
 )
 def test_stages_are_guessed_from_sizes(tmp_path: Path, read: list[int | str], stages: list[str]) -> None:
-    """The stages before and after the model have this order; every guess is said."""
+    """The stages before and after the model have this order; every guess is reported."""
     proposed = proposal(tmp_path, read)
     places = [proposed.text.index(stage) for stage in stages]
     assert places == sorted(places)
@@ -71,11 +71,11 @@ def test_an_output_of_another_size_gets_no_inverse_transform(tmp_path: Path) -> 
     """The proposal ends with the model, and a note has the reason."""
     proposed = proposal(tmp_path, [1, "T", 257], [1, "T", 1])
     assert "istft" not in proposed.text
-    assert "its output is none that an inverse transform takes" in proposed.notes
+    assert "no inverse transform takes its output" in proposed.notes
 
 
 def test_a_proposal_has_the_lines_that_a_stage_needs(tmp_path: Path) -> None:
-    """The lines are one stream of several, outputs that go on, the rate of its metadata, and a pulse."""
+    """The lines are one stream of several, outputs that continue, the rate of its metadata, and a pulse."""
     nodes = [node("Neg", "x", "y"), node("ReduceSum", "w", "z", keepdims=0)]
     model = models.build(
         nodes, {"x": ["batch", "time", 80]}, {"y": ["batch", "time", 80], "z": []}, {"w": normal_noise(3)}
@@ -89,7 +89,7 @@ def test_a_proposal_has_the_lines_that_a_stage_needs(tmp_path: Path) -> None:
     save_model(tmp_path, "told.onnx", models.cache_of_sound(), rate_hz=44_100)
     proposed = propose_recipe([tmp_path / "told.onnx"], tmp_path)
     assert proposed.text == 'rate = 44100\n\n[[stage]]\nmodel = "told.onnx"\n'
-    assert proposed.notes == ("x (1,T) is sound; nothing is put in front of it",)
+    assert proposed.notes == ("x (1,T) is audio; nothing is added before it",)
     size = [1, "time", 80]
     nodes = [node("Add", "x h", "y"), node("Neg", "h", "hn")]
     save_model(
@@ -113,10 +113,14 @@ def test_models_without_a_guess_are_refused(tmp_path: Path) -> None:
 
     size = [1, "T", 77]
     odd = models.build([node("Neg", "x", "y")], {"x": size}, {"y": size})
-    assert "x (1,T,77,f32) is not sound, spectrum, filter bank or frame of a usual size" in message_of(odd)
+    assert "x (1,T,77,f32) is not audio, a spectrum, a filter bank or a frame of a usual size" in message_of(
+        odd
+    )
     size = [1, 1, "T", 257]
     channel = models.build([node("Neg", "x", "y")], {"x": size}, {"y": size})
-    assert message_of(channel).endswith("; unsqueeze = { axis = 1 } after a front adds its axis of size 1")
+    assert message_of(channel).endswith(
+        "; unsqueeze = { axis = 1 } after a front end adds its axis of size 1"
+    )
     fixed = models.build([node("Neg", "x", "y")], {"x": [1, 7]}, {"y": [1, 7]})
     assert message_of(fixed).endswith(
         "has no input and output of a stream; there is nothing to put around it"
@@ -127,19 +131,21 @@ def test_models_without_a_guess_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_second_spectrum_is_noted_as_possibly_a_second_sound(tmp_path: Path) -> None:
-    """The second one of an echo canceller may be that of a second sound: said, not guessed."""
+    """The second one of an echo canceller may be that of a second signal: reported, not guessed."""
     size = [1, 257, "T", 2]
     model = models.build([node("Sub", "mic far", "y")], {"mic": size, "far": size}, {"y": size})
     save_model(tmp_path, "aec.onnx", model)
     notes = propose_recipe([tmp_path / "aec.onnx"], tmp_path).notes
-    assert any(note.startswith("far has the shape of mic: if it is that of a second sound") for note in notes)
+    assert any(
+        note.startswith("far has the shape of mic: if it is that of a second signal") for note in notes
+    )
 
 
 @pytest.mark.parametrize(("shape", "stages"), [([1, 512], ["squeeze", "unsqueeze"]), ([1, 1, 512], [])])
 def test_calls_that_take_overlapping_frames_get_their_hop(
     tmp_path: Path, shape: list[int], stages: list[str]
 ) -> None:
-    """With a hop, a call of as many samples in as out is a frame; without, rows of samples are new, which is said."""
+    """With a hop, a call of as many samples in as out is a frame; without, its samples are new, which is reported."""
     state = [1] * len(shape)
     nodes = [node("Add", "x h", "y"), node("ReduceMean", "y", "hn", axes=[-1])]
     sizes = {"x": shape, "h": state}, {"y": shape, "hn": state}
@@ -174,7 +180,7 @@ def test_a_hop_that_is_known_is_not_guessed(tmp_path: Path) -> None:
 
 
 def test_the_proposal_for_dtln_is_the_recipe_of_the_page(tmp_path: Path) -> None:
-    """Of DTLN's folder and its hop: the recipe of the page."""
+    """DTLN's folder and its hop give the recipe of the page."""
     (tmp_path / "dtln_saved_model").symlink_to(shared_path("tensorflow") / "dtln_saved_model")
     proposed = propose_recipe([tmp_path / "dtln_saved_model"], tmp_path, hop=128)
     assert proposed.text.partition("rate = ")[2] == recipes()["dtln_saved_model.toml"].partition("rate = ")[2]

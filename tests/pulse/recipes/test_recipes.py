@@ -208,7 +208,7 @@ def test_a_recipe_may_be_a_stage_of_another(tmp_path: Path) -> None:
 
 
 def test_the_rate_of_a_recipe_is_that_of_its_functions(tmp_path: Path) -> None:
-    """That of the recipe is that of its functions; without one, a stage says it; of features it is another."""
+    """The rate of a recipe is that of its functions; without one, a stage has it; features have another rate."""
     assert recipe_model(spectral(tmp_path)).metadata == {"sample_rate": "8000"}
     bank = "{ sample_rate = 8000, num_mel_bins = 20 }"
     with_rate = write_recipe(

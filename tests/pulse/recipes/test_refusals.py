@@ -40,7 +40,7 @@ def message_of(folder: Path, text: str) -> str:
         ("rate = true\n" + MODEL, "rate = true must be a whole number"),
         ("rate = 0\n" + MODEL, "rate = 0 must be at least 1"),
         ("title = 3\n" + MODEL, "title = 3 must be text"),
-        ('title = "../up"\n' + MODEL, "must be one line of at most 100 letters without / and"),
+        ('title = "../up"\n' + MODEL, "must be one line of at most 100 characters without / and"),
         ('outputs = "y"\n' + MODEL, "outputs = 'y' must be a list, each text"),
         ('outputs = ["y"]\n' + MODEL, "the chain's outputs: no wire is called y"),
         ("inputs = 3\n" + MODEL, "inputs = 3 must be a list, each text or a table, each value text"),
@@ -73,7 +73,7 @@ def message_of(folder: Path, text: str) -> str:
         ('[[stage]]\nstft = { hop = "a" }', "stage 1 (stft): hop = 'a' must be a whole number"),
         ("[[stage]]\nstft = { center = 1 }", "center = 1 must be true or false"),
         ("[[stage]]\nstft = { window = [1, true] }", "must be text or a list, each a number"),
-        ("[[stage]]\nstft = { hop = -8 }", "stage 1 (stft): stft: hop=-8 must be a whole number from 1"),
+        ("[[stage]]\nstft = { hop = -8 }", "stage 1 (stft): stft: hop=-8 must be an integer from 1"),
         ('[[stage]]\nstft = { window = "han" }', "stage 1 (stft): stft: window='han'"),
         ('[[stage]]\ncmvn = { path = "none.ark" }', "stage 1 (cmvn): cmvn: the statistics "),
         ("[[stage]]\nmodel = 3", 'model = 3 must be the path of a file, such as "model.onnx"'),
@@ -184,9 +184,9 @@ def test_how_models_are_called_belongs_in_the_recipe(tmp_path: Path) -> None:
 
 
 def test_a_recipe_is_no_model_of_onnx(tmp_path: Path) -> None:
-    """A recipe has no nodes of a file; its bytes alone do not say where its models are."""
+    """A recipe has no file nodes; its bytes alone do not say where its models are."""
     path = spectral(tmp_path)
-    with pytest.raises(pulse.LoadError, match="recipe: has no nodes of a file"):
+    with pytest.raises(pulse.LoadError, match="recipe: has no file nodes"):
         _ = pulse.load(path).model
     with pytest.raises(pulse.LoadError, match="it looks like a recipe; give its path"):
         pulse.load(path.read_bytes())

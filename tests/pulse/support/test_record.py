@@ -56,7 +56,7 @@ class Chord(Tone):
 
 
 class Loud(Tone):
-    """A class with attributes of its own."""
+    """A class with its own attributes."""
 
     def __init__(self, hertz: float) -> None:
         super().__init__(hertz)

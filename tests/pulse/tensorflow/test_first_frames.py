@@ -1,4 +1,4 @@
-"""The first frames of a stream as values: joined in front of others, and where a loop begins."""
+"""The first frames of a stream as values: joined before others, and where a loop begins."""
 
 import numpy as np
 import pytest

@@ -108,7 +108,7 @@ def test_misfits_are_refused() -> None:
 def test_declarations_are_checked() -> None:
     with pytest.raises(LoadError, match="is not a name and a type"):
         register_op("Odd", "x", "y:f32")
-    with pytest.raises(LoadError, match="exists already"):
+    with pytest.raises(LoadError, match="already exists"):
         register_op("Relu", "x:f32", "y:f32")
     with pytest.raises(LoadError, match="no operator is declared"):
         register_kernel("Nothing")

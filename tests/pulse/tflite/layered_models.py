@@ -95,7 +95,7 @@ def biased_convolution(bits: int) -> bytes:
 
 
 def convolution_with_variable(kind: str = "float32") -> bytes:
-    """A convolution over a chunk of 2 frames behind 3 frames that a variable keeps; CALL_ONCE gives the first ones."""
+    """A convolution over a chunk of 2 frames after 3 frames that a variable keeps; CALL_ONCE gives the first ones."""
     coded = kind == "int8"
     more = {"scale": [X_SCALE], "zero": [-7]} if coded else {}
     same = (X_SCALE, -7) if coded else None

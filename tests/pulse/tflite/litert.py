@@ -43,7 +43,7 @@ class PortScale:
 
 
 def scales(data: bytes) -> tuple[list[PortScale], list[PortScale]]:
-    """Those of the inputs and the outputs; skips the test where LiteRT is missing."""
+    """The details of the inputs and the outputs; skips the test where LiteRT is missing."""
     module: Any = pytest.importorskip("ai_edge_litert.interpreter", reason="pip install ai-edge-litert")
     interpreter = module.Interpreter(model_content=data, num_threads=1)
     ports = interpreter.get_input_details(), interpreter.get_output_details()

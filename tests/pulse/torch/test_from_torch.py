@@ -1,4 +1,4 @@
-"""Modules of PyTorch: streamed equals what PyTorch computes offline, and a length that is baked in is named."""
+"""PyTorch modules: streamed equals what PyTorch computes offline, and a length that is baked in is named."""
 
 import importlib.util
 from typing import Any

@@ -1,4 +1,4 @@
-"""Exported pipelines have the least delay, by the oracle over the model that the exporter gives."""
+"""Exported pipelines have the minimum delay, by the oracle over the model that the exporter gives."""
 
 from collections.abc import Callable
 from typing import Any
@@ -119,7 +119,7 @@ KINDS = (spectra, masks, encoders, decoders, resamplers)
 
 
 def check_delay_is_least(kind: Callable[[Any], tuple[Any, int, int]], seed: int) -> None:
-    """The delay is the least one, and the stream equals the model."""
+    """The delay is the minimum, and the stream equals the model."""
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
     module, pulse_frames, reach = kind(rng)

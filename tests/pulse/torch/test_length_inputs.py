@@ -12,7 +12,7 @@ from tests.pulse.torch.exporter import F, nn, torch
 
 
 class PaddedByLength(nn.Module):
-    """A causal encoder with a stride, which hides the frames behind each end."""
+    """A causal encoder with a stride, which hides the frames after each end."""
 
     def __init__(self, halve: Callable[[Any], Any] = lambda n: (n + 1) // 2) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A module as an oracle: what goes in and out as arrays, and that nothing of it stays."""
+"""A module as an oracle: what goes in and out as arrays, and that nothing remains changed."""
 
 from typing import Any
 

@@ -87,7 +87,7 @@ class Shaw(RelativeAttention):
 
 
 class Shifted(RelativeAttention):
-    """Positions for frames behind, shifted by a column of zeros, as in Transformer-XL."""
+    """Positions of past frames, shifted by a column of zeros, as in Transformer-XL."""
 
     context = 40
 

@@ -17,7 +17,7 @@ from tests.pulse.torch.exporter import torch
 
 
 def in_thread(function: Callable[[], Any]) -> Any:
-    """The result of a function in a thread of its own."""
+    """The result of a function in its own thread."""
     results: list[Any] = []
     thread = threading.Thread(target=lambda: results.append(function()))
     thread.start()

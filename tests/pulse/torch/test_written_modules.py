@@ -106,7 +106,7 @@ def in_fours(x: Any) -> Any:
 
 
 def as_moshi_begins(x: Any) -> Any:
-    """A buffer in front of the stream that begins with its first frame."""
+    """A buffer before the stream that begins with its first frame."""
     before, is_first = torch.zeros(1, 2, 3), torch.ones(1, dtype=torch.bool)
     before[:] = torch.where(is_first.view(-1, 1, 1), x[..., :1], before)
     return torch.cat([before, x], -1)
@@ -175,7 +175,8 @@ def test_written_modules_stream(
 def test_an_onnxscript_that_compares_constants_elsewhere_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(small_constants, "MATCHER", "onnxscript.moved.matcher")
     warning = pytest.warns(
-        PulseWarning, match=r"onnxscript .* another module .*\(onnxscript\.moved\.matcher\)"
+        PulseWarning,
+        match=r"onnxscript .* a module that pulse does not know .*\(onnxscript\.moved\.matcher\)",
     )
     with warning, small_constants.keep_small_constants():
         pass
@@ -210,9 +211,9 @@ def test_padding_in_front_that_depends_on_the_length_is_refused() -> None:
 
 
 def test_a_centred_transform_has_the_least_delay() -> None:
-    """A frame ends 255 samples behind its place: one hop of 128 behind the one that has just come.
+    """A frame ends 255 samples after its position: one hop of 128 after the one that has just come.
 
-    The first one would also need sample 256, which is mirrored to its begin; but there a Hann window is zero.
+    The first one would also need sample 256, which is mirrored to its start; but there a Hann window is zero.
     """
 
     def spectrum(x: Any) -> Any:
@@ -351,7 +352,7 @@ def scripted_convolution() -> Any:
         pytest.param(
             lambda: Written(lambda x: torch.complex(x[:, :1], x[:, 1:]).sqrt().abs()),
             pulse.LoadError,
-            r"does not cover complex numbers here: .*write them as pairs of real",
+            r"does not support complex numbers here: .*write them as pairs of real",
             id="complex numbers",
         ),
         pytest.param(
@@ -363,7 +364,7 @@ def scripted_convolution() -> Any:
         pytest.param(
             scripted_convolution,
             pulse.InputError,
-            r"is a program of TorchScript.*load an ONNX file",
+            r"is a TorchScript program.*load an ONNX file",
             id="TorchScript",
         ),
         pytest.param(

@@ -20,7 +20,7 @@ def streaming_outputs(trim: OutputTrim) -> list[Port]:
 
 
 def valid_frames(port: Port, results: list[dict[str, Array]], total: int) -> Array:
-    """All frames of an output behind its delay, up to this many."""
+    """All frames of an output after its delay, up to this many."""
     joined = np.concatenate([result[port.name] for result in results], port.axis)
     return np.take(
         joined, np.arange(port.delay, min(port.delay + total, joined.shape[port.axis or 0])), port.axis
@@ -64,7 +64,7 @@ def test_frames_are_those_behind_the_delay_up_to_the_end(
 
 
 def test_results_that_are_delivered_unchanged_are_counted(rng: np.random.Generator) -> None:
-    """Behind the delay a pulse is plain, until the stream ends."""
+    """After the delay a pulse is plain, until the stream ends."""
     trim = OutputTrim(cached_program(filter_model, 3))
     assert not trim.is_plain
     trim.take([{port.name: next_noise(rng, *port.shape) for port in trim.program.outputs}], 1)

@@ -10,7 +10,7 @@ LIMIT_S = 120
 
 
 def command(*arguments: Path | str, **how: Any) -> Popen:
-    """The command as a process of its own, with pipes."""
+    """The command as its own process, with pipes."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(
         [

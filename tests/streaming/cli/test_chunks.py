@@ -123,7 +123,7 @@ def test_chunks_of_a_wrong_size_are_refused_with_the_options_to_change() -> None
 
 
 def test_dump_takes_constants() -> None:
-    """The input that is given is none any more."""
+    """The given input no longer is one."""
     path = save_model("gru", models.gru())
     assert "input h" in pulse("dump", path, "--stage", "load").stdout
     assert "input h" not in pulse("dump", path, "--stage", "load", "--constant", "h=0").stdout
@@ -156,7 +156,7 @@ def test_a_dim_that_counts_streams_is_one() -> None:
         (["--constant", "cache=loud"], "--constant cache=loud: cannot be read; give it as in sr=16000"),
         (
             ["--initial", "cache=[1, 2]"],
-            "initial value of cache: its shape is 2, the state's 1,4; give that, or one",
+            "initial value of cache: its shape is 2, the state's is 1,4; give that, or one",
         ),
         (["--keep", "z"], "no wire is called 'z'; the outputs are y, cache_out"),
         (["--pulse", "5"], "pulse 5: one call of the model takes 8 new frames"),

@@ -365,14 +365,14 @@ def test_check_that_proves_nothing_exits_3() -> None:
         "flat.onnx", nodes, {"x": [1, "T"]}, {"flat": [1, "T"], "y": [1, "T"]}, {"zero": np.float32(0)}
     )
     result = pulse("check", path, "--pulse", 4, code=3)
-    assert "error: nothing was proved of flat: it is always 0, whatever the input" in result.stderr
-    assert "the same for every input" in result.stdout
-    assert "moved by the input" in result.stdout
+    assert "error: nothing was proved about flat: it is always 0, whatever the input" in result.stderr
+    assert "does not depend on the input" in result.stdout
+    assert "depends on the input" in result.stdout
     assert "equal: every frame" not in result.stdout
     proof = json.loads(pulse("check", path, "--pulse", 4, "--json", code=3).stdout)["proof"]
     assert [output["proved"] for output in proof["outputs"]] == [False, True]
     converted = pulse("convert", path, "--pulse", 4, "-o", "out.onnx", code=3)
-    assert "nothing was proved of flat" in converted.stderr
+    assert "nothing was proved about flat" in converted.stderr
     assert "out.onnx: opset 17" in converted.stdout
     pulse("check", path, "--pulse", 4, "--keep", "y", "--seed", 5, "--long")
 
@@ -387,7 +387,7 @@ def test_check_that_proves_nothing_exits_3() -> None:
     ],
 )
 def test_errors_are_json_where_reports_are(arguments: list[str], kinds: set[str], words: str) -> None:
-    """The document is on stdout, the line on stderr as ever; older versions of typer have another name of an error."""
+    """The document is on stdout, the line on stderr as always; older versions of typer name an error differently."""
     result = pulse(*arguments, "--json", code=2)
     error = json.loads(result.stdout)["error"]
     assert error["type"] in kinds

@@ -1,4 +1,4 @@
-"""pulse run --events: files of sound and frames, pipes, live runs."""
+"""pulse run --events: files of audio and frames, pipes, live runs."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ def ahead(path: str, frames: int) -> str:
 
 
 def rows(path: str) -> list[tuple[str, ...]]:
-    """Of a .csv: start, end, label, known."""
+    """The columns of a .csv: start, end, label, known."""
     with open(path, newline="") as file:
         return [(row["start_s"], row["end_s"], row["label"], row["known_s"]) for row in csv.DictReader(file)]
 
@@ -176,7 +176,7 @@ def test_live_events_equal_those_of_the_file(tmp_path: Path) -> None:
             ("--events", "vad"),
             "--events vad: the kinds are segments, silero, fireredvad, triggers, ctc, argmax",
         ),
-        (("--event", "threshold=1"), "--event threshold=1: is of --events; give --events segments too"),
+        (("--event", "threshold=1"), "--event threshold=1 needs --events, such as --events segments"),
         (("--events", "silero", "--event", "a"), "--event a: write a parameter as NAME=VALUE"),
         (
             ("--events", "silero", "--event", "onset=run"),
@@ -197,7 +197,7 @@ def test_live_events_equal_those_of_the_file(tmp_path: Path) -> None:
         ),
         (
             ("--events", "segments", "--subtype", "float"),
-            "--subtype is for sound; leave it out with --events",
+            "--subtype is for audio; leave it out with --events",
         ),
         (
             ("--events", "segments", "--format", "srt"),
@@ -223,7 +223,7 @@ def test_outputs_without_times_are_refused() -> None:
     np.save("x.npy", np.zeros((1, 9, 4), np.float32))
     model = features("m.onnx")
     message = refusal("run", model, "x.npy", "out.csv", "--events", "argmax", "--backend", "numpy")
-    assert "y: events have times; give the model's samples or frames a second with --rate 16000" in message
+    assert "y: events have times; give the model's samples or frames per second with --rate 16000" in message
     message = refusal(
         "run", voice("v.onnx"), bursts(), "out.npy", "--events", "segments", "--backend", "numpy"
     )

@@ -117,7 +117,7 @@ def test_nnef_is_written_in_pulses(tmp_path: Path) -> None:
         assert written["proof"]["outcome"] == "equal"
         assert written["proof"]["backends"] == ["tract"]
     assert "tract_core_scan" in (tmp_path / "out.nnef" / "graph.nnef").read_text()
-    assert "out.nnef: exists already; remove it" in refusal(
+    assert "out.nnef: already exists; remove it" in refusal(
         "convert", "--pulse", "320", "-o", "out.nnef", "--no-check"
     )
     pulse("convert", "--pulse", "320", "-o", "out.nnef.tgz", "--no-check")

@@ -75,8 +75,8 @@ def test_modules_are_imported_by_file_and_by_name(
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("none_18:x", "Python has no module none_18, neither in "),
-        ("app_18.more:x", "Python has no module app_18.more"),
+        ("none_18:x", "Python finds no module none_18, neither in "),
+        ("app_18.more:x", "Python finds no module app_18.more"),
         ("none_18.py:x", "no such file none_18.py"),
         ("app_18:mak", "app_18 has no 'mak'; it has make"),
         ("app_18:make.x", "app_18 has no 'x'; it has no public names"),

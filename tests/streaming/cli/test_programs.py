@@ -64,10 +64,10 @@ def test_the_other_commands_take_a_program(program: str) -> None:
         (["run", PROGRAM, noisy_path(), "o.wav", "--pulse", "320"], "leave out --pulse 320"),
         (["bench", PROGRAM, "--weights", "int8"], "leave out --weights int8"),
         (["run", PROGRAM, noisy_path(), "o.wav", "--keep", "y"], "the options for reading its model"),
-        (["compile", PROGRAM], "is a program already"),
+        (["compile", PROGRAM], "is already a program"),
         (["compile", "-o", "denoise.onnx"], "written as .pulse"),
         (["compile", "--min-gain", "1.2"], "--min-gain 1.2: give --specialise too"),
-        (["compile", "--specialise", "--min-gain", "0.5"], "least speed-up"),
+        (["compile", "--specialise", "--min-gain", "0.5"], "minimum speed-up"),
     ],
     ids=[
         "convert",
@@ -89,7 +89,7 @@ def test_unsupported_uses_are_refused(arguments: list[object], words: str) -> No
 
 
 def test_nothing_is_proved_without_a_check() -> None:
-    """The file says so, and ``pulse check`` fails with the code of that."""
+    """The file says so, and ``pulse check`` fails with the matching code."""
     pulse("compile", "-o", "denoise.pulse", "--no-check")
     result = pulse("check", "denoise.pulse", code=3)
     assert "nothing was proved when it was compiled (--no-check)" in result.output

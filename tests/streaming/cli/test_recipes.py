@@ -24,7 +24,7 @@ MAKES = pytest.mark.parametrize("make", [spectral, write_masked])
 
 
 def sound(frames: int = 2_003, rate_hz: int = 8000) -> Array:
-    """A file of sound, at the rate of ``spectral``."""
+    """An audio file, at the rate of ``spectral``."""
     x = (normal_noise(1, frames) / 8).astype(np.float32)
     write_sound("in.wav", x[0], rate_hz, subtype="FLOAT")
     return x
@@ -66,12 +66,12 @@ def test_check_bench_and_dump_take_recipes(tmp_path: Path, make: Callable[..., A
         assert path.stem in pulse("dump", path, "--stage", stage).stdout
     assert pulse("dump", path, "--stage", "program").stdout
     assert "digraph" in pulse("dump", path, "--stage", "typed", "--dot").stdout
-    assert "has no nodes of a file" in refusal("dump", path, "--stage", "load")
+    assert "has no file nodes" in refusal("dump", path, "--stage", "load")
 
 
 @MAKES
 def test_convert_writes_one_proved_file(tmp_path: Path, make: Callable[..., Any]) -> None:
-    """The file has its state in the open and the rate of the recipe, is proved, and gives the same sound."""
+    """The file has explicit states and the rate of the recipe, is proved, and gives the same sound."""
     x = sound()
     path = make(tmp_path)
     details = report("convert", path, "--pulse", "8", "-o", "one.onnx")["written"]
@@ -98,7 +98,7 @@ def test_errors_name_the_file_and_the_stage(tmp_path: Path) -> None:
     path = spectral(tmp_path)
     assert "omit --state, and write states in the stage" in refusal("check", path, "--state", "none")
     path.write_text("[[stage]]\nstft = { hop = 0 }")
-    expected = f"error: {path}: stage 1 (stft): stft: hop=0 must be a whole number from 1 to 16777216\n"
+    expected = f"error: {path}: stage 1 (stft): stft: hop=0 must be an integer from 1 to 16777216\n"
     assert refusal("run", path, "in.wav", "out.wav") == expected
     assert refusal("check", path, "--json") == expected
     path.write_text('[[stage]]\nmodel = "gone.onnx"')
@@ -124,7 +124,7 @@ BAD = {
         "no/where/gain.onnx",
         "no/where/gain.onnx: no such file; check the path",
     ),
-    "no model": ("gain.onnx", "in.wav", "in.wav: not an ONNX model, it looks like a sound"),
+    "no model": ("gain.onnx", "in.wav", "in.wav: not an ONNX model, it looks like an audio file"),
     "a size that differs": ("n_fft = 16", "n_fft = 32", "axis 1 is 17 in one and 9 in the other"),
     "a cycle": (
         "[[stage]]\nistft",
@@ -214,7 +214,7 @@ def test_every_command_opens_a_model_with_its_recipe_inside(tmp_path: Path) -> N
     assert report("convert", "whole.onnx", "-o", "one.onnx")["written"]["proof"]["outcome"] == "equal"
     assert report("run", "one.onnx", "in.wav", "out.wav")["rate_hz"] == 8000
     assert "outputs: sound" in pulse("dump", "whole.onnx", "--stage", "typed").stdout
-    assert "has no nodes of a file" in refusal("dump", "whole.onnx", "--stage", "load")
+    assert "has no file nodes" in refusal("dump", "whole.onnx", "--stage", "load")
     recipe = pulse("recipe", "whole.onnx")
     assert 'model = "."' in recipe.stdout
     assert "holds this recipe in its metadata" in recipe.stderr
@@ -239,8 +239,8 @@ def test_the_first_recipe_of_a_model_is_embedded(tmp_path: Path) -> None:
         ("plain.onnx --embed plain.onnx", "plain.onnx: is the input"),
         ("plain.onnx --embed x.toml", "a model is written as .onnx, not .toml"),
         ("plain.onnx --embed x.onnx -o x.toml", "give one of them"),
-        ("recipe.toml", "is a recipe already"),
-        ("plain.onnx plain.onnx plain.onnx", "3 models: one or two are proposed"),
+        ("recipe.toml", "is already a recipe"),
+        ("plain.onnx plain.onnx plain.onnx", "3 models: a recipe is proposed for one or two"),
         ("recipe.toml --embed gone/x.onnx", "cannot be written"),
         ("plain.onnx plain.onnx --embed x.onnx", "names 2 models"),
         ("broken.toml --embed x.onnx", "x.onnx: the recipe in its metadata: stage 4 (cmvn)"),

@@ -100,7 +100,7 @@ def write_unknown_codec(name: str) -> None:
 
 @pytest.fixture
 def sounds(working_folder: None) -> None:
-    """Files of sound, most of them bad."""
+    """Audio files, most of them bad."""
     nan = tone(16000)
     nan[5000] = np.nan
     write_sound("nan.wav", nan, subtype="FLOAT")
@@ -117,10 +117,10 @@ def sounds(working_folder: None) -> None:
         ("short.wav out.wav", "short.wav: the file has no samples"),
         ("zero.wav out.wav", "zero.wav: the file is empty"),
         ("none.wav out.wav", "none.wav: no such file"),
-        ("codec.wav out.wav", "cannot be read as sound"),
+        ("codec.wav out.wav", "cannot be read as audio"),
         ("good.wav out.mp4", "frames as .npy, .csv, not .mp4"),
         ("good.wav good.wav", "is the input; write to another file"),
-        ("good.wav out.wav --channel 3", "channel 3: the sound has 1 channel"),
+        ("good.wav out.wav --channel 3", "channel 3: the audio has 1 channel"),
         ("good.wav out.wav --output z", "no output is called 'z'"),
         ("good.wav none/out.wav", "check the folder"),
     ],

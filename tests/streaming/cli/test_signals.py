@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("usual_signals")
 
 
 def end_by_signal(code: str, number: Signals) -> tuple[int, str]:
-    """The output of a process that gets a signal when it said that it is ready, and then the end of its input."""
+    """The output of a process that gets a signal once it is ready, and then the end of its input."""
     command, pipe = [sys.executable, "-c", code], subprocess.PIPE
     process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
     assert process.stdout is not None
@@ -101,7 +101,7 @@ def test_processes_that_compile_end_with_the_command(tmp_path: Path, monkeypatch
 
 @pytest.fixture
 def handlers() -> Iterator[dict[Signals, Callable[..., Any] | Handlers]]:
-    """Those of the tests, as they were."""
+    """Restore the signal handlers of the tests."""
     before = {number: signal.getsignal(number) for number in signals.ENDS}
     yield before
     for number, handler in before.items():

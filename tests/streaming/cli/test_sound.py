@@ -41,7 +41,7 @@ def test_the_short_form_takes_all_formats_of_the_library(name: str) -> None:
 def test_a_broken_sound_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "in.aiff").write_bytes(b"FORM" + bytes(60))
     assert "in.aiff: cannot be read as sound" in refusal("run", "in.aiff", "out.wav")
-    assert "in.aiff: is a sound, but a model is expected here" in refusal(
+    assert "in.aiff: is an audio file, but a model is expected here" in refusal(
         "run", "in.aiff", "in.aiff", "out.wav"
     )
 
@@ -91,7 +91,7 @@ def test_the_format_can_be_asked_for() -> None:
             "frames are written by suffix; call the file out.csv",
         ),
         (["in.wav", "out.csv", "--subtype", "float"], "out.csv takes frames, which have none"),
-        (["x.npy", "y.npy", "--subtype", "float", "--backend", "numpy"], "are for sound"),
+        (["x.npy", "y.npy", "--subtype", "float", "--backend", "numpy"], "are for audio"),
     ],
     ids=["an unknown encoding", "frames as a format", "an encoding of a table", "an encoding of frames"],
 )
@@ -336,4 +336,4 @@ def test_a_pipe_refuses_formats_that_need_a_file() -> None:
     assert errors == "error: standard input: is empty\n"
     out, errors = pipe(b"abc" * 10, identity_model(), "-", "-", "--json", code=2)
     assert out == b""
-    assert "does not begin as WAV does" in errors
+    assert "does not begin like WAV" in errors

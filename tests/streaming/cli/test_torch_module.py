@@ -153,7 +153,7 @@ def test_the_axis_that_was_found_is_reported_as_an_option() -> None:
         (["code_18:net", "--example", "1,x"], "--example 1,x: give sizes of 1 and more"),
         (["code_18:Sum", "--example", "x=1,4", "--example", "1,4"], "give each input its own name, or none"),
         (["code_18:pair", "--dynamic", "x"], "--dynamic 'x': give a name and an axis"),
-        (["code_18:pair", "--input", "x=1,1,T"], "--input is an option of reading a file"),
+        (["code_18:pair", "--input", "x=1,1,T"], "--input is an option for reading a file"),
         (["code_18:pair", "--method", "decode"], "Net has no method 'decode'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Weights of bf16 and int8 on the command line: smaller programs, and an error that is reported."""
+"""bf16 and int8 weights on the command line: smaller programs, and an error that is reported."""
 
 from pathlib import Path
 from typing import Any
@@ -62,10 +62,10 @@ def test_activations_are_reported_with_weights(path: str, tmp_path: Path, form: 
     assert f"y in {form} by {form}" in pulse("check", path, *both, "--length", 9).stdout
     assert report("bench", path, *both, "--steps", 5, "--rounds", 1)["activations"] == form
     listing = pulse("dump", path, "--stage", "program", *both).stdout.splitlines()
-    assert f"2 with weights and activations of {form}" in listing[0]
+    assert f"2 with {form} weights and activations" in listing[0]
     assert "product_of_codes" in listing[1]
     assert (
-        f"numba, weights of {form}, activations of {form}"
+        f"numba, {form} weights, {form} activations"
         in pulse("bench", path, *both, "--steps", 5, "--rounds", 1).stdout
     )
     file = tmp_path / "mlp.pulse"
@@ -82,14 +82,14 @@ def test_activations_are_reported_with_weights(path: str, tmp_path: Path, form: 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("--activations", "int8"), "--activations int8 needs --weights int8, got weights of f32"),
+        (("--activations", "int8"), "--activations int8 needs --weights int8, got f32 weights"),
         (
             ("--weights", "int8", "--activations", "bf16"),
-            "--activations bf16 needs --weights bf16, got weights of int8",
+            "--activations bf16 needs --weights bf16, got int8 weights",
         ),
         (
             ("--weights", "int8", "--activations", "int4"),
-            "no activations of 'int4'; choose f32, bf16 or int8",
+            "no 'int4' activations; choose f32, bf16 or int8",
         ),
         (
             ("--weights", "int8", "--activations", "int8", "--backend", "onnxruntime"),
@@ -114,4 +114,4 @@ def test_run_takes_forms_of_weights_and_refuses_unknown_ones(path: str) -> None:
     np.testing.assert_allclose(*outputs, atol=0.05)
     assert not np.array_equal(*outputs)
     error = refusal("run", path, "x.npy", "y.npy", "--weights", "f16")
-    assert "unknown form of weights 'f16'; choose f32, bf16 or int8" in error
+    assert "unknown weight form 'f16'; choose f32, bf16 or int8" in error

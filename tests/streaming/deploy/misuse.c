@@ -1,4 +1,4 @@
-/* Every mistake of a caller gives a code; 0 if all do. */
+/* Every caller error gives a code; 0 if all do. */
 #include "small.h"
 
 #include <stdint.h>

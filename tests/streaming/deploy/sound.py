@@ -1,4 +1,4 @@
-"""The expected output of a sound host, in Python: the same resamplers, pulses and delay."""
+"""The expected output of an audio host, in Python: the same resamplers, pulses and delay."""
 
 import numpy as np
 from numpy.typing import NDArray

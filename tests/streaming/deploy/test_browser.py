@@ -1,4 +1,4 @@
-"""Modules of WebAssembly on the audio thread of a real Chromium: ``python -m pytest -m slow`` with it installed."""
+"""WebAssembly modules on the audio thread of a real Chromium: ``python -m pytest -m slow`` with it installed."""
 
 import json
 import math
@@ -175,7 +175,7 @@ def test_an_offline_context_renders_the_sound_of_python(denoiser: tuple[Program,
 
 
 def place_of(pattern: Sound, inside: Sound) -> int:
-    """Where a piece of a sound that repeats is in it."""
+    """Where a part of a repeating signal is in it."""
     spectrum = np.fft.rfft(inside) * np.fft.rfft(pattern, len(inside)).conj()
     return int(np.argmax(np.fft.irfft(spectrum, len(inside))))
 
@@ -206,7 +206,7 @@ def test_sound_of_a_microphone_is_played_at_the_reported_delay(
     assert recorded["delay"] == delay
     assert np.abs(expected).max() > 0.005
     assert np.abs(output - expected).max() < CLOSE
-    assert recorded["ticks"] > 100  # of 400: the page's own thread goes on
+    assert recorded["ticks"] > 100  # of 400: the page's own thread continues
 
 
 @pytest.mark.parametrize("name", ["denoise", "gtcrn.toml"])

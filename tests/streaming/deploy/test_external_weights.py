@@ -120,7 +120,7 @@ def test_the_header_compiles_without_warnings(folder: Path, compiler: str, optio
 
 
 def test_a_module_takes_them_too(program: NativeProgram, tmp_path: Path) -> None:
-    """In Node.js: frames, sound, and what is said of a missing or a wrong file."""
+    """In Node.js: frames, audio, and the errors for a missing or a wrong file."""
     require_tools()
     for external in (False, True):
         folder = tmp_path / str(external)

@@ -69,7 +69,7 @@ def test_every_length_gives_all_frames(library: CLibrary, program: NativeProgram
 
 
 def test_snapshots_are_those_of_python(library: CLibrary, program: NativeProgram) -> None:
-    """A stream goes on in C from where it was in Python, and the other way round."""
+    """A stream continues in C from where it was in Python, and the other way round."""
     feeds = feeds_of(program.model, 6 * PULSE)["x"]
     pulses = [np.ascontiguousarray(part) for part in np.split(feeds, 6, 1)]
     python, c = program.spawn(), library.stream()

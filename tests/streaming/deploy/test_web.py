@@ -1,4 +1,4 @@
-"""Modules of WebAssembly give the frames of Python, in Node.js; those in Chromium are in test_browser.py."""
+"""WebAssembly modules give the frames of Python, in Node.js; those in Chromium are in test_browser.py."""
 
 import json
 import subprocess

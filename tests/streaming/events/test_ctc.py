@@ -19,7 +19,7 @@ TOKENS = ("<blk>", "\u2581the", "\u2581c", "at", "\u2581", "s")
 
 
 def logits(rng: Any, best: Array) -> Array:
-    """Of which these classes are the best."""
+    """Values for which these classes are the best."""
     values = rng.normal(0, 1, (len(best), len(TOKENS)))
     values[np.arange(len(best)), best] = values.max(axis=1) + rng.uniform(0.1, 3, len(best))
     return values
@@ -116,9 +116,9 @@ def test_files_of_tokens_are_read(tmp_path: Path) -> None:
     [
         (b"a", "line 1: must be a token, a space and its number"),
         (b"a 0\nb 0\n", "line 2: number 0 occurs twice"),
-        (b"a 0\nb 2\n", "number 1 is missing; the numbers of tokens go from 0 without gaps"),
+        (b"a 0\nb 2\n", "number 1 is missing; token numbers start at 0 and have no gaps"),
         (b"", "number 0 is missing"),
-        (b"\xff 0", r"cannot be read as tokens \(it is not text in UTF-8\)"),
+        (b"\xff 0", r"cannot be read as tokens \(it is not UTF-8 text\)"),
     ],
     ids=["no number", "a number twice", "a gap", "empty", "not UTF-8"],
 )

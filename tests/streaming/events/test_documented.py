@@ -1,4 +1,4 @@
-"""docs/events.md tells of every detector, parameter and suffix."""
+"""docs/events.md describes every detector, parameter and suffix."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""An event comes out of a session at the frame that ``known_s`` tells."""
+"""An event comes out of a session at the frame that ``known_s`` states."""
 
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +43,5 @@ def test_known_s_is_when_an_event_comes(
 
 def test_an_output_without_time_is_refused() -> None:
     port = next(port for port in program(ending_model(), 4).outputs if port.name == "last")
-    with pytest.raises(
-        InputError, match=r"^last: has no frames in time, so no events; choose another output$"
-    ):
+    with pytest.raises(InputError, match=r"^last: has no time axis, so no events; choose another output$"):
         FrameClock.of_port(port, HZ)

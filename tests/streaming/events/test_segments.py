@@ -138,7 +138,7 @@ def test_a_score_is_the_mean_without_padding() -> None:
 
 
 def test_silero_counts_from_start_to_start_of_a_frame() -> None:
-    """512 samples at 16 kHz: a silence of 100 ms is four frames and the one that tells."""
+    """512 samples at 16 kHz: a silence of 100 ms is four frames and the one that decides."""
     clock = 16000 / 512
     speech, silence = [0.9] * 20, [0.1] * 5
     (event,) = whole(Segments.silero(clock), silence + speech + silence + [0.1])
@@ -194,7 +194,7 @@ def test_the_delay_is_in_known_s_only(delay: int, pulse: int) -> None:
         ({"onset": "any"}, "onset=any: must be length or run"),
         ({"pad_after_s": 0.2}, "pad_after_s=0.2: longer than min_silence_s=0"),
         ({"max_s": 0.1, "min_speech_s": 0.2}, "max_s=0.1: must be longer than min_speech_s=0.2"),
-        ({"split_silence_s": 0.1}, "split_silence_s=0.1: is of segments that are cut; give max_s too"),
+        ({"split_silence_s": 0.1}, "split_silence_s=0.1: applies to segments that are cut; give max_s too"),
         ({"smooth_s": float("inf")}, "smooth_s=inf: must be 0 or more seconds"),
     ],
 )

@@ -46,7 +46,7 @@ async def wait_until_open(host: VirtualHost) -> None:
 
 
 async def play_and_end(host: VirtualHost, sound: Array, sizes: list[int]) -> None:
-    """Let the device hear a sound, block by block, and end."""
+    """Let the device record a signal, block by block, and end."""
     await wait_until_open(host)
     start = 0
     for size in sizes:
@@ -60,7 +60,7 @@ async def play_and_end(host: VirtualHost, sound: Array, sizes: list[int]) -> Non
 async def outputs_of(
     host: VirtualHost, sound: Array, sizes: list[int], program: Program, channel: str = "mix", **options: int
 ) -> tuple[dict[str, Array], ExecutorStatistics]:
-    """The outputs of a program that hears a sound; the statistics too."""
+    """The outputs of a program for a signal; the statistics too."""
     async with (
         Executor(program, rate_hz=RATE_HZ) as executor,
         anyio.create_task_group() as tasks,
@@ -183,7 +183,7 @@ async def test_a_microphone_has_one_stream_at_a_time() -> None:
     async with aclosing(blocks), anyio.create_task_group() as tasks:
         tasks.start_soon(listen)
         await wait_until_open(host)
-        with pytest.raises(ExecutorError, match="one stream has it already"):
+        with pytest.raises(ExecutorError, match="another stream already has it"):
             await anext(microphone.blocks())
         tasks.cancel_scope.cancel()
 

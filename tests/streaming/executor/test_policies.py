@@ -39,13 +39,13 @@ def numbered_pulses(count: int) -> Array:
 
 
 async def settle() -> None:
-    """Let every other task go on until it waits."""
+    """Let every other task run until it waits."""
     for _ in range(20):
         await anyio.lowlevel.checkpoint()
 
 
 class PushedSource:
-    """A source that gives a pulse when the test says so, and knows how many were taken."""
+    """A source that gives a pulse on request, and knows how many were taken."""
 
     def __init__(self, x: Array) -> None:
         self.x, self.pulses_sent = x, 0
@@ -203,7 +203,7 @@ async def paced_pulses(x: Array, arrivals: list[float], period_s: float) -> Asyn
 
 
 async def serve(engine: HeldEngine, services_s: list[float], ended: list[float]) -> None:
-    """Run one pulse after the other, each as long as it is said, beginning when it waits."""
+    """Run one pulse after the other, each for the given time, beginning when it waits."""
     for service_s in services_s:
         while not engine.waiting_pulses:
             await anyio.sleep(0.0001)

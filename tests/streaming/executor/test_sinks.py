@@ -194,15 +194,15 @@ async def test_invalid_sinks_are_refused(tmp_path: Path) -> None:
         x = normal_noise(1, 30, 2)
         with pytest.raises(InputError, match="int is not a sink"):
             await executor.run(x, 3)
-        with pytest.raises(InputError, match="same is not sound: "):
+        with pytest.raises(InputError, match="same is not audio: "):
             await executor.run(x, PcmSink(ByteSink(), "s16", "same"))
         with pytest.raises(InputError, match="no output is called 'z'; the outputs are same, third"):
             await executor.run(x, FramesFileSink(tmp_path / "z.npy", "z"))
     builder = TypedBuilder()
     doubled = builder.wire("same", AddAxis(2), builder.source("x", "2,T,f32"))
     async with Executor(small_program(builder.finish(same=doubled), 6)) as executor:
-        with pytest.raises(InputError, match="builder: no output is sound; the outputs are same"):
+        with pytest.raises(InputError, match="builder: no output is audio; the outputs are same"):
             await executor.run(normal_noise(2, 30), PcmSink(ByteSink(), "s16"))
     async with Executor(named_program("filtered", 6)) as executor:
-        with pytest.raises(InputError, match="sound needs the model's rate"):
+        with pytest.raises(InputError, match="audio needs the model's rate"):
             await executor.run(normal_noise(1, 30), tmp_path / "x.wav")

@@ -1,4 +1,4 @@
-"""Sources: whatever can be iterated, raw samples, sound files."""
+"""Sources: whatever can be iterated, raw samples, audio files."""
 
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,9 @@ async def test_raw_floats_are_read_and_incomplete_ones_refused() -> None:
     x = normal_noise(90, 1)
     outputs = await frames_of(PcmSource(ByteChunks(x.tobytes(), 7), "f32", 1, RATE_HZ))
     assert_close(outputs, named_program("filtered", 6).model.typed.run({"x": x.T}))
-    with pytest.raises(InputError, match="ends with 2 bytes of a sample of 4; check encoding and channels"):
+    with pytest.raises(
+        InputError, match="ends with 2 of the 4 bytes of a sample; check encoding and channels"
+    ):
         await frames_of(PcmSource(ByteChunks(x.tobytes()[:-2], 7), "f32", 1, RATE_HZ))
     with pytest.raises(
         InputError, match="no encoding is called 'u9'; the encodings are u8, s16, s24, s32, f32, f64"
@@ -118,12 +120,12 @@ async def test_a_sound_file_is_read_at_the_rate_of_the_model(tmp_path: Path) -> 
 
 async def test_sounds_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     executor = Executor(named_program("filtered", 6))
-    with pytest.raises(InputError, match="sound needs the model's rate: give rate_hz"):
+    with pytest.raises(InputError, match="audio needs the model's rate: give rate_hz"):
         executor.stream(noisy_path())
     executor = Executor(named_program("filtered", 6), rate_hz=SAMPLE_RATE_HZ)
-    with pytest.raises(InputError, match="channel 7: the sound has 1 channel"):
+    with pytest.raises(InputError, match="channel 7: the audio has 1 channel"):
         executor.stream(noisy_path(), channel="7")
-    with pytest.raises(InputError, match="open a stream for every channel"):
+    with pytest.raises(InputError, match="open a stream for each channel"):
         executor.stream(noisy_path(), channel="each")
     with pytest.raises(InputError, match="no such file"):
         executor.stream(tmp_path / "none.wav")
@@ -144,7 +146,7 @@ async def test_a_subclass_of_sound_source_is_a_source() -> None:
 
 
 async def test_several_inputs_are_fed(tmp_path: Path) -> None:
-    """Blocks of unequal length by input; and the channels of a sound, in the order of the inputs."""
+    """Blocks of unequal length by input; and the channels of a file, in the order of the inputs."""
     compiled, sounds = cancelling_program(32), {"mic": quiet_noise(500, 1), "far": quiet_noise(500, 2)}
     expected = cancelled_sound(compiled, sounds["mic"], sounds["far"])
 
@@ -161,7 +163,7 @@ async def test_several_inputs_are_fed(tmp_path: Path) -> None:
             outputs = join_pieces(await collect(executor.stream(source)), compiled)
             assert all(np.array_equal(outputs[name][0], expected[name]) for name in expected)
         soundfile.write(path, sounds["mic"], RATE_HZ)
-        with pytest.raises(InputError, match=r"has 1 channel, and .* 2 inputs of sound: mic, far"):
+        with pytest.raises(InputError, match=r"has 1 channel, and .* 2 audio inputs: mic, far"):
             await collect(executor.stream(path))
         with pytest.raises(InputError, match="go to mic, far in order"):
             soundfile.write(path, np.zeros((100, 2)), RATE_HZ)

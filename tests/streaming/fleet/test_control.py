@@ -1,4 +1,4 @@
-"""The control of a fleet, on a simulated cluster: it replaces, scales, drains, and goes on after itself."""
+"""The control of a fleet, on a simulated cluster: it replaces, scales, drains, and resumes after its own loss."""
 
 from dataclasses import replace
 from typing import Any
@@ -153,7 +153,7 @@ def test_a_worker_that_does_not_begin_in_time_is_given_up(cluster: ScriptedClust
     assert len(phases(control)) == 2
     control.reconcile(START_TIMEOUT_S + 1)
     assert not phases(control)
-    assert "has not begun" in control.status().problems[-1]
+    assert "has not started" in control.status().problems[-1]
 
 
 def test_the_workers_and_the_holder_of_a_lost_node_are_replaced(

@@ -64,7 +64,7 @@ def test_addresses_are_urls() -> None:
         ("[fleet]\nweight = -1", "must not be negative"),
         ("[fleet]\nurl = 'ws://{node}'", "only {host} and {port}"),
         ("checkpoints = 'folder'", "the other machines hold them"),
-        ("[[model]]\nevents = {out = {kind = 'segments'}}", "do not hold detectors"),
+        ("[[model]]\nevents = {out = {kind = 'segments'}}", "do not contain event detectors"),
         ("[fleet", "not TOML"),
     ],
 )

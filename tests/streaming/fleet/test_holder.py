@@ -136,7 +136,7 @@ def test_an_unknown_checkpoint_and_a_fleet_without_holders_are_errors() -> None:
     alone = HolderStore(Membership("w", "1"), "a", holders, 1, 60.0)
     assert not alone.save(alone.new_name(), 0, moment(1))
     alone.remove(alone.new_name())
-    with pytest.raises(ProtocolError, match="no holder"):
+    with pytest.raises(ProtocolError, match="no checkpoint holder"):
         alone.load(alone.new_name())
 
 

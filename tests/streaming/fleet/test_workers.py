@@ -1,4 +1,4 @@
-"""Workers of a fleet, without Ray: streams are where they belong, and go on elsewhere with the same bits."""
+"""Workers of a fleet, without Ray: streams are where they belong, and resume elsewhere with the same bits."""
 
 from collections.abc import Iterator
 from functools import partial

@@ -121,8 +121,8 @@ def test_latencies_that_are_none_are_refused(latency: str | float) -> None:
     [
         (library.INVALID_RATE, "does not run at 96000 Hz; use one of 44100, 48000 Hz$"),
         (library.INVALID_CHANNELS, "4 input and 2 output channels were requested, it has 2 and 8; use fewer"),
-        (library.UNAVAILABLE, r"is busy, perhaps another program has it to itself; .* \(host says so\)$"),
-        (library.INVALID_DEVICE, "is not there any more; pulse devices"),
+        (library.UNAVAILABLE, r"is busy, perhaps another program uses it exclusively; .* \(host says so\)$"),
+        (library.INVALID_DEVICE, "is no longer available; pulse devices"),
         (
             library.UNFIT_DEVICES,
             r"cannot be opened; plug it in, start its sound server, .* \(host says so\)$",
@@ -144,7 +144,7 @@ def test_a_refusal_depends_on_both_sides() -> None:
     error = open_error(apart, 48000, library.UNFIT_DEVICES, "", lambda _: True)
     assert "belong to different audio systems; open a stream for each" in str(error)
     never = open_error(apart[:1], 96000, library.INVALID_RATE, "", lambda _: False)
-    assert "at no usual rate with these channels" in str(never)
+    assert "none of the usual rates works with these channels" in str(never)
 
 
 def test_without_portaudio_one_line_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +198,7 @@ def test_devices_that_only_sounddevice_finds_are_listed(monkeypatch: pytest.Monk
 
 
 def test_nothing_imports_sounddevice() -> None:
-    """Its import opens a client of JACK."""
+    """Its import opens a JACK client."""
     code = (
         "import sys, streaming.hosts.portaudio.native_stream, streaming.hosts.portaudio.portaudio; "
         "print('sounddevice' in sys.modules)"

@@ -64,13 +64,13 @@ class ManualStream:
 
 
 class HaltedFile:
-    """A file that is played stands still before one of its blocks, until it may go on or the run is closed.
+    """A file that is played stops before one of its blocks, until it may continue or the run is closed.
 
     A block waits for the worker, so nothing is silent on a busy machine either.
 
     block     its number, from 0
     reached   set when the file stands still
-    released  lets the file go on
+    released  lets the file continue
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, block: int = 0) -> None:
@@ -80,7 +80,7 @@ class HaltedFile:
         def waits(stream: FileStream, due_s: float | None) -> None:
             if next(numbers) == block:
                 self.reached.set()
-                wait_until(lambda: self.released.is_set() or stream.stops.is_set(), "the file goes on")
+                wait_until(lambda: self.released.is_set() or stream.stops.is_set(), "the file continues")
             wait(stream, due_s)
             wait(stream, None)
 
@@ -99,7 +99,7 @@ def nothing_left() -> Generator[None]:
 
 
 def open_descriptors() -> Counter[str]:
-    """Those of this process, by what they are of."""
+    """The descriptors of this process, by their targets."""
     folder = Path("/proc/self/fd" if os.path.exists("/proc/self/fd") else "/dev/fd")
     descriptors: Counter[str] = Counter()
     for path in list(folder.iterdir()):
@@ -109,5 +109,5 @@ def open_descriptors() -> Counter[str]:
 
 
 def ramp(frames: int, first: int = 1) -> np.ndarray:
-    """Sound in which every frame tells its number."""
+    """Audio in which every frame contains its number."""
     return np.arange(first, first + frames, dtype=np.float32)[:, None]

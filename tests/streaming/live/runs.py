@@ -31,14 +31,14 @@ engines = pytest.mark.parametrize("engine", ENGINES)
 
 
 def sum_model() -> TypedModel:
-    """Of x [1, T]: y [1, T], the sum of all so far."""
+    """x [1, T] -> y [1, T], the sum of all so far."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     return builder.finish(y=builder.wire("y", CumSum(1), x))
 
 
 def meter_model(frames: int = 8) -> TypedModel:
-    """Of x [1, T]: y [1, T], the same louder, and level [1, 1, T/8], the means of 8 samples, of which 2 are ahead."""
+    """x [1, T] -> y [1, T], the same louder, and level [1, 1, T/8], the means of 8 samples, of which 2 are ahead."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     deep = builder.wire("deep", AddAxis(1), x)
@@ -54,7 +54,7 @@ NOTHING = 1e-30
 
 
 def delayed_model(delay: int = 5, weight: float = 1.0) -> TypedModel:
-    """Of x [1, T]: y [1, T], x times a weight; it needs to hear ``delay`` frames more."""
+    """x [1, T] -> y [1, T], x times a weight; it needs ``delay`` more frames."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     taps = np.zeros((1, 1, delay + 1))
@@ -66,14 +66,14 @@ def delayed_model(delay: int = 5, weight: float = 1.0) -> TypedModel:
 
 
 def reciprocal_model() -> TypedModel:
-    """Of x [1, T]: y [1, T], 1/x."""
+    """x [1, T] -> y [1, T], 1/x."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     return builder.finish(y=builder.wire("y", Elementwise("div"), builder.constant("one", [[1.0]]), x))
 
 
 def filtered_chunks() -> ModelProto:
-    """Sound x [1, 8] times gain [] through a filter to y [1, 8]; cache [1, 4] is the sound before."""
+    """Audio x [1, 8] times gain [] through a filter to y [1, 8]; cache [1, 4] is the audio before."""
     nodes, constants = cached_filter("louder")
     inputs = {"x": [1, 8], "cache": [1, 4], "gain": []}
     outputs = {"y": [1, 8], "cache_out": [1, 4]}
@@ -144,7 +144,7 @@ def session_outputs(program: Any, x: np.ndarray, constants: Any = None) -> list[
 
 
 def played_by(program: Any, x: np.ndarray, output: str, constants: Any = None) -> np.ndarray:
-    """The output for a sound [frames, streams], one channel for each stream."""
+    """The output for audio [frames, streams], one channel for each stream."""
     return np.stack([result[output].ravel() for result in session_outputs(program, x, constants)], axis=1)
 
 

@@ -119,7 +119,7 @@ def test_the_delay_after_a_stall_is_the_reported_one_and_stays(policy: str) -> N
 
 
 def test_an_output_that_stops_does_not_make_the_delay_longer() -> None:
-    """The microphone goes on for a second; when both are back, a click comes out as late as before."""
+    """The microphone continues for a second; when both are back, a click comes out as late as before."""
     devices = separate_devices()
     click = np.zeros((160, 2), np.float32)
     click[0] = 1

@@ -101,7 +101,7 @@ def test_a_session_stops_at_a_fault(backend: str) -> None:
     session = Session(cached_program(table_lookup_model, 160, backend))
     with pytest.raises(FaultError, match=r"the \(Gather\): 3 values .* in pulse 1"):
         session.push(rows_of_table(3).reshape(1, -1))
-    with pytest.raises(FaultError, match="cannot go on"):
+    with pytest.raises(FaultError, match="cannot continue"):
         session.push(rows_of_table(0).reshape(1, -1))
     session.reset()
     session.push(rows_of_table(0).reshape(1, -1))

@@ -1,4 +1,4 @@
-"""A sound file in place of the devices: all of it is processed and written, and the run ends well."""
+"""An audio file in place of the devices: all of it is processed and written, and the run ends well."""
 
 import shutil
 import threading
@@ -39,7 +39,7 @@ PLAN, BEHAVIOUR = Plan(RATE), EngineConfig()
 
 
 def write_sound(path: Path, x: Array, rate_hz: int = RATE, encoding: str = "FLOAT") -> Path:
-    """A sound file of [frames, channels]."""
+    """An audio file of [frames, channels]."""
     with AudioWriter(path, rate_hz, x.shape[1], encoding) as file:
         file.write(x)
     return path
@@ -238,7 +238,7 @@ def test_a_run_that_is_stopped_early_keeps_what_was_played(
 def test_a_full_disk_is_reported_at_the_end_and_keeps_what_was_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, early: bool
 ) -> None:
-    """The run goes on to its end, or until it is stopped; what was written is kept, and the report says so."""
+    """The run continues to its end, or until it is stopped; what was written is kept, and the report says so."""
     x, plan = normal_noise(RATE, 1) / 4, Plan(RATE, block_frames=100)
     play_to_the_end(
         FileHost(write_sound(tmp_path / "in.wav", x), pace=None), cached_program(), plan
@@ -294,7 +294,7 @@ def test_a_damaged_file_ends_the_run_and_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_errors_while_stopping_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the end of the block: nothing waits any more."""
+    """At the end of the block nothing is waiting."""
     host = FileHost(write_sound(tmp_path / "in.wav", normal_noise(RATE, 1)), tmp_path / "out.wav")
     close = AudioWriter.__exit__
 
@@ -322,7 +322,7 @@ def test_the_limit_of_a_model_ends_the_run_with_an_error(tmp_path: Path) -> None
     ("source", "options", "message"),
     [
         ("no.wav", {}, r"no\.wav: no such file"),
-        ("in.wav", {"target": Path("out.txt")}, r"no sound format is called '\.txt'"),
+        ("in.wav", {"target": Path("out.txt")}, r"no audio format is called '\.txt'"),
         ("in.wav", {"target": Path("in.wav")}, r"in\.wav: is the input; write to another file"),
         ("in.wav", {"pace": 0.0}, "a pace of 0.0: give a positive number, or None"),
         ("in.wav", {"pace": float("nan")}, "a pace of nan"),
@@ -342,7 +342,7 @@ def test_invalid_files_and_paces_are_refused(
     [
         (Plan(RATE, input="usb"), None, InputError, 'replaces the devices: omit input="usb"'),
         (Plan(RATE, output=1), None, InputError, "replaces the devices: omit output=1"),
-        (Plan(RATE, device_rate_hz=48000), None, DeviceError, "has 16000 Hz, 48000 are wanted"),
+        (Plan(RATE, device_rate_hz=48000), None, DeviceError, "has 16000 Hz, but 48000 Hz are required"),
         (Plan(RATE), "folder/out.wav", InputError, "cannot be written"),
     ],
     ids=["an input device", "an output device", "another rate", "a folder that is not there"],

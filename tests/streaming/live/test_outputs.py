@@ -38,7 +38,7 @@ from tests.streaming.models import TypedBuilder, cached_program, ending_model, f
 
 
 def cut_model(frames: int = 37) -> TypedModel:
-    """Of x [1, T], T > frames: y [1, T], the same, and head [1, T - frames], which is sure to be that much later."""
+    """x [1, T], T > frames -> y [1, T], the same, and head [1, T - frames], which is sure to be that much later."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     length = TDim.of(builder.scope.symbol("T"))
@@ -149,7 +149,7 @@ def test_a_run_ends_at_the_limit_of_the_model(frames: int) -> None:
 @pytest.mark.parametrize("pulse_frames", [125, 160, 480])
 @pytest.mark.parametrize("policy", [policy for policy in DEVICE_POLICIES if policy != "abort"])
 def test_a_run_that_ends_in_a_stall_gives_all_accepted_frames(pulse_frames: int, policy: str) -> None:
-    """All that was accepted is in the outputs, however much of it waits, and although nothing is played any more."""
+    """All that was accepted is in the outputs, however much of it waits, and although playing has stopped."""
     compiled, block = cached_program(filter_model, pulse_frames), 500
     with runs(compiled, block=block, policy=policy, records=True) as (host, live):
         host.stall(6)

@@ -21,7 +21,7 @@ CONTINUING = ("wait", "drop_oldest", "silence_then_catch_up")
 
 
 def numbered_sound(frames: int) -> Array:
-    """Sound in which every frame tells its number, and none is 0."""
+    """Audio in which every frame contains its number, and none is 0."""
     return np.arange(1, frames + 1, dtype=np.float32)[:, None]
 
 

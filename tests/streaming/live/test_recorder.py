@@ -111,7 +111,7 @@ def test_frames_lost_by_a_slow_disk_are_silent_and_counted(paths: tuple[Path, Pa
 
 @linux
 def test_a_full_disk_ends_the_recording(paths: tuple[Path, Path]) -> None:
-    """The end is reported, what was written is kept, and the sound goes on."""
+    """The end is reported, what was written is kept, and the sound continues."""
     x = normal_noise(200 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         recorder = live.record(*paths)
@@ -176,7 +176,7 @@ def test_one_of_both_files_is_recorded(paths: tuple[Path, Path], expected: int) 
 
 
 def test_two_recorders_write_side_by_side(paths: tuple[Path, Path]) -> None:
-    """The second recorder begins while the first is there."""
+    """The second recorder begins while the first one is open."""
     x = normal_noise(30 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         first = live.record(paths[0])
@@ -191,7 +191,7 @@ def test_two_recorders_write_side_by_side(paths: tuple[Path, Path]) -> None:
 
 
 def test_a_recording_continues_after_the_device_was_away(paths: tuple[Path, Path]) -> None:
-    """The recording has nothing of the time when the device was away."""
+    """The recording skips the time when the device was away."""
     x = normal_noise(60 * BLOCK, 1)
     with runs(cached_program(), reconnect="keep") as (host, live):
         recorder = live.record(*paths)
@@ -284,14 +284,14 @@ def test_invalid_values_are_refused(paths: tuple[Path, Path], tmp_path: Path) ->
             InputError, match=r"played\.wav: there is no output to record: the run plays nothing"
         ):
             live.record(*paths)
-        with pytest.raises(InputError, match=r"no sound format is called '\.txt'"):
+        with pytest.raises(InputError, match=r"no audio format is called '\.txt'"):
             live.record(tmp_path / "heard.txt")
         with pytest.raises(InputError, match="cannot be written"):
             live.record(Path("/no/such/folder/heard.wav"))
     with (
         nothing_left(),
         runs(cached_program()) as (_, live),
-        pytest.raises(InputError, match="no sound format"),
+        pytest.raises(InputError, match="no audio format"),
     ):
         live.record(paths[0], tmp_path / "played.txt")
     assert not list(tmp_path.iterdir()), "nothing is left"

@@ -1,4 +1,4 @@
-"""The delay that is agreed on is the least with which nothing is silent."""
+"""The agreed delay is the smallest with which nothing is silent."""
 
 from dataclasses import replace
 from math import ceil, gcd, lcm
@@ -39,7 +39,7 @@ def test_headroom_is_whole_blocks(headroom_s: float | None, blocks: int) -> None
 
 
 def needed_silence(timing: Timing, lead: int, blocks: int) -> int:
-    """Silence that a pipeline needs in front, found by going through its blocks one by one."""
+    """Silence that a pipeline needs at the start, found by going through its blocks one by one."""
     most = filled = frames_out = 0
     filled = lead
     for k in range(1, blocks + 1):
@@ -136,7 +136,7 @@ def test_a_worker_has_exactly_the_headroom_to_answer(block: int, pulse: int, hea
 
 @pytest.mark.parametrize("policy", ["wait", "silence_then_catch_up", "drop_oldest"])
 def test_blocks_of_unknown_size_lengthen_the_delay_once(policy: str) -> None:
-    """Afterwards nothing is silent, and the statistics tells how late it is."""
+    """Afterwards nothing is silent, and the statistics report how late it is."""
     sizes = [160, 700, 40, 1000, 333]
     x = 1 + np.abs(normal_noise(40 * sum(sizes), 1))
     with runs(cached_program(), block=0, policy=policy) as (host, live):

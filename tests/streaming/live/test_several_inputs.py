@@ -1,4 +1,4 @@
-"""Live runs of models that hear several sounds: channels of one device, on one clock."""
+"""Live runs of models with several audio inputs: channels of one device, on one clock."""
 
 from pathlib import Path
 from typing import Any
@@ -113,7 +113,7 @@ def test_the_numpy_backend_plays_the_same() -> None:
 
 
 def test_bypass_snapshots_and_swaps_work_with_two_inputs() -> None:
-    """Bypass plays the first input; a snapshot brings both sounds' memory back; another program takes over."""
+    """Bypass plays the first input; a snapshot brings back the memory of both inputs; another program takes over."""
     compiled, sound = cancelling_program(), stereo_noise(3200)
     host, live = two_input_run(compiled)
     with live:
@@ -165,7 +165,7 @@ def test_a_file_replaces_the_device(tmp_path: Path) -> None:
             VirtualDevice(rate_hz=RATE),
             (),
             {},
-            "virtual: has 1 channel, and chunks has 2 inputs of sound: mic, far",
+            "virtual: has 1 channel, and chunks has 2 audio inputs: mic, far",
             id="one channel",
         ),
         pytest.param(PAIR, (Route("mic", "", 0),), {}, "no channel is given for far", id="channel missing"),
@@ -173,14 +173,14 @@ def test_a_file_replaces_the_device(tmp_path: Path) -> None:
             PAIR,
             (Route("mic", "", 0), Route("far", "", 2)),
             {},
-            "pair: has no channel 2; there are 2",
+            "pair: has no channel 2; its 2",
             id="no such channel",
         ),
         pytest.param(
             PAIR,
             (Route("ear", "", 0),),
             {},
-            "has no input of sound 'ear'; its inputs of sound are mic, far",
+            "has no audio input 'ear'; its audio inputs are mic, far",
             id="no such input",
         ),
         pytest.param(PAIR, (), {"channels": Channels(each=True)}, "each of one channel", id="each channel"),

@@ -1,4 +1,4 @@
-"""Runs with real threads: nothing of them is left over, however they end; and runs that fail before they begin."""
+"""Runs with real threads: they leave nothing behind, however they end; and runs that fail before they begin."""
 
 import threading
 from collections.abc import Callable
@@ -244,7 +244,7 @@ def test_a_host_has_one_run() -> None:
         second = Live(cached_program(), Plan(RATE), realtime=UNCHANGED, host=host)
         with pytest.raises(InputError, match="this virtual host has a run already"), second:
             pass
-        assert len(host.run(normal_noise(BLOCK, 1))), "the first goes on"
+        assert len(host.run(normal_noise(BLOCK, 1))), "the first continues"
     assert host.streams == ()
 
 

@@ -81,7 +81,7 @@ def test_a_device_is_chosen_by_number_or_name() -> None:
     [
         ({"refuses": "it is in use by another program"}, "cannot be opened, it is in use by another program"),
         ({"rates_hz": (44100, 48000)}, "does not run at 16000 Hz but at 44100, 48000"),
-        ({"present": False}, "cannot be opened, it is not there any more"),
+        ({"present": False}, "cannot be opened, it is no longer available"),
     ],
 )
 def test_a_device_that_cannot_be_opened_is_refused_with_the_reason(
@@ -96,7 +96,7 @@ def test_a_device_that_cannot_be_opened_is_refused_with_the_reason(
 
 
 def test_time_passes_without_sound_while_a_device_is_stalled() -> None:
-    """Time passes without sound; a moment later it goes on."""
+    """Time passes without sound; a moment later it continues."""
     x = np.arange(1, 20 * BLOCK + 1, dtype=np.float32)
     with runs(cached_program(), engine="callback") as (host, live):
         (device,) = host.devices

@@ -1,4 +1,4 @@
-"""A device that goes away is noticed, reported, and opened again; the sound goes on where it was."""
+"""A device that goes away is noticed, reported, and opened again; the sound continues where it was."""
 
 from collections.abc import Callable
 from typing import Any

@@ -124,7 +124,7 @@ def test_only_native_pulses_run_while_a_thread_holds_the_interpreter(interpreter
 
 
 def test_commands_are_applied_while_the_worker_runs() -> None:
-    """A snapshot is of one moment, a restored stream goes on from it, another program takes over."""
+    """A snapshot is of one moment, a restored stream continues from it, another program takes over."""
     x = np.ones((BLOCK, 1), np.float32)
     with pipeline_with_worker(cached_program(sum_model)) as (pipeline, _):
         control, call = Control(pipeline), call_of(pipeline)

@@ -74,7 +74,7 @@ def test_a_command_is_applied_by_one_thread_only() -> None:
 
 
 class ObservedLock:
-    """A lock that tells when a thread has to wait for it."""
+    """A lock that reports when a thread has to wait for it."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()

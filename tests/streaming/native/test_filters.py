@@ -61,7 +61,7 @@ def test_resamplers_of_the_same_rates_share_a_filter() -> None:
     ("arguments", "message"),
     [
         ((0, 16000, "low"), "must be positive, got 0 Hz"),
-        ((100, 48000, "low"), "more than 256 times apart"),
+        ((100, 48000, "low"), "differ by more than a factor of 256"),
         ((48000, 16000, "best"), "'best': choose one of low, medium, high"),
     ],
 )

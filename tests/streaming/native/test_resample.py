@@ -25,7 +25,7 @@ register_with_numba()  # of what the functions below call
 
 RATES = [(48000, 16000), (16000, 48000), (44100, 48000), (48000, 44100), (44100, 16000), (8000, 48000)]
 MIN_SIGNAL_TO_ERROR_DB = {"low": 70, "medium": 90, "high": 120}
-"""The least signal-to-error ratio of a tone in the pass band, in dB."""
+"""The lowest signal-to-error ratio of a tone in the pass band, in dB."""
 PASSED = {"low": 0.71, "medium": 0.81, "high": 0.91}
 
 

@@ -143,7 +143,7 @@ def test_the_shortest_switch_interval_counts() -> None:
             assert sys.getswitchinterval() == pytest.approx(1e-4)
             with apply_to_process(slow) as (setting,):
                 assert str(setting) == (
-                    "switch interval: 0.1 ms instead of 2 ms: another stream of this process asks for it"
+                    "switch interval: 0.1 ms instead of 2 ms: another stream of this process requests it"
                 )
         assert sys.getswitchinterval() == pytest.approx(2e-3)
     assert sys.getswitchinterval() == before

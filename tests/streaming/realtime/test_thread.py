@@ -17,7 +17,7 @@ from tests.streaming.platform_marks import capable, linux
 
 
 def in_a_thread(call: Callable[..., Any]) -> tuple[Any, ...]:
-    """The result of a call in a thread of its own, which takes its priority with it."""
+    """The result of a call in its own thread, which takes its priority with it."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(call).result(30)
 

@@ -109,5 +109,5 @@ def test_sequences_one_after_the_other_equal_the_model(repository: Path) -> None
 
 def test_existing_files_stay(repository: Path) -> None:
     message = refusal("convert", model_path(), "--triton", repository.parent)
-    assert "exists already" in message
+    assert "already exists" in message
     assert "give one of them" in refusal("convert", "--triton", "x", "-o", "y.onnx")

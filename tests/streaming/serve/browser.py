@@ -78,7 +78,7 @@ class BrowserPage:
             self.page.get_by_label("Model", exact=True).select_option(model)
         self.page.get_by_label(source, exact=True).first.check()
         if file is not None:
-            self.page.get_by_label("Sound file").set_input_files(file)
+            self.page.get_by_label("Audio file").set_input_files(file)
         while not self.is_running():
             assert time.monotonic() < end, f"the page says: {self.messages()}"
             if "try again" in self.messages() or self.messages().startswith(

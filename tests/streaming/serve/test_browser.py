@@ -1,4 +1,4 @@
-"""The page in a browser: what it plays is the model's output at the delay that it tells."""
+"""The page in a browser: what it plays is the model's output at the delay that it shows."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -31,12 +31,12 @@ CALM_S = 1.0
 
 
 def noisy() -> Samples:
-    """The built-in sound."""
+    """The built-in recording."""
     return soundfile.read(noisy_path(), dtype="float32")[0]
 
 
 def stream_sound(model: Path, sound: Samples) -> Samples:
-    """The sound that Python makes of a sound."""
+    """The audio that Python makes of a recording."""
     session = Session(pulse.stream(model, pulse=PULSE))
     (first,), (rest,) = session.push(sound[None]).values(), session.flush().values()
     return np.concatenate([first, rest], axis=1)[0]
@@ -63,7 +63,7 @@ def server() -> Iterator[RunningServer]:
 
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A browser whose microphone hears the built-in sound."""
+    """A browser whose microphone hears the built-in recording."""
     path = tmp_path_factory.mktemp("microphone") / "noisy.wav"
     soundfile.write(path, noisy(), SAMPLE_RATE_HZ, subtype="PCM_16")
     with browser(path) as started:

@@ -1,4 +1,4 @@
-"""The JavaScript client goes on after a cut, with the same bits, and follows a fleet to the server of its stream."""
+"""The JavaScript client resumes after a cut, with the same bits, and follows a fleet to the server of its stream."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""A disk that refuses checkpoints: the streams go on, and the errors are counted and logged."""
+"""A disk that refuses checkpoints: the streams continue, and the errors are counted and logged."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""The page as files: nothing is from elsewhere, and what its scripts look for is there. Slow tests run it."""
+"""The page as files: nothing is from elsewhere, and the elements that its scripts look for exist. Slow tests run it."""
 
 import re
 

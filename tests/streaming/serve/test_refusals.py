@@ -425,7 +425,7 @@ def test_a_model_that_is_slower_than_its_sound_is_refused() -> None:
         for _, group in server.service.models[0].groups:
             group.cost = StepCost([int(2e9 * PULSE / RATE_HZ)] * 9)
         with raw(server) as client:
-            assert "times as long as its sound lasts" in client.hello()["message"]
+            assert "times as long as its audio" in client.hello()["message"]
         group.cost = StepCost(
             [1000] * 99 + [int(5e9)] * 3
         )  # the rare step does not count against the first stream

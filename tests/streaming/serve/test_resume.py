@@ -194,7 +194,7 @@ async def test_a_stream_that_no_server_resumes_is_an_error(tmp_path: Path) -> No
     with servers(tmp_path, 1) as (server,):
         async with connect(server.ws, patience_s=0.3) as stream:
             cut_all(server)
-            with pytest.raises(ClientError, match="no server continues"):
+            with pytest.raises(ClientError, match="no server resumes"):
                 await stream.flush()
 
 

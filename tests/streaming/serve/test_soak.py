@@ -82,7 +82,7 @@ class Clients:
 
 
 def run_clients(url, seconds, pipe):
-    """All clients, in a process of their own; sends how they ended."""
+    """All clients, in their own process; sends how they ended."""
 
     async def run_all():
         clients = Clients(url, time.monotonic() + seconds)

@@ -37,7 +37,7 @@ def sound(samples: int, seed: int = 0) -> Array:
 
 
 def resample(x: Array, rate_in_hz: int, rate_out_hz: int) -> Array:
-    """The whole of a sound at another rate, by the resampler of the live path."""
+    """A whole signal at another rate, by the resampler of the live path."""
     resampler = NativeResampler(rate_in_hz, rate_out_hz, "medium")
     silence = np.zeros(resampler.delay_frames, np.float32)
     return np.concatenate([resampler.process(x), resampler.process(silence)])

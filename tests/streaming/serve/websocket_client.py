@@ -35,7 +35,7 @@ class WebSocketClient:
     def send_frames(
         self, samples: Array | list[float], first: int, port: int = 0, epoch: int = 0, kind: int = INPUT
     ) -> None:
-        """Samples of an input of sound, in f32."""
+        """Samples of an audio input, in f32."""
         array = np.asarray(samples, "<f4")
         self.send(pack_frames(Header(kind, port, epoch, array.size, first), array.tobytes()))
 

@@ -1,4 +1,4 @@
-"""Sound files: read in blocks, written whole or not at all, errors in one line."""
+"""Audio files: read in blocks, written whole or not at all, errors in one line."""
 
 import os
 from pathlib import Path
@@ -149,7 +149,7 @@ def damaged_file(tmp_path: Path, name: str) -> Path:
         ("no-samples", "the file has no samples"),
         (
             "text",
-            r"cannot be read as sound \(.*\); give \.wav, \.flac, \.ogg.* or what else libsndfile reads, or convert it",
+            r"cannot be read as audio \(.*\); give \.wav, \.flac, \.ogg.* or another format of libsndfile",
         ),
         ("folder", "is a folder"),
     ],
@@ -182,7 +182,7 @@ def test_a_header_that_announces_more_than_the_file_has_is_reported(tmp_path: Pa
     soundfile.write(path, uniform_noise(8000), 16000)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 4])
-    with pytest.warns(PulseWarning, match=r"cut short, 75% .* are missing; 1,9\d\d samples \(0\.12\d s\)"):
+    with pytest.warns(PulseWarning, match=r"truncated, 75% .* is missing; 1,9\d\d samples \(0\.12\d s\)"):
         reader = AudioReader(path)
     with reader:
         assert sum(len(block) for block in reader) == reader.frames
@@ -213,7 +213,7 @@ def test_nan_names_the_sample(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("a.mp4", "no sound format is called '.mp4'; use .wav, .flac, .ogg"), ("no/a.wav", "check the folder")],
+    [("a.mp4", "no audio format is called '.mp4'; use .wav, .flac, .ogg"), ("no/a.wav", "check the folder")],
 )
 def test_files_that_cannot_be_written_are_refused(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
@@ -229,5 +229,5 @@ def test_channels_are_chosen_and_mixed() -> None:
     assert Channels.parse("mix").select(x).dtype == np.float32
     with pytest.raises(InputError, match="'left': give mix, each or the number"):
         Channels.parse("left")
-    with pytest.raises(InputError, match="channel 2: the sound has 2 channels, numbered from 0"):
+    with pytest.raises(InputError, match="channel 2: the audio has 2 channels, numbered from 0"):
         Channels.parse("2").streams(2)

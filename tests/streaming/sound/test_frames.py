@@ -67,7 +67,7 @@ def test_frames_of_any_axis_are_written_in_any_pieces(tmp_path_factory, data) ->
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
 def test_of_a_tensor_without_time_the_last_is_written(tmp_path: Path, shape: tuple[Any, ...]) -> None:
-    """Of two tensors the second one is in the file."""
+    """The second of two tensors is in the file."""
     first, last = np.zeros(shape, np.float32), np.random.default_rng(1).random(shape, np.float32)
     np.testing.assert_array_equal(np.load(write_pieces(tmp_path / "x.npy", [first, last], None)), last)
     path = write_pieces(tmp_path / "x.csv", [first, last], None)
@@ -107,7 +107,7 @@ def test_files_that_cannot_take_frames_are_refused(tmp_path: Path, name: str, wo
 
 
 def test_pieces_of_several_types_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"float64 \[3\] does not fit .* a file of their own"):
+    with pytest.raises(InputError, match=r"float64 \[3\] does not fit .* a separate file"):
         write_pieces(tmp_path / "x.npy", [np.zeros(3, np.float32), np.zeros(3)], 0)
 
 

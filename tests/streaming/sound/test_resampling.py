@@ -73,7 +73,7 @@ def test_flush_gives_the_given_length_and_begins_a_new_sound() -> None:
     ("arguments", "message"),
     [
         ((0, 16000), "must be positive, got 0 Hz"),
-        ((100, 48000), "more than 256 times apart"),
+        ((100, 48000), "differ by more than a factor of 256"),
         ((48000, 16000, 1, "best"), "'best': choose one of sinc_best"),
     ],
 )

@@ -63,7 +63,7 @@ def test_another_program_reads_it(
 def test_a_file_of_the_largest_size_is_a_usual_wav_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, channels: int
 ) -> None:
-    """The file is as libsndfile writes it, but for the time that it notes next to peaks."""
+    """The file is as libsndfile writes it, except for the time that it stores next to peaks."""
     x = np.rint(uniform_noise(3001, channels) * (1 << 15)) / (1 << 15)  # what each encoding holds as it is
     soundfile.write(tmp_path / "usual.wav", x, 16000, encoding)
     usual = (tmp_path / "usual.wav").read_bytes()

@@ -1,4 +1,4 @@
-"""Models that hear several sounds: sessions, files, channels, rates, lengths; outputs by name."""
+"""Models with several audio inputs: sessions, files, channels, rates, lengths; outputs by name."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def read(name: str) -> Array:
 
 
 def pad_behind(sound: Array, frames: int) -> Array:
-    """Zeros after a sound."""
+    """Zeros after a signal."""
     return np.concatenate([sound, np.zeros(frames - len(sound), np.float32)])
 
 
@@ -82,7 +82,7 @@ def test_unequal_ends_are_refused_and_the_stream_continues() -> None:
 
 
 def test_the_shorter_of_two_files_is_padded(model: Path) -> None:
-    """Of one rate; the shorter one is followed by zeros, which the report tells."""
+    """Both have one rate; the shorter one is followed by zeros, which the report states."""
     near, far = quiet_noise(20_000, 1), quiet_noise(12_345, 2)
     write_floats("near.wav", near)
     write_floats("far.wav", far)
@@ -164,7 +164,7 @@ def test_the_same_moment_at_two_rates_is_one_moment_to_the_model(model: Path) ->
 
 
 def test_outputs_are_written_by_name(model: Path) -> None:
-    """Into files of their own, or as channels of one, or frames."""
+    """Into separate files, or as channels of one, or frames."""
     near, far = quiet_noise(4000, 1), quiet_noise(4000, 2)
     write_floats("in.wav", np.stack([near, far], axis=1))
     expected = cancelled_sound(cancelling_program(), near, far)
@@ -240,17 +240,17 @@ def test_a_recipe_takes_two_sounds(tmp_path: Path) -> None:
     [
         (
             ["mono.wav", "out.wav"],
-            "has 1 channel, and aec has 2 inputs of sound: mic, far; give --in mic=SOURCE --in",
+            "has 1 channel, and aec has 2 audio inputs: mic, far; give --in mic=SOURCE --in",
         ),
-        (["three.wav", "out.wav"], "has 3 channels, and aec has 2 inputs"),
+        (["three.wav", "out.wav"], "has 3 channels, and aec has 2 audio inputs"),
         (["out.wav", "--in", "mic=mono.wav"], "no source for input far; give --in far=SOURCE"),
         (
             ["--in", "mic=mono.wav:1", "--in", "far=mono.wav", "out.wav"],
-            "input mic uses channel 1; there are 1",
+            "input mic uses channel 1; it has 1",
         ),
         (["--in", "ear=mono.wav", "out.wav"], "has no such input; its inputs are mic, far"),
         (["--in", "mic", "out.wav"], "give NAME=SOURCE or NAME=SOURCE:CHANNEL"),
-        (["--in", "mic=:0", "--in", "far=mono.wav", "out.wav"], "of which sound? Give IN"),
+        (["--in", "mic=:0", "--in", "far=mono.wav", "out.wav"], "of which file? Give IN"),
         (["three.wav", "out.wav", "--channel", "1"], "--channel 1: aec has inputs mic, far"),
         (["--in", "mic=mono.wav", "--in", "mic=mono.wav", "out.wav"], "mic already takes mono.wav"),
         (["--in", "mic=mono.wav", "--in", "far=mono.wav", "mono.wav"], "is the input"),
@@ -295,9 +295,9 @@ def test_channels_of_a_file_replace_those_of_a_device(
     [
         (
             ["mono.wav"],
-            "mono.wav: has 1 channel, and aec has 2 inputs of sound: mic, far; give --in mic=SOURCE",
+            "mono.wav: has 1 channel, and aec has 2 audio inputs: mic, far; give --in mic=SOURCE",
         ),
-        (["three.wav"], "three.wav: has 3 channels, and aec has 2 inputs"),
+        (["three.wav"], "three.wav: has 3 channels, and aec has 2 audio inputs"),
         (["two.wav", "--mic", "two.wav:0"], "no channel is given for far"),
         (["two.wav", "--far", "two.wav:0", "--in", "far=:1"], "--in already gives the source of far"),
         (["two.wav", "--out", "out=a.wav"], "--out excludes --live"),
@@ -312,6 +312,6 @@ def test_misfits_of_live_inputs_are_refused(model: Path, arguments: list[str], m
 
 def test_far_needs_a_second_input() -> None:
     write_floats("in.wav", np.zeros(1600, np.float32))
-    assert "has one input of sound, audio, which --mic gives" in refusal(
+    assert "has one audio input, audio, which --mic gives" in refusal(
         "run", "in.wav", "out.wav", "--live", "--quiet", "--far", "usb"
     )

@@ -47,7 +47,7 @@ def refusal(data: bytes, form: StreamFormat | None = None) -> str:
 def test_wav_files_of_the_library_are_read(
     tmp_path: Path, encoding: Encoding, channels: int, form: str
 ) -> None:
-    """In each encoding, with whatever chunks it puts in front; extensible ones too."""
+    """In each encoding, with whatever chunks come first; extensible ones too."""
     x = uniform_noise(1000, channels)
     soundfile.write(tmp_path / "a", x, 44100, encoding.subtype, format=form)
     reader, samples = read((tmp_path / "a").read_bytes())
@@ -158,8 +158,8 @@ def test_memory_does_not_grow_with_waiting_input() -> None:
     ("data", "words"),
     [
         (b"", "in: is empty"),
-        (b"RIFF", "in: does not begin as WAV does; a pipe brings WAV, or raw samples with"),
-        (b"fLaC" + bytes(100), "put ffmpeg -i - -f wav - in front"),
+        (b"RIFF", "in: does not begin like WAV; a pipe carries WAV, or raw samples with"),
+        (b"fLaC" + bytes(100), "pipe through ffmpeg -i - -f wav -"),
         (b"RIFF\0\0\0\0WAVEfmt ", "in: ends before its samples begin"),
         (b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<I", 16), "in: ends before its samples begin"),
         (b"RIFF\0\0\0\0WAVELIST" + struct.pack("<I", 99) + bytes(50), "in: ends before its samples begin"),
@@ -170,7 +170,7 @@ def test_memory_does_not_grow_with_waiting_input() -> None:
         ),
         (
             b"RIFF\0\0\0\0WAVEfmt " + struct.pack("<IHHIIHH", 16, 7, 1, 8000, 8000, 1, 8) + b"data\0\0\0\0",
-            "WAV of format 7, 8 bits in frames of 1 bytes is not read from a pipe; put ffmpeg",
+            "WAV of format 7, 8 bits in frames of 1 bytes cannot be read from a pipe; pipe it through ffmpeg",
         ),
         (b"RIFF\0\0\0\0WAVEfmt \x02\0\0\0ab" + b"data\0\0\0\0", "both must be positive"),
     ],
@@ -193,8 +193,10 @@ def test_files_that_are_no_wav_are_refused(data: bytes, words: str) -> None:
 
 def test_streams_that_end_too_soon_or_have_nan_are_refused() -> None:
     form = StreamFormat(Encoding.of_name("s16"), 8000, 2)
-    assert "in: ends with 3 bytes of a sample of 4; check encoding and channels" in refusal(bytes(4003), form)
-    assert "in: no samples came" in refusal(wav_header(form))
+    assert "in: ends with 3 of the 4 bytes of a sample; check encoding and channels" in refusal(
+        bytes(4003), form
+    )
+    assert "in: no samples arrived" in refusal(wav_header(form))
     long = StreamFormat(Encoding.of_name("s16"), 8000, 2, 4000)
     assert "in: damaged at sample 500 of 1000 (the samples end)" in refusal(wav_header(long) + bytes(2000))
     nan = np.array([0, 0, 0, np.nan], np.float32).tobytes()

@@ -53,7 +53,7 @@ class Simulation:
     """A run in blocks of 10 ms, always the same.
 
     slow      milliseconds more for every 20th pulse of a second
-    notes     the notes from the begin of a second on
+    notes     the notes from the start of a second on
     """
 
     slow: dict[int, float] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Simulation:
     def series(
         self, seconds: int, each_s: float = 1.0, events: dict[int, dict[str, int]] | None = None
     ) -> Iterator[LiveStatistics]:
-        """Statistics every ``each_s``; ``events`` adds to counters at the begin of a second."""
+        """Statistics every ``each_s``; ``events`` adds to counters at the start of a second."""
         times = {name: Latency(DEADLINE_S if name == "total" else None) for name in TIMES}
         added = Counters()
         notes: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class Simulation:
             )
 
     def _times_ms(self, pulse: int, slow_ms: float) -> dict[str, float]:
-        """Of one pulse: uniform numbers from the golden ratio give the times their spread."""
+        """The times of one pulse: uniform numbers from the golden ratio spread them."""
         some, other, third = ((pulse + 1) * ratio % 1 for ratio in (0.6180339887, 0.7548776662, 0.5698402910))
         waiting = -0.05 * log(1 - some) + (slow_ms if pulse % 20 == 7 else 0.0)
         compute = 1.1 + 0.2 * other - 0.03 * log(1 - third)

@@ -1,4 +1,4 @@
-"""The histogram of latencies tells what numpy tells, to 1.6 %."""
+"""The percentiles of the latency histogram equal numpy's to 1.6 %."""
 
 import numpy as np
 import pytest

@@ -36,14 +36,14 @@ def refusal_of(path: Path) -> str:
     ("content", "message"),
     [
         (b"", ": is empty; such files are written by pulse run --live --stats FILE"),
-        (b"\n", ": is not a file of statistics;"),
-        (b"time,level\n0,1\n", ": is not a file of statistics;"),
-        (b"RIFF\x00\x00\xff\xfe" * 1000, ": is not a file of statistics;"),
-        (b'{"a": 1}\n', ": is not a file of statistics;"),
-        (b"[1]\n", ": is not a file of statistics;"),
-        (b"[" * 100_000, ": is not a file of statistics;"),
-        (b"9" * 10_000 + b"\n", ": is not a file of statistics;"),
-        (b" " * (3 << 20), ": is not a file of statistics;"),
+        (b"\n", ": is not a statistics file;"),
+        (b"time,level\n0,1\n", ": is not a statistics file;"),
+        (b"RIFF\x00\x00\xff\xfe" * 1000, ": is not a statistics file;"),
+        (b'{"a": 1}\n', ": is not a statistics file;"),
+        (b"[1]\n", ": is not a statistics file;"),
+        (b"[" * 100_000, ": is not a statistics file;"),
+        (b"9" * 10_000 + b"\n", ": is not a statistics file;"),
+        (b" " * (3 << 20), ": is not a statistics file;"),
     ],
     ids=["empty", "empty line", "CSV", "binary", "JSON", "list", "brackets", "digits", "spaces"],
 )
@@ -64,7 +64,7 @@ def test_a_header_alone_and_half_of_one_are_refused(tmp_path: Path, path: Path) 
     other.write_bytes(header)
     assert refusal_of(other) == ": holds no measurement; the run ended before its first interval"
     other.write_bytes(header[:100])
-    assert refusal_of(other).startswith(": is not a file of statistics;")
+    assert refusal_of(other).startswith(": is not a statistics file;")
 
 
 def change_line(line: dict[str, float | str], place: list[Any], value: Any) -> dict[str, float | str]:
@@ -83,7 +83,7 @@ def change_line(line: dict[str, float | str], place: list[Any], value: Any) -> d
 @pytest.mark.parametrize(
     ("number", "place", "value", "message"),
     [
-        (1, ["version"], 2, ": is of version 2 of the format, this one reads 1; use the pulse that wrote it"),
+        (1, ["version"], 2, ": has version 2 of the format, this one reads 1; use the pulse that wrote it"),
         (1, ["setup", "rate_hz"], 0, ", line 1: setup.rate_hz is not more than 0; the file is broken"),
         (
             1,
@@ -106,7 +106,7 @@ def change_line(line: dict[str, float | str], place: list[Any], value: Any) -> d
             2,
             ["interval", "total", "p50_us"],
             1e400,
-            ", line 2: is not valid JSON (Infinity is not a number of JSON)",
+            ", line 2: is not valid JSON (Infinity is not a JSON number)",
         ),
         (2, ["interval", "total"], [], ", line 2: total: [] is not an object"),
         (2, ["interval", "new", "missed"], -1, ", line 2: new.missed: -1 is not a count"),
@@ -120,8 +120,8 @@ def change_line(line: dict[str, float | str], place: list[Any], value: Any) -> d
         (2, ["interval", "at_s"], 1e300, ", line 2: time does not advance"),
         (1, ["started"], "9999-12-31T00:00:00", ", line 1: started: date value out of range"),
         (3, ["interval", "at_s"], 1, ", line 3: time does not advance"),
-        (3, ["times", "classes"], [[1]], ", line 3: classes.0: 1 values in place of 2"),
-        (3, ["times", "classes"], [[1, 1 << 62]] * 4, ", line 3: counts more than there can be"),
+        (3, ["times", "classes"], [[1]], ", line 3: classes.0: 1 values instead of 2"),
+        (3, ["times", "classes"], [[1, 1 << 62]] * 4, ", line 3: counts more than possible"),
         (7, ["times", "total"], ..., ", line 7: times.total is missing"),
         (7, ["statistics", "delay"], None, ", line 7: statistics.delay: None is not an object"),
     ],

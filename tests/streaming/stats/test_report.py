@@ -68,7 +68,7 @@ def test_a_setting_is_reported_once(good: list[LiveStatistics], tmp_path: Path) 
     assert text.count("priority: normal instead of 70") == 1
     assert "something else" in text
     assert "USB Audio -> none" in text
-    assert "blocks as the device likes" in text
+    assert "block size chosen by the device" in text
 
 
 def test_a_good_run_is_reported_as_such(good: list[LiveStatistics], tmp_path: Path) -> None:
@@ -122,7 +122,9 @@ def test_files_that_are_not_reports_are_refused(good: list[LiveStatistics], tmp_
     path = write(tmp_path / "out.jsonl", good)
     assert "no such file; check the path" in refusal("report", tmp_path / "none.jsonl")
     assert "is the input; write to another file" in refusal("report", path, "-o", path)
-    assert "pictures are .png, .svg, .pdf, not .txt" in refusal("report", path, "-o", tmp_path / "a.txt")
+    assert "a picture is written as .png, .svg, .pdf, not .txt" in refusal(
+        "report", path, "-o", tmp_path / "a.txt"
+    )
 
 
 def test_without_matplotlib_the_extra_is_named(

@@ -141,7 +141,7 @@ static int64_t resample(struct resampler *one, const float *source, int64_t coun
 static int64_t in_host_frames(int64_t frames, int rate_hz) { return ceil_div(frames * rate_hz, RATE_HZ); }
 static int64_t floor_div(int64_t a, int64_t b) { return -ceil_div(-a, b); }
 
-/* The most that the output taken can be ahead of the output made, if so many frames of silence go in front of the
+/* The most that the output taken can be ahead of the output made, if so many frames of silence come before the
    model's input. */
 static int64_t longest_wait(int rate_hz, int pulse, int block, int ahead_in, int ahead_out, int preroll) {
   const int64_t host = rate_hz, hz = RATE_HZ;
@@ -193,7 +193,7 @@ static void *part(unsigned char *memory, size_t *at, size_t bytes) { /* null wit
   return place;
 }
 
-/* Lays everything out behind the struct; how many bytes it all takes. */
+/* Lays everything out after the struct; returns how many bytes it all takes. */
 static size_t lay_out(@NAME@_blocks *blocks, unsigned char *memory, void **stream) {
   const int differs = blocks->rate_hz != RATE_HZ;
   const size_t inward = differs ? (size_t)(blocks->inward.phases + 1) * (size_t)blocks->inward.taps : 0;

@@ -1,4 +1,4 @@
-/* @TITLE@ for hosts that hand over sound in blocks of any size and at any rate; pulse @VERSION@ wrote it. */
+/* @TITLE@ for hosts that pass audio in blocks of any size and at any rate; pulse @VERSION@ wrote it. */
 #ifndef @UPPER@_BLOCKS_H
 #define @UPPER@_BLOCKS_H
 #include "@NAME@.h"
@@ -9,10 +9,10 @@ extern "C" {
 typedef struct @NAME@_blocks @NAME@_blocks; /* lies in memory of the caller, whose address is a multiple of 64 */
 
 enum { @UPPER@_CHUNK = 256 };     /* the most frames of one feed */
-enum { @UPPER@_MAX_RATIO = 256 }; /* how many times apart the model's rate and that of the host may be */
+enum { @UPPER@_MAX_RATIO = 256 }; /* the largest ratio between the model's rate and the host's */
 
 /* Bytes of memory for blocks of so many frames (1: their size is not known, or changes) at so many frames per second;
-   0 if the model's rate and that one are more than @UPPER@_MAX_RATIO times apart. */
+   0 if the ratio between the model's rate and that one is above @UPPER@_MAX_RATIO. */
 size_t @NAME@_blocks_size(int rate_hz, int block_frames);
 int @NAME@_blocks_init(void *memory, size_t bytes, int rate_hz, int block_frames, @NAME@_blocks **blocks);
 void @NAME@_blocks_reset(@NAME@_blocks *blocks);
@@ -26,12 +26,12 @@ void @NAME@_blocks_process(@NAME@_blocks *blocks, const float *const inputs[], f
 void @NAME@_blocks_feed(@NAME@_blocks *blocks, const float *const inputs[], int frames);
 int @NAME@_blocks_run(@NAME@_blocks *blocks);
 void @NAME@_blocks_take(@NAME@_blocks *blocks, float *output, int frames);
-/* Which output is the sound, counted from the first; -1: none. */
+/* Which output is the audio, counted from the first; -1: none. */
 int @NAME@_blocks_sound_output(void);
 /* What the last pulse gave at an output (counted from the first), all frames of it. */
 const void *@NAME@_blocks_output(const @NAME@_blocks *blocks, int output);
 const @NAME@_stream *@NAME@_blocks_stream(const @NAME@_blocks *blocks);
-/* How many samples were no number and counted as 0, and how many pulses had no result and were silent. */
+/* How many samples were not a number and counted as 0, and how many pulses had no result and were silent. */
 void @NAME@_blocks_counters(const @NAME@_blocks *blocks, double *samples, double *pulses);
 
 #ifdef __cplusplus

@@ -87,7 +87,7 @@ export class Sound {
   counters(): Pick<Counters, "badSamples" | "badPulses">;
 }
 
-/** The node of the model: one mono input for each sound that it takes, one mono output. */
+/** The node of the model: one mono input for each audio input that it has, one mono output. */
 export class PulseNode extends AudioWorkletNode {
   /** `module`: module.wasm, compiled or as bytes; `weights`: external ones; by default the files beside worklet.js. */
   static create(

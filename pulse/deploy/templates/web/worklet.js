@@ -352,7 +352,7 @@ if (globalThis.AudioWorkletProcessor && globalThis.registerProcessor) {
   );
 }
 
-/** The node of the model in a graph of Web Audio: one mono input for each sound that it takes, one mono output. */
+/** The node of the model in a graph of Web Audio: one mono input for each audio input that it has, one mono output. */
 export class PulseNode extends (globalThis.AudioWorkletNode ?? Object) {
   static async create(context, { module, weights } = {}) {
     const here = import.meta.url;

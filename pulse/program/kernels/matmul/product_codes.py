@@ -1,9 +1,9 @@
-"""Products of sliding windows with weights of int8 or bf16, in whose form the windows are rounded first.
+"""Products of sliding windows with int8 or bf16 weights, in whose form the windows are rounded first.
 
-int8: a row of K elements becomes ``code * unit``, with a unit from its largest magnitude (``pulse.ops.quantize_rows``).
-The sums of products of codes, in int32, are exact, so they are the same for any division into blocks and on every
-processor. The instruction needs one unsigned operand: the codes of weights are stored with 128 added, which adds 128
-times the sum of the row's codes to a sum.
+int8: a row of K elements becomes ``code * row_scale``, where the row_scale is its largest magnitude / 127
+(``pulse.ops.quantize_rows``). The sums of products of codes, in int32, are exact, so they are the same for
+any division into blocks and on every processor. The instruction needs one unsigned operand: the codes of
+weights are stored with 128 added, which adds 128 times the sum of the row's codes to a sum.
 
 bf16: two products at a time are added to a sum in f32 (``vdot_halves``). ``scales`` is None. Every block adds the terms
 of a column in the same order, so the sums are the same bits for any division too.
@@ -100,11 +100,11 @@ def add_totals(a: Vector, b: Vector, c: Vector, d: Vector, scales: Scales) -> Ve
 
 
 @exact
-def add_sum(total: Vector, unit: float, scales: Scales, first: Vector, rest: int) -> Vector:
+def add_sum(total: Vector, row_scale: float, scales: Scales, first: Vector, rest: int) -> Vector:
     """Add the value of a sum of words to ``first``; the same bits in every block."""
     if scales is None:
         return vfrombits(total) + first
-    return vfma(vtofloat(total), vload_part(scales, 0, rest) * vsplat(unit), first)
+    return vfma(vtofloat(total), vload_part(scales, 0, rest) * vsplat(row_scale), first)
 
 
 @device
@@ -118,12 +118,12 @@ def first_sum(bias: Pointer, y: Pointer, rest: int, adds: int) -> Vector:
 
 @device
 def store_sum_of_words(
-    total: Vector, unit: float, scales: Scales, bias: Pointer, y: Pointer, n: int, N: int, adds: int
+    total: Vector, row_scale: float, scales: Scales, bias: Pointer, y: Pointer, n: int, N: int, adds: int
 ) -> None:
     """Store the columns from n."""
     rest = N - n
     first = first_sum(bias + n, y + n, rest, adds)
-    vstore_part(y, n, rest, add_sum(total, unit, offset_scales(scales, n), first, rest))
+    vstore_part(y, n, rest, add_sum(total, row_scale, offset_scales(scales, n), first, rest))
 
 
 @device
@@ -134,7 +134,7 @@ def multiply_row_of_codes(
 
     A column of a whole panel has one sum; the last ones have four, each with every fourth word.
     """
-    x, unit, start = row
+    x, row_scale, start = row
     n = 0
     while n + PANEL <= N:
         a, b = vtoint(vzero()) + start, vtoint(vzero()) + start
@@ -149,10 +149,10 @@ def multiply_row_of_codes(
                 dot_words(d, vload_words(w, 48), x[k], scales),
             )
             w = w + PANEL
-        store_sum_of_words(a, unit, scales, bias, y, n, N, adds)
-        store_sum_of_words(b, unit, scales, bias, y, n + 16, N, adds)
-        store_sum_of_words(c, unit, scales, bias, y, n + 32, N, adds)
-        store_sum_of_words(d, unit, scales, bias, y, n + 48, N, adds)
+        store_sum_of_words(a, row_scale, scales, bias, y, n, N, adds)
+        store_sum_of_words(b, row_scale, scales, bias, y, n + 16, N, adds)
+        store_sum_of_words(c, row_scale, scales, bias, y, n + 32, N, adds)
+        store_sum_of_words(d, row_scale, scales, bias, y, n + 48, N, adds)
         n += PANEL
     while n < N:
         a, b = vtoint(vzero()) + start, vtoint(vzero())
@@ -173,7 +173,7 @@ def multiply_row_of_codes(
             a = dot_words(a, vload_words(w, 0), x[k], scales)
             w = w + LANES
             k += 1
-        store_sum_of_words(add_totals(a, b, c, d, scales), unit, scales, bias, y, n, N, adds)
+        store_sum_of_words(add_totals(a, b, c, d, scales), row_scale, scales, bias, y, n, N, adds)
         n += LANES
 
 
@@ -263,11 +263,11 @@ def packed_codes_size(elements: int, columns: int) -> int:
 
 
 class ProductOfCodesRow(ProductFields):
-    """y[rows_y[m] + n] = bias[n] + sum_tk c[m, t, k] * unit[m, t] * W[t*K + k, n] * scales[n] (+ y[...]), f32; then the
-    steps of ``finish``.
+    """y[rows_y[m] + n] = bias[n] + sum_tk c[m, t, k] * row_scale[m, t] * W[t*K + k, n] * scales[n] (+
+    y[...]), f32; then the steps of ``finish``.
 
-    c * unit are the elements of x at rows_x[m] + taps[t] as int8 codes (``pulse.ops.quantize_rows``), or as bf16,
-    without unit and scales; W is from ``pack_codes``.
+    c * row_scale are the elements of x at rows_x[m] + taps[t] as int8 codes (``pulse.ops.quantize_rows``), or as bf16,
+    without row_scale and scales; W is from ``pack_codes``.
     """
 
     rounds_rows = True

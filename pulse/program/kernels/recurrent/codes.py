@@ -95,7 +95,7 @@ def sum_codes(
     N: int,
     code_scratch: Pointer,
 ) -> None:
-    """Compute ``sums[n] = sum_k c[k] * unit * w[k, n] * scales[n]``, n < N, from the codes of a state."""
+    """Compute ``sums[n] = sum_k c[k] * scale * w[k, n] * scales[n]``, n < N, from the codes of a state."""
     coded = encode_row(h, H, scales, code_scratch)
     multiply_row_of_codes(coded, words_of(H, scales), as_i32(w), scales, zeros, sums, N, 0)
 

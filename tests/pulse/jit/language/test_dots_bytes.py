@@ -104,5 +104,5 @@ def test_sums_of_bytes_are_exact(
 
 def test_python_takes_whole_numbers_only() -> None:
     assert has_byte_dots()
-    with pytest.raises(TypeError, match="expected lanes of int32, got float32"):
+    with pytest.raises(TypeError, match="expected int32 lanes, got float32"):
         vdot_bytes(vtoint(vzero()), 1, vzero())

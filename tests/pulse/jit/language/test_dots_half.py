@@ -106,5 +106,5 @@ def test_only_a_processor_that_has_the_instruction_gets_it(monkeypatch: pytest.M
 
 
 def test_python_takes_whole_numbers_only() -> None:
-    with pytest.raises(TypeError, match="expected lanes of int32, got float32"):
+    with pytest.raises(TypeError, match="expected int32 lanes, got float32"):
         vdot_halves(vzero(), vtoint(vzero()), vzero())

@@ -96,7 +96,7 @@ def test_unknown_fields_are_not_read() -> None:
 
 
 def test_a_field_cannot_have_the_name_of_an_attribute() -> None:
-    with pytest.raises(TypeError, match=r"Bad\.words: structs have another meaning for it"):
+    with pytest.raises(TypeError, match=r"Bad\.words: structs use this name for something else"):
         type("Bad", (Struct,), {"__annotations__": {"words": int}})
 
 

@@ -72,7 +72,7 @@ def sums(row: Sums) -> None:
 
 @named_kernel("tests_outside")
 def read_behind_end(row: Sums) -> None:
-    """Read an element behind the declared ones."""
+    """Read an element after the declared ones."""
     y = row.y
     y[0] = row.x[row.n]
 
@@ -145,7 +145,7 @@ def test_fields_of_parts_and_after_them_are_read() -> None:
 
 
 def test_plain_python_checks_the_declaration() -> None:
-    """The region goes on behind the four elements that are declared."""
+    """The region continues after the four elements that are declared."""
     words = [0, 14, 4, 2, operand(0, 0), 0, real_bits(2.0), 3, real_bits(0.5), operand(0, 32), *[0] * 4]
     region = np.zeros(64, np.uint8)
     sums.python(words, [region])

@@ -250,11 +250,11 @@ class FileMaker:
 
 @pytest.mark.parametrize("shared", ["0", "1"])
 def test_nothing_in_a_file_is_run_before_it_is_known(folder, shared) -> None:
-    """Not even where the files of others are wanted: none is a program but its own object code."""
+    """Not even if other users' files are accepted: none is a program but its own object code."""
     with kernels_in(folder, shared):
         path = Path(damage.compile_and_call(damage.doubles)[0].path())
         path.write_bytes(pickle.dumps(FileMaker(folder / "proof")))
-        with pytest.warns(PulseWarning, match="not the file of a kernel; it is compiled again"):
+        with pytest.warns(PulseWarning, match="not a kernel file; it is compiled again"):
             assert damage.compile_and_call(damage.doubles)[1] == 6
         assert not (folder / "proof").exists()
         assert damage.compile_and_call(damage.doubles)[0].came_from_disk
@@ -293,7 +293,7 @@ def run_damaged(tmp_path, seed, count):
     ("processes", "count"), [(1, len(damage.KINDS)), pytest.param(20, 100, marks=pytest.mark.slow)]
 )
 def test_damaged_files_are_compiled_again_and_replaced(tmp_path, processes, count) -> None:
-    """The process lives, the kernel is right and its file whole again each time; one line tells of all."""
+    """The process lives, the kernel is right and its file whole again each time; one line reports all."""
     reached = set()
     for seed in range(processes):
         kinds, outcomes, warned, left = run_damaged(tmp_path, seed, count)
@@ -306,7 +306,7 @@ def test_damaged_files_are_compiled_again_and_replaced(tmp_path, processes, coun
 
 
 def test_a_full_disk_is_reported_and_kernels_run(small_disk) -> None:
-    """Kernels run, and one line tells that none is kept."""
+    """Kernels run, and one line reports that none is kept."""
     with kernels_in(small_disk / "kernels"):
         folder = cache_location().folder
         (small_disk / "rest").write_bytes(

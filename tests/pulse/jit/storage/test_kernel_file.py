@@ -61,7 +61,7 @@ def test_files_of_other_versions_are_ignored(path) -> None:
 
 @pytest.mark.parametrize("function", [{**FUNCTION, "name": "tock"}, {**FUNCTION, "fingerprint": "13"}])
 def test_the_file_of_another_function_is_refused(path, function) -> None:
-    with pytest.raises(DamagedError, match="holds another function, tick"):
+    with pytest.raises(DamagedError, match="contains another function, tick"):
         kernel_file.read(path, VERSIONS, function)
 
 
@@ -81,7 +81,7 @@ def test_every_changed_byte_and_length_is_noticed(path) -> None:
             assert decoded(content) is None
             other_versions += 1
         else:
-            with pytest.raises(DamagedError, match=r"checksum is wrong|not the file of a kernel"):
+            with pytest.raises(DamagedError, match=r"checksum is wrong|not a kernel file"):
                 decoded(content)
     assert other_versions == 8 * 2 + 2
     assert len(changed) > 9 * len(data)

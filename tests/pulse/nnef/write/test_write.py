@@ -21,8 +21,8 @@ from tests.pulse.nnef.streaming_models import BEYOND, STREAMS, conv, typed_and_p
 from tests.pulse.program.static_models import fixed_specs, static_model
 
 needs_tract = pytest.mark.skipif(not has_tract(), reason="tract is not installed: pip install tract")
-REASONS = ("have no tensors without elements", "layers of one direction", "no operators for", "no exact remainders",
-           "count the places", "does not allow it")  # fmt: skip
+REASONS = ("have no tensors without elements", "layers with one direction", "no operators for", "no exact remainders",
+           "count the positions", "does not allow it")  # fmt: skip
 
 
 def operator_cases(step: int, in_tract: bool) -> Counter[str]:
@@ -170,11 +170,11 @@ REFUSED: Sequence[tuple[ModelProto, str]] = [
     (model([node("Mod", "x c", fmod=1)], {"x": floats("x", 1, 2)}, {"c": floats("c", 1, 2)}),
      r"y \(Mod\): NNEF and tract have no exact remainders of floats; compute it with integers"),
     (model([node("MaxPool", "x", "p y", kernel_shape=[2])], {"x": floats("x", 1, 2, 9)}),
-     "count the places of a pool otherwise; leave out the second output"),
+     "count the positions of a pool differently; leave out the second output"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("source", "reason"), REFUSED, ids=["remainder of floats", "places of a pool"])
+@pytest.mark.parametrize(("source", "reason"), REFUSED, ids=["remainder of floats", "positions of a pool"])
 def test_models_that_cannot_be_expressed_are_refused(source: ModelProto, reason: str) -> None:
     with pytest.raises(WriteError, match=reason):
         pulse.load(source).analyse().to_nnef()

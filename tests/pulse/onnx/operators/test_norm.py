@@ -28,5 +28,5 @@ def test_a_scale_of_any_float_type_streams(dtype: str) -> None:
 def test_a_scale_of_integers_is_refused() -> None:
     scale = {"g": np.ones(4, np.int64)}
     proto = model([node("LayerNormalization", "x g")], {"x": floats("norm", 1, 9, 4)}, scale, 21, {"x": 1})
-    with pytest.raises(FactError, match="its scale and bias are floats, not i64"):
+    with pytest.raises(FactError, match="its scale and bias must be floats, not i64"):
         load(proto).analyse()

@@ -21,7 +21,7 @@ SCALES = {"s": np.array([1, 1, 2, 1], np.float32), "r": np.zeros(0, np.float32)}
             "x r s",
             {"mode": "spline"},
             SCALES,
-            "'spline' is not supported; nearest, linear and cubic",
+            "'spline' is not supported; use nearest, linear or cubic",
         ),
         (
             "Resize",

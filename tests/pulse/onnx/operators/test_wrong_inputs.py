@@ -54,7 +54,7 @@ def test_a_node_with_wrong_inputs_is_read_or_refused(op: str) -> None:
 
 def test_a_stream_that_becomes_a_scalar_is_refused() -> None:
     proto = model([node("Reshape", "x s")], {"s": np.zeros(0, np.int64)}, ("T",))
-    with pytest.raises(PulsifyError, match="reshaping T to scalar interleaves frames of all the stream"):
+    with pytest.raises(PulsifyError, match="reshaping T to scalar interleaves frames of the whole stream"):
         pulse.load(proto).analyse().pulsify()
 
 

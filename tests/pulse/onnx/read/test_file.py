@@ -47,7 +47,7 @@ def arrays() -> bytes:
         (b"GGUF\3\0\0\0", "GGUF"),
         (gzip.compress(b"model"), "compressed file; unpack"),
         (b"\x89HDF\r\n\x1a\n", "Keras"),
-        (b"RIFF\x24\0\0\0WAVEfmt ", "a sound; give the model first"),
+        (b"RIFF\x24\0\0\0WAVEfmt ", "an audio file; give the model first"),
         (b"\x93NUMPY\1\0", "a numpy array"),
         (b"\xff\xfe\xfd", "not an ONNX model; give a file"),
     ],

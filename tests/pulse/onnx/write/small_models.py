@@ -15,7 +15,7 @@ from tests.pulse.cases.build import floats, model, node
 
 
 def chain(*ops: tuple[Op, list[Array]], shape: tuple[int, ...] = (4, 2)) -> TypedModel:
-    """Ops over x [T, shape...], one after the other, each with constants of its own."""
+    """Ops over x [T, shape...], one after the other, each with its own constants."""
     scope = SymbolScope()
     fact = TypedFact(np.dtype(np.float32), (TDim.of(scope.symbol("T")), *map(TDim.of, shape)))
     graph: TypedGraph = Graph()

@@ -35,7 +35,7 @@ def test_bands_are_written(back: int, ahead: int, frames: int) -> None:
 
 
 def test_a_causal_band_of_single_frames_needs_no_end() -> None:
-    """A causal band looks at nothing behind the end."""
+    """A causal band looks at nothing after the end."""
     source = attention(floats("causal", 1, 4), 3)
     assert notes_of(prove(source, source.pulsify(pulse=1))).end is None
 

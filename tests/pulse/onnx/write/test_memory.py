@@ -98,7 +98,7 @@ def test_the_last_frames_are_an_output(ahead: int, frames: int) -> None:
         pads(0, 2, mode="reflect"),
         pads(2, 3, mode="symmetric"),
     ],
-    ids=["fill", "behind", "edge", "reflect", "mirrored-end", "symmetric"],
+    ids=["fill", "at the end", "edge", "reflect", "mirrored-end", "symmetric"],
 )
 def test_padding_is_written(op: Pad, frames: int) -> None:
     """Constants are chosen by position, edge and mirrored frames looked up."""
@@ -112,7 +112,7 @@ def test_padding_is_written(op: Pad, frames: int) -> None:
 @pytest.mark.parametrize(("head", "tail"), [(2, 0), (0, 3), (2, 3)])
 @pytest.mark.parametrize("ahead", [0, 2])
 def test_constants_at_the_ends_are_written(ahead: int, head: int, tail: int, frames: int) -> None:
-    """Tables in front and behind; frames in front of a stream without delay are the first state."""
+    """Tables before and after; frames before a stream without delay are the first state."""
     constants = {
         "w": floats("w", 2, 2, ahead + 1),
         "h": floats("h", 1, 2, head),

@@ -12,7 +12,7 @@ AHEAD = 2
 
 
 def layer(op: str, ahead: int, finals: bool, initial: bool = False, **attributes: object) -> ModelProto:
-    """A layer over x [T, B, 2], with the last states as outputs, behind a convolution that looks ahead."""
+    """A layer over x [T, B, 2], with the last states as outputs, after a convolution that looks ahead."""
     stored = weights(op, 1, 3, 2)
     x = floats(op, 6, 1, 2)
     nodes, source = [], "x"

@@ -67,7 +67,7 @@ def kernels_of_proved(
 def test_convolutions_read_shifted_channels_in_place(
     frames: int, reader: onnx.NodeProto, copies: int
 ) -> None:
-    """A convolution reads neighbours where they lie, behind another one that puts the channels innermost."""
+    """A convolution reads neighbours where they lie, after another one that puts the channels innermost."""
     front = [node("Conv", "sound first", "x")]
     nodes = [onnx.NodeProto.FromString(proto.SerializeToString()) for proto in (*front, *SHIFT, reader)]
     nodes[0].input[0], nodes[0].output[0] = "x", "inner"
@@ -181,7 +181,7 @@ def test_a_transposed_convolution_by_channel_is_a_depthwise_row(
 @pytest.mark.parametrize("frames", [1, 3])
 @pytest.mark.parametrize(("pads", "stride"), [((2, 2), 4), ((1, 0), 4), ((3, 1), 2), ((7, 3), 4)])
 def test_few_transposed_channels_are_one_product(pads: tuple[int, int], stride: int, frames: int) -> None:
-    """Where more is cut off in front than whole strides, the product computes some outputs that nothing reads."""
+    """Where more than whole strides is cut off at the start, the product computes some outputs that nothing reads."""
     before, after = pads
     transposed = node("ConvTranspose", "x w b", "t", strides=[1, stride], pads=[0, before, 0, after])
     constants = {"w": floats("w", 6, 2, 1, 8), "b": floats("b", 2)}
@@ -194,7 +194,7 @@ def test_few_transposed_channels_are_one_product(pads: tuple[int, int], stride: 
 @pytest.mark.parametrize("frames", [1, 3])
 @pytest.mark.parametrize("channels", [1, 2])
 def test_a_long_kernel_of_few_channels_is_split_into_two_products(channels: int, frames: int) -> None:
-    """Of 37 taps, 36 or 32 fill whole vectors; a product adds the others, and only then the activation follows."""
+    """With 37 taps, 36 or 32 fill whole vectors; a product adds the others, and only then the activation follows."""
     constants = {"w": floats("w", channels, 1, 1, 37), "b": floats("b", channels)}
     nodes = [node("Conv", "x w b", "c"), node("Relu", "c")]
     names = kernels_of_proved(nodes, floats("x", 1, 1, FRAMES, 60), 2, constants, frames)
@@ -204,7 +204,7 @@ def test_a_long_kernel_of_few_channels_is_split_into_two_products(channels: int,
 
 @pytest.mark.parametrize("mode", ["reflect", "edge"])
 def test_padded_frames_are_copied_in_runs(mode: str) -> None:
-    """The runs are the tensor, and all frames before it and after it."""
+    """The runs are the tensor, and all earlier frames and after it."""
     x = floats("x", FRAMES, 1, 7)
     amounts = {"p": np.array([0, 0, 4, 0, 0, 5])}
     names = kernels_of_proved([node("Pad", "x p", mode=mode)], x, 0, amounts, 3)
@@ -247,7 +247,7 @@ def test_products_of_whole_vectors_write_into_a_concatenation(
 @pytest.mark.parametrize(
     ("groups", "perm", "copies"),
     [(2, [0, 2, 1, 3, 4], 0), (2, [0, 1, 2, 3, 4], 2), (3, [0, 2, 1, 3, 4], 3)],
-    ids=["shuffled", "one behind the other", "three groups"],
+    ids=["shuffled", "one after the other", "three groups"],
 )
 def test_channels_of_two_groups_are_shuffled_by_one_row(
     groups: int, perm: list[int], copies: int, frames: int

@@ -249,7 +249,7 @@ def test_kernels_are_registered_by_name_and_number() -> None:
     def other(row: Axpy):
         pass
 
-    with pytest.raises(ValueError, match="infra_axpy: the name is taken"):
+    with pytest.raises(ValueError, match="infra_axpy: the name is already used"):
         named_kernel("infra_axpy")(other)
     with pytest.raises(TypeError, match="its parameter must have an Instruction as its type"):
         kernel(lambda row: None)

@@ -39,7 +39,7 @@ def two_convs(same: bool) -> NativeProgram:
 
 
 def test_equal_weights_are_kept_once() -> None:
-    """Weights of a model are kept once, and no stream has a copy of its own."""
+    """Weights of a model are kept once, and no stream has its own copy."""
     same, different = two_convs(True), two_convs(False)
     kernel = 8 * 8 * 3 * 4
     assert different.weights.size - same.weights.size >= kernel
@@ -111,7 +111,7 @@ def test_the_listing_has_a_line_for_each_instruction() -> None:
 
 
 def test_the_profile_has_a_row_for_each_instruction_and_keeps_the_stream() -> None:
-    """Shares sum to one; the stream goes on as if nothing had happened."""
+    """Shares sum to one; the stream continues as if nothing had happened."""
     program = two_convs(False)
     state, other = program.spawn(), program.spawn()
     for stepped in (state, other):
@@ -195,7 +195,7 @@ def test_other_threads_run_while_the_machine_does() -> None:
 
 
 def test_streams_run_in_threads_at_once() -> None:
-    """States of one program, each in a thread of its own, give what they give alone."""
+    """States of one program, each in its own thread, give what they give alone."""
     program = two_convs(False)
     inputs = [[normal_noise(1, 8, 4, seed=10 * n + k) for k in range(200)] for n in range(3)]
 

@@ -1,4 +1,4 @@
-"""Lanes with interleaved memories: sixteen streams in one table, each as a stream of its own."""
+"""Lanes with interleaved memories: sixteen streams in one table, each as a separate stream."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Several streams in one call: each equals a stream of its own, whatever the others do."""
+"""Several streams in one call: each equals a separate stream, whatever the others do."""
 
 import copy
 
@@ -133,7 +133,7 @@ def test_misfits_are_refused_without_changes() -> None:
         (lambda: lanes.step(x[:1]), "expected x: 2,1,5,1,f32, got 1,1,5,1,f32"),
         (lambda: lanes.step(x.astype(np.float64)), "got 2,1,5,1,f64"),
         (lambda: lanes.step({"z": x}), "feed x: 2,1,5,1,f32"),
-        (lambda: lanes.step(x, [0, 0]), "name one twice"),
+        (lambda: lanes.step(x, [0, 0]), "name one lane twice"),
         (lambda: lanes.step(x, [0, 2]), "lane 2 does not exist of 2"),
         (lambda: compiled.spawn_many(0), "at least one"),
     ):

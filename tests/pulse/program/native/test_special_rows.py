@@ -1,4 +1,4 @@
-"""Special rows: the same bits, put into the table while streams run, kept, bounded, and only where they gain."""
+"""Specialised kernels: the same bits, put into the table while streams run, kept, bounded, and only where they gain."""
 
 import pickle
 import threading
@@ -55,7 +55,7 @@ def refuse(*_: object) -> None:
 
 @pytest.fixture
 def every_gain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine measures anything: take special rows however fast they are."""
+    """A busy machine measures anything: take specialised kernels however fast they are."""
     for name in ("MIN_GAIN", "MIN_KERNEL_GAIN", "MIN_SHARE"):
         monkeypatch.setattr(special_rows, name, 0.0)
 
@@ -70,7 +70,7 @@ def test_special_rows_replace_every_row_and_give_the_same_bits() -> None:
     assert set(report.kernels) == {rows.kernel.name for rows in rows_by_kernel(special.unlinked)}
     assert 0 < report.nbytes < 1e6
     assert report.gain > 0
-    assert f"{report.rows} of {report.rows} rows" in str(report)
+    assert f"{report.rows} of {report.rows} instructions" in str(report)
     starts = [
         start
         for rows in rows_by_kernel(special.unlinked)
@@ -173,13 +173,15 @@ def test_the_gain_is_the_ratio_of_the_times_of_a_step() -> None:
 
 
 def test_specialising_without_rows_is_refused() -> None:
-    with pytest.raises(InputError, match="numpy backend has no rows to specialise; use the numba backend"):
+    with pytest.raises(InputError, match="numpy backend has no kernels to specialise; use the numba backend"):
         program("windows", "numpy").specialise()
 
 
 @pytest.mark.parametrize("gain", [0.9, float("nan")])
 def test_specialising_with_an_invalid_gain_is_refused(gain: float) -> None:
-    with pytest.raises(InputError, match=f"min_gain={gain}: the least speed-up of a step is a number from 1"):
+    with pytest.raises(
+        InputError, match=f"min_gain={gain}: the minimum speed-up of a step is a number from 1"
+    ):
         program("windows").specialise(min_gain=gain)
 
 

@@ -42,7 +42,7 @@ REFUSAL = r"inside pulse \d+: begin a new one with reset\(\), or restore\(\) a s
 def outcomes(
     compiled: Program, call: Callable[[State], Any], unit: Unit, step: int, after: Callable[[State], Any]
 ) -> Counter[str]:
-    """Counts of streams that went on after an interrupted third call, and of those that had to be reset."""
+    """Counts of streams that continued after an interrupted third call, and of those that had to be reset."""
     saved = spawn_and_step(compiled, 2).snapshot()
 
     def begin() -> State:
@@ -183,7 +183,7 @@ def test_a_push_that_raises_in_a_runtime_is_undone() -> None:
 def test_interrupted_lanes_are_undone_or_refused(
     backend: str, unit: Unit, step: int, chosen: list[int] | None
 ) -> None:
-    """Those that step are as they were, or refuse one by one; the others go on in any case."""
+    """Those that step are as they were, or refuse one by one; the others continue in any case."""
     compiled = program("windows", backend)
     counts: Counter[str] = Counter()
     x = np.stack([block(compiled, compiled.pulse, seed) for seed in range(5)])
@@ -234,7 +234,7 @@ def test_a_lane_that_raises_does_not_change_the_others() -> None:
 
 
 def test_an_interrupted_join_or_leave_is_done_or_not_begun() -> None:
-    """The lanes that are there go on with the bits that they have without it."""
+    """The existing lanes continue with the bits that they have without it."""
     compiled = program("windows")
     x = np.stack([block(compiled, compiled.pulse, seed) for seed in range(3)])
     straight = compiled.spawn_many(3)

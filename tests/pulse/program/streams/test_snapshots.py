@@ -64,7 +64,7 @@ def test_snapshots_of_another_program_are_refused(program: Program, difference: 
     pulse_of_eight = compile_model(pulsify(TYPED, pulse=8), program.backend)
     foreign = pulse_of_eight if difference == "pulse" else PROGRAMS[other]
     with pytest.raises(
-        InputError, match="belongs to another model or pulse, or other constants or weights; take it"
+        InputError, match="belongs to another model or pulse, or to other constants or weights; take it"
     ):
         state.restore(foreign.spawn().snapshot())
     assert state.snapshot() == good
@@ -103,7 +103,7 @@ def test_damaged_snapshots_are_refused(
 
 
 def test_snapshots_differ_by_the_initial_state(program: Program) -> None:
-    """Two models that differ only in the number that they are padded with in front."""
+    """Two models that differ only in the number that pads their start."""
     states: list[State] = []
     for fill in (1.0, 2.0):
         builder = ModelBuilder(x="1,2,T")

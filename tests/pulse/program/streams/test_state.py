@@ -59,7 +59,7 @@ def locked_copy(array: Array) -> Array:
 def test_a_pulse_that_does_not_fit_changes_nothing(
     program: Program, feed: Array | dict[str, Array], message: str
 ) -> None:
-    """Names, shape and dtype; the message says what is wanted."""
+    """Names, shape and dtype; the message says what is expected."""
     state = program.spawn()
     state.step(stereo_noise(4, 1))
     before = state.snapshot()
@@ -247,7 +247,7 @@ def test_a_flush_at_a_length_that_the_model_does_not_take_is_refused(program: Pr
 
 
 def test_a_table_limits_the_stream(program: Program) -> None:
-    """64 rows: pulse 17 of 4 is one too many, said before anything changes."""
+    """64 rows: pulse 17 of 4 is one too many, which is reported before anything changes."""
     builder = ModelBuilder(x="1,2,T")
     table = builder.constant(builder.taps(1, 2, 64), "table")
     rows = builder.add("rows", Slice(2, TDim.of(0), builder.length(builder["x"])), table)
@@ -303,7 +303,7 @@ def test_several_inputs_end_together(program: Program) -> None:
     with pytest.raises(InputError, match="no pulse for input y"):
         state.step({"x": stereo_noise(2)})
     state.step({"x": stereo_noise(2), "y": stereo_noise(4)})
-    with pytest.raises(InputError, match="the inputs end at different moments: x with 3 of T, y with 4 of 2"):
+    with pytest.raises(InputError, match="the inputs end at different times: x with 3 of T, y with 4 of 2"):
         state.flush({"x": stereo_noise(1), "y": stereo_noise(0)})
     (result,) = state.flush({"x": stereo_noise(1, 3), "y": stereo_noise(2, 4)})
     full = {

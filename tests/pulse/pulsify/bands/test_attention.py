@@ -1,4 +1,4 @@
-"""Attention with limited reach, streamed: equal to onnxruntime offline, at the least delay, or refused."""
+"""Attention with limited reach, streamed: equal to onnxruntime offline, at the minimum delay, or refused."""
 
 import numpy as np
 import pytest

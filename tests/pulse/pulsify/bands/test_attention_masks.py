@@ -70,7 +70,7 @@ def test_masks_that_do_not_repeat_or_do_not_mask_are_refused() -> None:
     def weak(graph: AttentionBuilder, scores: str) -> str:
         return graph.add("Where", graph.is_between(graph.distances(), 0, 3), scores, graph.constant(-5.0))
 
-    assert "puts numbers above -10000 in place of scores" in refusal(attention_example(weak)[0])
+    assert "puts numbers above -10000 instead of scores" in refusal(attention_example(weak)[0])
 
 
 def test_causal_attention_needs_a_context() -> None:
@@ -212,7 +212,7 @@ def test_a_mask_that_changes_beyond_the_runs_is_refused(mask: Mask, node: str) -
     """The change is in no run; a stream that ends before it is taken, and no longer one."""
     proto, feeds = attention_example(mask)
     message = refusal(proto)
-    assert "keeps one pattern up to frame 4096, but not surely beyond it" in message
+    assert "keeps one pattern up to frame 4096, but not provably beyond it" in message
     assert re.search(node, message)
     assert "max_context=4096 or less" in message
     model = require_streams_equal(proto, feeds, 1, pulses=(4,), lengths=(1, 13, 40), max_context=40)
@@ -220,7 +220,7 @@ def test_a_mask_that_changes_beyond_the_runs_is_refused(mask: Mask, node: str) -
 
 
 def test_a_context_beyond_the_runs_is_refused() -> None:
-    assert "not surely beyond it" in refusal(attention_example(opened_late)[0], 5000)
+    assert "not provably beyond it" in refusal(attention_example(opened_late)[0], 5000)
 
 
 def clamped_chunks(graph: AttentionBuilder, scores: str) -> str:

@@ -10,7 +10,7 @@ SIZE = 4
 
 
 def windows() -> tuple[ModelProto, Feeds]:
-    """The frames are padded to whole windows; places before the first frame and behind the own one are hidden."""
+    """The frames are padded to whole windows; positions before the first frame and after the own one are hidden."""
     graph = AttentionBuilder()
     zero, unit = graph.integers(0), graph.integers(1)
     frames = graph.add("Unsqueeze", graph.frames(), zero)

@@ -27,7 +27,7 @@ def by_distance(graph: AttentionBuilder) -> str:
 
 
 def shaw(mask: Mask, distance: Callable[[AttentionBuilder], str] = by_distance) -> tuple[ModelProto, Feeds]:
-    """Both products have a scale of their own, one of them before the sum and one behind a quotient."""
+    """Both products have their own scale, one of them before the sum and one after a quotient."""
     graph = AttentionBuilder()
     q, k = heads(graph), heads(graph)
     scores = graph.add(
@@ -92,5 +92,5 @@ def by_the_length(graph: AttentionBuilder) -> str:
 
 @pytest.mark.parametrize("distance", [far_apart, twice_as_fast, by_the_length])
 def test_vectors_by_position_or_length_are_refused(distance: Callable[[AttentionBuilder], str]) -> None:
-    with pytest.raises(PulsifyError, match="not proved to depend on the distance of frames alone"):
+    with pytest.raises(PulsifyError, match="not proved to depend only on the distance of frames"):
         load_decluttered(shaw(window(5, 0), distance)[0]).pulsify()

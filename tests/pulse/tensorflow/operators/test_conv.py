@@ -22,7 +22,7 @@ def windows(x: Array, size: Sequence[int], steps: Sequence[int], dilation: Seque
 
 
 def padded_as_same(x: Array, size: Sequence[int], steps: Sequence[int], fill: float = 0.0) -> Array:
-    """Padded as TensorFlow's SAME: the odd frame behind."""
+    """Padded as TensorFlow's SAME: the odd frame at the end."""
     pads = [(0, 0)]
     for length, span, step in zip(x.shape[1:3], size, steps):
         total = max((-(-length // step) - 1) * step + span - length, 0)

@@ -134,7 +134,7 @@ def branch_graph(go: bool | None = None, deep: bool = False) -> GraphDefBuilder:
 
 @pytest.mark.parametrize("deep", [False, True])
 def test_branches_assign_variables(deep: bool) -> None:
-    """The variable holds what the branch that is taken gives it, behind the branch and in the next call."""
+    """The variable holds what the branch that is taken gives it, after the branch and in the next call."""
     session = pulse.tensorflow.load(branch_graph(deep=deep).data).session()
     session.reset()
     buffer = np.zeros((3, 2), np.float32)

@@ -142,7 +142,7 @@ def test_signatures_are_named(tmp_path: Path) -> None:
 def test_files_without_signatures_refuse_the_option(tmp_path: Path) -> None:
     model = pulse.load(stateful(tmp_path / "model"), chunking=CALLED)
     with pytest.raises(
-        LoadError, match="signature= is an option of reading a file, and model is read already"
+        LoadError, match="signature= is an option for reading a file, but model has already been read"
     ):
         pulse.load(model, signature="serving_default")
     exported = model.pulsify().to_onnx().SerializeToString()

@@ -29,7 +29,7 @@ def joins() -> Iterator[TfliteCase]:
 
 
 def parts() -> Iterator[TfliteCase]:
-    """The entries of an axis as tensors of their own."""
+    """The entries of an axis as separate tensors."""
     for dtype in MOVED_TYPES:
         graph = SubgraphBuilder()
         x = moved_input(graph, (4, 6), dtype)

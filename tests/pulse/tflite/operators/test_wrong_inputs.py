@@ -63,5 +63,5 @@ def test_an_operator_with_wrong_inputs_is_read_or_refused(op: str) -> None:
 def test_a_subgraph_that_runs_itself_is_refused(op: str) -> None:
     graph = SubgraphBuilder()
     graph.outputs.append(graph.result(op, [graph.input((1, -1))], (1, -1)))
-    with pytest.raises(LoadError, match="runs subgraph 0, in which it lies; a recursion never ends"):
+    with pytest.raises(LoadError, match="runs subgraph 0, which contains it; a recursion never ends"):
         pulse.load(file_bytes(graph)).analyse()

@@ -25,7 +25,7 @@ class Module(nn.Module):
 
 
 def pool_layers(self: Any, x: Any) -> Any:
-    """Maxima of two frames behind each of two layers, the begin and the end left out before."""
+    """Maxima of two frames after each of two layers, the start and the end left out before."""
     x = F.max_pool1d(F.relu(self.first(x[:, :, 3:-2])), 2, 2)
     return F.max_pool1d(self.second(x), 3, 1, padding=1)
 
@@ -36,7 +36,7 @@ def ceil_pool(self: Any, x: Any) -> Any:
 
 
 def overlapping_windows(self: Any, x: Any) -> Any:
-    """Windows as a view with strides of its own, as many as whole hops need."""
+    """Windows as a view with its own strides, as many as whole hops need."""
     frames = math.ceil((x.shape[-1] - 8) / 4) + 1
     padded = F.pad(x[:, 0], (0, frames * 4 + 4 - x.shape[-1])).contiguous()
     rows, hop = padded.stride(0), 4 * padded.stride(1)

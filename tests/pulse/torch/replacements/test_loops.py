@@ -123,11 +123,9 @@ def summed_frames(self: Any, x: Any) -> Any:
 @pytest.mark.parametrize(
     ("forward", "reason"),
     [
-        (numbered_steps, "it computes with the number of the step"),
-        (backwards, "none of its steps takes the frame of its own number"),
-        pytest.param(
-            growing_means, "none of its steps takes the frame of its own number", marks=pytest.mark.slow
-        ),
+        (numbered_steps, "it computes with the step number"),
+        (backwards, "none of its steps takes its own frame"),
+        pytest.param(growing_means, "none of its steps takes its own frame", marks=pytest.mark.slow),
         pytest.param(changing_step, "a step computes", marks=pytest.mark.slow),
         (summed_frames, "no frames of it are joined"),
     ],

@@ -13,7 +13,7 @@ X, Y = torch.arange(6.0).reshape(2, 3), torch.arange(3.0)
 
 @pytest.fixture
 def einx(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """Of the package's functions, which are not called here, two names."""
+    """The names of two of the package's functions, which are not called here."""
     module = SimpleNamespace(subtract=lambda *_: "original", where=lambda *_: "original")
     monkeypatch.setitem(sys.modules, "einx", module)
     return module

@@ -203,7 +203,7 @@ def live(*arguments: Path | str, code: int) -> Any:
 
 
 def test_a_run_goes_on_with_a_full_disk(small_disk, frames_have_room) -> None:
-    """The run goes on to its end and tells all; what was written until then is kept."""
+    """The run continues to its end and reports all; what was written until then is kept."""
     soundfile.write("in.wav", tone(16000, 1.0), 16000)
     occupy(small_disk)
     result = live(voice_path(), "in.wav", *files_on(small_disk), code=2)
@@ -296,7 +296,7 @@ def test_frames_end_where_some_were_not_taken_in_time(tmp_path: Path) -> None:
 
 
 def test_frames_are_complete_though_the_disk_of_the_sound_is_full(small_disk: Path, tmp_path: Path) -> None:
-    """The run goes on to its end, so the frames have theirs; what was written until then is kept."""
+    """The run continues to its end, so the frames have theirs; what was written until then is kept."""
     x = tone(8000, 1.0).astype(np.float32)
     soundfile.write("in.wav", x, 8000, subtype="FLOAT")
     occupy(small_disk)
@@ -366,7 +366,7 @@ def test_a_line_in_use_is_not_flushed(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_report_is_printed_though_the_last_output_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its output is not known: the report is there all the same."""
+    """Its output is not known, but there is a report."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
 
     def unknown(_):

@@ -1,4 +1,4 @@
-"""Products of single rows with codes: as exact as sums of float32, whatever the row is."""
+"""Products of single rows with codes: as exact as float32 sums, whatever the row is."""
 
 import numpy as np
 import pytest

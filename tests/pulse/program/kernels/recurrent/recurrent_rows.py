@@ -50,7 +50,7 @@ class CellPulse:
 
     @property
     def is_split(self) -> bool:
-        """Whether the last gate is a product of its own."""
+        """Whether the last gate is a separate product."""
         return self.cell.kind == "gru" and not self.cell.linear_before_reset
 
     @property
@@ -105,7 +105,7 @@ def expected_values(pulse: CellPulse, data: CellData) -> tuple[Array, tuple[Arra
 
 
 def common_fields(pulse: CellPulse, data: CellData) -> dict[str, Any]:
-    """The fields of the rows of all kinds, but for their weights and scales."""
+    """The fields of the rows of all kinds, except for their weights and scales."""
     functions = [
         activation(function.name, function.alpha, function.beta) for function in pulse.cell.activations
     ]
