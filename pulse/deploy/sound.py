@@ -40,7 +40,7 @@ def sound_ports(model: Deployed) -> SoundPorts:
     if others:
         port = others[0]
         raise WriteError(
-            f"{model.title}: audio hosts give one channel, and the input {port.name} is "
+            f"{model.title}: audio hosts give audio of one channel, and the input {port.name} is "
             f"{port.dtype} {list(port.shape)}: add the processing before the model with a recipe (docs/recipes.md)"
         )
     if model.rate_hz.denominator != 1:

@@ -94,7 +94,7 @@ def _problems(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
     if counters.pulses_dropped:
         yield Problem(
             "lost",
-            f"{count_of(counters.pulses_dropped, 'pulse')} dropped because they were late (policy drop_oldest)",
+            f"{count_of(counters.pulses_dropped, 'pulse')} dropped for being late (policy drop_oldest)",
             f"{spell('policy', 'wait')} plays all of them, later",
         )
     if counters.frames_lost:

@@ -189,7 +189,7 @@ def test_a_first_recipe_is_proposed(tmp_path: Path) -> None:
     assert "the rate of 16000 Hz is a guess" in recipe.stderr
     pulse("recipe", "gain.onnx", "-o", "first.toml")
     assert (tmp_path / "first.toml").read_text() == recipe.stdout
-    assert "first.toml: exists already" in refusal("recipe", "gain.onnx", "-o", "first.toml")
+    assert "first.toml: already exists" in refusal("recipe", "gain.onnx", "-o", "first.toml")
     assert "is written as .toml, not .onnx" in refusal("recipe", "gain.onnx", "-o", "first.onnx")
     assert "gone.onnx: no such file" in refusal("recipe", "gone.onnx")
     details = report("recipe", "gain.onnx")
@@ -235,7 +235,7 @@ def test_the_first_recipe_of_a_model_is_embedded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("plain.onnx --embed first.onnx", "first.onnx: exists already"),
+        ("plain.onnx --embed first.onnx", "first.onnx: already exists"),
         ("plain.onnx --embed plain.onnx", "plain.onnx: is the input"),
         ("plain.onnx --embed x.toml", "a model is written as .onnx, not .toml"),
         ("plain.onnx --embed x.onnx -o x.toml", "give one of them"),

@@ -153,7 +153,7 @@ def arrays(working_folder: None) -> None:
         ("text.npy", "text.npy: cannot be read"),
         ("other.npz", "no array for input x; the file has z"),
         ("none.npy", "none.npy: no such file"),
-        pytest.param(noisy_path(), "features: takes x: 1,2,4,f32, not sound", id="sound"),
+        pytest.param(noisy_path(), "features: takes x: 1,2,4,f32, not audio", id="sound"),
         pytest.param(
             noisy_path(), "write a recipe with the stages before it (pulse recipe), or give", id="way out"
         ),

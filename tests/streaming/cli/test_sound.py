@@ -40,7 +40,7 @@ def test_the_short_form_takes_all_formats_of_the_library(name: str) -> None:
 
 def test_a_broken_sound_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "in.aiff").write_bytes(b"FORM" + bytes(60))
-    assert "in.aiff: cannot be read as sound" in refusal("run", "in.aiff", "out.wav")
+    assert "in.aiff: cannot be read as audio" in refusal("run", "in.aiff", "out.wav")
     assert "in.aiff: is an audio file, but a model is expected here" in refusal(
         "run", "in.aiff", "in.aiff", "out.wav"
     )

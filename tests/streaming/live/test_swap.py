@@ -135,7 +135,7 @@ def test_a_swap_in_progress_lets_no_other_command_begin(command: Callable[[Contr
 
 def test_only_compiled_programs_are_swapped() -> None:
     refused = pytest.raises(
-        PulseError, match="swap: builder runs on numpy, in Python; only a program that is wholly"
+        PulseError, match="swap: builder runs on numpy, in Python; only a program that runs entirely"
     )
     with runs(cached_program(copy_model, backend="numpy")) as (_, live), refused:
         live.control.swap(cached_program(copy_model))

@@ -285,7 +285,7 @@ def test_tuning_outlasts_a_reset() -> None:
 @pytest.mark.parametrize("ppm", [5001, -5001, float("nan")])
 def test_tuning_has_a_limit(ppm: float) -> None:
     resampler = NativeResampler(48000, 16000)
-    with pytest.raises(InputError, match=r"by 5000 ppm at most, got (-?5001|nan)"):
+    with pytest.raises(InputError, match=r"by at most 5000 ppm, got (-?5001|nan)"):
         resampler.tuning_ppm = ppm
 
 
@@ -345,7 +345,7 @@ def test_a_sound_continues_from_a_snapshot_with_the_same_bits(rate_in: int, rate
     [
         (NativeResampler(44100, 16000).snapshot(), "other rates or another quality"),
         (NativeResampler(48000, 16000, "high").snapshot(), "other rates or another quality"),
-        (b"something else", "not a snapshot"),
+        (b"something else", "not a session snapshot"),
     ],
     ids=["rate", "quality", "other bytes"],
 )

@@ -76,7 +76,7 @@ def test_a_good_run_has_no_problem(good: StatisticsSummary) -> None:
         ({"frames_silent": 480}, "silent", "480 frames (10.0 ms) of silence"),
         ({"frames_lost": 1}, "lost", "did not fit into the buffer"),
         ({"frames_skipped": 9}, "lost", "9 frames made too late and not played"),
-        ({"pulses_dropped": 1}, "lost", "1 pulse dropped for lateness"),
+        ({"pulses_dropped": 1}, "lost", "1 pulse dropped for being late"),
         ({"output_underflows": 2}, "xrun", "2 output underflows"),
         ({"stalls": 1}, "device", 'reconnect="keep" opens it again'),
         (
@@ -112,7 +112,7 @@ def test_the_cause_of_late_pulses_is_named(good: StatisticsSummary) -> None:
     interrupted = why(replace(good, compute=replace(good.compute, max_us=12e3)))
     assert "computing was held up, for 12.00 ms at most" in interrupted
     waiting = why(replace(good, waiting=replace(good.waiting, max_us=12e3)))
-    assert "a pulse waited for 12.00 ms at most" in waiting
+    assert "a pulse waited for at most 12.00 ms" in waiting
     assert "raise `ulimit -r`" in waiting
 
 
@@ -134,8 +134,8 @@ def test_an_xrun_is_explained_by_the_slowest_part(good: StatisticsSummary) -> No
         (problem,) = problems_of(statistics, input_overflows=1)
         return str(problem)
 
-    assert "callback took 11.00 ms" in why(replace(good, callback=slow(good.callback, 11)))
-    assert "called after 30.00 ms at most" in why(replace(good, interval=slow(good.interval, 30)))
+    assert "callback took at most 11.00 ms" in why(replace(good, callback=slow(good.callback, 11)))
+    assert "called after at most 30.00 ms" in why(replace(good, interval=slow(good.interval, 30)))
     assert "the cause is in the audio system" in why(good)
     chosen = replace(SETUP, block_frames=0)
     (problem,) = problems_of(good, chosen, input_overflows=1)

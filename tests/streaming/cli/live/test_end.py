@@ -357,7 +357,7 @@ def test_a_line_in_use_is_not_flushed(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Outputs, "flush", lambda _: pytest.fail("it is in use"))
     result = live(voice_path(), "in.wav", "--frames", "f.npy", code=2)
     assert "8,000 in" in result.stdout
-    assert "f.npy: the frames of the end are missing" in result.stderr
+    assert "f.npy: the last frames are missing" in result.stderr
     assert np.load(tmp_path / "f.npy").size > 10
     assert stop(workers[0])
     live_module.abandoned_pipelines.pop().close()
