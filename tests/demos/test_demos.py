@@ -1,10 +1,12 @@
 """The demos run, and say what they should."""
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
+from pulse.proof import trials
 from tests.demos.scripts import run_demo
 from tests.noise import normal_noise
 from tests.shared import shared_path
@@ -33,15 +35,24 @@ def test_a_pulse_that_does_not_suit_is_refused() -> None:
     assert "use 2 or 4" in result.stderr
 
 
-def test_gtcrn_by_hand_streams_with_random_weights() -> None:
-    result = run_demo("gtcrn_by_hand.py", "--pulse", "8")
-    assert result.returncode == 0, result.stderr
-    assert "parameters" in result.stdout
-    assert result.stdout.strip().endswith("True")
+@pytest.mark.parametrize(
+    "seconds", [trials.TOTAL_S / 4, pytest.param(trials.TOTAL_S, marks=pytest.mark.slow)]
+)
+def test_gtcrn_by_hand_streams_with_random_weights(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seconds: float
+) -> None:
+    """In this process, by a proof of fewer streams; others prove the same layers, with the weights of the file."""
+    from demos.gtcrn_by_hand import main
+
+    monkeypatch.setattr(trials, "TOTAL_S", seconds)
+    monkeypatch.setattr(sys, "argv", ["gtcrn_by_hand.py", "--pulse", "8"])
+    main()
+    printed = capsys.readouterr().out
+    assert "parameters" in printed
+    assert printed.strip().endswith("True")
 
 
 def test_gtcrn_by_hand_equals_its_file() -> None:
-
     import pulse
     from demos.gtcrn_by_hand import Weights, gtcrn
     from tests.agreement import Expected
