@@ -1,6 +1,6 @@
 """Convert the instructions of one stream for sixteen streams with interleaved memories."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -122,6 +122,16 @@ class InterleavedLowering:
             raise NotInterleavedError("another clock")
         return True
 
+    def row_like(
+        self, row: Instruction, row_class: type[Instruction], shared: Collection[str]
+    ) -> Instruction:
+        """Return an instruction with the fields of a row; all streams share the operands in ``shared`` only."""
+        operands = {
+            name: self.share(value) if name in shared else self.data(value)
+            for name, _, value in row.operands()
+        }
+        return row_class(**dict(row.fields_by_name()) | operands)
+
     def window_fields(self, row: WindowFields, stride: int = 1) -> dict[str, Any]:
         """Return the fields that all window rows share; offsets are multiplied by ``stride``."""
         tables = {
@@ -182,7 +192,7 @@ Interleave: TypeAlias = Callable[[InterleavedLowering, Any], Iterable[Instructio
 F = TypeVar("F", bound=Interleave)
 
 INTERLEAVE: dict[type[Instruction], Interleave] = {}
-"""Instruction -> function that converts it; the files of ``pulse.program.lower`` fill it."""
+"""Instruction -> function that converts it; the files of ``pulse.program.lower.interleaved`` fill it."""
 
 
 def interleaves(*row_classes: type[Instruction]) -> Callable[[F], F]:
