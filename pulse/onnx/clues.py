@@ -8,9 +8,9 @@ from pulse.dim import TDim
 from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.fact import Dims, InferenceFact
+from pulse.infer.file_node import FileNode
 from pulse.infer.relations import FactRelation, SameRank, SameShape, SameType
 from pulse.infer.wire_facts import WireFacts
-from pulse.onnx.filenode import FileNode
 from pulse.support.record import record
 
 

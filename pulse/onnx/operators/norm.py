@@ -8,10 +8,10 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import volume
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, SameSize
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues, same_type_and_shape
-from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.tensors import onnx_dtype

@@ -12,7 +12,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array, DType, TypedFact
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators.conv import conv
 from pulse.onnx.operators.quantize import F32, I32, as_one, quantize, spread_row, subtract_zero
 from pulse.onnx.registry import onnx_op

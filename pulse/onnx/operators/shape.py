@@ -8,6 +8,7 @@ from pulse.dim import ONE
 from pulse.facts import Shape, volume
 from pulse.graph import OutletId
 from pulse.infer.fact import Dim
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import (
     FactRelation,
     HasRank,
@@ -22,7 +23,6 @@ from pulse.infer.relations import (
 from pulse.infer.shapes import SameCount
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues, same_type_and_rank
-from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.source import scalar_dim
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
