@@ -64,7 +64,7 @@ def infer_reduction(clues: Clues) -> Iterator[FactRelation]:
     if clues.flag("keepdims", True):
         yield SameRank([x, y])
         return
-    axes = clues.find_axes(since=13 if clues.op_type == "ReduceSum" else 18, slot=1)
+    axes = clues.find_axes(since=13 if clues.op_type == "ReduceSum" else 18)
     if axes is None:
         axis_count = clues.count(1)
         if axis_count:

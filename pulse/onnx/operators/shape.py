@@ -183,7 +183,7 @@ def infer_unsqueeze(clues: Clues) -> Iterator[FactRelation]:
     """New axes of size 1, which count in the output."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
-    axes = clues.find_axes(since=13, slot=1)
+    axes = clues.find_axes(since=13)
     if axes is None:
         axis_count = clues.count(1)
         if axis_count is not None:
@@ -200,7 +200,7 @@ def infer_squeeze(clues: Clues) -> Iterator[FactRelation]:
     """Axes of size 1 taken away; all of them if none is listed, which needs every size of the input."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
-    axes = clues.find_axes(since=13, slot=1)
+    axes = clues.find_axes(since=13)
     if not axes:
         return
     yield RankSum(x, [y], len(axes))
