@@ -83,9 +83,8 @@ class OpenedModel:
                 prepare=prepare,
                 activations=activations,
             )
-        return self.pulsify(pulse).compile(
-            backend, weights=weights or "f32", prepare=prepare, activations=activations or "f32"
-        )
+        pulsed = self.pulsify(pulse)
+        return pulsed.compile(backend, weights=weights, prepare=prepare, activations=activations)
 
     @property
     def rate_metadata(self) -> dict[str, str]:
