@@ -14,6 +14,7 @@ from pulse.program.kernels.matmul.windows import WindowFields
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides
 from pulse.support.bounds import FAR_FRAMES
+from pulse.support.registry import Registry
 
 LANE_WORD = 4
 """The bytes of a word, of which there are sixteen side by side."""
@@ -191,15 +192,15 @@ def advance(value: Value, words: int) -> Value:
 Interleave: TypeAlias = Callable[[InterleavedLowering, Any], Iterable[Instruction]]
 F = TypeVar("F", bound=Interleave)
 
-INTERLEAVE: dict[type[Instruction], Interleave] = {}
+INTERLEAVE = Registry[type[Instruction], Interleave]()
 """Instruction -> function that converts it; the files of ``pulse.program.lower.interleaved`` fill it."""
 
 
 def interleaves(*row_classes: type[Instruction]) -> Callable[[F], F]:
-    """Register a function that converts instructions for sixteen streams."""
+    """Register a function that converts instructions for sixteen streams. Raises ValueError: one has it already."""
 
     def register(function: F) -> F:
-        INTERLEAVE.update(dict.fromkeys(row_classes, function))
+        INTERLEAVE.enter(row_classes, function)
         return function
 
     return register
