@@ -13,6 +13,7 @@ from pulse.facts import TypedFact
 from pulse.jit.registry import KERNELS
 from pulse.loading.loaded import Loaded
 from pulse.loading.stored import load_program
+from pulse.onnx.metadata import RATE_KEY, stated_rate_hz
 from pulse.program.file.container import is_program_file
 from pulse.program.file.stored_program import read_program
 from pulse.program.machine.array_step import STEPPING
@@ -113,16 +114,12 @@ def _rate(model: Loaded, rate_hz: int | None, builtin: bool) -> tuple[int | None
 
 def _stated_rate(model: Loaded, rate_hz: int | None) -> int | None:
     """Return the rate in the metadata; None if there is none. Raises InputError."""
-    text = model.metadata.get("sample_rate")
-    if text is None:
-        return None
-    if text.isascii() and text.isdigit() and int(text) > 0:
-        return int(text)
-    if rate_hz is not None:
-        return None
-    raise InputError(
-        f"{model.title}: its metadata has sample_rate {text!r}, which is not a whole number; give --rate"
-    )
+    stated_hz, text = stated_rate_hz(model.metadata), model.metadata.get(RATE_KEY)
+    if stated_hz is None and text is not None and rate_hz is None:
+        raise InputError(
+            f"{model.title}: its metadata has sample_rate {text!r}, which is not a whole number; give --rate"
+        )
+    return stated_hz
 
 
 def takes_sound(model: Loaded) -> bool:
