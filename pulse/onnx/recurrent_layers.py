@@ -29,7 +29,9 @@ def read_activations(
         if function is None:
             raise KeyError(name)
         defaults = ACTIVATION_DEFAULTS[function].values()
-        values = [given.pop(0) if given else default for given, default in zip(lists, defaults)]
+        values = [
+            parameters.pop(0) if parameters else default for parameters, default in zip(lists, defaults)
+        ]
         activations.append(Activation(function, *values))
     return activations
 
