@@ -109,7 +109,9 @@ def verify(
                  differs
     """
     from pulse.loading.proving import prove_loaded
+    from pulse.proof import ProofChoice
 
+    choice = ProofChoice(lengths, seed, long)
     if is_module(source):
         from pulse.torch.proof import prove_module
 
@@ -118,12 +120,10 @@ def verify(
             example=example,
             twin=twin,
             pulse=pulse,
-            lengths=lengths,
+            choice=choice,
             backend=backend,
             max_context=max_context,
             prepare=prepare,
-            seed=seed,
-            long=long,
             dynamic=dynamic,
             states=states,
             method=method or "forward",
@@ -133,6 +133,4 @@ def verify(
             "example, twin, dynamic, states and method are for a PyTorch module, which the source is not"
         )
     model = load(source).with_pulse(pulse)
-    return prove_loaded(
-        model, model.pulsify(pulse, max_context=max_context), lengths, backend, seed, prepare, long
-    )
+    return prove_loaded(model, model.pulsify(pulse, max_context=max_context), choice, backend, prepare)

@@ -159,9 +159,9 @@ class PulsedModel(PulsedNetwork):
         self,
         backend: str = "numba",
         *,
-        weights: str = "f32",
+        weights: str | None = None,
         prepare: Prepare | None = None,
-        activations: str = "f32",
+        activations: str | None = None,
     ) -> Program:
         """Return a program that runs it; see ``pulse.program.compiler.compile_model``."""
         return compile_model(self, backend, weights=weights, prepare=prepare, activations=activations)

@@ -277,6 +277,12 @@ def _solve(dim: TDim, size: int, env: dict[Symbol, int]) -> None:
         env[symbol] = (size - at_zero) // slope
 
 
+def has_constant_shapes(network: TypedNetwork) -> bool:
+    """Return whether no shape of a network depends on a symbol."""
+    outlets = (outlet for node in network.graph.nodes for outlet in node.outputs)
+    return all(dim.is_const for outlet in outlets for dim in outlet.fact.shape)
+
+
 def constant(graph: TypedGraph, name: str, value: Array) -> OutletId:
     """Add a constant."""
     return graph.add(name, Const(value), (), [TypedFact.of(value)])[0]

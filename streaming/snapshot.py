@@ -37,9 +37,9 @@ def unpack(snapshot: bytes) -> tuple[list[int], list[bytes]]:
     return values[:count], chunks
 
 
-def unpack_parts(snapshot: bytes, numbers: int, chunks: int) -> tuple[list[int], list[bytes]]:
-    """Unpack, and check the number of both. Raises InputError: there are more or fewer."""
-    parts = unpack(snapshot)
-    if (len(parts[0]), len(parts[1])) != (numbers, chunks):
+def unpack_one(snapshot: bytes, count: int) -> tuple[list[int], bytes]:
+    """Unpack some numbers and one part of bytes. Raises InputError: there are more or fewer."""
+    numbers, chunks = unpack(snapshot)
+    if (len(numbers), len(chunks)) != (count, 1):
         raise InputError("this is a snapshot of something else")
-    return parts
+    return numbers, chunks[0]

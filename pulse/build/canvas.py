@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pulse.build.schemas import max_inputs
-from pulse.dim import SymbolScope, TDim
+from pulse.dim import SymbolScope
 from pulse.errors import DimError, FactError, InputError
 from pulse.facts import Array, TypedFact
 from pulse.graph import InletId, OutletId, View
 from pulse.infer.fact import InferenceFact
-from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph
+from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, add_constant
 from pulse.infer.op import ModelOp
 from pulse.onnx.read.node import OnnxOp
 from pulse.substitution import Terms
@@ -67,8 +67,7 @@ class Canvas:
 
     def constant(self, name: str, value: Array) -> OutletId:
         """Append a constant."""
-        fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape), value)
-        return self.graph.add(name, Constant(value), (), [fact])[0]
+        return add_constant(self.graph, name, value)
 
     def op(self, outlet: OutletId) -> ModelOp:
         """Return the operator that makes a wire."""

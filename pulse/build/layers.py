@@ -10,7 +10,8 @@ from pulse.build.operators import OperatorInput, make_node
 from pulse.build.structure import Sequential
 from pulse.build.weights import constant_parameter, parameter
 from pulse.errors import InputError
-from pulse.ops.recurrent_gates import GATE_COUNTS, CellKind
+from pulse.onnx.recurrent_layers import CELL_KINDS
+from pulse.ops.recurrent_gates import GATE_COUNTS
 
 
 class OperatorFunction(Protocol):
@@ -180,10 +181,12 @@ def _recurrent(
     **attributes: Any,
 ) -> Node:
     where = f"{name or op_type.lower()} ({op_type})"
-    cell: CellKind = {"RNN": "rnn", "GRU": "gru", "LSTM": "lstm"}[op_type]  # pyright: ignore[reportAssignmentType]
     if direction not in ("forward", "reverse", "bidirectional"):
         raise InputError(f"{where}: direction {direction!r}: choose one of forward, reverse, bidirectional")
-    directions, rows = 2 if direction == "bidirectional" else 1, GATE_COUNTS[cell] * hidden_channels
+    directions, rows = (
+        2 if direction == "bidirectional" else 1,
+        GATE_COUNTS[CELL_KINDS[op_type]] * hidden_channels,
+    )
     inputs: list[OperatorInput] = [
         "x",
         parameter("weight", weight, [directions, rows, in_channels], hidden_channels, seed, where),

@@ -8,6 +8,7 @@ from pulse.costs.report import CostReport, NodeCost, ProgramCost, PulseCost
 from pulse.errors import InputError
 from pulse.facts import Array, is_symbolic
 from pulse.loading.load import load
+from pulse.onnx.metadata import stated_rate_hz
 from pulse.ops.source import Const, Source
 from pulse.ops.time import Delay
 from pulse.ops.work import Work, graph_work
@@ -72,8 +73,8 @@ def _typed_report(model: TypedNetwork, rate_hz: float | None) -> CostReport:
 
 
 def _rate(model: TypedNetwork) -> float | None:
-    text = model.metadata.get("sample_rate", "")
-    return float(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
+    stated_hz = stated_rate_hz(model.metadata)
+    return None if stated_hz is None else float(stated_hz)
 
 
 def _constants_read(graph: TypedGraph, node_id: int) -> Iterator[Array]:

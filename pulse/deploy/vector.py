@@ -46,7 +46,7 @@ class TestVector:
     judged: bool
 
 
-def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None, seed: int = 0) -> TestVector:
+def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None) -> TestVector:
     """Return a test vector: a stream of noise.
 
     offline  the model of the program, and what whole inputs should give; None: what the program itself gives is
@@ -55,13 +55,13 @@ def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None, 
     """
     model, length = program.model, _length(program)
     if offline is None:
-        feeds = feeds_of(model, length, seed=seed)
+        feeds = feeds_of(model, length)
         whole = {name: (values, None) for name, values in stream_whole(program, feeds, 0.0).items()}
     else:
         network, oracle = offline
-        feeds = feeds_of(model, length, seed=seed, ranges=integer_ranges(network, oracle, length))
+        feeds = feeds_of(model, length, ranges=integer_ranges(network, oracle, length))
         try:
-            reference = Reference(oracle, feeds, seed)
+            reference = Reference(oracle, feeds)
         except InputError as error:
             raise WriteError(f"{model.title}: the offline model refuses the test vector: {error}") from error
         whole = {port.name: reference.allowance(port.name, port.axis, RUNS) for port in program.outputs}

@@ -27,8 +27,7 @@ class Div(Atom):
 
     @cached_property
     def text(self) -> str:
-        single = not self.num.const and len(self.num.terms) == 1
-        bare = single and self.num.terms[0][1] == 1 and len(self.num.terms[0][0]) == 1
+        bare = not self.num.const and self.num.only_atom is not None
         return f"{self.num}/{self.k}" if bare else f"({self.num})/{self.k}"
 
     def eval(self, values: Mapping[Symbol, int]) -> int:

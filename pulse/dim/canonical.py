@@ -280,9 +280,7 @@ def _mirror(atom: Div) -> Div | None:
 
 
 def _only_quotient(dim: TDim) -> Div | None:
-    if dim.const or len(dim.terms) != 1 or dim.terms[0][1] != 1 or len(dim.terms[0][0]) != 1:
-        return None
-    atom = dim.terms[0][0][0]
+    atom = None if dim.const else dim.only_atom
     return atom if isinstance(atom, Div) else None
 
 
@@ -323,8 +321,7 @@ def _options(atom_class: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -
     """
     options: list[TDim] = []
     for dim in map(TDim.of, dims):
-        alone = len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1
-        atom = dim.terms[0][0][0] if alone and (atom_class is not Broadcast or not dim.const) else None
+        atom = None if dim.const and atom_class is Broadcast else dim.only_atom
         options.extend(
             [option + dim.const for option in atom.options] if isinstance(atom, atom_class) else [dim]
         )

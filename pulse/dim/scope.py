@@ -126,9 +126,7 @@ def scope_of(symbol: Symbol) -> SymbolScope:
     return symbol.scope
 
 
-def _restore(
-    names: tuple[str, ...], assumptions: tuple[str, ...], others: tuple[Symbol, ...] = ()
-) -> SymbolScope:
+def _restore(names: tuple[str, ...], assumptions: tuple[str, ...], others: tuple[Symbol, ...]) -> SymbolScope:
     """Unpickle a scope; ``others`` are the symbols that it shares with the scope from which it was derived."""
     scope = SymbolScope()
     scope._symbols.update((symbol.name, symbol) for symbol in others)  # pyright: ignore[reportPrivateUsage]

@@ -234,6 +234,14 @@ class TDim(DimOperators):
     def is_const(self) -> bool:
         return not self.terms
 
+    @property
+    def only_atom(self) -> Atom | None:
+        """The atom, if the dim is one atom, or one plus a number; else None."""
+        if len(self.terms) != 1:
+            return None
+        monomial, coefficient = self.terms[0]
+        return monomial[0] if coefficient == 1 and len(monomial) == 1 else None
+
     @cached_property
     def symbols(self) -> frozenset[Symbol]:
         return frozenset[Symbol]().union(*(atom.symbols for monomial, _ in self.terms for atom in monomial))
@@ -401,9 +409,7 @@ def _divide(numerator: object, divisor: object) -> TDim:
 
 
 def _plain_symbol(dim: TDim) -> Symbol | None:
-    if dim.const or len(dim.terms) != 1 or dim.terms[0][1] != 1 or len(dim.terms[0][0]) != 1:
-        return None
-    atom = dim.terms[0][0][0]
+    atom = None if dim.const else dim.only_atom
     return atom if isinstance(atom, Symbol) else None
 
 

@@ -16,7 +16,7 @@ from pulse.dim import Symbol, SymbolScope, TDim, ceil_div, dim_max, dim_min
 from pulse.errors import FactError, InputError, LoadError
 from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic, volume
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.onnx.registry import operator
 from pulse.ops.check import Check
 from pulse.ops.clock import Clock

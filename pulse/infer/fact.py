@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
+from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic, shape_of
 from pulse.support.record import record
 
 Dim: TypeAlias = TDim | None
@@ -34,6 +34,11 @@ class InferenceFact:
     def of(cls, fact: TypedFact) -> "InferenceFact":
         """Return the same facts as a typed fact."""
         return cls(fact.dtype, fact.shape, fact.value)
+
+    @classmethod
+    def like(cls, value: Array) -> "InferenceFact":
+        """Return the type and shape of an array."""
+        return cls(value.dtype, shape_of(*value.shape))
 
     @classmethod
     def prefix(cls, *dims: Dim) -> "InferenceFact":

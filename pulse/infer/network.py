@@ -7,7 +7,7 @@ from typing import Self, TypeAlias
 
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError
-from pulse.facts import Array
+from pulse.facts import Array, TypedFact
 from pulse.graph import Graph, Node, OutletId
 from pulse.infer.analyser import Facts, infer_facts
 from pulse.infer.claims import Claim, warn_contradicted, warn_refuted, warn_unfolded
@@ -70,6 +70,11 @@ class Constant(ModelOp):
 
 
 ModelGraph: TypeAlias = Graph[InferenceFact, ModelOp]
+
+
+def add_constant(graph: ModelGraph, name: str, value: Array) -> OutletId:
+    """Add a constant to a graph that is not typed yet."""
+    return graph.add(name, Constant(value), (), [InferenceFact.of(TypedFact.of(value))])[0]
 
 
 @record(frozen=False)

@@ -170,9 +170,7 @@ class Loaded:
         program = self.program
         if program is None:
             model = self.pulsify(pulse, align=align, max_context=max_context)
-            return model.compile(
-                backend, weights=weights or "f32", prepare=prepare, activations=activations or "f32"
-            )
+            return model.compile(backend, weights=weights, prepare=prepare, activations=activations)
         other = {
             spell("pulse", pulse): pulse not in (None, program.pulse),
             "align": align,

@@ -8,9 +8,9 @@ from pulse.dim import TDim
 from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.fact import Dims, InferenceFact
+from pulse.infer.file_node import FileNode
 from pulse.infer.relations import FactRelation, SameRank, SameShape, SameType
 from pulse.infer.wire_facts import WireFacts
-from pulse.onnx.filenode import FileNode
 from pulse.support.record import record
 
 
@@ -58,11 +58,11 @@ class Clues(FileNode):
         size = self.fact(self.input(slot)).dim(0)
         return int(size) if size is not None and size.is_const else None
 
-    def find_axes(self, since: int, slot: int) -> list[int] | None:
-        """Return the listed axes, from an attribute before opset ``since``, else from an input; None if unknown."""
+    def find_axes(self, since: int) -> list[int] | None:
+        """Return the axes, from an attribute before opset ``since``, else from the second input; None if unknown."""
         if self.opset < since:
             return list(self.integer_list("axes", ()))
-        return self.integers(slot) if self.has(slot) else []
+        return self.integers(1) if self.has(1) else []
 
 
 def same_type_and_shape(clues: Clues) -> Iterator[FactRelation]:

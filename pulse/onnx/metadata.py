@@ -39,6 +39,13 @@ FORMAT = "1"
 RECIPE = "pulse_recipe"
 """The entry with the recipe of a file."""
 TITLE = "title"
+RATE_KEY = "sample_rate"
+
+
+def stated_rate_hz(metadata: Mapping[str, str]) -> int | None:
+    """Return how many frames of its symbol a model has each second; None if it states no positive whole number."""
+    text = metadata.get(RATE_KEY, "")
+    return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
 
 
 @record

@@ -13,7 +13,7 @@ from pulse.infer.translators import Translators
 from pulse.support.plugins import load_plugins
 
 if TYPE_CHECKING:
-    from pulse.onnx.context import NodeContext
+    from pulse.infer.node_context import NodeContext
 
 Translator: TypeAlias = "Callable[[NodeContext], OutletId | Sequence[OutletId]]"
 T = TypeVar("T", bound=Translator)

@@ -77,15 +77,15 @@ Site: TypeAlias = tuple[str, str, Check]
 """The site of a check: the label of a node, its op, and the check."""
 
 
-def index_check(slot: int, size: int, column: int | None = None) -> Check:
-    """Return the check of an index of an axis; negative indices count from the end."""
-    return Check(slot, -size, size - 1, column)
+def index_check(size: int, column: int | None = None) -> Check:
+    """Return the check of the second input as indices of an axis; negative indices count from the end."""
+    return Check(1, -size, size - 1, column)
 
 
-def conversion_check(slot: int, dtype: DType) -> Check:
-    """Return the check of a float that becomes an integer."""
+def conversion_check(dtype: DType) -> Check:
+    """Return the check of the first input as floats that become integers."""
     info = np.iinfo(dtype)
-    return Check(slot, int(info.min), int(info.max), kind=dtype_name(dtype))
+    return Check(0, int(info.min), int(info.max), kind=dtype_name(dtype))
 
 
 def replace_failing(check: Check, operand: Array, failing: NDArray[np.bool_]) -> Array:

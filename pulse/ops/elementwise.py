@@ -170,7 +170,7 @@ class Cast(Op):
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
         converts = np.issubdtype(dtypes[0], np.floating) and np.issubdtype(self.dtype, np.integer)
-        return [conversion_check(0, self.dtype)] if converts else []
+        return [conversion_check(self.dtype)] if converts else []
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return broadcast_relation(inputs, axes)

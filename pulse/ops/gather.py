@@ -52,7 +52,7 @@ class Gather(Op):
         return [np.asarray(np.take(x, indices, self.axis))]
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
-        return [index_check(1, shapes[0][self.axis])]
+        return [index_check(shapes[0][self.axis])]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         x_axis, index_axis = axes

@@ -48,7 +48,7 @@ class GatherElements(Op):
         return [x[tuple(index)]]
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
-        return [index_check(1, shapes[0][self.axis])]
+        return [index_check(shapes[0][self.axis])]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         if [*axes] == [None, self.axis]:

@@ -60,7 +60,7 @@ def wrap_index(index: Array, size: int) -> Array:
 def column_checks(shapes: Sequence[Sequence[int]], batch: int) -> list[Check]:
     """Return checks of indices whose last axis names a place on the axes after the batch axes."""
     x, indices = shapes[:2]
-    return [index_check(1, x[batch + column], column) for column in range(indices[-1])]
+    return [index_check(x[batch + column], column) for column in range(indices[-1])]
 
 
 @record
@@ -159,7 +159,7 @@ class ScatterElements(Op):
         return [y]
 
     def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
-        return [index_check(1, shapes[0][self.axis])]
+        return [index_check(shapes[0][self.axis])]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return along_relation(inputs, axes, self.axis)

@@ -26,7 +26,7 @@ from pulse.ops.weight_units import RowForm, RowLayout, UnitLayout
 from pulse.program.weights import Stored, are_codes, stored_operand
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.wording import spell
-from pulse.typed import TypedNetwork
+from pulse.typed import TypedNetwork, has_constant_shapes
 
 ACTIVATIONS = ("f32", "bf16", "int8")
 MIN_ROW = MIN_COLUMNS = 16
@@ -87,8 +87,7 @@ def round_rows_of(graph: Graph[F, Op], form: RowForm, prefix: str = "") -> bool:
 
 
 def _round_body(form: RowForm, prefix: str, rounded_bodies: list[bool], body: TypedNetwork) -> TypedNetwork:
-    facts = [outlet.fact for node in body.graph.nodes for outlet in node.outputs]
-    if not all(dim.is_const for fact in facts for dim in fact.shape):
+    if not has_constant_shapes(body):
         return body  # no kernels run it, so its weights are not rounded either
     rounded = body.copy()
     rounded_bodies.append(round_rows_of(rounded.graph, form, prefix))

@@ -27,26 +27,27 @@ def compile_model(
     backend: str = "numba",
     *,
     fetches: Sequence[OutletId] | None = None,
-    weights: str = "f32",
+    weights: str | None = None,
     prepare: Prepare | None = None,
-    activations: str = "f32",
+    activations: str | None = None,
 ) -> Program:
     """Compile a pulsed model into a program.
 
     backend   ``numba``: kernels over one arena, no GIL and no allocation in a step; ``numpy``: the reference. Views
               may set other backends, and kernels, for their nodes
     fetches   other wires of the pulsed graph to keep, for inspection
-    weights   the form in which they are stored: ``f32``; ``bf16`` or ``int8`` if they do not fit into the caches.
+    weights   the form in which they are stored: ``f32`` (default); ``bf16`` or ``int8`` if they do not fit the caches.
               Sums and all other tensors are f32; see ``pulse.program.weights``
     prepare   called with the names of all kernels that the program needs, before they are compiled or loaded one by
               one; compiling happens once on a machine. ``streaming.warming`` has functions that compile several at once
               and show a progress bar
-    activations  the form of the weights, ``bf16`` or ``int8``: their operands are rounded too; see
+    activations  ``f32`` (default), or the form of the weights, ``bf16`` or ``int8``: operands are rounded too; see
                  ``pulse.program.activation_rounding``
     Raises    CompileError: an op has no kernel; the backend, the form of weights or of activations is unknown;
               or no product takes rows of it
     """
-    form, unrounded = check_activations(activations, weights), None
+    stored = weights or "f32"
+    form, unrounded = check_activations(activations or "f32", stored), None
     if form is not None:
         model, unrounded = with_rounded_rows(model, form), model
     backends = (*BACKENDS, *OTHER_BACKENDS)
@@ -62,14 +63,14 @@ def compile_model(
 
         def compile_part(name: str, part: PulsedNetwork, computes: Mapping[int, OpFunction]) -> Program:
             if name in OTHER_BACKENDS:
-                return OTHER_BACKENDS[name](part, weights)
-            return _compile(name, part, (), weights, prepare, computes, None)
+                return OTHER_BACKENDS[name](part, stored)
+            return _compile(name, part, (), stored, prepare, computes, None)
 
         from pulse.program.backends.mixed_program import MixedProgram
 
-        return MixedProgram(model, backend, choice_of, compile_part, fetches or (), weights, unrounded)
+        return MixedProgram(model, backend, choice_of, compile_part, fetches or (), stored, unrounded)
     computes = {node: c for node, choice in choice_of.items() if (c := choice.implementation.compute)}
-    return _compile(backend, model, fetches or (), weights, prepare, computes, unrounded)
+    return _compile(backend, model, fetches or (), stored, prepare, computes, unrounded)
 
 
 def _has_preferred(backend: str) -> bool:

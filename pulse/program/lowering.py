@@ -21,6 +21,7 @@ from pulse.program.table.memory import Buffer, Value
 from pulse.pulsify.network import PulsedGraph, PulsedNode
 from pulse.support.mapping import release_pages
 from pulse.support.plugins import load_plugins
+from pulse.support.registry import Registry
 from pulse.support.wording import spell
 
 Lower: TypeAlias = Callable[["Lowering", PulsedNode, Any], list[Value]]
@@ -33,7 +34,7 @@ GroupFinder: TypeAlias = Callable[
 ]
 """(graph, order) -> an order in which all inputs of a group are before its first node; the groups."""
 
-LOWER: dict[type[Op], Lower] = {}
+LOWER = Registry[type[Op], Lower]()
 """Class of ops -> its lowering; the files of ``pulse.program.lower`` fill it."""
 ENTRY_POINT_GROUP = "pulse.kernels"
 """The entry points of plugins whose import fills ``LOWER`` too."""
@@ -42,11 +43,10 @@ GROUP_FINDERS: list[GroupFinder] = []
 
 
 def lowers(*op_classes: type[Op]) -> Callable[[L], L]:
-    """Register a function as the lowering of classes of ops."""
+    """Register a function as the lowering of classes of ops. Raises ValueError: a class has one already."""
 
     def register(function: L) -> L:
-        for op_class in op_classes:
-            LOWER[op_class] = function
+        LOWER.enter(op_classes, function)
         return function
 
     return register
@@ -308,11 +308,12 @@ class Lowering:
     def require_f32(self, value: Value, what: str) -> Value:
         """Return the value if it is f32. Raises CompileError."""
         if value.dtype != np.float32:
-            raise CompileError(
-                f"{self.node} ({self.op}): no kernel for {what} of {dtype_name(value.dtype)}; "
-                f"use {spell('backend', 'numpy')}"
-            )
+            raise self.no_kernel(f"{what} of {dtype_name(value.dtype)}")
         return value
+
+    def no_kernel(self, what: str) -> CompileError:
+        """Return the error that the node needs what no kernel has."""
+        return CompileError(f"{self.node} ({self.op}): no kernel for {what}; use {spell('backend', 'numpy')}")
 
 
 def _require_lowerings(nodes: Sequence[PulsedNode]) -> None:

@@ -2,5 +2,6 @@
 
 from pulse.proof.prover import prove, prove_programs
 from pulse.proof.report import Coverage, Divergence, ProofReport, TrialRecord
+from pulse.proof.trials import ProofChoice
 
-__all__ = ["Coverage", "Divergence", "ProofReport", "TrialRecord", "prove", "prove_programs"]
+__all__ = ["Coverage", "Divergence", "ProofChoice", "ProofReport", "TrialRecord", "prove", "prove_programs"]

@@ -24,7 +24,7 @@ from pulse.proof.report import (
 )
 from pulse.proof.signals import feeds_of, integer_ranges
 from pulse.proof.tolerance import Feeds, Oracle, Reference
-from pulse.proof.trials import LONG_S, Trial, plan_trials
+from pulse.proof.trials import LONG_S, ProofChoice, Trial, plan_trials
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.wording import spell
 
@@ -32,41 +32,34 @@ from pulse.support.wording import spell
 def prove(
     model: PulsedNetwork,
     oracle: Oracle,
-    lengths: Sequence[int] | None = None,
+    choice: ProofChoice = ProofChoice(),
     backend: str = "numba",
-    seed: int = 0,
     prepare: Prepare | None = None,
-    long: bool = False,
     original: Original | None = None,
 ) -> ProofReport:
     """Run streams of a pulsed model, the padding of the last pulse NaN, and compare every frame with the oracle.
 
     oracle    the expected outputs of whole inputs
-    lengths   frames of the symbol to try; chosen from the pulse and from the frames that an output depends on
-              by default
+    choice    which streams
     backend   the backend to prove, besides the numpy reference
-    seed      of the inputs
     prepare   as in ``compile_model``
-    long      try longer streams, and every signal on them, whatever it takes
     original  what the model was exported from, with which the stream is compared too
     Raises    CompileError; PulsifyError if no length can be run
     """
     names = tuple(dict.fromkeys(("numpy", backend)))
     programs = [compile_model(model, name, prepare=prepare) for name in names]
-    return prove_programs(model, oracle, programs, lengths, seed, long, original)
+    return prove_programs(model, oracle, programs, choice, original)
 
 
 def prove_programs(
     model: PulsedNetwork,
     oracle: Oracle,
     programs: Sequence[Program],
-    lengths: Sequence[int] | None = None,
-    seed: int = 0,
-    long: bool = False,
+    choice: ProofChoice = ProofChoice(),
     original: Original | None = None,
 ) -> ProofReport:
     """Prove the last of the given programs of a model; see ``prove``."""
-    trials, effort = plan_trials(model, lengths, long), Effort(model)
+    trials, effort = plan_trials(model, choice), Effort(model)
     ranges = integer_ranges(model, oracle, max(1, min(trial.length for trial in trials.trials)))
     observed = _CoverageCounter(model)
     records: list[TrialRecord] = []
@@ -74,14 +67,16 @@ def prove_programs(
     worst = LargestError()
     divergence: Divergence | None = None
     for index, trial in enumerate(trials.trials):
-        feeds = feeds_of(model, trial.length, trial.signal, (seed, index), ranges)
+        feeds = feeds_of(model, trial.length, trial.signal, (choice.seed, index), ranges)
         try:
-            reference = Reference(oracle, feeds, seed)
+            reference = Reference(oracle, feeds, choice.seed)
         except InputError:
             skipped.append(trial.length)
             continue
         trial_programs = [
-            p for p in programs if p is programs[-1] or lengths is not None or _in_time(p, trial, effort)
+            p
+            for p in programs
+            if p is programs[-1] or choice.lengths is not None or _in_time(p, trial, effort)
         ]
         records.append(
             TrialRecord(trial.length, trial.signal, tuple(program.backend for program in trial_programs))
@@ -102,7 +97,7 @@ def prove_programs(
     original_record: OriginalRecord | None = None
     if divergence is None and original is not None:
         lengths_run = [trial.length for trial in records]
-        result = compare_with_original(original, model, oracle, programs[-1], lengths_run, seed)
+        result = compare_with_original(original, model, oracle, programs[-1], lengths_run, choice.seed)
         original_record, divergence = (result, None) if isinstance(result, OriginalRecord) else (None, result)
     backends = tuple(program.backend for program in programs)
     skips = tuple(dict.fromkeys(skipped))
@@ -114,7 +109,7 @@ def prove_programs(
         skipped=skips,
         outputs=outputs,
         trials=trials,
-        seed=seed,
+        seed=choice.seed,
         worst=worst,
         divergence=divergence,
         original=original_record,

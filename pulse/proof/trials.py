@@ -31,6 +31,20 @@ OVERFLOW_PULSES, OVERFLOW_S = 2, 4.0
 
 
 @record
+class ProofChoice:
+    """Which streams a proof runs.
+
+    lengths  frames of the symbol to try; None: chosen from the pulse and from what an output sees
+    seed     of the inputs
+    long     spend more: long streams as long as they should be, and of every signal
+    """
+
+    lengths: Sequence[int] | None = None
+    seed: int = 0
+    long: bool = False
+
+
+@record
 class Trial:
     """One stream: frames of the symbol, and its signal.
 
@@ -66,13 +80,11 @@ class Trials:
         return max(trial.length for trial in self.trials)
 
 
-def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long: bool = False) -> Trials:
+def plan_trials(model: PulsedNetwork, choice: ProofChoice = ProofChoice()) -> Trials:
     """Return streams of each signal, long ones that fill the memory, short ones of noise, and those of critical
-    lengths.
-
-    lengths  to be tried instead
-    long     spend more: long streams as long as they should be, and of every signal
+    lengths; streams of the chosen lengths instead, if there are any.
     """
+    lengths, long = choice.lengths, choice.long
     receptive, buffered = receptive_frames(model), buffered_frames(model)
     if lengths is not None:
         shortest = min(lengths, default=0)

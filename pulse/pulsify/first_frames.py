@@ -143,13 +143,18 @@ def join_frames(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None
     )
     others = patch.wire(f"{name}.moved", Pad(pads), [patch.tap(node.inputs[1])])[0]
     others = patch.wire(f"{name}.others", Slice(axis, TDim.of(0), length), [others])[0]
-    position = patch.wire(f"{name}.place", Range(0, 1, length, np.dtype(np.int64)), [])[0]
-    limit = patch.constant(f"{name}.count", np.array(head.count, np.int64))
-    is_first = patch.wire(f"{name}.is_first", Elementwise("less"), [position, limit])[0]
-    shape = tuple(length if index == axis else TDim.of(1) for index in range(fact.rank))
-    is_first = patch.wire(f"{name}.chosen", Reshape(shape), [is_first])[0]
+    is_first = _first_places(patch, name, head.count, axis, fact.rank, length)
     patch.shunt(OutletId(node_id), patch.wire(name, Elementwise("where"), [is_first, x, others])[0])
     return patch
+
+
+def _first_places(patch: Patch, name: str, count: int, axis: int, rank: int, length: TDim) -> OutletId:
+    """Add the mask of the first places along an axis, which broadcasts along the other axes."""
+    position = patch.wire(f"{name}.place", Range(0, 1, length, np.dtype(np.int64)), [])[0]
+    limit = patch.constant(f"{name}.count", np.array(count, np.int64))
+    is_first = patch.wire(f"{name}.is_first", Elementwise("less"), [position, limit])[0]
+    shape = tuple(length if index == axis else TDim.of(1) for index in range(rank))
+    return patch.wire(f"{name}.chosen", Reshape(shape), [is_first])[0]
 
 
 def repeat_first_frame(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
@@ -208,11 +213,7 @@ def _hold_operand(
     x = head.lift(outlet)
     if x is None or head.count != 1:
         return None
-    position = patch.wire(f"{name}.place", Range(0, 1, length, np.dtype(np.int64)), [])[0]
-    first = patch.constant(f"{name}.first", np.array(1, np.int64))
-    is_first = patch.wire(f"{name}.is_first", Elementwise("less"), [position, first])[0]
-    shape = tuple(length if index == axis else TDim.of(1) for index in range(fact.rank))
-    is_first = patch.wire(f"{name}.chosen", Reshape(shape), [is_first])[0]
+    is_first = _first_places(patch, name, 1, axis, fact.rank, length)
     zero = patch.constant(f"{name}.zero", np.zeros((), fact.dtype))
     at_first = patch.wire(f"{name}.begun", Elementwise("where"), [is_first, x, zero])[0]
     return patch.wire(f"{name}.held", CumSum(axis), [at_first])[0]

@@ -7,9 +7,7 @@ from pulse.dim.slope import slope
 from pulse.errors import LoadError
 from pulse.facts import TypedFact
 from pulse.models import TypedModel
-
-RATE_KEY = "sample_rate"
-"""The entry of a model's metadata: frames of its symbol a second."""
+from pulse.onnx.metadata import RATE_KEY, stated_rate_hz
 
 
 class Rates:
@@ -33,13 +31,13 @@ class Rates:
 
     def agree_model(self, model: TypedModel, facts: Sequence[TypedFact], who: str) -> None:
         """Check a model whose metadata states the rate of its own frames. Raises LoadError."""
-        text = model.metadata.get(RATE_KEY, "")
-        if text.isascii() and text.isdigit():
+        rate_hz = stated_rate_hz(model.metadata)
+        if rate_hz is not None:
             inputs = [fact for fact in model.inputs.values() if growth(fact)]
             growth_in = next(map(growth, inputs), None)
             rate = next(filter(None, map(growth, facts)), None) if facts else Fraction(1)
             if growth_in and rate:
-                self.agree(int(text) * growth_in / rate if facts else Fraction(int(text)), who)
+                self.agree(rate_hz * growth_in / rate if facts else Fraction(rate_hz), who)
 
     def metadata(self) -> dict[str, str]:
         """Return the entry of the whole model."""

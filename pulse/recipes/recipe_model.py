@@ -12,10 +12,10 @@ from pulse.errors import LoadError, PulseError
 from pulse.facts import TypedFact
 from pulse.loading.format import Content, Reading
 from pulse.models import TypedModel
-from pulse.onnx.metadata import RECIPE, TITLE
+from pulse.onnx.metadata import RATE_KEY, RECIPE, TITLE
 from pulse.recipes import functions, models
 from pulse.recipes.embedded import embedded_recipe
-from pulse.recipes.rates import RATE_KEY, Rates
+from pulse.recipes.rates import Rates
 from pulse.recipes.reading import read_recipe
 from pulse.recipes.recipe import Recipe, RecipeStage
 from pulse.recipes.recognition import is_recipe_file, path_of

@@ -7,7 +7,7 @@ import numpy as np
 from pulse.errors import InputError, NotProvedError
 from pulse.facts import Array
 from pulse.nnef.archive import Archive
-from pulse.proof import ProofReport, prove_programs
+from pulse.proof import ProofChoice, ProofReport, prove_programs
 from pulse.proof.oracle import oracle_of
 from pulse.proof.tolerance import Reference, offline
 from pulse.pulsify.network import PulsedNetwork
@@ -23,16 +23,15 @@ def check(
     archive: Archive,
     model: PulsedNetwork,
     typed: TypedNetwork | None = None,
-    lengths: Sequence[int] | None = None,
-    seed: int = 0,
-    long: bool = False,
+    choice: ProofChoice = ProofChoice(),
 ) -> ProofReport:
     """Run streams through what ``to_nnef`` made of a pulsed model, as ``pulse.proof.prove`` does.
 
     typed   the offline model; see ``oracle_of``
+    choice  which streams
     Raises  WriteError: tract refuses the file. PulsifyError: no length can be run
     """
-    return prove_programs(model, oracle_of(model, typed), [TractProgram(model, archive)], lengths, seed, long)
+    return prove_programs(model, oracle_of(model, typed), [TractProgram(model, archive)], choice)
 
 
 @record

@@ -1,11 +1,10 @@
 """The proof that an exported file, run pulse by pulse in another runtime, equals the offline model."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from onnx import ModelProto
 
-from pulse.proof import ProofReport, prove_programs
+from pulse.proof import ProofChoice, ProofReport, prove_programs
 from pulse.proof.oracle import oracle_of
 from pulse.proof.original import Original
 from pulse.pulsify.network import PulsedNetwork
@@ -17,18 +16,17 @@ def check(
     proto: ModelProto,
     model: PulsedNetwork,
     typed: TypedNetwork | None = None,
-    lengths: Sequence[int] | None = None,
-    seed: int = 0,
-    long: bool = False,
+    choice: ProofChoice = ProofChoice(),
     run: RunModel | None = None,
     original: Original | None = None,
 ) -> ProofReport:
     """Run streams through a file that ``to_onnx`` made of ``model``, as ``pulse.proof.prove`` does.
 
-    typed    the offline model; see ``oracle_of``
-    run      one call of a runtime; by default onnxruntime, or onnx's evaluator
+    typed     the offline model; see ``oracle_of``
+    choice    which streams
+    run       one call of a runtime; by default onnxruntime, or onnx's evaluator
     original  as in ``pulse.proof.prove``
-    Raises   PulsifyError: no length can be run
+    Raises    PulsifyError: no length can be run
 
     A runtime may compute an operator less exactly than its type allows: onnxruntime's Sigmoid is off by 1.7e-7, which
     is more than all of a small probability. So a file that differs there is tried in onnx's evaluator too. If it is
@@ -37,7 +35,7 @@ def check(
     oracle = oracle_of(model, typed)
 
     def prove_in(program: RuntimeProgram) -> ProofReport:
-        return prove_programs(model, oracle, [program], lengths, seed, long, original)
+        return prove_programs(model, oracle, [program], choice, original)
 
     program = RuntimeProgram(model, proto, run)
     report = prove_in(program)

@@ -1,6 +1,8 @@
 """Registries: functions by what they are for, such as an operator or a class of ops."""
 
 from collections.abc import Callable, Iterable
+from importlib import import_module
+from pathlib import Path
 from typing import TypeVar
 
 K = TypeVar("K")
@@ -25,3 +27,16 @@ class Registry(dict[K, F]):
             return function
 
         return register
+
+
+def import_siblings(module: str) -> None:
+    """Import every module beside this one, by name, for what it registers; ``families`` of a package calls this.
+
+    Packages beside it are imported too, but for those with a module ``families`` of their own.
+    """
+    package = module.rpartition(".")[0]
+    [folder] = import_module(package).__path__
+    for path in sorted(Path(folder).rglob("*.py")):
+        *inner, name = path.relative_to(folder).with_suffix("").parts
+        if name not in ("__init__", "families") and not (inner and path.with_name("families.py").exists()):
+            import_module(".".join((package, *inner, name)))

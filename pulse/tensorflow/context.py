@@ -8,7 +8,7 @@ import numpy as np
 from pulse.dim import SymbolScope, TDim
 from pulse.facts import DType, TypedFact, is_symbolic
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators import families as families
 from pulse.onnx.registry import TRANSLATORS
 from pulse.ops.elementwise import Cast

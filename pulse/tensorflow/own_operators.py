@@ -13,7 +13,7 @@ import numpy as np
 from pulse.errors import FactError, InputError, LoadError
 from pulse.facts import DTYPES, Array, DType, Shape, TypedFact, dtype_name, numbers_of, shape_of, shape_text
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.onnx.registry import operator
 from pulse.ops.op import Env, Op, Relation, Whole, dims_value
 from pulse.support.record import record

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from pulse.dim import SymbolScope, TDim
+from pulse.dim import SymbolScope
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array, dtype_name, numbers_of
 from pulse.infer.fact import InferenceFact
@@ -360,12 +360,7 @@ class Session:
     def _model(
         self, plan: _Plan, key: _Key, feeds: Mapping[NodeOutput, Array], values: Mapping[str, Array]
     ) -> TypedNetwork:
-        facts = {
-            end: InferenceFact(
-                _stored_form(array).dtype, tuple(TDim.of(size) for size in _stored_form(array).shape)
-            )
-            for end, array in feeds.items()
-        }
+        facts = {end: InferenceFact.like(_stored_form(array)) for end, array in feeds.items()}
         fetches = {str(end): end for end in sorted(key.fetches)}
         request = Request(fetches, tuple(sorted(key.targets)), facts, values, False)
         with count_spending(Spending()):

@@ -200,7 +200,7 @@ def finish_sum(
     if tensor.dtype == np.int16:
         sums_f64 = node.cast(total, F64, "total64")
         if rescale is None:
-            codes = times_once(node, sums_f64, spread, 15, "rescaled")
+            codes = times_once(node, sums_f64, spread, 15)
         else:
             codes = rescale(sums_f64, spread)
         return clamp_wide(node, codes, activation, suffix)

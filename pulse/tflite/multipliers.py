@@ -47,12 +47,12 @@ def times(
     )
 
 
-def times_once(node: TfliteNode, x: OutletId, factor: Array, bits: int, name: str) -> OutletId:
+def times_once(node: TfliteNode, x: OutletId, factor: Array, bits: int) -> OutletId:
     """Multiply f64 integers by factors of 15 or 31 bits, rounded once, halves up."""
     multiplier, shift = multiplier_of(factor)
     if bits == 15:
         multiplier = np.where(multiplier < 0x7FFF0000, (multiplier + 0x8000) >> 16, 0x7FFF)
-    return _round(node, x, multiplier * np.exp2(shift - bits), name)
+    return _round(node, x, multiplier * np.exp2(shift - bits), "rescaled")
 
 
 def _round(node: TfliteNode, x: OutletId, step: Array, name: str) -> OutletId:

@@ -13,7 +13,7 @@ import numpy as np
 
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import Op
 from pulse.support.record import record

@@ -1,6 +1,6 @@
 """The proof of a module: compare its stream, and its author's own streaming mode, with the module."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,7 +19,7 @@ from pulse.torch.original import ModuleOriginal
 
 if TYPE_CHECKING:
     from pulse.program.compiler import Prepare
-    from pulse.proof import ProofReport
+    from pulse.proof import ProofChoice, ProofReport
 
 Twin: TypeAlias = Callable[..., Any]
 """An author's own streaming mode: takes a pulse of each input, returns the ready frames of each output."""
@@ -32,22 +32,21 @@ def prove_module(
     module: Any,
     example: Any,
     twin: Twin | None,
-    pulse: int | None = None,
-    lengths: Sequence[int] | None = None,
-    backend: str = "numba",
-    max_context: int | None = None,
-    prepare: "Prepare | None" = None,
-    seed: int = 0,
-    long: bool = False,
-    dynamic: Dynamic | None = None,
-    states: Mapping[str, Any] | None = None,
-    method: str = "forward",
+    pulse: int | None,
+    choice: "ProofChoice",
+    backend: str,
+    max_context: int | None,
+    prepare: "Prepare | None",
+    dynamic: Dynamic | None,
+    states: Mapping[str, Any] | None,
+    method: str,
 ) -> "ProofReport":
     """Prove the model that ``from_torch`` makes of a module, and compare its streams with the module.
 
     module, example, dynamic, states, method  as in ``from_torch``
     twin    its frames, joined, must be the first ones that the module gives for the whole input
-    pulse, lengths, backend, max_context, prepare, seed, long  as in ``pulse.verify``
+    choice  which streams
+    pulse, backend, max_context, prepare  as in ``pulse.verify``
     Raises  as ``from_torch``; DivergenceError: the twin differs
     """
     if example is None:
@@ -58,8 +57,8 @@ def prove_module(
     loaded = replace(load(model), original=original).with_pulse(pulse)
     pulsed = loaded.pulsify(pulse, max_context=max_context)
     if twin is not None:
-        _require_twin(original, twin, pulsed, seed)
-    return prove_loaded(loaded, pulsed, lengths, backend, seed, prepare, long)
+        _require_twin(original, twin, pulsed, choice.seed)
+    return prove_loaded(loaded, pulsed, choice, backend, prepare)
 
 
 def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, seed: int) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from streaming.cli import options
-from streaming.cli.options import ModelOptions, ReportOptions, takes_groups
+from streaming.cli.options import ModelOptions, ProgramOptions, ReportOptions, takes_groups
 from streaming.terminal.progress import progress
 
 
@@ -18,10 +18,7 @@ def bench(
     rounds: Annotated[
         int, typer.Option(metavar="N", min=1, help="Number of rounds; each starts a new stream.")
     ] = 3,
-    backend: options.Backend = "numba",
-    weights: options.Weights = None,
-    activations: options.Activations = None,
-    threads: options.Threads = 1,
+    program_options: ProgramOptions,
     details: Annotated[
         bool, typer.Option("--profile", help="Report the cost of each node and instruction too.")
     ] = False,
@@ -39,9 +36,7 @@ def bench(
     from streaming.reports.benchmark import measure_steps
 
     opened = open_model(model, model_options)
-    program = compile_model(
-        opened, model_options.pulse, backend, weights, threads=threads, activations=activations
-    )
+    program = compile_model(opened, model_options.pulse, program_options)
     with progress(f"{rounds} rounds of {steps} steps") as advance:
         benchmark = measure_steps(opened, program, steps, rounds, details, advance)
     report_options.print(benchmark)

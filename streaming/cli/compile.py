@@ -82,9 +82,7 @@ def compile(
     path = output or Path(f"{opened.title}.pulse")
     refuse_same([model], [path])
     pulsed = opened.pulsify(model_options.pulse)
-    program = pulsed.compile(
-        weights=weights or "f32", prepare=kernel_preparation(), activations=activations or "f32"
-    )
+    program = pulsed.compile(weights=weights, prepare=kernel_preparation(), activations=activations)
     special = program.specialise(min_gain=min_gain) if specialise else None
     choice = proof.choice() if check else None
     report = compile_to_file(opened, program, path, choice, kernel_preparation(), special)

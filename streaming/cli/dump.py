@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streaming.cli import options
-from streaming.cli.options import ModelOptions, ReportOptions, takes_groups
+from streaming.cli.options import ModelOptions, ProgramOptions, ReportOptions, takes_groups
 
 if TYPE_CHECKING:
     from pulse.costs.report import CostReport
@@ -46,10 +46,7 @@ def dump(
     ] = None,
     *,
     model_options: ModelOptions,
-    backend: options.Backend = "numba",
-    weights: options.Weights = None,
-    activations: options.Activations = None,
-    threads: options.Threads = 1,
+    program_options: ProgramOptions,
     report_options: ReportOptions,
 ) -> None:
     """Print a model at one of its stages, or its cost.
@@ -84,34 +81,21 @@ def dump(
         write_text(_matches(match, stage, opened, None, model_options.pulse))
         return
     if stage is not DumpStage.COSTS:
-        write_text(
-            _text(
-                stage=stage,
-                opened=opened,
-                pulse=model_options.pulse,
-                backend=backend,
-                weights=weights,
-                threads=threads,
-                dot=dot,
-                activations=activations,
-            )
-        )
+        write_text(_text(stage, opened, model_options.pulse, program_options, dot))
         return
     if dot:
         raise InputError("the costs are a table, not a graph; omit --dot")
-    report_options.print(_costs(opened, model_options.pulse, backend, weights, activations))
+    report_options.print(_costs(opened, model_options.pulse, program_options))
 
 
-def _costs(
-    opened: "OpenedModel", pulse: int | None, backend: str, weights: str | None, activations: str | None
-) -> "CostReport":
+def _costs(opened: "OpenedModel", pulse: int | None, program_options: ProgramOptions) -> "CostReport":
     """Compute the cost of the model, with its pulses and its program if it has them."""
     from pulse.costs.counting import cost_report
     from pulse.errors import CompileError, PulsifyError
     from streaming.cli.model import compile_model
 
     try:
-        program = compile_model(opened, pulse, backend, weights, activations=activations)
+        program = compile_model(opened, pulse, program_options)
         return cost_report(program, opened.rate_hz)
     except (PulsifyError, CompileError) as error:
         return replace(cost_report(opened.typed_model, opened.rate_hz), refused=str(error))
@@ -155,14 +139,7 @@ def _read(stage: DumpStage, loaded: "Loaded", dot: bool) -> str:
 
 
 def _text(
-    stage: DumpStage,
-    opened: "OpenedModel",
-    pulse: int | None,
-    backend: str,
-    weights: str | None,
-    threads: int,
-    dot: bool,
-    activations: str | None,
+    stage: DumpStage, opened: "OpenedModel", pulse: int | None, program_options: ProgramOptions, dot: bool
 ) -> str:
     """Show a model at one of the stages towards a program."""
     from pulse.errors import InputError
@@ -182,9 +159,11 @@ def _text(
         return drawn_graph if dot else _totals(pulsed, opened.rate_hz) + drawn_graph + detected
     if dot:
         raise InputError("a program is a list, not a graph; omit --dot")
-    program = compile_model(opened, pulse, backend, weights, threads=threads, activations=activations)
+    program = compile_model(opened, pulse, program_options)
     if not isinstance(program, NativeStreams):
-        raise InputError(f"the {backend} backend has no instructions to list; use --backend numba")
+        raise InputError(
+            f"the {program_options.backend} backend has no instructions to list; use --backend numba"
+        )
     return "\n".join(map(printable, (*program.listing(), _lanes_text(program)))) + "\n"
 
 

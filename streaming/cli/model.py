@@ -13,6 +13,7 @@ from pulse.facts import TypedFact
 from pulse.jit.registry import KERNELS
 from pulse.loading.loaded import Loaded
 from pulse.loading.stored import load_program
+from pulse.onnx.metadata import RATE_KEY, stated_rate_hz
 from pulse.program.file.container import is_program_file
 from pulse.program.file.stored_program import read_program
 from pulse.program.machine.array_step import STEPPING
@@ -21,7 +22,7 @@ from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.builtin.program import carried_program
 from streaming.cli.chunk_options import budget, chunking, constants, pairs
 from streaming.cli.module_import import read_module_name
-from streaming.cli.options import ModelOptions
+from streaming.cli.options import ModelOptions, ProgramOptions
 from streaming.cli.torch_module import load_module, refuse_module_options
 from streaming.reports.opened_model import OpenedModel
 
@@ -76,15 +77,10 @@ def open_model(path: Path | None, options: ModelOptions) -> OpenedModel:
     return OpenedModel(model, rate, origin, options.max_context)
 
 
-def open_or_carried(
-    path: Path | None,
-    options: ModelOptions,
-    backend: str,
-    weights: str | None,
-    activations: str | None = None,
-) -> OpenedModel:
+def open_or_carried(path: Path | None, options: ModelOptions, program_options: ProgramOptions) -> OpenedModel:
     """Open a model as ``open_model`` does, but the built-in one from the wheel's program, if the options match."""
-    is_plain = backend == "numba" and {weights, activations} <= {None, "f32"}
+    forms = {program_options.weights, program_options.activations}
+    is_plain = program_options.backend == "numba" and forms <= {None, "f32"}
     if path is None and options == ModelOptions() and is_plain:
         program = carried_program()
         if program is not None:
@@ -118,16 +114,12 @@ def _rate(model: Loaded, rate_hz: int | None, builtin: bool) -> tuple[int | None
 
 def _stated_rate(model: Loaded, rate_hz: int | None) -> int | None:
     """Return the rate in the metadata; None if there is none. Raises InputError."""
-    text = model.metadata.get("sample_rate")
-    if text is None:
-        return None
-    if text.isascii() and text.isdigit() and int(text) > 0:
-        return int(text)
-    if rate_hz is not None:
-        return None
-    raise InputError(
-        f"{model.title}: its metadata has sample_rate {text!r}, which is not an integer; give --rate"
-    )
+    stated_hz, text = stated_rate_hz(model.metadata), model.metadata.get(RATE_KEY)
+    if stated_hz is None and text is not None and rate_hz is None:
+        raise InputError(
+            f"{model.title}: its metadata has sample_rate {text!r}, which is not an integer; give --rate"
+        )
+    return stated_hz
 
 
 def takes_sound(model: Loaded) -> bool:
@@ -151,17 +143,12 @@ def _is_sound(fact: TypedFact, stream: TDim) -> bool:
 
 
 def compile_model(
-    opened: OpenedModel,
-    pulse: int | None,
-    backend: str,
-    weights: str | None = None,
-    live: bool = False,
-    threads: int = 1,
-    activations: str | None = None,
+    opened: OpenedModel, pulse: int | None, options: ProgramOptions, live: bool = False
 ) -> Program:
     """Compile a program, and what else a live run needs, with a progress bar the first time. Raises PulseError."""
-    program = opened.compile(pulse, backend, weights, kernel_preparation(live), activations)
-    return program.with_threads(threads)
+    preparation = kernel_preparation(live)
+    program = opened.compile(pulse, options.backend, options.weights, preparation, options.activations)
+    return program.with_threads(options.threads)
 
 
 def kernel_preparation(live: bool = False) -> "Prepare":

@@ -69,6 +69,16 @@ Threads = Annotated[
 
 
 @record
+class ProgramOptions:
+    """The options of compiling a program."""
+
+    backend: Backend = "numba"
+    weights: Weights = None
+    activations: Activations = None
+    threads: Threads = 1
+
+
+@record
 class ReportOptions:
     """The options of printing a report."""
 

@@ -8,7 +8,8 @@ from pulse.support.record import record
 from streaming.cli.console import CHECK_FAILED, NOT_PROVED, print_error
 
 if TYPE_CHECKING:
-    from streaming.reports.timed_proof import ProofChoice, TimedProof
+    from pulse.proof import ProofChoice
+    from streaming.reports.timed_proof import TimedProof
 
 
 @record
@@ -30,7 +31,7 @@ class ProofOptions:
 
     def choice(self) -> "ProofChoice":
         """Return the options as values."""
-        from streaming.reports.timed_proof import ProofChoice
+        from pulse.proof import ProofChoice
 
         return ProofChoice(self.length or None, self.seed, self.long)
 

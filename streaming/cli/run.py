@@ -11,7 +11,7 @@ from streaming.cli import options
 from streaming.cli.console import print_note, print_warning
 from streaming.cli.event_options import EventOptions
 from streaming.cli.live.options import LiveOptions
-from streaming.cli.options import ModelOptions, ReportOptions, takes_groups
+from streaming.cli.options import ModelOptions, ProgramOptions, ReportOptions, takes_groups
 from streaming.cli.sound_options import SoundOptions
 
 if TYPE_CHECKING:
@@ -41,10 +41,7 @@ def run(
     *,
     sound: SoundOptions,
     model_options: ModelOptions,
-    backend: options.Backend = "numba",
-    weights: options.Weights = None,
-    activations: options.Activations = None,
-    threads: options.Threads = 1,
+    program_options: ProgramOptions,
     specialise: options.Specialise = False,
     events: EventOptions,
     live: LiveOptions,
@@ -85,8 +82,8 @@ def run(
         request.refuse_live(live)
     else:
         request.refuse_file(live)
-    opened = open_or_carried(model, model_options, backend, weights, activations)
-    program = compile_model(opened, model_options.pulse, backend, weights, live.live, threads, activations)
+    opened = open_or_carried(model, model_options, program_options)
+    program = compile_model(opened, model_options.pulse, program_options, live.live)
     with specialise_during(program) if specialise else nullcontext():
         if live.live:
             from streaming.cli.live.command import run_live

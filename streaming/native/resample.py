@@ -22,7 +22,7 @@ from pulse.jit.rows.pointer import Pointer
 from pulse.program.table.memory import aligned_bytes
 from pulse.support.not_copyable import NotCopyable
 from streaming.native.filters import design
-from streaming.snapshot import pack, unpack_parts
+from streaming.snapshot import pack, unpack_one
 
 UNIT_BITS = 20
 MAX_TUNING = 200
@@ -240,7 +240,7 @@ class NativeResampler(NotCopyable):
 
     def restore(self, snapshot: bytes) -> None:
         """Continue from a snapshot, bit-identically. Raises InputError, without changes, if it does not match."""
-        (rate_in_hz, rate_out_hz, taps, fraction, step), (content,) = unpack_parts(snapshot, 5, 1)
+        (rate_in_hz, rate_out_hz, taps, fraction, step), content = unpack_one(snapshot, 5)
         state, frames = self.state, len(content) // FLOAT_BYTES
         ours = self.rate_in_hz, self.rate_out_hz, state.taps
         max_change = state.nominal // MAX_TUNING

@@ -10,10 +10,11 @@ from pulse.program.activation_rounding import check_activations
 from pulse.program.compiler import Prepare
 from pulse.program.file.stored_program import StoredProgram
 from pulse.program.weights import check_form
+from pulse.proof import ProofChoice
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Text, byte_size
 from streaming.reports.opened_model import OpenedModel, backend_text
-from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
+from streaming.reports.timed_proof import TimedProof, time_proof
 
 
 @record
@@ -76,10 +77,9 @@ def check_model(
     prepare: Prepare | None,
 ) -> CheckReport:
     """Prove a model in pulses; the arguments are those of ``pulse.proof.prove``. Raises PulsifyError."""
-    lengths, seed, long = choice.streams
     form = check_form(weights)
     check_activations(activations, form)
-    proof = time_proof(lambda: prove_loaded(opened.model, pulsed, lengths, backend, seed, prepare, long))
+    proof = time_proof(lambda: prove_loaded(opened.model, pulsed, choice, backend, prepare))
     errors: list[RoundingError] = []
     if form != "f32":
         errors = rounding_errors(
@@ -87,7 +87,7 @@ def check_model(
             form,
             proof.proof.lengths[-1],
             backend=backend,
-            seed=seed,
+            seed=choice.seed,
             prepare=prepare,
             activations=activations,
         )

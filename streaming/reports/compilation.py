@@ -14,7 +14,7 @@ from pulse.program.file.proof_note import ProofNote
 from pulse.program.file.stored_program import read_program
 from pulse.program.native.special_rows import Specialisation
 from pulse.program.program import Program
-from pulse.proof import ProofReport
+from pulse.proof import ProofChoice, ProofReport
 from pulse.proof.oracle import oracle_of
 from pulse.proof.prover import prove_programs
 from pulse.support.record import record
@@ -22,7 +22,7 @@ from pulse.support.report import Pairs, Report, Section, byte_size
 from pulse.version import __version__
 from streaming.files.atomic import kind_of
 from streaming.reports.opened_model import OpenedModel, backend_text
-from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
+from streaming.reports.timed_proof import TimedProof, time_proof
 
 SUFFIX = ".pulse"
 EXACT, ROUNDED = "the file", "weights of f32"
@@ -116,7 +116,7 @@ def _prove(opened: OpenedModel, program: NativeProgram, choice: ProofChoice) -> 
     stored = read_program(exact.to_bytes())
     oracle = oracle_of(model, opened.model.with_pulse(program.pulse).analyse())
     programs = [ReferenceProgram(model), stored]
-    return prove_programs(model, oracle, programs, *choice.streams, opened.model.original)
+    return prove_programs(model, oracle, programs, choice, opened.model.original)
 
 
 def _note(proof: ProofReport, subject: str, rounding: tuple[str, ...]) -> ProofNote:

@@ -9,13 +9,14 @@ from pulse.models import PulsedModel
 from pulse.nnef.archive import ARCHIVES, Archive
 from pulse.onnx.proto import ModelProto
 from pulse.onnx.write.model import to_onnx
+from pulse.proof import ProofChoice
 from pulse.runtimes.nnef_check import check
 from pulse.runtimes.tract import has_tract
 from pulse.support.record import record
 from pulse.support.report import byte_size
 from streaming.files.atomic import kind_of, publish, scratch_file, scratch_folder
 from streaming.reports.opened_model import OpenedModel
-from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
+from streaming.reports.timed_proof import TimedProof, time_proof
 
 
 @record
@@ -92,7 +93,7 @@ def prove_export(
     """Prove an ONNX model; None for no proof."""
     if choice is None:
         return None
-    return time_proof(lambda: prove_file(opened.model, pulsed, proto, *choice.streams))
+    return time_proof(lambda: prove_file(opened.model, pulsed, proto, choice))
 
 
 def is_nnef(path: Path) -> bool:
@@ -107,7 +108,7 @@ def _export_nnef(
     proof = None
     if choice is not None and has_tract():
         typed = opened.model.with_pulse(pulsed.pulse).analyse()
-        proof = time_proof(lambda: check(archive, pulsed, typed, *choice.streams))
+        proof = time_proof(lambda: check(archive, pulsed, typed, choice))
     is_proved = proof is None or proof.proof.equal
     if is_proved:
         save_nnef(archive, path)

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from pulse.errors import NotProvedError
+from pulse.proof import ProofChoice
 from pulse.runtimes.nnef_check import OfflineProof, check_offline
 from pulse.runtimes.tract import has_tract
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, byte_size
 from streaming.reports.exporting import save_nnef
 from streaming.reports.opened_model import OpenedModel
-from streaming.reports.timed_proof import ProofChoice
 
 
 @record

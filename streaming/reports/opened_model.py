@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pulse.errors import PulsifyError
 from pulse.interface import Interface, Port
 from pulse.loading.loaded import Loaded
+from pulse.onnx.metadata import RATE_KEY
 from pulse.program.program import Program
 from pulse.support.record import record
 
@@ -83,15 +84,14 @@ class OpenedModel:
                 prepare=prepare,
                 activations=activations,
             )
-        return self.pulsify(pulse).compile(
-            backend, weights=weights or "f32", prepare=prepare, activations=activations or "f32"
-        )
+        pulsed = self.pulsify(pulse)
+        return pulsed.compile(backend, weights=weights, prepare=prepare, activations=activations)
 
     @property
     def rate_metadata(self) -> dict[str, str]:
         """The rate as files of models state it; empty if it is only assumed."""
         is_known = self.rate_hz is not None and self.rate_from != "default"
-        return {"sample_rate": str(self.rate_hz)} if is_known else {}
+        return {RATE_KEY: str(self.rate_hz)} if is_known else {}
 
     def deadline_s(self, pulse: int) -> float | None:
         """Return the duration of a pulse in seconds; None if the rate is unknown."""

@@ -1,26 +1,12 @@
 """A proof and its duration."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from pulse.proof import ProofReport
 from pulse.support.record import record
 from pulse.support.report import Section, Text, duration
-
-
-@record
-class ProofChoice:
-    """The streams that a proof runs; see ``pulse.proof.prove``."""
-
-    lengths: Sequence[int] | None = None
-    seed: int = 0
-    long: bool = False
-
-    @property
-    def streams(self) -> tuple[Sequence[int] | None, int, bool]:
-        """The lengths, the seed, and whether long streams run, in the order that proofs take them."""
-        return self.lengths, self.seed, self.long
 
 
 @record

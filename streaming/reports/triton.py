@@ -12,10 +12,10 @@ from pulse.models import PulsedModel
 from pulse.onnx.proto import ValueInfoProto
 from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.sequence import START, SequenceModel, SequenceState, sequence_model, shape_of
+from pulse.proof import ProofChoice
 from streaming.files.atomic import scratch_folder
 from streaming.reports.exporting import Exported, prove_export
 from streaming.reports.opened_model import OpenedModel
-from streaming.reports.timed_proof import ProofChoice
 
 TYPES = {
     TensorProto.FLOAT: "TYPE_FP32",

@@ -15,7 +15,7 @@ from streaming.protocol.messages import Hello
 from streaming.protocol.opus import RATE_HZ as OPUS_HZ
 from streaming.protocol.opus import SKIP_SAMPLES, OpusDecoder, OpusEncoder
 from streaming.protocol.ports import StreamPort
-from streaming.snapshot import pack, unpack, unpack_parts
+from streaming.snapshot import pack, unpack, unpack_one
 
 QUALITY = "medium"
 """The quality of resamplers: 2 ms at 16 kHz."""
@@ -222,7 +222,7 @@ class InwardSound(NotCopyable):
     def restore(self, snapshot: bytes) -> None:
         """Resume from a snapshot. Raises InputError: it is of another stream."""
         assert self._resampler is not None
-        (received,), (resampler,) = unpack_parts(snapshot, 1, 1)
+        (received,), resampler = unpack_one(snapshot, 1)
         self._resampler.restore(resampler)
         self.received = received
 
@@ -294,7 +294,7 @@ class OutwardSound(NotCopyable):
     def restore(self, snapshot: bytes) -> None:
         """Resume from a snapshot. Raises InputError: it is of another stream."""
         assert self._resampler is not None
-        (sent_frames, coded_frames), (resampler,) = unpack_parts(snapshot, 2, 1)
+        (sent_frames, coded_frames), resampler = unpack_one(snapshot, 2)
         self._resampler.restore(resampler)
         self.sent_frames, self._coded_frames = sent_frames, coded_frames
 

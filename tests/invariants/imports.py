@@ -1,13 +1,16 @@
 """Imports between our modules."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from docs.tables.layer_list import packages_of
 from tests.sources import nodes_in, tree_of
+
+IMPORTS_SIBLINGS = "pulse.support.registry.import_siblings"
+"""What imports all modules beside the one that calls it."""
 
 
 @cache
@@ -36,8 +39,20 @@ def import_graph(files: Mapping[str, Path]) -> dict[str, set[str]]:
             next((m for m in packages_of(imported_name) if m in files), name)
             for imported_name in imports_of(path)
         }
+        if IMPORTS_SIBLINGS in imports_of(path):
+            imported |= siblings(name, files)
         graph[name] = imported - {name}
     return graph
+
+
+def siblings(registrar: str, files: Collection[str]) -> set[str]:
+    """The modules that ``families`` of a package imports: those in it, but for packages with a list of their own."""
+    return {name for name in files if name != registrar and _registrar_of(name, files) == registrar}
+
+
+def _registrar_of(module: str, files: Collection[str]) -> str | None:
+    lists = (f"{package}.families" for package in packages_of(module))
+    return next((name for name in lists if name in files), None)
 
 
 def circle(graph: Mapping[str, set[str]]) -> list[str]:

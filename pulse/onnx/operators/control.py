@@ -7,7 +7,7 @@ import numpy as np
 from pulse.errors import PulseError
 from pulse.facts import Shape, dtype_name, is_symbolic
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.subgraph import BodyGraph, inline
 from pulse.ops.shape import Reshape

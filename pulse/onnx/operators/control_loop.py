@@ -10,7 +10,7 @@ from pulse.dim import TDim
 from pulse.errors import LoadError, PulseError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators.control import SCALAR, as_scalar, body
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.subgraph import BodyGraph, inline

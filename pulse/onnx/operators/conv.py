@@ -6,10 +6,10 @@ from typing import Any
 
 from pulse.dim import TDim, ceil_div, dim_max
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, SameRank, SameSize, SameType, Scaled
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
-from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.elementwise import function_of
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule

@@ -2,7 +2,7 @@
 
 from pulse.dim import ZERO, TDim
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.ops.concat import Concat
 from pulse.ops.conv import NO_PAD, Conv, no_pads

@@ -11,7 +11,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators.conv import attribute_pads, spatial_list
 from pulse.onnx.operators.conv_silence import silent_start
 from pulse.onnx.operators.slice import at_least

@@ -8,10 +8,10 @@ import numpy as np
 
 from pulse.facts import is_symbolic
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasType, SameShape, SameType
 from pulse.infer.shapes import Broadcasting
 from pulse.onnx.clues import Clues
-from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.tensors import onnx_dtype

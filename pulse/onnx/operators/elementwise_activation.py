@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator
 
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, SameShape, SameType
 from pulse.onnx.clues import Clues, same_type_and_shape
-from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.control import as_scalar
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule

@@ -6,9 +6,9 @@ import numpy as np
 
 from pulse.facts import is_symbolic
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasType, SameShape, SameType
 from pulse.onnx.clues import Clues, same_type_and_shape
-from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.tensors import onnx_dtype

@@ -6,10 +6,10 @@ import numpy as np
 
 from pulse.facts import Shape
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasType, SameType
 from pulse.infer.shapes import Broadcasting
 from pulse.onnx.clues import Clues
-from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.ops.elementwise import Cast, Elementwise

@@ -1,39 +1,5 @@
 """All operators of ONNX: importing this fills the registry."""
 
-from pulse.onnx.operators import attention as attention
-from pulse.onnx.operators import attention_linear as attention_linear
-from pulse.onnx.operators import attention_rotary as attention_rotary
-from pulse.onnx.operators import concat as concat
-from pulse.onnx.operators import control as control
-from pulse.onnx.operators import control_loop as control_loop
-from pulse.onnx.operators import conv as conv
-from pulse.onnx.operators import conv_causal as conv_causal
-from pulse.onnx.operators import conv_columns as conv_columns
-from pulse.onnx.operators import cumulative as cumulative
-from pulse.onnx.operators import elementwise as elementwise
-from pulse.onnx.operators import elementwise_activation as elementwise_activation
-from pulse.onnx.operators import elementwise_cast as elementwise_cast
-from pulse.onnx.operators import elementwise_where as elementwise_where
-from pulse.onnx.operators import gather as gather
-from pulse.onnx.operators import matmul as matmul
-from pulse.onnx.operators import matmul_einsum as matmul_einsum
-from pulse.onnx.operators import norm as norm
-from pulse.onnx.operators import norm_batch as norm_batch
-from pulse.onnx.operators import pad as pad
-from pulse.onnx.operators import pool as pool
-from pulse.onnx.operators import quantize as quantize
-from pulse.onnx.operators import quantize_integer as quantize_integer
-from pulse.onnx.operators import recurrent as recurrent
-from pulse.onnx.operators import recurrent_write as recurrent_write
-from pulse.onnx.operators import reduce as reduce
-from pulse.onnx.operators import resize as resize
-from pulse.onnx.operators import scan as scan
-from pulse.onnx.operators import scatter as scatter
-from pulse.onnx.operators import scatter_cache as scatter_cache
-from pulse.onnx.operators import search as search
-from pulse.onnx.operators import shape as shape
-from pulse.onnx.operators import shape_shuffle as shape_shuffle
-from pulse.onnx.operators import slice as slice
-from pulse.onnx.operators import source as source
-from pulse.onnx.operators import spectral as spectral
-from pulse.onnx.operators import time as time
+from pulse.support.registry import import_siblings
+
+import_siblings(__name__)

@@ -7,9 +7,9 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array, is_symbolic, volume
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, RankSum, SameRank, SameShape, SameType
 from pulse.onnx.clues import Clues
-from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.gather_positions import gather_by_positions
 from pulse.onnx.operators.gather_progression import gather_by_slices, is_count, progression
 from pulse.onnx.operators.gather_steady import unchanging_values

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Cast
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose

@@ -9,7 +9,7 @@ from pulse.dim import TDim
 from pulse.dim.atoms import Max
 from pulse.facts import Array, Shape
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import AddAxis, Reshape, Transpose

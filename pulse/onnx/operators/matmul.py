@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, SameSize, SameType
 from pulse.infer.shapes import Broadcasting
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
-from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter

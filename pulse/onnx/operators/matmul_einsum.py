@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pulse.dim import TDim
 from pulse.facts import Shape, volume
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.ops.matmul import MatMul
 from pulse.ops.reduce import Reduce

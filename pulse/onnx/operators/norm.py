@@ -8,10 +8,10 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import volume
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, SameSize
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues, same_type_and_shape
-from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.tensors import onnx_dtype
@@ -80,24 +80,22 @@ def moments(node: NodeContext, x: OutletId, axes: Sequence[int]) -> Moments:
     return Moments(mean, centred, node.wire(reduce, [square], "variance"))
 
 
-def _normalise_rows(node: NodeContext, x: OutletId, axis: int, epsilon: float) -> OutletId:
-    """Normalise the axes from ``axis`` on to mean 0 and variance 1."""
+def _normalise_rows(node: NodeContext, x: OutletId) -> OutletId:
+    """Normalise the axes from the third on to mean 0 and variance 1."""
     one = node.constant(np.ones((), dtype=node.graph.fact(x).dtype), "one")
-    return node.wire(LayerNorm(axis, epsilon), [x, one], "normalised")
+    return node.wire(LayerNorm(2, node.real("epsilon", 1e-5)), [x, one], "normalised")
 
 
-def _scale(
-    node: NodeContext, x: OutletId, axis: int, slots: Sequence[int] = (1, 2), suffix: str = ""
-) -> OutletId:
-    """Return scale and bias, each [C], along an axis."""
+def _scale(node: NodeContext, x: OutletId, suffix: str = "") -> OutletId:
+    """Multiply by the scale and add the bias, each [C], along the second axis."""
     rank = node.graph.fact(x).rank
-    operands = [node.input(slot) for slot in slots]
-    for index, (slot, function) in enumerate(zip(slots, ("mul", "add"))):
+    operands = {slot: node.input(slot) for slot in (1, 2)}
+    for slot, function in ((1, "mul"), (2, "add")):
         fact = node.fact(slot)
         if fact.rank != 1:
             raise node.error(f"its scale and bias must be [C], got {fact}")
-        column = (*fact.shape, *(TDim.of(1),) * (rank - 1 - axis))
-        part = node.wire(Reshape(column), [operands[index]], f"{function}_column")
+        column = (*fact.shape, *(TDim.of(1),) * (rank - 2))
+        part = node.wire(Reshape(column), [operands[slot]], f"{function}_column")
         x = node.apply(function, x, part, suffix=suffix if function == "add" else f"{function}_scaled")
     return x
 
@@ -107,7 +105,7 @@ def instance_norm(node: NodeContext) -> OutletId:
     """Statistics of each channel of each example; scale and bias for each channel."""
     if node.fact(0).rank < 3:
         raise node.error(f"{node.fact(0)} must be [N, C, X...]")
-    return _scale(node, _normalise_rows(node, node.input(0), 2, node.real("epsilon", 1e-5)), 1)
+    return _scale(node, _normalise_rows(node, node.input(0)))
 
 
 @onnx_op("GroupNormalization")
@@ -120,10 +118,10 @@ def group_norm(node: NodeContext) -> OutletId:
     inner = exact_quotient([shape[1]], [TDim.of(groups)], f"{node.wire_name} (GroupNormalization)")
     split = (shape[0], TDim.of(groups), inner, *shape[2:])
     x = node.wire(Reshape(split), [node.input(0)], "groups")
-    x = _normalise_rows(node, x, 2, node.real("epsilon", 1e-5))
+    x = _normalise_rows(node, x)
     if node.opset < 21:
-        return node.wire(Reshape(shape), [_scale(node, x, 1, suffix="shifted")])
-    return _scale(node, node.wire(Reshape(shape), [x], "channels"), 1)
+        return node.wire(Reshape(shape), [_scale(node, x, "shifted")])
+    return _scale(node, node.wire(Reshape(shape), [x], "channels"))
 
 
 @onnx_op("LpNormalization")

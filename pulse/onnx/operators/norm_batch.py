@@ -2,7 +2,7 @@
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators.norm import moments
 from pulse.onnx.registry import onnx_op
 from pulse.ops.shape import Reshape

@@ -7,10 +7,10 @@ import numpy as np
 
 from pulse.dim import TDim, ceil_div, dim_max, dim_min, ge
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, SameRank, SameSize, SameType
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
-from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.conv import pads_of, spatial_list, window_pads
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule

@@ -8,9 +8,9 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import DType, TypedFact, dtype_name
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, SameShape, SameType
 from pulse.onnx.clues import Clues
-from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.tensors import onnx_dtype

@@ -12,7 +12,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array, DType, TypedFact
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators.conv import conv
 from pulse.onnx.operators.quantize import F32, I32, as_one, quantize, spread_row, subtract_zero
 from pulse.onnx.registry import onnx_op
@@ -53,7 +53,7 @@ def q_linear_mat_mul(node: NodeContext) -> OutletId:
     b = _subtract_matrix_zero(node, 3, 5, "b")
     product = _product(node, a, b)
     scales = [_row(node, 1, "a_scale", True), _row(node, 4, "b_scale", False)]
-    return node.name_result(_requantize(node, product, scales, 6, 7))
+    return node.name_result(_requantize(node, product, scales))
 
 
 @onnx_op("QLinearConv")
@@ -64,7 +64,7 @@ def q_linear_conv(node: NodeContext) -> OutletId:
     if node.has(8):
         y = node.apply("add", y, spread_row(node, node.input(8), fact, 1, "bias"), suffix="biased")
     scales = [as_one(node, node.input(1), "x_scale"), _channels(node, 4, fact, "w_scale")]
-    return node.name_result(_requantize(node, y, scales, 6, 7))
+    return node.name_result(_requantize(node, y, scales))
 
 
 def _require_codes(node: NodeContext, fact: TypedFact, zero: DType | None) -> None:
@@ -182,20 +182,18 @@ def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> Outl
     return node.cast(conv(part), I32, "counts")
 
 
-def _requantize(
-    node: NodeContext, sums: OutletId, scales: Sequence[OutletId], scale: int, zero: int
-) -> OutletId:
+def _requantize(node: NodeContext, sums: OutletId, scales: Sequence[OutletId]) -> OutletId:
     """Return sums of products times the scales of both operands over the scale of the result, quantized."""
     fact = node.graph.fact(sums)
     y_scale, point = (
         spread_row(node, node.input(slot), fact, fact.rank - 1, name)
         if node.fact(slot).rank > 1
         else as_one(node, node.input(slot), name)
-        for slot, name in ((scale, "y_scale"), (zero, "y_zero"))
+        for slot, name in ((6, "y_scale"), (7, "y_zero"))
     )
     factors = node.apply(
         "mul", *[node.cast(factor, F32, f"factor{i}") for i, factor in enumerate(scales)], suffix="factors"
     )
     ratio = node.apply("div", factors, node.cast(y_scale, F32, "y_factor"), suffix="ratio")
     wide = node.apply("mul", node.cast(sums, F32, "wide"), ratio, suffix="scaled")
-    return quantize(node, wide, point, node.fact(zero).dtype)
+    return quantize(node, wide, point, node.fact(7).dtype)

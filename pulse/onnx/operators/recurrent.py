@@ -6,28 +6,22 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, HasSize, SameSize, SameType, Scaled
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
-from pulse.onnx.context import NodeContext
+from pulse.onnx.recurrent_layers import CELL_KINDS, ONNX_ACTIVATIONS, read_activations
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.ops.concat import Concat
 from pulse.ops.recurrent import Recurrent
-from pulse.ops.recurrent_cells import ACTIVATION_DEFAULTS, USUAL_ACTIVATIONS, Activation, Cell
+from pulse.ops.recurrent_cells import USUAL_ACTIVATIONS, Cell
 from pulse.ops.recurrent_gates import GATE_COUNTS, CellKind
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Transpose
 from pulse.ops.slice import Slice
 from pulse.wiring import wire
 
-CELL_KINDS: dict[str, CellKind] = {"RNN": "rnn", "GRU": "gru", "LSTM": "lstm"}
-
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
-
-ONNX_ACTIVATIONS = {name: name.title().replace("_", "") for name in ACTIVATION_DEFAULTS}
-"""Activation -> its name in ONNX, such as LeakyRelu."""
-BY_LOWER_CASE = {spelling.lower(): name for name, spelling in ONNX_ACTIVATIONS.items()}
-"""Any spelling of ONNX, in lower case -> activation."""
 
 LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES = 4, 5, 6, 7
 """The numbers of optional inputs."""
@@ -139,19 +133,14 @@ def _cells(node: NodeContext, cell_kind: CellKind, directions: int) -> list[Cell
             f"{activations_per_direction * directions}"
         )
     alphas, betas = (
-        list(node.real_list(name)) if name in node.attributes else []
+        node.real_list(name) if name in node.attributes else ()
         for name in ("activation_alpha", "activation_beta")
     )
-    functions: list[Activation] = []
-    for name in names:
-        function = BY_LOWER_CASE.get(name.lower())
-        if function is None:
-            raise node.error(f"activation {name} is not one of {', '.join(ONNX_ACTIVATIONS.values())}")
-        values = list(ACTIVATION_DEFAULTS[function].values())
-        for index, parameters in enumerate((alphas, betas)[: len(values)]):
-            if parameters:
-                values[index] = parameters.pop(0)
-        functions.append(Activation(function, *values))
+    try:
+        functions = read_activations(names, alphas, betas)
+    except KeyError as error:
+        known = ", ".join(ONNX_ACTIVATIONS.values())
+        raise node.error(f"activation {error.args[0]} is not one of {known}") from None
     clip = node.real("clip") if "clip" in node.attributes else None
     before, couples = node.flag("linear_before_reset"), node.flag("input_forget")
     return [

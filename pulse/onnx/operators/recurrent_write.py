@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.onnx.operators.recurrent import ONNX_ACTIVATIONS
+from pulse.onnx.recurrent_layers import ONNX_ACTIVATIONS
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.onnx.write.scan import ScanWriter

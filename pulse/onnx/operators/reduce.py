@@ -6,9 +6,9 @@ from typing import Literal
 import numpy as np
 
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, HasType, RankSum, SameRank, SameType
 from pulse.onnx.clues import Clues
-from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
@@ -64,7 +64,7 @@ def infer_reduction(clues: Clues) -> Iterator[FactRelation]:
     if clues.flag("keepdims", True):
         yield SameRank([x, y])
         return
-    axes = clues.find_axes(since=13 if clues.op_type == "ReduceSum" else 18, slot=1)
+    axes = clues.find_axes(since=13 if clues.op_type == "ReduceSum" else 18)
     if axes is None:
         axis_count = clues.count(1)
         if axis_count:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.subgraph import BodyGraph
 from pulse.onnx.write.node import NodeWriter

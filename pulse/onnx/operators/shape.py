@@ -8,6 +8,7 @@ from pulse.dim import ONE
 from pulse.facts import Shape, volume
 from pulse.graph import OutletId
 from pulse.infer.fact import Dim
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import (
     FactRelation,
     HasRank,
@@ -22,7 +23,6 @@ from pulse.infer.relations import (
 from pulse.infer.shapes import SameCount
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues, same_type_and_rank
-from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.source import scalar_dim
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
@@ -183,7 +183,7 @@ def infer_unsqueeze(clues: Clues) -> Iterator[FactRelation]:
     """New axes of size 1, which count in the output."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
-    axes = clues.find_axes(since=13, slot=1)
+    axes = clues.find_axes(since=13)
     if axes is None:
         axis_count = clues.count(1)
         if axis_count is not None:
@@ -200,7 +200,7 @@ def infer_squeeze(clues: Clues) -> Iterator[FactRelation]:
     """Axes of size 1 taken away; all of them if none is listed, which needs every size of the input."""
     x, y = clues.input(0), clues.output
     yield SameType([x, y])
-    axes = clues.find_axes(since=13, slot=1)
+    axes = clues.find_axes(since=13)
     if not axes:
         return
     yield RankSum(x, [y], len(axes))

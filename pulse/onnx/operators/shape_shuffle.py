@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import (
     FactRelation,
     HasRank,
@@ -13,7 +14,6 @@ from pulse.infer.relations import (
 )
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
-from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.ops.shape import Reshape, Transpose, exact_quotient

@@ -8,10 +8,10 @@ import numpy as np
 from pulse.dim import TDim, ceil_div, dim_max, dim_min
 from pulse.errors import DimError
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, SameRank, SameSize, SameType, Scaled, SizeSum
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues, same_type_and_rank
-from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.source import steps
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule

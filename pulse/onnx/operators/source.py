@@ -8,9 +8,9 @@ import numpy as np
 from pulse.dim import Ratio, TDim, dim_max
 from pulse.facts import Array, DType, is_symbolic
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, HasSizes, HasType, SameType
 from pulse.onnx.clues import Clues
-from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.tensors import onnx_dtype

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.node import NodeWriter

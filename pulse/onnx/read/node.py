@@ -13,11 +13,11 @@ from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import LoadError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.infer.op import ModelOp
 from pulse.infer.relations import FactRelation
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.clues import Clues
-from pulse.onnx.context import NodeContext
 from pulse.onnx.proto import TensorShapeProto, ValueInfoProto
 from pulse.onnx.read.inputs import named_dim
 from pulse.onnx.registry import DEFAULT_DOMAINS, TRANSLATORS, operator_name, translator_of

@@ -66,9 +66,9 @@ class NodeWriter:
         """Return the type of an input."""
         return self.input_facts[slot].dtype
 
-    def output_shape(self, slot: int = 0) -> tuple[int, ...]:
-        """Return the shape of an output. Raises WriteError, as ``sizes`` does."""
-        return self._numbers(self.output_facts[slot].shape)
+    def output_shape(self) -> tuple[int, ...]:
+        """Return the shape of the first output. Raises WriteError, as ``sizes`` does."""
+        return self._numbers(self.output_facts[0].shape)
 
     def known_value(self, slot: int) -> Array | None:
         """Return the value of an input if it is constant."""

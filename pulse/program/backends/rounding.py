@@ -8,7 +8,7 @@ from pulse.graph import InletId
 from pulse.ops.op import Op
 from pulse.program.activation_rounding import check_activations, round_rows_of
 from pulse.program.weights import stored_operand
-from pulse.typed import TypedGraph, TypedNetwork, constant
+from pulse.typed import TypedGraph, TypedNetwork, constant, has_constant_shapes
 
 
 def rounded_operands(
@@ -46,8 +46,7 @@ def with_rounded_bodies(name: str, op: Op, form: str) -> Op:
 
 
 def _with_rounded_weights(prefix: str, form: str, body: TypedNetwork) -> TypedNetwork:
-    facts = [outlet.fact for node in body.graph.nodes for outlet in node.outputs]
-    if not all(dim.is_const for fact in facts for dim in fact.shape):
+    if not has_constant_shapes(body):
         return body
     rounded = body.copy()
     _round_weights(prefix, form, rounded.graph)

@@ -1,40 +1,5 @@
 """All kernels: importing this fills the registry."""
 
-from pulse.program.kernels import attention as attention
-from pulse.program.kernels import attention_whole as attention_whole
-from pulse.program.kernels import conv_depthwise as conv_depthwise
-from pulse.program.kernels import conv_interleaved as conv_interleaved
-from pulse.program.kernels import copy as copy
-from pulse.program.kernels import cumulative as cumulative
-from pulse.program.kernels import elementwise as elementwise
-from pulse.program.kernels import fault as fault
-from pulse.program.kernels import gather as gather
-from pulse.program.kernels import norm as norm
-from pulse.program.kernels import norm_interleaved as norm_interleaved
-from pulse.program.kernels import pool as pool
-from pulse.program.kernels import quantize as quantize
-from pulse.program.kernels import quantize_rows as quantize_rows
-from pulse.program.kernels import reduce as reduce
-from pulse.program.kernels import reduce_interleaved as reduce_interleaved
-from pulse.program.kernels import scan as scan
-from pulse.program.kernels import scatter as scatter
-from pulse.program.kernels import search as search
-from pulse.program.kernels import spectral as spectral
-from pulse.program.kernels import spectral_interleaved as spectral_interleaved
-from pulse.program.kernels import time as time
-from pulse.program.kernels.matmul import batches as batches
-from pulse.program.kernels.matmul import batches_interleaved as batches_interleaved
-from pulse.program.kernels.matmul import product as product
-from pulse.program.kernels.matmul import product_codes as product_codes
-from pulse.program.kernels.matmul import product_codes_lanes as product_codes_lanes
-from pulse.program.kernels.matmul import product_few as product_few
-from pulse.program.kernels.matmul import product_interleaved as product_interleaved
-from pulse.program.kernels.matmul import product_lanes as product_lanes
-from pulse.program.kernels.recurrent import codes as codes
-from pulse.program.kernels.recurrent import gru as gru
-from pulse.program.kernels.recurrent import gru_interleaved as gru_interleaved
-from pulse.program.kernels.recurrent import gru_small as gru_small
-from pulse.program.kernels.recurrent import lanes as lanes
-from pulse.program.kernels.recurrent import lstm as lstm
-from pulse.program.kernels.recurrent import lstm_interleaved as lstm_interleaved
-from pulse.program.kernels.recurrent import rnn as rnn
+from pulse.support.registry import import_siblings
+
+import_siblings(__name__)

@@ -8,11 +8,11 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.conv import Conv, is_depthwise
 from pulse.program.kernels.conv_depthwise import DepthwiseRow
-from pulse.program.kernels.copy import FillRow
 from pulse.program.lower.conv_ends import Piece, pieces_at_ends
 from pulse.program.lower.matmul_finishing import Finishing, find_finishing
 from pulse.program.lower.matmul_product import bias_of, emit_product, stored_of
 from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
+from pulse.program.lower.pad import copy_inside, fill_row
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
@@ -53,11 +53,8 @@ def pad(lowering: Lowering, x: Value, amounts: Sequence[tuple[int, int]], order:
     shape = [before + size + after for size, (before, after) in zip(x.shape, amounts)]
     target = lowering.allocate_temporary(shape, x.dtype, order)
     for margin in _margins(target, amounts, order):
-        lowering.emit(FillRow(dst=margin, size=margin.dtype.itemsize, count=margin.size, bits=0))
-    inner = target
-    for axis, (before, _) in enumerate(amounts):
-        inner = inner.part(axis, before, before + x.shape[axis])
-    lowering.copy(x, inner)
+        lowering.emit(fill_row(margin, 0))
+    copy_inside(lowering, x, target, amounts)
     return target
 
 

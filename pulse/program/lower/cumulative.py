@@ -1,16 +1,14 @@
 """Running sums."""
 
-from pulse.errors import CompileError
 from pulse.facts import dtype_name
 from pulse.graph import OutletId
 from pulse.ops.cumulative import CumSum, CumSumStream, sum_dtype
 from pulse.program.kernels import cumulative as kernels
 from pulse.program.kernels.dtypes import CODES
 from pulse.program.lower.elementwise import Chain, store_chain
-from pulse.program.lower.stream_state import StateTiming, restart_each_pulse
+from pulse.program.lower.stream_state import StateTiming, restart_each_pulse, stream_timing
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
-from pulse.support.wording import spell
 
 SUM_DTYPES = "f32", "f64", "i64", "i32"
 """The types that the kernel sums."""
@@ -31,13 +29,7 @@ def lower_cum_sum_stream(lowering: Lowering, node: PulsedNode, op: CumSumStream)
     (first,) = op.initial_state()
     initial = first.astype(sum_dtype(op.dtype))
     sums = lowering.allocate_state(initial, range(initial.ndim))
-    return _emit_sums(
-        lowering,
-        node,
-        op.op,
-        sums,
-        StateTiming(lowering.clock, lowering.length_register(op.length), op.offset, False),
-    )
+    return _emit_sums(lowering, node, op.op, sums, stream_timing(lowering, op, False))
 
 
 def _emit_sums(
@@ -46,9 +38,7 @@ def _emit_sums(
     """Emit the sums of all columns, which are contiguous in memory; return the total too if it is an output."""
     x = lowering.value(node.inputs[0])
     if dtype_name(x.dtype) not in SUM_DTYPES:
-        raise CompileError(
-            f"{node.name}: no kernel for sums of {dtype_name(x.dtype)}; use {spell('backend', 'numpy')}"
-        )
+        raise lowering.no_kernel(f"sums of {dtype_name(x.dtype)}")
     y = lowering.allocate_wire(OutletId(node.id))
     others = [axis for axis in range(len(x.shape)) if axis != op.axis]
     lowering.emit(
@@ -65,10 +55,7 @@ def _emit_sums(
             step_y=y.strides[op.axis],
             exclusive=op.exclusive,
             reverse=op.reverse,
-            clock=times.clock,
-            end=times.end,
-            offset=times.offset,
-            reload=times.reload,
+            **times.fields(),
         )
     )
     total = OutletId(node.id, 1)

@@ -127,9 +127,7 @@ def code_of(lowering: Lowering, dtype: DType) -> int:
         why = (
             f", as kernels compute floats in f32, though weights may be {name}" if dtype == np.float16 else ""
         )
-        raise CompileError(
-            f"{lowering.node} ({lowering.op}): no kernel for {name}{why}; use {spell('backend', 'numpy')}"
-        )
+        raise lowering.no_kernel(f"{name}{why}")
     return CODES[dtype]
 
 

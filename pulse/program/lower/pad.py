@@ -21,21 +21,30 @@ def lower_pad(lowering: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
     x = lowering.value(node.inputs[0])
     target = allocate_like(lowering, OutletId(node.id), x)
     amounts = [(int(before), int(after)) for before, after in op.pads]
-    inner = target
-    for axis, (before, _) in enumerate(amounts):
-        inner = inner.part(axis, before, before + x.shape[axis])
     if op.mode == "constant":
-        bits = int(np.array([op.fill]).astype(x.dtype).view(f"u{x.dtype.itemsize}")[0])
-        lowering.emit(
-            FillRow(dst=_require_contiguous(target), size=x.dtype.itemsize, count=target.size, bits=bits)
-        )
-    lowering.copy(x, inner)
+        lowering.emit(fill_row(_require_contiguous(target), op.fill))
+    view = copy_inside(lowering, x, target, amounts)
     if op.mode == "constant":
         return [target]
-    view = inner
     for axis, (before, after) in enumerate(amounts):
         view = _extend_axis(lowering, target, view, axis, before, after, op.mode)
     return [target]
+
+
+def fill_row(target: Value, fill: float) -> FillRow:
+    """Return the instruction that fills a contiguous tensor with a number."""
+    size = target.dtype.itemsize
+    bits = int(np.array([fill]).astype(target.dtype).view(f"u{size}")[0])
+    return FillRow(dst=target, size=size, count=target.size, bits=bits)
+
+
+def copy_inside(lowering: Lowering, x: Value, target: Value, amounts: Sequence[tuple[int, int]]) -> Value:
+    """Copy a tensor into what is left of its padded one between the amounts before and after; return that part."""
+    inner = target
+    for axis, (before, _) in enumerate(amounts):
+        inner = inner.part(axis, before, before + x.shape[axis])
+    lowering.copy(x, inner)
+    return inner
 
 
 def _require_contiguous(value: Value) -> Value:

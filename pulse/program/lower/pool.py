@@ -4,10 +4,10 @@ import numpy as np
 
 from pulse.graph import OutletId
 from pulse.ops.pool import Pool
-from pulse.program.kernels.copy import FillRow
 from pulse.program.kernels.pool import PoolRow
 from pulse.program.kernels.reduce import MAX, SUM
 from pulse.program.lower.elementwise import Chain, emit_chain, store_chain
+from pulse.program.lower.pad import copy_inside, fill_row
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 
@@ -59,12 +59,8 @@ def _add_borders(lowering: Lowering, x: Value, op: Pool, fill: float) -> Value:
         return x
     order = list(x.order)
     target = lowering.allocate_temporary([b + n + a for n, (b, a) in zip(x.shape, amounts)], x.dtype, order)
-    bits = int(np.array([fill], np.float32).view(np.uint32)[0])
-    lowering.emit(FillRow(dst=target, size=target.dtype.itemsize, count=target.size, bits=bits))
-    inner = target
-    for axis, (before, _) in enumerate(amounts):
-        inner = inner.part(axis, before, before + x.shape[axis])
-    lowering.copy(x, inner)
+    lowering.emit(fill_row(target, fill))
+    copy_inside(lowering, x, target, amounts)
     return target
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.recurrent import Recurrent, RecurrentStream
@@ -27,11 +26,10 @@ from pulse.program.lower.matmul_product import emit_product, stored_of, weights_
 from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lower.recurrent_start import frame_fields, initial_states, split_bias
-from pulse.program.lower.stream_state import StateTiming, restart_each_pulse
+from pulse.program.lower.stream_state import StateTiming, restart_each_pulse, stream_timing
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 from pulse.program.weights import Stored
-from pulse.support.wording import spell
 
 INSTRUCTIONS: Mapping[
     tuple[CellKind, bool], tuple[type[RecurrentFloatFields], type[RecurrentCodesFields]]
@@ -56,8 +54,7 @@ def lower_recurrent_stream(lowering: Lowering, node: PulsedNode, op: RecurrentSt
     """Emit a streaming layer. Its state is memory and also an output."""
     initial, reload = initial_states(lowering, node, op)
     state = [lowering.allocate_state(first, (0, 1)) for first in initial]
-    times = StateTiming(lowering.clock, lowering.length_register(op.length), op.offset, reload)
-    return _emit_layer(lowering, node, op.op, state, times)
+    return _emit_layer(lowering, node, op.op, state, stream_timing(lowering, op, reload))
 
 
 def _emit_layer(
@@ -65,7 +62,7 @@ def _emit_layer(
 ) -> list[Value]:
     """Emit the projection of all frames, then the instruction of the steps in time; return all outputs."""
     if op.lengths is not None:
-        raise CompileError(f"{node.name}: no kernel for sequence_lens; use {spell('backend', 'numpy')}")
+        raise lowering.no_kernel("sequence_lens")
     outlet = OutletId(node.id)
     w = stored_of(lowering, node, 1, "its input weights")
     r = stored_of(lowering, node, 2, "its recurrent weights")
@@ -73,7 +70,7 @@ def _emit_layer(
     y = lowering.allocate_wire(outlet)
     start = _initial_state(lowering, node, op, "h")
     projected, recurrent = split_bias(op.cell, b)
-    fields = frame_fields(node, op, y, state[0], start, times)
+    fields = frame_fields(lowering, op, y, state[0], start, times)
     instruction, cell_fields = _cell_fields(lowering, node, op, r, recurrent, state)
     lowering.emit(
         instruction(

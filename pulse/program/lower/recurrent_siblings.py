@@ -6,6 +6,7 @@ from pulse.graph import OutletId
 from pulse.jit.language.simd import LANES
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.program.kernels.recurrent.gates import ACTIVATIONS
+from pulse.program.lower.recurrent_start import layer_of
 from pulse.program.lowering import PulsedNode
 from pulse.pulsify.network import PulsedGraph
 
@@ -61,7 +62,7 @@ def _sibling_key(graph: PulsedGraph, node: PulsedNode) -> Hashable | None:
     """Return the key that layers of a group share; None for a node that cannot be in a group."""
     if not isinstance(node.op, Recurrent | RecurrentStream):
         return None
-    op = node.op if isinstance(node.op, Recurrent) else node.op.op
+    op = layer_of(node)
     timing = (
         None if isinstance(node.op, Recurrent) else (node.op.offset, node.op.length, node.op.past is None)
     )

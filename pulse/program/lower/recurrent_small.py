@@ -7,13 +7,13 @@ import numpy as np
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.jit.language.simd import LANES
-from pulse.ops.recurrent import Recurrent, RecurrentStream
+from pulse.ops.recurrent import RecurrentStream
 from pulse.program.kernels.recurrent.gru_small import GATES, GruEightsRow, GruFoursRow, pack_small
 from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
 from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.recurrent_siblings import arrange_siblings, width_of
-from pulse.program.lower.recurrent_start import frame_fields, initial_states, split_bias
-from pulse.program.lower.stream_state import StateTiming, restart_each_pulse
+from pulse.program.lower.recurrent_start import frame_fields, initial_states, layer_of, split_bias
+from pulse.program.lower.stream_state import StateTiming, restart_each_pulse, stream_timing
 from pulse.program.lowering import LowerGroup, Lowering, PulsedNode, finds_groups
 from pulse.program.table.memory import Value
 from pulse.pulsify.network import PulsedGraph
@@ -31,7 +31,7 @@ def find_siblings(
 def lower_siblings(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list[Value]]:
     """Emit one instruction for all nodes; return the results of each."""
     frames, batch, hidden = lowering.fact(OutletId(nodes[0].id)).sizes
-    width, op = width_of(hidden), _layer(nodes[0])
+    width, op = width_of(hidden), layer_of(nodes[0])
     x = lowering.allocate_temporary((len(nodes), frames, batch, GATES * width), np.dtype(np.float32))
     bias = np.zeros((LANES // width, width), np.float32)
     for layer, node in enumerate(nodes):
@@ -48,11 +48,11 @@ def lower_siblings(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list
     row_class = GruFoursRow if width == 4 else GruEightsRow
     lowering.emit(
         row_class(
-            **frame_fields(nodes[0], op, y, h, start, times),
+            **frame_fields(lowering, op, y, h, start, times),
             count=len(nodes),
             x=x,
             step_x=x.strides[0],
-            backwards=sum(1 << layer for layer, node in enumerate(nodes) if _layer(node).reverse),
+            backwards=sum(1 << layer for layer, node in enumerate(nodes) if layer_of(node).reverse),
             W=lowering.add_constant(pack_small(matrices, width)),
             bias=lowering.add_constant(bias.ravel()),
         )
@@ -61,16 +61,10 @@ def lower_siblings(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list
     return [[y.part(2, start, start + hidden), h.part(1, start, start + hidden)] for start in starts]
 
 
-def _layer(node: PulsedNode) -> Recurrent:
-    """Return the layer of a node, streaming or restarted in every pulse."""
-    assert isinstance(node.op, Recurrent | RecurrentStream)
-    return node.op if isinstance(node.op, Recurrent) else node.op.op
-
-
 def _emit_projection(lowering: Lowering, node: PulsedNode, y: Value) -> None:
     """Multiply all frames of one layer by its input weights: [T, B, 3 * width], in the order of its frames."""
     frames, batch, columns = y.shape
-    op, w = _layer(node), stored_of(lowering, node, 1, "its input weights")
+    op, w = layer_of(node), stored_of(lowering, node, 1, "its input weights")
     b, width = weights_of(lowering, node, 3, "its bias"), columns // GATES
 
     def pad_units(rows: Array) -> Array:
@@ -110,13 +104,12 @@ def _allocate_state(
         (initial_state,), reloads = initial_states(lowering, node, node.op)
         initial[:, layer * width :][:, : initial_state.shape[1]] = initial_state
         reload |= reloads
-    times = StateTiming(lowering.clock, lowering.length_register(op.length), op.offset, reload)
-    return lowering.allocate_state(initial, (0, 1)), times
+    return lowering.allocate_state(initial, (0, 1)), stream_timing(lowering, op, reload)
 
 
 def _emit_initial_states(lowering: Lowering, nodes: Sequence[PulsedNode], width: int) -> tuple[Value, int]:
     """Return the initial states of all layers and their row stride in elements."""
-    slots = [_layer(node).optional_slot("h") for node in nodes]
+    slots = [layer_of(node).optional_slot("h") for node in nodes]
     outlets = [None if slot is None else node.inputs[slot] for node, slot in zip(nodes, slots)]
     values = [_known_start(lowering, outlet) for outlet in outlets]
     rows = max(

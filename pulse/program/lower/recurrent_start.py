@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.recurrent_cells import Activation, Cell
@@ -13,7 +12,6 @@ from pulse.program.kernels.recurrent.layer import ActivationFields
 from pulse.program.lower.stream_state import StateTiming
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
-from pulse.support.wording import spell
 
 
 def initial_states(lowering: Lowering, node: PulsedNode, op: RecurrentStream) -> tuple[list[Array], bool]:
@@ -43,8 +41,14 @@ def split_bias(cell: Cell, b: Array) -> tuple[Array, Array]:
     return projected, np.ascontiguousarray(recurrent_bias[gates:])
 
 
+def layer_of(node: PulsedNode) -> Recurrent:
+    """Return the layer of a node, streaming or restarted in every pulse."""
+    assert isinstance(node.op, Recurrent | RecurrentStream)
+    return node.op if isinstance(node.op, Recurrent) else node.op.op
+
+
 def frame_fields(
-    node: PulsedNode, op: Recurrent, y: Value, h: Value, start: tuple[Value, int], times: StateTiming
+    lowering: Lowering, op: Recurrent, y: Value, h: Value, start: tuple[Value, int], times: StateTiming
 ) -> dict[str, Any]:
     """Return the fields of ``RecurrentFields``, and the activations of the cell.
 
@@ -52,31 +56,26 @@ def frame_fields(
     Raises  CompileError: an activation without a kernel
     """
     frames, batch, hidden = y.shape
-    functions = [_activation(node, function) for function in op.cell.activations]
+    functions = [_activation(lowering, function) for function in op.cell.activations]
     return {
         "y": y,
         "h": h,
         "h0": start[0],
-        "clock": times.clock,
-        "end": times.end,
-        "offset": times.offset,
+        **times.fields(),
         "T": frames,
         "B": batch,
         "H": hidden,
         "step_h0_row": start[1],
         "step_frame": y.strides[0],
         "step_row": y.strides[1],
-        "reload": times.reload,
         "clip": op.cell.clip or 0.0,
         **dict(zip(("f", "g", "out"), functions)),
     }
 
 
-def _activation(node: PulsedNode, function: Activation) -> ActivationFields:
+def _activation(lowering: Lowering, function: Activation) -> ActivationFields:
     """Return the fields of an activation. Raises CompileError if no kernel has it."""
     if function.name not in ACTIVATIONS:
-        raise CompileError(
-            f"{node.name}: no kernel for the activation {function}; use {spell('backend', 'numpy')}"
-        )
+        raise lowering.no_kernel(f"the activation {function}")
     code = ACTIVATIONS[function.name]
     return ActivationFields(code=code, alpha=function.alpha, beta=function.beta)

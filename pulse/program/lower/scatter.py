@@ -2,14 +2,12 @@
 
 import math
 
-from pulse.errors import CompileError
 from pulse.graph import OutletId
 from pulse.ops.scatter import ScatterElements, ScatterND
 from pulse.program.kernels.scatter import ScatterRow
 from pulse.program.lower.gather import element_indices, row_indices
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
-from pulse.support.wording import spell
 
 
 @lowers(ScatterElements)
@@ -40,9 +38,7 @@ def _emit_scatter(
 ) -> Value:
     """Copy the input, then write runs of the updates to the indices."""
     if reduction != "none":
-        raise CompileError(
-            f"{node.name}: no kernel for the reduction {reduction}; use {spell('backend', 'numpy')}"
-        )
+        raise lowering.no_kernel(f"the reduction {reduction}")
     y = lowering.allocate_wire(OutletId(node.id), range(len(x.shape)))
     if not y.is_dense(range(len(x.shape))):
         y = lowering.allocate_temporary(x.shape, x.dtype)

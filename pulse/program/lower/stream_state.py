@@ -1,5 +1,9 @@
 """The timing of ops with a state: over a stream, or restarted in every pulse."""
 
+from typing import Any
+
+from pulse.ops.cumulative import CumSumStream
+from pulse.ops.recurrent import RecurrentStream
 from pulse.program.lowering import Lowering
 from pulse.program.table.memory import Value
 from pulse.support.bounds import FAR
@@ -19,6 +23,15 @@ class StateTiming:
     end: Value
     offset: int
     reload: bool
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of instructions."""
+        return {"clock": self.clock, "end": self.end, "offset": self.offset, "reload": self.reload}
+
+
+def stream_timing(lowering: Lowering, op: CumSumStream | RecurrentStream, reload: bool) -> StateTiming:
+    """Return the timing of an op whose state goes on from pulse to pulse."""
+    return StateTiming(lowering.clock, lowering.length_register(op.length), op.offset, reload)
 
 
 def restart_each_pulse(lowering: Lowering) -> StateTiming:

@@ -20,7 +20,7 @@ from pulse.support.wording import spell
 
 def make_outermost(lowering: Lowering, value: Value, axis: int) -> Value:
     """Return the tensor with contiguous frames and their axis outermost: itself or a copy."""
-    order = [axis, *(other for other in value.order if other != axis)]
+    order = frame_order(value, axis)
     inner = value.part(axis, 0, 1)
     if inner.is_dense(order) and (value.shape[axis] == 1 or value.strides[axis] >= inner.size):
         return value

@@ -16,16 +16,16 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaved_lowering import (
+from pulse.program.kernels.copy import CopyRow, FillRow
+from pulse.program.kernels.time import TickRow
+from pulse.program.lower.interleaved import families as families
+from pulse.program.lower.interleaved.lowering import (
     LANE_WORD,
     InterleavedLowering,
     NotInterleavedError,
     advance,
     byte_of,
 )
-from pulse.program.kernels.copy import CopyRow, FillRow
-from pulse.program.kernels.time import TickRow
-from pulse.program.lower import families_interleaved as families_interleaved
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.native.sliding_windows import SlidingWindows, find_sliding_windows
 from pulse.program.table.emitted import EmittedRow

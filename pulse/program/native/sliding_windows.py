@@ -12,8 +12,8 @@ from typing import Any
 from pulse.facts import Array
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaved_lowering import LANE_WORD, byte_of
 from pulse.program.kernels.copy import MoveRow
+from pulse.program.lower.interleaved.lowering import LANE_WORD, byte_of
 from pulse.program.table.emitted import EmittedRow
 from pulse.program.table.memory import Buffer, Region, align
 from pulse.program.table.place import Place

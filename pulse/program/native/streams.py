@@ -79,7 +79,7 @@ class NativeStreams(NativeExecutable, Program):
 
     @cached_property
     def _lanes_form(self) -> "Interleaved | str":
-        from pulse.program.interleaved_lowering import NotInterleavedError
+        from pulse.program.lower.interleaved.lowering import NotInterleavedError
         from pulse.program.native.interleaved_table import interleave
 
         try:

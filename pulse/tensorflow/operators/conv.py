@@ -20,20 +20,20 @@ def channels_first(node: TensorflowNode) -> bool:
     return data_format.startswith("NC")
 
 
-def to_second(node: TensorflowNode, x: OutletId, suffix: str = "channels_second") -> OutletId:
+def to_second(node: TensorflowNode, x: OutletId) -> OutletId:
     """Return a tensor with its channels second, if they are last."""
     rank = node.graph.fact(x).rank
     if channels_first(node):
         return x
-    return node.transpose(x, nhwc.channels_first(rank), suffix)
+    return node.transpose(x, nhwc.channels_first(rank), "channels_second")
 
 
-def from_second(node: TensorflowNode, x: OutletId, suffix: str = "") -> OutletId:
+def from_second(node: TensorflowNode, x: OutletId) -> OutletId:
     """Return a tensor with its channels on the axis that the node uses."""
     rank = node.graph.fact(x).rank
     if channels_first(node):
-        return node.name_result(x) if not suffix else x
-    return node.transpose(x, nhwc.channels_last(rank), suffix)
+        return node.name_result(x)
+    return node.transpose(x, nhwc.channels_last(rank))
 
 
 def spatial(node: TensorflowNode, name: str, rank: int) -> list[int]:

@@ -5,19 +5,13 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
+from pulse.onnx.recurrent_layers import CUDNN_CELLS
 from pulse.ops.concat import Concat
 from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
-ORDERS = {
-    "lstm": ("LSTM", (0, 3, 1, 2)),
-    "gru": ("GRU", (1, 0, 2)),
-    "rnn_tanh": ("RNN", (0,)),
-    "rnn_relu": ("RNN", (0,)),
-}
-"""Kind -> the operator of ONNX, and the index of each of its gates in cuDNN."""
 H, C, PARAMS, LENGTHS = 1, 2, 3, 4
 """The numbers of inputs."""
 
@@ -53,7 +47,7 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
     """
     mode, x, h = node.text("rnn_mode", "lstm"), node.fact(0), node.fact(H)
     if (
-        mode not in ORDERS
+        mode not in CUDNN_CELLS
         or node.text("input_mode", "linear_input") == "skip_input"
         or node.integer("num_proj", 0)
     ):
@@ -77,7 +71,7 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
         raise node.error(f"{layers} layers have more weights than it has")
     wide = [int(x.shape[2]), *[size * directions] * (layers - 1)]
     vector = _Vector(node)
-    gates = len(ORDERS[mode][1])
+    gates = len(CUDNN_CELLS[mode].gates)
     matrices = [
         [(vector.take(gates, size, width), vector.take(gates, size, size)) for _ in range(directions)]
         for width in wide
@@ -132,29 +126,23 @@ def _layer(
 
     begin  the first states of all layers, [layers, batch, cells]
     """
-    cell_kind, order = ORDERS[node.text("rnn_mode", "lstm")]
+    cell = CUDNN_CELLS[node.text("rnn_mode", "lstm")]
+    order = list(cell.gates)
     directions, size = len(matrices), matrices[0][1].shape[1]
 
     def stack(name: str, values: list[Array]) -> OutletId:
         return node.constant(np.ascontiguousarray(np.stack(values)), f"{name}{layer}")
 
     w, r = (
-        stack(name, [pair[index][list(order)].reshape(len(order) * size, -1) for pair in matrices])
+        stack(name, [pair[index][order].reshape(len(order) * size, -1) for pair in matrices])
         for index, name in enumerate("wr")
     )
-    b = stack("b", [np.concatenate([part[list(order)].ravel() for part in pair]) for pair in biases])
+    b = stack("b", [np.concatenate([part[order].ravel() for part in pair]) for pair in biases])
     mine = Slice(0, TDim.of(directions * layer), TDim.of(directions * (layer + 1)))
     first = [node.wire(mine, [state], f"first{slot}_{layer}") for slot, state in enumerate(begin, H)]
-    attributes: dict[str, object] = {
-        "hidden_size": size,
-        "direction": "forward" if directions == 1 else "bidirectional",
-    }
-    if cell_kind == "GRU":
-        attributes["linear_before_reset"] = 1
-    if node.text("rnn_mode", "lstm") == "rnn_relu":
-        attributes["activations"] = ["Relu"] * directions
+    attributes = cell.attributes(size, directions)
     outlets = node.as_onnx_all(
-        cell_kind, [x, w, r, b, None, *first], f"layer{layer}", 1 + len(first), **attributes
+        cell.operator, [x, w, r, b, None, *first], f"layer{layer}", 1 + len(first), **attributes
     )
     frames = node.graph.fact(outlets[0]).shape
     transposed = node.wire(Transpose((0, 2, 1, 3)), [outlets[0]], f"transposed{layer}")

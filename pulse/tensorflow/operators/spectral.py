@@ -11,7 +11,7 @@ from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
 
-def pair(node: TensorflowNode, real: OutletId, imaginary: OutletId, suffix: str = "") -> OutletId:
+def pair(node: TensorflowNode, real: OutletId, imaginary: OutletId) -> OutletId:
     """Join two real tensors to a complex one."""
     shapes = [node.graph.fact(component).shape for component in (real, imaginary)]
     shape = broadcast_shapes(shapes, f"{node.wire_name}, its parts")
@@ -19,9 +19,9 @@ def pair(node: TensorflowNode, real: OutletId, imaginary: OutletId, suffix: str 
     parts: list[OutletId] = []
     for name, component in (("real", real), ("imaginary", imaginary)):
         if node.graph.fact(component).shape != shape:
-            component = node.wire(Expand(shape), [component], f"{suffix}{name}_wide")
-        parts.append(node.wire(AddAxis(rank), [component], f"{suffix}{name}_column"))
-    return node.wire(Concat(rank), parts, suffix)
+            component = node.wire(Expand(shape), [component], f"{name}_wide")
+        parts.append(node.wire(AddAxis(rank), [component], f"{name}_column"))
+    return node.wire(Concat(rank), parts)
 
 
 @tensorflow_op("Complex")

@@ -10,7 +10,7 @@ from pulse.errors import LoadError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
-from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph
+from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, add_constant
 from pulse.support.budget import current_spending
 from pulse.support.record import record
 from pulse.tensorflow.library import FunctionLibrary
@@ -164,14 +164,13 @@ class _Building:
             else:
                 self._variables_read.add(variable)
                 state = self._request.held_variables.get(variable) or variable_fact(node)
-                fact = state if value is None else _fact_of(value)
+                fact = state if value is None else InferenceFact.like(value)
                 self._current[variable] = self._input(variable, fact)
         return self._current[variable]
 
     def _constant(self, name: str, value: Array) -> OutletId:
         current_spending().stored += value.size
-        fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape), value)
-        return self._model.add(name, Constant(value), (), [fact])[0]
+        return add_constant(self._model, name, value)
 
     def _outlet(self, endpoint: NodeOutput, reader: str) -> OutletId:
         if endpoint in self._outlets:
@@ -348,7 +347,3 @@ def variable_fact(node: GraphNode) -> InferenceFact:
     if dims is None:
         return InferenceFact(dtype)
     return InferenceFact(dtype, tuple(None if dim is None else TDim.of(dim) for dim in dims))
-
-
-def _fact_of(value: Array) -> InferenceFact:
-    return InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape))

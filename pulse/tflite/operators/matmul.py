@@ -69,7 +69,7 @@ def fully_connected(node: TfliteNode) -> OutletId:
 def _rescale_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId:
     """Return sums of int16 codes: with a bias of 64 bits rounded once, else twice."""
     if node.has(2) and node.input_tensor(2).type_name == "INT64":
-        return times_once(node, total, factor, 31, "rescaled")
+        return times_once(node, total, factor, 31)
     if factor.size == 1:
         _, quantization = target(node)
         product = node.quantization(0).scale[0] * node.quantization(1).scale[0]

@@ -38,9 +38,9 @@ def parts(node: TfliteNode, slot: int = 0) -> Shape:
     return (TDim.of(2),) if node.input_tensor(slot).type_name == COMPLEX else ()
 
 
-def own_rank(node: TfliteNode, slot: int = 0) -> int:
-    """Return the axes of an input as the file counts them."""
-    return node.fact(slot).rank - len(parts(node, slot))
+def own_rank(node: TfliteNode) -> int:
+    """Return the axes of the first input as the file counts them."""
+    return node.fact(0).rank - len(parts(node, 0))
 
 
 def require_real(node: TfliteNode) -> None:

@@ -2,7 +2,7 @@
 
 from pulse.dim import ZERO, TDim
 from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
+from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators.spectral import dft
 from pulse.ops.conv import NO_PAD
 from pulse.ops.pad import Pad

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, helper
 
-from pulse.dim import SymbolScope, TDim
+from pulse.dim import SymbolScope
 from pulse.errors import LoadError, PulseWarning
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.codes import Codes, codes_entry
 from pulse.infer.fact import InferenceFact
-from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, Variable
+from pulse.infer.network import FileNetwork, Input, ModelGraph, Variable, add_constant
 from pulse.onnx.read.inputs import input_facts
 from pulse.support.budget import current_spending
 from pulse.support.wording import spell
@@ -310,7 +310,7 @@ class _Builder:
         if (tensor.variable and self._open) or name in self._steady:
             self._current[name] = self._add_constant(name, value)
             return
-        fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape))
+        fact = InferenceFact.like(value)
         (outlet,) = self.graph.add(name, Input(fact), (), [fact])
         self.graph.inputs.append(outlet)
         self._begins[name] = self._current[name] = outlet
@@ -323,8 +323,7 @@ class _Builder:
 
     def _add_constant(self, name: str, value: Array) -> OutletId:
         current_spending().stored += value.size
-        fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape), value)
-        return self.graph.add(name, Constant(value), (), [fact])[0]
+        return add_constant(self.graph, name, value)
 
     def _constant(self, index: int, value: Array) -> None:
         self._values[index] = self._add_constant(self._subgraph.tensors[index].name, value)

@@ -3,31 +3,11 @@
 import contextlib
 from collections.abc import Generator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
+from pulse.onnx.recurrent_layers import CUDNN_CELLS, CudnnCell
 from pulse.torch.own_thread import OwnThread
 from pulse.torch.replacements.packed_sequences import FullSizes, pack_full, pad_full
-
-
-class OnnxCell(NamedTuple):
-    """A recurrent layer of ONNX.
-
-    gates       the index in PyTorch's weights of each gate of ONNX
-    attributes  of the node, besides direction and size
-    """
-
-    operator: str
-    gates: tuple[int, ...]
-    attributes: dict[str, Any]
-
-
-CELLS = {
-    "gru": OnnxCell("GRU", (1, 0, 2), {"linear_before_reset": 1}),
-    "lstm": OnnxCell("LSTM", (0, 3, 1, 2), {}),
-    "rnn_tanh": OnnxCell("RNN", (0,), {}),
-    "rnn_relu": OnnxCell("RNN", (0,), {"activations": "Relu"}),
-}
-"""The cells by the names of PyTorch's functions."""
 
 
 @contextlib.contextmanager
@@ -62,8 +42,8 @@ class RecurrentFunctions:
                 return partial(_pack, self._torch, function)
             case "_pad_packed_sequence":
                 return partial(_pad, function)
-            case _ if name in CELLS:
-                return partial(_layer, self._torch, CELLS[name], function)
+            case _ if name in CUDNN_CELLS:
+                return partial(_layer, self._torch, CUDNN_CELLS[name], function)
             case _:
                 return function
 
@@ -76,7 +56,7 @@ def _pad(function: Any, data: Any, sizes: Any, *arguments: Any) -> Any:
     return (pad_full if isinstance(sizes, FullSizes) else function)(data, sizes, *arguments)
 
 
-def _layer(torch: Any, cell: OnnxCell, function: Any, *arguments: Any) -> Any:
+def _layer(torch: Any, cell: CudnnCell, function: Any, *arguments: Any) -> Any:
     """Return the layer's result; projections and sequences of several lengths are left to PyTorch: ONNX has no such
     layers.
     """
@@ -111,7 +91,7 @@ def _layer(torch: Any, cell: OnnxCell, function: Any, *arguments: Any) -> Any:
 
 
 def _node(
-    torch: Any, cell: OnnxCell, x: Any, parts: Sequence[Sequence[Any]], states: Sequence[Any], biased: bool
+    torch: Any, cell: CudnnCell, x: Any, parts: Sequence[Sequence[Any]], states: Sequence[Any], biased: bool
 ) -> list[Any]:
     """Return one layer, in both directions if there are two parts: frames [T, B, D * H] and last states [D, B, H]."""
     frames, batch, _ = x.shape
@@ -121,15 +101,10 @@ def _node(
         return torch.stack([_reorder(torch, part[index], cell.gates) for part in parts])
 
     biases = torch.cat([gather(2), gather(3)], 1) if biased else None
-    attributes: dict[str, Any] = {**cell.attributes, "hidden_size": size}
-    if directions == 2:
-        attributes["direction"] = "bidirectional"
-    if "activations" in attributes:
-        attributes["activations"] = [attributes["activations"]] * directions
     y, *ends = torch.onnx.ops.symbolic_multi_out(
         cell.operator,
         [x, gather(0), gather(1), biases, None, *states],
-        attributes,
+        cell.attributes(size, directions),
         dtypes=[x.dtype] * (1 + len(states)),
         shapes=[[frames, directions, batch, size], *([directions, batch, size] for _ in states)],
     )

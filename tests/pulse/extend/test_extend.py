@@ -21,6 +21,7 @@ from pulse.onnx import registry
 from pulse.program import lowering
 from pulse.program.whole_stream import run_whole
 from pulse.support import plugins
+from pulse.support.registry import Registry
 from tests.sources import ROOT
 
 DOCUMENT = ROOT / "docs" / "extend.md"
@@ -33,7 +34,7 @@ def isolated_registries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for ours in ("pulse.program.lower.families", "pulse.program.kernels.families"):
         import_module(ours)
     monkeypatch.setattr(registry, "GIVEN", {})
-    monkeypatch.setattr(lowering, "LOWER", dict(lowering.LOWER))
+    monkeypatch.setattr(lowering, "LOWER", Registry(lowering.LOWER))
     kernels, modules = dict(KERNELS), set(sys.modules)
     plugins.load_plugins.cache_clear()
     yield

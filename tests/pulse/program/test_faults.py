@@ -7,6 +7,7 @@ from pulse.errors import FaultError, InputError
 from pulse.ops.gather import Gather
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole_stream import stream_whole
+from pulse.proof import ProofChoice
 from pulse.proof.prover import prove
 from pulse.pulsify.driver import pulsify
 from tests.pulse.model_builder import ModelBuilder
@@ -112,11 +113,15 @@ def test_a_proof_fails_if_only_the_stream_has_a_fault() -> None:
     builder = ModelBuilder(i="1,2,T,i64")
     rows = builder.constant(np.concatenate([table(ROWS, 3)] * 2), "rows")
     wider = builder.model(builder.add("the", Gather(0), rows, builder["i"]))
-    report = prove(pulsed, lambda feeds, arithmetic: wider.run(feeds, arithmetic=arithmetic), [9])
+    report = prove(
+        pulsed, lambda feeds, arithmetic: wider.run(feeds, arithmetic=arithmetic), ProofChoice([9])
+    )
     assert report.divergence is not None
     assert "the (Gather)" in report.divergence.reason
     assert "outside -7 … 6" in report.divergence.reason
     assert (
-        prove(pulsed, lambda feeds, arithmetic: lying.run(feeds, arithmetic=arithmetic), [9]).divergence
+        prove(
+            pulsed, lambda feeds, arithmetic: lying.run(feeds, arithmetic=arithmetic), ProofChoice([9])
+        ).divergence
         is None
     )

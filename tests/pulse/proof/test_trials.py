@@ -11,7 +11,7 @@ from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
 from pulse.ops.cumulative import CumSum
 from pulse.ops.matmul import MatMul
-from pulse.proof import prove_programs
+from pulse.proof import ProofChoice, prove_programs
 from pulse.proof.effort import Effort
 from pulse.proof.oracle import oracle_of
 from pulse.proof.signals import PURE
@@ -86,7 +86,7 @@ def test_lengths_are_planned_so_that_every_buffer_overflows() -> None:
     assert trials.longest > trials.buffered + 160
     (wrong,) = (mutant for mutant in graph_mutants(model) if "evicts too early" in mutant.name)
     program = program_of(model, wrong)
-    good = prove_programs(model, oracle_of(model), [program], [trials.buffered - 160])
+    good = prove_programs(model, oracle_of(model), [program], ProofChoice([trials.buffered - 160]))
     assert good.equal
     assert not good.has_overflowed
     assert (
@@ -112,20 +112,20 @@ def test_one_length_gets_every_signal() -> None:
     trials = plan_trials(filter_model(3, 4)).trials
     lengths = Counter(trial.length for trial in trials if trial.signal != "noise" and not trial.long)
     assert list(lengths.values()) == [len(PURE) - 1]
-    more = plan_trials(filter_model(3, 4), long=True).trials
+    more = plan_trials(filter_model(3, 4), ProofChoice(long=True)).trials
     assert {trial.signal for trial in more if trial.long} == {*PURE, "mixed"}
 
 
 def test_lengths_of_the_user_are_the_only_ones() -> None:
     """The streams are noise and a mixture, and every signal with ``long``."""
-    trials = plan_trials(filter_model(3, 4), [5, 9]).trials
+    trials = plan_trials(filter_model(3, 4), ProofChoice([5, 9])).trials
     assert [(trial.length, trial.signal) for trial in trials] == [
         (5, "noise"),
         (5, "mixed"),
         (9, "noise"),
         (9, "mixed"),
     ]
-    assert len(plan_trials(filter_model(3, 4), [5], long=True).trials) == len(PURE) + 1
+    assert len(plan_trials(filter_model(3, 4), ProofChoice([5], long=True)).trials) == len(PURE) + 1
 
 
 def heavy() -> PulsedModel:
@@ -141,7 +141,7 @@ def test_long_trials_are_offered() -> None:
     """Fewer frames than recommended; the report says so, and how to try the rest."""
     model, effort = heavy(), Effort(heavy())
     assert 0.9 * LONG_S < effort.seconds(effort.affordable_frames(LONG_S)) < 1.1 * LONG_S
-    trials, more = plan_trials(model), plan_trials(model, long=True)
+    trials, more = plan_trials(model), plan_trials(model, ProofChoice(long=True))
     assert trials == plan_trials(model)
     assert trials.longest < trials.wanted_frames == more.longest
     assert trials.left_out > 0 == more.left_out

@@ -5,6 +5,7 @@ import pytest
 
 from pulse.errors import PulsifyError
 from pulse.ops.elementwise import Elementwise
+from pulse.proof import ProofChoice
 from pulse.runtimes.onnx_check import check
 from pulse.runtimes.onnxruntime import runner
 from tests.pulse.onnx.write.small_models import causal, chain
@@ -51,7 +52,7 @@ def test_a_check_at_no_length_that_suits_is_refused() -> None:
     pulsed = causal()
     pulsed.typed.scope.assume("T >= 50")
     with pytest.raises(PulsifyError, match=r"none of the lengths \[2, 3\]"):
-        check(pulsed.to_onnx(), pulsed, lengths=[2, 3])
+        check(pulsed.to_onnx(), pulsed, choice=ProofChoice([2, 3]))
 
 
 def test_without_onnxruntime_the_evaluator_of_onnx_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +61,7 @@ def test_without_onnxruntime_the_evaluator_of_onnx_runs(monkeypatch: pytest.Monk
 
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     pulsed = causal()
-    report = check(pulsed.to_onnx(), pulsed, lengths=[1, 3])
+    report = check(pulsed.to_onnx(), pulsed, choice=ProofChoice([1, 3]))
     assert report.backends == ("onnx.reference",)
     assert report.equal
 

@@ -16,7 +16,7 @@ from streaming.builtin import SAMPLE_RATE_HZ, model_path, noisy_path
 from streaming.builtin import program as builtin_program
 from streaming.builtin.program import INDEX, PROGRAM, carried_program
 from streaming.cli import model as opening
-from streaming.cli.options import ModelOptions
+from streaming.cli.options import ModelOptions, ProgramOptions
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def packaged_program(built_program: Path, monkeypatch: pytest.MonkeyPatch) -> Pr
 
 
 def test_the_program_is_opened_in_place_of_the_built_in_model(packaged_program: Program) -> None:
-    opened = opening.open_or_carried(None, ModelOptions(), "numba", None)
+    opened = opening.open_or_carried(None, ModelOptions(), ProgramOptions())
     assert opened.model.program is packaged_program
     assert (opened.title, opened.rate_hz, opened.rate_from) == ("denoise", SAMPLE_RATE_HZ, "builtin")
 
@@ -104,4 +104,4 @@ def test_the_program_is_opened_in_place_of_the_built_in_model(packaged_program: 
 def test_an_option_that_asks_for_another_program_opens_the_model(
     path: Path | None, options: ModelOptions, backend: str, weights: str | None
 ) -> None:
-    assert opening.open_or_carried(path, options, backend, weights).model.program is None
+    assert opening.open_or_carried(path, options, ProgramOptions(backend, weights)).model.program is None

@@ -5,14 +5,14 @@ from typing import Any
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaved_lowering import (
+from pulse.program.kernels.copy import MoveRow
+from pulse.program.kernels.scan import KeepFrameRow
+from pulse.program.lower.interleaved.lowering import (
     LANE_WORD,
     InterleavedLowering,
     NotInterleavedError,
     interleaves,
 )
-from pulse.program.kernels.copy import MoveRow
-from pulse.program.kernels.scan import KeepFrameRow
 from pulse.program.table.memory import Region
 from pulse.support.bounds import FAR_FRAMES
 

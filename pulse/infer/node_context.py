@@ -10,7 +10,7 @@ from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
 from pulse.facts import Array, DType, Shape, TypedFact, dtype_name, is_symbolic, shape_text, symbolic_text
 from pulse.graph import OutletId
-from pulse.onnx.filenode import FileNode
+from pulse.infer.file_node import FileNode
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.op import Op
 from pulse.ops.source import Source

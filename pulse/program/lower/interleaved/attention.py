@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaved_lowering import InterleavedLowering, interleaves
 from pulse.program.kernels.attention_whole import WholeAttentionRow
 from pulse.program.kernels.matmul.batches_interleaved import InterleavedMatmulRow
 from pulse.program.kernels.norm_interleaved import InterleavedSoftmaxRow
+from pulse.program.lower.interleaved.lowering import InterleavedLowering, interleaves
 
 
 @interleaves(WholeAttentionRow)

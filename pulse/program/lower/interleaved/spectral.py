@@ -7,9 +7,9 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaved_lowering import InterleavedLowering, interleaves
 from pulse.program.kernels.spectral import FourierRow
 from pulse.program.kernels.spectral_interleaved import InterleavedFourierRow, angles_last
+from pulse.program.lower.interleaved.lowering import InterleavedLowering, interleaves
 
 
 @interleaves(FourierRow)

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaved_lowering import (
+from pulse.program.kernels.copy import CopyRow, FillRow, MoveRow, PairedCopyRow
+from pulse.program.lower.interleaved.lowering import (
     LANE_WORD,
     InterleavedLowering,
     NotInterleavedError,
     interleaves,
 )
-from pulse.program.kernels.copy import CopyRow, FillRow, MoveRow, PairedCopyRow
 from pulse.program.table.loops import Loops
 
 

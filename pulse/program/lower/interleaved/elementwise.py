@@ -5,9 +5,14 @@ from typing import Any
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction, number_fields
-from pulse.program.interleaved_lowering import InterleavedLowering, NotInterleavedError, advance, interleaves
 from pulse.program.kernels.dtypes import F32
 from pulse.program.kernels.elementwise import CHAIN_LOOPS, ChainInput, ChainOutput, ChainRow
+from pulse.program.lower.interleaved.lowering import (
+    InterleavedLowering,
+    NotInterleavedError,
+    advance,
+    interleaves,
+)
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Region, Value
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaved_lowering import InterleavedLowering, NotInterleavedError, interleaves
 from pulse.program.kernels.matmul.batches import MatmulRow
 from pulse.program.kernels.matmul.batches_interleaved import InterleavedMatmulRow
 from pulse.program.kernels.matmul.product import ProductRow
@@ -17,6 +16,7 @@ from pulse.program.kernels.matmul.product_interleaved import (
     few_weights,
     interleaved_weights,
 )
+from pulse.program.lower.interleaved.lowering import InterleavedLowering, NotInterleavedError, interleaves
 
 
 @interleaves(ProductRow)
@@ -53,22 +53,4 @@ def _product_row(
 @interleaves(MatmulRow)
 def interleave_matmul(lowering: InterleavedLowering, row: MatmulRow) -> Iterator[Instruction]:
     """Emit the batched product of two interleaved operands."""
-    yield InterleavedMatmulRow(
-        a=lowering.data(row.a),
-        b=lowering.data(row.b),
-        y=lowering.data(row.y),
-        B=row.B,
-        batch_a=lowering.share(row.batch_a),
-        batch_b=lowering.share(row.batch_b),
-        batch_y=lowering.share(row.batch_y),
-        M=row.M,
-        K=row.K,
-        N=row.N,
-        am=row.am,
-        ak=row.ak,
-        bk=row.bk,
-        bn=row.bn,
-        ym=row.ym,
-        yn=row.yn,
-        scale=row.scale,
-    )
+    yield lowering.row_like(row, InterleavedMatmulRow, ("batch_a", "batch_b", "batch_y"))

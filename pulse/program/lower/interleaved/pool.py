@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaved_lowering import InterleavedLowering, interleaves
 from pulse.program.kernels.pool import PoolRow
+from pulse.program.lower.interleaved.lowering import InterleavedLowering, interleaves
 
 
 @interleaves(PoolRow)

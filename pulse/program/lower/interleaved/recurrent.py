@@ -6,7 +6,6 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaved_lowering import InterleavedLowering, NotInterleavedError, interleaves
 from pulse.program.kernels.recurrent.gru import GruRow
 from pulse.program.kernels.recurrent.gru_interleaved import (
     InterleavedGruRow,
@@ -17,6 +16,7 @@ from pulse.program.kernels.recurrent.gru_small import GruEightsRow, GruFoursRow,
 from pulse.program.kernels.recurrent.layer import RecurrentFields
 from pulse.program.kernels.recurrent.lstm import LstmRow
 from pulse.program.kernels.recurrent.lstm_interleaved import InterleavedLstmRow, four_gates_by_unit
+from pulse.program.lower.interleaved.lowering import InterleavedLowering, NotInterleavedError, interleaves
 from pulse.program.table.loops import Loops
 
 

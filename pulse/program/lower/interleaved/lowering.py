@@ -1,6 +1,6 @@
 """Convert the instructions of one stream for sixteen streams with interleaved memories."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from pulse.program.kernels.matmul.windows import WindowFields
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides
 from pulse.support.bounds import FAR_FRAMES
+from pulse.support.registry import Registry
 
 LANE_WORD = 4
 """The bytes of a word, of which there are sixteen side by side."""
@@ -122,6 +123,16 @@ class InterleavedLowering:
             raise NotInterleavedError("another clock")
         return True
 
+    def row_like(
+        self, row: Instruction, row_class: type[Instruction], shared: Collection[str]
+    ) -> Instruction:
+        """Return an instruction with the fields of a row; all streams share the operands in ``shared`` only."""
+        operands = {
+            name: self.share(value) if name in shared else self.data(value)
+            for name, _, value in row.operands()
+        }
+        return row_class(**dict(row.fields_by_name()) | operands)
+
     def window_fields(self, row: WindowFields, stride: int = 1) -> dict[str, Any]:
         """Return the fields that all window rows share; offsets are multiplied by ``stride``."""
         tables = {
@@ -181,15 +192,15 @@ def advance(value: Value, words: int) -> Value:
 Interleave: TypeAlias = Callable[[InterleavedLowering, Any], Iterable[Instruction]]
 F = TypeVar("F", bound=Interleave)
 
-INTERLEAVE: dict[type[Instruction], Interleave] = {}
-"""Instruction -> function that converts it; the files of ``pulse.program.lower`` fill it."""
+INTERLEAVE = Registry[type[Instruction], Interleave]()
+"""Instruction -> function that converts it; the files of ``pulse.program.lower.interleaved`` fill it."""
 
 
 def interleaves(*row_classes: type[Instruction]) -> Callable[[F], F]:
-    """Register a function that converts instructions for sixteen streams."""
+    """Register a function that converts instructions for sixteen streams. Raises ValueError: one has it already."""
 
     def register(function: F) -> F:
-        INTERLEAVE.update(dict.fromkeys(row_classes, function))
+        INTERLEAVE.enter(row_classes, function)
         return function
 
     return register

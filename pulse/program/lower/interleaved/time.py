@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaved_lowering import (
+from pulse.program.kernels.time import FillEndsRow
+from pulse.program.lower.interleaved.lowering import (
     LANE_WORD,
     InterleavedLowering,
     NotInterleavedError,
     advance,
     interleaves,
 )
-from pulse.program.kernels.time import FillEndsRow
 from pulse.program.table.loops import Loops
 
 

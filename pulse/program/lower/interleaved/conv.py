@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.interleaved_lowering import InterleavedLowering, interleaves
 from pulse.program.kernels.conv_depthwise import DepthwiseRow
 from pulse.program.kernels.conv_interleaved import InterleavedDepthwiseRow
+from pulse.program.lower.interleaved.lowering import InterleavedLowering, interleaves
 
 
 @interleaves(DepthwiseRow)

@@ -1,0 +1,5 @@
+"""The conversions of all instructions for sixteen streams: importing this fills the registry."""
+
+from pulse.support.registry import import_siblings
+
+import_siblings(__name__)
