@@ -3,7 +3,7 @@
 import numpy as np
 
 from pulse.front.draft import Draft
-from pulse.front.options import choice, count, number
+from pulse.front.options import require_choice, require_count, require_number
 from pulse.models import TypedModel
 from pulse.ops.elementwise import Cast
 
@@ -26,9 +26,9 @@ def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = FEATU
     Source   QUANTIZE of LiteRT, which multiplies with the f32 reciprocal of the scale
     """
     function = "quantize"
-    info = np.iinfo(TYPES[choice(function, "type", type, TYPES)])
-    number(function, "scale", scale, 0, above=True)
-    count(function, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
+    info = np.iinfo(TYPES[require_choice(function, "type", type, TYPES)])
+    require_number(function, "scale", scale, 0, above=True)
+    require_count(function, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
     draft = Draft(function, {"x": shape})
     steps = draft.apply("round", draft.apply("mul", draft["x"], float(np.float32(1) / np.float32(scale))))
     clipped = draft.apply("min", draft.apply("max", steps, float(info.min - zero)), float(info.max - zero))
@@ -48,9 +48,9 @@ def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = FE
     Raises   InputError
     """
     function = "dequantize"
-    choice(function, "type", type, TYPES)
-    number(function, "scale", scale, 0, above=True)
-    count(function, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
+    require_choice(function, "type", type, TYPES)
+    require_number(function, "scale", scale, 0, above=True)
+    require_count(function, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
     short = {"int8": "i8", "uint8": "u8", "int16": "i16"}[type]
     draft = Draft(function, {"x": f"{shape},{short}"}, TYPES[type])
     x = draft.add("numbers", Cast(np.dtype(np.float32)), draft["x"])

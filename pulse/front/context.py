@@ -4,7 +4,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.front.draft import Draft
-from pulse.front.options import choice, count, flag
+from pulse.front.options import require_choice, require_count, require_flag
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.conv import Conv, no_pads
@@ -27,9 +27,9 @@ def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = FEATURES) 
     Raises   InputError
     """
     function = "stack"
-    count(function, "m", m)
-    count(function, "n", n)
-    choice(function, "ends", ends, (*ENDS, "none"))
+    require_count(function, "m", m)
+    require_count(function, "n", n)
+    require_choice(function, "ends", ends, (*ENDS, "none"))
     draft = Draft(function, {"x": shape})
     x = _features(draft)
     if ends != "none":
@@ -49,9 +49,9 @@ def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = FE
     Raises   InputError
     """
     function = "splice"
-    count(function, "left", left, 0)
-    count(function, "right", right, 0)
-    mode = ENDS[choice(function, "ends", ends, ENDS)]
+    require_count(function, "left", left, 0)
+    require_count(function, "right", right, 0)
+    mode = ENDS[require_choice(function, "ends", ends, ENDS)]
     draft = Draft(function, {"x": shape})
     x = draft.pad(_features(draft), 1, left, right, mode)
     return draft.model(features=draft.join_axes(draft.frame(x, 1, left + 1 + right, 1), 2))
@@ -72,10 +72,10 @@ def deltas(
     Raises   InputError
     """
     function = "deltas"
-    count(function, "order", order, 1, 8)
-    count(function, "window", window, 1, 1 << 10)
-    flag(function, "nested", nested)
-    flag(function, "keep", keep)
+    require_count(function, "order", order, 1, 8)
+    require_count(function, "window", window, 1, 1 << 10)
+    require_flag(function, "nested", nested)
+    require_flag(function, "keep", keep)
     draft = Draft(function, {"x": shape})
     x = _features(draft)
     steps = np.arange(-window, window + 1)

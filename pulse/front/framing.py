@@ -2,7 +2,7 @@
 
 from pulse.errors import InputError
 from pulse.front.draft import Draft
-from pulse.front.options import choice, count
+from pulse.front.options import require_choice, require_count
 from pulse.front.windows import WindowLike, window_values
 from pulse.models import TypedModel
 from pulse.ops.op import PadMode
@@ -43,11 +43,11 @@ def frames(
     Raises   InputError
     """
     function = "frames"
-    count(function, "size", size)
-    count(function, "hop", hop)
-    count(function, "pad_start", pad_start, 0)
-    count(function, "pad_end", pad_end, 0)
-    mode = PAD_MODES[choice(function, "pad_mode", pad_mode, PAD_MODES)]
+    require_count(function, "size", size)
+    require_count(function, "hop", hop)
+    require_count(function, "pad_start", pad_start, 0)
+    require_count(function, "pad_end", pad_end, 0)
+    mode = PAD_MODES[require_choice(function, "pad_mode", pad_mode, PAD_MODES)]
     draft = Draft(function, {"x": shape})
     draft.require_rank(draft["x"], 2, "1,T")
     x = draft.pad(draft["x"], 1, pad_start, pad_end, mode)
@@ -80,14 +80,14 @@ def overlap_add(
     Raises   InputError
     """
     function = "overlap_add"
-    count(function, "size", size)
-    count(function, "hop", hop)
+    require_count(function, "size", size)
+    require_count(function, "hop", hop)
     if size > MAX_OVERLAPS * hop:
         raise InputError(
             f"{function}: size={size} is more than {MAX_OVERLAPS} times hop={hop}; use a larger hop"
         )
-    count(function, "trim_start", trim_start, 0)
-    count(function, "trim_end", trim_end, 0)
+    require_count(function, "trim_start", trim_start, 0)
+    require_count(function, "trim_end", trim_end, 0)
     draft = Draft(function, {"x": f"1,frames,{size}" if shape is None else shape})
     x = draft["x"]
     draft.require_rank(x, 3, f"1,frames,{size}")

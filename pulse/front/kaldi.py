@@ -7,7 +7,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front.draft import Draft
-from pulse.front.options import choice, collect, count, flag, number
+from pulse.front.options import options_from, require_choice, require_count, require_flag, require_number
 from pulse.front.spectra import raise_power, square
 from pulse.front.transforms import MAX_SAMPLES, forward_matrix
 from pulse.front.triangles import MAX_BANDS, cosines, kaldi_triangles, require_band
@@ -95,11 +95,11 @@ def kaldi_fbank(
     shape         the shape of x
     Raises        InputError
     """
-    frames = _Frames("kaldi_fbank", collect(FrameOptions, locals()))
+    frames = _Frames("kaldi_fbank", options_from(FrameOptions, locals()))
     draft, function = frames.draft, frames.draft.function
-    flag(function, "htk_compat", htk_compat)
-    flag(function, "use_log_fbank", use_log_fbank)
-    flag(function, "use_power", use_power)
+    require_flag(function, "htk_compat", htk_compat)
+    require_flag(function, "use_log_fbank", use_log_fbank)
+    require_flag(function, "use_power", use_power)
     y = draft.times(
         raise_power(draft, frames.power(), 1.0 if use_power else 0.5),
         _bank(frames, num_mel_bins),
@@ -149,12 +149,12 @@ def kaldi_mfcc(
     The others are those of ``kaldi_fbank``.
     Raises   InputError
     """
-    frames = _Frames("kaldi_mfcc", collect(FrameOptions, locals()))
+    frames = _Frames("kaldi_mfcc", options_from(FrameOptions, locals()))
     draft, function = frames.draft, frames.draft.function
-    flag(function, "htk_compat", htk_compat)
+    require_flag(function, "htk_compat", htk_compat)
     bank = _bank(frames, num_mel_bins)
-    count(function, "num_ceps", num_ceps, 1, num_mel_bins)
-    lifter = number(function, "cepstral_lifter", cepstral_lifter, 0)
+    require_count(function, "num_ceps", num_ceps, 1, num_mel_bins)
+    lifter = require_number(function, "cepstral_lifter", cepstral_lifter, 0)
     order = np.arange(num_ceps)
     weight = 1 + 0.5 * lifter * np.sin(math.pi * order / lifter) if lifter else np.ones(num_ceps)
     matrix = cosines(num_mel_bins, num_ceps, True) * weight
@@ -181,10 +181,10 @@ class _Frames:
 
     def __init__(self, function: str, options: FrameOptions) -> None:
         self.options = options
-        self.rate_hz = count(function, "sample_rate", options.sample_rate)
+        self.rate_hz = require_count(function, "sample_rate", options.sample_rate)
         self.size = _samples(function, "frame_length", options.frame_length, self.rate_hz, 2)
         self.hop = _samples(function, "frame_shift", options.frame_shift, self.rate_hz, 1)
-        to_power = flag(function, "round_to_power_of_two", options.round_to_power_of_two)
+        to_power = require_flag(function, "round_to_power_of_two", options.round_to_power_of_two)
         self.points = 1 << (self.size - 1).bit_length() if to_power else self.size
         if self.points % 2:
             raise InputError(
@@ -194,15 +194,15 @@ class _Frames:
             raise InputError(
                 f"{function}: dither={options.dither!r} must be 0: random numbers cannot be repeated exactly"
             )
-        self.preemphasis = number(function, "preemphasis", options.preemphasis, 0, 1)
-        self.floor = number(function, "energy_floor", options.energy_floor, 0)
-        self.raw = flag(function, "raw_energy", options.raw_energy)
-        flag(function, "use_energy", options.use_energy)
-        blackman = number(function, "blackman_coeff", options.blackman_coeff)
+        self.preemphasis = require_number(function, "preemphasis", options.preemphasis, 0, 1)
+        self.floor = require_number(function, "energy_floor", options.energy_floor, 0)
+        self.raw = require_flag(function, "raw_energy", options.raw_energy)
+        require_flag(function, "use_energy", options.use_energy)
+        blackman = require_number(function, "blackman_coeff", options.blackman_coeff)
         self.weights = _window(function, options.window, self.size, blackman)
-        flag(function, "remove_dc_offset", options.remove_dc_offset)
-        flag(function, "snip_edges", options.snip_edges)
-        number(function, "scale", options.scale)
+        require_flag(function, "remove_dc_offset", options.remove_dc_offset)
+        require_flag(function, "snip_edges", options.snip_edges)
+        require_number(function, "scale", options.scale)
         draft = self.draft = Draft(function, {"x": options.shape})
         draft.require_rank(draft["x"], 2, "1,T")
         x = draft["x"]
@@ -255,7 +255,7 @@ class _Frames:
 
 
 def _samples(function: str, name: str, milliseconds: float, rate_hz: int, minimum: int) -> int:
-    number(function, name, milliseconds, 0, 1e6, above=True)
+    require_number(function, name, milliseconds, 0, 1e6, above=True)
     samples = int(rate_hz * 0.001 * milliseconds)
     if not minimum <= samples <= MAX_SAMPLES:
         raise InputError(
@@ -267,7 +267,7 @@ def _samples(function: str, name: str, milliseconds: float, rate_hz: int, minimu
 
 def _window(function: str, name: str, size: int, blackman: float) -> Array:
     """Return Kaldi's windows, all symmetric."""
-    choice(function, "window", name, WINDOWS)
+    require_choice(function, "window", name, WINDOWS)
     position = np.arange(size) / (size - 1)
     if name == "sine":
         return np.sin(math.pi * position) * (np.abs(np.sin(math.pi * position)) > 1e-15)
@@ -282,10 +282,10 @@ def _window(function: str, name: str, size: int, blackman: float) -> Array:
 
 def _bank(frames: _Frames, bands: int) -> Array:
     function, options = frames.draft.function, frames.options
-    count(function, "num_mel_bins", bands, 3, MAX_BANDS)
-    low_hz = number(function, "low_freq", options.low_freq, 0)
+    require_count(function, "num_mel_bins", bands, 3, MAX_BANDS)
+    low_hz = require_number(function, "low_freq", options.low_freq, 0)
     half = frames.rate_hz / 2
-    high_hz = number(function, "high_freq", options.high_freq)
+    high_hz = require_number(function, "high_freq", options.high_freq)
     high_hz = high_hz if high_hz > 0 else half + high_hz
     require_band(function, low_hz, high_hz, frames.rate_hz)
     bins = frames.points // 2 + 1

@@ -3,7 +3,7 @@
 from itertools import permutations
 
 from pulse.front.draft import Draft
-from pulse.front.options import choice
+from pulse.front.options import require_choice
 from pulse.graph import OutletId
 
 COMPLEX = (*tuple(",".join(order) for order in permutations(("F", "T", "2"))), "2F,T", "T,2F")
@@ -16,11 +16,11 @@ PARTS = ("complex", "apart", "polar")
 
 def check_layout(function: str, layout: object, parts: object) -> tuple[str, str]:
     """Return the layout and the parts, checked. Raises InputError: unknown, or they do not go together."""
-    kind = choice(function, "parts", parts, PARTS)
+    kind = require_choice(function, "parts", parts, PARTS)
     if kind == "complex":
-        return choice(function, "layout", layout, COMPLEX), kind
+        return require_choice(function, "layout", layout, COMPLEX), kind
     axes = "F,T" if layout == "F,T,2" else layout
-    return choice(function, f"layout of parts={kind!r}", axes, REAL), kind
+    return require_choice(function, f"layout of parts={kind!r}", axes, REAL), kind
 
 
 def arrange(draft: Draft, x: OutletId, layout: str) -> OutletId:

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.front.draft import Draft
-from pulse.front.options import choice, count, number
+from pulse.front.options import require_choice, require_count, require_number
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.conv import no_pads
@@ -30,9 +30,9 @@ def gain(factor: float | None = None, db: float | None = None, shape: str = SOUN
     if (factor is None) == (db is None):
         raise InputError(f"{function}: give either factor or db")
     times = (
-        number(function, "factor", factor)
+        require_number(function, "factor", factor)
         if db is None
-        else 10 ** (number(function, "db", db, -400, 400) / 20)
+        else 10 ** (require_number(function, "db", db, -400, 400) / 20)
     )
     draft = Draft(function, {"x": shape})
     return draft.model(sound=draft.apply("mul", draft["x"], times, name="sound"))
@@ -49,8 +49,8 @@ def preemphasis(coefficient: float = 0.97, first: str = "zero", shape: str = SOU
     Raises   InputError
     """
     function = "preemphasis"
-    number(function, "coefficient", coefficient)
-    choice(function, "first", first, ("zero", "repeat"))
+    require_number(function, "coefficient", coefficient)
+    require_choice(function, "first", first, ("zero", "repeat"))
     draft = Draft(function, {"x": shape})
     draft.require_rank(draft["x"], 2, SOUND)
     x = draft.pad(draft["x"], 1, 1, 0, "constant" if first == "zero" else "edge")
@@ -110,10 +110,10 @@ def limiter(
     Raises   InputError
     """
     function = "limiter"
-    number(function, "threshold", threshold, 0, above=True)
-    count(function, "sample_rate", sample_rate)
+    require_number(function, "threshold", threshold, 0, above=True)
+    require_count(function, "sample_rate", sample_rate)
     ahead, hold = (
-        round(number(function, name, value, 0, 1000) * sample_rate / 1000)
+        round(require_number(function, name, value, 0, 1000) * sample_rate / 1000)
         for name, value in (("lookahead_ms", lookahead_ms), ("hold_ms", hold_ms))
     )
     draft = Draft(function, {"x": shape})
@@ -148,7 +148,7 @@ def _difference(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
 
 def _integrate_leakily(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
     """Return each sample plus a coefficient times the sum so far: a linear recurrent layer of one unit."""
-    number(draft.function, "coefficient", coefficient, 0, math.nextafter(1, 0))
+    require_number(draft.function, "coefficient", coefficient, 0, math.nextafter(1, 0))
     batch, frames = draft.shape(x)
     rows = draft.reshape(draft.transpose(x, (1, 0)), frames, batch, 1)
     cell = Cell("rnn", (Activation("affine", 1.0, 0.0),))

@@ -4,7 +4,7 @@ import math
 
 from pulse.errors import InputError
 from pulse.front.draft import Draft
-from pulse.front.options import choice, number
+from pulse.front.options import require_choice, require_number
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 
@@ -25,9 +25,9 @@ def log(
     Raises   InputError
     """
     function = "log"
-    choice(function, "base", base, BASES)
-    number(function, "floor", floor, 0)
-    number(function, "offset", offset)
+    require_choice(function, "base", base, BASES)
+    require_number(function, "floor", floor, 0)
+    require_number(function, "offset", offset)
     draft = Draft(function, {"x": shape})
     x = draft.apply("add", draft["x"], offset) if offset else draft["x"]
     return draft.model(features=floored_log(draft, x, floor, base))
@@ -56,9 +56,11 @@ def db(
     Raises   InputError: also if top_db has no maximum
     """
     function = "db"
-    factor = 1 if choice(function, "of", of, ("power", "amplitude")) == "power" else 2
-    floor = number(function, "floor", 10.0 ** (-10 / factor) if floor is None else floor, 0, above=True)
-    number(function, "reference", reference, 0)
+    factor = 1 if require_choice(function, "of", of, ("power", "amplitude")) == "power" else 2
+    floor = require_number(
+        function, "floor", 10.0 ** (-10 / factor) if floor is None else floor, 0, above=True
+    )
+    require_number(function, "reference", reference, 0)
     draft = Draft(function, {"x": shape})
     y = decibels(draft, draft["x"], floor, factor, factor * 10 * math.log10(max(reference, floor)))
     if top_db is not None or maximum is not None:
@@ -68,7 +70,7 @@ def db(
                 f"{function}: top_db counts from the loudest value of the whole recording, which a stream does not "
                 f"know; fix that value with maximum=, in dB, or leave both out ({missing} is missing)"
             )
-        lowest = number(function, "maximum", maximum) - number(function, "top_db", top_db, 0)
+        lowest = require_number(function, "maximum", maximum) - require_number(function, "top_db", top_db, 0)
         y = draft.apply("max", y, lowest, name="floored")
     return draft.model(features=y)
 
@@ -88,8 +90,8 @@ def whisper_log(maximum: float | None = None, floor: float = 1e-10, shape: str =
             f"{function}: Whisper floors at 8 below the maximum of the whole recording, which a stream does not know; "
             "fix it with maximum=, the log10 of the loudest value to expect, such as 1.5"
         )
-    lowest = number(function, "maximum", maximum) - 8
-    number(function, "floor", floor, 0, above=True)
+    lowest = require_number(function, "maximum", maximum) - 8
+    require_number(function, "floor", floor, 0, above=True)
     draft = Draft(function, {"x": shape})
     y = draft.apply("max", floored_log(draft, draft["x"], floor, "log10"), lowest)
     return draft.model(features=draft.apply("mul", draft.apply("add", y, 4.0), 0.25, name="features"))

@@ -8,7 +8,7 @@ from pulse.facts import Array
 from pulse.front.draft import Draft
 from pulse.front.layouts import REAL, arrange_real, gather_real
 from pulse.front.logarithms import decibels, floored_log
-from pulse.front.options import choice, collect, count, number
+from pulse.front.options import options_from, require_choice, require_count, require_number
 from pulse.front.spectra import raise_power, square
 from pulse.front.transforms import MAX_SAMPLES, Normalized, SpectrumOptions, draft_spectrum
 from pulse.front.triangles import MAX_BANDS, SCALES, cosines, mel_triangles, require_band
@@ -63,9 +63,9 @@ def mel(
     norm          ``slaney``: each band has area 1 (librosa's default); ``none`` (PyTorch's)
     Raises        InputError
     """
-    function, options = "mel", collect(BankOptions, locals())
-    choice(function, "layout", layout, REAL)
-    choice(function, "output_layout", output_layout, REAL)
+    function, options = "mel", options_from(BankOptions, locals())
+    require_choice(function, "layout", layout, REAL)
+    require_choice(function, "output_layout", output_layout, REAL)
     draft = Draft(function, {"x": shape})
     x = gather_real(draft, draft["x"], layout)
     bins = draft.require_fixed(x, 2, "the frequencies")
@@ -110,9 +110,9 @@ def mel_spectrogram(
     The others are those of ``stft`` and ``mel``.
     Raises   InputError
     """
-    draft, y = _bands("mel_spectrogram", collect(MelOptions, locals()))
+    draft, y = _bands("mel_spectrogram", options_from(MelOptions, locals()))
     y = _logarithm(draft, y, log, floor, offset)
-    choice(draft.function, "output_layout", output_layout, REAL)
+    require_choice(draft.function, "output_layout", output_layout, REAL)
     return draft.model(features=arrange_real(draft, y, output_layout))
 
 
@@ -157,9 +157,9 @@ def mfcc(
     The others are those of ``mel_spectrogram``.
     Raises   InputError
     """
-    draft, y = _bands("mfcc", collect(MelOptions, locals()))
+    draft, y = _bands("mfcc", options_from(MelOptions, locals()))
     y = _logarithm(draft, y, log, floor, offset)
-    choice(draft.function, "output_layout", output_layout, REAL)
+    require_choice(draft.function, "output_layout", output_layout, REAL)
     y = draft.times(y, _cosines(draft.function, n_mels, n_mfcc, dct_norm, lifter), "cepstrum")
     return draft.model(features=arrange_real(draft, y, output_layout))
 
@@ -184,8 +184,8 @@ def dct(
     Raises   InputError
     """
     function = "dct"
-    choice(function, "layout", layout, REAL)
-    choice(function, "output_layout", output_layout, REAL)
+    require_choice(function, "layout", layout, REAL)
+    require_choice(function, "output_layout", output_layout, REAL)
     draft = Draft(function, {"x": shape})
     x = gather_real(draft, draft["x"], layout)
     matrix = _cosines(function, draft.require_fixed(x, 2, "the bins"), n_mfcc, norm, lifter)
@@ -194,9 +194,9 @@ def dct(
 
 def _bands(function: str, options: MelOptions) -> tuple[Draft, OutletId]:
     """Return the draft, and the bands [B, frames, n_mels]."""
-    number(function, "power", options.power, 0, above=True)
-    n_fft = count(function, "n_fft", options.n_fft, 2, MAX_SAMPLES)
-    size = count(function, "win_length", n_fft if options.win_length is None else options.win_length)
+    require_number(function, "power", options.power, 0, above=True)
+    n_fft = require_count(function, "n_fft", options.n_fft, 2, MAX_SAMPLES)
+    size = require_count(function, "win_length", n_fft if options.win_length is None else options.win_length)
     hop = max(1, size // 2) if options.hop is None else options.hop
     draft, y = draft_spectrum(function, replace(options, hop=hop))
     bins = n_fft // 2 + 1
@@ -207,20 +207,20 @@ def _bands(function: str, options: MelOptions) -> tuple[Draft, OutletId]:
 
 def _bank(function: str, bins: int, options: BankOptions) -> Array:
     bands, rate_hz = options.n_mels, options.sample_rate
-    count(function, "n_mels", bands, 1, MAX_BANDS)
-    number(function, "sample_rate", rate_hz, 0, above=True)
-    low = number(function, "f_min", options.f_min, 0)
-    high = number(function, "f_max", rate_hz / 2 if options.f_max is None else options.f_max, 0)
+    require_count(function, "n_mels", bands, 1, MAX_BANDS)
+    require_number(function, "sample_rate", rate_hz, 0, above=True)
+    low = require_number(function, "f_min", options.f_min, 0)
+    high = require_number(function, "f_max", rate_hz / 2 if options.f_max is None else options.f_max, 0)
     require_band(function, low, high, rate_hz)
-    scale = choice(function, "mel_scale", options.mel_scale, SCALES)
-    norm = choice(function, "norm", "none" if options.norm is None else options.norm, NORMS)
+    scale = require_choice(function, "mel_scale", options.mel_scale, SCALES)
+    norm = require_choice(function, "norm", "none" if options.norm is None else options.norm, NORMS)
     return mel_triangles(bins, bands, rate_hz, low, high, scale, norm == "slaney")
 
 
 def _logarithm(draft: Draft, x: OutletId, logarithm: str, floor: float, offset: float) -> OutletId:
-    choice(draft.function, "log", logarithm, LOGS)
-    number(draft.function, "floor", floor, 0)
-    number(draft.function, "offset", offset, 0)
+    require_choice(draft.function, "log", logarithm, LOGS)
+    require_number(draft.function, "floor", floor, 0)
+    require_number(draft.function, "offset", offset, 0)
     if logarithm == "none":
         return x
     x = draft.apply("add", x, offset) if offset else x
@@ -228,8 +228,8 @@ def _logarithm(draft: Draft, x: OutletId, logarithm: str, floor: float, offset: 
 
 
 def _cosines(function: str, bands: int, n_mfcc: int, norm: str, lifter: float) -> Array:
-    count(function, "n_mfcc", n_mfcc, 1, bands)
-    choice(function, "dct_norm" if function == "mfcc" else "norm", norm, ("ortho", "none"))
-    number(function, "lifter", lifter, 0)
+    require_count(function, "n_mfcc", n_mfcc, 1, bands)
+    require_choice(function, "dct_norm" if function == "mfcc" else "norm", norm, ("ortho", "none"))
+    require_number(function, "lifter", lifter, 0)
     weight = 1 + lifter / 2 * np.sin(np.pi * np.arange(1, n_mfcc + 1) / lifter) if lifter else 1.0
     return cosines(bands, n_mfcc, norm == "ortho") * weight

@@ -17,7 +17,7 @@ from pulse.front.micro_tables import (
     log_table,
     window_table,
 )
-from pulse.front.options import count, flag, number
+from pulse.front.options import require_count, require_flag, require_number
 from pulse.front.triangles import require_band
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -71,21 +71,21 @@ def micro_frontend(
     Raises   InputError
     """
     function = "micro_frontend"
-    count(function, "sample_rate", sample_rate)
+    require_count(function, "sample_rate", sample_rate)
     size, hop, points = _frame_sizes(function, sample_rate, window_ms, step_ms)
     bank = _filter_bank(function, sample_rate, points, num_channels, lower_band_limit, upper_band_limit)
-    number(function, "even_smoothing", even_smoothing, 0, 1)
-    number(function, "odd_smoothing", odd_smoothing, 0, 1)
-    remaining = number(function, "min_signal_remaining", min_signal_remaining, 0, 1)
-    flag(function, "enable_pcan", enable_pcan)
-    flag(function, "enable_log", enable_log)
-    number(function, "pcan_strength", pcan_strength, 0, 4)
-    number(function, "pcan_offset", pcan_offset, 0, above=True)
-    number(function, "scale", scale, 0, above=True)
-    number(function, "output_scale", output_scale, 0, above=True)
+    require_number(function, "even_smoothing", even_smoothing, 0, 1)
+    require_number(function, "odd_smoothing", odd_smoothing, 0, 1)
+    remaining = require_number(function, "min_signal_remaining", min_signal_remaining, 0, 1)
+    require_flag(function, "enable_pcan", enable_pcan)
+    require_flag(function, "enable_log", enable_log)
+    require_number(function, "pcan_strength", pcan_strength, 0, 4)
+    require_number(function, "pcan_offset", pcan_offset, 0, above=True)
+    require_number(function, "scale", scale, 0, above=True)
+    require_number(function, "output_scale", output_scale, 0, above=True)
     correction = points.bit_length() - 1 - FILTER_BITS // 2
-    count(function, "gain_bits", gain_bits, max(0, correction) + SNR_BITS, 30)
-    count(function, "scale_shift", scale_shift, 0, 12)
+    require_count(function, "gain_bits", gain_bits, max(0, correction) + SNR_BITS, 30)
+    require_count(function, "scale_shift", scale_shift, 0, 12)
 
     draft = Draft(function, {"x": shape})
     z = Integers(draft)
@@ -105,8 +105,8 @@ def micro_frontend(
 
 def _frame_sizes(function: str, rate_hz: int, window_ms: int, step_ms: int) -> tuple[int, int, int]:
     """Return samples of a window and of a step, and the points of a transform. Raises InputError."""
-    size = count(function, "window_ms", window_ms, 1, 10000) * rate_hz // 1000
-    hop = count(function, "step_ms", step_ms, 1, 10000) * rate_hz // 1000
+    size = require_count(function, "window_ms", window_ms, 1, 10000) * rate_hz // 1000
+    hop = require_count(function, "step_ms", step_ms, 1, 10000) * rate_hz // 1000
     points = 1 << max(0, size - 1).bit_length()
     if points not in POINTS or hop < 1:
         raise InputError(
@@ -129,9 +129,9 @@ def _filter_bank(
     function: str, rate_hz: int, points: int, channels: int, low_hz: float, high_hz: float
 ) -> Bank:
     """Return the mel bands. Raises InputError if one is outside the transform's bins."""
-    count(function, "num_channels", channels, 1, 512)
-    low_hz = number(function, "lower_band_limit", low_hz, 0)
-    high_hz = number(function, "upper_band_limit", high_hz, 0)
+    require_count(function, "num_channels", channels, 1, 512)
+    low_hz = require_number(function, "lower_band_limit", low_hz, 0)
+    high_hz = require_number(function, "upper_band_limit", high_hz, 0)
     require_band(function, low_hz, high_hz, rate_hz)
     bank = bank_table(channels, low_hz, high_hz, rate_hz, points // 2 + 1)
     if bank.end > points // 2 or bank.start < 2:

@@ -9,7 +9,7 @@ from pulse.dim import TDim
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front.draft import Draft
-from pulse.front.options import choice, count, flag
+from pulse.front.options import require_choice, require_count, require_flag
 from pulse.front.statistics import STATISTICS_FORMS, read_statistics
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -48,8 +48,8 @@ def cmvn(
     Raises   InputError
     """
     function = "cmvn"
-    choice(function, "form", form, STATISTICS_FORMS)
-    flag(function, "norm_vars", norm_vars)
+    require_choice(function, "form", form, STATISTICS_FORMS)
+    require_flag(function, "norm_vars", norm_vars)
     draft = Draft(function, {"x": shape})
     x = draft["x"]
     at = draft.axis(x, axis)
@@ -97,10 +97,10 @@ def sliding_cmvn(
     Raises   InputError. A stream of fewer frames than min_window (with ``center``: than window) is refused at its end
     """
     function = "sliding_cmvn"
-    count(function, "window", window, 2)
-    flag(function, "center", center)
-    flag(function, "norm_vars", norm_vars)
-    count(function, "min_window", min_window, 1, window)
+    require_count(function, "window", window, 2)
+    require_flag(function, "center", center)
+    require_flag(function, "norm_vars", norm_vars)
+    require_count(function, "min_window", min_window, 1, window)
     draft = Draft(function, {"x": shape})
     x = draft["x"]
     draft.require_rank(x, 3, FEATURES)

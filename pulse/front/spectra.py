@@ -3,7 +3,7 @@
 import math
 
 from pulse.front.draft import Draft
-from pulse.front.options import choice, number
+from pulse.front.options import require_choice, require_number
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 
@@ -30,7 +30,7 @@ def power(exponent: float = 2.0, epsilon: float = 0.0, *, axis: int = -1, shape:
     Output   power, without the axis if its size is 2
     Raises   InputError
     """
-    number("power", "exponent", exponent, 0, above=True)
+    require_number("power", "exponent", exponent, 0, above=True)
     return _of_parts("power", "power", exponent / 2, epsilon, axis, shape)
 
 
@@ -81,7 +81,7 @@ def mask(
     Raises   InputError
     """
     function = "mask"
-    choice(function, "kind", kind, MASKS)
+    require_choice(function, "kind", kind, MASKS)
     real = kind in ("real", "ratio")
     without = _shape_without_parts(Draft(function, {"x": shape}), axis)
     draft = Draft(function, {"x": shape, "mask": mask_shape or (without if real else shape)})
@@ -131,11 +131,11 @@ def compress(
     Raises    InputError
     """
     function = "compress"
-    number(function, "exponent", exponent, 0, above=True)
-    number(function, "epsilon", epsilon, 0)
+    require_number(function, "exponent", exponent, 0, above=True)
+    require_number(function, "epsilon", epsilon, 0)
     draft = Draft(function, {"x": shape})
     x = draft["x"]
-    if choice(function, "of", of, ("complex", "real")) == "real":
+    if require_choice(function, "of", of, ("complex", "real")) == "real":
         size = draft.apply("abs", x)
         size = raise_power(draft, draft.apply("add", size, epsilon) if epsilon else size, exponent)
         return draft.model(compressed=draft.apply("mul", draft.apply("sign", x), size, name="compressed"))
@@ -187,7 +187,7 @@ def raise_power(draft: Draft, squares: OutletId, exponent: float) -> OutletId:
 
 
 def _of_parts(function: str, name: str, exponent: float, epsilon: float, axis: int, shape: str) -> TypedModel:
-    number(function, "epsilon", epsilon, 0)
+    require_number(function, "epsilon", epsilon, 0)
     draft = Draft(function, {"x": shape})
     real, imaginary, axis, single = _halves(draft, draft["x"], axis)
     y = square(draft, real, imaginary)

@@ -8,7 +8,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front.draft import Draft
 from pulse.front.logarithms import floored_log
-from pulse.front.options import count, flag, number
+from pulse.front.options import require_count, require_flag, require_number
 from pulse.front.spectra import square
 from pulse.front.transforms import MAX_SAMPLES, forward_matrix
 from pulse.front.triangles import require_band
@@ -34,9 +34,9 @@ def tf_spectrogram(
     Raises   InputError
     """
     function = "tf_spectrogram"
-    count(function, "window_size", window_size, 2, MAX_SAMPLES)
-    count(function, "stride", stride)
-    flag(function, "magnitude_squared", magnitude_squared)
+    require_count(function, "window_size", window_size, 2, MAX_SAMPLES)
+    require_count(function, "stride", stride)
+    require_flag(function, "magnitude_squared", magnitude_squared)
     draft = Draft(function, {"x": shape})
     draft.require_rank(draft["x"], 2, "1,T")
     points = 1 << (window_size - 1).bit_length()
@@ -80,11 +80,11 @@ def tf_mfcc(
     Raises   InputError
     """
     function = "tf_mfcc"
-    count(function, "sample_rate", sample_rate)
-    bands = count(function, "filterbank_channel_count", filterbank_channel_count)
-    coefficients = count(function, "dct_coefficient_count", dct_coefficient_count, 1, bands)
+    require_count(function, "sample_rate", sample_rate)
+    bands = require_count(function, "filterbank_channel_count", filterbank_channel_count)
+    coefficients = require_count(function, "dct_coefficient_count", dct_coefficient_count, 1, bands)
     low, high = (
-        number(function, name, value, 0)
+        require_number(function, name, value, 0)
         for name, value in (
             ("lower_frequency_limit", lower_frequency_limit),
             ("upper_frequency_limit", upper_frequency_limit),

@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.front.draft import Draft
 from pulse.front.framing import PAD_MODES
 from pulse.front.layouts import arrange, arrange_real, check_layout, example, gather, gather_real
-from pulse.front.options import choice, collect, count, flag
+from pulse.front.options import options_from, require_choice, require_count, require_flag
 from pulse.front.spectra import angle, from_angle, length_of
 from pulse.front.windows import WindowLike, centre, window_values
 from pulse.graph import OutletId
@@ -72,7 +72,7 @@ def rfft(
     x = draft["x"]
     draft.require_rank(x, 3, f"1,frames,{n}")
     size = min(n, draft.require_fixed(x, 2, "the samples of a frame"))
-    matrix = forward_matrix(n, size, flag(function, "onesided", onesided), _norm(function, norm, n))
+    matrix = forward_matrix(n, size, require_flag(function, "onesided", onesided), _norm(function, norm, n))
     if window is not None:
         matrix = matrix * window_values(function, window, n, periodic, beta)[:size, None]
     y = draft.times(draft.part(x, 2, 0, size), matrix, "transform")
@@ -105,7 +105,7 @@ def irfft(
     function = "irfft"
     _check_size(function, "n", n)
     layout, parts = check_layout(function, layout, parts)
-    bins = n // 2 + 1 if flag(function, "onesided", onesided) else n
+    bins = n // 2 + 1 if require_flag(function, "onesided", onesided) else n
     draft, y = _spectrum_input(function, layout, parts, bins, shape)
     matrix = inverse_matrix(n, onesided, 1 / _norm(function, norm, n))
     if window is not None:
@@ -147,7 +147,7 @@ def stft(
     Raises     InputError
     """
     layout, parts = check_layout("stft", layout, parts)
-    draft, y = draft_spectrum("stft", collect(SpectrumOptions, locals()), onesided)
+    draft, y = draft_spectrum("stft", options_from(SpectrumOptions, locals()), onesided)
     return _spectrum(draft, y, layout, parts)
 
 
@@ -172,10 +172,10 @@ def draft_spectrum(function: str, options: SpectrumOptions, onesided: bool = Tru
 
     Zeros at the ends of the window are not read, so that nothing waits for them.
     """
-    n_fft, mode = options.n_fft, PAD_MODES[choice(function, "pad_mode", options.pad_mode, PAD_MODES)]
+    n_fft, mode = options.n_fft, PAD_MODES[require_choice(function, "pad_mode", options.pad_mode, PAD_MODES)]
     taper = options.win_length, options.window, options.periodic, options.beta
     values, hop = _window(function, n_fft, options.hop, *taper)
-    padding = n_fft // 2 if flag(function, "center", options.center) else 0
+    padding = n_fft // 2 if require_flag(function, "center", options.center) else 0
     scale = 1 / _normalizer(function, options.normalized, values)
     draft = Draft(function, {"x": options.shape})
     draft.require_rank(draft["x"], 2, "1,T")
@@ -184,7 +184,9 @@ def draft_spectrum(function: str, options: SpectrumOptions, onesided: bool = Tru
     after = min(n_fft - 1 - int(nonzero[-1]), padding or n_fft)
     size = n_fft - first - after
     x = draft.pad(draft["x"], 1, padding - first, padding - after, mode)
-    matrix = forward_matrix(n_fft, n_fft, flag(function, "onesided", onesided), scale) * values[:, None]
+    matrix = (
+        forward_matrix(n_fft, n_fft, require_flag(function, "onesided", onesided), scale) * values[:, None]
+    )
     return draft, draft.times(draft.frame(x, 1, size, hop), matrix[first : first + size], "transform")
 
 
@@ -219,8 +221,8 @@ def istft(
     function = "istft"
     values, hop = _window(function, n_fft, hop, win_length, window, periodic, beta)
     layout, parts = check_layout(function, layout, parts)
-    flag(function, "center", center)
-    bins = n_fft // 2 + 1 if flag(function, "onesided", onesided) else n_fft
+    require_flag(function, "center", center)
+    bins = n_fft // 2 + 1 if require_flag(function, "onesided", onesided) else n_fft
     scale = _normalizer(function, normalized, values)
     skipped = n_fft // 2 if center else 0
     _require_covered(function, values, hop, skipped)
@@ -234,12 +236,12 @@ def istft(
 
 
 def _check_size(function: str, name: str, n: object) -> None:
-    count(function, name, n, 2, MAX_SAMPLES)
+    require_count(function, name, n, 2, MAX_SAMPLES)
 
 
 def _norm(function: str, norm: str, n: int) -> float:
     return {"backward": 1.0, "ortho": 1 / math.sqrt(n), "forward": 1 / n}[
-        choice(function, "norm", norm, NORMS)
+        require_choice(function, "norm", norm, NORMS)
     ]
 
 
@@ -254,8 +256,8 @@ def _window(
 ) -> tuple[Array, int]:
     """Return the window of a whole frame, and the hop."""
     _check_size(function, "n_fft", n_fft)
-    hop = count(function, "hop", max(1, n_fft // 4) if hop is None else hop)
-    size = count(function, "win_length", n_fft if win_length is None else win_length, 1, n_fft)
+    hop = require_count(function, "hop", max(1, n_fft // 4) if hop is None else hop)
+    size = require_count(function, "win_length", n_fft if win_length is None else win_length, 1, n_fft)
     values = centre(window_values(function, window, size, periodic, beta), n_fft)
     if not values.any():
         raise InputError(f"{function}: the window of {size} samples is all zeros")
@@ -265,7 +267,7 @@ def _window(
 def _normalizer(function: str, normalized: object, values: Array) -> float:
     if isinstance(normalized, bool):
         return math.sqrt(len(values)) if normalized else 1.0
-    norm = choice(function, "normalized", normalized, ("frame_length", "window"))
+    norm = require_choice(function, "normalized", normalized, ("frame_length", "window"))
     return math.sqrt(len(values)) if norm == "frame_length" else math.sqrt(float((values**2).sum()))
 
 
@@ -344,7 +346,7 @@ def _end(draft: Draft, whole: TDim, skipped: int, center: bool, length: int | st
     if length is None:
         return whole - skipped
     if isinstance(length, int):
-        samples = TDim.of(count(draft.function, "length", length))
+        samples = TDim.of(require_count(draft.function, "length", length))
     else:
         try:
             samples = draft.scope.parse(length)
