@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.front.draft import Draft
+from pulse.front.builder import FunctionBuilder
 from pulse.front.options import options_from, require_choice, require_count, require_flag, require_number
 from pulse.front.spectra import raise_power, square
 from pulse.front.transforms import MAX_SAMPLES, forward_matrix
@@ -96,21 +96,21 @@ def kaldi_fbank(
     Raises        InputError
     """
     frames = _Frames("kaldi_fbank", options_from(FrameOptions, locals()))
-    draft, function = frames.draft, frames.draft.function
+    builder, function = frames.builder, frames.builder.function
     require_flag(function, "htk_compat", htk_compat)
     require_flag(function, "use_log_fbank", use_log_fbank)
     require_flag(function, "use_power", use_power)
-    y = draft.times(
-        raise_power(draft, frames.power(), 1.0 if use_power else 0.5),
+    y = builder.times(
+        raise_power(builder, frames.power(), 1.0 if use_power else 0.5),
         _bank(frames, num_mel_bins),
         "bank",
     )
     if use_log_fbank:
-        y = _log(draft, y)
+        y = _log(builder, y)
     if use_energy:
         energy = frames.energy()
-        y = draft.side_by_side(*((y, energy) if htk_compat else (energy, y)))
-    return draft.model(features=y)
+        y = builder.side_by_side(*((y, energy) if htk_compat else (energy, y)))
+    return builder.model(features=y)
 
 
 def kaldi_mfcc(
@@ -150,7 +150,7 @@ def kaldi_mfcc(
     Raises   InputError
     """
     frames = _Frames("kaldi_mfcc", options_from(FrameOptions, locals()))
-    draft, function = frames.draft, frames.draft.function
+    builder, function = frames.builder, frames.builder.function
     require_flag(function, "htk_compat", htk_compat)
     bank = _bank(frames, num_mel_bins)
     require_count(function, "num_ceps", num_ceps, 1, num_mel_bins)
@@ -160,16 +160,16 @@ def kaldi_mfcc(
     matrix = cosines(num_mel_bins, num_ceps, True) * weight
     if htk_compat and not use_energy:
         matrix[:, 0] *= math.sqrt(2)
-    logs = _log(draft, draft.times(frames.power(), bank, "bank"))
+    logs = _log(builder, builder.times(frames.power(), bank, "bank"))
     if not use_energy:
         if htk_compat:
             matrix = np.roll(matrix, -1, 1)
-        return draft.model(features=draft.times(logs, matrix, "cepstrum"))
+        return builder.model(features=builder.times(logs, matrix, "cepstrum"))
     energy = frames.energy()
     if num_ceps == 1:
-        return draft.model(features=energy)
-    y = draft.times(logs, matrix[:, 1:], "cepstrum")
-    return draft.model(features=draft.side_by_side(*((y, energy) if htk_compat else (energy, y))))
+        return builder.model(features=energy)
+    y = builder.times(logs, matrix[:, 1:], "cepstrum")
+    return builder.model(features=builder.side_by_side(*((y, energy) if htk_compat else (energy, y))))
 
 
 class _Frames:
@@ -203,55 +203,57 @@ class _Frames:
         require_flag(function, "remove_dc_offset", options.remove_dc_offset)
         require_flag(function, "snip_edges", options.snip_edges)
         require_number(function, "scale", options.scale)
-        draft = self.draft = Draft(function, {"x": options.shape})
-        draft.require_rank(draft["x"], 2, "1,T")
-        x = draft["x"]
+        builder = self.builder = FunctionBuilder(function, {"x": options.shape})
+        builder.require_rank(builder["x"], 2, "1,T")
+        x = builder["x"]
         if options.scale != 1:
-            x = draft.apply("mul", x, options.scale, name="scaled")
+            x = builder.apply("mul", x, options.scale, name="scaled")
         if not options.snip_edges:
             before = self.size // 2 - self.hop // 2
             after = self.size - self.size // 2 + 2 * (self.hop // 2) - self.hop
-            x = draft.pad(x, 1, before, after, "symmetric")
-        raw = draft.frame(x, 1, self.size, self.hop)
-        mean = draft.add("mean", Reduce("mean", (2,), True), raw) if options.remove_dc_offset else None
-        self.centred = raw if mean is None else draft.apply("sub", raw, mean, name="centred")
+            x = builder.pad(x, 1, before, after, "symmetric")
+        raw = builder.frame(x, 1, self.size, self.hop)
+        mean = builder.add("mean", Reduce("mean", (2,), True), raw) if options.remove_dc_offset else None
+        self.centred = raw if mean is None else builder.apply("sub", raw, mean, name="centred")
         self.emphasised = self._emphasise(raw, mean)
 
     def _emphasise(self, raw: OutletId, mean: OutletId | None) -> OutletId:
         """Return the frames after preemphasis, without the leading samples whose weights are 0."""
-        draft, c = self.draft, self.preemphasis
+        builder, c = self.builder, self.preemphasis
         if not c:
             return self.centred
-        later, before = draft.part(raw, 2, 1, self.size), draft.part(raw, 2, 0, self.size - 1)
-        differences = draft.apply("sub", later, draft.apply("mul", before, c))
+        later, before = builder.part(raw, 2, 1, self.size), builder.part(raw, 2, 0, self.size - 1)
+        differences = builder.apply("sub", later, builder.apply("mul", before, c))
         if mean is not None:
-            differences = draft.apply("sub", differences, draft.apply("mul", mean, 1 - c))
+            differences = builder.apply("sub", differences, builder.apply("mul", mean, 1 - c))
         if self.weights[0] == 0:
             return differences
-        first = draft.apply("mul", draft.part(self.centred, 2, 0, 1), 1 - c)
-        return draft.side_by_side(first, differences)
+        first = builder.apply("mul", builder.part(self.centred, 2, 0, 1), 1 - c)
+        return builder.side_by_side(first, differences)
 
     def power(self) -> OutletId:
         """Return the power spectrum [B, frames, points // 2 + 1]."""
-        draft = self.draft
+        builder = self.builder
         matrix = forward_matrix(self.points, self.size, True) * self.weights[:, None]
-        first_row = self.size - int(draft.shape(self.emphasised)[2])
-        y = draft.times(self.emphasised, matrix[first_row:], "transform")
+        first_row = self.size - int(builder.shape(self.emphasised)[2])
+        y = builder.times(self.emphasised, matrix[first_row:], "transform")
         bins = self.points // 2 + 1
-        return square(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
+        return square(
+            builder, builder.part(y, 2, 0, bins, "real"), builder.part(y, 2, bins, 2 * bins, "imaginary")
+        )
 
     def energy(self) -> OutletId:
         """Return the logarithm of the energy of each frame [B, frames, 1]."""
-        draft = self.draft
+        builder = self.builder
         frame = self.centred
         if not self.raw:
-            first_row = self.size - int(draft.shape(self.emphasised)[2])
-            frame = draft.apply(
-                "mul", self.emphasised, draft.constant("window", self.weights[first_row:]), name="windowed"
+            first_row = self.size - int(builder.shape(self.emphasised)[2])
+            frame = builder.apply(
+                "mul", self.emphasised, builder.constant("window", self.weights[first_row:]), name="windowed"
             )
-        total = draft.add("energy", Reduce("sum_square", (2,), True), frame)
-        y = _log(draft, total)
-        return draft.apply("max", y, math.log(self.floor)) if self.floor > 0 else y
+        total = builder.add("energy", Reduce("sum_square", (2,), True), frame)
+        y = _log(builder, total)
+        return builder.apply("max", y, math.log(self.floor)) if self.floor > 0 else y
 
 
 def _samples(function: str, name: str, milliseconds: float, rate_hz: int, minimum: int) -> int:
@@ -281,7 +283,7 @@ def _window(function: str, name: str, size: int, blackman: float) -> Array:
 
 
 def _bank(frames: _Frames, bands: int) -> Array:
-    function, options = frames.draft.function, frames.options
+    function, options = frames.builder.function, frames.options
     require_count(function, "num_mel_bins", bands, 3, MAX_BANDS)
     low_hz = require_number(function, "low_freq", options.low_freq, 0)
     half = frames.rate_hz / 2
@@ -292,5 +294,5 @@ def _bank(frames: _Frames, bands: int) -> Array:
     return kaldi_triangles(bins, bands, frames.rate_hz, low_hz, high_hz)
 
 
-def _log(draft: Draft, x: OutletId) -> OutletId:
-    return draft.apply("log", draft.apply("max", x, EPSILON), name="log")
+def _log(builder: FunctionBuilder, x: OutletId) -> OutletId:
+    return builder.apply("log", builder.apply("max", x, EPSILON), name="log")

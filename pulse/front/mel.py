@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from pulse.facts import Array
-from pulse.front.draft import Draft
+from pulse.front.builder import FunctionBuilder
 from pulse.front.layouts import REAL, arrange_real, gather_real
 from pulse.front.logarithms import decibels, floored_log
 from pulse.front.options import options_from, require_choice, require_count, require_number
 from pulse.front.spectra import raise_power, square
-from pulse.front.transforms import MAX_SAMPLES, Normalized, SpectrumOptions, draft_spectrum
+from pulse.front.transforms import MAX_SAMPLES, Normalized, SpectrumOptions, spectrum_builder
 from pulse.front.triangles import MAX_BANDS, SCALES, cosines, mel_triangles, require_band
 from pulse.front.windows import WindowLike
 from pulse.graph import OutletId
@@ -66,11 +66,11 @@ def mel(
     function, options = "mel", options_from(BankOptions, locals())
     require_choice(function, "layout", layout, REAL)
     require_choice(function, "output_layout", output_layout, REAL)
-    draft = Draft(function, {"x": shape})
-    x = gather_real(draft, draft["x"], layout)
-    bins = draft.require_fixed(x, 2, "the frequencies")
+    builder = FunctionBuilder(function, {"x": shape})
+    x = gather_real(builder, builder["x"], layout)
+    bins = builder.require_fixed(x, 2, "the frequencies")
     bank = _bank(function, bins, options)
-    return draft.model(features=arrange_real(draft, draft.times(x, bank, "bank"), output_layout))
+    return builder.model(features=arrange_real(builder, builder.times(x, bank, "bank"), output_layout))
 
 
 def mel_spectrogram(
@@ -110,10 +110,10 @@ def mel_spectrogram(
     The others are those of ``stft`` and ``mel``.
     Raises   InputError
     """
-    draft, y = _bands("mel_spectrogram", options_from(MelOptions, locals()))
-    y = _logarithm(draft, y, log, floor, offset)
-    require_choice(draft.function, "output_layout", output_layout, REAL)
-    return draft.model(features=arrange_real(draft, y, output_layout))
+    builder, y = _bands("mel_spectrogram", options_from(MelOptions, locals()))
+    y = _logarithm(builder, y, log, floor, offset)
+    require_choice(builder.function, "output_layout", output_layout, REAL)
+    return builder.model(features=arrange_real(builder, y, output_layout))
 
 
 def mfcc(
@@ -157,11 +157,11 @@ def mfcc(
     The others are those of ``mel_spectrogram``.
     Raises   InputError
     """
-    draft, y = _bands("mfcc", options_from(MelOptions, locals()))
-    y = _logarithm(draft, y, log, floor, offset)
-    require_choice(draft.function, "output_layout", output_layout, REAL)
-    y = draft.times(y, _cosines(draft.function, n_mels, n_mfcc, dct_norm, lifter), "cepstrum")
-    return draft.model(features=arrange_real(draft, y, output_layout))
+    builder, y = _bands("mfcc", options_from(MelOptions, locals()))
+    y = _logarithm(builder, y, log, floor, offset)
+    require_choice(builder.function, "output_layout", output_layout, REAL)
+    y = builder.times(y, _cosines(builder.function, n_mels, n_mfcc, dct_norm, lifter), "cepstrum")
+    return builder.model(features=arrange_real(builder, y, output_layout))
 
 
 def dct(
@@ -186,23 +186,25 @@ def dct(
     function = "dct"
     require_choice(function, "layout", layout, REAL)
     require_choice(function, "output_layout", output_layout, REAL)
-    draft = Draft(function, {"x": shape})
-    x = gather_real(draft, draft["x"], layout)
-    matrix = _cosines(function, draft.require_fixed(x, 2, "the bins"), n_mfcc, norm, lifter)
-    return draft.model(features=arrange_real(draft, draft.times(x, matrix, "cepstrum"), output_layout))
+    builder = FunctionBuilder(function, {"x": shape})
+    x = gather_real(builder, builder["x"], layout)
+    matrix = _cosines(function, builder.require_fixed(x, 2, "the bins"), n_mfcc, norm, lifter)
+    return builder.model(features=arrange_real(builder, builder.times(x, matrix, "cepstrum"), output_layout))
 
 
-def _bands(function: str, options: MelOptions) -> tuple[Draft, OutletId]:
-    """Return the draft, and the bands [B, frames, n_mels]."""
+def _bands(function: str, options: MelOptions) -> tuple[FunctionBuilder, OutletId]:
+    """Return the builder, and the bands [B, frames, n_mels]."""
     require_number(function, "power", options.power, 0, above=True)
     n_fft = require_count(function, "n_fft", options.n_fft, 2, MAX_SAMPLES)
     size = require_count(function, "win_length", n_fft if options.win_length is None else options.win_length)
     hop = max(1, size // 2) if options.hop is None else options.hop
-    draft, y = draft_spectrum(function, replace(options, hop=hop))
+    builder, y = spectrum_builder(function, replace(options, hop=hop))
     bins = n_fft // 2 + 1
-    squares = square(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
+    squares = square(
+        builder, builder.part(y, 2, 0, bins, "real"), builder.part(y, 2, bins, 2 * bins, "imaginary")
+    )
     bank = _bank(function, bins, options)
-    return draft, draft.times(raise_power(draft, squares, options.power / 2), bank, "bank")
+    return builder, builder.times(raise_power(builder, squares, options.power / 2), bank, "bank")
 
 
 def _bank(function: str, bins: int, options: BankOptions) -> Array:
@@ -217,14 +219,16 @@ def _bank(function: str, bins: int, options: BankOptions) -> Array:
     return mel_triangles(bins, bands, rate_hz, low, high, scale, norm == "slaney")
 
 
-def _logarithm(draft: Draft, x: OutletId, logarithm: str, floor: float, offset: float) -> OutletId:
-    require_choice(draft.function, "log", logarithm, LOGS)
-    require_number(draft.function, "floor", floor, 0)
-    require_number(draft.function, "offset", offset, 0)
+def _logarithm(
+    builder: FunctionBuilder, x: OutletId, logarithm: str, floor: float, offset: float
+) -> OutletId:
+    require_choice(builder.function, "log", logarithm, LOGS)
+    require_number(builder.function, "floor", floor, 0)
+    require_number(builder.function, "offset", offset, 0)
     if logarithm == "none":
         return x
-    x = draft.apply("add", x, offset) if offset else x
-    return decibels(draft, x, floor) if logarithm == "db" else floored_log(draft, x, floor, logarithm)
+    x = builder.apply("add", x, offset) if offset else x
+    return decibels(builder, x, floor) if logarithm == "db" else floored_log(builder, x, floor, logarithm)
 
 
 def _cosines(function: str, bands: int, n_mfcc: int, norm: str, lifter: float) -> Array:
