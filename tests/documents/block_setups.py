@@ -1,4 +1,4 @@
-"""The surroundings of the Python blocks of the documents: files in the folder, and names."""
+"""The setups of the Python blocks of the documents: files in the folder, and names."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
