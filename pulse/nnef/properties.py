@@ -5,13 +5,13 @@ pulse.input_axes        the stream axis of each input; -1: given once
 pulse.output_axes       the same of outputs
 pulse.streaming_symbol  the symbol; these four are tract's own
 pulse.frames            frames of the symbol in a pulse
+pulse.input_delay       frames of each input before its first one; 0 in the files that pulse writes
 pulse.input_rates       frames of each input for each frame of the symbol, such as 1/2
 pulse.input_lengths     frames of each input in a whole stream, integer arithmetic on the symbol
 pulse.output_rates, pulse.output_lengths   the same of outputs
 pulse.end               the input for the stream's length; omitted if there is none
 pulse.await_frames, pulse.await_offsets, pulse.await_lengths   pulses continue until offset + length frames, that many
-in
-                        each pulse, have been run; left out if nothing is awaited
+                        in each pulse, have been run; left out if nothing is awaited
 pulse.assumptions       the conditions on the symbol; omitted if there are none
 """
 
@@ -126,14 +126,14 @@ def notes_of(
         )
 
     end = properties.get("pulse.end")
-    sound_names = [name for name in inputs if end is None or name != end[0]]
+    stream_input_names = [name for name in inputs if end is None or name != end[0]]
     counts = len(properties.get("pulse.await_frames", []))
     awaits = zip(*(column(f"pulse.await_{name}", counts) for name in ("frames", "offsets", "lengths")))
     try:
         return Notes(
             symbol=str(column(SYMBOL_PROPERTY, 1)[0]),
             pulse=int(column(FRAMES_PROPERTY, 1)[0]),
-            inputs=ports(sound_names, "input", "pulse.input_delay"),
+            inputs=ports(stream_input_names, "input", "pulse.input_delay"),
             outputs=ports(outputs, "output", DELAY_PROPERTY),
             states=tuple(states),
             end=None if end is None else str(end[0]),
