@@ -16,7 +16,7 @@ from pulse.nnef.properties import properties_fragment
 from pulse.nnef.syntax import Assignment, Call, Document, Expression, Fragment, Name
 from pulse.nnef.write.bounds import bound_texts, without_bounds
 from pulse.nnef.write.expansion import expand
-from pulse.nnef.write.graph import Scope, Shared, SizeTexts, kind_of
+from pulse.nnef.write.graph import DocumentParts, Scope, SizeTexts, kind_of
 from pulse.nnef.write.scan import ScanOperationWriter
 from pulse.nnef.write.walk import check_writers, graphs_of, write_nodes
 from pulse.onnx.metadata import Notes
@@ -62,7 +62,7 @@ class _Export:
         check_writers(inferred.graph, title)
         self.graph = shape_inference.infer_shapes(inferred, data_prop=True).graph
         self.symbols = [*symbols]
-        self.shared = Shared()
+        self.shared = DocumentParts()
         self.shared.used_names.update(self.symbols)
         constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in _stored_tensors(self.graph)}
         self.root = Scope(self.shared, constants, _facts(self.graph, constants))

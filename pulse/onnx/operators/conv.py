@@ -7,7 +7,7 @@ from typing import Any
 from pulse.dim import TDim, ceil_div, dim_max
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
-from pulse.infer.relations import FactRelation, HasRank, SameRank, SameSize, SameType, Scaled
+from pulse.infer.relations import FactRelation, HasRank, SameRank, SameSize, SameType, SizeMultiple
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.operators.elementwise import function_of
@@ -174,7 +174,7 @@ def infer_conv(node: InferenceNode) -> Iterator[FactRelation]:
     """Shapes of x [N, C, X...], w [O, C/group, K...], b [O] -> y [N, O, Y...]."""
     x, w, y = node.input(0), node.input(1), node.output
     yield from _match_operands(node)
-    yield Scaled(Axis(x, 1), Axis(w, 1), node.integer("group", 1))
+    yield SizeMultiple(Axis(x, 1), Axis(w, 1), node.integer("group", 1))
     yield SameSize([Axis(y, 1), Axis(w, 0), *_bias(node)])
     yield SameSize([Axis(x, 0), Axis(y, 0)])
 
@@ -185,7 +185,7 @@ def infer_conv_transpose(node: InferenceNode) -> Iterator[FactRelation]:
     x, w, y = node.input(0), node.input(1), node.output
     yield from _match_operands(node)
     yield SameSize([Axis(x, 1), Axis(w, 0)])
-    yield Scaled(Axis(y, 1), Axis(w, 1), node.integer("group", 1))
+    yield SizeMultiple(Axis(y, 1), Axis(w, 1), node.integer("group", 1))
     yield SameSize([Axis(y, 1), *_bias(node)])
     yield SameSize([Axis(x, 0), Axis(y, 0)])
 

@@ -7,7 +7,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
-from pulse.infer.relations import FactRelation, HasRank, HasSize, SameSize, SameType, Scaled
+from pulse.infer.relations import FactRelation, HasRank, HasSize, SameSize, SameType, SizeMultiple
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.recurrent_layers import CELL_KINDS, ONNX_ACTIVATIONS, read_activations
@@ -204,7 +204,7 @@ def infer_recurrent(node: InferenceNode) -> Iterator[FactRelation]:
     ]
     yield HasSize(per_direction, TDim.of(directions))
     for matrix in (w, r):
-        yield Scaled(Axis(matrix, 1), Axis(r, 2), GATE_COUNTS[CELL_KINDS[node.op_type]])
+        yield SizeMultiple(Axis(matrix, 1), Axis(r, 2), GATE_COUNTS[CELL_KINDS[node.op_type]])
 
 
 def _same_axis(wires: list[OutletId], axis: int) -> list[Axis]:

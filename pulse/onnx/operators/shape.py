@@ -10,11 +10,11 @@ from pulse.graph import OutletId
 from pulse.infer.fact import Dim
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import (
+    AxisMapping,
     FactRelation,
     HasRank,
     HasSizes,
     HasType,
-    Mapped,
     RankSum,
     SameRank,
     SameSize,
@@ -175,7 +175,7 @@ def infer_transpose(node: InferenceNode) -> Iterator[FactRelation]:
     rank = node.rank(x)
     if rank is not None:
         order = node.integer_list("perm", range(rank)[::-1])
-        yield Mapped(y, x, [node.axis(axis, rank) for axis in order])
+        yield AxisMapping(y, x, [node.axis(axis, rank) for axis in order])
 
 
 @rule("Unsqueeze", parts=(0,))
@@ -215,7 +215,7 @@ def _relate_squeezed(
     """Relate ``narrow`` to ``wide``: it has the same axes without some of size 1."""
     dims: list[Dim] = [ONE if axis in axes else None for axis in range(rank)]
     yield HasSizes(wide, tuple(dims))
-    yield Mapped(narrow, wide, [axis for axis in range(rank) if axis not in axes])
+    yield AxisMapping(narrow, wide, [axis for axis in range(rank) if axis not in axes])
 
 
 @rule("Flatten")

@@ -9,7 +9,7 @@ from pulse.dim import TDim, ceil_div, dim_max, dim_min
 from pulse.errors import DimError
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
-from pulse.infer.relations import FactRelation, SameRank, SameSize, SameType, Scaled, SizeSum
+from pulse.infer.relations import FactRelation, SameRank, SameSize, SameType, SizeMultiple, SizeSum
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.inference_node import InferenceNode, same_type_and_rank
 from pulse.onnx.operators.source import steps
@@ -190,7 +190,7 @@ def infer_split(node: InferenceNode) -> Iterator[FactRelation]:
     yield SizeSum(Axis(x, split_axis), [Axis(part, split_axis) for part in parts])
     if node.opset < 18 and "split" not in node.attributes and not node.has(1):
         for part in parts:
-            yield Scaled(Axis(x, split_axis), Axis(part, split_axis), len(parts))
+            yield SizeMultiple(Axis(x, split_axis), Axis(part, split_axis), len(parts))
     for axis in (axis for axis in range(rank) if axis != split_axis):
         yield SameSize([Axis(wire, axis) for wire in (x, *parts)])
 
