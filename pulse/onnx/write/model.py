@@ -236,8 +236,7 @@ class _Export:
             ),
             end=self._clock.end,
             awaits=tuple(
-                AwaitedMetadata(awaited.frames, awaited.offset, str(awaited.length))
-                for awaited in model.waits()
+                AwaitedMetadata(wire.frames, wire.offset, str(wire.length)) for wire in model.waits()
             ),
             assumptions=tuple(str(assumption) for assumption in model.typed.scope.assumptions),
         )
