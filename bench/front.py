@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import pulse
-from bench.measurement.roofline import Reading, measured_machine, roofline, working_set
+from bench.measurement.roofline import BandwidthProbe, measured_machine, roofline, working_set
 from bench.measurement.timing import alternate, make_stepper
 from pulse import front
 from pulse.facts import Array
@@ -120,7 +120,7 @@ def main() -> None:
             steppers = {"pulse": make_stepper(ours.step, pulses), "other": make_stepper(theirs, hops)}
             times_by_name = alternate(steppers, ROUNDS, STEPS)
             inside_us = min(sum(row.seconds_per_step for row in ours.profile().rows) for _ in range(5)) * 1e6
-            reading = Reading(working_set(program))
+            reading = BandwidthProbe(working_set(program))
             bytes_per_s = reading.bytes / reading.seconds()
             min_us = roofline(program, bytes_per_s, machine.multiply_adds_per_s).min_us
             ratio = times_by_name.ratio("other", "pulse")

@@ -17,7 +17,7 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter  # pyright: ignore[reportMissingImports]
 
 import pulse
-from bench.measurement.roofline import Reading, roofline, working_set
+from bench.measurement.roofline import BandwidthProbe, roofline, working_set
 from bench.measurement.timing import alternate
 from pulse.facts import Array, DType
 from pulse.program.backends.native_program import NativeProgram
@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("files", nargs="+", type=Path)
     for path in parser.parse_args().files:
         program = open_stream(path)
-        reading = Reading(working_set(program))
+        reading = BandwidthProbe(working_set(program))
         steppers = {"pulse": ours(program), "LiteRT": theirs(path), READING: reading}
         times = alternate(steppers, rounds=ROUNDS, steps=STEPS)
         for percentile in ("p50", "p99"):

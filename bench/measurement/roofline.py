@@ -116,7 +116,7 @@ class Call:
         return float(best)
 
 
-class Reading(Call):
+class BandwidthProbe(Call):
     """Reads a working set from its beginning to its end, several times if it is small; ``bytes`` in all."""
 
     def __init__(self, set_bytes: int, min_bytes: int = MIN_BYTES) -> None:
@@ -190,7 +190,7 @@ def measured_machine(
     sizes: Sequence[int] = SIZES, read_bytes: int = READ_BYTES, rounds: int = FMA_ROUNDS
 ) -> Machine:
     """Measure this machine: the best of five readings of each working set, and of the products."""
-    readings = [(size, Reading(size, read_bytes)) for size in sizes]
+    readings = [(size, BandwidthProbe(size, read_bytes)) for size in sizes]
     bandwidth = tuple((size, reading.bytes / reading.seconds()) for size, reading in readings)
     factors, result = aligned_bytes(4 * LANES), aligned_bytes(4 * LANES)
     factors.view(np.float32)[:] = 0.5

@@ -15,7 +15,7 @@ from pulse.chunks.initial_values import initial_value
 from pulse.interface import Interface
 from pulse.loading.load import load
 from pulse.models import PulsedModel
-from pulse.onnx.metadata import Notes
+from pulse.onnx.metadata import StreamMetadata
 from pulse.support.bounds import FAR_END
 
 Array = NDArray[np.generic]
@@ -87,18 +87,18 @@ class Explicit:
         """Return the form that this project writes of a pulsed model. Raises WriteError."""
         assert isinstance(pulsed, PulsedModel), "a program file has no graph"
         proto = pulsed.to_onnx()
-        notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
-        assert notes is not None, "to_onnx writes its notes"
+        metadata = StreamMetadata.parse({entry.key: entry.value for entry in proto.metadata_props})
+        assert metadata is not None, "to_onnx writes its metadata"
         values = {value.name: value for value in proto.graph.input}
         initial: dict[str, Array] = {}
-        for state in notes.states:
+        for state in metadata.states:
             info, value = values[state.input], state.value()
             dtype = helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
             initial[state.input] = np.zeros(_sizes(info), dtype) if value is None else value
-        constants_feed = {} if notes.end is None else {notes.end: np.array(FAR_END, np.int64)}
-        outputs = {note.name: note.port or note.name for note in notes.outputs}
-        states = tuple((state.input, state.output) for state in notes.states)
-        inputs = {note.name: ChunkInput(axis=note.axis) for note in notes.inputs}
+        constants_feed = {} if metadata.end is None else {metadata.end: np.array(FAR_END, np.int64)}
+        outputs = {port.name: port.port or port.name for port in metadata.outputs}
+        states = tuple((state.input, state.output) for state in metadata.states)
+        inputs = {port.name: ChunkInput(axis=port.axis) for port in metadata.inputs}
         return cls(proto, inputs, outputs, states, initial, constants_feed)
 
 

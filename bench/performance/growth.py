@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pulse
 from bench.measurement.noise import lane_noise, noise_pulses
-from bench.measurement.roofline import Machine, Reading, roofline, working_set
+from bench.measurement.roofline import BandwidthProbe, Machine, roofline, working_set
 from bench.measurement.timing import alternate, make_stepper
 from bench.models import Entry, catalogue
 from bench.models.entry import Source
@@ -77,7 +77,7 @@ def growth(entry: Entry, machine: Machine) -> Iterator[Growth]:
         entries = [replace(entry, pulse=count * single.model.pulse) for count in PULSES]
         variants += [Variant("pulse", str(grown.pulse), _program(grown, source)) for grown in entries]
     variants += [Variant("lanes", str(count), single, count) for count in LANES]
-    readings = [Reading(working_set(variant.program, variant.lanes)) for variant in variants]
+    readings = [BandwidthProbe(working_set(variant.program, variant.lanes)) for variant in variants]
     steppers = {f"step {index}": variant.stepper(entry.scale) for index, variant in enumerate(variants)}
     steppers |= {f"reading {index}": reading for index, reading in enumerate(readings)}
     timed = alternate(steppers, ROUNDS, STEPS, STEPS)

@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.measurement.noise import lane_noise
 from bench.measurement.power import watts
-from bench.measurement.roofline import Machine, Reading, roofline, working_set
+from bench.measurement.roofline import BandwidthProbe, Machine, roofline, working_set
 from bench.measurement.timing import Ratio, alternate
 from bench.models import Entry, catalogue
 from bench.models.gru import gru
@@ -74,7 +74,7 @@ def lanes_rows(
         pulses = lane_noise(program, count) * np.float32(entry.scale)
         lanes, states = program.spawn_many(count), [program.spawn() for _ in range(count)]
         check(lanes, states, pulses)
-        steps, reading = max(MIN_ROUNDS, STEPS // count), Reading(working_set(program, count))
+        steps, reading = max(MIN_ROUNDS, STEPS // count), BandwidthProbe(working_set(program, count))
         calls: dict[str, Callable[[], object]] = {
             "lanes": lambda lanes=lanes, pulses=pulses: lanes.step(pulses),
             "alone": lambda states=states, pulses=pulses: step_separately(states, pulses),

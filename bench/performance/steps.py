@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bench.measurement.roofline import Machine, Reading, Roofline, roofline, working_set
+from bench.measurement.roofline import BandwidthProbe, Machine, Roofline, roofline, working_set
 from bench.measurement.timing import Comparison, Percentiles, Ratio, alternate
 from bench.models import Entry
 from bench.models.entry import Target
@@ -120,7 +120,7 @@ def step_row(entry: Entry, machine: Machine, rounds: int, steps: int, special: b
         )
     program = result.program
     assert isinstance(program, NativeProgram), "the bench runs the numba backend"
-    reading = Reading(working_set(program))
+    reading = BandwidthProbe(working_set(program))
     comparison = alternate({**result.steppers(), READING: reading}, rounds, steps)
     bytes_per_s = reading.bytes / comparison.median(READING).p50_us * 1e6
     return StepRow.of(result, comparison, roofline(program, bytes_per_s, machine.multiply_adds_per_s))

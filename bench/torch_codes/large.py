@@ -19,7 +19,7 @@ import numpy as np
 
 import pulse
 from bench.measurement.host import Host
-from bench.measurement.roofline import Reading, measured_machine, roofline
+from bench.measurement.roofline import BandwidthProbe, measured_machine, roofline
 from bench.torch_codes.models.codecs import mimi_decoder, mimi_encoder
 from bench.torch_codes.published_model import ModuleCase
 from pulse.program.backends.native_program import NativeProgram
@@ -171,7 +171,7 @@ def page(folder: Path) -> str:
 
 def measure(path: Path, costs: Costs, multiply_adds_per_s: float) -> list[str]:
     """Return the cells of a program."""
-    reading = Reading(costs.working_set)
+    reading = BandwidthProbe(costs.working_set)
     memory_us = costs.bytes / (reading.bytes / reading.seconds()) * 1e6
     arithmetic_us = costs.multiply_adds / multiply_adds_per_s * 1e6
     own_us, two_us = step_us(path)

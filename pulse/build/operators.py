@@ -76,7 +76,7 @@ def GenericOperator(
 ) -> Node:
     """Any operator by its name, its attributes by keyword.
 
-    One of ONNX has its attributes checked. An unknown one is kept: ``GraphView.uncovered_operators`` names it, and
+    One of ONNX has its attributes checked. An unknown one is kept: ``GraphView.unsupported_operators`` names it, and
     ``GraphView.replace`` replaces it by something else. So does ``pulse.operator`` for all nodes of that name.
 
     type     such as ``Clip``; ``domain`` if it is not ONNX's own

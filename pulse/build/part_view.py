@@ -28,7 +28,7 @@ class PartView(Sketch):
         """The backend on which programs run its nodes; empty for the one that a program is compiled for."""
         return self.part.backend
 
-    def uncovered_operators(self) -> list[str]:
+    def unsupported_operators(self) -> list[str]:
         """Return the operators that nothing can compute, by name."""
         graph = self.part.drawing.canvas.graph
         ops = [graph.nodes[node_id].op for node_id in self.part.nodes]

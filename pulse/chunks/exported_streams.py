@@ -13,7 +13,7 @@ from pulse.errors import DimError, LoadError, PulsifyError
 from pulse.facts import Array, PulsedFact, StreamFact, TypedFact
 from pulse.graph import Graph, OutletId
 from pulse.interface import AwaitedWire, Port
-from pulse.onnx.metadata import Notes, PortNote, StateNote, is_exported
+from pulse.onnx.metadata import PortMetadata, StateMetadata, StreamMetadata, is_exported
 from pulse.ops.op import Op
 from pulse.ops.source import Source
 from pulse.ops.time_length import StreamEnd
@@ -49,26 +49,26 @@ def reopen_stream(
     pulse, symbol   frames of the symbol in each pulse, and the symbol, to be sure of them
     Raises  LoadError: the metadata does not fit the graph; PulsifyError: the file has another pulse or symbol
     """
-    notes = _notes(typed)
-    if pulse not in (None, notes.pulse):
+    metadata = _metadata_of(typed)
+    if pulse not in (None, metadata.pulse):
         raise PulsifyError(
-            f"pulse {pulse}: {typed.title} was written for pulses of {notes.pulse} frames; give that or none"
+            f"pulse {pulse}: {typed.title} was written for pulses of {metadata.pulse} frames; give that or none"
         )
-    if symbol is not None and notes.symbol != (symbol if isinstance(symbol, str) else symbol.name):
-        raise PulsifyError(f"symbol {symbol}: {typed.title} counts its frames by {notes.symbol}")
+    if symbol is not None and metadata.symbol != (symbol if isinstance(symbol, str) else symbol.name):
+        raise PulsifyError(f"symbol {symbol}: {typed.title} counts its frames by {metadata.symbol}")
     try:
-        return _Reopening(typed, notes).model()
+        return _Reopening(typed, metadata).model()
     except (DimError, ValueError, ZeroDivisionError) as error:
         raise _metadata_error(typed, error) from error
 
 
-def _notes(typed: TypedNetwork) -> Notes:
-    notes = Notes.parse(typed.metadata)
-    if notes is None:
+def _metadata_of(typed: TypedNetwork) -> StreamMetadata:
+    metadata = StreamMetadata.parse(typed.metadata)
+    if metadata is None:
         raise LoadError(
             f"{typed.title}: the metadata of this file is not that of a pulsed model; write it again"
         )
-    return notes
+    return metadata
 
 
 def _metadata_error(typed: TypedNetwork, error: Exception) -> LoadError:
@@ -77,32 +77,34 @@ def _metadata_error(typed: TypedNetwork, error: Exception) -> LoadError:
 
 def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
     """Return the offline meaning of a file that was written in pulses: a scan over its pulses. Raises LoadError."""
-    notes = _notes(typed)
+    metadata = _metadata_of(typed)
     scope = SymbolScope()
-    symbol = scope.symbol(notes.symbol)
+    symbol = scope.symbol(metadata.symbol)
     try:
-        for text in notes.assumptions:
+        for text in metadata.assumptions:
             scope.assume(text)
-        ports = (*notes.inputs, *notes.outputs)
+        ports = (*metadata.inputs, *metadata.outputs)
         timing = ChunkTiming(
             symbol,
-            {note.name: scope.parse(note.length) for note in ports if note.axis is not None},
-            {note.name: note.delay for note in notes.outputs},
-            tuple((note.frames, scope.parse(note.length) + note.offset) for note in notes.awaits),
-            notes.end,
+            {port.name: scope.parse(port.length) for port in ports if port.axis is not None},
+            {port.name: port.delay for port in metadata.outputs},
+            tuple(
+                (awaited.frames, scope.parse(awaited.length) + awaited.offset) for awaited in metadata.awaits
+            ),
+            metadata.end,
         )
     except DimError as error:
         raise _metadata_error(typed, error) from error
-    once = () if notes.end is None else (PortAxis(notes.end, None, 0, _NOTED),)
+    once = () if metadata.end is None else (PortAxis(metadata.end, None, 0, _NOTED),)
     chunks = Chunks(
-        tuple(CallState(state.input, state.output, _NOTED) for state in notes.states),
-        (*(_axis(typed.inputs, note) for note in notes.inputs), *once),
-        tuple(_axis(typed.outputs, note) for note in notes.outputs),
+        tuple(CallState(state.input, state.output, _NOTED) for state in metadata.states),
+        (*(_axis(typed.inputs, port) for port in metadata.inputs), *once),
+        tuple(_axis(typed.outputs, port) for port in metadata.outputs),
         {},
     )
-    initial = {state.input: state.value() for state in notes.states}
+    initial = {state.input: state.value() for state in metadata.states}
     result = scan_over_calls(typed, chunks, initial, timing)
-    names = [note.port or note.name for note in notes.outputs]
+    names = [port.port or port.name for port in metadata.outputs]
     result.graph.set_outputs(result.graph.outputs, names)
     result.metadata = {key: text for key, text in typed.metadata.items() if not is_exported({key: text})}
     return result
@@ -111,57 +113,58 @@ def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
 _NOTED = "according to the file"
 
 
-def _axis(facts: Mapping[str, TypedFact], note: PortNote) -> PortAxis:
-    if note.name not in facts:
-        raise LoadError(f"the metadata names {note.name}, which the file does not have; export it again")
-    if note.axis is None or Fraction(note.rate) == 0:
-        return PortAxis(note.name, None, 0, _NOTED)
-    return PortAxis(note.name, note.axis, int(facts[note.name].shape[note.axis]), _NOTED)
+def _axis(facts: Mapping[str, TypedFact], port: PortMetadata) -> PortAxis:
+    if port.name not in facts:
+        raise LoadError(f"the metadata names {port.name}, which the file does not have; export it again")
+    if port.axis is None or Fraction(port.rate) == 0:
+        return PortAxis(port.name, None, 0, _NOTED)
+    return PortAxis(port.name, port.axis, int(facts[port.name].shape[port.axis]), _NOTED)
 
 
 class _Reopening:
     """Rebuilds the pulsed model that a file was written from."""
 
-    def __init__(self, typed: TypedNetwork, notes: Notes) -> None:
-        self._notes = notes
+    def __init__(self, typed: TypedNetwork, metadata: StreamMetadata) -> None:
+        self._metadata = metadata
         self._scope = SymbolScope()
-        self._symbol = self._scope.symbol(notes.symbol)
-        for text in notes.assumptions:
+        self._symbol = self._scope.symbol(metadata.symbol)
+        for text in metadata.assumptions:
             self._scope.assume(text)
-        self._outputs = [note for note in notes.outputs if note.name in typed.outputs]
-        names = [note.name for note in self._outputs]
-        next_names = [note.output for note in notes.states]
+        self._outputs = [port for port in metadata.outputs if port.name in typed.outputs]
+        names = [port.name for port in self._outputs]
+        next_names = [state.output for state in metadata.states]
         self._require(typed.outputs, next_names, "output")
         self._typed = typed.with_outputs([*names, *(name for name in next_names if name not in names)])
         self._typed.scope = self._scope
-        inputs = [*(note.name for note in notes.inputs), *(note.input for note in notes.states)]
-        self._require(typed.inputs, [*inputs, *([notes.end] if notes.end else [])], "input")
-        self._wiring = Wiring(Graph[PulsedFact, Op](), self._symbol, notes.pulse)
+        inputs = [*(port.name for port in metadata.inputs), *(state.input for state in metadata.states)]
+        self._require(typed.inputs, [*inputs, *([metadata.end] if metadata.end else [])], "input")
+        self._wiring = Wiring(Graph[PulsedFact, Op](), self._symbol, metadata.pulse)
 
     def model(self) -> PulsedNetwork:
-        lean, graph, notes = self._typed, self._wiring.graph, self._notes
-        streaming = {note.name: self._source(note) for note in notes.inputs if note.axis is not None}
+        lean, graph, metadata = self._typed, self._wiring.graph, self._metadata
+        streaming = {port.name: self._source(port) for port in metadata.inputs if port.axis is not None}
         feeds = {lean.graph.find(name): outlet for name, outlet in streaming.items()}
-        if notes.end is not None:
-            feeds[lean.graph.find(notes.end)] = self._wiring.add(
-                notes.end, StreamEnd(TDim.of(self._symbol)), (), None
+        if metadata.end is not None:
+            feeds[lean.graph.find(metadata.end)] = self._wiring.add(
+                metadata.end, StreamEnd(TDim.of(self._symbol)), (), None
             )
         wires = transfer_constants(lean.graph, graph, feeds)
-        graph.inputs = [wires[lean.graph.find(note.name)] for note in notes.inputs]
+        graph.inputs = [wires[lean.graph.find(port.name)] for port in metadata.inputs]
         outlets = dict(zip(lean.graph.output_names, lean.graph.outputs))
-        names = [note.port or note.name for note in self._outputs]
-        graph.set_outputs([wires[outlets[note.name]] for note in self._outputs], names)
+        names = [port.port or port.name for port in self._outputs]
+        graph.set_outputs([wires[outlets[port.name]] for port in self._outputs], names)
         return PulsedNetwork(
             graph,
             lean,
             self._symbol,
-            notes.pulse,
-            tuple(self._port(note, wires[lean.graph.find(note.name)]) for note in notes.inputs),
-            tuple(self._port(note, wires[outlets[note.name]]) for note in self._outputs),
+            metadata.pulse,
+            tuple(self._port(port, wires[lean.graph.find(port.name)]) for port in metadata.inputs),
+            tuple(self._port(port, wires[outlets[port.name]]) for port in self._outputs),
             {},
-            registers=tuple(self._register(state, wires, outlets) for state in notes.states),
+            registers=tuple(self._register(state, wires, outlets) for state in metadata.states),
             awaited=tuple(
-                AwaitedWire(note.frames, note.offset, self._scope.parse(note.length)) for note in notes.awaits
+                AwaitedWire(awaited.frames, awaited.offset, self._scope.parse(awaited.length))
+                for awaited in metadata.awaits
             ),
         )
 
@@ -172,28 +175,28 @@ class _Reopening:
                 f"the metadata names the {what} {', '.join(missing)}, which the file does not have; export it again"
             )
 
-    def _source(self, note: PortNote) -> OutletId:
-        fact = self._typed.inputs[note.name]
-        return self._wiring.add(note.name, Source(fact), (), self._stream(note))
+    def _source(self, port: PortMetadata) -> OutletId:
+        fact = self._typed.inputs[port.name]
+        return self._wiring.add(port.name, Source(fact), (), self._stream(port))
 
-    def _stream(self, note: PortNote) -> StreamFact | None:
-        if note.axis is None:
+    def _stream(self, port: PortMetadata) -> StreamFact | None:
+        if port.axis is None:
             return None
-        return StreamFact(note.axis, self._scope.parse(note.length), Fraction(note.rate), note.delay)
+        return StreamFact(port.axis, self._scope.parse(port.length), Fraction(port.rate), port.delay)
 
-    def _port(self, note: PortNote, outlet: OutletId) -> Port:
-        fact, stream = self._wiring.graph.fact(outlet), self._stream(note)
+    def _port(self, port: PortMetadata, outlet: OutletId) -> Port:
+        fact, stream = self._wiring.graph.fact(outlet), self._stream(port)
         if stream is not None:
-            frames = stream.rate * self._notes.pulse
+            frames = stream.rate * self._metadata.pulse
             if not 0 <= stream.axis < fact.rank or (frames > 0 and fact.sizes[stream.axis] != frames):
                 raise LoadError(
-                    f"{note.name}: is {fact}, but the metadata states {frames} frames in each pulse; "
+                    f"{port.name}: is {fact}, but the metadata states {frames} frames in each pulse; "
                     "write the file again"
                 )
-        return Port.of(note.port or note.name, fact, stream)
+        return Port.of(port.port or port.name, fact, stream)
 
     def _register(
-        self, state: StateNote, wires: Mapping[OutletId, OutletId], outlets: Mapping[str, OutletId]
+        self, state: StateMetadata, wires: Mapping[OutletId, OutletId], outlets: Mapping[str, OutletId]
     ) -> Register:
         read, write = wires[self._typed.graph.find(state.input)], wires[outlets[state.output]]
         fact, value = self._wiring.graph.fact(read), state.value()

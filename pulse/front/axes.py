@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pulse.dim import TDim
-from pulse.front.draft import Draft
+from pulse.front.builder import FunctionBuilder
 from pulse.models import TypedModel
 
 DEFAULT = "1,257,frames"
@@ -16,11 +16,11 @@ def unsqueeze(axis: int, shape: str = DEFAULT) -> TypedModel:
     Output   y [...], with the new axis at ``axis``
     Raises   InputError: no such axis
     """
-    draft = Draft("unsqueeze", {"x": shape})
-    rank = draft.rank(draft["x"])
+    builder = FunctionBuilder("unsqueeze", {"x": shape})
+    rank = builder.rank(builder["x"])
     if isinstance(axis, bool) or not isinstance(axis, int) or not -rank - 1 <= axis <= rank:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise draft.error(f"axis={axis!r} must be from {-rank - 1} to {rank}")
-    return draft.model(y=draft.with_axis(draft["x"], axis % (rank + 1)))
+        raise builder.error(f"axis={axis!r} must be from {-rank - 1} to {rank}")
+    return builder.model(y=builder.with_axis(builder["x"], axis % (rank + 1)))
 
 
 def squeeze(axis: int, shape: str = "1,1,257,frames") -> TypedModel:
@@ -30,11 +30,11 @@ def squeeze(axis: int, shape: str = "1,1,257,frames") -> TypedModel:
     Output   y [...], without ``axis``
     Raises   InputError: no such axis, or of another size
     """
-    draft = Draft("squeeze", {"x": shape})
-    position = draft.axis(draft["x"], axis)
-    if draft.shape(draft["x"])[position] != TDim.of(1):
-        raise draft.error(f"axis {position} of {draft.text(draft['x'])!r} must have the size 1")
-    return draft.model(y=draft.without_axis(draft["x"], position))
+    builder = FunctionBuilder("squeeze", {"x": shape})
+    position = builder.axis(builder["x"], axis)
+    if builder.shape(builder["x"])[position] != TDim.of(1):
+        raise builder.error(f"axis {position} of {builder.text(builder['x'])!r} must have the size 1")
+    return builder.model(y=builder.without_axis(builder["x"], position))
 
 
 def transpose(perm: Sequence[int], shape: str = DEFAULT) -> TypedModel:
@@ -44,8 +44,8 @@ def transpose(perm: Sequence[int], shape: str = DEFAULT) -> TypedModel:
     Output   y [...]
     Raises   InputError: perm is not an order of the axes
     """
-    draft = Draft("transpose", {"x": shape})
-    axes = [draft.axis(draft["x"], axis) for axis in perm]
-    if sorted(axes) != list(range(draft.rank(draft["x"]))):
-        raise draft.error(f"perm={list(perm)} must have each axis of {draft.text(draft['x'])!r} once")
-    return draft.model(y=draft.transpose(draft["x"], axes))
+    builder = FunctionBuilder("transpose", {"x": shape})
+    axes = [builder.axis(builder["x"], axis) for axis in perm]
+    if sorted(axes) != list(range(builder.rank(builder["x"]))):
+        raise builder.error(f"perm={list(perm)} must have each axis of {builder.text(builder['x'])!r} once")
+    return builder.model(y=builder.transpose(builder["x"], axes))

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pulse.front.draft import Draft
-from pulse.front.options import choice, count, number
+from pulse.front.builder import FunctionBuilder
+from pulse.front.options import require_choice, require_count, require_number
 from pulse.models import TypedModel
 from pulse.ops.elementwise import Cast
 
@@ -26,14 +26,18 @@ def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = FEATU
     Source   QUANTIZE of LiteRT, which multiplies with the f32 reciprocal of the scale
     """
     function = "quantize"
-    info = np.iinfo(TYPES[choice(function, "type", type, TYPES)])
-    number(function, "scale", scale, 0, above=True)
-    count(function, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
-    draft = Draft(function, {"x": shape})
-    steps = draft.apply("round", draft.apply("mul", draft["x"], float(np.float32(1) / np.float32(scale))))
-    clipped = draft.apply("min", draft.apply("max", steps, float(info.min - zero)), float(info.max - zero))
-    codes = draft.apply("add", clipped, float(zero))
-    return draft.model(codes=draft.add("codes", Cast(np.dtype(TYPES[type])), codes))
+    info = np.iinfo(TYPES[require_choice(function, "type", type, TYPES)])
+    require_number(function, "scale", scale, 0, above=True)
+    require_count(function, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
+    builder = FunctionBuilder(function, {"x": shape})
+    steps = builder.apply(
+        "round", builder.apply("mul", builder["x"], float(np.float32(1) / np.float32(scale)))
+    )
+    clipped = builder.apply(
+        "min", builder.apply("max", steps, float(info.min - zero)), float(info.max - zero)
+    )
+    codes = builder.apply("add", clipped, float(zero))
+    return builder.model(codes=builder.add("codes", Cast(np.dtype(TYPES[type])), codes))
 
 
 def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = FEATURES) -> TypedModel:
@@ -48,10 +52,12 @@ def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = FE
     Raises   InputError
     """
     function = "dequantize"
-    choice(function, "type", type, TYPES)
-    number(function, "scale", scale, 0, above=True)
-    count(function, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
+    require_choice(function, "type", type, TYPES)
+    require_number(function, "scale", scale, 0, above=True)
+    require_count(function, "zero", zero, -_MAX_ZERO_POINT, 2 * _MAX_ZERO_POINT)
     short = {"int8": "i8", "uint8": "u8", "int16": "i16"}[type]
-    draft = Draft(function, {"x": f"{shape},{short}"}, TYPES[type])
-    x = draft.add("numbers", Cast(np.dtype(np.float32)), draft["x"])
-    return draft.model(values=draft.apply("mul", draft.apply("sub", x, float(zero)), scale, name="values"))
+    builder = FunctionBuilder(function, {"x": f"{shape},{short}"}, TYPES[type])
+    x = builder.add("numbers", Cast(np.dtype(np.float32)), builder["x"])
+    return builder.model(
+        values=builder.apply("mul", builder.apply("sub", x, float(zero)), scale, name="values")
+    )

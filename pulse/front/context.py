@@ -3,8 +3,8 @@
 import numpy as np
 
 from pulse.facts import Array
-from pulse.front.draft import Draft
-from pulse.front.options import choice, count, flag
+from pulse.front.builder import FunctionBuilder
+from pulse.front.options import require_choice, require_count, require_flag
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.conv import Conv, no_pads
@@ -27,15 +27,15 @@ def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = FEATURES) 
     Raises   InputError
     """
     function = "stack"
-    count(function, "m", m)
-    count(function, "n", n)
-    choice(function, "ends", ends, (*ENDS, "none"))
-    draft = Draft(function, {"x": shape})
-    x = _features(draft)
+    require_count(function, "m", m)
+    require_count(function, "n", n)
+    require_choice(function, "ends", ends, (*ENDS, "none"))
+    builder = FunctionBuilder(function, {"x": shape})
+    x = _features(builder)
     if ends != "none":
         before = (m - 1) // 2
-        x = draft.pad(x, 1, before, m - 1 - before, ENDS[ends])
-    return draft.model(features=draft.join_axes(draft.frame(x, 1, m, n), 2))
+        x = builder.pad(x, 1, before, m - 1 - before, ENDS[ends])
+    return builder.model(features=builder.join_axes(builder.frame(x, 1, m, n), 2))
 
 
 def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = FEATURES) -> TypedModel:
@@ -49,12 +49,12 @@ def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = FE
     Raises   InputError
     """
     function = "splice"
-    count(function, "left", left, 0)
-    count(function, "right", right, 0)
-    mode = ENDS[choice(function, "ends", ends, ENDS)]
-    draft = Draft(function, {"x": shape})
-    x = draft.pad(_features(draft), 1, left, right, mode)
-    return draft.model(features=draft.join_axes(draft.frame(x, 1, left + 1 + right, 1), 2))
+    require_count(function, "left", left, 0)
+    require_count(function, "right", right, 0)
+    mode = ENDS[require_choice(function, "ends", ends, ENDS)]
+    builder = FunctionBuilder(function, {"x": shape})
+    x = builder.pad(_features(builder), 1, left, right, mode)
+    return builder.model(features=builder.join_axes(builder.frame(x, 1, left + 1 + right, 1), 2))
 
 
 def deltas(
@@ -72,12 +72,12 @@ def deltas(
     Raises   InputError
     """
     function = "deltas"
-    count(function, "order", order, 1, 8)
-    count(function, "window", window, 1, 1 << 10)
-    flag(function, "nested", nested)
-    flag(function, "keep", keep)
-    draft = Draft(function, {"x": shape})
-    x = _features(draft)
+    require_count(function, "order", order, 1, 8)
+    require_count(function, "window", window, 1, 1 << 10)
+    require_flag(function, "nested", nested)
+    require_flag(function, "keep", keep)
+    builder = FunctionBuilder(function, {"x": shape})
+    x = _features(builder)
     steps = np.arange(-window, window + 1)
     slope = steps / (steps**2).sum()
     orders: list[OutletId] = [x] if keep else []
@@ -85,22 +85,22 @@ def deltas(
     before = x
     for _ in range(order):
         taps = slope if nested else np.convolve(taps, slope)
-        before = _filter(draft, before if nested else x, taps)
+        before = _filter(builder, before if nested else x, taps)
         orders.append(before)
-    return draft.model(features=orders[0] if len(orders) == 1 else draft.side_by_side(*orders))
+    return builder.model(features=orders[0] if len(orders) == 1 else builder.side_by_side(*orders))
 
 
-def _features(draft: Draft) -> OutletId:
-    x = draft["x"]
-    draft.require_rank(x, 3, FEATURES)
-    draft.require_fixed(x, 2, "the bins")
+def _features(builder: FunctionBuilder) -> OutletId:
+    x = builder["x"]
+    builder.require_rank(x, 3, FEATURES)
+    builder.require_fixed(x, 2, "the bins")
     return x
 
 
-def _filter(draft: Draft, x: OutletId, taps: Array) -> OutletId:
+def _filter(builder: FunctionBuilder, x: OutletId, taps: Array) -> OutletId:
     """Filter each bin with the same odd number of taps around each frame."""
-    bins, reach = int(draft.shape(x)[2]), len(taps) // 2
-    extended = draft.pad(draft.transpose(x, (0, 2, 1)), 2, reach, reach, "edge")
-    table = draft.constant("taps", np.broadcast_to(taps, (bins, 1, len(taps))))
-    y = draft.add("slope", Conv((1,), (1,), no_pads(1), bins), extended, table)
-    return draft.transpose(y, (0, 2, 1))
+    bins, reach = int(builder.shape(x)[2]), len(taps) // 2
+    extended = builder.pad(builder.transpose(x, (0, 2, 1)), 2, reach, reach, "edge")
+    table = builder.constant("taps", np.broadcast_to(taps, (bins, 1, len(taps))))
+    y = builder.add("slope", Conv((1,), (1,), no_pads(1), bins), extended, table)
+    return builder.transpose(y, (0, 2, 1))

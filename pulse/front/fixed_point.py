@@ -1,11 +1,11 @@
-"""Integer steps of a draft, and the Fourier transform of 16 bits in them."""
+"""Integer steps of a model, and the Fourier transform of 16 bits in them."""
 
 from typing import TypeAlias
 
 import numpy as np
 
 from pulse.facts import Array
-from pulse.front.draft import Draft
+from pulse.front.builder import FunctionBuilder
 from pulse.front.micro_tables import circle
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
@@ -25,19 +25,19 @@ Number: TypeAlias = OutletId | Array | float
 
 
 class Integers:
-    """Steps of a draft on whole numbers below 2**53, in f64: exact everywhere, and in every runtime of ONNX."""
+    """Steps of a model on whole numbers below 2**53, in f64: exact everywhere, and in every runtime of ONNX."""
 
-    def __init__(self, draft: Draft) -> None:
-        self.draft = draft
+    def __init__(self, builder: FunctionBuilder) -> None:
+        self.builder = builder
 
     def constant(self, value: Array | float) -> OutletId:
         """Add a constant."""
-        return constant(self.draft.graph, "integers", np.ascontiguousarray(np.asarray(value, np.float64)))
+        return constant(self.builder.graph, "integers", np.ascontiguousarray(np.asarray(value, np.float64)))
 
     def apply(self, function: str, *operands: Number) -> OutletId:
         """Add an elementwise function; numbers become constants."""
         wires = [operand if isinstance(operand, OutletId) else self.constant(operand) for operand in operands]
-        return self.draft.apply(function, *wires)
+        return self.builder.apply(function, *wires)
 
     def add(self, x: Number, y: Number) -> OutletId:
         """Return ``x + y``."""
@@ -65,24 +65,24 @@ class Integers:
 
     def cast(self, x: OutletId, dtype: type[np.generic] = np.float64) -> OutletId:
         """Cast to a type."""
-        return self.draft.add("cast", Cast(np.dtype(dtype)), x)
+        return self.builder.add("cast", Cast(np.dtype(dtype)), x)
 
     def choose(self, condition: OutletId, x: Number, y: Number) -> OutletId:
         """Select x if a condition holds, otherwise y."""
         wires = [operand if isinstance(operand, OutletId) else self.constant(operand) for operand in (x, y)]
-        return self.draft.apply("where", condition, *wires)
+        return self.builder.apply("where", condition, *wires)
 
     def index_constant(self, value: Array) -> OutletId:
         """Add indices as a constant."""
-        return constant(self.draft.graph, "places", np.ascontiguousarray(np.asarray(value, np.int64)))
+        return constant(self.builder.graph, "places", np.ascontiguousarray(np.asarray(value, np.int64)))
 
     def pick(self, x: OutletId, indices: Array, axis: int) -> OutletId:
         """Return entries of an axis."""
-        return self.draft.add("picked", Gather(axis), x, self.index_constant(indices))
+        return self.builder.add("picked", Gather(axis), x, self.index_constant(indices))
 
     def look_up(self, table: Array, indices: OutletId) -> OutletId:
         """Return entries of a table [N], by i64."""
-        return self.draft.add("looked_up", Gather(0), self.constant(table), indices)
+        return self.builder.add("looked_up", Gather(0), self.constant(table), indices)
 
     def bits(self, x: OutletId, max_bits: int) -> tuple[OutletId, OutletId]:
         """Return how many binary digits x has, 0 of 0 and at most ``max_bits``, a power of two; and 2**-digits."""
@@ -136,14 +136,14 @@ def transform(z: Integers, x: OutletId, count: int) -> ComplexWires:
     x        [B, frames, 2*count], count a power of four
     returns  bins 1 … 2*count/2 - 1 in this order: [B, frames, count - 1]
     """
-    draft, order = z.draft, 2 * fourth_digits(count)
+    builder, order = z.builder, 2 * fourth_digits(count)
     parts = z.pick(x, order, 2), z.pick(x, order + 1, 2)
     step = 1
     while step < count:
         parts = _butterflies(z, parts, count, step)
         step *= RADIX
     half = count // 2
-    near = [z.divide(draft.part(part, 2, 1, half + 1), 2) for part in parts]
+    near = [z.divide(builder.part(part, 2, 1, half + 1), 2) for part in parts]
     mirror = count - np.arange(1, half + 1)
     far_re, far_im = (z.pick(part, mirror, 2) for part in parts)
     far = [z.divide(part, 2) for part in (far_re, z.wrap(z.sub(0, far_im)))]
@@ -154,7 +154,7 @@ def transform(z: Integers, x: OutletId, count: int) -> ComplexWires:
     upper = z.shift_right(z.sub(even[0], re), 1), z.shift_right(z.sub(im, even[1]), 1)
     back = np.arange(half)[::-1]
     re, im = (
-        draft.add("bins", Concat(2), draft.part(low, 2, 0, half - 1), z.pick(high, back, 2))
+        builder.add("bins", Concat(2), builder.part(low, 2, 0, half - 1), z.pick(high, back, 2))
         for low, high in zip(lower, upper)
     )
     return re, im
@@ -162,16 +162,18 @@ def transform(z: Integers, x: OutletId, count: int) -> ComplexWires:
 
 def _butterflies(z: Integers, x: ComplexWires, count: int, step: int) -> ComplexWires:
     """Combine transforms of step points to transforms of 4*step points, [B, frames, count]."""
-    draft = z.draft
-    batch, frames = draft.shape(x[0])[:2]
+    builder = z.builder
+    batch, frames = builder.shape(x[0])[:2]
     split = [
-        draft.reshape(z.divide(part, RADIX), batch, frames, count // (RADIX * step), RADIX, step)
+        builder.reshape(z.divide(part, RADIX), batch, frames, count // (RADIX * step), RADIX, step)
         for part in x
     ]
     phase = -2 * np.pi * np.outer(np.arange(1, RADIX), np.arange(step)) * (count // (RADIX * step)) / count
-    rotated = z.rotate((draft.part(split[0], 3, 1, RADIX), draft.part(split[1], 3, 1, RADIX)), circle(phase))
-    first = [draft.part(part, 3, 0, 1) for part in split]
-    one, two, three = ([draft.part(part, 3, at, at + 1) for part in rotated] for at in range(3))
+    rotated = z.rotate(
+        (builder.part(split[0], 3, 1, RADIX), builder.part(split[1], 3, 1, RADIX)), circle(phase)
+    )
+    first = [builder.part(part, 3, 0, 1) for part in split]
+    one, two, three = ([builder.part(part, 3, at, at + 1) for part in rotated] for at in range(3))
     plus, minus = ([z.apply(function, *pair) for pair in zip(first, two)] for function in ("add", "sub"))
     total, other = ([z.apply(kind, *pair) for pair in zip(one, three)] for kind in ("add", "sub"))
     real = (
@@ -181,7 +183,7 @@ def _butterflies(z: Integers, x: ComplexWires, count: int, step: int) -> Complex
         z.add(plus[1], total[1]), z.sub(minus[1], other[0]), z.sub(plus[1], total[1]), z.add(minus[1], other[0])
     )  # fmt: skip
     re, im = (
-        z.wrap(draft.reshape(draft.side_by_side(*part, axis=3), batch, frames, count))
+        z.wrap(builder.reshape(builder.side_by_side(*part, axis=3), batch, frames, count))
         for part in (real, imaginary)
     )
     return re, im

@@ -1,8 +1,8 @@
 """Sound in overlapping frames, and back."""
 
 from pulse.errors import InputError
-from pulse.front.draft import Draft
-from pulse.front.options import choice, count
+from pulse.front.builder import FunctionBuilder
+from pulse.front.options import require_choice, require_count
 from pulse.front.windows import WindowLike, window_values
 from pulse.models import TypedModel
 from pulse.ops.op import PadMode
@@ -43,19 +43,19 @@ def frames(
     Raises   InputError
     """
     function = "frames"
-    count(function, "size", size)
-    count(function, "hop", hop)
-    count(function, "pad_start", pad_start, 0)
-    count(function, "pad_end", pad_end, 0)
-    mode = PAD_MODES[choice(function, "pad_mode", pad_mode, PAD_MODES)]
-    draft = Draft(function, {"x": shape})
-    draft.require_rank(draft["x"], 2, "1,T")
-    x = draft.pad(draft["x"], 1, pad_start, pad_end, mode)
-    y = draft.frame(x, 1, size, hop, "cut" if window is not None else "frames")
+    require_count(function, "size", size)
+    require_count(function, "hop", hop)
+    require_count(function, "pad_start", pad_start, 0)
+    require_count(function, "pad_end", pad_end, 0)
+    mode = PAD_MODES[require_choice(function, "pad_mode", pad_mode, PAD_MODES)]
+    builder = FunctionBuilder(function, {"x": shape})
+    builder.require_rank(builder["x"], 2, "1,T")
+    x = builder.pad(builder["x"], 1, pad_start, pad_end, mode)
+    y = builder.frame(x, 1, size, hop, "cut" if window is not None else "frames")
     if window is not None:
         weights = window_values(function, window, size, periodic, beta)
-        y = draft.apply("mul", y, draft.constant("window", weights), name="windowed")
-    return draft.model(frames=y)
+        y = builder.apply("mul", y, builder.constant("window", weights), name="windowed")
+    return builder.model(frames=y)
 
 
 def overlap_add(
@@ -80,23 +80,23 @@ def overlap_add(
     Raises   InputError
     """
     function = "overlap_add"
-    count(function, "size", size)
-    count(function, "hop", hop)
+    require_count(function, "size", size)
+    require_count(function, "hop", hop)
     if size > MAX_OVERLAPS * hop:
         raise InputError(
             f"{function}: size={size} is more than {MAX_OVERLAPS} times hop={hop}; use a larger hop"
         )
-    count(function, "trim_start", trim_start, 0)
-    count(function, "trim_end", trim_end, 0)
-    draft = Draft(function, {"x": f"1,frames,{size}" if shape is None else shape})
-    x = draft["x"]
-    draft.require_rank(x, 3, f"1,frames,{size}")
-    if draft.require_fixed(x, 2, "the samples of a frame") != size:
-        raise draft.error(f"frames of shape {draft.text(x)!r} are not of size={size}")
+    require_count(function, "trim_start", trim_start, 0)
+    require_count(function, "trim_end", trim_end, 0)
+    builder = FunctionBuilder(function, {"x": f"1,frames,{size}" if shape is None else shape})
+    x = builder["x"]
+    builder.require_rank(x, 3, f"1,frames,{size}")
+    if builder.require_fixed(x, 2, "the samples of a frame") != size:
+        raise builder.error(f"frames of shape {builder.text(x)!r} are not of size={size}")
     if window is not None:
         weights = window_values(function, window, size, periodic, beta)
-        x = draft.apply("mul", x, draft.constant("window", weights), name="windowed")
-    whole = draft.overlap_add(x, hop)
-    length = draft.shape(whole)[1]
-    draft.require(length - trim_start - trim_end, 0, "samples that trim_start and trim_end leave")
-    return draft.model(sound=draft.part(whole, 1, trim_start, length - trim_end))
+        x = builder.apply("mul", x, builder.constant("window", weights), name="windowed")
+    whole = builder.overlap_add(x, hop)
+    length = builder.shape(whole)[1]
+    builder.require(length - trim_start - trim_end, 0, "samples that trim_start and trim_end leave")
+    return builder.model(sound=builder.part(whole, 1, trim_start, length - trim_end))

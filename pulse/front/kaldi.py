@@ -6,8 +6,8 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.front.draft import Draft
-from pulse.front.options import choice, collect, count, flag, number
+from pulse.front.builder import FunctionBuilder
+from pulse.front.options import options_from, require_choice, require_count, require_flag, require_number
 from pulse.front.spectra import raise_power, square
 from pulse.front.transforms import MAX_SAMPLES, forward_matrix
 from pulse.front.triangles import MAX_BANDS, cosines, kaldi_triangles, require_band
@@ -95,22 +95,22 @@ def kaldi_fbank(
     shape         the shape of x
     Raises        InputError
     """
-    frames = _Frames("kaldi_fbank", collect(FrameOptions, locals()))
-    draft, function = frames.draft, frames.draft.function
-    flag(function, "htk_compat", htk_compat)
-    flag(function, "use_log_fbank", use_log_fbank)
-    flag(function, "use_power", use_power)
-    y = draft.times(
-        raise_power(draft, frames.power(), 1.0 if use_power else 0.5),
+    frames = _Frames("kaldi_fbank", options_from(FrameOptions, locals()))
+    builder, function = frames.builder, frames.builder.function
+    require_flag(function, "htk_compat", htk_compat)
+    require_flag(function, "use_log_fbank", use_log_fbank)
+    require_flag(function, "use_power", use_power)
+    y = builder.times(
+        raise_power(builder, frames.power(), 1.0 if use_power else 0.5),
         _bank(frames, num_mel_bins),
         "bank",
     )
     if use_log_fbank:
-        y = _log(draft, y)
+        y = _log(builder, y)
     if use_energy:
         energy = frames.energy()
-        y = draft.side_by_side(*((y, energy) if htk_compat else (energy, y)))
-    return draft.model(features=y)
+        y = builder.side_by_side(*((y, energy) if htk_compat else (energy, y)))
+    return builder.model(features=y)
 
 
 def kaldi_mfcc(
@@ -149,27 +149,27 @@ def kaldi_mfcc(
     The others are those of ``kaldi_fbank``.
     Raises   InputError
     """
-    frames = _Frames("kaldi_mfcc", collect(FrameOptions, locals()))
-    draft, function = frames.draft, frames.draft.function
-    flag(function, "htk_compat", htk_compat)
+    frames = _Frames("kaldi_mfcc", options_from(FrameOptions, locals()))
+    builder, function = frames.builder, frames.builder.function
+    require_flag(function, "htk_compat", htk_compat)
     bank = _bank(frames, num_mel_bins)
-    count(function, "num_ceps", num_ceps, 1, num_mel_bins)
-    lifter = number(function, "cepstral_lifter", cepstral_lifter, 0)
+    require_count(function, "num_ceps", num_ceps, 1, num_mel_bins)
+    lifter = require_number(function, "cepstral_lifter", cepstral_lifter, 0)
     order = np.arange(num_ceps)
     weight = 1 + 0.5 * lifter * np.sin(math.pi * order / lifter) if lifter else np.ones(num_ceps)
     matrix = cosines(num_mel_bins, num_ceps, True) * weight
     if htk_compat and not use_energy:
         matrix[:, 0] *= math.sqrt(2)
-    logs = _log(draft, draft.times(frames.power(), bank, "bank"))
+    logs = _log(builder, builder.times(frames.power(), bank, "bank"))
     if not use_energy:
         if htk_compat:
             matrix = np.roll(matrix, -1, 1)
-        return draft.model(features=draft.times(logs, matrix, "cepstrum"))
+        return builder.model(features=builder.times(logs, matrix, "cepstrum"))
     energy = frames.energy()
     if num_ceps == 1:
-        return draft.model(features=energy)
-    y = draft.times(logs, matrix[:, 1:], "cepstrum")
-    return draft.model(features=draft.side_by_side(*((y, energy) if htk_compat else (energy, y))))
+        return builder.model(features=energy)
+    y = builder.times(logs, matrix[:, 1:], "cepstrum")
+    return builder.model(features=builder.side_by_side(*((y, energy) if htk_compat else (energy, y))))
 
 
 class _Frames:
@@ -181,10 +181,10 @@ class _Frames:
 
     def __init__(self, function: str, options: FrameOptions) -> None:
         self.options = options
-        self.rate_hz = count(function, "sample_rate", options.sample_rate)
+        self.rate_hz = require_count(function, "sample_rate", options.sample_rate)
         self.size = _samples(function, "frame_length", options.frame_length, self.rate_hz, 2)
         self.hop = _samples(function, "frame_shift", options.frame_shift, self.rate_hz, 1)
-        to_power = flag(function, "round_to_power_of_two", options.round_to_power_of_two)
+        to_power = require_flag(function, "round_to_power_of_two", options.round_to_power_of_two)
         self.points = 1 << (self.size - 1).bit_length() if to_power else self.size
         if self.points % 2:
             raise InputError(
@@ -194,68 +194,70 @@ class _Frames:
             raise InputError(
                 f"{function}: dither={options.dither!r} must be 0: random numbers cannot be repeated exactly"
             )
-        self.preemphasis = number(function, "preemphasis", options.preemphasis, 0, 1)
-        self.floor = number(function, "energy_floor", options.energy_floor, 0)
-        self.raw = flag(function, "raw_energy", options.raw_energy)
-        flag(function, "use_energy", options.use_energy)
-        blackman = number(function, "blackman_coeff", options.blackman_coeff)
+        self.preemphasis = require_number(function, "preemphasis", options.preemphasis, 0, 1)
+        self.floor = require_number(function, "energy_floor", options.energy_floor, 0)
+        self.raw = require_flag(function, "raw_energy", options.raw_energy)
+        require_flag(function, "use_energy", options.use_energy)
+        blackman = require_number(function, "blackman_coeff", options.blackman_coeff)
         self.weights = _window(function, options.window, self.size, blackman)
-        flag(function, "remove_dc_offset", options.remove_dc_offset)
-        flag(function, "snip_edges", options.snip_edges)
-        number(function, "scale", options.scale)
-        draft = self.draft = Draft(function, {"x": options.shape})
-        draft.require_rank(draft["x"], 2, "1,T")
-        x = draft["x"]
+        require_flag(function, "remove_dc_offset", options.remove_dc_offset)
+        require_flag(function, "snip_edges", options.snip_edges)
+        require_number(function, "scale", options.scale)
+        builder = self.builder = FunctionBuilder(function, {"x": options.shape})
+        builder.require_rank(builder["x"], 2, "1,T")
+        x = builder["x"]
         if options.scale != 1:
-            x = draft.apply("mul", x, options.scale, name="scaled")
+            x = builder.apply("mul", x, options.scale, name="scaled")
         if not options.snip_edges:
             before = self.size // 2 - self.hop // 2
             after = self.size - self.size // 2 + 2 * (self.hop // 2) - self.hop
-            x = draft.pad(x, 1, before, after, "symmetric")
-        raw = draft.frame(x, 1, self.size, self.hop)
-        mean = draft.add("mean", Reduce("mean", (2,), True), raw) if options.remove_dc_offset else None
-        self.centred = raw if mean is None else draft.apply("sub", raw, mean, name="centred")
+            x = builder.pad(x, 1, before, after, "symmetric")
+        raw = builder.frame(x, 1, self.size, self.hop)
+        mean = builder.add("mean", Reduce("mean", (2,), True), raw) if options.remove_dc_offset else None
+        self.centred = raw if mean is None else builder.apply("sub", raw, mean, name="centred")
         self.emphasised = self._emphasise(raw, mean)
 
     def _emphasise(self, raw: OutletId, mean: OutletId | None) -> OutletId:
         """Return the frames after preemphasis, without the leading samples whose weights are 0."""
-        draft, c = self.draft, self.preemphasis
+        builder, c = self.builder, self.preemphasis
         if not c:
             return self.centred
-        later, before = draft.part(raw, 2, 1, self.size), draft.part(raw, 2, 0, self.size - 1)
-        differences = draft.apply("sub", later, draft.apply("mul", before, c))
+        later, before = builder.part(raw, 2, 1, self.size), builder.part(raw, 2, 0, self.size - 1)
+        differences = builder.apply("sub", later, builder.apply("mul", before, c))
         if mean is not None:
-            differences = draft.apply("sub", differences, draft.apply("mul", mean, 1 - c))
+            differences = builder.apply("sub", differences, builder.apply("mul", mean, 1 - c))
         if self.weights[0] == 0:
             return differences
-        first = draft.apply("mul", draft.part(self.centred, 2, 0, 1), 1 - c)
-        return draft.side_by_side(first, differences)
+        first = builder.apply("mul", builder.part(self.centred, 2, 0, 1), 1 - c)
+        return builder.side_by_side(first, differences)
 
     def power(self) -> OutletId:
         """Return the power spectrum [B, frames, points // 2 + 1]."""
-        draft = self.draft
+        builder = self.builder
         matrix = forward_matrix(self.points, self.size, True) * self.weights[:, None]
-        first_row = self.size - int(draft.shape(self.emphasised)[2])
-        y = draft.times(self.emphasised, matrix[first_row:], "transform")
+        first_row = self.size - int(builder.shape(self.emphasised)[2])
+        y = builder.times(self.emphasised, matrix[first_row:], "transform")
         bins = self.points // 2 + 1
-        return square(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
+        return square(
+            builder, builder.part(y, 2, 0, bins, "real"), builder.part(y, 2, bins, 2 * bins, "imaginary")
+        )
 
     def energy(self) -> OutletId:
         """Return the logarithm of the energy of each frame [B, frames, 1]."""
-        draft = self.draft
+        builder = self.builder
         frame = self.centred
         if not self.raw:
-            first_row = self.size - int(draft.shape(self.emphasised)[2])
-            frame = draft.apply(
-                "mul", self.emphasised, draft.constant("window", self.weights[first_row:]), name="windowed"
+            first_row = self.size - int(builder.shape(self.emphasised)[2])
+            frame = builder.apply(
+                "mul", self.emphasised, builder.constant("window", self.weights[first_row:]), name="windowed"
             )
-        total = draft.add("energy", Reduce("sum_square", (2,), True), frame)
-        y = _log(draft, total)
-        return draft.apply("max", y, math.log(self.floor)) if self.floor > 0 else y
+        total = builder.add("energy", Reduce("sum_square", (2,), True), frame)
+        y = _log(builder, total)
+        return builder.apply("max", y, math.log(self.floor)) if self.floor > 0 else y
 
 
 def _samples(function: str, name: str, milliseconds: float, rate_hz: int, minimum: int) -> int:
-    number(function, name, milliseconds, 0, 1e6, above=True)
+    require_number(function, name, milliseconds, 0, 1e6, above=True)
     samples = int(rate_hz * 0.001 * milliseconds)
     if not minimum <= samples <= MAX_SAMPLES:
         raise InputError(
@@ -267,7 +269,7 @@ def _samples(function: str, name: str, milliseconds: float, rate_hz: int, minimu
 
 def _window(function: str, name: str, size: int, blackman: float) -> Array:
     """Return Kaldi's windows, all symmetric."""
-    choice(function, "window", name, WINDOWS)
+    require_choice(function, "window", name, WINDOWS)
     position = np.arange(size) / (size - 1)
     if name == "sine":
         return np.sin(math.pi * position) * (np.abs(np.sin(math.pi * position)) > 1e-15)
@@ -281,16 +283,16 @@ def _window(function: str, name: str, size: int, blackman: float) -> Array:
 
 
 def _bank(frames: _Frames, bands: int) -> Array:
-    function, options = frames.draft.function, frames.options
-    count(function, "num_mel_bins", bands, 3, MAX_BANDS)
-    low_hz = number(function, "low_freq", options.low_freq, 0)
+    function, options = frames.builder.function, frames.options
+    require_count(function, "num_mel_bins", bands, 3, MAX_BANDS)
+    low_hz = require_number(function, "low_freq", options.low_freq, 0)
     half = frames.rate_hz / 2
-    high_hz = number(function, "high_freq", options.high_freq)
+    high_hz = require_number(function, "high_freq", options.high_freq)
     high_hz = high_hz if high_hz > 0 else half + high_hz
     require_band(function, low_hz, high_hz, frames.rate_hz)
     bins = frames.points // 2 + 1
     return kaldi_triangles(bins, bands, frames.rate_hz, low_hz, high_hz)
 
 
-def _log(draft: Draft, x: OutletId) -> OutletId:
-    return draft.apply("log", draft.apply("max", x, EPSILON), name="log")
+def _log(builder: FunctionBuilder, x: OutletId) -> OutletId:
+    return builder.apply("log", builder.apply("max", x, EPSILON), name="log")

@@ -2,8 +2,8 @@
 
 from itertools import permutations
 
-from pulse.front.draft import Draft
-from pulse.front.options import choice
+from pulse.front.builder import FunctionBuilder
+from pulse.front.options import require_choice
 from pulse.graph import OutletId
 
 COMPLEX = (*tuple(",".join(order) for order in permutations(("F", "T", "2"))), "2F,T", "T,2F")
@@ -16,44 +16,44 @@ PARTS = ("complex", "apart", "polar")
 
 def check_layout(function: str, layout: object, parts: object) -> tuple[str, str]:
     """Return the layout and the parts, checked. Raises InputError: unknown, or they do not go together."""
-    kind = choice(function, "parts", parts, PARTS)
+    kind = require_choice(function, "parts", parts, PARTS)
     if kind == "complex":
-        return choice(function, "layout", layout, COMPLEX), kind
+        return require_choice(function, "layout", layout, COMPLEX), kind
     axes = "F,T" if layout == "F,T,2" else layout
-    return choice(function, f"layout of parts={kind!r}", axes, REAL), kind
+    return require_choice(function, f"layout of parts={kind!r}", axes, REAL), kind
 
 
-def arrange(draft: Draft, x: OutletId, layout: str) -> OutletId:
+def arrange(builder: FunctionBuilder, x: OutletId, layout: str) -> OutletId:
     """Return a spectrum [B, T, 2F], real parts first, in another layout."""
-    batch, frames, both = draft.shape(x)
+    batch, frames, both = builder.shape(x)
     axes = layout.split(",")
     if "2F" in axes:
-        return draft.transpose(x, (0, 2, 1) if axes[0] == "2F" else (0, 1, 2))
-    x = draft.reshape(x, batch, frames, 2, both // 2)
-    return draft.transpose(x, (0, *(1 + ("T", "2", "F").index(axis) for axis in axes)), "spectrum")
+        return builder.transpose(x, (0, 2, 1) if axes[0] == "2F" else (0, 1, 2))
+    x = builder.reshape(x, batch, frames, 2, both // 2)
+    return builder.transpose(x, (0, *(1 + ("T", "2", "F").index(axis) for axis in axes)), "spectrum")
 
 
-def gather(draft: Draft, x: OutletId, layout: str) -> OutletId:
+def gather(builder: FunctionBuilder, x: OutletId, layout: str) -> OutletId:
     """Return the reverse: a spectrum of a layout as [B, T, 2F]."""
     axes = layout.split(",")
-    draft.require_rank(x, len(axes) + 1, example(layout, 257))
+    builder.require_rank(x, len(axes) + 1, example(layout, 257))
     if "2F" in axes:
-        return draft.transpose(x, (0, 2, 1) if axes[0] == "2F" else (0, 1, 2))
-    if draft.require_fixed(x, 1 + axes.index("2"), "real and imaginary part") != 2:
-        raise draft.error(f"layout={layout!r} of shape {draft.text(x)!r} does not have 2 parts")
-    x = draft.transpose(x, (0, *(1 + axes.index(axis) for axis in ("T", "2", "F"))))
-    return draft.join_axes(x, 2)
+        return builder.transpose(x, (0, 2, 1) if axes[0] == "2F" else (0, 1, 2))
+    if builder.require_fixed(x, 1 + axes.index("2"), "real and imaginary part") != 2:
+        raise builder.error(f"layout={layout!r} of shape {builder.text(x)!r} does not have 2 parts")
+    x = builder.transpose(x, (0, *(1 + axes.index(axis) for axis in ("T", "2", "F"))))
+    return builder.join_axes(x, 2)
 
 
-def arrange_real(draft: Draft, x: OutletId, layout: str) -> OutletId:
+def arrange_real(builder: FunctionBuilder, x: OutletId, layout: str) -> OutletId:
     """Return ``[B, T, F]`` in a layout of real numbers."""
-    return draft.transpose(x, (0, 2, 1) if layout == "F,T" else (0, 1, 2))
+    return builder.transpose(x, (0, 2, 1) if layout == "F,T" else (0, 1, 2))
 
 
-def gather_real(draft: Draft, x: OutletId, layout: str) -> OutletId:
+def gather_real(builder: FunctionBuilder, x: OutletId, layout: str) -> OutletId:
     """Return the reverse: real numbers of a layout as [B, T, F]."""
-    draft.require_rank(x, 3, example(layout, 257))
-    return draft.transpose(x, (0, 2, 1) if layout == "F,T" else (0, 1, 2))
+    builder.require_rank(x, 3, example(layout, 257))
+    return builder.transpose(x, (0, 2, 1) if layout == "F,T" else (0, 1, 2))
 
 
 def example(layout: str, bins: int, frames: str = "frames") -> str:

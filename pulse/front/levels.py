@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.front.draft import Draft
-from pulse.front.options import choice, count, number
+from pulse.front.builder import FunctionBuilder
+from pulse.front.options import require_choice, require_count, require_number
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.conv import no_pads
@@ -30,12 +30,12 @@ def gain(factor: float | None = None, db: float | None = None, shape: str = SOUN
     if (factor is None) == (db is None):
         raise InputError(f"{function}: give either factor or db")
     times = (
-        number(function, "factor", factor)
+        require_number(function, "factor", factor)
         if db is None
-        else 10 ** (number(function, "db", db, -400, 400) / 20)
+        else 10 ** (require_number(function, "db", db, -400, 400) / 20)
     )
-    draft = Draft(function, {"x": shape})
-    return draft.model(sound=draft.apply("mul", draft["x"], times, name="sound"))
+    builder = FunctionBuilder(function, {"x": shape})
+    return builder.model(sound=builder.apply("mul", builder["x"], times, name="sound"))
 
 
 def preemphasis(coefficient: float = 0.97, first: str = "zero", shape: str = SOUND) -> TypedModel:
@@ -49,12 +49,12 @@ def preemphasis(coefficient: float = 0.97, first: str = "zero", shape: str = SOU
     Raises   InputError
     """
     function = "preemphasis"
-    number(function, "coefficient", coefficient)
-    choice(function, "first", first, ("zero", "repeat"))
-    draft = Draft(function, {"x": shape})
-    draft.require_rank(draft["x"], 2, SOUND)
-    x = draft.pad(draft["x"], 1, 1, 0, "constant" if first == "zero" else "edge")
-    return draft.model(sound=_difference(draft, x, coefficient))
+    require_number(function, "coefficient", coefficient)
+    require_choice(function, "first", first, ("zero", "repeat"))
+    builder = FunctionBuilder(function, {"x": shape})
+    builder.require_rank(builder["x"], 2, SOUND)
+    x = builder.pad(builder["x"], 1, 1, 0, "constant" if first == "zero" else "edge")
+    return builder.model(sound=_difference(builder, x, coefficient))
 
 
 def deemphasis(coefficient: float = 0.97, shape: str = SOUND) -> TypedModel:
@@ -68,9 +68,9 @@ def deemphasis(coefficient: float = 0.97, shape: str = SOUND) -> TypedModel:
     Raises   InputError
     """
     function = "deemphasis"
-    draft = Draft(function, {"x": shape})
-    draft.require_rank(draft["x"], 2, SOUND)
-    return draft.model(sound=_integrate_leakily(draft, draft["x"], coefficient))
+    builder = FunctionBuilder(function, {"x": shape})
+    builder.require_rank(builder["x"], 2, SOUND)
+    return builder.model(sound=_integrate_leakily(builder, builder["x"], coefficient))
 
 
 def dc_block(coefficient: float = 0.995, shape: str = SOUND) -> TypedModel:
@@ -84,10 +84,10 @@ def dc_block(coefficient: float = 0.995, shape: str = SOUND) -> TypedModel:
     Raises   InputError
     """
     function = "dc_block"
-    draft = Draft(function, {"x": shape})
-    draft.require_rank(draft["x"], 2, SOUND)
-    x = draft.pad(draft["x"], 1, 1, 0)
-    return draft.model(sound=_integrate_leakily(draft, _difference(draft, x, 1.0), coefficient))
+    builder = FunctionBuilder(function, {"x": shape})
+    builder.require_rank(builder["x"], 2, SOUND)
+    x = builder.pad(builder["x"], 1, 1, 0)
+    return builder.model(sound=_integrate_leakily(builder, _difference(builder, x, 1.0), coefficient))
 
 
 def limiter(
@@ -110,24 +110,24 @@ def limiter(
     Raises   InputError
     """
     function = "limiter"
-    number(function, "threshold", threshold, 0, above=True)
-    count(function, "sample_rate", sample_rate)
+    require_number(function, "threshold", threshold, 0, above=True)
+    require_count(function, "sample_rate", sample_rate)
     ahead, hold = (
-        round(number(function, name, value, 0, 1000) * sample_rate / 1000)
+        round(require_number(function, name, value, 0, 1000) * sample_rate / 1000)
         for name, value in (("lookahead_ms", lookahead_ms), ("hold_ms", hold_ms))
     )
-    draft = Draft(function, {"x": shape})
-    x = draft["x"]
-    draft.require_rank(x, 2, SOUND)
-    over = draft.apply("max", draft.apply("mul", draft.apply("abs", x), 1 / threshold), 1.0)
-    over = draft.pad(draft.with_axis(over, 1), 2, hold + ahead, ahead, fill=1.0)
-    gain_limit = draft.apply("div", 1.0, _largest_of_groups(draft, over, hold + ahead + 1))
-    total = draft.add("ramp", Pool("sum", (ahead + 1,), (1,), (1,), no_pads(1)), gain_limit)
-    factor = draft.without_axis(draft.apply("mul", total, 1 / (ahead + 1), name="gain"), 1)
-    return draft.model(sound=draft.apply("mul", x, factor, name="sound"))
+    builder = FunctionBuilder(function, {"x": shape})
+    x = builder["x"]
+    builder.require_rank(x, 2, SOUND)
+    over = builder.apply("max", builder.apply("mul", builder.apply("abs", x), 1 / threshold), 1.0)
+    over = builder.pad(builder.with_axis(over, 1), 2, hold + ahead, ahead, fill=1.0)
+    gain_limit = builder.apply("div", 1.0, _largest_of_groups(builder, over, hold + ahead + 1))
+    total = builder.add("ramp", Pool("sum", (ahead + 1,), (1,), (1,), no_pads(1)), gain_limit)
+    factor = builder.without_axis(builder.apply("mul", total, 1 / (ahead + 1), name="gain"), 1)
+    return builder.model(sound=builder.apply("mul", x, factor, name="sound"))
 
 
-def _largest_of_groups(draft: Draft, x: OutletId, frames: int) -> OutletId:
+def _largest_of_groups(builder: FunctionBuilder, x: OutletId, frames: int) -> OutletId:
     """Return the largest of each group of ``frames`` neighbouring frames of x [B, 1, T], in about 2
     sqrt(frames) steps.
     """
@@ -135,25 +135,25 @@ def _largest_of_groups(draft: Draft, x: OutletId, frames: int) -> OutletId:
     taps_far = frames // taps_near
     for taps, spacing in ((taps_near, 1), (taps_far, taps_near), (2, frames - taps_near * taps_far)):
         if taps > 1 and spacing:
-            x = draft.add("peak", Pool("max", (taps,), (1,), (spacing,), no_pads(1)), x)
+            x = builder.add("peak", Pool("max", (taps,), (1,), (spacing,), no_pads(1)), x)
     return x
 
 
-def _difference(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
+def _difference(builder: FunctionBuilder, x: OutletId, coefficient: float) -> OutletId:
     """Return each sample but the first, minus the previous one times a coefficient."""
-    pairs = draft.frame(x, 1, 2, 1)
-    before, current = (draft.without_axis(draft.part(pairs, 2, index, index + 1), 2) for index in (0, 1))
-    return draft.apply("sub", current, draft.apply("mul", before, coefficient), name="difference")
+    pairs = builder.frame(x, 1, 2, 1)
+    before, current = (builder.without_axis(builder.part(pairs, 2, index, index + 1), 2) for index in (0, 1))
+    return builder.apply("sub", current, builder.apply("mul", before, coefficient), name="difference")
 
 
-def _integrate_leakily(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
+def _integrate_leakily(builder: FunctionBuilder, x: OutletId, coefficient: float) -> OutletId:
     """Return each sample plus a coefficient times the sum so far: a linear recurrent layer of one unit."""
-    number(draft.function, "coefficient", coefficient, 0, math.nextafter(1, 0))
-    batch, frames = draft.shape(x)
-    rows = draft.reshape(draft.transpose(x, (1, 0)), frames, batch, 1)
+    require_number(builder.function, "coefficient", coefficient, 0, math.nextafter(1, 0))
+    batch, frames = builder.shape(x)
+    rows = builder.reshape(builder.transpose(x, (1, 0)), frames, batch, 1)
     cell = Cell("rnn", (Activation("affine", 1.0, 0.0),))
     one, back = (
-        draft.constant(name, np.full((1, 1), value)) for name, value in (("w", 1.0), ("r", coefficient))
+        builder.constant(name, np.full((1, 1), value)) for name, value in (("w", 1.0), ("r", coefficient))
     )
-    y = draft.add("sum", Recurrent(cell, 1), rows, one, back, draft.constant("b", np.zeros(2)))
-    return draft.transpose(draft.reshape(y, frames, batch), (1, 0))
+    y = builder.add("sum", Recurrent(cell, 1), rows, one, back, builder.constant("b", np.zeros(2)))
+    return builder.transpose(builder.reshape(y, frames, batch), (1, 0))

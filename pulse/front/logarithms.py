@@ -3,8 +3,8 @@
 import math
 
 from pulse.errors import InputError
-from pulse.front.draft import Draft
-from pulse.front.options import choice, number
+from pulse.front.builder import FunctionBuilder
+from pulse.front.options import require_choice, require_number
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 
@@ -25,12 +25,12 @@ def log(
     Raises   InputError
     """
     function = "log"
-    choice(function, "base", base, BASES)
-    number(function, "floor", floor, 0)
-    number(function, "offset", offset)
-    draft = Draft(function, {"x": shape})
-    x = draft.apply("add", draft["x"], offset) if offset else draft["x"]
-    return draft.model(features=floored_log(draft, x, floor, base))
+    require_choice(function, "base", base, BASES)
+    require_number(function, "floor", floor, 0)
+    require_number(function, "offset", offset)
+    builder = FunctionBuilder(function, {"x": shape})
+    x = builder.apply("add", builder["x"], offset) if offset else builder["x"]
+    return builder.model(features=floored_log(builder, x, floor, base))
 
 
 def db(
@@ -56,11 +56,13 @@ def db(
     Raises   InputError: also if top_db has no maximum
     """
     function = "db"
-    factor = 1 if choice(function, "of", of, ("power", "amplitude")) == "power" else 2
-    floor = number(function, "floor", 10.0 ** (-10 / factor) if floor is None else floor, 0, above=True)
-    number(function, "reference", reference, 0)
-    draft = Draft(function, {"x": shape})
-    y = decibels(draft, draft["x"], floor, factor, factor * 10 * math.log10(max(reference, floor)))
+    factor = 1 if require_choice(function, "of", of, ("power", "amplitude")) == "power" else 2
+    floor = require_number(
+        function, "floor", 10.0 ** (-10 / factor) if floor is None else floor, 0, above=True
+    )
+    require_number(function, "reference", reference, 0)
+    builder = FunctionBuilder(function, {"x": shape})
+    y = decibels(builder, builder["x"], floor, factor, factor * 10 * math.log10(max(reference, floor)))
     if top_db is not None or maximum is not None:
         if top_db is None or maximum is None:
             missing = "maximum" if maximum is None else "top_db"
@@ -68,9 +70,9 @@ def db(
                 f"{function}: top_db counts from the loudest value of the whole recording, which a stream does not "
                 f"know; fix that value with maximum=, in dB, or leave both out ({missing} is missing)"
             )
-        lowest = number(function, "maximum", maximum) - number(function, "top_db", top_db, 0)
-        y = draft.apply("max", y, lowest, name="floored")
-    return draft.model(features=y)
+        lowest = require_number(function, "maximum", maximum) - require_number(function, "top_db", top_db, 0)
+        y = builder.apply("max", y, lowest, name="floored")
+    return builder.model(features=y)
 
 
 def whisper_log(maximum: float | None = None, floor: float = 1e-10, shape: str = FEATURES) -> TypedModel:
@@ -88,21 +90,23 @@ def whisper_log(maximum: float | None = None, floor: float = 1e-10, shape: str =
             f"{function}: Whisper floors at 8 below the maximum of the whole recording, which a stream does not know; "
             "fix it with maximum=, the log10 of the loudest value to expect, such as 1.5"
         )
-    lowest = number(function, "maximum", maximum) - 8
-    number(function, "floor", floor, 0, above=True)
-    draft = Draft(function, {"x": shape})
-    y = draft.apply("max", floored_log(draft, draft["x"], floor, "log10"), lowest)
-    return draft.model(features=draft.apply("mul", draft.apply("add", y, 4.0), 0.25, name="features"))
+    lowest = require_number(function, "maximum", maximum) - 8
+    require_number(function, "floor", floor, 0, above=True)
+    builder = FunctionBuilder(function, {"x": shape})
+    y = builder.apply("max", floored_log(builder, builder["x"], floor, "log10"), lowest)
+    return builder.model(features=builder.apply("mul", builder.apply("add", y, 4.0), 0.25, name="features"))
 
 
-def floored_log(draft: Draft, x: OutletId, floor: float, base: str = "natural") -> OutletId:
+def floored_log(builder: FunctionBuilder, x: OutletId, floor: float, base: str = "natural") -> OutletId:
     """Return a logarithm of at least ``floor``."""
-    y = draft.apply("log", draft.apply("max", x, floor) if floor else x, name="log")
-    return y if base == "natural" else draft.apply("mul", y, BASES[base], name=base)
+    y = builder.apply("log", builder.apply("max", x, floor) if floor else x, name="log")
+    return y if base == "natural" else builder.apply("mul", y, BASES[base], name=base)
 
 
-def decibels(draft: Draft, x: OutletId, floor: float, factor: int = 1, reference: float = 0.0) -> OutletId:
+def decibels(
+    builder: FunctionBuilder, x: OutletId, floor: float, factor: int = 1, reference: float = 0.0
+) -> OutletId:
     """Return decibels of at least ``floor``, minus those of a reference."""
-    y = draft.apply("log", draft.apply("max", x, floor) if floor else x, name="log")
-    y = draft.apply("mul", y, 10 * factor / math.log(10), name="db")
-    return draft.apply("sub", y, reference) if reference else y
+    y = builder.apply("log", builder.apply("max", x, floor) if floor else x, name="log")
+    y = builder.apply("mul", y, 10 * factor / math.log(10), name="db")
+    return builder.apply("sub", y, reference) if reference else y

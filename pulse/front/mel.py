@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from pulse.facts import Array
-from pulse.front.draft import Draft
+from pulse.front.builder import FunctionBuilder
 from pulse.front.layouts import REAL, arrange_real, gather_real
 from pulse.front.logarithms import decibels, floored_log
-from pulse.front.options import choice, collect, count, number
+from pulse.front.options import options_from, require_choice, require_count, require_number
 from pulse.front.spectra import raise_power, square
-from pulse.front.transforms import MAX_SAMPLES, Normalized, SpectrumOptions, draft_spectrum
+from pulse.front.transforms import MAX_SAMPLES, Normalized, SpectrumOptions, spectrum_builder
 from pulse.front.triangles import MAX_BANDS, SCALES, cosines, mel_triangles, require_band
 from pulse.front.windows import WindowLike
 from pulse.graph import OutletId
@@ -63,14 +63,14 @@ def mel(
     norm          ``slaney``: each band has area 1 (librosa's default); ``none`` (PyTorch's)
     Raises        InputError
     """
-    function, options = "mel", collect(BankOptions, locals())
-    choice(function, "layout", layout, REAL)
-    choice(function, "output_layout", output_layout, REAL)
-    draft = Draft(function, {"x": shape})
-    x = gather_real(draft, draft["x"], layout)
-    bins = draft.require_fixed(x, 2, "the frequencies")
+    function, options = "mel", options_from(BankOptions, locals())
+    require_choice(function, "layout", layout, REAL)
+    require_choice(function, "output_layout", output_layout, REAL)
+    builder = FunctionBuilder(function, {"x": shape})
+    x = gather_real(builder, builder["x"], layout)
+    bins = builder.require_fixed(x, 2, "the frequencies")
     bank = _bank(function, bins, options)
-    return draft.model(features=arrange_real(draft, draft.times(x, bank, "bank"), output_layout))
+    return builder.model(features=arrange_real(builder, builder.times(x, bank, "bank"), output_layout))
 
 
 def mel_spectrogram(
@@ -110,10 +110,10 @@ def mel_spectrogram(
     The others are those of ``stft`` and ``mel``.
     Raises   InputError
     """
-    draft, y = _bands("mel_spectrogram", collect(MelOptions, locals()))
-    y = _logarithm(draft, y, log, floor, offset)
-    choice(draft.function, "output_layout", output_layout, REAL)
-    return draft.model(features=arrange_real(draft, y, output_layout))
+    builder, y = _bands("mel_spectrogram", options_from(MelOptions, locals()))
+    y = _logarithm(builder, y, log, floor, offset)
+    require_choice(builder.function, "output_layout", output_layout, REAL)
+    return builder.model(features=arrange_real(builder, y, output_layout))
 
 
 def mfcc(
@@ -157,11 +157,11 @@ def mfcc(
     The others are those of ``mel_spectrogram``.
     Raises   InputError
     """
-    draft, y = _bands("mfcc", collect(MelOptions, locals()))
-    y = _logarithm(draft, y, log, floor, offset)
-    choice(draft.function, "output_layout", output_layout, REAL)
-    y = draft.times(y, _cosines(draft.function, n_mels, n_mfcc, dct_norm, lifter), "cepstrum")
-    return draft.model(features=arrange_real(draft, y, output_layout))
+    builder, y = _bands("mfcc", options_from(MelOptions, locals()))
+    y = _logarithm(builder, y, log, floor, offset)
+    require_choice(builder.function, "output_layout", output_layout, REAL)
+    y = builder.times(y, _cosines(builder.function, n_mels, n_mfcc, dct_norm, lifter), "cepstrum")
+    return builder.model(features=arrange_real(builder, y, output_layout))
 
 
 def dct(
@@ -184,52 +184,56 @@ def dct(
     Raises   InputError
     """
     function = "dct"
-    choice(function, "layout", layout, REAL)
-    choice(function, "output_layout", output_layout, REAL)
-    draft = Draft(function, {"x": shape})
-    x = gather_real(draft, draft["x"], layout)
-    matrix = _cosines(function, draft.require_fixed(x, 2, "the bins"), n_mfcc, norm, lifter)
-    return draft.model(features=arrange_real(draft, draft.times(x, matrix, "cepstrum"), output_layout))
+    require_choice(function, "layout", layout, REAL)
+    require_choice(function, "output_layout", output_layout, REAL)
+    builder = FunctionBuilder(function, {"x": shape})
+    x = gather_real(builder, builder["x"], layout)
+    matrix = _cosines(function, builder.require_fixed(x, 2, "the bins"), n_mfcc, norm, lifter)
+    return builder.model(features=arrange_real(builder, builder.times(x, matrix, "cepstrum"), output_layout))
 
 
-def _bands(function: str, options: MelOptions) -> tuple[Draft, OutletId]:
-    """Return the draft, and the bands [B, frames, n_mels]."""
-    number(function, "power", options.power, 0, above=True)
-    n_fft = count(function, "n_fft", options.n_fft, 2, MAX_SAMPLES)
-    size = count(function, "win_length", n_fft if options.win_length is None else options.win_length)
+def _bands(function: str, options: MelOptions) -> tuple[FunctionBuilder, OutletId]:
+    """Return the builder, and the bands [B, frames, n_mels]."""
+    require_number(function, "power", options.power, 0, above=True)
+    n_fft = require_count(function, "n_fft", options.n_fft, 2, MAX_SAMPLES)
+    size = require_count(function, "win_length", n_fft if options.win_length is None else options.win_length)
     hop = max(1, size // 2) if options.hop is None else options.hop
-    draft, y = draft_spectrum(function, replace(options, hop=hop))
+    builder, y = spectrum_builder(function, replace(options, hop=hop))
     bins = n_fft // 2 + 1
-    squares = square(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
+    squares = square(
+        builder, builder.part(y, 2, 0, bins, "real"), builder.part(y, 2, bins, 2 * bins, "imaginary")
+    )
     bank = _bank(function, bins, options)
-    return draft, draft.times(raise_power(draft, squares, options.power / 2), bank, "bank")
+    return builder, builder.times(raise_power(builder, squares, options.power / 2), bank, "bank")
 
 
 def _bank(function: str, bins: int, options: BankOptions) -> Array:
     bands, rate_hz = options.n_mels, options.sample_rate
-    count(function, "n_mels", bands, 1, MAX_BANDS)
-    number(function, "sample_rate", rate_hz, 0, above=True)
-    low = number(function, "f_min", options.f_min, 0)
-    high = number(function, "f_max", rate_hz / 2 if options.f_max is None else options.f_max, 0)
+    require_count(function, "n_mels", bands, 1, MAX_BANDS)
+    require_number(function, "sample_rate", rate_hz, 0, above=True)
+    low = require_number(function, "f_min", options.f_min, 0)
+    high = require_number(function, "f_max", rate_hz / 2 if options.f_max is None else options.f_max, 0)
     require_band(function, low, high, rate_hz)
-    scale = choice(function, "mel_scale", options.mel_scale, SCALES)
-    norm = choice(function, "norm", "none" if options.norm is None else options.norm, NORMS)
+    scale = require_choice(function, "mel_scale", options.mel_scale, SCALES)
+    norm = require_choice(function, "norm", "none" if options.norm is None else options.norm, NORMS)
     return mel_triangles(bins, bands, rate_hz, low, high, scale, norm == "slaney")
 
 
-def _logarithm(draft: Draft, x: OutletId, logarithm: str, floor: float, offset: float) -> OutletId:
-    choice(draft.function, "log", logarithm, LOGS)
-    number(draft.function, "floor", floor, 0)
-    number(draft.function, "offset", offset, 0)
+def _logarithm(
+    builder: FunctionBuilder, x: OutletId, logarithm: str, floor: float, offset: float
+) -> OutletId:
+    require_choice(builder.function, "log", logarithm, LOGS)
+    require_number(builder.function, "floor", floor, 0)
+    require_number(builder.function, "offset", offset, 0)
     if logarithm == "none":
         return x
-    x = draft.apply("add", x, offset) if offset else x
-    return decibels(draft, x, floor) if logarithm == "db" else floored_log(draft, x, floor, logarithm)
+    x = builder.apply("add", x, offset) if offset else x
+    return decibels(builder, x, floor) if logarithm == "db" else floored_log(builder, x, floor, logarithm)
 
 
 def _cosines(function: str, bands: int, n_mfcc: int, norm: str, lifter: float) -> Array:
-    count(function, "n_mfcc", n_mfcc, 1, bands)
-    choice(function, "dct_norm" if function == "mfcc" else "norm", norm, ("ortho", "none"))
-    number(function, "lifter", lifter, 0)
+    require_count(function, "n_mfcc", n_mfcc, 1, bands)
+    require_choice(function, "dct_norm" if function == "mfcc" else "norm", norm, ("ortho", "none"))
+    require_number(function, "lifter", lifter, 0)
     weight = 1 + lifter / 2 * np.sin(np.pi * np.arange(1, n_mfcc + 1) / lifter) if lifter else 1.0
     return cosines(bands, n_mfcc, norm == "ortho") * weight

@@ -4,7 +4,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.front.draft import Draft
+from pulse.front.builder import FunctionBuilder
 from pulse.front.fixed_point import Integers, transform
 from pulse.front.micro_tables import (
     FILTER_BITS,
@@ -17,7 +17,7 @@ from pulse.front.micro_tables import (
     log_table,
     window_table,
 )
-from pulse.front.options import count, flag, number
+from pulse.front.options import require_count, require_flag, require_number
 from pulse.front.triangles import require_band
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -71,26 +71,26 @@ def micro_frontend(
     Raises   InputError
     """
     function = "micro_frontend"
-    count(function, "sample_rate", sample_rate)
+    require_count(function, "sample_rate", sample_rate)
     size, hop, points = _frame_sizes(function, sample_rate, window_ms, step_ms)
     bank = _filter_bank(function, sample_rate, points, num_channels, lower_band_limit, upper_band_limit)
-    number(function, "even_smoothing", even_smoothing, 0, 1)
-    number(function, "odd_smoothing", odd_smoothing, 0, 1)
-    remaining = number(function, "min_signal_remaining", min_signal_remaining, 0, 1)
-    flag(function, "enable_pcan", enable_pcan)
-    flag(function, "enable_log", enable_log)
-    number(function, "pcan_strength", pcan_strength, 0, 4)
-    number(function, "pcan_offset", pcan_offset, 0, above=True)
-    number(function, "scale", scale, 0, above=True)
-    number(function, "output_scale", output_scale, 0, above=True)
+    require_number(function, "even_smoothing", even_smoothing, 0, 1)
+    require_number(function, "odd_smoothing", odd_smoothing, 0, 1)
+    remaining = require_number(function, "min_signal_remaining", min_signal_remaining, 0, 1)
+    require_flag(function, "enable_pcan", enable_pcan)
+    require_flag(function, "enable_log", enable_log)
+    require_number(function, "pcan_strength", pcan_strength, 0, 4)
+    require_number(function, "pcan_offset", pcan_offset, 0, above=True)
+    require_number(function, "scale", scale, 0, above=True)
+    require_number(function, "output_scale", output_scale, 0, above=True)
     correction = points.bit_length() - 1 - FILTER_BITS // 2
-    count(function, "gain_bits", gain_bits, max(0, correction) + SNR_BITS, 30)
-    count(function, "scale_shift", scale_shift, 0, 12)
+    require_count(function, "gain_bits", gain_bits, max(0, correction) + SNR_BITS, 30)
+    require_count(function, "scale_shift", scale_shift, 0, 12)
 
-    draft = Draft(function, {"x": shape})
-    z = Integers(draft)
+    builder = FunctionBuilder(function, {"x": shape})
+    z = Integers(builder)
     samples = _samples(z, scale)
-    bands = _band_levels(z, draft.frame(samples, 1, size, hop), points, bank)
+    bands = _band_levels(z, builder.frame(samples, 1, size, hop), points, bank)
     estimate = _noise(z, bands, [even_smoothing, odd_smoothing])
     signal = _reduce_noise(z, bands, estimate, int(np.float32(remaining) * (1 << NOISE_BITS)))
     if enable_pcan:
@@ -100,13 +100,15 @@ def micro_frontend(
     if enable_log:
         signal = _logarithm(z, z.shift(signal, 2.0**correction), scale_shift)
     features = z.cast(z.apply("min", signal, 65535), np.float32)
-    return draft.model(features=draft.apply("mul", features, output_scale) if output_scale != 1 else features)
+    return builder.model(
+        features=builder.apply("mul", features, output_scale) if output_scale != 1 else features
+    )
 
 
 def _frame_sizes(function: str, rate_hz: int, window_ms: int, step_ms: int) -> tuple[int, int, int]:
     """Return samples of a window and of a step, and the points of a transform. Raises InputError."""
-    size = count(function, "window_ms", window_ms, 1, 10000) * rate_hz // 1000
-    hop = count(function, "step_ms", step_ms, 1, 10000) * rate_hz // 1000
+    size = require_count(function, "window_ms", window_ms, 1, 10000) * rate_hz // 1000
+    hop = require_count(function, "step_ms", step_ms, 1, 10000) * rate_hz // 1000
     points = 1 << max(0, size - 1).bit_length()
     if points not in POINTS or hop < 1:
         raise InputError(
@@ -118,20 +120,20 @@ def _frame_sizes(function: str, rate_hz: int, window_ms: int, step_ms: int) -> t
 
 def _samples(z: Integers, scale: float) -> OutletId:
     """Return the input x [B, T] in 16 bits, B a number."""
-    draft, x = z.draft, z.draft["x"]
-    draft.require_rank(x, 2, "1,T")
-    draft.require_fixed(x, 0, "the streams")
-    loud = draft.apply("round", draft.apply("mul", x, scale) if scale != 1 else x)
-    return z.cast(draft.apply("min", draft.apply("max", loud, -32768.0), 32767.0))
+    builder, x = z.builder, z.builder["x"]
+    builder.require_rank(x, 2, "1,T")
+    builder.require_fixed(x, 0, "the streams")
+    loud = builder.apply("round", builder.apply("mul", x, scale) if scale != 1 else x)
+    return z.cast(builder.apply("min", builder.apply("max", loud, -32768.0), 32767.0))
 
 
 def _filter_bank(
     function: str, rate_hz: int, points: int, channels: int, low_hz: float, high_hz: float
 ) -> Bank:
     """Return the mel bands. Raises InputError if one is outside the transform's bins."""
-    count(function, "num_channels", channels, 1, 512)
-    low_hz = number(function, "lower_band_limit", low_hz, 0)
-    high_hz = number(function, "upper_band_limit", high_hz, 0)
+    require_count(function, "num_channels", channels, 1, 512)
+    low_hz = require_number(function, "lower_band_limit", low_hz, 0)
+    high_hz = require_number(function, "upper_band_limit", high_hz, 0)
     require_band(function, low_hz, high_hz, rate_hz)
     bank = bank_table(channels, low_hz, high_hz, rate_hz, points // 2 + 1)
     if bank.end > points // 2 or bank.start < 2:
@@ -144,10 +146,10 @@ def _filter_bank(
 
 def _band_levels(z: Integers, frames: OutletId, points: int, bank: Bank) -> OutletId:
     """Return the roots of the energies of the bands [B, frames, channels], from frames of samples."""
-    size = int(z.draft.shape(frames)[2])
+    size = int(z.builder.shape(frames)[2])
     windowed = z.shift_right(z.mul(frames, window_table(size)), WINDOW_BITS)
     factor = _headroom(z, windowed)
-    padded = z.draft.pad(z.wrap(z.mul(windowed, factor)), 2, 0, points - size)
+    padded = z.builder.pad(z.wrap(z.mul(windowed, factor)), 2, 0, points - size)
     re, im = transform(z, padded, points // 2)
     energy = z.add(z.mul(re, re), z.mul(im, im))
     return z.shift(_root(z, _bands(z, energy, bank)), z.apply("div", 1, factor))
@@ -158,7 +160,7 @@ def _headroom(z: Integers, x: OutletId) -> OutletId:
     magnitude = z.apply("abs", x)
     # -32768 has no magnitude of 16 bits, and counts as nothing
     magnitude = z.choose(z.apply("less", magnitude, 32768), magnitude, 0)
-    largest = z.draft.add("largest", Reduce("max", (2,), True), z.cast(magnitude, np.float32))
+    largest = z.builder.add("largest", Reduce("max", (2,), True), z.cast(magnitude, np.float32))
     return z.mul(z.bits(z.cast(largest), 16)[1], 1 << 15)
 
 
@@ -166,13 +168,13 @@ def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
     """Return sums of weighted bins [B, frames, bins 1 …]: the rising half of each band and the falling half of the
     next.
     """
-    draft = z.draft
+    builder = z.builder
     # a leading bin of weight 0, so that each sum is a difference of two running sums
-    bins = draft.part(energy, 2, bank.start - 2, bank.end - 1)
+    bins = builder.part(energy, 2, bank.start - 2, bank.end - 1)
     ends = bank.edges - bank.start
     totals: list[OutletId] = []
     for weights, first, last in ((bank.weights, ends[1:-1], ends[2:]), (bank.rests, ends[:-2], ends[1:-1])):
-        running = wire(draft.graph, "running", CumSum(2), [z.mul(bins, np.append(0, weights))])[0]
+        running = wire(builder.graph, "running", CumSum(2), [z.mul(bins, np.append(0, weights))])[0]
         totals.append(z.sub(z.pick(running, last, 2), z.pick(running, first, 2)))
     return z.add(*totals)
 
@@ -187,21 +189,21 @@ def _root(z: Integers, x: OutletId) -> OutletId:
 
 def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
     """Return the noise estimates [B, frames, channels], after each frame; 2**10 times as fine."""
-    draft = z.draft
-    batch, channels = int(draft.shape(bands)[0]), int(draft.shape(bands)[2])
+    builder = z.builder
+    batch, channels = int(builder.shape(bands)[0]), int(builder.shape(bands)[2])
     factors = np.array([int(np.float32(share) * (1 << NOISE_BITS)) for share in smoothing])
     factors = factors[np.arange(channels) % 2]
     state = f"{batch},{channels},f64"
-    inner = Draft(f"{draft.function}.noise", {"estimate": state, "band": state}, np.float64)
+    inner = FunctionBuilder(f"{builder.function}.noise", {"estimate": state, "band": state}, np.float64)
     y = Integers(inner)
     new = y.mul(y.mul(inner["band"], 1 << SMOOTHING_BITS), factors)
     old = y.mul(inner["estimate"], (1 << NOISE_BITS) - factors)
     after = y.shift_right(y.add(new, old), NOISE_BITS)
     inner.graph.set_outputs([after, after], ["after", "given"])
-    body = TypedModel(inner.graph, draft.scope, inner.function)
+    body = TypedModel(inner.graph, builder.scope, inner.function)
     scan = Scan(body, ("estimate",), ("band",), (), (ScanAxis(1),), (ScanAxis(1),))
     begin = z.constant(np.zeros((batch, channels)))
-    return wire(draft.graph, "noise", scan, [bands, begin])[0]
+    return wire(builder.graph, "noise", scan, [bands, begin])[0]
 
 
 def _reduce_noise(z: Integers, bands: OutletId, estimate: OutletId, remaining: int) -> OutletId:

@@ -8,8 +8,8 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.front.draft import Draft
-from pulse.front.options import choice, count, flag
+from pulse.front.builder import FunctionBuilder
+from pulse.front.options import require_choice, require_count, require_flag
 from pulse.front.statistics import STATISTICS_FORMS, read_statistics
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -48,12 +48,12 @@ def cmvn(
     Raises   InputError
     """
     function = "cmvn"
-    choice(function, "form", form, STATISTICS_FORMS)
-    flag(function, "norm_vars", norm_vars)
-    draft = Draft(function, {"x": shape})
-    x = draft["x"]
-    at = draft.axis(x, axis)
-    bins = draft.require_fixed(x, at, "the bins")
+    require_choice(function, "form", form, STATISTICS_FORMS)
+    require_flag(function, "norm_vars", norm_vars)
+    builder = FunctionBuilder(function, {"x": shape})
+    x = builder["x"]
+    at = builder.axis(x, axis)
+    bins = builder.require_fixed(x, at, "the bins")
     if path is not None:
         if mean is not None or std is not None:
             raise InputError(f"{function}: give a path, or mean and std, not both")
@@ -68,13 +68,13 @@ def cmvn(
         scale = 1 / deviation
     if len(shift) != bins:
         raise InputError(
-            f"{function}: statistics of {len(shift)} bins for features of {bins}, {draft.text(x)!r}"
+            f"{function}: statistics of {len(shift)} bins for features of {bins}, {builder.text(x)!r}"
         )
-    along = [bins if other == at else 1 for other in range(draft.rank(x))]
-    y = draft.apply("add", x, draft.constant("shift", shift.reshape(along)), name="centred")
+    along = [bins if other == at else 1 for other in range(builder.rank(x))]
+    y = builder.apply("add", x, builder.constant("shift", shift.reshape(along)), name="centred")
     if norm_vars:
-        y = draft.apply("mul", y, draft.constant("scale", scale.reshape(along)), name="normalised")
-    return draft.model(features=y)
+        y = builder.apply("mul", y, builder.constant("scale", scale.reshape(along)), name="normalised")
+    return builder.model(features=y)
 
 
 def sliding_cmvn(
@@ -97,21 +97,21 @@ def sliding_cmvn(
     Raises   InputError. A stream of fewer frames than min_window (with ``center``: than window) is refused at its end
     """
     function = "sliding_cmvn"
-    count(function, "window", window, 2)
-    flag(function, "center", center)
-    flag(function, "norm_vars", norm_vars)
-    count(function, "min_window", min_window, 1, window)
-    draft = Draft(function, {"x": shape})
-    x = draft["x"]
-    draft.require_rank(x, 3, FEATURES)
-    draft.require_fixed(x, 2, "the bins")
+    require_count(function, "window", window, 2)
+    require_flag(function, "center", center)
+    require_flag(function, "norm_vars", norm_vars)
+    require_count(function, "min_window", min_window, 1, window)
+    builder = FunctionBuilder(function, {"x": shape})
+    x = builder["x"]
+    builder.require_rank(x, 3, FEATURES)
+    builder.require_fixed(x, 2, "the bins")
     mean, variance = (
-        _centred_moments(draft, x, window) if center else _past_moments(draft, x, window, min_window)
+        _centred_moments(builder, x, window) if center else _past_moments(builder, x, window, min_window)
     )
-    y = draft.apply("sub", x, mean, name="centred")
+    y = builder.apply("sub", x, mean, name="centred")
     if norm_vars:
-        y = draft.apply("div", y, draft.apply("sqrt", draft.apply("max", variance, MIN_VARIANCE)))
-    return draft.model(features=y)
+        y = builder.apply("div", y, builder.apply("sqrt", builder.apply("max", variance, MIN_VARIANCE)))
+    return builder.model(features=y)
 
 
 def _read_given(function: str, name: str, value: Sequence[float] | float, bins: int) -> Array:
@@ -124,55 +124,59 @@ def _read_given(function: str, name: str, value: Sequence[float] | float, bins: 
     return np.broadcast_to(numbers, (bins,)).astype(np.float64)
 
 
-def _sums(draft: Draft, x: OutletId, frames: int) -> OutletId:
+def _sums(builder: FunctionBuilder, x: OutletId, frames: int) -> OutletId:
     """Return the sum of each group of this many neighbouring frames."""
-    frames_last = draft.transpose(x, (0, 2, 1))
-    y = draft.add("sums", Pool("sum", (frames,), (1,), (1,), no_pads(1)), frames_last)
-    return draft.transpose(y, (0, 2, 1))
+    frames_last = builder.transpose(x, (0, 2, 1))
+    y = builder.add("sums", Pool("sum", (frames,), (1,), (1,), no_pads(1)), frames_last)
+    return builder.transpose(y, (0, 2, 1))
 
 
-def _centred_moments(draft: Draft, x: OutletId, window: int) -> tuple[OutletId, OutletId]:
+def _centred_moments(builder: FunctionBuilder, x: OutletId, window: int) -> tuple[OutletId, OutletId]:
     """Return mean and variance of the frames around each; near the ends those of the first and of the last window."""
-    draft.require(draft.shape(x)[1], window, "frames of a window")
+    builder.require(builder.shape(x)[1], window, "frames of a window")
     before, after = window // 2, window - 1 - window // 2
-    mean = draft.apply("mul", _sums(draft, x, window), 1 / window, name="mean")
-    variance = draft.apply(
-        "mul", _squares(draft, draft.frame(x, 1, window, 1), mean), 1 / window, name="variance"
+    mean = builder.apply("mul", _sums(builder, x, window), 1 / window, name="mean")
+    variance = builder.apply(
+        "mul", _squares(builder, builder.frame(x, 1, window, 1), mean), 1 / window, name="variance"
     )
-    return draft.pad(mean, 1, before, after, "edge"), draft.pad(variance, 1, before, after, "edge")
+    return builder.pad(mean, 1, before, after, "edge"), builder.pad(variance, 1, before, after, "edge")
 
 
-def _past_moments(draft: Draft, x: OutletId, window: int, min_window: int) -> tuple[OutletId, OutletId]:
+def _past_moments(
+    builder: FunctionBuilder, x: OutletId, window: int, min_window: int
+) -> tuple[OutletId, OutletId]:
     """Return the mean and the variance of each frame with up to ``window`` before it.
 
     At the beginning, of the first ``min_window`` frames.
     """
-    frames = draft.shape(x)[1]
-    draft.require(frames, min_window, "frames of min_window")
-    with_zeros = draft.pad(x, 1, window, 0)
-    counts = draft.add("counts", Range(1.0, 1.0, frames, np.dtype(np.float32)))
-    counts = draft.apply("min", draft.reshape(counts, 1, frames, 1), float(window + 1))
-    mean = draft.apply("div", _sums(draft, with_zeros, window + 1), counts, name="mean")
-    ones = draft.add(
-        "ones", Expand((TDim.of(1), frames, TDim.of(1))), draft.constant("one", np.ones((1, 1, 1)))
+    frames = builder.shape(x)[1]
+    builder.require(frames, min_window, "frames of min_window")
+    with_zeros = builder.pad(x, 1, window, 0)
+    counts = builder.add("counts", Range(1.0, 1.0, frames, np.dtype(np.float32)))
+    counts = builder.apply("min", builder.reshape(counts, 1, frames, 1), float(window + 1))
+    mean = builder.apply("div", _sums(builder, with_zeros, window + 1), counts, name="mean")
+    ones = builder.add(
+        "ones", Expand((TDim.of(1), frames, TDim.of(1))), builder.constant("one", np.ones((1, 1, 1)))
     )
-    present = draft.frame(draft.pad(ones, 1, window, 0), 1, window + 1, 1)
-    squares = _squares(draft, draft.frame(with_zeros, 1, window + 1, 1), mean, present)
-    variance = draft.apply("div", squares, counts, name="variance")
-    return _hold_first_frames(draft, mean, min_window), _hold_first_frames(draft, variance, min_window)
+    present = builder.frame(builder.pad(ones, 1, window, 0), 1, window + 1, 1)
+    squares = _squares(builder, builder.frame(with_zeros, 1, window + 1, 1), mean, present)
+    variance = builder.apply("div", squares, counts, name="variance")
+    return _hold_first_frames(builder, mean, min_window), _hold_first_frames(builder, variance, min_window)
 
 
-def _squares(draft: Draft, windows: OutletId, mean: OutletId, present: OutletId | None = None) -> OutletId:
+def _squares(
+    builder: FunctionBuilder, windows: OutletId, mean: OutletId, present: OutletId | None = None
+) -> OutletId:
     """Return ``[B, frames, bins]``: the squared distances of [B, frames, window, bins] from their mean, summed.
 
     The mean of squares minus the squared mean would consist of rounding errors for loud features of small variance.
     """
-    differences = draft.apply("sub", windows, draft.with_axis(mean, 2))
+    differences = builder.apply("sub", windows, builder.with_axis(mean, 2))
     if present is not None:
-        differences = draft.apply("mul", differences, present)
-    return draft.add("squares", Reduce("sum_square", (2,), False), differences)
+        differences = builder.apply("mul", differences, present)
+    return builder.add("squares", Reduce("sum_square", (2,), False), differences)
 
 
-def _hold_first_frames(draft: Draft, x: OutletId, min_window: int) -> OutletId:
+def _hold_first_frames(builder: FunctionBuilder, x: OutletId, min_window: int) -> OutletId:
     """Return the first frames replaced by the one at which there are ``min_window``."""
-    return draft.pad(draft.part(x, 1, min_window - 1, draft.shape(x)[1]), 1, min_window - 1, 0, "edge")
+    return builder.pad(builder.part(x, 1, min_window - 1, builder.shape(x)[1]), 1, min_window - 1, 0, "edge")

@@ -2,8 +2,8 @@
 
 import math
 
-from pulse.front.draft import Draft
-from pulse.front.options import choice, number
+from pulse.front.builder import FunctionBuilder
+from pulse.front.options import require_choice, require_number
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 
@@ -30,7 +30,7 @@ def power(exponent: float = 2.0, epsilon: float = 0.0, *, axis: int = -1, shape:
     Output   power, without the axis if its size is 2
     Raises   InputError
     """
-    number("power", "exponent", exponent, 0, above=True)
+    require_number("power", "exponent", exponent, 0, above=True)
     return _of_parts("power", "power", exponent / 2, epsilon, axis, shape)
 
 
@@ -41,10 +41,10 @@ def phase(axis: int = -1, shape: str = DEFAULT) -> TypedModel:
     Output   phase, without the axis if its size is 2
     Raises   InputError
     """
-    draft = Draft("phase", {"x": shape})
-    real, imaginary, axis, single = _halves(draft, draft["x"], axis)
-    y = angle(draft, real, imaginary)
-    return draft.model(phase=draft.without_axis(y, axis) if single else y)
+    builder = FunctionBuilder("phase", {"x": shape})
+    real, imaginary, axis, single = _halves(builder, builder["x"], axis)
+    y = angle(builder, real, imaginary)
+    return builder.model(phase=builder.without_axis(y, axis) if single else y)
 
 
 def from_polar(axis: int = -1, shape: str = "1,257,frames") -> TypedModel:
@@ -54,14 +54,14 @@ def from_polar(axis: int = -1, shape: str = "1,257,frames") -> TypedModel:
     Output   spectrum with a new axis of real and imaginary part, the last one by default
     Raises   InputError
     """
-    draft = Draft("from_polar", {"x": shape, "phase": shape})
-    rank = draft.rank(draft["x"])
+    builder = FunctionBuilder("from_polar", {"x": shape, "phase": shape})
+    rank = builder.rank(builder["x"])
     if isinstance(axis, bool) or not isinstance(axis, int) or not -rank - 1 <= axis <= rank:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise draft.error(f"axis={axis!r} must be from {-rank - 1} to {rank}")
+        raise builder.error(f"axis={axis!r} must be from {-rank - 1} to {rank}")
     axis %= rank + 1
-    pair = from_angle(draft, draft["x"], draft["phase"])
-    return draft.model(
-        spectrum=draft.side_by_side(*(draft.with_axis(part, axis) for part in pair), axis=axis)
+    pair = from_angle(builder, builder["x"], builder["phase"])
+    return builder.model(
+        spectrum=builder.side_by_side(*(builder.with_axis(part, axis) for part in pair), axis=axis)
     )
 
 
@@ -81,34 +81,34 @@ def mask(
     Raises   InputError
     """
     function = "mask"
-    choice(function, "kind", kind, MASKS)
+    require_choice(function, "kind", kind, MASKS)
     real = kind in ("real", "ratio")
-    without = _shape_without_parts(Draft(function, {"x": shape}), axis)
-    draft = Draft(function, {"x": shape, "mask": mask_shape or (without if real else shape)})
-    x, m = draft["x"], draft["mask"]
-    part_axis = draft.axis(x, axis)
+    without = _shape_without_parts(FunctionBuilder(function, {"x": shape}), axis)
+    builder = FunctionBuilder(function, {"x": shape, "mask": mask_shape or (without if real else shape)})
+    x, m = builder["x"], builder["mask"]
+    part_axis = builder.axis(x, axis)
     if real:
-        draft.require_rank(m, without.count(",") + 1, without)
-        m = draft.apply("max", draft.apply("min", m, 1.0), 0.0) if kind == "ratio" else m
+        builder.require_rank(m, without.count(",") + 1, without)
+        m = builder.apply("max", builder.apply("min", m, 1.0), 0.0) if kind == "ratio" else m
         factor = (
-            draft.with_axis(m, part_axis)
-            if draft.rank(m) < draft.rank(x)
-            else draft.side_by_side(m, m, axis=part_axis)
+            builder.with_axis(m, part_axis)
+            if builder.rank(m) < builder.rank(x)
+            else builder.side_by_side(m, m, axis=part_axis)
         )
-        return draft.model(spectrum=draft.apply("mul", x, factor, name="spectrum"))
-    if draft.shape(m) != draft.shape(x):
-        raise draft.error(
-            f"a {kind} mask of shape {draft.text(m)!r} must have the shape {draft.text(x)!r} of x"
+        return builder.model(spectrum=builder.apply("mul", x, factor, name="spectrum"))
+    if builder.shape(m) != builder.shape(x):
+        raise builder.error(
+            f"a {kind} mask of shape {builder.text(m)!r} must have the shape {builder.text(x)!r} of x"
         )
-    a, b, _, _ = _halves(draft, x, part_axis)
-    c, d, _, _ = _halves(draft, m, part_axis)
+    a, b, _, _ = _halves(builder, x, part_axis)
+    c, d, _, _ = _halves(builder, m, part_axis)
     if kind == "polar":
-        size = length_of(draft, c, d)
-        factor = draft.apply("div", draft.apply("tanh", size), draft.apply("max", size, 1e-12))
-        c, d = draft.apply("mul", c, factor), draft.apply("mul", d, factor)
-    re = draft.apply("sub", draft.apply("mul", a, c), draft.apply("mul", b, d), name="real")
-    im = draft.apply("add", draft.apply("mul", a, d), draft.apply("mul", b, c), name="imaginary")
-    return draft.model(spectrum=draft.side_by_side(re, im, axis=part_axis))
+        size = length_of(builder, c, d)
+        factor = builder.apply("div", builder.apply("tanh", size), builder.apply("max", size, 1e-12))
+        c, d = builder.apply("mul", c, factor), builder.apply("mul", d, factor)
+    re = builder.apply("sub", builder.apply("mul", a, c), builder.apply("mul", b, d), name="real")
+    im = builder.apply("add", builder.apply("mul", a, d), builder.apply("mul", b, c), name="imaginary")
+    return builder.model(spectrum=builder.side_by_side(re, im, axis=part_axis))
 
 
 def compress(
@@ -131,92 +131,94 @@ def compress(
     Raises    InputError
     """
     function = "compress"
-    number(function, "exponent", exponent, 0, above=True)
-    number(function, "epsilon", epsilon, 0)
-    draft = Draft(function, {"x": shape})
-    x = draft["x"]
-    if choice(function, "of", of, ("complex", "real")) == "real":
-        size = draft.apply("abs", x)
-        size = raise_power(draft, draft.apply("add", size, epsilon) if epsilon else size, exponent)
-        return draft.model(compressed=draft.apply("mul", draft.apply("sign", x), size, name="compressed"))
-    real, imaginary, part_axis, _ = _halves(draft, x, axis)
-    squares = square(draft, real, imaginary)
-    squares = draft.apply("max", draft.apply("add", squares, epsilon) if epsilon else squares, MIN_POWER)
-    factor = raise_power(draft, squares, (exponent - 1) / 2)
-    parts = (draft.apply("mul", part, factor) for part in (real, imaginary))
-    return draft.model(compressed=draft.side_by_side(*parts, axis=part_axis))
+    require_number(function, "exponent", exponent, 0, above=True)
+    require_number(function, "epsilon", epsilon, 0)
+    builder = FunctionBuilder(function, {"x": shape})
+    x = builder["x"]
+    if require_choice(function, "of", of, ("complex", "real")) == "real":
+        size = builder.apply("abs", x)
+        size = raise_power(builder, builder.apply("add", size, epsilon) if epsilon else size, exponent)
+        return builder.model(
+            compressed=builder.apply("mul", builder.apply("sign", x), size, name="compressed")
+        )
+    real, imaginary, part_axis, _ = _halves(builder, x, axis)
+    squares = square(builder, real, imaginary)
+    squares = builder.apply("max", builder.apply("add", squares, epsilon) if epsilon else squares, MIN_POWER)
+    factor = raise_power(builder, squares, (exponent - 1) / 2)
+    parts = (builder.apply("mul", part, factor) for part in (real, imaginary))
+    return builder.model(compressed=builder.side_by_side(*parts, axis=part_axis))
 
 
-def square(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
+def square(builder: FunctionBuilder, real: OutletId, imaginary: OutletId) -> OutletId:
     """Return ``re² + im²``."""
-    return draft.apply(
-        "add", draft.apply("mul", real, real), draft.apply("mul", imaginary, imaginary), name="power"
+    return builder.apply(
+        "add", builder.apply("mul", real, real), builder.apply("mul", imaginary, imaginary), name="power"
     )
 
 
-def length_of(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
+def length_of(builder: FunctionBuilder, real: OutletId, imaginary: OutletId) -> OutletId:
     """Return ``sqrt(re² + im²)``."""
-    return draft.apply("sqrt", square(draft, real, imaginary), name="magnitude")
+    return builder.apply("sqrt", square(builder, real, imaginary), name="magnitude")
 
 
-def angle(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
+def angle(builder: FunctionBuilder, real: OutletId, imaginary: OutletId) -> OutletId:
     """Return ``atan2(im, re)``; a zero has no sign."""
-    none = draft.apply("equal", imaginary, 0.0)
-    steepness = draft.apply("div", imaginary, draft.apply("abs", real))
-    acute = draft.apply("where", none, 0.0, draft.apply("atan", steepness))
-    half_turn = draft.apply("where", draft.apply("less", imaginary, 0.0), -math.pi, math.pi)
-    is_negative = draft.apply("less", real, 0.0)
-    return draft.apply("where", is_negative, draft.apply("sub", half_turn, acute), acute, name="phase")
+    none = builder.apply("equal", imaginary, 0.0)
+    steepness = builder.apply("div", imaginary, builder.apply("abs", real))
+    acute = builder.apply("where", none, 0.0, builder.apply("atan", steepness))
+    half_turn = builder.apply("where", builder.apply("less", imaginary, 0.0), -math.pi, math.pi)
+    is_negative = builder.apply("less", real, 0.0)
+    return builder.apply("where", is_negative, builder.apply("sub", half_turn, acute), acute, name="phase")
 
 
-def from_angle(draft: Draft, magnitude: OutletId, angle: OutletId) -> tuple[OutletId, OutletId]:
+def from_angle(builder: FunctionBuilder, magnitude: OutletId, angle: OutletId) -> tuple[OutletId, OutletId]:
     """Return real and imaginary part of a magnitude and a phase."""
     return (
-        draft.apply("mul", magnitude, draft.apply("cos", angle), name="real"),
-        draft.apply("mul", magnitude, draft.apply("sin", angle), name="imaginary"),
+        builder.apply("mul", magnitude, builder.apply("cos", angle), name="real"),
+        builder.apply("mul", magnitude, builder.apply("sin", angle), name="imaginary"),
     )
 
 
-def raise_power(draft: Draft, squares: OutletId, exponent: float) -> OutletId:
+def raise_power(builder: FunctionBuilder, squares: OutletId, exponent: float) -> OutletId:
     """Return a power of positive numbers."""
     if exponent == 1:
         return squares
     if exponent == 0.5:
-        return draft.apply("sqrt", squares)
-    return draft.apply("pow", squares, exponent)
+        return builder.apply("sqrt", squares)
+    return builder.apply("pow", squares, exponent)
 
 
 def _of_parts(function: str, name: str, exponent: float, epsilon: float, axis: int, shape: str) -> TypedModel:
-    number(function, "epsilon", epsilon, 0)
-    draft = Draft(function, {"x": shape})
-    real, imaginary, axis, single = _halves(draft, draft["x"], axis)
-    y = square(draft, real, imaginary)
-    y = raise_power(draft, draft.apply("add", y, epsilon) if epsilon else y, exponent)
-    return draft.model(**{name: draft.without_axis(y, axis) if single else y})
+    require_number(function, "epsilon", epsilon, 0)
+    builder = FunctionBuilder(function, {"x": shape})
+    real, imaginary, axis, single = _halves(builder, builder["x"], axis)
+    y = square(builder, real, imaginary)
+    y = raise_power(builder, builder.apply("add", y, epsilon) if epsilon else y, exponent)
+    return builder.model(**{name: builder.without_axis(y, axis) if single else y})
 
 
-def _halves(draft: Draft, x: OutletId, axis: object) -> tuple[OutletId, OutletId, int, bool]:
+def _halves(builder: FunctionBuilder, x: OutletId, axis: object) -> tuple[OutletId, OutletId, int, bool]:
     """Return real parts, imaginary parts, their axis, and whether it has one of each."""
-    part_axis = draft.axis(x, axis)
-    size = draft.require_fixed(x, part_axis, "real and imaginary parts")
+    part_axis = builder.axis(x, axis)
+    size = builder.require_fixed(x, part_axis, "real and imaginary parts")
     if size % 2:
-        raise draft.error(
-            f"axis {part_axis} of {draft.text(x)!r} has {size} entries, not halves of real and imaginary parts"
+        raise builder.error(
+            f"axis {part_axis} of {builder.text(x)!r} has {size} entries, not halves of real and imaginary parts"
         )
     half = size // 2
     return (
-        draft.part(x, part_axis, 0, half, "real"),
-        draft.part(x, part_axis, half, size, "imaginary"),
+        builder.part(x, part_axis, 0, half, "real"),
+        builder.part(x, part_axis, half, size, "imaginary"),
         part_axis,
         half == 1,
     )
 
 
-def _shape_without_parts(draft: Draft, axis: object) -> str:
+def _shape_without_parts(builder: FunctionBuilder, axis: object) -> str:
     """Return the shape of x without its parts."""
-    x = draft["x"]
-    _, _, part_axis, single = _halves(draft, x, axis)
-    dims = list(map(str, draft.shape(x)))
+    x = builder["x"]
+    _, _, part_axis, single = _halves(builder, x, axis)
+    dims = list(map(str, builder.shape(x)))
     return ",".join(
         [*dims[:part_axis], *([] if single else [str(int(dims[part_axis]) // 2)]), *dims[part_axis + 1 :]]
     )

@@ -6,9 +6,9 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.front.draft import Draft
+from pulse.front.builder import FunctionBuilder
 from pulse.front.logarithms import floored_log
-from pulse.front.options import count, flag, number
+from pulse.front.options import require_count, require_flag, require_number
 from pulse.front.spectra import square
 from pulse.front.transforms import MAX_SAMPLES, forward_matrix
 from pulse.front.triangles import require_band
@@ -34,32 +34,36 @@ def tf_spectrogram(
     Raises   InputError
     """
     function = "tf_spectrogram"
-    count(function, "window_size", window_size, 2, MAX_SAMPLES)
-    count(function, "stride", stride)
-    flag(function, "magnitude_squared", magnitude_squared)
-    draft = Draft(function, {"x": shape})
-    draft.require_rank(draft["x"], 2, "1,T")
+    require_count(function, "window_size", window_size, 2, MAX_SAMPLES)
+    require_count(function, "stride", stride)
+    require_flag(function, "magnitude_squared", magnitude_squared)
+    builder = FunctionBuilder(function, {"x": shape})
+    builder.require_rank(builder["x"], 2, "1,T")
     points = 1 << (window_size - 1).bit_length()
     window = window_values(function, "hann", window_size)
     first = int(np.flatnonzero(window)[0])
-    x = draft.pad(draft["x"], 1, -first, 0)
+    x = builder.pad(builder["x"], 1, -first, 0)
     matrix = forward_matrix(points, window_size, True) * window[:, None]
-    y = _transform(draft, draft.frame(x, 1, window_size - first, stride), matrix[first:])
+    y = _transform(builder, builder.frame(x, 1, window_size - first, stride), matrix[first:])
     bins = points // 2 + 1
-    power = square(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
-    return draft.model(spectrogram=power if magnitude_squared else draft.apply("sqrt", power))
+    power = square(
+        builder, builder.part(y, 2, 0, bins, "real"), builder.part(y, 2, bins, 2 * bins, "imaginary")
+    )
+    return builder.model(spectrogram=power if magnitude_squared else builder.apply("sqrt", power))
 
 
-def _transform(draft: Draft, frames: OutletId, matrix: Array) -> OutletId:
+def _transform(builder: FunctionBuilder, frames: OutletId, matrix: Array) -> OutletId:
     """Return ``[B, frames, n]`` times a transform [n, 2F]: of the difference from the mean of a frame, then of the
     mean.
 
     TensorFlow transforms in f64. In f32 a constant level leaves about 1e-7 of itself in bins that should be 0, and a
     logarithm shows that. The spectrum of a constant is known, so it need not be a sum of terms that cancel.
     """
-    level = draft.add("level", Reduce("mean", (2,), True), frames)
-    centred = draft.times(draft.apply("sub", frames, level, name="rest"), matrix, "transform")
-    return draft.apply("add", centred, draft.times(level, matrix.sum(0, keepdims=True), "level_transform"))
+    level = builder.add("level", Reduce("mean", (2,), True), frames)
+    centred = builder.times(builder.apply("sub", frames, level, name="rest"), matrix, "transform")
+    return builder.apply(
+        "add", centred, builder.times(level, matrix.sum(0, keepdims=True), "level_transform")
+    )
 
 
 def tf_mfcc(
@@ -80,28 +84,30 @@ def tf_mfcc(
     Raises   InputError
     """
     function = "tf_mfcc"
-    count(function, "sample_rate", sample_rate)
-    bands = count(function, "filterbank_channel_count", filterbank_channel_count)
-    coefficients = count(function, "dct_coefficient_count", dct_coefficient_count, 1, bands)
+    require_count(function, "sample_rate", sample_rate)
+    bands = require_count(function, "filterbank_channel_count", filterbank_channel_count)
+    coefficients = require_count(function, "dct_coefficient_count", dct_coefficient_count, 1, bands)
     low, high = (
-        number(function, name, value, 0)
+        require_number(function, name, value, 0)
         for name, value in (
             ("lower_frequency_limit", lower_frequency_limit),
             ("upper_frequency_limit", upper_frequency_limit),
         )
     )
     require_band(function, low, high, sample_rate)
-    draft = Draft(function, {"x": shape})
-    x = draft["x"]
-    draft.require_rank(x, 3, "1,frames,513")
-    bins = draft.require_fixed(x, 2, "the frequencies")
+    builder = FunctionBuilder(function, {"x": shape})
+    x = builder["x"]
+    builder.require_rank(x, 3, "1,frames,513")
+    bins = builder.require_fixed(x, 2, "the frequencies")
     if bins < 2:
-        raise InputError(f"{function}: {bins} frequency in {draft.text(x)!r}; a spectrogram has at least 2")
+        raise InputError(f"{function}: {bins} frequency in {builder.text(x)!r}; a spectrogram has at least 2")
     logs = floored_log(
-        draft, draft.times(draft.apply("sqrt", x), _bank(bins, bands, sample_rate, low, high), "bank"), FLOOR
+        builder,
+        builder.times(builder.apply("sqrt", x), _bank(bins, bands, sample_rate, low, high), "bank"),
+        FLOOR,
     )
     angle = np.outer(np.arange(bands) + 0.5, np.arange(coefficients)) * math.pi / bands
-    return draft.model(features=draft.times(logs, np.cos(angle) * math.sqrt(2 / bands), "cepstrum"))
+    return builder.model(features=builder.times(logs, np.cos(angle) * math.sqrt(2 / bands), "cepstrum"))
 
 
 def _bank(bins: int, bands: int, rate_hz: float, low_hz: float, high_hz: float) -> Array:

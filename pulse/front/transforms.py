@@ -8,10 +8,10 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import DimError, InputError
 from pulse.facts import Array
-from pulse.front.draft import Draft
+from pulse.front.builder import FunctionBuilder
 from pulse.front.framing import PAD_MODES
 from pulse.front.layouts import arrange, arrange_real, check_layout, example, gather, gather_real
-from pulse.front.options import choice, collect, count, flag
+from pulse.front.options import options_from, require_choice, require_count, require_flag
 from pulse.front.spectra import angle, from_angle, length_of
 from pulse.front.windows import WindowLike, centre, window_values
 from pulse.graph import OutletId
@@ -68,15 +68,15 @@ def rfft(
     function = "rfft"
     _check_size(function, "n", n)
     layout, parts = check_layout(function, layout, parts)
-    draft = Draft(function, {"x": f"1,frames,{n}" if shape is None else shape})
-    x = draft["x"]
-    draft.require_rank(x, 3, f"1,frames,{n}")
-    size = min(n, draft.require_fixed(x, 2, "the samples of a frame"))
-    matrix = forward_matrix(n, size, flag(function, "onesided", onesided), _norm(function, norm, n))
+    builder = FunctionBuilder(function, {"x": f"1,frames,{n}" if shape is None else shape})
+    x = builder["x"]
+    builder.require_rank(x, 3, f"1,frames,{n}")
+    size = min(n, builder.require_fixed(x, 2, "the samples of a frame"))
+    matrix = forward_matrix(n, size, require_flag(function, "onesided", onesided), _norm(function, norm, n))
     if window is not None:
         matrix = matrix * window_values(function, window, n, periodic, beta)[:size, None]
-    y = draft.times(draft.part(x, 2, 0, size), matrix, "transform")
-    return _spectrum(draft, y, layout, parts)
+    y = builder.times(builder.part(x, 2, 0, size), matrix, "transform")
+    return _spectrum(builder, y, layout, parts)
 
 
 def irfft(
@@ -105,12 +105,12 @@ def irfft(
     function = "irfft"
     _check_size(function, "n", n)
     layout, parts = check_layout(function, layout, parts)
-    bins = n // 2 + 1 if flag(function, "onesided", onesided) else n
-    draft, y = _spectrum_input(function, layout, parts, bins, shape)
+    bins = n // 2 + 1 if require_flag(function, "onesided", onesided) else n
+    builder, y = _spectrum_input(function, layout, parts, bins, shape)
     matrix = inverse_matrix(n, onesided, 1 / _norm(function, norm, n))
     if window is not None:
         matrix = matrix * window_values(function, window, n, periodic, beta)
-    return draft.model(frames=draft.times(y, matrix, "transform"))
+    return builder.model(frames=builder.times(y, matrix, "transform"))
 
 
 def stft(
@@ -147,8 +147,8 @@ def stft(
     Raises     InputError
     """
     layout, parts = check_layout("stft", layout, parts)
-    draft, y = draft_spectrum("stft", collect(SpectrumOptions, locals()), onesided)
-    return _spectrum(draft, y, layout, parts)
+    builder, y = spectrum_builder("stft", options_from(SpectrumOptions, locals()), onesided)
+    return _spectrum(builder, y, layout, parts)
 
 
 @record
@@ -167,25 +167,29 @@ class SpectrumOptions:
     shape: str
 
 
-def draft_spectrum(function: str, options: SpectrumOptions, onesided: bool = True) -> tuple[Draft, OutletId]:
-    """Return a draft with the input x [B, T], and its spectrum [B, frames, 2F], the real parts first; as in ``stft``.
+def spectrum_builder(
+    function: str, options: SpectrumOptions, onesided: bool = True
+) -> tuple[FunctionBuilder, OutletId]:
+    """Return a builder with the input x [B, T], and its spectrum [B, frames, 2F], real parts first, as in ``stft``.
 
     Zeros at the ends of the window are not read, so that nothing waits for them.
     """
-    n_fft, mode = options.n_fft, PAD_MODES[choice(function, "pad_mode", options.pad_mode, PAD_MODES)]
+    n_fft, mode = options.n_fft, PAD_MODES[require_choice(function, "pad_mode", options.pad_mode, PAD_MODES)]
     taper = options.win_length, options.window, options.periodic, options.beta
     values, hop = _window(function, n_fft, options.hop, *taper)
-    padding = n_fft // 2 if flag(function, "center", options.center) else 0
+    padding = n_fft // 2 if require_flag(function, "center", options.center) else 0
     scale = 1 / _normalizer(function, options.normalized, values)
-    draft = Draft(function, {"x": options.shape})
-    draft.require_rank(draft["x"], 2, "1,T")
+    builder = FunctionBuilder(function, {"x": options.shape})
+    builder.require_rank(builder["x"], 2, "1,T")
     nonzero = np.flatnonzero(values)
     first = min(int(nonzero[0]), padding or n_fft)
     after = min(n_fft - 1 - int(nonzero[-1]), padding or n_fft)
     size = n_fft - first - after
-    x = draft.pad(draft["x"], 1, padding - first, padding - after, mode)
-    matrix = forward_matrix(n_fft, n_fft, flag(function, "onesided", onesided), scale) * values[:, None]
-    return draft, draft.times(draft.frame(x, 1, size, hop), matrix[first : first + size], "transform")
+    x = builder.pad(builder["x"], 1, padding - first, padding - after, mode)
+    matrix = (
+        forward_matrix(n_fft, n_fft, require_flag(function, "onesided", onesided), scale) * values[:, None]
+    )
+    return builder, builder.times(builder.frame(x, 1, size, hop), matrix[first : first + size], "transform")
 
 
 def istft(
@@ -219,27 +223,27 @@ def istft(
     function = "istft"
     values, hop = _window(function, n_fft, hop, win_length, window, periodic, beta)
     layout, parts = check_layout(function, layout, parts)
-    flag(function, "center", center)
-    bins = n_fft // 2 + 1 if flag(function, "onesided", onesided) else n_fft
+    require_flag(function, "center", center)
+    bins = n_fft // 2 + 1 if require_flag(function, "onesided", onesided) else n_fft
     scale = _normalizer(function, normalized, values)
     skipped = n_fft // 2 if center else 0
     _require_covered(function, values, hop, skipped)
-    draft, y = _spectrum_input(function, layout, parts, bins, shape)
-    frames = draft.shape(y)[1]
-    y = draft.times(y, inverse_matrix(n_fft, onesided, scale) * values, "transform")
-    sound, weight = draft.overlap_add(y, hop), _weights(draft, frames, values, hop)
-    end = _end(draft, draft.shape(sound)[1], skipped, center, length)
-    sound, weight = (draft.part(wire, 1, skipped, end) for wire in (sound, weight))
-    return draft.model(sound=draft.apply("div", sound, weight, name="sound"))
+    builder, y = _spectrum_input(function, layout, parts, bins, shape)
+    frames = builder.shape(y)[1]
+    y = builder.times(y, inverse_matrix(n_fft, onesided, scale) * values, "transform")
+    sound, weight = builder.overlap_add(y, hop), _weights(builder, frames, values, hop)
+    end = _end(builder, builder.shape(sound)[1], skipped, center, length)
+    sound, weight = (builder.part(wire, 1, skipped, end) for wire in (sound, weight))
+    return builder.model(sound=builder.apply("div", sound, weight, name="sound"))
 
 
 def _check_size(function: str, name: str, n: object) -> None:
-    count(function, name, n, 2, MAX_SAMPLES)
+    require_count(function, name, n, 2, MAX_SAMPLES)
 
 
 def _norm(function: str, norm: str, n: int) -> float:
     return {"backward": 1.0, "ortho": 1 / math.sqrt(n), "forward": 1 / n}[
-        choice(function, "norm", norm, NORMS)
+        require_choice(function, "norm", norm, NORMS)
     ]
 
 
@@ -254,8 +258,8 @@ def _window(
 ) -> tuple[Array, int]:
     """Return the window of a whole frame, and the hop."""
     _check_size(function, "n_fft", n_fft)
-    hop = count(function, "hop", max(1, n_fft // 4) if hop is None else hop)
-    size = count(function, "win_length", n_fft if win_length is None else win_length, 1, n_fft)
+    hop = require_count(function, "hop", max(1, n_fft // 4) if hop is None else hop)
+    size = require_count(function, "win_length", n_fft if win_length is None else win_length, 1, n_fft)
     values = centre(window_values(function, window, size, periodic, beta), n_fft)
     if not values.any():
         raise InputError(f"{function}: the window of {size} samples is all zeros")
@@ -265,62 +269,65 @@ def _window(
 def _normalizer(function: str, normalized: object, values: Array) -> float:
     if isinstance(normalized, bool):
         return math.sqrt(len(values)) if normalized else 1.0
-    norm = choice(function, "normalized", normalized, ("frame_length", "window"))
+    norm = require_choice(function, "normalized", normalized, ("frame_length", "window"))
     return math.sqrt(len(values)) if norm == "frame_length" else math.sqrt(float((values**2).sum()))
 
 
-def _spectrum(draft: Draft, y: OutletId, layout: str, parts: str) -> TypedModel:
+def _spectrum(builder: FunctionBuilder, y: OutletId, layout: str, parts: str) -> TypedModel:
     """Return a spectrum [B, T, 2F] as the outputs of the function: one tensor, or one of each part."""
     if parts == "complex":
-        return draft.model(spectrum=arrange(draft, y, layout))
-    both = int(draft.shape(y)[2])
-    real, imaginary = draft.part(y, 2, 0, both // 2, "real"), draft.part(y, 2, both // 2, both, "imaginary")
+        return builder.model(spectrum=arrange(builder, y, layout))
+    both = int(builder.shape(y)[2])
+    real, imaginary = (
+        builder.part(y, 2, 0, both // 2, "real"),
+        builder.part(y, 2, both // 2, both, "imaginary"),
+    )
     if parts == "apart":
-        return draft.model(
-            real=arrange_real(draft, real, layout), imaginary=arrange_real(draft, imaginary, layout)
+        return builder.model(
+            real=arrange_real(builder, real, layout), imaginary=arrange_real(builder, imaginary, layout)
         )
-    magnitude, phase = length_of(draft, real, imaginary), angle(draft, real, imaginary)
-    return draft.model(
-        magnitude=arrange_real(draft, magnitude, layout), phase=arrange_real(draft, phase, layout)
+    magnitude, phase = length_of(builder, real, imaginary), angle(builder, real, imaginary)
+    return builder.model(
+        magnitude=arrange_real(builder, magnitude, layout), phase=arrange_real(builder, phase, layout)
     )
 
 
 def _spectrum_input(
     function: str, layout: str, parts: str, bins: int, shape: str | None
-) -> tuple[Draft, OutletId]:
-    """Return a draft with the inputs of a spectrum, and the spectrum as [B, T, 2F]: the reverse of ``_spectrum``."""
+) -> tuple[FunctionBuilder, OutletId]:
+    """Return a builder with the inputs of a spectrum, and the spectrum as [B, T, 2F]: the reverse of ``_spectrum``."""
     text = example(layout, bins) if shape is None else shape
     if parts == "complex":
-        draft = Draft(function, {"x": text})
-        both = gather(draft, draft["x"], layout)
+        builder = FunctionBuilder(function, {"x": text})
+        both = gather(builder, builder["x"], layout)
     else:
         other = "imaginary" if parts == "apart" else "phase"
-        draft = Draft(function, {"x": text, other: text})
-        pair = tuple(gather_real(draft, draft[name], layout) for name in ("x", other))
-        both = draft.side_by_side(*(pair if parts == "apart" else from_angle(draft, *pair)))
-    frequencies = draft.require_fixed(both, 2, "the frequencies")
+        builder = FunctionBuilder(function, {"x": text, other: text})
+        pair = tuple(gather_real(builder, builder[name], layout) for name in ("x", other))
+        both = builder.side_by_side(*(pair if parts == "apart" else from_angle(builder, *pair)))
+    frequencies = builder.require_fixed(both, 2, "the frequencies")
     if frequencies != 2 * bins:
-        raise draft.error(
+        raise builder.error(
             f"shape {text!r} has {frequencies // 2} frequencies, a transform of this size has {bins}, "
             f"as in {example(layout, bins)!r}"
         )
-    return draft, both
+    return builder, both
 
 
-def _weights(draft: Draft, frames: TDim, values: Array, hop: int) -> OutletId:
+def _weights(builder: FunctionBuilder, frames: TDim, values: Array, hop: int) -> OutletId:
     """Return the sum of the squared windows at each sample, [1, (frames - 1)*hop + n]."""
     size = len(values)
     parts = -(-size // hop)
     table = np.zeros((parts, hop))
     table.ravel()[:size] = values**2
-    ones = draft.add(
-        "ones", Expand((TDim.of(1), frames, TDim.of(1))), draft.constant("one", np.ones((1, 1, 1)))
+    ones = builder.add(
+        "ones", Expand((TDim.of(1), frames, TDim.of(1))), builder.constant("one", np.ones((1, 1, 1)))
     )
-    ones = draft.pad(ones, 1, parts - 1, parts - 1)
-    near = draft.join_axes(draft.frame(ones, 1, parts, 1), 2)
-    rows = draft.times(near, table[::-1], "overlap")
-    whole = draft.reshape(rows, 1, draft.shape(rows)[1] * hop)
-    return draft.part(whole, 1, 0, (frames - 1) * hop + size)
+    ones = builder.pad(ones, 1, parts - 1, parts - 1)
+    near = builder.join_axes(builder.frame(ones, 1, parts, 1), 2)
+    rows = builder.times(near, table[::-1], "overlap")
+    whole = builder.reshape(rows, 1, builder.shape(rows)[1] * hop)
+    return builder.part(whole, 1, 0, (frames - 1) * hop + size)
 
 
 def _require_covered(function: str, values: Array, hop: int, skipped: int) -> None:
@@ -339,18 +346,18 @@ def _require_covered(function: str, values: Array, hop: int, skipped: int) -> No
         )
 
 
-def _end(draft: Draft, whole: TDim, skipped: int, center: bool, length: int | str | None) -> TDim:
+def _end(builder: FunctionBuilder, whole: TDim, skipped: int, center: bool, length: int | str | None) -> TDim:
     """Return the end of the returned samples among all that the frames cover."""
     if length is None:
         return whole - skipped
     if isinstance(length, int):
-        samples = TDim.of(count(draft.function, "length", length))
+        samples = TDim.of(require_count(builder.function, "length", length))
     else:
         try:
-            samples = draft.scope.parse(length)
+            samples = builder.scope.parse(length)
         except DimError as error:
-            raise draft.error(
+            raise builder.error(
                 f"length={length!r} must be a number or an expression such as 'T': {error}"
             ) from error
-    draft.require(whole - skipped - samples, 0, f"length={length} and the samples that the frames reach")
+    builder.require(whole - skipped - samples, 0, f"length={length} and the samples that the frames reach")
     return skipped + samples

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.front.options import count, flag, number
+from pulse.front.options import require_count, require_flag, require_number
 
 WindowLike: TypeAlias = str | Sequence[float] | None
 """A name of ``WINDOWS``, with the prefix ``sqrt_`` for its root; numbers; None: all ones."""
@@ -60,9 +60,9 @@ def window_values(
     beta      of a kaiser window
     Raises    InputError: no such window, numbers that are not ``size`` finite ones
     """
-    count(function, "the window's length", size)
-    flag(function, "periodic", periodic)
-    number(function, "beta", beta, 0)
+    require_count(function, "the window's length", size)
+    require_flag(function, "periodic", periodic)
+    require_number(function, "beta", beta, 0)
     if window is None:
         return np.ones(size)
     if not isinstance(window, str):

@@ -137,7 +137,7 @@ class HasSizes:
 
 
 @record
-class Scaled:
+class SizeMultiple:
     """``total`` is ``factor`` times ``part``."""
 
     total: Axis
@@ -174,7 +174,7 @@ class SizeSum:
 
 
 @record
-class Mapped:
+class AxisMapping:
     """Axis ``target_axes[i]`` of ``target`` is axis i of ``source``."""
 
     source: OutletId

@@ -25,7 +25,7 @@ HEAD = 4096
 
 
 @record
-class Reading:
+class ReadOptions:
     """The options of reading a file; see ``pulse.load``."""
 
     inputs: Mapping[str, str] | None = None
@@ -79,7 +79,7 @@ class Format:
 
     name: str
     recognises: Callable[[Content], bool]
-    read: Callable[[Content, Reading], Model | TypedModel | StoredProgram]
+    read: Callable[[Content, ReadOptions], Model | TypedModel | StoredProgram]
 
 
 FORMATS: list[Format] = []
@@ -114,13 +114,13 @@ def read_onnx(
     return Model.of(load(source, inputs, constants, ignore_value_info, budget, tensors))
 
 
-def _read_onnx(content: Content, reading: Reading) -> Model:
-    if reading.signature is not None:
+def _read_onnx(content: Content, options: ReadOptions) -> Model:
+    if options.signature is not None:
         raise LoadError(
             f"{content.path or 'the model'}: an ONNX file has no signatures; omit {spell('signature')}"
         )
     model = read_onnx(
-        content.source, reading.inputs, reading.constants, reading.ignore_value_info, reading.budget
+        content.source, options.inputs, options.constants, options.ignore_value_info, options.budget
     )
     title = model.metadata.get(TITLE, "")
     if is_exported(model.metadata) and is_title(title):

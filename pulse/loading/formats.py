@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pulse.errors import LoadError
-from pulse.loading.format import Content, Format, Reading, read_onnx, register
+from pulse.loading.format import Content, Format, ReadOptions, read_onnx, register
 from pulse.models import Model, TypedModel
 from pulse.nnef.recognition import holds_graph
 from pulse.onnx.registry import DOMAIN_SUPPORTS
@@ -16,22 +16,22 @@ from pulse.tensorflow.registry import DOMAIN
 from pulse.tflite.recognition import is_tflite
 
 
-def _program(content: Content, reading: Reading) -> StoredProgram:
+def _program(content: Content, options: ReadOptions) -> StoredProgram:
     assert isinstance(content.source, Path | bytes)
     return read_program(content.source)
 
 
-def _recipe(content: Content, reading: Reading) -> TypedModel:
+def _recipe(content: Content, options: ReadOptions) -> TypedModel:
     from pulse.recipes.recipe_model import read_recipe_content
 
-    return read_recipe_content(content, reading)
+    return read_recipe_content(content, options)
 
 
-def _tensorflow(content: Content, reading: Reading) -> Model:
+def _tensorflow(content: Content, options: ReadOptions) -> Model:
     from pulse.tensorflow.model import load
 
     assert isinstance(content.source, Path | bytes)
-    return load(content.source, reading.inputs, reading.constants, reading.signature, budget=reading.budget)
+    return load(content.source, options.inputs, options.constants, options.signature, budget=options.budget)
 
 
 def _supports_tensorflow(op_type: str) -> bool:
@@ -41,23 +41,23 @@ def _supports_tensorflow(op_type: str) -> bool:
     return op_type in TRANSLATORS
 
 
-def _nnef(content: Content, reading: Reading) -> Model:
+def _nnef(content: Content, options: ReadOptions) -> Model:
     from pulse.nnef.read.files import Files
     from pulse.nnef.read.reader import read_nnef
 
     assert isinstance(content.source, Path | bytes)
-    if reading.signature is not None:
+    if options.signature is not None:
         raise LoadError(f"{content.path or 'the model'}: NNEF has no signatures; omit {spell('signature')}")
-    proto = read_nnef(Files.of(content.source), reading.budget)
-    return read_onnx(proto, reading.inputs, reading.constants, reading.ignore_value_info, reading.budget)
+    proto = read_nnef(Files.of(content.source), options.budget)
+    return read_onnx(proto, options.inputs, options.constants, options.ignore_value_info, options.budget)
 
 
-def _tflite(content: Content, reading: Reading) -> Model:
+def _tflite(content: Content, options: ReadOptions) -> Model:
     from pulse.tflite.read.opening import load
 
     assert isinstance(content.source, Path | bytes)
     return Model.of(
-        load(content.source, reading.inputs, reading.constants, reading.budget, reading.signature)
+        load(content.source, options.inputs, options.constants, options.budget, options.signature)
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.errors import InputError, LoadError
-from pulse.loading.format import Content, Reading, format_of
+from pulse.loading.format import Content, ReadOptions, format_of
 from pulse.loading.loaded import Loaded
 from pulse.loading.stored import load_program
 from pulse.models import Model, Network, PulsedModel, Sketch, TypedModel, model_of
@@ -65,8 +65,8 @@ def load(
     if isinstance(source, Loaded | Network | Program):
         of_reading = {"inputs": inputs, "constants": constants, "budget": budget, "signature": signature}
         return _reopen(_wrap_model(source), outputs, symbol, chunking, of_reading)
-    reading = Reading(inputs, constants, chunking or DETECT_ALL, ignore_value_info, budget, signature)
-    opened = _read(source, reading)
+    options = ReadOptions(inputs, constants, chunking or DETECT_ALL, ignore_value_info, budget, signature)
+    opened = _read(source, options)
     if isinstance(opened, StoredProgram):
         return load_program(opened, outputs, symbol, chunking, inputs, constants, budget, signature)
     return Loaded(opened, outputs, symbol, chunking or DETECT_ALL)
@@ -116,11 +116,11 @@ def _wrap_model(source: Loaded | Network | Program) -> Loaded:
     return Loaded(model_of(source))
 
 
-def _read(source: "ModelSource", reading: Reading) -> Model | TypedModel | StoredProgram:
+def _read(source: "ModelSource", options: ReadOptions) -> Model | TypedModel | StoredProgram:
     if is_module(source):
         raise InputError(
             f"{type(source).__name__} is a PyTorch module, and its operations depend on its inputs: use "
             'pulse.from_torch(module, example, dynamic={"x": {2: "T"}}), and give the result'
         )
     content = Content.of(source)
-    return format_of(content).read(content, reading)
+    return format_of(content).read(content, options)

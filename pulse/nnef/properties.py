@@ -5,13 +5,13 @@ pulse.input_axes        the stream axis of each input; -1: given once
 pulse.output_axes       the same of outputs
 pulse.streaming_symbol  the symbol; these four are tract's own
 pulse.frames            frames of the symbol in a pulse
+pulse.input_delay       frames of each input before its first one; 0 in the files that pulse writes
 pulse.input_rates       frames of each input for each frame of the symbol, such as 1/2
 pulse.input_lengths     frames of each input in a whole stream, integer arithmetic on the symbol
 pulse.output_rates, pulse.output_lengths   the same of outputs
 pulse.end               the input for the stream's length; omitted if there is none
 pulse.await_frames, pulse.await_offsets, pulse.await_lengths   pulses continue until offset + length frames, that many
-in
-                        each pulse, have been run; left out if nothing is awaited
+                        in each pulse, have been run; left out if nothing is awaited
 pulse.assumptions       the conditions on the symbol; omitted if there are none
 """
 
@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, cast
 
 from pulse.errors import LoadError
 from pulse.nnef.syntax import Assignment, Call, Document, Expression, Fragment, Unary
-from pulse.onnx.metadata import AwaitedNote, Notes, PortNote, StateNote
+from pulse.onnx.metadata import AwaitedMetadata, PortMetadata, StateMetadata, StreamMetadata
 
 FRAGMENT = "tract_core_properties"
 DELAY_PROPERTY, SYMBOL_PROPERTY, FRAMES_PROPERTY = "pulse.delay", "pulse.streaming_symbol", "pulse.frames"
@@ -29,27 +29,27 @@ INPUT_AXES, OUTPUT_AXES = "pulse.input_axes", "pulse.output_axes"
 Properties: TypeAlias = Mapping[str, "list[int | str]"]
 
 
-def properties_fragment(notes: Notes, inputs: Sequence[str], outputs: Sequence[str]) -> Fragment:
+def properties_fragment(metadata: StreamMetadata, inputs: Sequence[str], outputs: Sequence[str]) -> Fragment:
     """Return the properties of a pulsed model, in tract's form.
 
     inputs, outputs  the identifiers of the file, in the order of the properties; then that of the end, if any
     """
     entries: dict[str, Sequence[int] | Sequence[str]] = {
-        DELAY_PROPERTY: [note.delay for note in notes.outputs],
-        INPUT_AXES: [-1 if note.axis is None else note.axis for note in notes.inputs],
-        OUTPUT_AXES: [-1 if note.axis is None else note.axis for note in notes.outputs],
-        SYMBOL_PROPERTY: [notes.symbol],
-        FRAMES_PROPERTY: [notes.pulse],
-        "pulse.input_delay": [note.delay for note in notes.inputs],
-        "pulse.input_rates": [note.rate for note in notes.inputs],
-        "pulse.input_lengths": [note.length for note in notes.inputs],
-        "pulse.output_rates": [note.rate for note in notes.outputs],
-        "pulse.output_lengths": [note.length for note in notes.outputs],
-        "pulse.end": [inputs[len(notes.inputs)]] if notes.end is not None else [],
-        "pulse.await_frames": [note.frames for note in notes.awaits],
-        "pulse.await_offsets": [note.offset for note in notes.awaits],
-        "pulse.await_lengths": [note.length for note in notes.awaits],
-        "pulse.assumptions": notes.assumptions,
+        DELAY_PROPERTY: [port.delay for port in metadata.outputs],
+        INPUT_AXES: [-1 if port.axis is None else port.axis for port in metadata.inputs],
+        OUTPUT_AXES: [-1 if port.axis is None else port.axis for port in metadata.outputs],
+        SYMBOL_PROPERTY: [metadata.symbol],
+        FRAMES_PROPERTY: [metadata.pulse],
+        "pulse.input_delay": [port.delay for port in metadata.inputs],
+        "pulse.input_rates": [port.rate for port in metadata.inputs],
+        "pulse.input_lengths": [port.length for port in metadata.inputs],
+        "pulse.output_rates": [port.rate for port in metadata.outputs],
+        "pulse.output_lengths": [port.length for port in metadata.outputs],
+        "pulse.end": [inputs[len(metadata.inputs)]] if metadata.end is not None else [],
+        "pulse.await_frames": [awaited.frames for awaited in metadata.awaits],
+        "pulse.await_offsets": [awaited.offset for awaited in metadata.awaits],
+        "pulse.await_lengths": [awaited.length for awaited in metadata.awaits],
+        "pulse.assumptions": metadata.assumptions,
     }
     pairs: list[Expression] = [(name, _expression_of(values)) for name, values in entries.items() if values]
     body = (Assignment("properties", pairs),)
@@ -95,16 +95,14 @@ def _literal(value: Expression) -> int | str | None:
     return value if isinstance(value, int | str) and not isinstance(value, bool) else None
 
 
-def notes_of(
+def read_metadata(
     properties: Properties,
     title: str,
     inputs: Sequence[str],
     outputs: Sequence[str],
-    states: Sequence[StateNote],
-) -> Notes:
-    """Return the notes that ``properties_fragment`` wrote, with the states of the file. Raises LoadError: they do not
-    fit.
-    """
+    states: Sequence[StateMetadata],
+) -> StreamMetadata:
+    """Return what ``properties_fragment`` wrote, with the states of the file. Raises LoadError."""
 
     def column(name: str, count: int) -> list[Any]:
         values = properties.get(name, [])
@@ -114,31 +112,31 @@ def notes_of(
             )
         return values
 
-    def ports(names: Sequence[str], role: str, delay: str) -> tuple[PortNote, ...]:
+    def ports(names: Sequence[str], role: str, delay: str) -> tuple[PortMetadata, ...]:
         columns = (
             column(name, len(names))
             for name in (f"pulse.{role}_axes", delay, f"pulse.{role}_rates", f"pulse.{role}_lengths")
         )
         rows = zip(names, *columns)
         return tuple(
-            PortNote(name, None if int(axis) < 0 else int(axis), int(delay_text), str(rate), str(length))
+            PortMetadata(name, None if int(axis) < 0 else int(axis), int(delay_text), str(rate), str(length))
             for name, axis, delay_text, rate, length in rows
         )
 
     end = properties.get("pulse.end")
-    sound_names = [name for name in inputs if end is None or name != end[0]]
+    stream_input_names = [name for name in inputs if end is None or name != end[0]]
     counts = len(properties.get("pulse.await_frames", []))
     awaits = zip(*(column(f"pulse.await_{name}", counts) for name in ("frames", "offsets", "lengths")))
     try:
-        return Notes(
+        return StreamMetadata(
             symbol=str(column(SYMBOL_PROPERTY, 1)[0]),
             pulse=int(column(FRAMES_PROPERTY, 1)[0]),
-            inputs=ports(sound_names, "input", "pulse.input_delay"),
+            inputs=ports(stream_input_names, "input", "pulse.input_delay"),
             outputs=ports(outputs, "output", DELAY_PROPERTY),
             states=tuple(states),
             end=None if end is None else str(end[0]),
             awaits=tuple(
-                AwaitedNote(int(frames), int(offset), str(length)) for frames, offset, length in awaits
+                AwaitedMetadata(int(frames), int(offset), str(length)) for frames, offset, length in awaits
             ),
             assumptions=tuple(str(text) for text in properties.get("pulse.assumptions", [])),
         )

@@ -49,7 +49,7 @@ def stated_rate_hz(metadata: Mapping[str, str]) -> int | None:
 
 
 @record
-class PortNote:
+class PortMetadata:
     """The metadata of an input or output."""
 
     name: str
@@ -61,7 +61,7 @@ class PortNote:
 
 
 @record
-class AwaitedNote:
+class AwaitedMetadata:
     """The wires whose end an output waits for."""
 
     frames: int
@@ -70,7 +70,7 @@ class AwaitedNote:
 
 
 @record
-class StateNote:
+class StateMetadata:
     """A pair that carries state; ``initial`` is an .npy file in base64, empty if it is zeros."""
 
     input: str
@@ -78,8 +78,8 @@ class StateNote:
     initial: str = ""
 
     @classmethod
-    def of(cls, read: str, write: str, initial: Array) -> "StateNote":
-        """Return the note of an initial value."""
+    def of(cls, read: str, write: str, initial: Array) -> "StateMetadata":
+        """Return the metadata of a state with this initial value."""
         if not initial.any() and not np.signbit(initial.astype(np.float64)).any():
             return cls(read, write)
         file = io.BytesIO()
@@ -101,20 +101,20 @@ class StateNote:
 
 
 @record
-class Notes:
-    """All of it."""
+class StreamMetadata:
+    """The metadata of an exported file about its stream."""
 
     symbol: str
     pulse: int
-    inputs: tuple[PortNote, ...]
-    outputs: tuple[PortNote, ...]
-    states: tuple[StateNote, ...]
+    inputs: tuple[PortMetadata, ...]
+    outputs: tuple[PortMetadata, ...]
+    states: tuple[StateMetadata, ...]
     end: str | None
-    awaits: tuple[AwaitedNote, ...]
+    awaits: tuple[AwaitedMetadata, ...]
     assumptions: tuple[str, ...]
 
     def dump(self) -> dict[str, str]:
-        """Return the notes as entries of a file."""
+        """Return the metadata as entries of a file."""
         entries = {
             "pulse_format": FORMAT,
             "pulse_symbol": self.symbol,
@@ -122,14 +122,14 @@ class Notes:
             "pulse_inputs": json.dumps([_without_blanks(port) for port in self.inputs]),
             "pulse_outputs": json.dumps([_without_blanks(port) for port in self.outputs]),
             "pulse_states": json.dumps([_without_blanks(state) for state in self.states]),
-            "pulse_awaits": json.dumps([asdict(note) for note in self.awaits]),
+            "pulse_awaits": json.dumps([asdict(awaited) for awaited in self.awaits]),
             "pulse_assumptions": json.dumps(self.assumptions),
         }
         return entries if self.end is None else {**entries, "pulse_end": self.end}
 
     @classmethod
-    def parse(cls, entries: Mapping[str, str]) -> "Notes | None":
-        """Return the notes in a file's entries; None if it is not an exported file. Raises LoadError."""
+    def parse(cls, entries: Mapping[str, str]) -> "StreamMetadata | None":
+        """Return the metadata in a file's entries; None if it is not an exported file. Raises LoadError."""
         format_text = entries.get("pulse_format")
         if format_text is None:
             return None
@@ -142,11 +142,11 @@ class Notes:
             return cls(
                 symbol=entries["pulse_symbol"],
                 pulse=int(entries["pulse_frames"]),
-                inputs=tuple(PortNote(**entry) for entry in _list(entries, "pulse_inputs")),
-                outputs=tuple(PortNote(**entry) for entry in _list(entries, "pulse_outputs")),
-                states=tuple(StateNote(**entry) for entry in _list(entries, "pulse_states")),
+                inputs=tuple(PortMetadata(**entry) for entry in _list(entries, "pulse_inputs")),
+                outputs=tuple(PortMetadata(**entry) for entry in _list(entries, "pulse_outputs")),
+                states=tuple(StateMetadata(**entry) for entry in _list(entries, "pulse_states")),
                 end=entries.get("pulse_end"),
-                awaits=tuple(AwaitedNote(**entry) for entry in _list(entries, "pulse_awaits")),
+                awaits=tuple(AwaitedMetadata(**entry) for entry in _list(entries, "pulse_awaits")),
                 assumptions=tuple(str(text) for text in _list(entries, "pulse_assumptions")),
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -155,8 +155,8 @@ class Notes:
             ) from error
 
 
-def _without_blanks(note: PortNote | StateNote) -> dict[str, Any]:
-    return {key: value for key, value in asdict(note).items() if value != ""}
+def _without_blanks(entry: PortMetadata | StateMetadata) -> dict[str, Any]:
+    return {key: value for key, value in asdict(entry).items() if value != ""}
 
 
 def is_exported(entries: Mapping[str, str]) -> bool:

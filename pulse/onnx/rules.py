@@ -8,9 +8,9 @@ from pulse.support.record import record
 from pulse.support.registry import Registry
 
 if TYPE_CHECKING:
-    from pulse.onnx.clues import Clues
+    from pulse.onnx.inference_node import InferenceNode
 
-RelationsFunction: TypeAlias = "Callable[[Clues], Iterable[FactRelation]]"
+RelationsFunction: TypeAlias = "Callable[[InferenceNode], Iterable[FactRelation]]"
 
 
 @record
@@ -27,7 +27,7 @@ class Rule:
     parts: Container[int] = ()
 
 
-def no_relations(clues: "Clues") -> Iterable[FactRelation]:
+def no_relations(node: "InferenceNode") -> Iterable[FactRelation]:
     return ()
 
 

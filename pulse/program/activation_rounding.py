@@ -23,7 +23,7 @@ from pulse.ops.op import Op
 from pulse.ops.quantize_codes import MAX_ROW
 from pulse.ops.quantize_rows import RoundRows
 from pulse.ops.weight_units import RowForm, RowLayout, UnitLayout
-from pulse.program.weights import Stored, are_codes, stored_operand
+from pulse.program.weights import StoredWeight, are_codes, stored_operand
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.wording import spell
 from pulse.typed import TypedNetwork, has_constant_shapes
@@ -108,7 +108,7 @@ def _rounded_operands(
             yield layout.rows
 
 
-def _is_in_form(stored: Stored, form: RowForm) -> bool:
+def _is_in_form(stored: StoredWeight, form: RowForm) -> bool:
     return stored.codes.dtype == (np.int8 if form == "int8" else np.uint16)
 
 

@@ -39,7 +39,7 @@ def check_form(form: str) -> str:
 
 
 @record(eq=False)
-class Stored:
+class StoredWeight:
     """A weight in its stored form.
 
     codes   f32 itself, f16, bf16 as uint16, or int8; the shape of the weight
@@ -67,15 +67,15 @@ class Stored:
         return self.scales.ravel()[first:][:count]
 
 
-def store(weight: Array, form: str, layout: UnitLayout) -> Stored:
+def store(weight: Array, form: str, layout: UnitLayout) -> StoredWeight:
     """Store a weight in a form; int8 is symmetric: the largest weight of each output unit becomes 127 or -127.
 
     Raises ValueError: int8 cannot hold infinities and NaN
     """
     if form == "f32":
-        return Stored(weight, None, layout)
+        return StoredWeight(weight, None, layout)
     if form == "bf16":
-        return Stored(to_bf16(weight), None, layout)
+        return StoredWeight(to_bf16(weight), None, layout)
     if not np.isfinite(weight).all():
         raise ValueError("int8 cannot hold infinities and NaN")
     units = weight.reshape(layout.shape)
@@ -83,7 +83,7 @@ def store(weight: Array, form: str, layout: UnitLayout) -> Stored:
     scales = (largest / MAX_CODE).astype(np.float32)
     steps = np.divide(units, scales, where=scales > 0, out=np.zeros_like(units))
     codes = np.clip(np.rint(steps), -MAX_CODE, MAX_CODE).astype(np.int8)
-    return Stored(codes.reshape(weight.shape), scales, layout)
+    return StoredWeight(codes.reshape(weight.shape), scales, layout)
 
 
 def are_codes(weight: Array) -> bool:
@@ -94,10 +94,10 @@ def are_codes(weight: Array) -> bool:
     return bool(((weight >= info.min) & (weight <= info.max) & (np.rint(weight) == weight)).all())
 
 
-def as_codes(weight: Array, layout: UnitLayout) -> Stored:
+def as_codes(weight: Array, layout: UnitLayout) -> StoredWeight:
     """Store whole numbers as int8, exactly, in a quarter of the memory."""
     units = [1 if axis in layout.summed else size for axis, size in enumerate(layout.shape)]
-    return Stored(weight.astype(np.int8), np.ones(units, np.float32), layout)
+    return StoredWeight(weight.astype(np.int8), np.ones(units, np.float32), layout)
 
 
 def as_halves(weight: Array) -> Array | None:
@@ -112,7 +112,9 @@ def as_halves(weight: Array) -> Array | None:
     return None if (bits & 0xFFFF).any() else to_bf16(weight)
 
 
-def stored_operand(name: str, op: Op, inputs: Sequence[PulsedFact], slot: int, form: str) -> Stored | None:
+def stored_operand(
+    name: str, op: Op, inputs: Sequence[PulsedFact], slot: int, form: str
+) -> StoredWeight | None:
     """Return a constant operand of a node in its stored form; None if it is not an f32 constant.
 
     Raises CompileError: int8 cannot hold it
@@ -122,12 +124,12 @@ def stored_operand(name: str, op: Op, inputs: Sequence[PulsedFact], slot: int, f
         return None
     layout = op.weight_units(inputs, slot)
     if layout is None or weight.nbytes < MIN_BYTES or _is_transform(weight, layout):
-        return Stored(weight, None, layout)
+        return StoredWeight(weight, None, layout)
     if are_codes(weight):
         return as_codes(weight, layout)
     halves = None if form == "int8" else as_halves(weight)
     if halves is not None:
-        return Stored(halves, None, layout)
+        return StoredWeight(halves, None, layout)
     try:
         return store(weight, form, layout)
     except ValueError as error:

@@ -300,7 +300,7 @@ class ProofReport(Report):
             "streams": self.tried,
             "lengths": self.lengths,
             "skipped": self.skipped,
-            "seen_frames": self.trials.receptive_frames,
+            "receptive_frames": self.trials.receptive_frames,
             "wanted_frames": self.trials.wanted_frames,
             "buffer_frames": self.trials.buffered,
             "overflowed": self.has_overflowed,

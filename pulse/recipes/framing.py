@@ -8,7 +8,7 @@ from pulse.support.record import record
 
 
 @record
-class Framed:
+class FramedModel:
     """A model whose call is one frame.
 
     axes   of its frames, by the names of its input and its output
@@ -19,7 +19,7 @@ class Framed:
     guess: Guess
 
 
-def called_on_frames(opened: Loaded, hop: int) -> Framed | None:
+def called_on_frames(opened: Loaded, hop: int) -> FramedModel | None:
     """Return a model with one input and one output of equal size after an axis of size 1, which becomes the frame axis.
 
     hop  samples from one frame to the next
@@ -43,4 +43,4 @@ def called_on_frames(opened: Loaded, hop: int) -> Framed | None:
     front = [*stages.front, *(["squeeze = { axis = 0 }"] if axes[0] == 0 else [])]
     back = [*(["unsqueeze = { axis = 0 }"] if axes[1] == 0 else []), *stages.back]
     guess = Guess(front, back, notes=stages.notes, kind=stages.kind, samples=stages.samples)
-    return Framed({input_port.name: axes[0], output_port.name: axes[1]}, guess)
+    return FramedModel({input_port.name: axes[0], output_port.name: axes[1]}, guess)

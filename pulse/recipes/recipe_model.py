@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pulse.chains import Stage, chain
 from pulse.errors import LoadError, PulseError
 from pulse.facts import TypedFact
-from pulse.loading.format import Content, Reading
+from pulse.loading.format import Content, ReadOptions
 from pulse.models import TypedModel
 from pulse.onnx.metadata import RATE_KEY, RECIPE, TITLE
 from pulse.recipes import functions, models
@@ -110,13 +110,13 @@ def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str
     return Stage(open, stage.reads, stage.gives)
 
 
-def read_recipe_content(content: Content, reading: Reading) -> TypedModel:
+def read_recipe_content(content: Content, options: ReadOptions) -> TypedModel:
     """Return the whole model of a recipe, a file or in the metadata of one. Raises LoadError."""
     values = {
-        "inputs": reading.inputs,
-        "constants": reading.constants,
-        "signature": reading.signature,
-        **reading.chunking.given_options,
+        "inputs": options.inputs,
+        "constants": options.constants,
+        "signature": options.signature,
+        **options.chunking.given_options,
     }
     for option, value in values.items():
         if option != "pulse" and (value or option == "states"):
@@ -125,5 +125,5 @@ def read_recipe_content(content: Content, reading: Reading) -> TypedModel:
                 f"{spell(option)}, and write {option} in the stage that it is for"
             )
     return recipe_model(
-        content.source, {"ignore_value_info": reading.ignore_value_info, "budget": reading.budget}
+        content.source, {"ignore_value_info": options.ignore_value_info, "budget": options.budget}
     )

@@ -9,7 +9,7 @@ from onnx import ModelProto
 
 from pulse.errors import InputError, WriteError
 from pulse.facts import Array
-from pulse.onnx.metadata import Notes
+from pulse.onnx.metadata import StreamMetadata
 from pulse.onnx.write.graph import dtype_and_sizes
 from pulse.program.backends.compiled_program import CompiledProgram
 from pulse.program.streams.feeds import Feed
@@ -77,16 +77,16 @@ class RuntimeProgram(NotCopyable, CompiledProgram):
         self, model: PulsedNetwork, proto: ModelProto, run: RunModel | None = None, name: str = "given"
     ) -> None:
         super().__init__(model)
-        notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
-        if notes is None:
+        metadata = StreamMetadata.parse({entry.key: entry.value for entry in proto.metadata_props})
+        if metadata is None:
             raise WriteError(
                 f"{model.title}: this file has no metadata of a pulsed model; write it with to_onnx"
             )
-        self.notes = notes
+        self.metadata = metadata
         self._name, self.run = runner(proto) if run is None else (name, run)
         shapes = {value.name: dtype_and_sizes(value) for value in proto.graph.input}
         self.initial: dict[str, Array] = {}
-        for state in notes.states:
+        for state in metadata.states:
             dtype, sizes = shapes[state.input]
             value = state.value()
             self.initial[state.input] = np.zeros(sizes, dtype) if value is None else value
@@ -112,19 +112,19 @@ class RuntimeState(State):
         self._memory = dict(self._program.initial)
 
     def _run(self, feed: Feed) -> dict[str, Array]:
-        notes = self._program.notes
+        metadata = self._program.metadata
         feeds = {**self.constants, **feed}
-        inputs = {note.name: feeds[port.name] for note, port in zip(notes.inputs, self._program.inputs)}
+        inputs = {entry.name: feeds[port.name] for entry, port in zip(metadata.inputs, self._program.inputs)}
         inputs |= self._memory
-        if notes.end is not None:
-            inputs[notes.end] = np.array(FAR_END if self.clock.end is None else self.clock.end, np.int64)
+        if metadata.end is not None:
+            inputs[metadata.end] = np.array(FAR_END if self.clock.end is None else self.clock.end, np.int64)
         results = self._program.run(inputs)
         outputs = {
-            port.name: np.array(results[note.name])
-            for note, port in zip(notes.outputs, self._program.outputs)
+            port.name: np.array(results[entry.name])
+            for entry, port in zip(metadata.outputs, self._program.outputs)
         }
         self.changing = True
-        self._memory = {state.input: results[state.output] for state in notes.states}
+        self._memory = {state.input: results[state.output] for state in metadata.states}
         return outputs
 
     def _set_end(self) -> None:

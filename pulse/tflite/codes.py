@@ -14,7 +14,7 @@ import numpy as np
 
 from pulse.facts import Array, DType
 from pulse.graph import OutletId
-from pulse.tflite.multipliers import times, times_once
+from pulse.tflite.multipliers import multiply_rounding_once, multiply_rounding_twice
 from pulse.tflite.node import F32, F64, TfliteNode
 from pulse.tflite.read.file import Quantization, Tensor
 
@@ -55,7 +55,7 @@ def code_range(dtype: DType, zero: int) -> tuple[int, int]:
     return int(info.min) - zero, int(info.max) - zero
 
 
-def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
+def quantized_output(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
     """Return an output and the meaning of its codes. Raises LoadError if the file does not state it."""
     tensor = node.output_tensors[slot]
     if tensor.quantization is None or not tensor.has_codes:
@@ -67,9 +67,9 @@ def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
     return tensor, tensor.quantization
 
 
-def limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tuple[float, float]:
+def code_limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tuple[float, float]:
     """Return the smallest and the largest ``code - zero`` of an output after a fused activation."""
-    tensor, quantization = target(node, slot)
+    tensor, quantization = quantized_output(node, slot)
     assert tensor.dtype is not None
     low, high = code_range(tensor.dtype, int(quantization.zero[0]))
     scale = float(quantization.scale[0])
@@ -86,7 +86,7 @@ def limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tuple[flo
 
 def clamp(node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "", slot: int = 0) -> OutletId:
     """Keep codes inside the range of an output."""
-    low, high = limits(node, activation, slot)
+    low, high = code_limits(node, activation, slot)
     floor = node.apply("max", x, low, suffix=f"{suffix}floor")
     return node.apply("min", floor, high, suffix=suffix)
 
@@ -103,7 +103,7 @@ def clamp_wide(
     node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "", slot: int = 0
 ) -> OutletId:
     """Keep f64 integers inside the range of the output; return them as f32."""
-    low, high = limits(node, activation, slot)
+    low, high = code_limits(node, activation, slot)
     y = node.apply("min", node.apply("max", x, low, suffix="floor"), high, suffix="limited")
     return node.cast(y, F32, suffix)
 
@@ -173,7 +173,7 @@ def largest_code(tensor: Tensor) -> int:
 
 def product_factor(node: TfliteNode, x: Quantization, weights: Quantization) -> Array:
     """Return the scale of a sum of products over that of the output, for each channel: f32, of int16 codes f64."""
-    tensor, quantization = target(node)
+    tensor, quantization = quantized_output(node)
     if tensor.dtype == np.int16:
         return (
             x.scale[0].astype(np.float64)
@@ -200,7 +200,7 @@ def finish_sum(
     if tensor.dtype == np.int16:
         sums_f64 = node.cast(total, F64, "total64")
         if rescale is None:
-            codes = times_once(node, sums_f64, spread, 15)
+            codes = multiply_rounding_once(node, sums_f64, spread, 15)
         else:
             codes = rescale(sums_f64, spread)
         return clamp_wide(node, codes, activation, suffix)
@@ -218,20 +218,20 @@ def scale_by_slope(x: Array, factor: np.float32) -> Array:
 
 def requantize(node: TfliteNode, slot: int, suffix: str = "", out: int = 0) -> OutletId:
     """Return the codes of an input as codes of the output, whose scale may differ."""
-    ours, (tensor, theirs) = node.quantization(slot), target(node, out)
+    input_quantization, (tensor, output_quantization) = node.quantization(slot), quantized_output(node, out)
     x, source = node.codes(slot), node.input_tensor(slot)
-    if ours.scale[0] == theirs.scale[0]:
+    if input_quantization.scale[0] == output_quantization.scale[0]:
         return shift_codes(node, x, source, tensor, suffix)
-    ratio = np.float32(ours.scale[0] / theirs.scale[0])
+    ratio = np.float32(input_quantization.scale[0] / output_quantization.scale[0])
     if source.dtype == tensor.dtype != np.int16 and MIN_RATIO <= ratio <= MAX_RATIO:
         step = float(np.rint(ratio / MIN_RATIO) * MIN_RATIO)
         y = node.apply(
             "add", node.apply("mul", x, step, suffix=f"{suffix}steps"), 0.5, suffix=f"{suffix}half"
         )
         return clamp(node, node.apply("floor", y, suffix=f"{suffix}whole"), suffix=suffix, slot=out)
-    factor = np.asarray(float(ours.scale[0]) / float(theirs.scale[0]))
+    factor = np.asarray(float(input_quantization.scale[0]) / float(output_quantization.scale[0]))
     up = np.int16 not in (source.dtype, tensor.dtype)
-    y = times(node, node.cast(x, F64, f"{suffix}wide"), factor, f"{suffix}rescaled", up)
+    y = multiply_rounding_twice(node, node.cast(x, F64, f"{suffix}wide"), factor, f"{suffix}rescaled", up)
     return clamp_wide(node, y, NONE, suffix, out)
 
 
@@ -272,7 +272,7 @@ def round_half_away(y: Array, scale: np.float32, zero: np.float32) -> Array:
 
 
 def truncate(y: Array, scale: np.float32, zero: np.float32) -> Array:
-    """Return the nearest code towards the zero point."""
+    """Return the code, rounded towards the zero point."""
     return np.trunc(y / scale)
 
 
@@ -281,10 +281,10 @@ def table_of(node: TfliteNode, function: Callable[[Array], Array], whole: Roundi
 
     The function's values are f32.
     """
-    ours, (low, high) = node.quantization(0), input_range(node)
-    tensor, quantization = target(node)
+    input_quantization, (low, high) = node.quantization(0), input_range(node)
+    tensor, quantization = quantized_output(node)
     assert tensor.dtype is not None
-    x = np.arange(low, high + 1).astype(np.float32) * ours.scale[0]
+    x = np.arange(low, high + 1).astype(np.float32) * input_quantization.scale[0]
     min_code, max_code = code_range(tensor.dtype, int(quantization.zero[0]))
     with np.errstate(all="ignore"):
         y = whole(

@@ -16,7 +16,7 @@ def multiplier_of(factor: Array) -> tuple[Array, Array]:
 
 
 def multiply(x: Array, factor: float) -> Array:
-    """Multiply integers by a factor and round, as ``times`` does."""
+    """Multiply integers by a factor and round, as ``multiply_rounding_twice`` does."""
     multiplier, shift = multiplier_of(np.asarray(factor))
     y = np.floor(x * (np.exp2(np.maximum(shift, 0) - 31) * multiplier) + 0.5)
     return np.sign(y) * np.floor(np.abs(y) * np.exp2(np.minimum(shift, 0)) + 0.5)
@@ -29,7 +29,7 @@ def multiplier_of_mean(factor: float, count: int) -> tuple[Array, Array]:
     return (multiplier << extra_bits) // count, shift - extra_bits
 
 
-def times(
+def multiply_rounding_twice(
     node: TfliteNode, x: OutletId, factor: Array, name: str, up: bool = False, count: int = 1
 ) -> OutletId:
     """Multiply f64 integers by factors of 31 bits, round halves up, then divide by a power of two, away from zero.
@@ -47,7 +47,7 @@ def times(
     )
 
 
-def times_once(node: TfliteNode, x: OutletId, factor: Array, bits: int) -> OutletId:
+def multiply_rounding_once(node: TfliteNode, x: OutletId, factor: Array, bits: int) -> OutletId:
     """Multiply f64 integers by factors of 15 or 31 bits, rounded once, halves up."""
     multiplier, shift = multiplier_of(factor)
     if bits == 15:

@@ -13,7 +13,7 @@ from streaming.routing import Route, channels_in_order, parse_routes, sound_inpu
 from streaming.sound.aligned_sounds import RoutedSound
 from streaming.sound.channels import Channels
 from streaming.sound.frames import READABLE, read_arrays
-from streaming.sound.source import SoundReader, open_source
+from streaming.sound.source import AudioSource, open_audio_source
 from streaming.sound.wav_stream import StreamFormat
 
 
@@ -83,7 +83,7 @@ def open_sounds(
         by_source.setdefault(str(source), {}).update(dict.fromkeys(unrouted, choice))
     routed: list[RoutedSound] = []
     for path in sorted(by_source, key=lambda path: min(map(names.index, by_source[path]))):
-        reader = stack.enter_context(open_source(Path(path), raw))
+        reader = stack.enter_context(open_audio_source(Path(path), raw))
         channels_by_input = by_source[path]
         if path == str(source) and len(unrouted) > 1:
             channels_by_input |= channels_in_order(title, unrouted, path, reader.channels)
@@ -97,7 +97,7 @@ def open_sounds(
     return Sounds(routed, arrays, paths)
 
 
-def _require_channels(reader: SoundReader, channels_by_input: Mapping[str, Channels], inputs: int) -> None:
+def _require_channels(reader: AudioSource, channels_by_input: Mapping[str, Channels], inputs: int) -> None:
     """Raise InputError if a file does not have the channels that inputs take."""
     for name, choice in channels_by_input.items():
         if inputs == 1:

@@ -25,7 +25,7 @@ CONSTANTS = "constants.o"
 
 
 @record
-class Compiled:
+class CompiledObjects:
     """The machine code of a library.
 
     symbols                      kernel -> the name of its function
@@ -57,7 +57,7 @@ class Build:
     deployed: Deployed
     target: Level
     toolchain: Toolchain
-    compiled: Compiled
+    compiled: CompiledObjects
     math_functions: tuple[str, ...]
     work: Path
     result: Path
@@ -68,7 +68,7 @@ class Build:
         return [self.work / f"{self.deployed.name}.o", *self.compiled.objects]
 
 
-def compile_objects(deployed: Deployed, target: Level, folder: Path) -> Compiled:
+def compile_objects(deployed: Deployed, target: Level, folder: Path) -> CompiledObjects:
     """Compile the kernels of a program and its constants for a target, into a folder. Raises CompileError."""
     with TemporaryDirectory() as scratch:
         program = Path(scratch, "program")
@@ -95,7 +95,7 @@ def compile_objects(deployed: Deployed, target: Level, folder: Path) -> Compiled
     resampler = symbols.pop(RESAMPLE.name)
     c_functions = sorted({need for _, _, names in rows for need in names.split()})
     objects = sorted({folder / f"{symbol}.o" for symbol in symbols.values()} | {folder / CONSTANTS})
-    return Compiled(symbols, tuple(c_functions), tuple(objects), folder / f"{resampler}.o", resampler)
+    return CompiledObjects(symbols, tuple(c_functions), tuple(objects), folder / f"{resampler}.o", resampler)
 
 
 def write_objects(deployed: Deployed, folder: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.jit.events import NativeEvent
-from pulse.program.machine.packed import Packed, Slot
+from pulse.program.machine.packed import PackedCall, Slot
 from pulse.program.native.executable import NativeState
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
@@ -117,7 +117,7 @@ class NativeSlots(NotCopyable):
         self._engine = engine
         self._table_index = table_index
         self._state = state
-        self._packed: Packed = state.pack()
+        self._packed: PackedCall = state.pack()
         self._inputs = aligned_bytes(max(depth * self._packed.input_bytes, 1))
         self._outputs = aligned_bytes(max(depth * self._packed.output_bytes, 1))
         self._submitted = np.zeros(depth, np.int64)

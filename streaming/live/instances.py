@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Port
-from pulse.program.machine.packed import Packed, pack
+from pulse.program.machine.packed import PackedCall, pack
 from pulse.program.native.executable import NativeState
 from pulse.program.program import Program
 from pulse.program.streams.state import State
@@ -157,13 +157,13 @@ def _memory(state: State) -> Array:
     return state.memory if isinstance(state, NativeState) else np.zeros(1, np.uint8)
 
 
-def _pack(state: State) -> Packed:
+def _pack(state: State) -> PackedCall:
     if isinstance(state, NativeState):
         return state.pack()
     outputs = [(port.name, np.zeros(port.shape, port.dtype)) for port in state.program.outputs]
     layout = pack((0, 0, 0), [], outputs, [], {})
     empty = pack((0, 0, 0), [], [], [], {})
-    return Packed(empty.call, empty.kept, (), layout.outputs, 0, layout.output_bytes)
+    return PackedCall(empty.call, empty.kept, (), layout.outputs, 0, layout.output_bytes)
 
 
 def live_inputs(program: Program) -> list[Port]:

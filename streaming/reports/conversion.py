@@ -6,7 +6,7 @@ from pulse.interface import Port
 from pulse.models import PulsedModel
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Table, byte_size
-from streaming.reports.exporting import Exported
+from streaming.reports.exporting import ExportedFile
 from streaming.reports.opened_model import OpenedModel
 
 PORT_COLUMNS = ("name", "pulse", "axis", "delay", "rate", "length")
@@ -19,7 +19,7 @@ class ConversionReport(Report):
 
     opened: OpenedModel
     pulsed: PulsedModel
-    written: Exported | None = None
+    written: ExportedFile | None = None
 
     def sections(self) -> list[Section]:
         """Return all sections; if a file was written, its summary in place of the tables."""

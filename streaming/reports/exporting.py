@@ -20,7 +20,7 @@ from streaming.reports.timed_proof import TimedProof, time_proof
 
 
 @record
-class Exported:
+class ExportedFile:
     """A file that was written.
 
     path     the path of the file; None if it differs from the offline model and was not written
@@ -62,7 +62,7 @@ class Exported:
 
 def export(
     opened: OpenedModel, pulsed: PulsedModel, path: Path, opset: int, choice: ProofChoice | None
-) -> Exported:
+) -> ExportedFile:
     """Write the file, prove it, and only then publish it; no file appears if it differs from the offline model.
 
     choice   the streams of the proof; None for no proof
@@ -84,7 +84,7 @@ def export(
         if is_proved:
             publish(part, path)
     states = len(proto.graph.output) - len(pulsed.outputs)
-    return Exported(path if is_proved else None, opset, len(proto.graph.node), states, nbytes, proof)
+    return ExportedFile(path if is_proved else None, opset, len(proto.graph.node), states, nbytes, proof)
 
 
 def prove_export(
@@ -103,7 +103,7 @@ def is_nnef(path: Path) -> bool:
 
 def _export_nnef(
     opened: OpenedModel, pulsed: PulsedModel, path: Path, choice: ProofChoice | None
-) -> Exported:
+) -> ExportedFile:
     archive = pulsed.to_nnef()
     proof = None
     if choice is not None and has_tract():
@@ -113,7 +113,7 @@ def _export_nnef(
     if is_proved:
         save_nnef(archive, path)
     nbytes = sum(map(len, archive.files().values()))
-    return Exported(path if is_proved else None, None, archive.assignments, archive.states, nbytes, proof)
+    return ExportedFile(path if is_proved else None, None, archive.assignments, archive.states, nbytes, proof)
 
 
 def save_nnef(archive: Archive, path: Path) -> None:

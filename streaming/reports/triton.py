@@ -14,7 +14,7 @@ from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.sequence import START, SequenceModel, SequenceState, sequence_model, shape_of
 from pulse.proof import ProofChoice
 from streaming.files.atomic import scratch_folder
-from streaming.reports.exporting import Exported, prove_export
+from streaming.reports.exporting import ExportedFile, prove_export
 from streaming.reports.opened_model import OpenedModel
 
 TYPES = {
@@ -40,7 +40,7 @@ IDLE_US = 60_000_000
 
 def export_triton(
     opened: OpenedModel, pulsed: PulsedModel, folder: Path, opset: int, choice: ProofChoice | None
-) -> Exported:
+) -> ExportedFile:
     """Write ``<folder>/<name>/config.pbtxt`` and ``<folder>/<name>/1/model.onnx``, all at once, if the proof holds.
 
     choice   the streams of the proof of the ONNX model; None for no proof
@@ -62,7 +62,7 @@ def export_triton(
             (part / "config.pbtxt").write_text(text, "utf-8")
             (part / "1" / "model.onnx").write_bytes(data)
     nodes = len(sequence.proto.graph.node)
-    return Exported(path if is_proved else None, opset, nodes, len(sequence.states), len(data), proof)
+    return ExportedFile(path if is_proved else None, opset, nodes, len(sequence.states), len(data), proof)
 
 
 def model_name(title: str) -> str:

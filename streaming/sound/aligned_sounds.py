@@ -7,14 +7,14 @@ import numpy as np
 from pulse.support.record import record
 from streaming.sound.channels import Channels, Samples
 from streaming.sound.resampling import Resampler, resampled_length
-from streaming.sound.sound import BLOCK_S, SoundReader
+from streaming.sound.sound import BLOCK_S, AudioSource
 
 
 @record
 class RoutedSound:
     """An audio file and the channels for inputs: input -> the mean of its channels, one of them, or each."""
 
-    reader: SoundReader
+    reader: AudioSource
     channels: Mapping[str, Channels]
 
 

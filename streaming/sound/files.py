@@ -18,7 +18,7 @@ from streaming.files.partial import write_all
 from streaming.sound.channels import Samples
 from streaming.sound.formats import BITS, UNLIMITED, SoundFormat, common_suffixes, open_file, sound_format
 from streaming.sound.rf64 import lengthen
-from streaming.sound.sound import BLOCK_S, Clipping, SoundReader, SoundWriter
+from streaming.sound.sound import BLOCK_S, AudioSink, AudioSource, Clipping
 
 EXACT_BITS = 24
 """Integers of up to this many bits are exact in float32."""
@@ -29,7 +29,7 @@ _UNKNOWN_BYTES = 0x7FFF_0000
 """A header states this many bytes or more if its writer did not know the length, as in a pipe."""
 
 
-class AudioReader(SoundReader):
+class AudioReader(AudioSource):
     """An audio file, read in blocks, in any format that libsndfile reads.
 
     path        the file
@@ -125,7 +125,7 @@ class AudioReader(SoundReader):
         raise InputError(f"{self.path}: damaged at sample {sample} of {self.frames} ({reason})") from cause
 
 
-class AudioWriter(SoundWriter):
+class AudioWriter(AudioSink):
     """An audio file to write; it appears only when the ``with`` block ends without error.
 
     encoding     libsndfile's name, such as that of a source; if the format lacks it, the nearest that it has

@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.interface import Port
 from pulse.support.record import record
 from streaming.sound.resampling import Resampler
-from streaming.sound.sound import Clipping, SoundReader
+from streaming.sound.sound import AudioSource, Clipping
 from streaming.sound.target import Target, event_count
 
 
@@ -45,7 +45,7 @@ class SoundOutput:
         self,
         stack: ExitStack,
         write: OutputRoute,
-        first: SoundReader,
+        first: AudioSource,
         rate_hz: int,
         streams: int,
         keeps_length: bool,
@@ -53,7 +53,7 @@ class SoundOutput:
         channels = streams * len(write.ports)
         self._names = [port.name for port in write.ports]
         self._keeps_length = keeps_length
-        writer = write.target.sound_writer(first.rate_hz, channels, first.encoding)
+        writer = write.target.audio_sink(first.rate_hz, channels, first.encoding)
         self._writer = stack.enter_context(writer)
         self._resampler = Resampler(rate_hz, first.rate_hz, channels)
         self.written = WrittenSound(write.target, writer.clipping, writer.encoding)

@@ -63,7 +63,7 @@ def _decibels(peak: float) -> str:
     return f"{20 * log10(peak):.2g} dB" if peak < 1.1 else f"{20 * log10(peak):.1f} dB"
 
 
-class SoundReader(NotCopyable, ABC):
+class AudioSource(NotCopyable, ABC):
     """Sound, read once from its beginning to its end.
 
     name      the name in messages
@@ -108,7 +108,7 @@ class SoundReader(NotCopyable, ABC):
         self.close()
 
 
-class SoundWriter(NotCopyable, ABC):
+class AudioSink(NotCopyable, ABC):
     """Writes sound, in a ``with`` block.
 
     encoding  libsndfile's name of the encoding

@@ -7,7 +7,7 @@ from pathlib import Path
 from pulse.errors import InputError
 from streaming.sound.files import AudioReader
 from streaming.sound.formats import holds_sound, is_sound
-from streaming.sound.sound import SoundReader
+from streaming.sound.sound import AudioSource
 from streaming.sound.streams import StreamReader
 from streaming.sound.wav_stream import StreamFormat
 
@@ -17,7 +17,7 @@ DESCRIPTORS = ("/dev/fd", "/proc/self/fd")
 """Folders of the open files of a process."""
 
 
-def open_source(path: Path, raw: StreamFormat | None = None) -> SoundReader:
+def open_audio_source(path: Path, raw: StreamFormat | None = None) -> AudioSource:
     """Open an audio file for reading.
 
     path    a file that libsndfile reads; ``-`` or ``/dev/stdin``; a pipe or device, which is read as data arrive

@@ -14,11 +14,11 @@ from streaming.files.partial import write_all
 from streaming.sound.channels import Samples
 from streaming.sound.formats import UNLIMITED
 from streaming.sound.frame_formats import TableFormat
-from streaming.sound.sound import BLOCK_S, Clipping, SoundReader, SoundWriter
+from streaming.sound.sound import BLOCK_S, AudioSink, AudioSource, Clipping
 from streaming.sound.wav_stream import StreamFormat, read_header, wav_header
 
 
-class StreamReader(SoundReader):
+class StreamReader(AudioSource):
     """Reads samples from a pipe as they arrive: each block has the available samples, up to half a second.
 
     name           the name in messages
@@ -81,7 +81,7 @@ class StreamReader(SoundReader):
         return data
 
 
-class StreamWriter(SoundWriter):
+class StreamWriter(AudioSink):
     """Writes samples without buffering: raw, or WAV whose header does not state their number.
 
     name        the name in messages

@@ -13,7 +13,7 @@ from streaming.sound.encodings import ENCODINGS, Encoding
 from streaming.sound.files import AudioWriter
 from streaming.sound.formats import SoundFormat, common_suffixes, find_format
 from streaming.sound.frames import WRITABLE, FramesFile
-from streaming.sound.sound import SoundWriter
+from streaming.sound.sound import AudioSink
 from streaming.sound.source import is_stream
 from streaming.sound.streams import StreamWriter, TableStream
 from streaming.sound.wav_stream import StreamFormat
@@ -128,7 +128,7 @@ class Target:
         """The name in messages."""
         return _name(self.path)
 
-    def sound_writer(self, rate_hz: int, channels: int, source: str) -> SoundWriter:
+    def audio_sink(self, rate_hz: int, channels: int, source: str) -> AudioSink:
         """Open a writer of sound; ``source`` is the encoding of the input. Raises InputError."""
         if self.sound_format is None:
             raise InputError(f"{self.name}: takes frames, not audio")

@@ -54,11 +54,11 @@ def draw(stats: Stats, path: Path) -> None:
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"{path}: a picture is written as {', '.join(FORMATS)}, not {kind_of(path)}")
     figure = picture(stats)
-    from streaming.stats.titles import without_glyphs
+    from streaming.stats.titles import ignore_missing_glyphs
 
     with scratch_file(path) as part:
         try:
-            with without_glyphs():
+            with ignore_missing_glyphs():
                 figure.savefig(part, dpi=DPI, format=path.suffix[1:].lower())
         except OSError as error:
             raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error

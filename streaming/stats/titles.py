@@ -49,7 +49,7 @@ def _cut(lines: list[str], font: "_Font") -> list[str]:
 
 
 @contextmanager
-def without_glyphs() -> Generator[None]:
+def ignore_missing_glyphs() -> Generator[None]:
     """Suppress warnings about characters that the font lacks, which are drawn as boxes."""
     with catch_warnings():
         filterwarnings("ignore", "Glyph .* missing from", UserWarning)
@@ -57,7 +57,7 @@ def without_glyphs() -> Generator[None]:
 
 
 def _width(text: str, font: FontProperties) -> float:
-    with without_glyphs():
+    with ignore_missing_glyphs():
         width, _, _ = TextToPath().get_text_width_height_descent(text, font, False)
     return float(width)
 

@@ -16,7 +16,7 @@ from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from streaming.builtin import model_path, noisy_path
-from tests.pulse.onnx.write.file_proof import notes_of, reopen
+from tests.pulse.onnx.write.file_proof import read_metadata, reopen
 from tests.shared import ROOT, shared_path
 
 CLOSE = 1e-5
@@ -110,10 +110,10 @@ def test_a_causal_model_needs_no_time() -> None:
     """The bench network: states only, as one would write them by hand."""
     typed, _ = network()
     proto = typed.declutter().pulsify(pulse=1).to_onnx()
-    notes = notes_of(proto)
-    assert notes.end is None
-    assert len(notes.states) == 24
-    assert all(state.input.endswith(".state") for state in notes.states)
+    metadata = read_metadata(proto)
+    assert metadata.end is None
+    assert len(metadata.states) == 24
+    assert all(state.input.endswith(".state") for state in metadata.states)
     assert {node.op_type for node in proto.graph.node} == {
         "Concat", "Slice", "Conv", "Tanh", "Sigmoid", "Mul", "Add", "Relu",
     }  # fmt: skip

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from streaming.live.file_host import FileHost
+from tests.documents.block_setups import ELSEWHERE, SETUPS
 from tests.documents.pages import ROOT, pages
-from tests.documents.scenes import ELSEWHERE, SCENES
 
 
 @pytest.fixture(autouse=True)
@@ -40,11 +40,11 @@ def run_block(code: CodeType, names: dict[str, Any]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*time .T. is axis:pulse.PulseWarning")
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", SETUPS)
 def test_code_blocks_run(name: str) -> None:
     names: dict[str, Any] = {"__name__": "page"}
-    for place, (block, scene) in enumerate(zip(pages()[name].blocks("python"), SCENES[name], strict=True)):
-        names.update(scene())
+    for place, (block, setup) in enumerate(zip(pages()[name].blocks("python"), SETUPS[name], strict=True)):
+        names.update(setup())
         if "__main__" in block:
             Path("script.py").write_text(block)
             subprocess.run([sys.executable, "script.py"], check=True, timeout=300)
@@ -53,5 +53,5 @@ def test_code_blocks_run(name: str) -> None:
 
 
 def test_every_page_with_blocks_is_run() -> None:
-    assert {name for name, page in pages().items() if page.blocks("python")} == {*SCENES, *ELSEWHERE}
+    assert {name for name, page in pages().items() if page.blocks("python")} == {*SETUPS, *ELSEWHERE}
     assert all((ROOT / test).exists() for test in ELSEWHERE.values())

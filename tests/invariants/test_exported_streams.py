@@ -15,17 +15,17 @@ from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.invariants.backends import backends
 from tests.invariants.graphs import feeds, random_pulsed, shortest
 from tests.invariants.operator_cases import compare_programs, fuzz, takes_softplus
-from tests.pulse.onnx.write.file_proof import notes_of, reopen
+from tests.pulse.onnx.write.file_proof import read_metadata, reopen
 
 
 def note(reached: Counter[str], proto: ModelProto) -> None:
     """Count what a file has to do."""
-    notes = notes_of(proto)
-    reached["end"] += notes.end is not None
-    reached["causal"] += notes.end is None
-    reached["pulses"] += any(state.input == "pulses" for state in notes.states)
-    reached["initial"] += any(state.initial for state in notes.states)
-    reached["states"] += len(notes.states)
+    metadata = read_metadata(proto)
+    reached["end"] += metadata.end is not None
+    reached["causal"] += metadata.end is None
+    reached["pulses"] += any(state.input == "pulses" for state in metadata.states)
+    reached["initial"] += any(state.initial for state in metadata.states)
+    reached["states"] += len(metadata.states)
     reached.update(node.op_type for node in proto.graph.node)
 
 

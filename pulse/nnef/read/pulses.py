@@ -15,12 +15,12 @@ from pulse.nnef.properties import (
     OUTPUT_AXES,
     SYMBOL_PROPERTY,
     Properties,
-    notes_of,
     properties_of,
+    read_metadata,
 )
 from pulse.nnef.read.node import GraphReader, NnefValue, NnefWire, NodeReader
 from pulse.nnef.syntax import Document
-from pulse.onnx.metadata import StateNote
+from pulse.onnx.metadata import StateMetadata
 from pulse.onnx.tensors import element_type
 from pulse.support.printable import printable
 
@@ -69,7 +69,7 @@ class _Stream(StreamTiming):
     title: str
     _inputs: list[ValueInfoProto] = field(default_factory=list[ValueInfoProto])
     _outputs: list[ValueInfoProto] = field(default_factory=list[ValueInfoProto])
-    _notes: list[StateNote] = field(default_factory=list[StateNote])
+    _states: list[StateMetadata] = field(default_factory=list[StateMetadata])
     _initial: dict[str, tuple[str, NnefWire]] = field(default_factory=dict[str, tuple[str, NnefWire]])
 
     def state(self, node: NodeReader, name: str, initial: NnefWire) -> NnefWire:
@@ -90,13 +90,13 @@ class _Stream(StreamTiming):
         self._outputs.append(
             helper.make_tensor_value_info(unique, element_type(last.dtype), [*initial.value.shape])
         )
-        self._notes.append(StateNote.of(state_name, unique, initial.value))
+        self._states.append(StateMetadata.of(state_name, unique, initial.value))
 
     def finish(self, model: ModelProto, outputs: Sequence[str]) -> None:
-        notes = notes_of(self.properties, self.title, self.document.inputs, outputs, self._notes)
+        metadata = read_metadata(self.properties, self.title, self.document.inputs, outputs, self._states)
         model.graph.input.extend(self._inputs)
         model.graph.output.extend(self._outputs)
-        helper.set_model_props(model, notes.dump())
+        helper.set_model_props(model, metadata.dump())
 
 
 @dataclass

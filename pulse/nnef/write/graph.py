@@ -43,7 +43,7 @@ def kind_of(dtype: DType) -> str:
 
 
 @record(eq=False)
-class Shared:
+class DocumentParts:
     """The parts of a document that all scopes share.
 
     tensors    by label, each a .dat file
@@ -81,7 +81,7 @@ class Scope:
     captured      identifiers of a body -> those of the enclosing scope
     """
 
-    shared: Shared
+    shared: DocumentParts
     constants: Mapping[str, Array]
     facts: Mapping[str, tuple[DType, SizeTexts]]
     outer: "Scope | None" = None

@@ -16,10 +16,10 @@ from pulse.nnef.properties import properties_fragment
 from pulse.nnef.syntax import Assignment, Call, Document, Expression, Fragment, Name
 from pulse.nnef.write.bounds import bound_texts, without_bounds
 from pulse.nnef.write.expansion import expand
-from pulse.nnef.write.graph import Scope, Shared, SizeTexts, kind_of
+from pulse.nnef.write.graph import DocumentParts, Scope, SizeTexts, kind_of
 from pulse.nnef.write.scan import ScanOperationWriter
 from pulse.nnef.write.walk import check_writers, graphs_of, write_nodes
-from pulse.onnx.metadata import Notes
+from pulse.onnx.metadata import StreamMetadata
 from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.model import offline_to_onnx, to_onnx
 from pulse.pulsify.network import PulsedNetwork
@@ -62,7 +62,7 @@ class _Export:
         check_writers(inferred.graph, title)
         self.graph = shape_inference.infer_shapes(inferred, data_prop=True).graph
         self.symbols = [*symbols]
-        self.shared = Shared()
+        self.shared = DocumentParts()
         self.shared.used_names.update(self.symbols)
         constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in _stored_tensors(self.graph)}
         self.root = Scope(self.shared, constants, _facts(self.graph, constants))
@@ -139,23 +139,23 @@ class _Pulsed(_Export):
     def __init__(self, model: PulsedNetwork) -> None:
         proto = to_onnx(model, OPSET)
         super().__init__(proto, model.title)
-        notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
-        assert notes is not None
-        self._notes = notes
+        metadata = StreamMetadata.parse({entry.key: entry.value for entry in proto.metadata_props})
+        assert metadata is not None
+        self._metadata = metadata
 
     def archive(self) -> Archive:
-        names, inputs = self.begin({note.input for note in self._notes.states})
-        outputs = [note.name for note in self._notes.outputs]
-        if self._notes.states:
+        names, inputs = self.begin({state.input for state in self._metadata.states})
+        outputs = [port.name for port in self._metadata.outputs]
+        if self._metadata.states:
             results = self._scan(inputs, outputs)
         else:
             write_nodes(self.root, self.graph.node)
             results = [self.root.wire(name).text for name in outputs]
-        return self.finish(names, results, [properties_fragment(self._notes, names, results)])
+        return self.finish(names, results, [properties_fragment(self._metadata, names, results)])
 
     def _scan(self, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
         """Write the whole graph as the body of a scan with one iteration in each run."""
-        axes = {note.name: note.axis for note in self._notes.inputs}
+        axes = {port.name: port.axis for port in self._metadata.inputs}
         scan = ScanOperationWriter.begin(self.root, "pulse")
         for name in inputs:
             axis = axes.get(name)
@@ -163,15 +163,15 @@ class _Pulsed(_Export):
                 scan.full(name, self.root.wire(name))
             else:
                 scan.slice(name, self.root.wire(name), axis, self._frames(name, axis))
-        for note in self._notes.states:
-            value = note.value()
-            dtype, sizes = self.root.fact(note.input)
+        for state in self._metadata.states:
+            value = state.value()
+            dtype, sizes = self.root.fact(state.input)
             initial = np.zeros([int(size) for size in sizes], dtype) if value is None else value
-            scan.state(note.input, self.root.tensor(initial, f"{note.input}.initial"), note.output)
+            scan.state(state.input, self.root.tensor(initial, f"{state.input}.initial"), state.output)
         results = [self.shared.identifier(name) for name in outputs]
         write_nodes(scan.inner, self.graph.node)
-        for note in self._notes.outputs:
-            scan.result(note.name, note.axis, 1 if note.axis is None else self._frames(note.name, note.axis))
+        for port in self._metadata.outputs:
+            scan.result(port.name, port.axis, 1 if port.axis is None else self._frames(port.name, port.axis))
         scan.finish(results, resets=False)
         return results
 

@@ -6,7 +6,7 @@ from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, SameRank, SameSize, SameType, SizeSum
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.clues import Clues
+from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import EVERY, rule
 from pulse.onnx.write.node import NodeWriter
@@ -25,14 +25,14 @@ def concat(node: NodeContext) -> OutletId:
 
 
 @rule("Concat", parts=EVERY)
-def infer_concat(clues: Clues) -> Iterator[FactRelation]:
+def infer_concat(node: InferenceNode) -> Iterator[FactRelation]:
     """The sizes of one axis add up; those of the others are equal."""
-    parts, y = clues.given_inputs(), clues.output
+    parts, y = node.given_inputs(), node.output
     yield SameType([*parts, y])
     yield SameRank([*parts, y])
-    rank = clues.rank(y)
+    rank = node.rank(y)
     if rank is not None:
-        concat_axis = clues.axis(clues.integer("axis"), rank)
+        concat_axis = node.axis(node.integer("axis"), rank)
         yield SizeSum(Axis(y, concat_axis), [Axis(part, concat_axis) for part in parts])
         for axis in (axis for axis in range(rank) if axis != concat_axis):
             yield SameSize([Axis(wire, axis) for wire in (*parts, y)])

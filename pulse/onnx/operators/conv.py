@@ -7,9 +7,9 @@ from typing import Any
 from pulse.dim import TDim, ceil_div, dim_max
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
-from pulse.infer.relations import FactRelation, HasRank, SameRank, SameSize, SameType, Scaled
+from pulse.infer.relations import FactRelation, HasRank, SameRank, SameSize, SameType, SizeMultiple
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.clues import Clues
+from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.operators.elementwise import function_of
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
@@ -170,35 +170,35 @@ def _activation(node: NodeContext, name: str) -> Op:
 
 
 @rule("Conv", uniform=True)
-def infer_conv(clues: Clues) -> Iterator[FactRelation]:
+def infer_conv(node: InferenceNode) -> Iterator[FactRelation]:
     """Shapes of x [N, C, X...], w [O, C/group, K...], b [O] -> y [N, O, Y...]."""
-    x, w, y = clues.input(0), clues.input(1), clues.output
-    yield from _match_operands(clues)
-    yield Scaled(Axis(x, 1), Axis(w, 1), clues.integer("group", 1))
-    yield SameSize([Axis(y, 1), Axis(w, 0), *_bias(clues)])
+    x, w, y = node.input(0), node.input(1), node.output
+    yield from _match_operands(node)
+    yield SizeMultiple(Axis(x, 1), Axis(w, 1), node.integer("group", 1))
+    yield SameSize([Axis(y, 1), Axis(w, 0), *_bias(node)])
     yield SameSize([Axis(x, 0), Axis(y, 0)])
 
 
 @rule("ConvTranspose", uniform=True)
-def infer_conv_transpose(clues: Clues) -> Iterator[FactRelation]:
+def infer_conv_transpose(node: InferenceNode) -> Iterator[FactRelation]:
     """Shapes of x [N, C, X...], w [C, O/group, K...], b [O] -> y [N, O, Y...]."""
-    x, w, y = clues.input(0), clues.input(1), clues.output
-    yield from _match_operands(clues)
+    x, w, y = node.input(0), node.input(1), node.output
+    yield from _match_operands(node)
     yield SameSize([Axis(x, 1), Axis(w, 0)])
-    yield Scaled(Axis(y, 1), Axis(w, 1), clues.integer("group", 1))
-    yield SameSize([Axis(y, 1), *_bias(clues)])
+    yield SizeMultiple(Axis(y, 1), Axis(w, 1), node.integer("group", 1))
+    yield SameSize([Axis(y, 1), *_bias(node)])
     yield SameSize([Axis(x, 0), Axis(y, 0)])
 
 
-def _match_operands(clues: Clues) -> Iterator[FactRelation]:
-    yield SameType([*clues.given_inputs(), clues.output])
-    yield SameRank([clues.input(0), clues.input(1), clues.output])
-    if clues.has(2):
-        yield HasRank([clues.input(2)], 1)
+def _match_operands(node: InferenceNode) -> Iterator[FactRelation]:
+    yield SameType([*node.given_inputs(), node.output])
+    yield SameRank([node.input(0), node.input(1), node.output])
+    if node.has(2):
+        yield HasRank([node.input(2)], 1)
 
 
-def _bias(clues: Clues) -> list[Axis]:
-    return [Axis(clues.input(2), 0)] if clues.has(2) else []
+def _bias(node: InferenceNode) -> list[Axis]:
+    return [Axis(node.input(2), 0)] if node.has(2) else []
 
 
 def pads_of(pads: Pads) -> list[int]:

@@ -6,7 +6,7 @@ from pulse.dim import ZERO, TDim
 from pulse.facts import TypedFact, dtype_name
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
-from pulse.onnx.clues import same_type_and_shape
+from pulse.onnx.inference_node import same_type_and_shape
 from pulse.onnx.operators.time import only_valid
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule

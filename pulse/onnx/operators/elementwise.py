@@ -11,7 +11,7 @@ from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasType, SameShape, SameType
 from pulse.infer.shapes import Broadcasting
-from pulse.onnx.clues import Clues
+from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.tensors import onnx_dtype
@@ -87,24 +87,24 @@ PARTIAL = ("Add", "Sub", "Mul")
 """Operators that sizes pass entry by entry, so that some may be unknown."""
 
 
-def infer_function(clues: Clues) -> Iterator[FactRelation]:
+def infer_function(node: InferenceNode) -> Iterator[FactRelation]:
     """The type of a result is that of the inputs, or bool; shapes are broadcast."""
-    row = ELEMENTWISE[KINDS[clues.op_type]]
-    inputs = clues.given_inputs()
+    row = ELEMENTWISE[KINDS[node.op_type]]
+    inputs = node.given_inputs()
     first, end = row.typed_by
     if row.result == "same":
-        yield SameType([*inputs[first:end], clues.output])
+        yield SameType([*inputs[first:end], node.output])
     else:
         yield SameType(inputs[first:end])
-        yield HasType([clues.output], BOOL)
-    yield _shapes(clues)
+        yield HasType([node.output], BOOL)
+    yield _shapes(node)
 
 
-def _shapes(clues: Clues) -> FactRelation:
+def _shapes(node: InferenceNode) -> FactRelation:
     """Return the relation between the shapes of an operator of the table."""
-    if ELEMENTWISE[KINDS[clues.op_type]].arity == 1:
-        return SameShape([clues.input(0), clues.output])
-    return Broadcasting(clues.output, clues.given_inputs())
+    if ELEMENTWISE[KINDS[node.op_type]].arity == 1:
+        return SameShape([node.input(0), node.output])
+    return Broadcasting(node.output, node.given_inputs())
 
 
 rule(*PARTIAL, parts=(0, 1))(infer_function)
@@ -112,18 +112,18 @@ rule(*(op_type for op_type in KINDS if op_type not in (*PARTIAL, *OWN_RULES)))(i
 
 
 @rule(*LOGIC)
-def infer_logic(clues: Clues) -> Iterator[FactRelation]:
+def infer_logic(node: InferenceNode) -> Iterator[FactRelation]:
     """All bool; shapes are broadcast."""
-    yield HasType([*clues.given_inputs(), clues.output], BOOL)
-    yield _shapes(clues)
+    yield HasType([*node.given_inputs(), node.output], BOOL)
+    yield _shapes(node)
 
 
 @rule("PRelu")
-def infer_prelu(clues: Clues) -> Iterator[FactRelation]:
+def infer_prelu(node: InferenceNode) -> Iterator[FactRelation]:
     """The slope is broadcast to the shape of the input."""
-    yield SameType([*clues.given_inputs(), clues.output])
-    yield SameShape([clues.input(0), clues.output])
-    yield Broadcasting(clues.output, clues.given_inputs())
+    yield SameType([*node.given_inputs(), node.output])
+    yield SameShape([node.input(0), node.output])
+    yield Broadcasting(node.output, node.given_inputs())
 
 
 @writes(Elementwise)

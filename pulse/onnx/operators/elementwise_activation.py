@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, SameShape, SameType
-from pulse.onnx.clues import Clues, same_type_and_shape
+from pulse.onnx.inference_node import InferenceNode, same_type_and_shape
 from pulse.onnx.operators.control import as_scalar
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
@@ -89,10 +89,10 @@ def clip(node: NodeContext) -> OutletId:
 
 
 @rule("Clip")
-def infer_clip(clues: Clues) -> Iterator[FactRelation]:
+def infer_clip(node: InferenceNode) -> Iterator[FactRelation]:
     """Type and shape stay; bounds are of the same type."""
-    yield SameType([*clues.given_inputs(), clues.output])
-    yield SameShape([clues.input(0), clues.output])
+    yield SameType([*node.given_inputs(), node.output])
+    yield SameShape([node.input(0), node.output])
 
 
 rule("Gelu", "Shrink")(same_type_and_shape)

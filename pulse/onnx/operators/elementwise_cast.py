@@ -8,7 +8,7 @@ from pulse.facts import is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasType, SameShape, SameType
-from pulse.onnx.clues import Clues, same_type_and_shape
+from pulse.onnx.inference_node import InferenceNode, same_type_and_shape
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.tensors import onnx_dtype
@@ -68,24 +68,24 @@ rule("Identity", uniform=True, parts=(0,))(same_type_and_shape)
 
 
 @rule("Dropout")
-def infer_dropout(clues: Clues) -> Iterator[FactRelation]:
+def infer_dropout(node: InferenceNode) -> Iterator[FactRelation]:
     """Type and shape are kept, and the mask has the same shape."""
-    yield SameType([clues.input(0), clues.output])
-    yield SameShape([clues.input(0), *clues.outlets])
+    yield SameType([node.input(0), node.output])
+    yield SameShape([node.input(0), *node.outlets])
 
 
 @rule("Cast", uniform=True, parts=(0,))
-def infer_cast(clues: Clues) -> Iterator[FactRelation]:
+def infer_cast(node: InferenceNode) -> Iterator[FactRelation]:
     """The shape stays; the type is an attribute."""
-    yield HasType([clues.output], onnx_dtype(clues.integer("to"), f"{clues.wire_name} (Cast)"))
-    yield SameShape([clues.input(0), clues.output])
+    yield HasType([node.output], onnx_dtype(node.integer("to"), f"{node.wire_name} (Cast)"))
+    yield SameShape([node.input(0), node.output])
 
 
 @rule("CastLike")
-def infer_cast_like(clues: Clues) -> Iterator[FactRelation]:
+def infer_cast_like(node: InferenceNode) -> Iterator[FactRelation]:
     """The shape stays; the type is that of another wire."""
-    yield SameType([clues.input(1), clues.output])
-    yield SameShape([clues.input(0), clues.output])
+    yield SameType([node.input(1), node.output])
+    yield SameShape([node.input(0), node.output])
 
 
 @writes(Cast)

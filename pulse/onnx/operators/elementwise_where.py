@@ -9,7 +9,7 @@ from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasType, SameType
 from pulse.infer.shapes import Broadcasting
-from pulse.onnx.clues import Clues
+from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.ops.elementwise import Cast, Elementwise
@@ -32,11 +32,11 @@ def where(node: NodeContext) -> OutletId:
 
 
 @rule("Where")
-def infer_where(clues: Clues) -> Iterator[FactRelation]:
+def infer_where(node: InferenceNode) -> Iterator[FactRelation]:
     """A bool that chooses between two wires of one type; shapes are broadcast."""
-    yield HasType([clues.input(0)], np.dtype(np.bool_))
-    yield SameType([clues.input(1), clues.input(2), clues.output])
-    yield Broadcasting(clues.output, clues.given_inputs())
+    yield HasType([node.input(0)], np.dtype(np.bool_))
+    yield SameType([node.input(1), node.input(2), node.output])
+    yield Broadcasting(node.output, node.given_inputs())
 
 
 class _Branch:

@@ -9,7 +9,7 @@ from pulse.facts import Array, is_symbolic, volume
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, RankSum, SameRank, SameShape, SameType
-from pulse.onnx.clues import Clues
+from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.operators.gather_positions import gather_by_positions
 from pulse.onnx.operators.gather_progression import gather_by_slices, is_count, progression
 from pulse.onnx.operators.gather_steady import unchanging_values
@@ -143,17 +143,17 @@ def look_up(node: NodeContext, x: OutletId, axis: int, indices: OutletId) -> Out
 
 
 @rule("Gather", uniform=True, parts=(0,))
-def infer_gather(clues: Clues) -> Iterator[FactRelation]:
+def infer_gather(node: InferenceNode) -> Iterator[FactRelation]:
     """The axes of the indices take the place of one axis of the data."""
-    x, indices, y = clues.input(0), clues.input(1), clues.output
+    x, indices, y = node.input(0), node.input(1), node.output
     yield SameType([x, y])
     yield RankSum(y, [x, indices], -1)
 
 
 @rule("GatherElements")
-def infer_gather_elements(clues: Clues) -> Iterator[FactRelation]:
+def infer_gather_elements(node: InferenceNode) -> Iterator[FactRelation]:
     """An entry for each index."""
-    x, indices, y = clues.input(0), clues.input(1), clues.output
+    x, indices, y = node.input(0), node.input(1), node.output
     yield SameType([x, y])
     yield SameRank([x, indices])
     yield SameShape([indices, y])

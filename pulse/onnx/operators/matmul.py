@@ -7,7 +7,7 @@ from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, SameSize, SameType
 from pulse.infer.shapes import Broadcasting
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.clues import Clues
+from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
@@ -62,12 +62,12 @@ def fused_mat_mul(node: NodeContext) -> OutletId:
 
 
 @rule("MatMul")
-def infer_matmul(clues: Clues) -> Iterator[FactRelation]:
+def infer_matmul(node: InferenceNode) -> Iterator[FactRelation]:
     """Shapes of a [..., M, K], b [..., K, N] -> y [..., M, N]; a vector has K alone, and its other axis is not in y."""
-    a, b, y = clues.input(0), clues.input(1), clues.output
+    a, b, y = node.input(0), node.input(1), node.output
     yield SameType([a, b, y])
-    yield from _ranks(clues)
-    first, second = clues.rank(a), clues.rank(b)
+    yield from _ranks(node)
+    first, second = node.rank(a), node.rank(b)
     if first is None or second is None:
         return
     yield SameSize([Axis(a, -1), Axis(b, -2 if second > 1 else -1)])
@@ -79,9 +79,9 @@ def infer_matmul(clues: Clues) -> Iterator[FactRelation]:
         yield Broadcasting(y, [a, b], end=2)
 
 
-def _ranks(clues: Clues) -> Iterator[FactRelation]:
-    a, b, y = clues.input(0), clues.input(1), clues.output
-    first, second, rank = clues.rank(a), clues.rank(b), clues.rank(y)
+def _ranks(node: InferenceNode) -> Iterator[FactRelation]:
+    a, b, y = node.input(0), node.input(1), node.output
+    first, second, rank = node.rank(a), node.rank(b), node.rank(y)
     if first is not None and second is not None:
         yield HasRank([y], max(first, second, 2) - (first == 1) - (second == 1))
     elif rank is not None:
@@ -95,11 +95,11 @@ def _ranks(clues: Clues) -> Iterator[FactRelation]:
 
 
 @rule("Gemm")
-def infer_gemm(clues: Clues) -> Iterator[FactRelation]:
+def infer_gemm(node: InferenceNode) -> Iterator[FactRelation]:
     """Shapes of a [M, K], b [K, N], either transposed, c broadcast to y [M, N]."""
-    a, b, y = clues.input(0), clues.input(1), clues.output
-    across, down = clues.flag("transA"), clues.flag("transB")
-    yield SameType([*clues.given_inputs(), y])
+    a, b, y = node.input(0), node.input(1), node.output
+    across, down = node.flag("transA"), node.flag("transB")
+    yield SameType([*node.given_inputs(), y])
     yield HasRank([a, b, y], 2)
     yield SameSize([Axis(a, 0 if across else 1), Axis(b, 1 if down else 0)])
     yield SameSize([Axis(a, 1 if across else 0), Axis(y, 0)])

@@ -11,7 +11,7 @@ from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, SameSize
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.clues import Clues, same_type_and_shape
+from pulse.onnx.inference_node import InferenceNode, same_type_and_shape
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.tensors import onnx_dtype
@@ -200,34 +200,34 @@ def skip_layer_normalization(node: NodeContext) -> Sequence[OutletId]:
 
 
 @rule("BatchNormalization", "InstanceNormalization")
-def infer_channelwise(clues: Clues) -> Iterator[FactRelation]:
+def infer_channelwise(node: InferenceNode) -> Iterator[FactRelation]:
     """Shapes of x [N, C, X...] and parameters [C] each."""
-    yield from same_type_and_shape(clues)
-    yield from _channels(clues)
+    yield from same_type_and_shape(node)
+    yield from _channels(node)
 
 
 @rule("GroupNormalization")
-def infer_group_norm(clues: Clues) -> Iterator[FactRelation]:
+def infer_group_norm(node: InferenceNode) -> Iterator[FactRelation]:
     """Shapes of x [N, C, X...]; each parameter is [C] from opset 21 on, one for each group before."""
-    yield from same_type_and_shape(clues)
-    if clues.opset >= 21:
-        yield from _channels(clues)
+    yield from same_type_and_shape(node)
+    if node.opset >= 21:
+        yield from _channels(node)
 
 
-def _channels(clues: Clues) -> Iterator[FactRelation]:
-    parameters = clues.given_inputs()[1:]
+def _channels(node: InferenceNode) -> Iterator[FactRelation]:
+    parameters = node.given_inputs()[1:]
     yield HasRank(parameters, 1)
-    yield SameSize([Axis(clues.input(0), 1), *(Axis(parameter, 0) for parameter in parameters)])
+    yield SameSize([Axis(node.input(0), 1), *(Axis(parameter, 0) for parameter in parameters)])
 
 
 @rule("LayerNormalization", "RMSNormalization")
-def infer_layer(clues: Clues) -> Iterator[FactRelation]:
+def infer_layer(node: InferenceNode) -> Iterator[FactRelation]:
     """The shape stays; a scale of one axis is as long as the last one of x, if it is not of size 1."""
-    yield from same_type_and_shape(clues)
-    scale = clues.input(1)
-    size = clues.fact(scale).dim(0)
-    if clues.rank(scale) == 1 and size is not None and size != 1:
-        yield SameSize([Axis(clues.input(0), -1), Axis(scale, 0)])
+    yield from same_type_and_shape(node)
+    scale = node.input(1)
+    size = node.fact(scale).dim(0)
+    if node.rank(scale) == 1 and size is not None and size != 1:
+        yield SameSize([Axis(node.input(0), -1), Axis(scale, 0)])
 
 
 rule("Softmax", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "LRN")(same_type_and_shape)

@@ -10,7 +10,7 @@ from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, SameRank, SameSize, SameType
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.clues import Clues
+from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.operators.conv import pads_of, spatial_list, window_pads
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
@@ -96,25 +96,25 @@ def global_pool(node: NodeContext) -> OutletId:
 
 
 @rule("MaxPool", "AveragePool", "LpPool", uniform=True)
-def infer_pool(clues: Clues) -> Iterator[FactRelation]:
+def infer_pool(node: InferenceNode) -> Iterator[FactRelation]:
     """Shapes of x [N, C, X...] -> y [N, C, Y...], with one spatial axis for each of the kernel."""
-    x, y = clues.input(0), clues.output
+    x, y = node.input(0), node.output
     yield SameType([x, y])
-    yield HasRank([x, *clues.outlets], len(clues.integer_list("kernel_shape")) + 2)
-    yield from _keep_channels(clues)
+    yield HasRank([x, *node.outlets], len(node.integer_list("kernel_shape")) + 2)
+    yield from _keep_channels(node)
 
 
 @rule("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", uniform=True)
-def infer_global_pool(clues: Clues) -> Iterator[FactRelation]:
+def infer_global_pool(node: InferenceNode) -> Iterator[FactRelation]:
     """Shapes of x [N, C, X...] -> y [N, C, 1...]."""
-    yield SameType([clues.input(0), clues.output])
-    yield SameRank([clues.input(0), clues.output])
-    yield from _keep_channels(clues)
+    yield SameType([node.input(0), node.output])
+    yield SameRank([node.input(0), node.output])
+    yield from _keep_channels(node)
 
 
-def _keep_channels(clues: Clues) -> Iterator[FactRelation]:
+def _keep_channels(node: InferenceNode) -> Iterator[FactRelation]:
     for axis in (0, 1):
-        yield SameSize([Axis(clues.input(0), axis), Axis(clues.output, axis)])
+        yield SameSize([Axis(node.input(0), axis), Axis(node.output, axis)])
 
 
 @writes(Pool)

@@ -10,7 +10,7 @@ from pulse.facts import DType, TypedFact, dtype_name
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, SameShape, SameType
-from pulse.onnx.clues import Clues
+from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.tensors import onnx_dtype
@@ -212,9 +212,9 @@ def _codes(node: NodeContext, y: OutletId, slot: int) -> OutletId:
 
 
 @rule("QuantizeLinear", "DequantizeLinear")
-def infer_quantization(clues: Clues) -> Iterator[FactRelation]:
+def infer_quantization(node: InferenceNode) -> Iterator[FactRelation]:
     """The shape stays; the zero point has the integer type, the scale may have another than the floats."""
-    yield SameShape([clues.input(0), clues.output])
-    integers = clues.output if clues.op_type == "QuantizeLinear" else clues.input(0)
-    if clues.has(2):
-        yield SameType([integers, clues.input(2)])
+    yield SameShape([node.input(0), node.output])
+    integers = node.output if node.op_type == "QuantizeLinear" else node.input(0)
+    if node.has(2):
+        yield SameType([integers, node.input(2)])

@@ -7,9 +7,9 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
-from pulse.infer.relations import FactRelation, HasRank, HasSize, SameSize, SameType, Scaled
+from pulse.infer.relations import FactRelation, HasRank, HasSize, SameSize, SameType, SizeMultiple
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.clues import Clues
+from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.recurrent_layers import CELL_KINDS, ONNX_ACTIVATIONS, read_activations
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
@@ -173,28 +173,28 @@ def _lengths(node: NodeContext, time: TDim) -> tuple[int, ...] | None:
 
 
 @rule(*CELL_KINDS)
-def infer_recurrent(clues: Clues) -> Iterator[FactRelation]:
+def infer_recurrent(node: InferenceNode) -> Iterator[FactRelation]:
     """Shapes of x [T, N, I], W [D, G*H, I], R [D, G*H, H], B [D, 2*G*H], states [D, N, H] -> y [T, D, N, H], states.
 
     With layout 1 the batch N comes first: x [N, T, I], states [N, D, H], y [N, T, D, H].
     """
-    x, w, r = (clues.input(slot) for slot in range(3))
-    y, *final = clues.outlets
-    initial = [clues.input(slot) for slot in (INITIAL_H, INITIAL_C) if clues.has(slot)]
+    x, w, r = (node.input(slot) for slot in range(3))
+    y, *final = node.outlets
+    initial = [node.input(slot) for slot in (INITIAL_H, INITIAL_C) if node.has(slot)]
     states = [*initial, *final]
-    others = [clues.input(slot) for slot in (3, PEEPHOLES) if clues.has(slot)]
+    others = [node.input(slot) for slot in (3, PEEPHOLES) if node.has(slot)]
     yield SameType([x, w, r, *states, *others, y])
     yield HasRank([x, w, r, *states], 3)
     yield HasRank([y], 4)
     yield HasRank(others, 2)
-    batch_first = bool(clues.flag("layout"))
+    batch_first = bool(node.flag("layout"))
     time, batch = (1, 0) if batch_first else (0, 1)
     direction_axis = 1 if batch_first else 0
     yield SameSize([Axis(x, time), Axis(y, time)])
     yield SameSize([Axis(x, batch), Axis(y, 0 if batch_first else 2), *_same_axis(states, batch)])
     yield SameSize([Axis(x, 2), Axis(w, 2)])
     yield SameSize([Axis(r, 2), Axis(y, 3), *_same_axis(states, 2)])
-    directions = 2 if clues.text("direction", "forward") == "bidirectional" else 1
+    directions = 2 if node.text("direction", "forward") == "bidirectional" else 1
     per_direction = [
         Axis(w, 0),
         Axis(r, 0),
@@ -204,7 +204,7 @@ def infer_recurrent(clues: Clues) -> Iterator[FactRelation]:
     ]
     yield HasSize(per_direction, TDim.of(directions))
     for matrix in (w, r):
-        yield Scaled(Axis(matrix, 1), Axis(r, 2), GATE_COUNTS[CELL_KINDS[clues.op_type]])
+        yield SizeMultiple(Axis(matrix, 1), Axis(r, 2), GATE_COUNTS[CELL_KINDS[node.op_type]])
 
 
 def _same_axis(wires: list[OutletId], axis: int) -> list[Axis]:

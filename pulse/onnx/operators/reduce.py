@@ -8,7 +8,7 @@ import numpy as np
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, HasType, RankSum, SameRank, SameType
-from pulse.onnx.clues import Clues
+from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
@@ -57,30 +57,30 @@ def arg_reduce(node: NodeContext) -> OutletId:
 
 
 @rule(*KINDS, uniform=True)
-def infer_reduction(clues: Clues) -> Iterator[FactRelation]:
+def infer_reduction(node: InferenceNode) -> Iterator[FactRelation]:
     """The listed axes are removed, or have size 1; the translator computes the other sizes."""
-    x, y = clues.input(0), clues.output
+    x, y = node.input(0), node.output
     yield SameType([x, y])
-    if clues.flag("keepdims", True):
+    if node.flag("keepdims", True):
         yield SameRank([x, y])
         return
-    axes = clues.find_axes(since=13 if clues.op_type == "ReduceSum" else 18)
+    axes = node.find_axes(since=13 if node.op_type == "ReduceSum" else 18)
     if axes is None:
-        axis_count = clues.count(1)
+        axis_count = node.count(1)
         if axis_count:
             yield RankSum(x, [y], axis_count)
     elif axes:
         yield RankSum(x, [y], len(axes))
     else:
-        yield SameRank([x, y]) if clues.flag("noop_with_empty_axes") else HasRank([y], 0)
+        yield SameRank([x, y]) if node.flag("noop_with_empty_axes") else HasRank([y], 0)
 
 
 @rule(*EXTREMES, uniform=True)
-def infer_extreme(clues: Clues) -> Iterator[FactRelation]:
+def infer_extreme(node: InferenceNode) -> Iterator[FactRelation]:
     """One axis is gone, or of size 1."""
-    x, y = clues.input(0), clues.output
+    x, y = node.input(0), node.output
     yield HasType([y], np.dtype(np.int64))
-    yield RankSum(x, [y], 0 if clues.flag("keepdims", True) else 1)
+    yield RankSum(x, [y], 0 if node.flag("keepdims", True) else 1)
 
 
 NAMES = {kind: op_type for op_type, kind in KINDS.items()}

@@ -10,7 +10,7 @@ from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
-from pulse.onnx.clues import same_type_and_rank
+from pulse.onnx.inference_node import same_type_and_rank
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter

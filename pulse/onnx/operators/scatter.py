@@ -13,7 +13,7 @@ from pulse.dim import TDim
 from pulse.facts import Array, is_symbolic, volume
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
-from pulse.onnx.clues import same_type_and_shape
+from pulse.onnx.inference_node import same_type_and_shape
 from pulse.onnx.operators.conv_columns import overlap_add
 from pulse.onnx.operators.conv_silence import silent_start
 from pulse.onnx.operators.gather_progression import progression

@@ -6,7 +6,7 @@ from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
-from pulse.onnx.clues import same_type_and_shape
+from pulse.onnx.inference_node import same_type_and_shape
 from pulse.onnx.operators.scatter import PlaceRange, paste
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule

@@ -6,7 +6,7 @@ from pulse.dim import TDim
 from pulse.facts import Array, is_symbolic, volume
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
-from pulse.onnx.clues import same_type_and_rank, same_type_and_shape
+from pulse.onnx.inference_node import same_type_and_rank, same_type_and_shape
 from pulse.onnx.operators.gather import look_up
 from pulse.onnx.operators.source import steps
 from pulse.onnx.registry import onnx_op

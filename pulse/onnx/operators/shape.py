@@ -10,11 +10,11 @@ from pulse.graph import OutletId
 from pulse.infer.fact import Dim
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import (
+    AxisMapping,
     FactRelation,
     HasRank,
     HasSizes,
     HasType,
-    Mapped,
     RankSum,
     SameRank,
     SameSize,
@@ -22,7 +22,7 @@ from pulse.infer.relations import (
 )
 from pulse.infer.shapes import SameCount
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.clues import Clues, same_type_and_rank
+from pulse.onnx.inference_node import InferenceNode, same_type_and_rank
 from pulse.onnx.operators.source import scalar_dim
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
@@ -134,25 +134,25 @@ INT64 = np.dtype(np.int64)
 
 
 @rule("Shape", uniform=True)
-def infer_shape(clues: Clues) -> Iterator[FactRelation]:
+def infer_shape(node: InferenceNode) -> Iterator[FactRelation]:
     """One i64 for each axis."""
-    yield HasType([clues.output], INT64)
-    yield HasRank([clues.output], 1)
+    yield HasType([node.output], INT64)
+    yield HasRank([node.output], 1)
 
 
 @rule("Size")
-def infer_size(clues: Clues) -> Iterator[FactRelation]:
+def infer_size(node: InferenceNode) -> Iterator[FactRelation]:
     """One i64."""
-    yield HasType([clues.output], INT64)
-    yield HasRank([clues.output], 0)
+    yield HasType([node.output], INT64)
+    yield HasRank([node.output], 0)
 
 
 @rule("Expand")
-def infer_expand(clues: Clues) -> Iterator[FactRelation]:
+def infer_expand(node: InferenceNode) -> Iterator[FactRelation]:
     """Broadcast to a shape that is listed, which may have fewer axes, or sizes of 1."""
-    x, y = clues.input(0), clues.output
+    x, y = node.input(0), node.output
     yield SameType([x, y])
-    rank, count, sizes = clues.rank(x), clues.count(1), clues.sizes(1)
+    rank, count, sizes = node.rank(x), node.count(1), node.sizes(1)
     if rank is None or count is None:
         return
     yield HasRank([y], max(rank, count))
@@ -165,87 +165,87 @@ def infer_expand(clues: Clues) -> Iterator[FactRelation]:
 
 
 @rule("Transpose")
-def infer_transpose(clues: Clues) -> Iterator[FactRelation]:
+def infer_transpose(node: InferenceNode) -> Iterator[FactRelation]:
     """Axis i of y is axis perm[i] of x; the axes reversed if there is no perm."""
-    x, y = clues.input(0), clues.output
+    x, y = node.input(0), node.output
     yield SameType([x, y])
-    if "perm" in clues.attributes:
-        yield HasRank([x, y], len(clues.integer_list("perm")))
+    if "perm" in node.attributes:
+        yield HasRank([x, y], len(node.integer_list("perm")))
     yield SameRank([x, y])
-    rank = clues.rank(x)
+    rank = node.rank(x)
     if rank is not None:
-        order = clues.integer_list("perm", range(rank)[::-1])
-        yield Mapped(y, x, [clues.axis(axis, rank) for axis in order])
+        order = node.integer_list("perm", range(rank)[::-1])
+        yield AxisMapping(y, x, [node.axis(axis, rank) for axis in order])
 
 
 @rule("Unsqueeze", parts=(0,))
-def infer_unsqueeze(clues: Clues) -> Iterator[FactRelation]:
+def infer_unsqueeze(node: InferenceNode) -> Iterator[FactRelation]:
     """New axes of size 1, which count in the output."""
-    x, y = clues.input(0), clues.output
+    x, y = node.input(0), node.output
     yield SameType([x, y])
-    axes = clues.find_axes(since=13)
+    axes = node.find_axes(since=13)
     if axes is None:
-        axis_count = clues.count(1)
+        axis_count = node.count(1)
         if axis_count is not None:
             yield RankSum(y, [x], axis_count)
         return
     yield RankSum(y, [x], len(axes))
-    rank = clues.rank(y)
+    rank = node.rank(y)
     if rank is not None:
-        yield from _relate_squeezed(clues, y, x, clues.axes(axes, rank), rank)
+        yield from _relate_squeezed(node, y, x, node.axes(axes, rank), rank)
 
 
 @rule("Squeeze", parts=(0,))
-def infer_squeeze(clues: Clues) -> Iterator[FactRelation]:
+def infer_squeeze(node: InferenceNode) -> Iterator[FactRelation]:
     """Axes of size 1 taken away; all of them if none is listed, which needs every size of the input."""
-    x, y = clues.input(0), clues.output
+    x, y = node.input(0), node.output
     yield SameType([x, y])
-    axes = clues.find_axes(since=13)
+    axes = node.find_axes(since=13)
     if not axes:
         return
     yield RankSum(x, [y], len(axes))
-    rank = clues.rank(x)
+    rank = node.rank(x)
     if rank is not None:
-        yield from _relate_squeezed(clues, x, y, clues.axes(axes, rank), rank)
+        yield from _relate_squeezed(node, x, y, node.axes(axes, rank), rank)
 
 
 def _relate_squeezed(
-    clues: Clues, wide: OutletId, narrow: OutletId, axes: tuple[int, ...], rank: int
+    node: InferenceNode, wide: OutletId, narrow: OutletId, axes: tuple[int, ...], rank: int
 ) -> Iterator[FactRelation]:
     """Relate ``narrow`` to ``wide``: it has the same axes without some of size 1."""
     dims: list[Dim] = [ONE if axis in axes else None for axis in range(rank)]
     yield HasSizes(wide, tuple(dims))
-    yield Mapped(narrow, wide, [axis for axis in range(rank) if axis not in axes])
+    yield AxisMapping(narrow, wide, [axis for axis in range(rank) if axis not in axes])
 
 
 @rule("Flatten")
-def infer_flatten(clues: Clues) -> Iterator[FactRelation]:
+def infer_flatten(node: InferenceNode) -> Iterator[FactRelation]:
     """To two axes: those before ``axis``, and the rest."""
-    x, y = clues.input(0), clues.output
+    x, y = node.input(0), node.output
     yield SameType([x, y])
     yield HasRank([y], 2)
-    rank = clues.rank(x)
+    rank = node.rank(x)
     if rank is not None:
-        axis = clues.integer("axis", 1)
-        axis = axis if axis == rank else clues.axis(axis, rank)
+        axis = node.integer("axis", 1)
+        axis = axis if axis == rank else node.axis(axis, rank)
         yield SameCount([Axis(x, before) for before in range(axis)], [Axis(y, 0)])
         yield SameCount([Axis(x, behind) for behind in range(axis, rank)], [Axis(y, 1)])
 
 
 @rule("Reshape")
-def infer_reshape(clues: Clues) -> Iterator[FactRelation]:
+def infer_reshape(node: InferenceNode) -> Iterator[FactRelation]:
     """The entries stay; 0 copies a size (unless allowzero), -1 is the remaining size."""
-    x, y = clues.input(0), clues.output
+    x, y = node.input(0), node.output
     yield SameType([x, y])
-    sizes, count = clues.sizes(1), clues.count(1)
+    sizes, count = node.sizes(1), node.count(1)
     if count is not None:
         yield HasRank([y], count)
     if sizes is not None:
-        copies = not clues.flag("allowzero")
+        copies = not node.flag("allowzero")
         yield HasSizes(y, tuple(size if _is_size(size, copies) else None for size in sizes))
         for axis in (axis for axis, size in enumerate(sizes) if copies and size is not None and size == 0):
             yield SameSize([Axis(x, axis), Axis(y, axis)])
-    ranks = clues.rank(x), clues.rank(y)
+    ranks = node.rank(x), node.rank(y)
     if ranks[0] is not None and ranks[1] is not None:
         yield SameCount(
             [Axis(x, axis) for axis in range(ranks[0])], [Axis(y, axis) for axis in range(ranks[1])]

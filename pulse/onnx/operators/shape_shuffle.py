@@ -13,7 +13,7 @@ from pulse.infer.relations import (
     SameType,
 )
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.clues import Clues
+from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.ops.shape import Reshape, Transpose, exact_quotient
@@ -62,9 +62,9 @@ def space_to_depth(node: NodeContext) -> OutletId:
 
 
 @rule("DepthToSpace", "SpaceToDepth")
-def infer_blocks(clues: Clues) -> Iterator[FactRelation]:
+def infer_blocks(node: InferenceNode) -> Iterator[FactRelation]:
     """Between channels and blocks of an image [N, C, H, W]."""
-    x, y = clues.input(0), clues.output
+    x, y = node.input(0), node.output
     yield SameType([x, y])
     yield HasRank([x, y], 4)
     yield SameSize([Axis(x, 0), Axis(y, 0)])

@@ -9,9 +9,9 @@ from pulse.dim import TDim, ceil_div, dim_max, dim_min
 from pulse.errors import DimError
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
-from pulse.infer.relations import FactRelation, SameRank, SameSize, SameType, Scaled, SizeSum
+from pulse.infer.relations import FactRelation, SameRank, SameSize, SameType, SizeMultiple, SizeSum
 from pulse.infer.wire_facts import Axis
-from pulse.onnx.clues import Clues, same_type_and_rank
+from pulse.onnx.inference_node import InferenceNode, same_type_and_rank
 from pulse.onnx.operators.source import steps
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
@@ -178,19 +178,19 @@ def reverse_sequence(node: NodeContext) -> OutletId:
 
 
 @rule("Split", uniform=True)
-def infer_split(clues: Clues) -> Iterator[FactRelation]:
+def infer_split(node: InferenceNode) -> Iterator[FactRelation]:
     """The inverse of a concatenation; before opset 18 without lengths, all parts are equally long."""
-    x, parts = clues.input(0), clues.outlets
+    x, parts = node.input(0), node.outlets
     yield SameType([x, *parts])
     yield SameRank([x, *parts])
-    rank = clues.rank(x)
+    rank = node.rank(x)
     if rank is None:
         return
-    split_axis = clues.axis(clues.integer("axis", 0), rank)
+    split_axis = node.axis(node.integer("axis", 0), rank)
     yield SizeSum(Axis(x, split_axis), [Axis(part, split_axis) for part in parts])
-    if clues.opset < 18 and "split" not in clues.attributes and not clues.has(1):
+    if node.opset < 18 and "split" not in node.attributes and not node.has(1):
         for part in parts:
-            yield Scaled(Axis(x, split_axis), Axis(part, split_axis), len(parts))
+            yield SizeMultiple(Axis(x, split_axis), Axis(part, split_axis), len(parts))
     for axis in (axis for axis in range(rank) if axis != split_axis):
         yield SameSize([Axis(wire, axis) for wire in (x, *parts)])
 

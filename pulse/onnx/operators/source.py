@@ -10,7 +10,7 @@ from pulse.facts import Array, DType, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, HasSizes, HasType, SameType
-from pulse.onnx.clues import Clues
+from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.tensors import onnx_dtype
@@ -120,22 +120,22 @@ def eye_like(node: NodeContext) -> OutletId:
 
 
 @rule("ConstantOfShape")
-def infer_constant_of_shape(clues: Clues) -> Iterator[FactRelation]:
+def infer_constant_of_shape(node: InferenceNode) -> Iterator[FactRelation]:
     """A tensor of the shape that is listed."""
-    sizes, count = clues.sizes(0), clues.count(0)
+    sizes, count = node.sizes(0), node.count(0)
     default = np.zeros(1, dtype=np.float32)
-    yield HasType([clues.output], clues.tensor("value", default).dtype)
+    yield HasType([node.output], node.tensor("value", default).dtype)
     if count is not None:
-        yield HasRank([clues.output], count)
+        yield HasRank([node.output], count)
     if sizes is not None:
-        yield HasSizes(clues.output, sizes)
+        yield HasSizes(node.output, sizes)
 
 
 @rule("Range")
-def infer_range(clues: Clues) -> Iterator[FactRelation]:
+def infer_range(node: InferenceNode) -> Iterator[FactRelation]:
     """Scalars of one type; a vector of it."""
-    yield SameType([*clues.given_inputs(), clues.output])
-    yield HasRank([clues.output], 1)
+    yield SameType([*node.given_inputs(), node.output])
+    yield HasRank([node.output], 1)
 
 
 @writes(Range)

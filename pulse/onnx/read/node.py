@@ -17,7 +17,7 @@ from pulse.infer.node_context import NodeContext
 from pulse.infer.op import ModelOp
 from pulse.infer.relations import FactRelation
 from pulse.infer.wire_facts import WireFacts
-from pulse.onnx.clues import Clues
+from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.proto import TensorShapeProto, ValueInfoProto
 from pulse.onnx.read.inputs import named_dim
 from pulse.onnx.registry import DEFAULT_DOMAINS, TRANSLATORS, operator_name, translator_of
@@ -129,7 +129,7 @@ class OnnxOp(ModelOp):
         self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], wire_facts: WireFacts
     ) -> Iterable[FactRelation]:
         facts = (self.attributes, self._slots(inputs), tuple(outlets), wire_facts)
-        return self._rule.relations(Clues(self.type, self.opset, wire, *facts))
+        return self._rule.relations(InferenceNode(self.type, self.opset, wire, *facts))
 
     def _slots(self, inputs: Sequence[OutletId]) -> tuple[OutletId | None, ...]:
         """Return the operator's inputs, None for omitted ones."""

@@ -16,7 +16,14 @@ from pulse.errors import WriteError
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.interface import Port
-from pulse.onnx.metadata import RECIPE, AwaitedNote, Notes, PortNote, StateNote, is_exported
+from pulse.onnx.metadata import (
+    RECIPE,
+    AwaitedMetadata,
+    PortMetadata,
+    StateMetadata,
+    StreamMetadata,
+    is_exported,
+)
 from pulse.onnx.operators import families as families
 from pulse.onnx.tensors import element_type
 from pulse.onnx.write.clock import ClockWriter
@@ -201,7 +208,7 @@ class _Export:
             for key, text in model.typed.metadata.items()
             if key != RECIPE and not is_exported({key: text})
         }
-        helper.set_model_props(proto, {**inherited, **metadata, **self._notes(outputs).dump()})
+        helper.set_model_props(proto, {**inherited, **metadata, **self._metadata(outputs).dump()})
         return proto
 
     def _wires(self, port_names: set[str]) -> list[ValueInfoProto]:
@@ -214,18 +221,24 @@ class _Export:
         }
         return list(wires.values())
 
-    def _notes(self, outputs: Sequence[str]) -> Notes:
+    def _metadata(self, outputs: Sequence[str]) -> StreamMetadata:
         model = self._model
-        return Notes(
+        return StreamMetadata(
             symbol=model.symbol.name,
             pulse=model.pulse,
             inputs=tuple(
-                _note(self._names[outlet], port) for port, outlet in zip(model.inputs, model.graph.inputs)
+                _port_metadata(self._names[outlet], port)
+                for port, outlet in zip(model.inputs, model.graph.inputs)
             ),
-            outputs=tuple(_note(name, port) for name, port in zip(outputs, model.outputs)),
-            states=tuple(StateNote.of(pair.read, pair.write, pair.initial) for pair in self._graph.states),
+            outputs=tuple(_port_metadata(name, port) for name, port in zip(outputs, model.outputs)),
+            states=tuple(
+                StateMetadata.of(pair.read, pair.write, pair.initial) for pair in self._graph.states
+            ),
             end=self._clock.end,
-            awaits=tuple(AwaitedNote(note.frames, note.offset, str(note.length)) for note in model.waits()),
+            awaits=tuple(
+                AwaitedMetadata(awaited.frames, awaited.offset, str(awaited.length))
+                for awaited in model.waits()
+            ),
             assumptions=tuple(str(assumption) for assumption in model.typed.scope.assumptions),
         )
 
@@ -242,6 +255,6 @@ class _Export:
         return proto
 
 
-def _note(name: str, port: Port) -> PortNote:
+def _port_metadata(name: str, port: Port) -> PortMetadata:
     port_name = port.name if port.name != name else ""
-    return PortNote(name, port.axis, port.delay, str(port.rate), str(port.length), port_name)
+    return PortMetadata(name, port.axis, port.delay, str(port.rate), str(port.length), port_name)

@@ -11,7 +11,7 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 from pulse.errors import WriteError
-from pulse.onnx.metadata import Notes
+from pulse.onnx.metadata import StreamMetadata
 from pulse.onnx.proto import ModelProto, NodeProto, TensorProto, ValueInfoProto
 from pulse.support.record import record
 
@@ -54,8 +54,8 @@ class SequenceModel:
 
 def sequence_model(proto: ModelProto) -> SequenceModel:
     """Return an exported model with START. Raises WriteError: ``to_onnx`` did not write it."""
-    notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
-    if notes is None:
+    stream_metadata = StreamMetadata.parse({entry.key: entry.value for entry in proto.metadata_props})
+    if stream_metadata is None:
         raise WriteError("the model has no metadata for its states: give one that to_onnx wrote")
     model = ModelProto()
     model.CopyFrom(proto)
@@ -67,17 +67,17 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
         raise WriteError(f"a wire of the model is called {START}: rename it")
     first: list[NodeProto] = []
     states: list[SequenceState] = []
-    if notes.states:
+    if stream_metadata.states:
         graph.initializer.append(
             numpy_helper.from_array(np.array([1], np.int64), _take_free_name("one", used_names))
         )
-    unit_shape = graph.initializer[-1].name if notes.states else ""
-    for note in notes.states:
-        input_info, output_info = inputs[note.input], outputs[note.output]
+    unit_shape = graph.initializer[-1].name if stream_metadata.states else ""
+    for pair in stream_metadata.states:
+        input_info, output_info = inputs[pair.input], outputs[pair.output]
         element_type, shape = input_info.type.tensor_type.elem_type, shape_of(input_info)
-        past = _take_free_name(f"{note.input}.past", used_names)
+        past = _take_free_name(f"{pair.input}.past", used_names)
         input_info.name = past
-        initial = note.value()
+        initial = pair.value()
         whole = shape or (1,)
         initial = (
             np.broadcast_to(0 if initial is None else initial, shape)
@@ -85,17 +85,17 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
             .astype(helper.tensor_dtype_to_np_dtype(element_type))
         )
         graph.initializer.append(
-            numpy_helper.from_array(initial, _take_free_name(f"{note.input}.initial", used_names))
+            numpy_helper.from_array(initial, _take_free_name(f"{pair.input}.initial", used_names))
         )
-        state = note.input if shape else _take_free_name(f"{note.input}.vector", used_names)
+        state = pair.input if shape else _take_free_name(f"{pair.input}.vector", used_names)
         first.append(helper.make_node("Where", [START, graph.initializer[-1].name, past], [state]))
-        output = note.output
+        output = pair.output
         if not shape:
-            empty = _take_free_name(f"{note.input}.shape", used_names)
+            empty = _take_free_name(f"{pair.input}.shape", used_names)
             graph.initializer.append(numpy_helper.from_array(np.zeros(0, np.int64), empty))
-            first.append(helper.make_node("Reshape", [state, empty], [note.input]))
-            output = _take_free_name(f"{note.output}.vector", used_names)
-            graph.node.append(helper.make_node("Reshape", [note.output, unit_shape], [output]))
+            first.append(helper.make_node("Reshape", [state, empty], [pair.input]))
+            output = _take_free_name(f"{pair.output}.vector", used_names)
+            graph.node.append(helper.make_node("Reshape", [pair.output, unit_shape], [output]))
             _set_vector(input_info)
             output_info.name = output
             _set_vector(output_info)

@@ -17,7 +17,7 @@ from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
-from pulse.program.weights import Stored
+from pulse.program.weights import StoredWeight
 from pulse.support.record import record
 
 
@@ -80,7 +80,7 @@ class _Convolution:
     """A convolution of x, its input, and the steps that follow it."""
 
     op: Conv
-    stored: Stored
+    stored: StoredWeight
     bias: Array
     x: Value
     split: SplitChannels | None
@@ -89,7 +89,9 @@ class _Convolution:
     rounds_rows: bool
 
 
-def convolve(lowering: Lowering, node: PulsedNode, op: Conv, stored: Stored, bias: Array) -> list[Value]:
+def convolve(
+    lowering: Lowering, node: PulsedNode, op: Conv, stored: StoredWeight, bias: Array
+) -> list[Value]:
     """Emit a convolution of the first input of a node."""
     outlet, unrounded = OutletId(node.id), unrounded_rows(lowering, node.inputs[0])
     stream, sizes = lowering.fact(outlet).stream, lowering.fact(outlet).sizes

@@ -20,7 +20,7 @@ from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
-from pulse.program.weights import Stored
+from pulse.program.weights import StoredWeight
 from pulse.support.record import record
 
 MIN_FINISHED_COLUMNS = 16
@@ -32,7 +32,7 @@ class _Transposed:
     """A transposed convolution, its input padded by ``border`` at the start, and the steps that follow it."""
 
     op: ConvTranspose
-    stored: Stored
+    stored: StoredWeight
     bias: Array
     x: Value
     split: SplitChannels | None
@@ -74,7 +74,7 @@ def lower_conv_transpose(lowering: Lowering, node: PulsedNode, op: ConvTranspose
     )
     if forward is not None:
         flipped = np.flip(stored.codes, tuple(range(2, len(kernel))))
-        return convolve(lowering, node, forward, Stored(flipped, None, None), bias)
+        return convolve(lowering, node, forward, StoredWeight(flipped, None, None), bias)
     stream, sizes = lowering.fact(outlet).stream, list(lowering.fact(outlet).sizes)
     order = last_order(len(sizes), None if stream is None else stream.axis)
     op, shift = _align_outputs(lowering, outlet, op, sizes, order)

@@ -19,7 +19,7 @@ from pulse.program.lower.matmul_windows import WindowProduct, batch_offsets
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
-from pulse.program.weights import Stored
+from pulse.program.weights import StoredWeight
 
 MIN_COPIED_ROWS = 8
 """The fewest rows and columns for which copying a matrix saves more than it costs."""
@@ -51,7 +51,7 @@ def lower_matmul(lowering: Lowering, node: PulsedNode, op: MatMul) -> list[Value
 
 
 def _multiply_rows(
-    lowering: Lowering, outlet: OutletId, x: Value, stored: Stored, rounds_rows: bool
+    lowering: Lowering, outlet: OutletId, x: Value, stored: StoredWeight, rounds_rows: bool
 ) -> Value:
     """Compute y[..., n] = sum_k x[..., k] matrix[k, n]."""
     last = len(x.shape) - 1
@@ -68,7 +68,7 @@ def _multiply_rows(
 
 
 def _multiply_columns(
-    lowering: Lowering, outlet: OutletId, x: Value, stored: Stored, rounds_rows: bool
+    lowering: Lowering, outlet: OutletId, x: Value, stored: StoredWeight, rounds_rows: bool
 ) -> Value:
     """Compute y[..., m, n] = sum_k matrix[m, k] x[..., k, n]; the rows of the product are the columns n."""
     rank = len(x.shape)

@@ -16,7 +16,7 @@ from pulse.program.kernels.matmul.product_few import ProductFewRow, few_columns,
 from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.spectral import emit_transforms, find_bases
 from pulse.program.lowering import Lowering, PulsedNode
-from pulse.program.weights import Stored, stored_operand
+from pulse.program.weights import StoredWeight, stored_operand
 from pulse.support.wording import spell
 
 
@@ -32,7 +32,7 @@ def weights_of(lowering: Lowering, node: PulsedNode, slot: int, what: str) -> Ar
     return value
 
 
-def stored_of(lowering: Lowering, node: PulsedNode, slot: int, what: str) -> Stored:
+def stored_of(lowering: Lowering, node: PulsedNode, slot: int, what: str) -> StoredWeight:
     """Return a constant operand, stored in the program's form of weights. Raises CompileError."""
     weights_of(lowering, node, slot, what)
     facts = [lowering.fact(operand) for operand in node.inputs]

@@ -29,7 +29,7 @@ from pulse.program.lower.recurrent_start import frame_fields, initial_states, sp
 from pulse.program.lower.stream_state import StateTiming, restart_each_pulse, stream_timing
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
-from pulse.program.weights import Stored
+from pulse.program.weights import StoredWeight
 
 INSTRUCTIONS: Mapping[
     tuple[CellKind, bool], tuple[type[RecurrentFloatFields], type[RecurrentCodesFields]]
@@ -80,7 +80,7 @@ def _emit_layer(
     return [y, *state]
 
 
-def _emit_projection(lowering: Lowering, node: PulsedNode, w: Stored, bias: Array) -> Value:
+def _emit_projection(lowering: Lowering, node: PulsedNode, w: StoredWeight, bias: Array) -> Value:
     """Multiply all frames by the input weights; the result is dense [T, B, G*H]."""
     source = unrounded_rows(lowering, node.inputs[0])
     x = lowering.make_innermost(
@@ -103,7 +103,12 @@ def _emit_projection(lowering: Lowering, node: PulsedNode, w: Stored, bias: Arra
 
 
 def _cell_fields(
-    lowering: Lowering, node: PulsedNode, op: Recurrent, r: Stored, recurrent: Array, state: Sequence[Value]
+    lowering: Lowering,
+    node: PulsedNode,
+    op: Recurrent,
+    r: StoredWeight,
+    recurrent: Array,
+    state: Sequence[Value],
 ) -> tuple[type[RecurrentFloatFields] | type[RecurrentCodesFields], dict[str, Any]]:
     """Return the class of the instruction, and the fields specific to the cell."""
     size, codes = op.hidden, op.cell.rows is not None
@@ -150,7 +155,7 @@ def _sums_of_codes(lowering: Lowering, size: int, gates: int) -> dict[str, Any]:
 
 
 def _pack(
-    lowering: Lowering, r: Stored, size: int, first: int, gates: int, rounds_rows: bool
+    lowering: Lowering, r: StoredWeight, size: int, first: int, gates: int, rounds_rows: bool
 ) -> tuple[Value, Value | None]:
     """Pack some gates of the recurrent matrix for the kernels, and their scales, if any."""
     start, count = first * size, gates * size

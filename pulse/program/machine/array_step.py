@@ -18,7 +18,7 @@ from pulse.jit.language.raw import as_i16
 from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import device
 from pulse.program.machine.machine import RUN, run_rows
-from pulse.program.machine.packed import Packed, boxes_at, copy_box, packed_call_at
+from pulse.program.machine.packed import PackedCall, boxes_at, copy_box, packed_call_at
 from pulse.program.machine.python_objects import (
     READ,
     WRITTEN,
@@ -265,7 +265,7 @@ It returns the outputs by name; None if nothing has changed.
 """
 
 
-def array_step(packed: Packed, counter: NDArray[np.int64], flags: StreamFlags) -> ArrayStep:
+def array_step(packed: PackedCall, counter: NDArray[np.int64], flags: StreamFlags) -> ArrayStep:
     """Return the function that runs the pulses of a state.
 
     packed  the state's packed call: its inputs and outputs, in order

@@ -106,7 +106,7 @@ class Slot:
 
 
 @record
-class Packed(NotCopyable):
+class PackedCall(NotCopyable):
     """The arguments of ``packed_step`` for a state, and the layout of its pulses.
 
     call                      the call for compiled code
@@ -136,7 +136,7 @@ def pack(
     constants: NamedViews,
     values: Mapping[str, Array],
     faults: int = 0,
-) -> Packed:
+) -> PackedCall:
     """Pack a call of the machine: (table, rows, bases).
 
     values   the constants' values, copied in each pulse, since scratch memory may overlap them
@@ -163,7 +163,7 @@ def pack(
         len(outputs),
     )
     machine_call.fixed, machine_call.faults, machine_call.boxes = fixed.ctypes.data, faults, boxes.address
-    return Packed(machine_call, (fixed, boxes, axes), slots_in, slots_out, input_bytes, output_bytes)
+    return PackedCall(machine_call, (fixed, boxes, axes), slots_in, slots_out, input_bytes, output_bytes)
 
 
 def _slots(tensors: NamedViews) -> tuple[tuple[Slot, ...], int]:

@@ -23,7 +23,7 @@ from pulse.program.table.place import Place
 from pulse.program.table.table import link
 
 if TYPE_CHECKING:
-    from pulse.program.machine.packed import Packed
+    from pulse.program.machine.packed import PackedCall
     from pulse.program.machine.team import Team
     from pulse.program.machine.thread_cuts import ThreadCuts
     from pulse.program.native.profile import Profile
@@ -273,7 +273,7 @@ class NativeState(State):
         """Run the table once on the current contents of the inputs; for measurements."""
         self._run_machine(*self.call)
 
-    def pack(self) -> "Packed":
+    def pack(self) -> "PackedCall":
         """Return a pulse as one compiled call. The caller must increment ``clock.pulse``."""
         from pulse.program.machine.packed import pack
 

@@ -13,7 +13,7 @@ from pulse.jit.registry import KERNELS
 from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.program.kernels import families as families
 from pulse.program.machine import machine
-from pulse.program.machine.packed import Packed
+from pulse.program.machine.packed import PackedCall
 from pulse.program.native.executable import NativeExecutable, NativeState
 from pulse.program.native.interleaved_table import Interleaved
 from pulse.program.native.lane_blocks import CallBlocks, LaneBlocks
@@ -99,7 +99,7 @@ class LaneState(NativeState):
         self._separate()
         super().run_machine()
 
-    def pack(self) -> Packed:
+    def pack(self) -> PackedCall:
         if self._blocks is not None:
             self._blocks.exclude(self._lane)
         return super().pack()

@@ -24,7 +24,7 @@ from pulse.tensorflow.tensors import KnownSizes
 
 
 @record
-class Reserved(Op):
+class ReservedList(Op):
     """A list without written elements.
 
     Output   y [count, element...] of zeros; [count] if the elements' shape is not known before they are written
@@ -95,7 +95,7 @@ class ListWrite(Op):
 def _reserve(node: TensorflowNode, count: TDim, dims: KnownSizes, dtype: DType) -> OutletId:
     element = tuple(TDim.of(dim) for dim in dims or () if dim is not None)
     is_known = dims is not None and len(element) == len(dims)
-    return node.wire(Reserved(count, element if is_known else (), dtype), [])
+    return node.wire(ReservedList(count, element if is_known else (), dtype), [])
 
 
 def _count(node: TensorflowNode, slot: int) -> TDim:

@@ -21,7 +21,7 @@ from pulse.ops.time_position import Range
 from pulse.support.budget import current_spending
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.nodes import LibraryFunction, NodeOutput
-from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, Reserved
+from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, ReservedList
 from pulse.tensorflow.operators.control_loop_iterations import Counter, counters, iteration_count
 from pulse.tensorflow.operators.control_loop_parts import LoopParts, ScanBody, graft, needed_inputs, uncast
 from pulse.tensorflow.registry import tensorflow_op
@@ -161,7 +161,7 @@ class _While:
             values.setdefault(int(row.reshape(())), producer.inputs[2])
             producer = graph.node(producer.inputs[0])
         if (
-            not isinstance(producer.op, Reserved)
+            not isinstance(producer.op, ReservedList)
             or start != len(values)
             or sorted(values) != list(range(len(values)))
         ):
@@ -181,7 +181,7 @@ class _While:
             index is not None
             and not index.any()
             and inputs[0] == own_sources.get(variable)
-            and isinstance(first, Reserved)
+            and isinstance(first, ReservedList)
             and first.count == 1
             and all(dim.is_const for dim in self._body.graph.fact(inputs[2]).shape)
         )

@@ -10,8 +10,16 @@ from pulse.onnx.operators.elementwise import floor_quotient
 from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.shape import Reshape
-from pulse.tflite.codes import NONE, activate, clamp_wide, fused_activation, requantize, rescale_codes, target
-from pulse.tflite.multipliers import times
+from pulse.tflite.codes import (
+    NONE,
+    activate,
+    clamp_wide,
+    fused_activation,
+    quantized_output,
+    requantize,
+    rescale_codes,
+)
+from pulse.tflite.multipliers import multiply_rounding_twice
 from pulse.tflite.node import F64, TfliteNode
 from pulse.tflite.operators.quantize import encode
 from pulse.tflite.read.file import TENSOR_TYPES
@@ -48,7 +56,7 @@ SUM_SCALES = 2.0**-10, 2.0**8
 
 def _sum(node: TfliteNode) -> OutletId:
     """Return the sum or difference of two terms in steps of the output."""
-    tensor, quantization = target(node)
+    tensor, quantization = quantized_output(node)
     ratios = [np.float32(node.quantization(slot).scale[0] / quantization.scale[0]) for slot in (0, 1)]
     if tensor.dtype == np.int16 or not all(SUM_SCALES[0] <= ratio < SUM_SCALES[1] for ratio in ratios):
         return _sum_in_fixed_point(node, INT16_SHIFT if tensor.dtype == np.int16 else SUM_SHIFT)
@@ -71,26 +79,26 @@ def _terms(node: TfliteNode, shift: int) -> tuple[OutletId, OutletId, float]:
     for slot, name in ((0, "left"), (1, "right")):
         x = node.cast(node.codes(slot), F64, f"{name}64")
         x = node.apply("mul", x, float(1 << shift), suffix=f"{name}.wide")
-        terms.append(times(node, x, np.asarray(scales[slot] / coarse), name))
+        terms.append(multiply_rounding_twice(node, x, np.asarray(scales[slot] / coarse), name))
     return terms[0], terms[1], coarse
 
 
 def _sum_in_fixed_point(node: TfliteNode, shift: int) -> OutletId:
     """Return the sum of both terms by multipliers of 31 bits."""
-    _, quantization = target(node)
+    _, quantization = quantized_output(node)
     left, right, coarse = _terms(node, shift)
     total = node.apply("sub" if node.op_type == "SUB" else "add", left, right, suffix="sum")
     factor = np.asarray(coarse / ((1 << shift) * float(quantization.scale[0])))
-    return clamp_wide(node, times(node, total, factor, "rescaled"), fused_activation(node))
+    return clamp_wide(node, multiply_rounding_twice(node, total, factor, "rescaled"), fused_activation(node))
 
 
 def _product(node: TfliteNode) -> OutletId:
-    tensor, quantization = target(node)
+    tensor, quantization = quantized_output(node)
     if tensor.dtype == np.int16:
         wide = [node.cast(node.codes(slot), F64, f"wide{slot}") for slot in (0, 1)]
         y = node.apply("mul", *wide, suffix="product")
         factor = node.quantization(0).scale[0] * node.quantization(1).scale[0] / quantization.scale[0]
-        return clamp_wide(node, times(node, y, factor, "rescaled"), fused_activation(node))
+        return clamp_wide(node, multiply_rounding_twice(node, y, factor, "rescaled"), fused_activation(node))
     y = node.apply("mul", node.codes(0), node.codes(1), suffix="product")
     return rescale_codes(
         node,
@@ -121,7 +129,7 @@ def not_equal(node: TfliteNode) -> OutletId:
 
 @tflite_op("SQUARED_DIFFERENCE")
 def squared_difference(node: TfliteNode) -> OutletId:
-    if node.has_codes and target(node)[0].dtype != np.int16:
+    if node.has_codes and quantized_output(node)[0].dtype != np.int16:
         return _squared_difference_of_codes(node)
     difference = node.apply("sub", node.values(0), node.values(1), suffix="difference")
     return plain(node, node.apply("mul", difference, difference, suffix="value"))
@@ -129,12 +137,12 @@ def squared_difference(node: TfliteNode) -> OutletId:
 
 def _squared_difference_of_codes(node: TfliteNode) -> OutletId:
     """Both terms in steps of twice the coarser scale over 2**7, then the square in those of the output."""
-    _, quantization = target(node)
+    _, quantization = quantized_output(node)
     left, right, coarse = _terms(node, DIFFERENCE_SHIFT)
     difference = node.apply("sub", left, right, suffix="difference")
     square = node.apply("mul", difference, difference, suffix="square")
     factor = np.asarray(coarse**2 / ((1 << 2 * DIFFERENCE_SHIFT) * float(quantization.scale[0])))
-    return clamp_wide(node, times(node, square, factor, "rescaled"))
+    return clamp_wide(node, multiply_rounding_twice(node, square, factor, "rescaled"))
 
 
 @tflite_op("FLOOR_DIV")

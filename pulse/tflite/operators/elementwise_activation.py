@@ -14,17 +14,17 @@ from pulse.tflite.codes import (
     MIN_RATIO,
     clamp,
     clamp_wide,
+    code_limits,
     input_range,
-    limits,
+    quantized_output,
     round_half_away,
     round_half_even,
     scale_by_slope,
     table_of,
-    target,
     truncate,
 )
 from pulse.tflite.int16_tables import activation_table, interpolate
-from pulse.tflite.multipliers import multiply, times
+from pulse.tflite.multipliers import multiply, multiply_rounding_twice
 from pulse.tflite.node import F64, TfliteNode
 from pulse.tflite.operators.elementwise import plain
 from pulse.tflite.registry import tflite_op
@@ -38,7 +38,7 @@ def absolute(node: TfliteNode) -> OutletId:
     """Without the sign."""
     if not node.has_codes:
         return apply(node, "abs")
-    ratio = float(node.quantization(0).scale[0] / target(node)[1].scale[0])
+    ratio = float(node.quantization(0).scale[0] / quantized_output(node)[1].scale[0])
     return pick(node, of_codes(node, lambda x: multiply(np.abs(x), ratio)))
 
 
@@ -47,7 +47,7 @@ def hard_swish(node: TfliteNode) -> OutletId:
     """The input times a line from 0 at -3 to 1 at 3, flat outside; of 8-bit codes in fixed point."""
     if not node.has_codes or node.input_tensor(0).dtype == np.int16:
         return apply(node, "hard_swish")
-    scales = float(node.quantization(0).scale[0]), float(target(node)[1].scale[0])
+    scales = float(node.quantization(0).scale[0]), float(quantized_output(node)[1].scale[0])
     return pick(node, of_codes(node, lambda x: fixed_point.hard_swish(x, *scales)))
 
 
@@ -77,7 +77,7 @@ def leaky_relu(node: TfliteNode) -> OutletId:
     alpha = node.attributes.get("Alpha", 0.0)
     if not node.has_codes:
         return apply(node, "leaky_relu", (alpha,))
-    slope = node.quantization(0).scale[0] / target(node)[1].scale[0]
+    slope = node.quantization(0).scale[0] / quantized_output(node)[1].scale[0]
     share = np.float32(alpha) * slope
     allowed = all(MIN_RATIO <= factor <= MAX_RATIO for factor in (slope, abs(share)))
     eight = allowed and node.input_tensor(0).dtype != np.int16
@@ -120,7 +120,9 @@ def apply(node: TfliteNode, name: str, params: tuple[float, ...] = ()) -> Outlet
 
 def lines_of(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
     """Return a table of int16 codes: straight lines between 513 values of the function."""
-    return interpolate(function, float(node.quantization(0).scale[0]), float(target(node)[1].scale[0]))
+    return interpolate(
+        function, float(node.quantization(0).scale[0]), float(quantized_output(node)[1].scale[0])
+    )
 
 
 def pick(node: TfliteNode, table: Array) -> OutletId:
@@ -132,7 +134,7 @@ def pick(node: TfliteNode, table: Array) -> OutletId:
 def of_codes(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
     """Return a table: a function from each ``code - zero`` of the input to one of the output, kept inside its range."""
     low, high = input_range(node)
-    return np.clip(function(np.arange(low, high + 1)), *limits(node)).astype(np.float32)
+    return np.clip(function(np.arange(low, high + 1)), *code_limits(node)).astype(np.float32)
 
 
 @tflite_op("SQUARE")
@@ -154,7 +156,7 @@ def reciprocal_root(node: TfliteNode) -> OutletId:
         return node.apply("reciprocal", node.apply("sqrt", node.values(0), suffix="root"))
     if node.input_tensor(0).dtype == np.int16:
         return pick(node, lines_of(node, lambda x: np.where(x > 0, 1 / np.sqrt(x), np.inf)))
-    step = 1 / (np.sqrt(float(node.quantization(0).scale[0])) * float(target(node)[1].scale[0]))
+    step = 1 / (np.sqrt(float(node.quantization(0).scale[0])) * float(quantized_output(node)[1].scale[0]))
 
     def scale(x: Array) -> Array:
         reciprocal = np.rint(2.0**ROOT_BITS / np.sqrt(np.maximum(x, 1)))
@@ -171,11 +173,11 @@ def relu(node: TfliteNode) -> OutletId:
     """The input inside a range."""
     low, high = RANGES[node.op_type]
     if node.has_codes:
-        ours, (_, theirs) = node.quantization(0), target(node)
-        floor = float(np.rint(low / theirs.scale[0]))
-        ceiling = None if high is None else float(np.rint(high / theirs.scale[0]))
-        if ours.scale[0] != theirs.scale[0]:
-            ratio = float(ours.scale[0] / theirs.scale[0])
+        input_quantization, (_, output_quantization) = node.quantization(0), quantized_output(node)
+        floor = float(np.rint(low / output_quantization.scale[0]))
+        ceiling = None if high is None else float(np.rint(high / output_quantization.scale[0]))
+        if input_quantization.scale[0] != output_quantization.scale[0]:
+            ratio = float(input_quantization.scale[0] / output_quantization.scale[0])
             return pick(node, of_codes(node, lambda x: np.clip(multiply(x, ratio), floor, ceiling)))
         y = clamp(node, node.codes(0), suffix="limited")
         y = node.apply("max", y, floor, suffix="floor" if ceiling is not None else "")
@@ -190,12 +192,12 @@ def prelu(node: TfliteNode) -> OutletId:
     """The input if it is positive, else times a slope of its channel."""
     if not node.has_codes:
         return node.apply("prelu", node.values(0), node.values(1))
-    ours, slopes, (_, theirs) = node.quantization(0), node.quantization(1), target(node)
+    x_scale, slope_scale = (node.quantization(slot).scale[0] for slot in (0, 1))
+    y_scale = quantized_output(node)[1].scale[0]
     x = node.cast(node.codes(0), F64, "wide")
-    positive = times(node, x, np.asarray(float(ours.scale[0] / theirs.scale[0])), "positive")
+    positive = multiply_rounding_twice(node, x, np.asarray(float(x_scale / y_scale)), "positive")
     product = node.apply("mul", x, node.cast(node.codes(1), F64, "slopes"), suffix="product")
-    negative = times(
-        node, product, np.asarray(float(ours.scale[0] * slopes.scale[0] / theirs.scale[0])), "negative"
-    )
+    factor = np.asarray(float(x_scale * slope_scale / y_scale))
+    negative = multiply_rounding_twice(node, product, factor, "negative")
     below = node.apply("less", x, 0.0, suffix="below")
     return clamp_wide(node, node.apply("where", below, negative, positive, suffix="selected"))

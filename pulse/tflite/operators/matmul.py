@@ -18,11 +18,11 @@ from pulse.tflite.codes import (
     finish_sum,
     largest_code,
     product_factor,
+    quantized_output,
     rescale_codes,
-    target,
 )
 from pulse.tflite.hybrid import combine, row_codes
-from pulse.tflite.multipliers import times, times_once
+from pulse.tflite.multipliers import multiply_rounding_once, multiply_rounding_twice
 from pulse.tflite.node import F64, TfliteNode, subtract_zero
 from pulse.tflite.operators.conv import bias_of, kernel_of
 from pulse.tflite.registry import tflite_op
@@ -69,12 +69,12 @@ def fully_connected(node: TfliteNode) -> OutletId:
 def _rescale_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId:
     """Return sums of int16 codes: with a bias of 64 bits rounded once, else twice."""
     if node.has(2) and node.input_tensor(2).type_name == "INT64":
-        return times_once(node, total, factor, 31)
+        return multiply_rounding_once(node, total, factor, 31)
     if factor.size == 1:
-        _, quantization = target(node)
+        _, quantization = quantized_output(node)
         product = node.quantization(0).scale[0] * node.quantization(1).scale[0]
         factor = np.asarray(float(product) / float(quantization.scale[0]))
-    return times(node, total, factor, "rescaled", up=True)
+    return multiply_rounding_twice(node, total, factor, "rescaled", up=True)
 
 
 def _multiply_hybrid(node: TfliteNode, bias: Array | None) -> OutletId:
@@ -133,10 +133,10 @@ def batch_matmul(node: TfliteNode) -> OutletId:
             f"a sum of {depth} products of codes cannot be proved exact below {MAX_EXACT}; keep it in floats"
         )
     assert max(max_codes) <= X_DIGIT
-    _, quantization = target(node)
+    _, quantization = quantized_output(node)
     factor = node.quantization(0).scale[0] * node.quantization(1).scale[0] / quantization.scale[0]
     total = node.wire(MatMul(), [a, b], "sum")
     if node.quantization(1).zero[0] == 0:
         return rescale_codes(node, total, factor)
     wide = node.cast(total, F64, "wide")
-    return clamp_wide(node, times(node, wide, np.asarray(float(factor)), "rescaled"))
+    return clamp_wide(node, multiply_rounding_twice(node, wide, np.asarray(float(factor)), "rescaled"))

@@ -9,7 +9,7 @@ from pulse.graph import OutletId
 from pulse.ops.quantize import CodeTable
 from pulse.ops.reduce import Reduce
 from pulse.tflite.int16_tables import lines
-from pulse.tflite.multipliers import times
+from pulse.tflite.multipliers import multiply_rounding_twice
 from pulse.tflite.node import F32, F64, TfliteNode
 
 MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
@@ -26,7 +26,7 @@ def softmax_of_int16(node: TfliteNode, beta: float) -> OutletId:
     last = (node.graph.fact(x).rank - 1,)
     below = node.apply("sub", x, node.wire(Reduce("max", last, True), [x], "largest"), suffix="below")
     factor = np.asarray(float(node.quantization(0).scale[0]) * beta / (REACH / (MAX_CODE - MIN_CODE)))
-    steps = times(node, node.cast(below, F64, "below64"), factor, "steps")
+    steps = multiply_rounding_twice(node, node.cast(below, F64, "below64"), factor, "steps")
     powers = _look_up(
         node, node.apply("add", steps, float(MAX_CODE), suffix="moved"), np.exp, -REACH, 0.0, "grown"
     )

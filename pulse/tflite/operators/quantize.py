@@ -3,14 +3,14 @@
 import numpy as np
 
 from pulse.graph import OutletId
-from pulse.tflite.codes import NONE, requantize, rescale_codes, target
+from pulse.tflite.codes import NONE, quantized_output, requantize, rescale_codes
 from pulse.tflite.node import F32, TfliteNode
 from pulse.tflite.registry import tflite_op
 
 
 def encode(node: TfliteNode, y: OutletId, activation: int = NONE) -> OutletId:
     """Quantise floats to codes of the output, after a fused activation."""
-    _, quantization = target(node)
+    _, quantization = quantized_output(node)
     return rescale_codes(node, node.cast(y, F32, "f32"), np.float32(1) / quantization.scale[0], activation)
 
 

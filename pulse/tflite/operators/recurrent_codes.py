@@ -19,7 +19,7 @@ from pulse.ops.slice import Slice
 from pulse.support.record import record
 from pulse.tflite import fixed_point
 from pulse.tflite.codes import code_range, exact_sum, largest_code
-from pulse.tflite.multipliers import shift_right, times
+from pulse.tflite.multipliers import multiply_rounding_twice, shift_right
 from pulse.tflite.node import F32, F64, TfliteNode, subtract_zero
 from pulse.tflite.operators.recurrent_frames import scan_frames
 
@@ -90,11 +90,11 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
     h_factor = float(node.quantization(18).scale[0]) * parts.r_scale * 2.0**GATE_BITS
     x = node.codes(0)
     total = _sum(node, x, parts.w, parts.bias, largest_code(node.input_tensor(0)), "frames")
-    x_gates = _clamp(node, times(node, total, x_factor, "frames.gates"), "frames.clamped")
+    x_gates = _clamp(node, multiply_rounding_twice(node, total, x_factor, "frames.gates"), "frames.clamped")
 
     def frame(body: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
         total = _sum(body, states[0], parts.r, None, largest_code(node.input_tensor(18)), "recurrent")
-        recurrent = times(body, total, h_factor, "recurrent.gates")
+        recurrent = multiply_rounding_twice(body, total, h_factor, "recurrent.gates")
         gates = _clamp(
             body, body.apply("add", recurrent, body.cast(x, F64, "frame"), suffix="gate_sums"), "gates"
         )
@@ -121,7 +121,7 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
         )
         squashed = body.cast(_look_up(body, c, fixed_point.tanh, whole, "squashed"), F64, "squashed64")
         product = body.apply("mul", o, squashed, suffix="product")
-        h = times(
+        h = multiply_rounding_twice(
             body, product, np.asarray(2.0 ** (-2 * FUNCTION_BITS) / _hidden_scale(node)), "product.codes"
         )
         low, high = code_range(np.dtype(np.int8), int(node.quantization(18).zero[0]))

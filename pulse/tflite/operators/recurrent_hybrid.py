@@ -39,7 +39,7 @@ def rows_of(node: TfliteNode, slots: Sequence[int]) -> WeightRows:
     return WeightRows(np.concatenate(values), np.concatenate(scales).astype(np.float32))
 
 
-def times(node: TfliteNode, x: OutletId, rows: WeightRows, name: str) -> OutletId:
+def multiply_rows(node: TfliteNode, x: OutletId, rows: WeightRows, name: str) -> OutletId:
     """Return floats [..., size] times the rows."""
     matrix = node.constant(rows.values.T, f"{name}.matrix")
     if rows.scale is None:
@@ -57,11 +57,11 @@ def lstm_of_floats(
 ) -> list[OutletId]:
     """Return an LSTM, gates in the order input, output, forget, cell; ``function`` is the cell's activation."""
     size, clip = r.values.shape[1], node.attributes.get("CellClip", 0.0)
-    x = times(node, node.values(0), w, "product")
+    x = multiply_rows(node, node.values(0), w, "product")
     x = node.apply("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
 
     def frame(body: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        gates = body.apply("add", x, times(body, states[0], r, "recurrent"), suffix="gates")
+        gates = body.apply("add", x, multiply_rows(body, states[0], r, "recurrent"), suffix="gates")
         parts = [
             body.wire(Slice(1, TDim.of(start * size), TDim.of(end * size)), [gates], name)
             for start, end, name in ((0, 1, "i"), (1, 2, "o"), (2, 3, "f"), (3, 4, "g"))
@@ -82,11 +82,11 @@ def rnn_of_floats(
     node: TfliteNode, w: WeightRows, r: WeightRows, bias: Array, function: str
 ) -> list[OutletId]:
     """Return a plain layer."""
-    x = times(node, node.values(0), w, "product")
+    x = multiply_rows(node, node.values(0), w, "product")
     x = node.apply("add", x, node.constant(bias.astype(np.float32), "bias"), suffix="biased")
 
     def frame(body: TfliteNode, x: OutletId, states: Sequence[OutletId]) -> list[OutletId]:
-        total = body.apply("add", x, times(body, states[0], r, "recurrent"), suffix="total")
+        total = body.apply("add", x, multiply_rows(body, states[0], r, "recurrent"), suffix="total")
         return [body.apply(function, total, suffix="hidden")]
 
     return scan_frames(node, x, [node.input(4)], frame, node.flag("TimeMajor"))

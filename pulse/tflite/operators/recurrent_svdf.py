@@ -13,7 +13,7 @@ from pulse.ops.slice import Slice
 from pulse.tflite.codes import activate, exact_sum, largest_code, rescale_codes
 from pulse.tflite.node import F32, F64, TfliteNode
 from pulse.tflite.operators.conv import bias_of, kernel_of
-from pulse.tflite.operators.recurrent_hybrid import rows_of, times
+from pulse.tflite.operators.recurrent_hybrid import multiply_rows, rows_of
 from pulse.tflite.registry import tflite_op
 
 
@@ -59,7 +59,7 @@ def _features(node: TfliteNode, weights: Array) -> OutletId:
         return node.wire(MatMul(), [x, node.constant(matrix, f"{suffix}.matrix")], suffix)
 
     if not node.has_codes and node.input_tensor(1).has_codes and node.input_tensor(1).data is not None:
-        return times(node, node.values(0), rows_of(node, (1,)), "features")
+        return multiply_rows(node, node.values(0), rows_of(node, (1,)), "features")
     if not node.has_codes:
         return apply(node.values(0), weights, None, "features")
     total = exact_sum(node, node.codes(0), weights, None, 1, largest_code(node.input_tensor(0)), apply)

@@ -7,8 +7,8 @@ import numpy as np
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
 from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
-from pulse.tflite.codes import clamp, clamp_wide, requantize, target
-from pulse.tflite.multipliers import shift_right, times
+from pulse.tflite.codes import clamp, clamp_wide, quantized_output, requantize
+from pulse.tflite.multipliers import multiply_rounding_twice, shift_right
 from pulse.tflite.node import F32, F64, TfliteNode
 from pulse.tflite.operators.elementwise import plain
 from pulse.tflite.registry import tflite_op
@@ -33,12 +33,14 @@ def reduce(node: TfliteNode) -> OutletId:
         return plain(node, node.wire(Reduce(kind, axes, keep), [node.values(0)], "value"))
     if kind in ("max", "min"):
         return node.wire(Reduce(kind, axes, keep), [requantize(node, 0, "codes")])
-    _, quantization = target(node)
+    _, quantization = quantized_output(node)
     count = math.prod(int(size) for size in sizes) if kind == "mean" else 1
     total = node.wire(Reduce("sum", axes, keep), [node.codes(0)], "sum")
     if node.output_tensors[0].dtype == np.int16 and kind == "mean":
         factor = np.asarray(float(node.quantization(0).scale[0]) / float(quantization.scale[0]))
-        y = times(node, node.cast(total, F64, "wide"), factor, "rescaled", count=max(1, count))
+        y = multiply_rounding_twice(
+            node, node.cast(total, F64, "wide"), factor, "rescaled", count=max(1, count)
+        )
         return clamp_wide(node, y)
     return _on_a_line(node, total, math.prod(int(size) for size in sizes), kind == "mean")
 
@@ -48,11 +50,11 @@ def _on_a_line(node: TfliteNode, total: OutletId, count: int, mean: bool) -> Out
 
     Each step is rounded to f32, as XNNPACK has it, so that a half goes its way: to even, of int16 away from 0.
     """
-    ours, (_, theirs) = node.quantization(0), target(node)
-    scale = np.float32(ours.scale[0] / theirs.scale[0])
+    input_quantization, (_, output_quantization) = node.quantization(0), quantized_output(node)
+    scale = np.float32(input_quantization.scale[0] / output_quantization.scale[0])
     if mean:
         scale = scale * (np.float32(1) / np.float32(max(1, count)))
-    zeros, zero = float(ours.zero[0]) * count, float(theirs.zero[0])
+    zeros, zero = float(input_quantization.zero[0]) * count, float(output_quantization.zero[0])
     offset = np.float32(-zeros) * scale + np.float32(zero)
     y = node.apply("mul", node.apply("add", total, zeros, suffix="stored"), float(scale), suffix="scaled")
     if node.output_tensors[0].dtype == np.int16:

@@ -6,7 +6,7 @@ from typing import Any
 from pulse.torch.replacements.complex_numbers import complex_result
 from pulse.torch.replacements.conditions import KnownConditions
 from pulse.torch.replacements.distances import pairwise_distances
-from pulse.torch.replacements.interpolation import every_other, interpolate_linearly
+from pulse.torch.replacements.interpolation import interpolate_linearly, subsample_nearest
 from pulse.torch.replacements.inverse_transform import inverse_transform
 from pulse.torch.replacements.loops import FrameLoops
 from pulse.torch.replacements.running_results import RUNNING, running_result
@@ -102,7 +102,7 @@ def _replacement(torch: Any, function: Any, args: tuple[Any, ...], named: dict[s
             return inverse_transform(torch, *args, **named)
         case "interpolate":
             result = interpolate_linearly(torch, args, named)
-            return every_other(torch, args, named) if result is None else result
+            return subsample_nearest(torch, args, named) if result is None else result
         case "cdist":
             return pairwise_distances(torch, *args, **named)
         case "clamp" | "clip" | "clamp_" | "clip_":

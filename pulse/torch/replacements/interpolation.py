@@ -33,7 +33,7 @@ def interpolate_linearly(torch: Any, args: tuple[Any, ...], named: dict[str, Any
     )
 
 
-def every_other(torch: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def subsample_nearest(torch: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Return ``F.interpolate`` of these arguments that keeps one frame of each ``1 / scale_factor``; None
     if it does not.
     """

@@ -5,7 +5,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from pulse.support.record import record
-from streaming.cli.live.scene import Peak, Scene
+from streaming.cli.live.display_state import DisplayState, Peak
 from streaming.stats.problems import describe_counters
 from streaming.stats.setup import Setup
 from streaming.stats.statistics import Counters, LiveStatistics
@@ -54,19 +54,19 @@ ASCII = Signs(" #", "-", "|", "_.:-=+*#", "!", "(on)")
 
 def render(
     setup: Setup,
-    scene: Scene,
+    state: DisplayState,
     controls: Sequence[KeyCommand] = (),
     active: frozenset[str] = frozenset(),
     signs: Signs = BLOCK_SIGNS,
 ) -> "RenderableType":
-    """Render the display of a scene with statistics, as wide as the console, best from 60 columns on."""
-    return _Display(setup, scene, tuple(controls), active, signs)
+    """Render the display of a state that has statistics, as wide as the console, best from 60 columns on."""
+    return _Display(setup, state, tuple(controls), active, signs)
 
 
 @record
 class _Display:
     setup: Setup
-    scene: Scene
+    state: DisplayState
     controls: tuple[KeyCommand, ...]
     active: frozenset[str]
     signs: Signs
@@ -74,7 +74,7 @@ class _Display:
     def __rich_console__(self, console: "Console", options: Any) -> Any:
         from rich.table import Table
 
-        statistics = self.scene.statistics
+        statistics = self.state.statistics
         if statistics is None:
             return
         width = max(options.max_width, MIN_COLUMNS)
@@ -102,8 +102,8 @@ class _Display:
         from rich.text import Text
 
         meters = (
-            (f"in {self.setup.input}", self.scene.peaks_in),
-            (f"out {self.setup.output}", self.scene.peaks_out),
+            (f"in {self.setup.input}", self.state.peaks_in),
+            (f"out {self.setup.output}", self.state.peaks_out),
         )
         sides = [(name, peaks) for name, peaks in meters if peaks]
         if not sides:
@@ -174,7 +174,7 @@ class _Display:
         from rich.text import Text
 
         line = Text()
-        recent = self.scene.p99_us[-width:]
+        recent = self.state.p99_us[-width:]
         steps = self.signs.steps
         for p99_us in recent:
             share = p99_us / (deadline_s * 1e6)

@@ -12,7 +12,7 @@ from streaming.cli.live.display import (
     decibels_text,
     render,
 )
-from streaming.cli.live.scene import Scene
+from streaming.cli.live.display_state import DisplayState
 from streaming.stats.problems import describe_counters
 from streaming.stats.setup import Setup
 from streaming.stats.statistics import LiveStatistics
@@ -45,7 +45,7 @@ class LiveView:
 
         self.setup = setup
         self.controls = tuple(controls)
-        self.scene = Scene(Ticks(interval_s))
+        self.state = DisplayState(Ticks(interval_s))
         self._console = console or terminal(stderr=True, soft_wrap=False)
         self._quiet = quiet
         is_shown = self._console.is_terminal and not quiet
@@ -62,18 +62,18 @@ class LiveView:
 
     def update(self, statistics: LiveStatistics, active: frozenset[str] = frozenset()) -> None:
         """Show statistics; ``active`` names the controls that are on."""
-        marked = self.scene.marked
-        self.scene = self.scene.next_scene(statistics)
+        marked = self.state.marked
+        self.state = self.state.next_state(statistics)
         if self._live is not None:
             signs = ASCII if self._console.options.ascii_only else BLOCK_SIGNS
-            self._live.update(render(self.setup, self.scene, self.controls, active, signs), refresh=True)
-        elif not self._quiet and self.scene.marked is not marked:
-            self._console.print(plain_line(self.scene), soft_wrap=True)
+            self._live.update(render(self.setup, self.state, self.controls, active, signs), refresh=True)
+        elif not self._quiet and self.state.marked is not marked:
+            self._console.print(plain_line(self.state), soft_wrap=True)
 
 
-def plain_line(scene: Scene) -> str:
-    """Return the last interval of a scene as one line."""
-    statistics, previous = scene.marked, scene.previous
+def plain_line(state: DisplayState) -> str:
+    """Return the last interval as one line."""
+    statistics, previous = state.marked, state.previous
     assert statistics is not None
     total = statistics.total if previous is None else statistics.total.difference_from(previous.total)
     new = statistics.counters if previous is None else statistics.counters.difference_from(previous.counters)
@@ -85,7 +85,7 @@ def plain_line(scene: Scene) -> str:
         else "no pulse",
         f"load {statistics.load:.0%}",
     ]
-    for name, peaks in (("in", scene.peaks_in), ("out", scene.peaks_out)):
+    for name, peaks in (("in", state.peaks_in), ("out", state.peaks_out)):
         if peaks:
             parts.append(
                 f"{name} {' '.join(decibels_text(peak.held_db).strip() for peak in peaks[:MAX_METERS])} dBFS"

@@ -34,7 +34,7 @@ def test_this_machine_is_measured_at_the_given_sizes() -> None:
 
 @pytest.mark.parametrize(("size", "expected"), [(100, 4096), (4096, 4096), (5000, 5120)])
 def test_a_reading_has_whole_blocks_and_passes(size: int, expected: int) -> None:
-    assert roofline.Reading(size, 4096).bytes == expected
+    assert roofline.BandwidthProbe(size, 4096).bytes == expected
 
 
 def test_a_step_takes_the_longer_of_its_bytes_and_its_products() -> None:

@@ -178,12 +178,12 @@ def pointwise(inputs: list[TypedFact], axes: list[int | None]) -> Pointwise:
 )
 def test_something_takes_the_place_of_an_unknown_operator(part) -> None:
     view = GraphView.of(pulse.load(unknown()).model)
-    assert view.uncovered_operators() == ["my::Foo"]
+    assert view.unsupported_operators() == ["my::Foo"]
     assert view["b"].attributes == {"gain": 2.0}
     with pytest.raises(pulse.LoadError, match="my::Foo"):
         view.forward(normal_noise(1, 3, 5))
     GraphView([view["b"]]).replace(part())
-    assert view.uncovered_operators() == []
+    assert view.unsupported_operators() == []
     model = view.graph()
     assert model.graph.output_names == ["y"]
     x = normal_noise(1, 3, 5)

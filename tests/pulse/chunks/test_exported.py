@@ -11,12 +11,12 @@ from pulse.chunks.exported_streams import reopen_stream
 from pulse.errors import InputError, LoadError, PulseError, PulsifyError
 from pulse.facts import Array
 from pulse.models import PulsedModel
-from pulse.onnx.metadata import Notes
+from pulse.onnx.metadata import StreamMetadata
 from pulse.program.compiler import BACKENDS
 from streaming import Session
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.recurrent import weights
-from tests.pulse.onnx.write.file_proof import notes_of
+from tests.pulse.onnx.write.file_proof import read_metadata
 
 
 def late_layer() -> PulsedModel:
@@ -76,7 +76,7 @@ def test_loading_in_steps_gives_what_the_file_holds(tmp_path: Path) -> None:
     back = typed.pulsify("T", 4)
     assert [str(port) for port in back.outputs] == [str(port) for port in original.outputs]
     assert {register.name for register in back.registers} == {
-        s.input for s in notes_of(original.to_onnx()).states
+        s.input for s in read_metadata(original.to_onnx()).states
     }
     with pytest.raises(PulsifyError, match="pulse 8: out was written for pulses of 4 frames"):
         typed.pulsify(pulse=8)
@@ -94,14 +94,16 @@ def test_a_file_that_is_written_again_is_the_same_stream() -> None:
     """A file that was read back can leave once more."""
     first = late_layer().to_onnx()
     again = pulse.load(first).analyse().declutter().pulsify().to_onnx()
-    first_notes, second_notes = notes_of(first), notes_of(again)
-    assert (first_notes.inputs, first_notes.outputs, first_notes.awaits, first_notes.end) == (
-        second_notes.inputs,
-        second_notes.outputs,
-        second_notes.awaits,
-        second_notes.end,
+    first_metadata, second_metadata = read_metadata(first), read_metadata(again)
+    assert (first_metadata.inputs, first_metadata.outputs, first_metadata.awaits, first_metadata.end) == (
+        second_metadata.inputs,
+        second_metadata.outputs,
+        second_metadata.awaits,
+        second_metadata.end,
     )
-    assert {state.input for state in first_notes.states} == {state.input for state in second_notes.states}
+    assert {state.input for state in first_metadata.states} == {
+        state.input for state in second_metadata.states
+    }
 
 
 def test_a_file_without_states_is_proved() -> None:
@@ -115,7 +117,7 @@ def test_a_file_without_states_is_proved() -> None:
         "y",
     )
     written = pulse.load(source).pulsify(4).to_onnx()
-    assert not notes_of(written).states
+    assert not read_metadata(written).states
     report = pulse.verify(written)
     assert report.outcome == "equal"
     assert not report.skipped
@@ -148,13 +150,13 @@ def test_metadata_that_does_not_fit_is_refused(old: str, new: str, message: str)
 
 def test_a_register_of_the_wrong_shape_is_refused() -> None:
     proto = late_layer().to_onnx()
-    notes = notes_of(proto)
-    broken = Notes(
+    metadata = read_metadata(proto)
+    broken = StreamMetadata(
         **{
-            **vars(notes),
+            **vars(metadata),
             "states": (
-                *notes.states[1:],
-                notes.states[0].of(notes.states[0].input, notes.states[0].output, np.ones(7)),
+                *metadata.states[1:],
+                metadata.states[0].of(metadata.states[0].input, metadata.states[0].output, np.ones(7)),
             ),
         }
     )

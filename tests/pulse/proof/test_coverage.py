@@ -102,5 +102,5 @@ def test_the_report_lists_its_streams() -> None:
     assert document["buffer_frames"] > 0
     assert document["overflowed"]
     assert [stream["length"] for stream in document["streams"]] == [trial.length for trial in report.tried]
-    assert (document["seen_frames"], document["seed"], other.seed) == (3, 0, 7)
+    assert (document["receptive_frames"], document["seed"], other.seed) == (3, 0, 7)
     assert report.outputs[0].maximum != other.outputs[0].maximum

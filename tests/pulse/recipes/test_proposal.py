@@ -122,9 +122,7 @@ def test_models_without_a_guess_are_refused(tmp_path: Path) -> None:
         "; unsqueeze = { axis = 1 } after a front end adds its axis of size 1"
     )
     fixed = models.build([node("Neg", "x", "y")], {"x": [1, 7]}, {"y": [1, 7]})
-    assert message_of(fixed).endswith(
-        "has no input and output of a stream; there is nothing to put around it"
-    )
+    assert message_of(fixed).endswith("has no streaming input and output; there is nothing to put around it")
     assert "was written in pulses, so it needs no recipe" in message_of(
         pulse.stream(models.cache_of_sound()).model.to_onnx()
     )

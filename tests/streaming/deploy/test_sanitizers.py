@@ -12,7 +12,7 @@ from pulse.deploy.texts import fill, header, source
 from pulse.deploy.vector import make_vector
 from pulse.jit.levels import TARGETS
 from pulse.proof.oracle import oracle_of
-from streaming.deploy.objects import Compiled, compile_objects
+from streaming.deploy.objects import CompiledObjects, compile_objects
 from tests.streaming.deploy.building import HERE, build, compile_program
 from tests.streaming.models import filter_model
 
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("parts")
     program = compile_program(filter_model(), 16)
     deployed: Deployed = prepare_deployment(program, "small", "small", None)
-    parts: Compiled = compile_objects(deployed, TARGETS[str(HERE)], path)
+    parts: CompiledObjects = compile_objects(deployed, TARGETS[str(HERE)], path)
     (path / "small.h").write_text(header(deployed))
     (path / "small.c").write_text(source(deployed, parts.symbols))
     (path / "runner.c").write_text(fill("runner.c", deployed))

@@ -213,14 +213,14 @@ def test_a_picture_holds_its_text(
     from matplotlib.text import Text
 
     from streaming.stats.plot import draw, picture
-    from streaming.stats.titles import without_glyphs
+    from streaming.stats.titles import ignore_missing_glyphs
 
     model, input_name, played = NAMES[name]
     setup = replace(SETUP, model=model, input=input_name, output=played)
     for series in (bad, good, good[:1]) if name == "short" else (bad,):
         stats = read_stats(write(tmp_path / "out.jsonl", series, setup))
         figure = picture(stats)
-        with without_glyphs():
+        with ignore_missing_glyphs():
             figure.draw_without_rendering()
         ticks = {
             label for axes in figure.axes for label in (*axes.get_xticklabels(), *axes.get_yticklabels())

@@ -8,7 +8,7 @@ import pulse
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.models import PulsedModel, TypedModel
-from pulse.onnx.metadata import Notes
+from pulse.onnx.metadata import StreamMetadata
 from pulse.onnx.write.model import to_onnx
 from pulse.program.compiler import BACKENDS
 from pulse.program.whole_stream import stream_whole
@@ -17,11 +17,11 @@ from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.agreement import Expected
 
 
-def notes_of(proto: ModelProto) -> Notes:
+def read_metadata(proto: ModelProto) -> StreamMetadata:
     """The metadata of a file about its stream."""
-    notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
-    assert notes is not None
-    return notes
+    metadata = StreamMetadata.parse({entry.key: entry.value for entry in proto.metadata_props})
+    assert metadata is not None
+    return metadata
 
 
 def kinds(proto: ModelProto) -> list[str]:

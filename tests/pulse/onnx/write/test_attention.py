@@ -12,7 +12,7 @@ from pulse.ops.source import Source
 from pulse.typed import TypedGraph
 from pulse.wiring import wire
 from tests.pulse.cases.build import floats
-from tests.pulse.onnx.write.file_proof import kinds, notes_of, prove
+from tests.pulse.onnx.write.file_proof import kinds, prove, read_metadata
 
 
 def attention(bias: Array, back: int, scale: float = 0.5, empty: float = np.nan) -> TypedModel:
@@ -37,7 +37,7 @@ def test_bands_are_written(back: int, ahead: int, frames: int) -> None:
 def test_a_causal_band_of_single_frames_needs_no_end() -> None:
     """A causal band looks at nothing after the end."""
     source = attention(floats("causal", 1, 4), 3)
-    assert notes_of(prove(source, source.pulsify(pulse=1))).end is None
+    assert read_metadata(prove(source, source.pulsify(pulse=1))).end is None
 
 
 @pytest.mark.parametrize("frames", [1, 2, 3, 6])
@@ -71,4 +71,4 @@ def test_a_stream_of_sequences_needs_no_state(empty: float) -> None:
     op = BandedAttention(1.0, bias, 2 if empty == 0 else 1, empty)
     graph.set_outputs(wire(graph, "y", op, [graph.inputs[0]] * 3), ["y"])
     source = TypedModel(graph, scope, "sequences")
-    assert notes_of(prove(source, source.pulsify(pulse=2), backends=("numpy",))).states == ()
+    assert read_metadata(prove(source, source.pulsify(pulse=2), backends=("numpy",))).states == ()

@@ -21,7 +21,7 @@ from pulse.ops.source import Source
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.onnx.write.file_proof import kinds, notes_of, prove, prove_model
+from tests.pulse.onnx.write.file_proof import kinds, prove, prove_model, read_metadata
 
 CHANNELS = 2
 
@@ -57,7 +57,7 @@ def test_windows_move_no_more_than_they_must(kernel: int, frames: int) -> None:
     assert kinds(proto) == ["Concat", *([] if past == frames else ["Slice"]), "Conv"] + ["Identity"] * (
         past == frames
     )
-    (state,) = notes_of(proto).states
+    (state,) = read_metadata(proto).states
     assert state.output == "y.window.state.next"
     assert not state.initial
 
@@ -69,8 +69,8 @@ def test_the_earlier_of_two_ways_waits_in_a_queue(frames: int) -> None:
     nodes = [conv, node("Add", "later x")]
     weight = {"w": floats("w", 2, 2, 3) * 0.4}
     proto = prove_model(model(nodes, {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}), frames)
-    assert notes_of(proto).outputs[0].delay == 2
-    assert any(state.input.endswith("delay.state") for state in notes_of(proto).states)
+    assert read_metadata(proto).outputs[0].delay == 2
+    assert any(state.input.endswith("delay.state") for state in read_metadata(proto).states)
 
 
 @pytest.mark.parametrize("frames", [1, 2, 5])
@@ -83,8 +83,8 @@ def test_the_last_frames_are_an_output(ahead: int, frames: int) -> None:
     nodes.append(node("Relu", "seen"))
     source = model(nodes, {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}, "y cache")
     proto = prove_model(source, frames, (3, 4, 9, 16))
-    assert notes_of(proto).end == "end"
-    assert [note.length for note in notes_of(proto).awaits] == ["T"]
+    assert read_metadata(proto).end == "end"
+    assert [awaited.length for awaited in read_metadata(proto).awaits] == ["T"]
 
 
 @pytest.mark.parametrize("frames", [1, 3, 4])
@@ -104,8 +104,8 @@ def test_padding_is_written(op: Pad, frames: int) -> None:
     """Constants are chosen by position, edge and mirrored frames looked up."""
     source = typed_model(lambda graph, length: (op, [None]))
     proto = prove(source, source.pulsify(pulse=frames), (1, 4, 5, 6, 16))
-    assert notes_of(proto).end == "end"
-    assert notes_of(proto).outputs[0].length in ("T+5", "T+2", "T+3")
+    assert read_metadata(proto).end == "end"
+    assert read_metadata(proto).outputs[0].length in ("T+5", "T+2", "T+3")
 
 
 @pytest.mark.parametrize("frames", [1, 3, 4])
@@ -126,7 +126,7 @@ def test_constants_at_the_ends_are_written(ahead: int, head: int, tail: int, fra
 def test_the_first_state_is_in_the_file() -> None:
     """Frames known before the stream begins, in the type and shape of the state."""
     source = typed_model(lambda graph, length: (Concat(1), [floats("head", CHANNELS, 3), None]))
-    (state,) = notes_of(prove(source, source.pulsify(pulse=2))).states
+    (state,) = read_metadata(prove(source, source.pulsify(pulse=2))).states
     value = state.value()
     assert value is not None
     np.testing.assert_array_equal(value, floats("head", CHANNELS, 3))
@@ -146,7 +146,7 @@ def test_a_table_by_position_is_added_to_a_late_stream(frames: int) -> None:
     ]
     constants = {"table": table, "one": single, "zero": zero, "two": np.array([2]), "w": floats("w", 2, 2, 2)}
     proto = prove_model(model(nodes, {"x": floats("x", 1, 2, 9)}, constants, 17, {"x": 2}), frames)
-    assert [state.input for state in notes_of(proto).states if state.input == "pulses"]
+    assert [state.input for state in read_metadata(proto).states if state.input == "pulses"]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int64, np.int32])
@@ -162,7 +162,7 @@ def test_states_keep_the_type_of_the_model(dtype: type) -> None:
     source = model(nodes, feeds, constants, 17, {"x": 0})
     lean = pulse.load(source).analyse().declutter()
     proto = prove(lean, lean.pulsify(pulse=3), backends=("numpy",))
-    (state,) = notes_of(proto).states
+    (state,) = read_metadata(proto).states
     value = state.value()
     assert value is not None
     assert value.dtype == dtype
@@ -172,7 +172,7 @@ def test_an_input_that_does_not_stream_stays_an_input() -> None:
     """The input is fed with every pulse."""
     feeds = {"x": floats("x", 9, 2), "gain": floats("gain", 2)}
     proto = prove_model(model([node("Mul", "x gain")], feeds, None, 17, {"x": 0}), 3)
-    assert [(note.name, note.axis) for note in notes_of(proto).inputs] == [("x", 0), ("gain", None)]
+    assert [(port.name, port.axis) for port in read_metadata(proto).inputs] == [("x", 0), ("gain", None)]
     assert [value.name for value in proto.graph.input] == ["x", "gain"]
 
 
@@ -188,7 +188,7 @@ def test_outputs_of_one_wire_keep_their_own_names() -> None:
     source = TypedModel(graph, scope, "names")
     proto = prove(source, source.pulsify(pulse=2))
     assert [value.name for value in proto.graph.output][:4] == ["x.1", "first", "second", "late"]
-    assert notes_of(proto).outputs[0].port == "x"
+    assert read_metadata(proto).outputs[0].port == "x"
 
 
 def test_equal_constants_are_stored_once() -> None:

@@ -13,7 +13,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError, WriteError
 from pulse.facts import Array
-from pulse.onnx.metadata import Notes, StateNote
+from pulse.onnx.metadata import StateMetadata, StreamMetadata
 from pulse.onnx.write.dims import DimWriter
 from pulse.onnx.write.graph import GraphWriter
 from pulse.onnx.write.model import OPSETS, to_onnx
@@ -25,7 +25,7 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.spectral import Dft
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.onnx.write.file_proof import kinds, notes_of, prove, prove_model
+from tests.pulse.onnx.write.file_proof import kinds, prove, prove_model, read_metadata
 from tests.pulse.onnx.write.small_models import causal, chain
 from tests.pulse.plain_ops import PointwiseOp
 
@@ -144,9 +144,9 @@ def test_the_models_metadata_stays() -> None:
 
 
 def test_metadata_is_read_back_as_written() -> None:
-    notes = notes_of(causal().to_onnx())
-    assert Notes.parse(notes.dump()) == notes
-    assert Notes.parse({"sample_rate": "16000"}) is None
+    metadata = read_metadata(causal().to_onnx())
+    assert StreamMetadata.parse(metadata.dump()) == metadata
+    assert StreamMetadata.parse({"sample_rate": "16000"}) is None
 
 
 @pytest.mark.parametrize(
@@ -162,19 +162,19 @@ def test_metadata_is_read_back_as_written() -> None:
 )
 def test_broken_metadata_is_refused(key: str, text: str | None, message: str) -> None:
     """A LoadError says what to do."""
-    entries = notes_of(causal().to_onnx()).dump()
+    entries = read_metadata(causal().to_onnx()).dump()
     if text is None:
         del entries[key]
     else:
         entries[key] = text
     with pytest.raises(LoadError, match=message):
-        Notes.parse(entries)
+        StreamMetadata.parse(entries)
 
 
 @pytest.mark.parametrize("text", ["no base64", "AAAA"])
 def test_a_broken_initial_value_is_refused(text: str) -> None:
     with pytest.raises(LoadError, match="initial value of h cannot be read"):
-        StateNote("h", "h.next", text).value()
+        StateMetadata("h", "h.next", text).value()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from onnx import ModelProto, TensorProto, helper
 
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.recurrent import OUTPUTS, weights
-from tests.pulse.onnx.write.file_proof import kinds, notes_of, prove_model
+from tests.pulse.onnx.write.file_proof import kinds, prove_model, read_metadata
 
 AHEAD = 2
 
@@ -45,7 +45,7 @@ def test_states_see_frames_of_the_stream_alone(op: str, finals: bool, frames: in
     scanned = op == "LSTM" and finals and frames > 1
     assert kinds(proto).count(op) == (0 if scanned else 2 if AHEAD % frames else 1)
     assert kinds(proto).count("Scan") == scanned
-    names = [state.input for state in notes_of(proto).states]
+    names = [state.input for state in read_metadata(proto).states]
     assert [name for name in names if name.startswith("y.")] == (
         ["y.forward.h", "y.forward.c"] if op == "LSTM" else ["y.forward.state"]
     )
@@ -56,8 +56,8 @@ def test_a_causal_layer_is_one_operator(op: str) -> None:
     """The file has no clock, no end, and nothing around the operator but the axis of its direction."""
     proto = prove_model(layer(op, 0, False), 3)
     assert kinds(proto) in ([op, "Squeeze"], [op, "Squeeze", "Unsqueeze"])
-    assert notes_of(proto).end is None
-    assert all("pulses" not in state.input for state in notes_of(proto).states)
+    assert read_metadata(proto).end is None
+    assert all("pulses" not in state.input for state in read_metadata(proto).states)
 
 
 @pytest.mark.parametrize("ahead", [0, AHEAD])
@@ -80,7 +80,7 @@ def test_the_state_of_a_cumsum_is_kept_in_f64(exclusive: int, frames: int) -> No
     axis = {"axis": np.array(0)}
     sums = node("CumSum", "x axis", exclusive=exclusive)
     proto = prove_model(model([sums], {"x": floats("x", 6, 2)}, axis, 17, {"x": 0}), frames)
-    (state,) = notes_of(proto).states
+    (state,) = read_metadata(proto).states
     assert (state.input, state.output) == ("y.state", "y.state.next")
     declared = {value.name: value.type.tensor_type.elem_type for value in proto.graph.input}
     assert declared["y.state"] == TensorProto.DOUBLE
@@ -118,7 +118,7 @@ def test_states_of_a_scan_carry_between_pulses(ahead: int, frames: int, finals: 
         model(nodes, {"x": floats("x", 9, 2)}, constants, 17, {"x": 0}, outputs), frames, (3, 4, 9, 16)
     )
     assert kinds(proto).count("Scan") == int(frames > 1)
-    assert (notes_of(proto).end is not None) == finals
+    assert (read_metadata(proto).end is not None) == finals
 
 
 @pytest.mark.parametrize("is_input", [False, True])
@@ -135,4 +135,4 @@ def test_the_first_state_of_a_scan_is_a_constant_or_an_input(is_input: bool) -> 
     scan = node("Scan", "zero x", "last y", body=body, num_scan_inputs=1)
     proto = prove_model(model([scan], feeds, constants, 17, {"x": 0}, "y last"), 2)
     assert ("Where" in kinds(proto)) == is_input
-    assert bool(notes_of(proto).states[0].initial) != is_input
+    assert bool(read_metadata(proto).states[0].initial) != is_input

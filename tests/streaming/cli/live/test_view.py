@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from streaming.cli.live.display import ASCII, BLOCK_SIGNS, KeyCommand, Signs, render
-from streaming.cli.live.scene import HOLD_S, Peak, Scene, decibels
+from streaming.cli.live.display_state import HOLD_S, DisplayState, Peak, decibels
 from streaming.cli.live.view import LiveView, plain_line
 from streaming.stats.setup import Setup
 from streaming.stats.statistics import LiveStatistics
@@ -32,15 +32,15 @@ def series() -> list[LiveStatistics]:
     )
 
 
-def scene_of(series: Iterator[Any] | list[LiveStatistics], interval_s: float = 1.0) -> Scene:
-    scene = Scene(Ticks(interval_s))
+def state_of(series: Iterator[Any] | list[LiveStatistics], interval_s: float = 1.0) -> DisplayState:
+    state = DisplayState(Ticks(interval_s))
     for statistics in series:
-        scene = scene.next_scene(statistics)
-    return scene
+        state = state.next_state(statistics)
+    return state
 
 
 def shown_text(
-    scene: Scene,
+    state: DisplayState,
     width: int = 80,
     setup: Setup = SETUP,
     controls: tuple[KeyCommand, KeyCommand, KeyCommand] = CONTROLS,
@@ -48,12 +48,12 @@ def shown_text(
     signs: Signs = BLOCK_SIGNS,
 ) -> str:
     console = Console(width=width, file=io.StringIO(), color_system=None)
-    console.print(render(setup, scene, controls, active, signs))
+    console.print(render(setup, state, controls, active, signs))
     return console.file.getvalue()
 
 
 def test_the_display_equals_its_snapshot(series: list[LiveStatistics]) -> None:
-    assert shown_text(scene_of(series), active=frozenset({"bypass"})) == SNAPSHOT.read_text()
+    assert shown_text(state_of(series), active=frozenset({"bypass"})) == SNAPSHOT.read_text()
 
 
 @pytest.mark.parametrize("width", [60, 80, 132, 250])
@@ -64,17 +64,17 @@ def test_no_line_is_too_long(width: int, channels: int) -> None:
         for interval in Simulation(channels=channels).series(3)
     ]
     named = replace(SETUP, model="a model of a long name " * 10, input="Gerät 音声 " * 20)
-    lines = shown_text(scene_of(series), width, named).splitlines()
+    lines = shown_text(state_of(series), width, named).splitlines()
     assert max(Text(line).cell_len for line in lines) <= width
     assert len(lines) <= 24
 
 
 def test_nothing_is_shown_before_the_first_statistics() -> None:
-    assert shown_text(Scene()).strip() == ""
+    assert shown_text(DisplayState()).strip() == ""
 
 
 def test_a_terminal_without_other_signs_gets_plain_ones(series: list[LiveStatistics]) -> None:
-    text = shown_text(scene_of(series), signs=ASCII, active=frozenset({"mute"}))
+    text = shown_text(state_of(series), signs=ASCII, active=frozenset({"mute"}))
     assert text.isascii()
     assert "m mute (on)" in text
     assert "#: 10 ms" in text
@@ -82,7 +82,7 @@ def test_a_terminal_without_other_signs_gets_plain_ones(series: list[LiveStatist
 
 def test_input_alone_has_the_whole_width(series: list[LiveStatistics]) -> None:
     inputs_only = [replace(interval, levels_out=()) for interval in series]
-    lines = shown_text(scene_of(inputs_only), setup=replace(SETUP, output=None)).splitlines()
+    lines = shown_text(state_of(inputs_only), setup=replace(SETUP, output=None)).splitlines()
     assert lines[1].strip() == "in USB Audio"
     assert len(lines[2]) == 80
     assert "out " not in lines[1]
@@ -90,7 +90,7 @@ def test_input_alone_has_the_whole_width(series: list[LiveStatistics]) -> None:
 
 def test_of_many_channels_the_rest_is_summarised(series: list[LiveStatistics]) -> None:
     loud = replace(series[0], levels_in=(0.1,) * 40 + (1.0,), levels_out=(0.1,))
-    lines = shown_text(scene_of([loud])).splitlines()
+    lines = shown_text(state_of([loud])).splitlines()
     assert lines[10].strip() == "and 33 more, the loudest 0.0"
 
 
@@ -99,7 +99,7 @@ def test_of_many_channels_the_rest_is_summarised(series: list[LiveStatistics]) -
     [(0.0, " -inf"), (1.0, "  0.0"), (2.0, "  6.0"), (1e-7, " -inf"), (nan, "  nan"), (inf, "  inf")],
 )
 def test_levels_are_shown_in_decibels(series: list[LiveStatistics], level: float, text: str) -> None:
-    line = shown_text(scene_of([replace(series[0], levels_in=(level,), levels_out=())])).splitlines()[2]
+    line = shown_text(state_of([replace(series[0], levels_in=(level,), levels_out=())])).splitlines()[2]
     assert line.endswith(text)
     assert ("█" in line) == (level >= 1)
 
@@ -125,10 +125,10 @@ def test_a_peak_shows_nan_and_forgets_it() -> None:
 
 
 def test_latencies_stand_against_the_deadline(series: list[LiveStatistics]) -> None:
-    line = next(line for line in shown_text(scene_of(series)).splitlines() if line.startswith("latency"))
+    line = next(line for line in shown_text(state_of(series)).splitlines() if line.startswith("latency"))
     assert line.split()[1] == "▂▂▂▂▆▂!▂▂▂▂▂"
     assert line.endswith("█: 10 ms")
-    still = scene_of([*series, replace(series[-1], elapsed_s=13.0)])
+    still = state_of([*series, replace(series[-1], elapsed_s=13.0)])
     assert isnan(still.p99_us[-1])
     line = next(line for line in shown_text(still).splitlines() if line.startswith("latency"))
     assert line.startswith("latency  ▂▂▂▂▆▂!▂▂▂▂▂ ")
@@ -136,16 +136,16 @@ def test_latencies_stand_against_the_deadline(series: list[LiveStatistics]) -> N
 
 def test_only_whole_intervals_are_shown() -> None:
     often = list(Simulation().series(3, each_s=0.1))
-    assert len(scene_of(often).p99_us) == 3
-    assert len(scene_of(often, 0.5).p99_us) == 6
+    assert len(state_of(often).p99_us) == 3
+    assert len(state_of(often, 0.5).p99_us) == 6
     whole = list(Simulation().series(3, each_s=0.1))
-    assert scene_of(whole[:19]).marked is whole[9]
+    assert state_of(whole[:19]).marked is whole[9]
 
 
 def test_problems_are_counted(series: list[LiveStatistics]) -> None:
-    text = " ".join(shown_text(scene_of(series)).split())
+    text = " ".join(shown_text(state_of(series)).split())
     assert "1,200 pulses, 5 late pulses, 480 silent frames, 2 output underflows" in text
-    good = " ".join(shown_text(scene_of(Simulation().series(2))).split())
+    good = " ".join(shown_text(state_of(Simulation().series(2))).split())
     assert "200 pulses, none late, nothing lost or silent" in good
 
 
@@ -164,13 +164,13 @@ def test_each_interval_is_one_line_without_a_terminal(series: list[LiveStatistic
 
 
 def test_a_note_is_shown_once(series: list[LiveStatistics]) -> None:
-    lines = [plain_line(scene_of(series[:number])) for number in range(1, 13)]
+    lines = [plain_line(state_of(series[:number])) for number in range(1, 13)]
     assert ["opened again" in line for line in lines].count(True) == 1
 
 
 def test_an_interval_without_pulses_says_so(series: list[LiveStatistics]) -> None:
     still = replace(series[0], elapsed_s=2.0)
-    assert "0:00:02  no pulse  load" in plain_line(scene_of([series[0], still]))
+    assert "0:00:02  no pulse  load" in plain_line(state_of([series[0], still]))
 
 
 @pytest.mark.parametrize("terminal", [True, False])
@@ -210,8 +210,8 @@ def test_the_final_report_lists_all_of_the_run(series: list[LiveStatistics]) -> 
 def test_a_run_that_computed_nothing_is_shown_without_latency(series: list[LiveStatistics]) -> None:
     nothing = replace(series[0], total=series[0].total.difference_from(series[0].total))
     assert "latency" not in dict(LiveReport(SETUP, nothing.summary()).pairs())
-    assert "no pulse" in plain_line(scene_of([nothing]))
-    assert shown_text(scene_of([nothing]))
+    assert "no pulse" in plain_line(state_of([nothing]))
+    assert shown_text(state_of([nothing]))
 
 
 def test_spans_of_time_become_text() -> None:

@@ -12,7 +12,7 @@ from pulse.program.kernels.matmul.finish import BY_COLUMN, STEPS
 from pulse.program.kernels.matmul.product import ProductRow
 from pulse.program.kernels.matmul.product_blocks import PANEL, pack_product
 from pulse.program.kernels.matmul.product_few import WIDTHS, ProductFewRow, few_columns, pack_few
-from pulse.program.weights import Stored, store
+from pulse.program.weights import StoredWeight, store
 from tests.noise import next_noise
 from tests.pulse.program.kernels.groups import finish_of, finish_step
 from tests.pulse.program.kernels.rows import run_both, run_row
@@ -48,7 +48,7 @@ def window_case(
         next_noise(rng, max(1, M * (N + gap))),
     )
     stored = (
-        Stored(w.astype(np.float16), None, None)
+        StoredWeight(w.astype(np.float16), None, None)
         if form == "f16"
         else store(w, form, UnitLayout(w.shape, (0,)))
     )

@@ -15,7 +15,7 @@ from pulse.program.kernels.recurrent.gru import GruResetRow, GruRow
 from pulse.program.kernels.recurrent.layer import RecurrentFloatFields
 from pulse.program.kernels.recurrent.lstm import LstmRow
 from pulse.program.kernels.recurrent.rnn import RnnRow
-from pulse.program.weights import Stored, store
+from pulse.program.weights import StoredWeight, store
 from pulse.support.bounds import FAR
 from tests.noise import noise_from
 from tests.pulse.program.kernels.groups import activation
@@ -80,7 +80,7 @@ class CellData:
         self.peepholes = floats(3 * H)
         self.y = floats(T * B * (H + GAP))
         if pulse.form == "f16":
-            self.stored = Stored(weights.astype(np.float16), None, None)
+            self.stored = StoredWeight(weights.astype(np.float16), None, None)
         else:
             self.stored = store(weights, pulse.form, UnitLayout(weights.shape, (1,)))
 

@@ -1,4 +1,4 @@
-"""The surroundings of the Python blocks of the documents: files in the folder, and names."""
+"""The setups of the Python blocks of the documents: files in the folder, and names."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.pulse.tensorflow.saved import stateful
 from tests.shared import shared_path
 from tests.streaming.command import tone, write_sound
 
-Scene: TypeAlias = Callable[[], Mapping[str, Any]]
+Setup: TypeAlias = Callable[[], Mapping[str, Any]]
 
 
 def filter_model(time: str = "T") -> onnx.ModelProto:
@@ -191,7 +191,7 @@ def matrix() -> Mapping[str, Any]:
     return {}
 
 
-SCENES: Mapping[str, tuple[Scene, ...]] = {
+SETUPS: Mapping[str, tuple[Setup, ...]] = {
     "README.md": (sound,),
     "docs/aidge.md": (no_names, no_names, no_names, no_names, no_names, unknown, no_names, no_names),
     "docs/chains.md": (published_models, no_names),

@@ -29,7 +29,7 @@ class Peak:
 
 
 @record
-class Scene:
+class DisplayState:
     """The data that the display shows.
 
     statistics  the latest statistics
@@ -46,8 +46,8 @@ class Scene:
     peaks_in: tuple[Peak, ...] = ()
     peaks_out: tuple[Peak, ...] = ()
 
-    def next_scene(self, statistics: LiveStatistics) -> "Scene":
-        """Return the scene after these statistics."""
+    def next_state(self, statistics: LiveStatistics) -> "DisplayState":
+        """Return the state after these statistics."""
         at_s, marked, previous, p99_us = statistics.elapsed_s, self.marked, self.previous, self.p99_us
         if self.ticks.is_due(0.0 if marked is None else marked.elapsed_s, at_s):
             total = statistics.total if marked is None else statistics.total.difference_from(marked.total)
@@ -55,7 +55,7 @@ class Scene:
             marked, previous = statistics, marked
         peaks_in = _update_peaks(self.peaks_in, statistics.levels_in, at_s)
         peaks_out = _update_peaks(self.peaks_out, statistics.levels_out, at_s)
-        return Scene(self.ticks, statistics, marked, previous, p99_us, peaks_in, peaks_out)
+        return DisplayState(self.ticks, statistics, marked, previous, p99_us, peaks_in, peaks_out)
 
 
 def decibels(level: float) -> float:

@@ -15,7 +15,7 @@ from pulse.support.record import record
 
 
 @record(eq=False)
-class Clues(FileNode):
+class InferenceNode(FileNode):
     """A node for its inference rule; the facts in ``wire_facts`` are refined between calls of the rule."""
 
     outlets: tuple[OutletId, ...]
@@ -65,13 +65,13 @@ class Clues(FileNode):
         return self.integers(1) if self.has(1) else []
 
 
-def same_type_and_shape(clues: Clues) -> Iterator[FactRelation]:
+def same_type_and_shape(node: InferenceNode) -> Iterator[FactRelation]:
     """Relate the first input and the output: they have one type and shape."""
-    yield SameType([clues.input(0), clues.output])
-    yield SameShape([clues.input(0), clues.output])
+    yield SameType([node.input(0), node.output])
+    yield SameShape([node.input(0), node.output])
 
 
-def same_type_and_rank(clues: Clues) -> Iterator[FactRelation]:
+def same_type_and_rank(node: InferenceNode) -> Iterator[FactRelation]:
     """Relate the first input and the output: they have one type and number of axes."""
-    yield SameType([clues.input(0), clues.output])
-    yield SameRank([clues.input(0), clues.output])
+    yield SameType([node.input(0), node.output])
+    yield SameRank([node.input(0), node.output])

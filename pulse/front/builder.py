@@ -24,7 +24,7 @@ from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire
 
 
-class Draft:
+class FunctionBuilder:
     """A model of one function: its inputs are made first, then its steps, then ``model``.
 
     function  its name, for errors and the model's title
