@@ -4,7 +4,7 @@ The three differ in how they convert the inputs and the results of a node's ``ev
 which may cancel the digits of another, marks the values that it rounds in between with ``round_inside``.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar, copy_context
 from typing import TypeAlias
 
@@ -15,6 +15,7 @@ from pulse.facts import Array, DType
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.op import Op
 from pulse.ops.source import Const
+from pulse.support.record import record
 
 Compute: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 """A function of a node's inputs that returns its results."""
@@ -22,6 +23,8 @@ Compute: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 Rounded: TypeAlias = "bool | NDArray[np.bool_]"
 """Which elements of a result its own dtype cannot represent: all, none, or those of a mask."""
 
+EQUALITY = "equal"
+"""The elementwise function that random errors never make true."""
 F64 = np.dtype(np.float64)
 MAX_KEPT_BYTES = 1 << 20
 """The most bytes of a constant that is kept in f64 too; larger ones are converted when used."""
@@ -98,21 +101,34 @@ class WideArithmetic(Arithmetic):
             return [widen(np.asarray(result)) for result in compute(inputs)]
 
 
+@record
+class Evaluation:
+    """What a run in f64 records of one node.
+
+    rounded  for each result, which of its elements need rounding
+    gap      the difference of the two operands, if it compares them for equality and they are floats
+    """
+
+    rounded: Sequence[Rounded] = ()
+    gap: Array | None = None
+
+
 class Recording(WideArithmetic):
-    """Arithmetic in f64; ``tape`` records for each node, in order of evaluation, which of its results need rounding."""
+    """Arithmetic in f64; ``tape`` has a record of each node, in order of evaluation."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.tape: list[list[Rounded]] = []
+        self.tape: list[Evaluation] = []
 
     def evaluate(
         self, op: Op, inputs: Sequence[Array], dtypes: Sequence[DType], compute: Compute
     ) -> Sequence[Array]:
         index = len(self.tape)
-        self.tape.append([])  # the records of its body come after it
+        self.tape.append(Evaluation())  # the records of its body come after it
         results = super().evaluate(op, inputs, dtypes, compute)
         pairs = zip(results, dtypes)
-        self.tape[index] = [not op.copies and _round_result(result, dtype) for result, dtype in pairs]
+        rounded = [not op.copies and _round_result(result, dtype) for result, dtype in pairs]
+        self.tape[index] = Evaluation(rounded, _gap(inputs) if _compares_floats(op, inputs) else None)
         return results
 
 
@@ -121,15 +137,16 @@ class Perturbed(WideArithmetic):
 
     A result that its type cannot hold is changed by up to ``units`` of its last place. An op that adds up terms
     rounds inside as well: each element of its inputs is changed in the same way, and so is every term.
-    Values that need no rounding stay exact: counters, masks, copies, sums of whole numbers.
+    Values that need no rounding stay exact: counters, masks, copies, sums of whole numbers. Half of the values that
+    differ by less than their errors are equal, as rounded ones may be.
 
     tape   of a ``Recording`` on the same inputs
     units  of the last place
     """
 
-    def __init__(self, tape: Sequence[Sequence[Rounded]], units: float, seed: int) -> None:
+    def __init__(self, tape: Sequence[Evaluation], units: float, seed: int) -> None:
         super().__init__()
-        self._tape: Iterator[Sequence[Rounded]] = iter(tape)
+        self._tape = iter(tape)
         self._units = units
         self._rng = np.random.Generator(np.random.SFC64(seed))
         self._dtype = F64
@@ -144,17 +161,24 @@ class Perturbed(WideArithmetic):
     def evaluate(
         self, op: Op, inputs: Sequence[Array], dtypes: Sequence[DType], compute: Compute
     ) -> Sequence[Array]:
-        rounded = next(self._tape)
+        recorded = next(self._tape)
         dtype = next(filter(is_floating, dtypes), None)
         if dtype is not None and not (op.copies or isinstance(op, Elementwise | Cast)):
-            is_exact = all(where is False for where in rounded)
+            is_exact = all(where is False for where in recorded.rounded)
             inputs = [self._noisy(value, dtype, _fractions(value) if is_exact else True) for value in inputs]
             self._dtype = dtype
         results = super().evaluate(op, inputs, dtypes, compute)
+        if recorded.gap is not None:
+            return [results[0] | self._are_equal_by_chance(inputs, recorded.gap)]
         return [
             self._noisy(result, dtype, where)
-            for result, dtype, where in zip(results, dtypes, rounded, strict=True)
+            for result, dtype, where in zip(results, dtypes, recorded.rounded, strict=True)
         ]
+
+    def _are_equal_by_chance(self, inputs: Sequence[Array], gap: Array) -> Array:
+        """Return half of the elements whose operands differ by no more than their errors; ``gap`` has no errors."""
+        error = np.abs(_gap(inputs) - gap)
+        return (gap != 0) & (np.abs(gap) <= error) & (self._rng.random(gap.shape, np.float32) < 0.5)
 
     def _noisy(self, value: Array, dtype: DType, where: Rounded) -> Array:
         if where is False or not is_floating(value.dtype):
@@ -193,6 +217,16 @@ def widen(value: Array) -> Array:
 def unit_roundoff(dtype: DType) -> float:
     """Return the largest relative error of rounding to a floating type: 2**-24 for f32."""
     return float(np.finfo(dtype).eps) / 2
+
+
+def _compares_floats(op: Op, inputs: Sequence[Array]) -> bool:
+    return isinstance(op, Elementwise) and op.kind == EQUALITY and is_floating(inputs[0].dtype)
+
+
+def _gap(inputs: Sequence[Array]) -> Array:
+    """Return the difference of two operands; NaN where it has none."""
+    with np.errstate(invalid="ignore"):
+        return inputs[0] - inputs[1]
 
 
 def _fractions(value: Array) -> Rounded:

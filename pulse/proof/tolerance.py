@@ -15,7 +15,8 @@ be as far from that as rounding can move it:
 
 The largest counts; (3) is computed only if (1) and (2) do not suffice, up to ``RUNS`` times. A median, not the
 largest error of the channel, since a decision that rounding may turn (a quantiser at a tie) moves few elements, by
-much, and must excuse only these. Integers and booleans must be equal, but where (2) or (3) change this very element.
+much, and must excuse only these. Integers and booleans must be equal, but where (2) or (3) change this very element;
+two values that differ by less than their random errors are equal in half of the runs, as rounded ones may be.
 Where the offline model overflows or is NaN in its own types, the stream may do the same.
 
 Source: D. Stott Parker, Monte Carlo Arithmetic (1997); N. Higham, Accuracy and Stability of Numerical Algorithms.

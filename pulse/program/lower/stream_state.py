@@ -30,7 +30,7 @@ class StateTiming:
 
 
 def stream_timing(lowering: Lowering, op: CumSumStream | RecurrentStream, reload: bool) -> StateTiming:
-    """Return the timing of an op whose state goes on from pulse to pulse."""
+    """Return the timing of an op whose state continues from pulse to pulse."""
     return StateTiming(lowering.clock, lowering.length_register(op.length), op.offset, reload)
 
 
