@@ -276,7 +276,7 @@ def test_a_module_that_takes_no_other_length_needs_given_lengths() -> None:
 
     with pytest.raises(
         pulse.InputError,
-        match=r"FunctionModule: T is to .* at T = 41: ValueError: 20 or 33 frames; give lengths",
+        match=r"FunctionModule: T may have any length, but .* at T = 41: ValueError: 20 or 33 frames; give lengths",
     ):
         pulse.from_torch(FunctionModule(forward), torch.randn(1, 3, 20), T)
     pulse.from_torch(FunctionModule(forward), torch.randn(1, 3, 20), T, lengths=[{"T": 33}])

@@ -140,7 +140,7 @@ def test_a_mirrored_start_is_replaced_on_request() -> None:
     """The delay of the mirrors goes; the warning says that the model is another one. Two threads give the same bits."""
     torch.manual_seed(0)
     typed = pulse.from_torch(Mirrored(), torch.randn(1, 1, 30), {"x": {2: "T"}}).analyse().declutter()
-    with pytest.warns(pulse.PulseWarning, match="another model"):
+    with pytest.warns(pulse.PulseWarning, match="a different model"):
         other = typed.with_constant_start()
     assert [model.pulsify(pulse=1).outputs[0].delay for model in (typed, other)] == [6, 0]
     pulse.verify(other, pulse=1).require()
