@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pulse.facts import Array, DType
 from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.op import Op
 from pulse.ops.source import Const
 from pulse.support.record import record
@@ -23,8 +24,8 @@ Compute: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 Rounded: TypeAlias = "bool | NDArray[np.bool_]"
 """Which elements of a result its own dtype cannot represent: all, none, or those of a mask."""
 
-EQUALITY = "equal"
-"""The elementwise function that random errors never make true."""
+EQUALITY = "="
+"""What holds of the comparison that random errors never make true."""
 F64 = np.dtype(np.float64)
 MAX_KEPT_BYTES = 1 << 20
 """The most bytes of a constant that is kept in f64 too; larger ones are converted when used."""
@@ -102,7 +103,7 @@ class WideArithmetic(Arithmetic):
 
 
 @record
-class Evaluation:
+class NodeRecord:
     """What a run in f64 records of one node.
 
     rounded  for each result, which of its elements need rounding
@@ -118,17 +119,17 @@ class Recording(WideArithmetic):
 
     def __init__(self) -> None:
         super().__init__()
-        self.tape: list[Evaluation] = []
+        self.tape: list[NodeRecord] = []
 
     def evaluate(
         self, op: Op, inputs: Sequence[Array], dtypes: Sequence[DType], compute: Compute
     ) -> Sequence[Array]:
         index = len(self.tape)
-        self.tape.append(Evaluation())  # the records of its body come after it
+        self.tape.append(NodeRecord())  # the records of its body come after it
         results = super().evaluate(op, inputs, dtypes, compute)
         pairs = zip(results, dtypes)
         rounded = [not op.copies and _round_result(result, dtype) for result, dtype in pairs]
-        self.tape[index] = Evaluation(rounded, _gap(inputs) if _compares_floats(op, inputs) else None)
+        self.tape[index] = NodeRecord(rounded, _gap(inputs) if _compares_floats(op, inputs) else None)
         return results
 
 
@@ -144,7 +145,7 @@ class Perturbed(WideArithmetic):
     units  of the last place
     """
 
-    def __init__(self, tape: Sequence[Evaluation], units: float, seed: int) -> None:
+    def __init__(self, tape: Sequence[NodeRecord], units: float, seed: int) -> None:
         super().__init__()
         self._tape = iter(tape)
         self._units = units
@@ -220,7 +221,11 @@ def unit_roundoff(dtype: DType) -> float:
 
 
 def _compares_floats(op: Op, inputs: Sequence[Array]) -> bool:
-    return isinstance(op, Elementwise) and op.kind == EQUALITY and is_floating(inputs[0].dtype)
+    return (
+        isinstance(op, Elementwise)
+        and ELEMENTWISE[op.kind].holds_if == EQUALITY
+        and is_floating(inputs[0].dtype)
+    )
 
 
 def _gap(inputs: Sequence[Array]) -> Array:
