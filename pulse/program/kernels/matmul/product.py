@@ -33,7 +33,6 @@ from pulse.program.kernels.matmul.product_eight import (
     multiply_eight_rows_wide,
 )
 from pulse.program.kernels.matmul.product_halves import (
-    multiply_eight_rows_by_half,
     multiply_eight_rows_by_three_halves,
 )
 from pulse.program.kernels.matmul.scales import Scales, end_sum, offset_scales
@@ -152,24 +151,26 @@ class ProductRow(PackedProductFields):
 @kernel
 def product(row: ProductRow) -> None:
     """Compute panel by panel, four or eight rows at a time."""
-    x, weights, bias, y, scales = row.x, row.W, row.bias, row.y, row.scales
+    x, weights, bias, y, scales, accumulate = row.x, row.W, row.bias, row.y, row.scales, row.accumulate
     M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
-    accumulate = row.accumulate
     n = multiply_digit_rows(row, scales)
     if n == 0:
         n = multiply_row_by_panels(row, scales)
     while n < N:
-        w, s, rest, m = weights + n * T * K, offset_scales(scales, n), N - n, 0
-        b, z = bias + n, y + n
-        width = panel_width(rest)
+        w, b, z, s = weights + n * T * K, bias + n, y + n, offset_scales(scales, n)
+        rest, width, m = N - n, panel_width(N - n), 0
         while m + 8 <= M and width == LANES and (HAS_REGISTERS_FOR_EIGHT or rest <= HALF):
             block_x, block_y = rows_x + m, rows_y + m
-            if HAS_REGISTERS_FOR_EIGHT and rest > HALF:
-                multiply_eight_rows_narrow(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate)
-            elif HAS_WHOLE_REGISTERS:
+            if HAS_WHOLE_REGISTERS and rest <= HALF:
                 multiply_eight_rows_by_8(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate)
+            elif rest <= HALF:
+                multiply_eight_rows_narrow(
+                    x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate, True
+                )
             else:
-                multiply_eight_rows_by_half(x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate)
+                multiply_eight_rows_narrow(
+                    x, block_x, taps, T, K, w, b, s, z, block_y, rest, accumulate, False
+                )
             m += 8
         while HAS_REGISTERS_FOR_EIGHT and m + 8 <= M and LANES < rest <= LANES + HALF:
             block_x, block_y = rows_x + m, rows_y + m
@@ -194,16 +195,15 @@ def product(row: ProductRow) -> None:
         while m + 3 <= M:
             last = min(m + 3, M - 1)  # the last block of three computes its third row twice
             x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[last]
-            y0, y1, y2, y3 = y + rows_y[m], y + rows_y[m + 1], y + rows_y[m + 2], y + rows_y[last]
-            y0, y1, y2, y3 = y0 + n, y1 + n, y2 + n, y3 + n
+            y0, y1, y2, y3 = z + rows_y[m], z + rows_y[m + 1], z + rows_y[m + 2], z + rows_y[last]
             multiply_four_rows(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
             m += 4
         if m + 2 == M and width > LANES:
-            x0, x1, y0, y1 = x + rows_x[m], x + rows_x[m + 1], y + rows_y[m] + n, y + rows_y[m + 1] + n
+            x0, x1, y0, y1 = x + rows_x[m], x + rows_x[m + 1], z + rows_y[m], z + rows_y[m + 1]
             multiply_two_rows_wide(x0, x1, taps, T, K, w, b, s, y0, y1, rest, accumulate)
             m += 2
         while m < M:
-            x0, y0 = x + rows_x[m], y + rows_y[m] + n
+            x0, y0 = x + rows_x[m], z + rows_y[m]
             if width > LANES:
                 multiply_row_wide(x0, taps, T, K, w, b, s, y0, rest, accumulate)
             else:

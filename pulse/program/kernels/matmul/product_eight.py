@@ -175,6 +175,12 @@ def store_sum(y: Pointer, rest: int, total: Vector, bias: Vector, scales: Scales
 
 
 @device
+def add_product(a: float, column: Vector, total: Vector, half: bool) -> Vector:
+    """Add a product to the 16 lanes of a sum, or to the first eight."""
+    return vfma_half(a, column, total) if half else vfma(a, column, total)
+
+
+@device
 def multiply_eight_rows_narrow(
     x: Pointer,
     rows_x: Pointer,
@@ -188,8 +194,12 @@ def multiply_eight_rows_narrow(
     rows_y: Pointer,
     rest: int,
     accumulate: int,
+    half: bool,
 ) -> None:
-    """Multiply eight rows by a panel of 16 columns: enough independent sums to keep the adders busy."""
+    """Multiply eight rows by a panel of 16 columns, or of 8 in half registers.
+
+    These are enough independent sums to keep the adders busy.
+    """
     b = vload_part(bias, 0, rest)
     first = begin_sum(b, scales)
     sum0, sum1, sum2, sum3 = first, first, first, first
@@ -200,10 +210,10 @@ def multiply_eight_rows_narrow(
         p = x + taps[t]
         for _ in range(K):
             column = vload(w, 0)
-            sum0, sum1 = vfma(p[r0], column, sum0), vfma(p[r1], column, sum1)
-            sum2, sum3 = vfma(p[r2], column, sum2), vfma(p[r3], column, sum3)
-            sum4, sum5 = vfma(p[r4], column, sum4), vfma(p[r5], column, sum5)
-            sum6, sum7 = vfma(p[r6], column, sum6), vfma(p[r7], column, sum7)
+            sum0, sum1 = add_product(p[r0], column, sum0, half), add_product(p[r1], column, sum1, half)
+            sum2, sum3 = add_product(p[r2], column, sum2, half), add_product(p[r3], column, sum3, half)
+            sum4, sum5 = add_product(p[r4], column, sum4, half), add_product(p[r5], column, sum5, half)
+            sum6, sum7 = add_product(p[r6], column, sum6, half), add_product(p[r7], column, sum7, half)
             p, w = p + 1, w + LANES
     store_sum(y + rows_y[0], rest, sum0, b, scales, accumulate)
     store_sum(y + rows_y[1], rest, sum1, b, scales, accumulate)

@@ -1,14 +1,13 @@
-"""Blocks of a product with eight rows and 24 or 8 columns, in half registers.
+"""A block of a product with eight rows and 24 columns, in half registers.
 
-They are for processors without ``HAS_WHOLE_REGISTERS``: eight columns are half a register, and nothing is rearranged.
-``product_eight`` has the same blocks in whole registers.
+It is for processors without ``HAS_WHOLE_REGISTERS``: eight columns are half a register, and nothing is rearranged.
+``product_eight`` has the same block in whole registers.
 """
 
 from pulse.jit.language.simd import (
     LANES,
     Vector,
     vfma_half,
-    vload,
     vload_first,
     vload_part,
     vload_second,
@@ -17,7 +16,7 @@ from pulse.jit.language.simd import (
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
 from pulse.program.kernels.matmul.product_blocks import PANEL, initial_sum
-from pulse.program.kernels.matmul.product_eight import first_halves, store_sum, store_wide
+from pulse.program.kernels.matmul.product_eight import first_halves, store_wide
 from pulse.program.kernels.matmul.scales import Scales, begin_sum
 
 
@@ -77,44 +76,3 @@ def begin_halves(left: Vector, right: Vector, scales: Scales) -> tuple[Vector, V
     """Return the sums of 24 columns as three halves."""
     low = begin_sum(left, scales)
     return low, vturn_by_eight(low), begin_sum(right, scales)
-
-
-@device
-def multiply_eight_rows_by_half(
-    x: Pointer,
-    rows_x: Pointer,
-    taps: Pointer,
-    T: int,
-    K: int,
-    w: Pointer,
-    bias: Pointer,
-    scales: Scales,
-    y: Pointer,
-    rows_y: Pointer,
-    rest: int,
-    accumulate: int,
-) -> None:
-    """Multiply eight rows by a panel of up to 8 columns."""
-    b = vload_part(bias, 0, rest)
-    first = begin_sum(b, scales)
-    sum0, sum1, sum2, sum3 = first, first, first, first
-    sum4, sum5, sum6, sum7 = first, first, first, first
-    r0, r1, r2, r3 = rows_x[0], rows_x[1], rows_x[2], rows_x[3]
-    r4, r5, r6, r7 = rows_x[4], rows_x[5], rows_x[6], rows_x[7]
-    for t in range(T):
-        p = x + taps[t]
-        for _ in range(K):
-            column = vload(w, 0)
-            sum0, sum1 = vfma_half(p[r0], column, sum0), vfma_half(p[r1], column, sum1)
-            sum2, sum3 = vfma_half(p[r2], column, sum2), vfma_half(p[r3], column, sum3)
-            sum4, sum5 = vfma_half(p[r4], column, sum4), vfma_half(p[r5], column, sum5)
-            sum6, sum7 = vfma_half(p[r6], column, sum6), vfma_half(p[r7], column, sum7)
-            p, w = p + 1, w + LANES
-    store_sum(y + rows_y[0], rest, sum0, b, scales, accumulate)
-    store_sum(y + rows_y[1], rest, sum1, b, scales, accumulate)
-    store_sum(y + rows_y[2], rest, sum2, b, scales, accumulate)
-    store_sum(y + rows_y[3], rest, sum3, b, scales, accumulate)
-    store_sum(y + rows_y[4], rest, sum4, b, scales, accumulate)
-    store_sum(y + rows_y[5], rest, sum5, b, scales, accumulate)
-    store_sum(y + rows_y[6], rest, sum6, b, scales, accumulate)
-    store_sum(y + rows_y[7], rest, sum7, b, scales, accumulate)
