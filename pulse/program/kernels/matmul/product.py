@@ -32,9 +32,7 @@ from pulse.program.kernels.matmul.product_eight import (
     multiply_eight_rows_narrow,
     multiply_eight_rows_wide,
 )
-from pulse.program.kernels.matmul.product_halves import (
-    multiply_eight_rows_by_three_halves,
-)
+from pulse.program.kernels.matmul.product_halves import multiply_eight_rows_by_three_halves
 from pulse.program.kernels.matmul.scales import Scales, end_sum, offset_scales
 from pulse.program.kernels.matmul.windows import ProductFields
 

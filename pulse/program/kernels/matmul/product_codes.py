@@ -1,9 +1,9 @@
 """Products of sliding windows with int8 or bf16 weights, in whose form the windows are rounded first.
 
-int8: a row of K elements becomes ``code * row_scale``, where the row_scale is its largest magnitude / 127
-(``pulse.ops.quantize_rows``). The sums of products of codes, in int32, are exact, so they are the same for
-any division into blocks and on every processor. The instruction needs one unsigned operand: the codes of
-weights are stored with 128 added, which adds 128 times the sum of the row's codes to a sum.
+int8: a row of K elements becomes ``code * row_scale``; the scale is its largest magnitude / 127
+(``pulse.ops.quantize_rows``). The sums of products of codes, in int32, are exact, so they are the same for any division
+into blocks and on every processor. The instruction needs one unsigned operand: the codes of weights are stored with 128
+added, which adds 128 times the sum of the row's codes to a sum.
 
 bf16: two products at a time are added to a sum in f32 (``vdot_halves``). ``scales`` is None. Every block adds the terms
 of a column in the same order, so the sums are the same bits for any division too.
@@ -263,8 +263,8 @@ def packed_codes_size(elements: int, columns: int) -> int:
 
 
 class ProductOfCodesRow(ProductFields):
-    """y[rows_y[m] + n] = bias[n] + sum_tk c[m, t, k] * row_scale[m, t] * W[t*K + k, n] * scales[n] (+
-    y[...]), f32; then the steps of ``finish``.
+    """y[rows_y[m] + n] = bias[n] + sum_tk c[m, t, k] * row_scale[m, t] * W[t*K + k, n] * scales[n] (+ y[...]), f32;
+    then the steps of ``finish``.
 
     c * row_scale are the elements of x at rows_x[m] + taps[t] as int8 codes (``pulse.ops.quantize_rows``), or as bf16,
     without row_scale and scales; W is from ``pack_codes``.
