@@ -61,7 +61,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--steps", type=int, default=1000, help="steps per runtime and round")
     parser.add_argument(
-        "--special", action="store_true", help="also with specialised kernels, some seconds per model"
+        "--specialise", action="store_true", help="also with specialised kernels, some seconds per model"
     )
     parser.add_argument("--lanes", action="store_true", help="many streams of one core too")
     parser.add_argument("--start", action="store_true", help="the time to the first result too")
@@ -90,7 +90,9 @@ def measure(options: argparse.Namespace) -> Results:
     rows, start_times = [], list[Start]()
     for count, entry in enumerate(selection, 1):
         note(f"{count}/{len(selection)} {entry.name}", style="dim", highlight=False)
-        rows.append(step_row(entry, machine, options.rounds, options.steps, options.special or options.docs))
+        rows.append(
+            step_row(entry, machine, options.rounds, options.steps, options.specialise or options.docs)
+        )
     if options.start or options.docs:
         note("start", style="dim", highlight=False)
         start_times = starts(entry for entry in selection if options.model or entry.key in STARTED)

@@ -2,8 +2,8 @@
 
 model   = pulse.load("denoise.onnx")            # Loaded        from a file, a recipe …
 typed   = model.analyse()                       # TypedModel    every dtype and shape known
-lean    = typed.declutter()                     # TypedModel    same meaning, less of it
-pulsed  = lean.pulsify(symbol="T", pulse=160)   # PulsedModel   fixed-size pulses
+simplified    = typed.declutter()                     # TypedModel    same meaning, less of it
+pulsed  = simplified.pulsify(symbol="T", pulse=160)   # PulsedModel   fixed-size pulses
 program = pulsed.compile()                      # Program       immutable, shared by streams
 state   = program.spawn()                       # State         one for each stream
 y       = state.step(x)

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pulse.errors import InputError, PulseError
 from pulse.program.native.streams import NativeStreams
-from pulse.program.program import SPECIAL_MEGABYTES, SPECIAL_SECONDS, Program
+from pulse.program.program import MAX_SPECIALISE_MEGABYTES, MAX_SPECIALISE_SECONDS, Program
 from pulse.support.not_copyable import NotCopyable
 from streaming.warming import is_python, python_process, why_not_cached
 
 if TYPE_CHECKING:
-    from pulse.program.native.special_rows import Specialisation
+    from pulse.program.native.specialised_kernels import Specialisation
 
 COMPILER_NICENESS = 19
 """The niceness of the compiling process: streams go first."""
@@ -42,7 +42,10 @@ class BackgroundSpecialisation(NotCopyable):
     why_not = "it has a process; make another one with the same program"
 
     def __init__(
-        self, program: Program, seconds: float = SPECIAL_SECONDS, megabytes: float = SPECIAL_MEGABYTES
+        self,
+        program: Program,
+        seconds: float = MAX_SPECIALISE_SECONDS,
+        megabytes: float = MAX_SPECIALISE_MEGABYTES,
     ) -> None:
         if not isinstance(program, NativeStreams):
             raise InputError(
@@ -108,7 +111,7 @@ class BackgroundSpecialisation(NotCopyable):
 
     def _take(self, answer: bytes) -> None:
         """Let the streams run the rows. Raises PulseError: the process failed, or its code cannot be linked."""
-        from pulse.program.native.special_rows import Specialisation
+        from pulse.program.native.specialised_kernels import Specialisation
 
         if not answer:
             assert self._process is not None
@@ -121,7 +124,7 @@ class BackgroundSpecialisation(NotCopyable):
         kernels: list[str] = values.pop("kernels")
         outcome = Specialisation(kernels=tuple(kernels), **values)
         if outcome.used:
-            self._program.use_special_rows(outcome.kernels)
+            self._program.use_specialised_kernels(outcome.kernels)
         self.outcome = outcome
 
 

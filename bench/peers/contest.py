@@ -22,9 +22,9 @@ CHECKED_PULSES = 40
 """Pulses of a form that are compared with the reference."""
 OURS = "pulse"
 """The name of this project among the runtimes."""
-SPECIAL = "pulse, specialised kernels"
+SPECIALISED = "pulse, specialised kernels"
 """The same with rows compiled for the model."""
-MIN_SPECIAL_GAIN = 1.02
+MIN_SPECIALISED_GAIN = 1.02
 """The minimum speed-up, as ``Program.specialise`` measures it, for which specialised kernels take part."""
 
 
@@ -32,7 +32,7 @@ MIN_SPECIAL_GAIN = 1.02
 class Contest:
     """A program of this project, and the fastest right form of each other runtime.
 
-    best  by runtime, with ``SPECIAL`` if specialised kernels are requested and fast enough
+    best  by runtime, with ``SPECIALISED`` if specialised kernels are requested and fast enough
     """
 
     entry: Entry
@@ -50,11 +50,11 @@ class Contest:
 
 
 def contest(
-    entry: Entry, checked: int = CHECKED_PULSES, pilot_steps: int = PILOT_STEPS, special: bool = False
+    entry: Entry, checked: int = CHECKED_PULSES, pilot_steps: int = PILOT_STEPS, specialise: bool = False
 ) -> Contest:
     """Build every form, check some pulses of each against the model's own result, and choose.
 
-    special  compile specialised kernels too, for a second program of this project
+    specialise  compile specialised kernels too, for a second program of this project
     Raises   WrongResultError; PulseError if the model does not stream
     """
     source = entry.source()
@@ -64,10 +64,10 @@ def contest(
     twin = None if entry.twin is None else entry.twin()
     expected = reference(entry, proto, twin, program, pulses[:checked])
     first = {OURS: Form(OURS, program.backend, "right", "", PulsePeer(program))}
-    if special:
+    if specialise:
         faster = entry.program(source)
-        if (report := faster.specialise(min_gain=MIN_SPECIAL_GAIN)).used:
-            first[SPECIAL] = Form(SPECIAL, f"{report.seconds:.0f} s", "right", "", PulsePeer(faster))
+        if (report := faster.specialise(min_gain=MIN_SPECIALISED_GAIN)).used:
+            first[SPECIALISED] = Form(SPECIALISED, f"{report.seconds:.0f} s", "right", "", PulsePeer(faster))
     for name, form in first.items():
         assert form.peer is not None
         off = distance(stream_outputs(form.peer, program, pulses[:checked]), expected, program)

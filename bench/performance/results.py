@@ -11,7 +11,7 @@ from bench.measurement.host import Host
 from bench.measurement.roofline import Machine, Roofline
 from bench.measurement.timing import Percentiles, Ratio
 from bench.models.entry import Target
-from bench.peers.contest import SPECIAL
+from bench.peers.contest import SPECIALISED
 from bench.performance.calls import CallTime
 from bench.performance.growth import Growth
 from bench.performance.lanes import LanesRow
@@ -41,7 +41,7 @@ class Results:
         """Return how many times slower a peer is: the geometric mean over all models; NaN if none ran in it."""
         return _mean(row.runtimes[peer].times.median for row in self.timed_rows if peer in row.runtimes)
 
-    def special_mean(self, peer: str) -> float:
+    def specialised_mean(self, peer: str) -> float:
         """Return ``mean``, with specialised kernels where a model uses them."""
         rows = [row for row in self.timed_rows if peer in row.runtimes]
         return _mean(row.runtimes[peer].times.median * row.ours.us.p50_us / row.fastest_us for row in rows)
@@ -61,9 +61,9 @@ class Results:
             mean = _mean(row.over_roofline for row in self.timed_rows)
             highest = f"{furthest.over_roofline:.2f}, {furthest.title}"
             yield f"times the roofline: geometric mean {mean:.2f}; highest {highest}"
-        if special := [row for row in self.timed_rows if SPECIAL in row.runtimes]:
-            means = ", ".join(f"{self.special_mean(peer):.2f} against {peer}" for peer in PEERS)
-            yield f"with specialised kernels, which {len(special)} models use: geometric mean {means}"
+        if specialised := [row for row in self.timed_rows if SPECIALISED in row.runtimes]:
+            means = ", ".join(f"{self.specialised_mean(peer):.2f} against {peer}" for peer in PEERS)
+            yield f"with specialised kernels, which {len(specialised)} models use: geometric mean {means}"
 
     def write(self, path: Path) -> None:
         """Write the results as JSON."""

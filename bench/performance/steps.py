@@ -7,7 +7,7 @@ from bench.measurement.roofline import BandwidthProbe, Machine, Roofline, roofli
 from bench.measurement.timing import Comparison, Percentiles, Ratio, alternate
 from bench.models import Entry
 from bench.models.entry import Target
-from bench.peers.contest import OURS, SPECIAL, Contest, contest
+from bench.peers.contest import OURS, SPECIALISED, Contest, contest
 from bench.peers.outputs import WrongResultError
 from pulse.errors import PulseError
 from pulse.program.backends.native_program import NativeProgram
@@ -86,7 +86,7 @@ class StepRow:
     @property
     def fastest_us(self) -> float:
         """The p50 of this project with specialised kernels if it has them, else without, in microseconds."""
-        return self.runtimes.get(SPECIAL, self.ours).us.p50_us
+        return self.runtimes.get(SPECIALISED, self.ours).us.p50_us
 
     @property
     def over_roofline(self) -> float:
@@ -110,10 +110,10 @@ class StepRow:
             )
 
 
-def step_row(entry: Entry, machine: Machine, rounds: int, steps: int, special: bool = False) -> StepRow:
+def step_row(entry: Entry, machine: Machine, rounds: int, steps: int, specialise: bool = False) -> StepRow:
     """Return the row of a model, with the error if it does not run here."""
     try:
-        result = contest(entry, special=special)
+        result = contest(entry, specialise=specialise)
     except (PulseError, WrongResultError) as error:
         return StepRow(
             entry.key, entry.title, entry.pulse, entry.rate_hz, target=entry.target, error=str(error)

@@ -5,7 +5,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 from bench.measurement.host import Host
-from bench.peers.contest import OURS, SPECIAL
+from bench.peers.contest import OURS, SPECIALISED
 from bench.performance import start_times
 from bench.performance.lanes import LanesRow
 from bench.performance.results import Results
@@ -40,8 +40,8 @@ The figures are microseconds per step. Each percentile is the median over {round
 median, lowest and highest. *roofline* is the longer of two times: that of reading the weights and
 state of a step, at the speed measured for a working set of this size in the same rounds, and that of its
 multiply-adds at the measured peak. Its *times* is the p50 of pulse divided by it. *target* is the ratio to
-reach; a missed target is set in bold. *pulse, specialised kernels* is the same program after `specialise`
-([special.md](special.md)), with the processor time that this took, for the models that gain 2 % or more
+reach; a missed target is set in bold. *pulse, specialised kernels* is the same program after
+[`specialise`](specialised_kernels.md), with the processor time that this took, for the models that gain 2 % or more
 (`min_gain=1.02`).
 """
 """The beginning of the page; with ``host``, ``rounds`` and ``steps``."""
@@ -151,9 +151,9 @@ def steps_lines(row: StepRow) -> Iterator[list[str]]:
         yield [name, OURS, *["-"] * 5, row.error, ""]
         return
     reached = {rival: (f"{target:g}", good) for rival, target, _, good in row.target_results()}
-    for runtime in (OURS, SPECIAL, *PEERS):
+    for runtime in (OURS, SPECIALISED, *PEERS):
         timed = row.runtimes.get(runtime)
-        if timed is None and runtime == SPECIAL:
+        if timed is None and runtime == SPECIALISED:
             continue
         if timed is None:
             yield ["", runtime, *["-"] * 5, "no correct result", ""]

@@ -183,7 +183,7 @@ class _Scanning:
         chunks, graph = self._chunks, TypedGraph()
         nexts = {pair.input: pair.output for pair in chunks.pairs}
         state_names = self._find_needed([*frames, *last], nexts)
-        lean = self._typed.with_outputs(
+        simplified = self._typed.with_outputs(
             list(dict.fromkeys([*frames, *last, *(nexts[name] for name in state_names)]))
         )
         feeds: dict[OutletId, OutletId] = {}
@@ -192,22 +192,22 @@ class _Scanning:
         for port in chunks.inputs:
             count = chunks.context.get(port.name, 0)
             if count:
-                past, whole, tail = _chunk_after_past(graph, port, count, lean.inputs[port.name])
-                feeds[lean.graph.find(port.name)] = whole
+                past, whole, tail = _chunk_after_past(graph, port, count, simplified.inputs[port.name])
+                feeds[simplified.graph.find(port.name)] = whole
                 after[past], initial[past] = tail, _zeros(graph.fact(tail))
-        outlets = Terms(self._scope, {}).graft(lean, graph, feeds)
+        outlets = Terms(self._scope, {}).graft(simplified, graph, feeds)
         for name in state_names:
-            after[name] = outlets[lean.graph.find(nexts[name])]
-            initial[name] = initial_value(name, lean.inputs[name], self._initial.get(name))
+            after[name] = outlets[simplified.graph.find(nexts[name])]
+            initial[name] = initial_value(name, simplified.inputs[name], self._initial.get(name))
         self._ends = {nexts[name]: name for name in state_names}
         for name in last:
             if name not in self._ends:
-                outlet = outlets[lean.graph.find(name)]
+                outlet = outlets[simplified.graph.find(name)]
                 fact = graph.fact(outlet)
                 state = graph.label(add_source(graph, f"{name}.last", fact))
                 after[state], initial[state], self._ends[name] = outlet, _zeros(fact), state
         graph.inputs = sources(graph)
-        results = [*after.values(), *(outlets[lean.graph.find(name)] for name in frames)]
+        results = [*after.values(), *(outlets[simplified.graph.find(name)] for name in frames)]
         graph.set_outputs(results, [*(f"{name}.next" for name in after), *frames])
         return TypedNetwork(graph, self._scope, self._typed.title, {}, self._typed.origins), initial
 

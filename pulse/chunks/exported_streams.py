@@ -141,24 +141,24 @@ class _Reopening:
         self._wiring = Wiring(Graph[PulsedFact, Op](), self._symbol, metadata.pulse)
 
     def model(self) -> PulsedNetwork:
-        lean, graph, metadata = self._typed, self._wiring.graph, self._metadata
+        simplified, graph, metadata = self._typed, self._wiring.graph, self._metadata
         streaming = {port.name: self._source(port) for port in metadata.inputs if port.axis is not None}
-        feeds = {lean.graph.find(name): outlet for name, outlet in streaming.items()}
+        feeds = {simplified.graph.find(name): outlet for name, outlet in streaming.items()}
         if metadata.end is not None:
-            feeds[lean.graph.find(metadata.end)] = self._wiring.add(
+            feeds[simplified.graph.find(metadata.end)] = self._wiring.add(
                 metadata.end, StreamEnd(TDim.of(self._symbol)), (), None
             )
-        wires = transfer_constants(lean.graph, graph, feeds)
-        graph.inputs = [wires[lean.graph.find(port.name)] for port in metadata.inputs]
-        outlets = dict(zip(lean.graph.output_names, lean.graph.outputs))
+        wires = transfer_constants(simplified.graph, graph, feeds)
+        graph.inputs = [wires[simplified.graph.find(port.name)] for port in metadata.inputs]
+        outlets = dict(zip(simplified.graph.output_names, simplified.graph.outputs))
         names = [port.port or port.name for port in self._outputs]
         graph.set_outputs([wires[outlets[port.name]] for port in self._outputs], names)
         return PulsedNetwork(
             graph,
-            lean,
+            simplified,
             self._symbol,
             metadata.pulse,
-            tuple(self._port(port, wires[lean.graph.find(port.name)]) for port in metadata.inputs),
+            tuple(self._port(port, wires[simplified.graph.find(port.name)]) for port in metadata.inputs),
             tuple(self._port(port, wires[outlets[port.name]]) for port in self._outputs),
             {},
             registers=tuple(self._register(state, wires, outlets) for state in metadata.states),

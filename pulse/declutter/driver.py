@@ -50,14 +50,14 @@ def declutter_and_count(
 ) -> tuple[N, Counter[str]]:
     """Return the decluttered model, and how often each rule was applied."""
     applied: Counter[str] = Counter()
-    lean = model.copy()
+    simplified = model.copy()
     # constants may hold anything, so their arithmetic warns of nothing
     with count_spending(model.spending) as spending, np.errstate(all="ignore"):
-        lean.spending = spending
-        _declutter_bodies(lean.graph, rules, applied, stop_after)
-        while _sweep(lean.graph, rules, applied, stop_after):
-            lean = lean.copy()
-    return lean, applied
+        simplified.spending = spending
+        _declutter_bodies(simplified.graph, rules, applied, stop_after)
+        while _sweep(simplified.graph, rules, applied, stop_after):
+            simplified = simplified.copy()
+    return simplified, applied
 
 
 def _declutter_bodies(
@@ -67,9 +67,9 @@ def _declutter_bodies(
 
     def declutter_body(body: TypedNetwork) -> TypedNetwork:
         rewrites_left = None if stop_after is None else stop_after - applied.total()
-        lean, inner = declutter_and_count(body, rules, rewrites_left)
+        simplified, inner = declutter_and_count(body, rules, rewrites_left)
         applied.update(inner)
-        return lean if inner else body
+        return simplified if inner else body
 
     for node in graph.nodes:
         before = applied.total()

@@ -12,10 +12,10 @@ from pulse.program.streams.state import State
 from pulse.support.wording import spell
 
 if TYPE_CHECKING:
-    from pulse.program.native.special_rows import Specialisation
+    from pulse.program.native.specialised_kernels import Specialisation
     from pulse.program.streams.lanes import Lanes
 
-SPECIAL_SECONDS, SPECIAL_MEGABYTES = 30.0, 2.0
+MAX_SPECIALISE_SECONDS, MAX_SPECIALISE_MEGABYTES = 30.0, 2.0
 """The default bounds of ``specialise``."""
 
 
@@ -60,8 +60,8 @@ class Program(Executable):
 
     def specialise(
         self,
-        seconds: float = SPECIAL_SECONDS,
-        megabytes: float = SPECIAL_MEGABYTES,
+        seconds: float = MAX_SPECIALISE_SECONDS,
+        megabytes: float = MAX_SPECIALISE_MEGABYTES,
         min_gain: float | None = None,
     ) -> "Specialisation":
         """Compile separate machine code for single rows, with their shapes as constants; the results are bit-identical.

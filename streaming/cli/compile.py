@@ -83,9 +83,9 @@ def compile(
     refuse_same([model], [path])
     pulsed = opened.pulsify(model_options.pulse)
     program = pulsed.compile(weights=weights, prepare=kernel_preparation(), activations=activations)
-    special = program.specialise(min_gain=min_gain) if specialise else None
+    specialisation = program.specialise(min_gain=min_gain) if specialise else None
     choice = proof.choice() if check else None
-    report = compile_to_file(opened, program, path, choice, kernel_preparation(), special)
+    report = compile_to_file(opened, program, path, choice, kernel_preparation(), specialisation)
     report_options.print(report)
     if report.proof is not None:
         require_proof(report.proof, f"; {path} is not written (--no-check writes it unproved)")

@@ -104,7 +104,7 @@ def specialise_during(program: "Program") -> Generator[None]:
     """Compile specialised kernels during a run, and print the gain on stderr. Raises InputError."""
     from streaming.specialisation import BackgroundSpecialisation
 
-    special = BackgroundSpecialisation(program)
-    with special:
+    specialisation = BackgroundSpecialisation(program)
+    with specialisation:
         yield
-    print_note(str(special))
+    print_note(str(specialisation))

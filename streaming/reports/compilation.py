@@ -12,7 +12,7 @@ from pulse.program.compiler import Prepare
 from pulse.program.file.program_file import write_file
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.file.stored_program import read_program
-from pulse.program.native.special_rows import Specialisation
+from pulse.program.native.specialised_kernels import Specialisation
 from pulse.program.program import Program
 from pulse.proof import ProofChoice, ProofReport
 from pulse.proof.oracle import oracle_of
@@ -35,7 +35,7 @@ class Compilation(Report):
     path      the path of the file; None if the program differs from the offline model and was not written
     proof     None if the user disabled it
     rounding  the errors of rounded weights, by output
-    special   the effect of specialised kernels; None if the user did not request them
+    specialisation   the effect of specialised kernels; None if the user did not request them
     """
 
     opened: OpenedModel
@@ -44,7 +44,7 @@ class Compilation(Report):
     nbytes: int
     proof: TimedProof | None
     rounding: tuple[str, ...] = ()
-    special: Specialisation | None = None
+    specialisation: Specialisation | None = None
 
     def sections(self) -> list[Section]:
         """Return the written file, and the proof."""
@@ -55,8 +55,8 @@ class Compilation(Report):
         pairs.append(
             ("written", f"{self.path}: {size}" if self.path else f"nothing: the program of {size} is wrong")
         )
-        if self.special is not None:
-            pairs.append(("specialised kernels", str(self.special)))
+        if self.specialisation is not None:
+            pairs.append(("specialised kernels", str(self.specialisation)))
         if self.proof is None:
             return [Pairs([*pairs, ("proof", "none (--no-check)")])]
         pairs += [*self.proof.pairs(), *(("rounded", text) for text in self.rounding)]
@@ -73,7 +73,7 @@ class Compilation(Report):
             "activations": self.program.activations,
             "proof": self.proof,
             "rounding": self.rounding,
-            "special": self.special,
+            "specialisation": self.specialisation,
         }
 
 
@@ -83,12 +83,12 @@ def compile_to_file(
     path: Path,
     choice: ProofChoice | None,
     prepare: Prepare | None,
-    special: Specialisation | None = None,
+    specialisation: Specialisation | None = None,
 ) -> Compilation:
     """Prove the content of the file, as it would be read, and only then write it.
 
     choice   the streams of the proof; None for no proof
-    special  the effect of specialised kernels, for the report
+    specialisation  the effect of specialised kernels, for the report
     Raises   WriteError; InputError: a name that does not end in .pulse
     """
     assert isinstance(program, NativeProgram), "only programs of the numba backend are written"
@@ -106,7 +106,9 @@ def compile_to_file(
     is_proved = proof is None or proof.proof.equal
     if is_proved:
         write_file(content, path)
-    return Compilation(opened, program, path if is_proved else None, len(content), proof, rounding, special)
+    return Compilation(
+        opened, program, path if is_proved else None, len(content), proof, rounding, specialisation
+    )
 
 
 def _prove(opened: OpenedModel, program: NativeProgram, choice: ProofChoice) -> ProofReport:

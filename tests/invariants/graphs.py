@@ -366,9 +366,9 @@ def random_model(rng: Generator, depth: int, steps: Sequence[str] = tuple(STEPS)
 def random_pulsed(seed: int, rng: Generator, depth: int) -> tuple[TypedModel, TypedModel, PulsedModel]:
     """A random model, what was pulsified of it (every other one decluttered), and its pulses, of random size."""
     typed = random_model(rng, int(rng.integers(1, depth + 1)))
-    lean = typed.declutter() if seed % 2 else typed
-    model, times = pulsify(lean), int(rng.integers(1, 5))
-    return typed, lean, pulsify(lean, pulse=model.pulse * times) if times > 1 else model
+    simplified = typed.declutter() if seed % 2 else typed
+    model, times = pulsify(simplified), int(rng.integers(1, 5))
+    return typed, simplified, pulsify(simplified, pulse=model.pulse * times) if times > 1 else model
 
 
 def shortest(model: TypedModel) -> int:

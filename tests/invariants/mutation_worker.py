@@ -79,10 +79,10 @@ def read(source: Path | bytes, seconds: float) -> str:
         typed = model.analyse()
         dump.text(typed.graph).encode()
         stage = "declutter"
-        lean = typed.declutter()
-        lean.graph.check()
+        simplified = typed.declutter()
+        simplified.graph.check()
         stage = "pulsify"
-        dump.text(lean.pulsify().graph).encode()
+        dump.text(simplified.pulsify().graph).encode()
         stage = "pulsed"
     except PulseError as error:
         message = str(error)

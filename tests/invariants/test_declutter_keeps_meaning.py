@@ -14,21 +14,25 @@ from tests.invariants.graphs import STEPS, feeds, random_model, shortest
 from tests.invariants.graphs_positions import POSITION_STEPS
 
 
-def shared_labels(model: TypedModel, lean: TypedModel) -> list[str]:
+def shared_labels(model: TypedModel, simplified: TypedModel) -> list[str]:
     """Wires whose name outlived the rewrites; weights excepted, which may have taken a scale in."""
     names = {model.graph.label(outlet) for outlet in model.graph.wires()}
-    wires = [outlet for outlet in lean.graph.wires() if not isinstance(lean.graph.node(outlet).op, Const)]
-    return [label for label in map(lean.graph.label, wires) if label in names]
+    wires = [
+        outlet
+        for outlet in simplified.graph.wires()
+        if not isinstance(simplified.graph.node(outlet).op, Const)
+    ]
+    return [label for label in map(simplified.graph.label, wires) if label in names]
 
 
-def prove_equal(model: TypedModel, lean: TypedModel, seed: int) -> None:
+def prove_equal(model: TypedModel, simplified: TypedModel, seed: int) -> None:
     rng = default_rng(seed)
     least = shortest(model)
-    assert list(lean.inputs) == list(model.inputs)
+    assert list(simplified.inputs) == list(model.inputs)
     for length in (least, least + 1, least + 2, least + 13):
         values = feeds(model, length, rng)
-        labels = [*model.outputs, *shared_labels(model, lean)]
-        expected, after = Expected(model, values, labels), lean.run(values, labels)
+        labels = [*model.outputs, *shared_labels(model, simplified)]
+        expected, after = Expected(model, values, labels), simplified.run(values, labels)
         assert list(expected.outputs) == list(after)
         expected.require(after, seed)
 
@@ -36,14 +40,14 @@ def prove_equal(model: TypedModel, lean: TypedModel, seed: int) -> None:
 def prove_decluttered_equal(seed: int, depth: int) -> Counter[str]:
     model = random_model(default_rng(seed), depth, (*STEPS, *POSITION_STEPS))
     nodes = len(model.graph.nodes)
-    lean, fired = declutter_and_count(model)
+    simplified, fired = declutter_and_count(model)
     assert len(model.graph.nodes) == nodes
     model.graph.check()
-    lean.graph.check()
-    prove_equal(model, lean, seed)
-    again, more = declutter_and_count(lean)
+    simplified.graph.check()
+    prove_equal(model, simplified, seed)
+    again, more = declutter_and_count(simplified)
     assert not more
-    assert len(again.graph.nodes) == len(lean.graph.nodes)
+    assert len(again.graph.nodes) == len(simplified.graph.nodes)
     return fired
 
 
@@ -62,6 +66,6 @@ def test_declutter_keeps_the_meaning(seed: int, depth: int) -> None:
 @settings(max_examples=20, deadline=None)
 def test_declutter_may_stop_anywhere(seed: int, patches: int) -> None:
     model = random_model(default_rng(seed), 8)
-    lean, fired = declutter_and_count(model, stop_after=patches)
+    simplified, fired = declutter_and_count(model, stop_after=patches)
     assert fired.total() <= patches
-    prove_equal(model, lean, seed)
+    prove_equal(model, simplified, seed)

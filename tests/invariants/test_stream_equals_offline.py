@@ -46,8 +46,8 @@ def check_invariant(seeds: range, backends: tuple[str, ...], depth: int) -> Coun
     reached: Counter[str] = Counter()
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        typed, lean, model = random_pulsed(seed, rng, depth)
-        note(reached, lean, model)
+        typed, simplified, model = random_pulsed(seed, rng, depth)
+        note(reached, simplified, model)
         programs = [compile_model(model, backend) for backend in backends]
         least = shortest(typed)
         critical = [length for length in critical_lengths(model, least) if length <= MAX_FRAMES]

@@ -32,9 +32,9 @@ from tests.streaming.live.runs import RATE, late_by, played_by, runs
 pytestmark = pytest.mark.usefixtures("working_folder")
 EVERY_GAIN = """
 import os, sys, time
-from pulse.program.native import special_rows
+from pulse.program.native import specialised_kernels
 for name in ("MIN_GAIN", "MIN_KERNEL_GAIN", "MIN_SHARE"):
-    setattr(special_rows, name, 0.0)
+    setattr(specialised_kernels, name, 0.0)
 """
 """A busy machine measures anything: take specialised kernels however fast they are."""
 WAIT = "while not os.path.exists('go'): time.sleep(0.01)\n"
@@ -123,7 +123,7 @@ def test_rows_that_are_used_are_reported(stub: Stub) -> None:
     assert special.outcome is not None
     assert special.outcome.used
     assert str(special) == f"specialised kernels: {special.outcome}"
-    assert program.special_kernels == special.outcome.kernels
+    assert program.specialised_kernels == special.outcome.kernels
 
 
 def test_leaving_ends_the_process(stub: Stub) -> None:
@@ -154,11 +154,13 @@ def test_a_process_that_fails_leaves_the_streams_alone(stub: Stub, code: str, pr
     assert special.problem == problem
     assert str(special) == f"specialised kernels: {problem}"
     assert special.outcome is None
-    assert program.special_kernels == ()
+    assert program.specialised_kernels == ()
 
 
 def test_too_little_gain_changes_nothing(stub: Stub) -> None:
-    stub("from pulse.program.native import special_rows\nspecial_rows.MIN_GAIN = 100.0\n" + SERVE)
+    stub(
+        "from pulse.program.native import specialised_kernels\nspecialised_kernels.MIN_GAIN = 100.0\n" + SERVE
+    )
     program = fresh()
     with BackgroundSpecialisation(program, seconds=0.0) as special:
         assert special.wait()
@@ -191,7 +193,7 @@ def test_a_reason_is_given_where_no_process_can_compile(monkeypatch: pytest.Monk
     assert "part of another program" in special.problem
 
 
-def test_statistics_of_an_executor_report_that_special_rows_are_not_ready(stub: Stub) -> None:
+def test_statistics_of_an_executor_report_that_specialised_kernels_are_not_ready(stub: Stub) -> None:
     stub(WAIT)
     program, frames = fresh(), np.ones((1, 12, 40), np.float32)
 

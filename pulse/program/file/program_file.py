@@ -67,7 +67,7 @@ def encode_program(
             {"name": kernel.name, "module": kernel.function.__module__, "layout": layout(kernel)}
             for kernel in kernels
         ],
-        "special": list(program.special_kernels),
+        "special": list(program.specialised_kernels),
         "received": [_write_place(name, place) for name, place in program.received],
         "sent": [_write_place(name, place) for name, place in program.sent],
         "ends": [{"length": str(length), "byte": byte} for length, byte in program.ends],

@@ -76,7 +76,7 @@ class StoredProgram(NativeStreams):
         self.counters = tuple(map(_counter, record.records("counters")))
         self.total_at = record.optional_number("total_at")
         self.last_at = record.optional_number("last_at")
-        self.special_kernels = record.texts("special")
+        self.specialised_kernels = record.texts("special")
         self._kernels = [_kernel(kernel) for kernel in record.records("kernels")]
         self.unlinked, self._kernel_of_row = _number_kernels(container, self._kernels, record.number("rows"))
         try:

@@ -41,7 +41,7 @@ class NativeExecutable(Executable):
     received, sent   names and places of inputs and outputs; ``fetched``: those of other fetched wires
     ends             the lengths that rows read, and their byte offsets in the state
     counters         each fault check (node, op, check), and the byte offset of its counter in the state
-    special_kernels  kernels whose rows have their own machine code, if it is on this machine
+    specialised_kernels  kernels whose rows have their own machine code, if it is on this machine
     total_at, last_at  byte offsets in the state of the count of all faults, and of the number of the last pulse
     """
 
@@ -56,7 +56,7 @@ class NativeExecutable(Executable):
     fetched: tuple[Place, ...]
     ends: tuple[tuple[TDim, int], ...]
     counters: tuple[tuple[Site, int], ...]
-    special_kernels: tuple[str, ...] = ()
+    specialised_kernels: tuple[str, ...] = ()
     total_at: int | None
     last_at: int | None
 
@@ -138,10 +138,10 @@ class NativeExecutable(Executable):
     def link(self) -> None:
         """Put the addresses of the kernels into the table, compiling those that are missing."""
         self.table = link(self.unlinked)
-        if self.special_kernels:
+        if self.specialised_kernels:
             from pulse.program.table.kernel_rows import put_kept_rows
 
-            put_kept_rows(self.unlinked, self.special_kernels, self.table)
+            put_kept_rows(self.unlinked, self.specialised_kernels, self.table)
         machine.runner()
 
 

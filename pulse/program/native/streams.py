@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Self
 
 from pulse.errors import InputError
 from pulse.program.native.executable import NativeExecutable, NativeState
-from pulse.program.program import SPECIAL_MEGABYTES, SPECIAL_SECONDS, Program
+from pulse.program.program import MAX_SPECIALISE_MEGABYTES, MAX_SPECIALISE_SECONDS, Program
 from pulse.program.streams.feeds import Feed
 from pulse.program.table.memory import aligned_bytes
 
 if TYPE_CHECKING:
     from pulse.program.native.interleaved_table import Interleaved
-    from pulse.program.native.special_rows import Specialisation
+    from pulse.program.native.specialised_kernels import Specialisation
     from pulse.program.streams.lanes import Lanes
 
 
@@ -37,15 +37,15 @@ class NativeStreams(NativeExecutable, Program):
 
     def specialise(
         self,
-        seconds: float = SPECIAL_SECONDS,
-        megabytes: float = SPECIAL_MEGABYTES,
+        seconds: float = MAX_SPECIALISE_SECONDS,
+        megabytes: float = MAX_SPECIALISE_MEGABYTES,
         min_gain: float | None = None,
     ) -> "Specialisation":
-        from pulse.program.native.special_rows import specialise
+        from pulse.program.native.specialised_kernels import specialise
 
         return specialise(self, seconds, megabytes, min_gain)
 
-    def use_special_rows(self, kernels: Sequence[str]) -> None:
+    def use_specialised_kernels(self, kernels: Sequence[str]) -> None:
         """Make all streams run the specialised kernels of kernels that are in the folder of compiled kernels.
 
         Streams that run take each row at its next call. Raises CompileError: the code cannot be linked
@@ -53,7 +53,7 @@ class NativeStreams(NativeExecutable, Program):
         from pulse.program.table.kernel_rows import put_kept_rows
 
         put_kept_rows(self.unlinked, kernels, self.table)
-        self.special_kernels = tuple(kernels)
+        self.specialised_kernels = tuple(kernels)
 
     def spawn_many(self, count: int, constants: Feed | None = None) -> "Lanes":
         if self.threads > 1:

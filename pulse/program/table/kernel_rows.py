@@ -1,4 +1,4 @@
-"""The rows of each kernel of a table, and their special code."""
+"""The rows of each kernel of a table, and their specialised code."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.jit.registry import Kernel
 from pulse.jit.rows.pointer import HEADER
-from pulse.jit.special import SpecialFunctions, special_functions
+from pulse.jit.specialised import SpecialisedFunctions, specialised_functions
 from pulse.program.table.memory import Region
 from pulse.program.table.table import RowTable, kernels_of, row_starts
 from pulse.support.record import record
@@ -70,13 +70,13 @@ def put_kept_rows(unlinked: RowTable, kernels: Sequence[str], linked: RowTable) 
     for rows in rows_by_kernel(unlinked):
         if rows.kernel.name in kernels:
             for batch in rows.batches():
-                functions = special_functions(rows.kernel, list(batch), compiles=False)
+                functions = specialised_functions(rows.kernel, list(batch), compiles=False)
                 if functions is not None:
                     write_addresses(linked, batch, functions)
 
 
 def write_addresses(
-    table: RowTable, batch: Mapping[RowWords, list[int]], functions: SpecialFunctions
+    table: RowTable, batch: Mapping[RowWords, list[int]], functions: SpecialisedFunctions
 ) -> None:
     """Write the addresses of the functions of a batch to a linked table."""
     for address, starts in zip(functions.addresses, batch.values()):

@@ -106,13 +106,13 @@ def test_a_named_view_follows_rewriting() -> None:
     whole = Sequential([Sequential([conv, norm], name="encoder"), Sequential([ReLU("relu")], name="rest")])
     typed = whole.graph("1,2,T,4").analyse()
     assert "conv" in [node.name for node in typed.view("encoder")]
-    lean = typed.declutter()
-    (fused,) = lean.view("encoder")
+    simplified = typed.declutter()
+    (fused,) = simplified.view("encoder")
     assert fused.op.name == "Conv"
     assert fused.name not in ("conv", "relu")
-    assert [node.name for node in lean.view("rest")] == ["relu"]
+    assert [node.name for node in simplified.view("rest")] == ["relu"]
     with pytest.raises(pulse.PulseError, match="no view is called 'other'; the views are encoder, rest"):
-        lean.view("other")
+        simplified.view("other")
 
 
 def test_two_views_of_one_name_are_refused() -> None:

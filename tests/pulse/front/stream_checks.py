@@ -62,10 +62,10 @@ def assert_streams_equal(
         for stream_feeds in several
     ]
     expected = [Expected(model, stream_feeds) for stream_feeds in feeds_of_streams]
-    lean = model.declutter()
-    least = lean.pulsify()
+    simplified = model.declutter()
+    least = simplified.pulsify()
     for times in pulses:
-        pulsed = least if times == 1 else lean.pulsify(pulse=least.pulse * times)
+        pulsed = least if times == 1 else simplified.pulsify(pulse=least.pulse * times)
         for backend in backends if times == pulses[-1] else backends[:1]:
             program = compile_model(pulsed, backend)
             for stream_feeds, reference in zip(feeds_of_streams, expected):

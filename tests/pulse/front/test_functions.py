@@ -120,6 +120,6 @@ def test_the_docs_describe_each_front(name: str) -> None:
 def test_a_written_front_gives_in_onnxruntime_what_it_gives_offline(name: str) -> None:
     """Another runtime gives what the offline model gives."""
     model = small(name)
-    lean = model.declutter()
-    pulsed = lean.pulsify(pulse=FRAMES * lean.pulsify().pulse)
+    simplified = model.declutter()
+    pulsed = simplified.pulsify(pulse=FRAMES * simplified.pulsify().pulse)
     check(pulsed.to_onnx(), pulsed, model).require()

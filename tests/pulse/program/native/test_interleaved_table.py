@@ -370,8 +370,10 @@ def check_invariant(seeds: range) -> tuple[int, int]:
     for seed in seeds:
         rng = np.random.default_rng(seed)
         typed = random_model(rng, int(rng.integers(2, 8)))
-        lean = typed.declutter() if seed % 2 else typed
-        compiled = compile_model(pulsify(lean, pulse=pulsify(lean).pulse * int(rng.integers(1, 4))))
+        simplified = typed.declutter() if seed % 2 else typed
+        compiled = compile_model(
+            pulsify(simplified, pulse=pulsify(simplified).pulse * int(rng.integers(1, 4)))
+        )
         assert isinstance(compiled, NativeProgram)
         if any(not port.streams for port in compiled.inputs):
             continue

@@ -10,15 +10,15 @@ import pytest
 import pulse
 from pulse.errors import CompileError, InputError
 from pulse.facts import Array
-from pulse.jit import special_code
+from pulse.jit import specialised_code
 from pulse.jit.registry import KERNELS
-from pulse.jit.special import special_functions
+from pulse.jit.specialised import specialised_functions
 from pulse.models import TypedModel
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.stored_program import read_program
-from pulse.program.native import special_rows
-from pulse.program.native.special_rows import Specialisation
-from pulse.program.native.special_trial import SpecialTrial
+from pulse.program.native import specialised_kernels
+from pulse.program.native.specialisation_trial import SpecialisationTrial
+from pulse.program.native.specialised_kernels import Specialisation
 from pulse.program.table import kernel_rows
 from pulse.program.table.kernel_rows import rows_by_kernel
 from pulse.program.table.table import link
@@ -57,11 +57,11 @@ def refuse(*_: object) -> None:
 def every_gain(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine measures anything: take specialised kernels however fast they are."""
     for name in ("MIN_GAIN", "MIN_KERNEL_GAIN", "MIN_SHARE"):
-        monkeypatch.setattr(special_rows, name, 0.0)
+        monkeypatch.setattr(specialised_kernels, name, 0.0)
 
 
 @pytest.mark.usefixtures("every_gain")
-def test_special_rows_replace_every_row_and_give_the_same_bits() -> None:
+def test_specialised_kernels_replace_every_row_and_give_the_same_bits() -> None:
     generic, special = fresh(), fresh()
     report = special.specialise()
     assert report.used
@@ -93,7 +93,7 @@ def test_rows_replaced_while_a_stream_runs_give_the_same_bits() -> None:
     while thread.is_alive() and len(steps) < PULSES - 2:
         steps.append(state.step(block(compiled, compiled.pulse, 3 + len(steps))))
     thread.join()
-    assert compiled.special_kernels
+    assert compiled.specialised_kernels
     while len(steps) < PULSES:
         steps.append(state.step(block(compiled, compiled.pulse, 3 + len(steps))))
     for left, right in zip(expected, steps):
@@ -107,7 +107,7 @@ def test_rows_replaced_while_a_stream_runs_give_the_same_bits() -> None:
 def test_files_and_pickles_use_the_code_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = fresh()
     compiled.specialise()
-    monkeypatch.setattr(special_code, "special_code", refuse)
+    monkeypatch.setattr(specialised_code, "specialised_code", refuse)
     again = fresh()
     assert again.specialise().used
     for other in (
@@ -115,7 +115,7 @@ def test_files_and_pickles_use_the_code_of_this_machine(monkeypatch: pytest.Monk
         pickle.loads(pickle.dumps(compiled)),
         compiled.with_threads(1),
     ):
-        assert other.special_kernels == compiled.special_kernels
+        assert other.specialised_kernels == compiled.specialised_kernels
         assert not np.array_equal(other.table, link(other.unlinked))
         assert all(are_bit_identical(left, right) for left, right in zip(outputs(compiled), outputs(other)))
 
@@ -123,14 +123,14 @@ def test_files_and_pickles_use_the_code_of_this_machine(monkeypatch: pytest.Monk
 def test_a_file_only_names_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the folder of this user does not have their code, the program of the file runs with generic rows."""
     compiled = fresh()
-    compiled.special_kernels = tuple(rows.kernel.name for rows in rows_by_kernel(compiled.unlinked))
+    compiled.specialised_kernels = tuple(rows.kernel.name for rows in rows_by_kernel(compiled.unlinked))
     content = compiled.to_bytes()
     requests: list[bool] = []
 
     def nothing_kept(_kernel: object, _rows: object, compiles: bool) -> None:
         requests.append(compiles)
 
-    monkeypatch.setattr(kernel_rows, "special_functions", nothing_kept)
+    monkeypatch.setattr(kernel_rows, "specialised_functions", nothing_kept)
     other = read_program(content)
     assert np.array_equal(other.table, link(other.unlinked))
     assert set(requests) == {False}
@@ -141,14 +141,14 @@ def test_a_file_only_names_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bounds_that_are_too_small_change_nothing(
     monkeypatch: pytest.MonkeyPatch, bounds: tuple[float, float]
 ) -> None:
-    monkeypatch.setattr(special_code, "special_code", refuse)
+    monkeypatch.setattr(specialised_code, "specialised_code", refuse)
     compiled = fresh()
     before = compiled.table.copy()
     report = compiled.specialise(*bounds)
     assert (report.used, report.rows, report.nbytes, report.kernels) == (False, 0, 0, ())
     assert str(report).startswith("not used: a step is ")
     assert np.array_equal(compiled.table, before)
-    assert compiled.special_kernels == ()
+    assert compiled.specialised_kernels == ()
 
 
 def test_rows_without_a_gain_are_not_replaced() -> None:
@@ -158,14 +158,14 @@ def test_rows_without_a_gain_are_not_replaced() -> None:
     assert not report.used
     assert "less than 100.0 is not worth it" in str(report)
     assert np.array_equal(compiled.table, before)
-    assert compiled.special_kernels == ()
+    assert compiled.specialised_kernels == ()
 
 
 @pytest.mark.usefixtures("every_gain")
 def test_stream_specialises_on_request() -> None:
     compiled = pulse.stream(layers(), pulse=4, specialise=True)
     assert isinstance(compiled, NativeProgram)
-    assert compiled.special_kernels
+    assert compiled.specialised_kernels
 
 
 def test_the_gain_is_the_ratio_of_the_times_of_a_step() -> None:
@@ -187,7 +187,7 @@ def test_specialising_with_an_invalid_gain_is_refused(gain: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
-def test_special_rows_of_every_operator_leave_the_same_bytes(family: str) -> None:
+def test_specialised_kernels_of_every_operator_leave_the_same_bytes(family: str) -> None:
     """The bytes of the state and of the scratch memory are compared too."""
     programs: list[NativeProgram] = []
     for _, proto, feeds in newest_cases(cases(family)):
@@ -201,7 +201,7 @@ def test_special_rows_of_every_operator_leave_the_same_bytes(family: str) -> Non
             expected.setdefault(rows.kernel.name, set()).update(rows.starts)
     for name, every in expected.items():
         words = sorted(every)
-        functions = special_functions(KERNELS[name], words, compiles=True)
+        functions = specialised_functions(KERNELS[name], words, compiles=True)
         assert functions is not None
         addresses = dict(zip(words, functions.addresses))
         for compiled, table in zip(programs, tables):
@@ -210,4 +210,4 @@ def test_special_rows_of_every_operator_leave_the_same_bytes(family: str) -> Non
                     table[starts] = addresses[row_words]
     assert programs
     for compiled, table in zip(programs, tables):
-        assert SpecialTrial(compiled).agree(compiled.table, table), compiled.model.title
+        assert SpecialisationTrial(compiled).agree(compiled.table, table), compiled.model.title

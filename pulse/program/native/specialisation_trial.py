@@ -19,7 +19,7 @@ SCALE = 0.3
 """The scale of the noise."""
 
 
-class SpecialTrial:
+class SpecialisationTrial:
     """A program's rows, run on separate memory with noise as input."""
 
     def __init__(self, program: NativeExecutable) -> None:
@@ -42,7 +42,7 @@ class SpecialTrial:
 
     def agree(self, left: RowTable, right: RowTable) -> bool:
         """Return whether both tables leave the same bytes in state and scratch after each of ``PULSES`` pulses."""
-        other = SpecialTrial(self._program)
+        other = SpecialisationTrial(self._program)
         return all(
             np.array_equal(a, b)
             for own_memory, other_memory in zip(self._memories(left), other._memories(right))

@@ -1,4 +1,4 @@
-"""``python -m bench.live.special_rows``: the pulses of a live run before, during and after
+"""``python -m bench.live.specialised_kernels``: the pulses of a live run before, during and after
 specialisation.
 
 A file plays in real time in place of a microphone. After half of the seconds, a process begins to compile
@@ -90,15 +90,15 @@ def phases(entry: Entry, seconds: float, folder: Path) -> tuple[list[Phase], str
         marks = [live.statistics()]
         time.sleep(seconds / 2)
         marks.append(live.statistics())
-        with BackgroundSpecialisation(program) as special:
-            if not special.wait(MAX_WAIT_S):
+        with BackgroundSpecialisation(program) as specialisation:
+            if not specialisation.wait(MAX_WAIT_S):
                 raise InputError(
                     f"{entry.title}: no specialised kernels after {MAX_WAIT_S} s; use a quiet machine"
                 )
             marks.append(live.statistics())
             time.sleep(seconds / 2)
         marks.append(live.statistics())
-    return [Phase.make(*phase) for phase in zip(PHASES, marks, marks[1:])], str(special)
+    return [Phase.make(*phase) for phase in zip(PHASES, marks, marks[1:])], str(specialisation)
 
 
 def lines(keys: list[str], seconds: float, models: Path) -> Iterator[str]:

@@ -23,7 +23,7 @@ OPAQUE = re.compile(r'(%\S+ =) (?:tail )?call i64 asm sideeffect "", "=r,0"\((i6
 """The code of ``raw.opaque``, which is removed here: LLVM may see the constants."""
 
 
-def special_code(
+def specialised_code(
     kernel: Kernel, symbol: str, rows: Sequence[tuple[int, ...]], applied: frozenset[int] | None
 ) -> NativeCode:
     """Compile a function for each row; ``symbol`` returns the address of a table of their addresses.

@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.jit.special import special_functions
+from pulse.jit.specialised import specialised_functions
 from pulse.program.native.executable import NativeExecutable
-from pulse.program.native.special_trial import SpecialTrial
+from pulse.program.native.specialisation_trial import SpecialisationTrial
 from pulse.program.table.kernel_rows import KernelRows, rows_by_kernel, write_addresses
 from pulse.program.table.table import RowTable, link
 from pulse.support.record import record
@@ -84,24 +84,24 @@ def specialise(
         )
     required_gain = MIN_GAIN if min_gain is None else min_gain
     begin_s = time.thread_time()
-    trial, generic = SpecialTrial(program), link(program.unlinked)
+    trial, generic = SpecialisationTrial(program), link(program.unlinked)
     hot = _find_hot_rows(program, trial, generic)
-    special, nbytes = generic.copy(), 0
+    specialised, nbytes = generic.copy(), 0
     batches = ((rows.kernel, rows.applied_rows, batch) for rows in hot for batch in rows.batches())
     for kernel, applied, batch in batches:
         if time.thread_time() - begin_s > seconds or nbytes > megabytes * 1e6:
             break
-        functions = special_functions(kernel, list(batch), compiles=True, applied=applied)
+        functions = specialised_functions(kernel, list(batch), compiles=True, applied=applied)
         assert functions is not None
         nbytes += functions.nbytes
-        write_addresses(special, batch, functions)
-    _restore_slow_rows(trial, generic, special, hot)
-    changed = np.flatnonzero(special != generic)
-    before_s, after_s = trial.step_seconds([generic, special])
+        write_addresses(specialised, batch, functions)
+    _restore_slow_rows(trial, generic, specialised, hot)
+    changed = np.flatnonzero(specialised != generic)
+    before_s, after_s = trial.step_seconds([generic, specialised])
     if not changed.size:
         after_s = before_s
     reason = ""
-    if not trial.agree(generic, special):
+    if not trial.agree(generic, specialised):
         reason = "they do not give the same bits"
     elif before_s < required_gain * after_s:
         reason = (
@@ -113,9 +113,9 @@ def specialise(
         if any(start in changed for starts in rows.starts.values() for start in starts)
     )
     if not reason:
-        program.special_kernels = used
+        program.specialised_kernels = used
         for start in changed:
-            program.table[start] = special[start]
+            program.table[start] = specialised[start]
     took_s = time.thread_time() - begin_s
     return Specialisation(
         reason=reason,
@@ -129,7 +129,9 @@ def specialise(
     )
 
 
-def _find_hot_rows(program: NativeExecutable, trial: SpecialTrial, generic: RowTable) -> list[KernelRows]:
+def _find_hot_rows(
+    program: NativeExecutable, trial: SpecialisationTrial, generic: RowTable
+) -> list[KernelRows]:
     """Return the rows of kernels that take at least ``MIN_SHARE`` of a step, the slowest kernel first."""
     (ticks,) = trial.row_ticks([generic])
     timed = [
@@ -140,11 +142,11 @@ def _find_hot_rows(program: NativeExecutable, trial: SpecialTrial, generic: RowT
 
 
 def _restore_slow_rows(
-    trial: SpecialTrial, generic: RowTable, special: RowTable, hot: Sequence[KernelRows]
+    trial: SpecialisationTrial, generic: RowTable, specialised: RowTable, hot: Sequence[KernelRows]
 ) -> None:
     """Restore the generic rows of kernels that gain nothing."""
-    before, after = trial.row_ticks([generic, special])
+    before, after = trial.row_ticks([generic, specialised])
     for rows in hot:
         if before[rows.numbers].sum() < MIN_KERNEL_GAIN * after[rows.numbers].sum():
             for starts in rows.starts.values():
-                special[starts] = generic[starts]
+                specialised[starts] = generic[starts]

@@ -8,11 +8,11 @@ from pulse.jit.compiled import COMPILING
 from pulse.jit.registry import Kernel
 from pulse.support.record import record
 
-_linked: dict[str, "SpecialFunctions"] = {}
+_linked: dict[str, "SpecialisedFunctions"] = {}
 
 
 @record
-class SpecialFunctions:
+class SpecialisedFunctions:
     """The functions of some rows of a kernel.
 
     addresses  the address for each row, with the C signature of the kernel; the function ignores its row argument
@@ -23,9 +23,9 @@ class SpecialFunctions:
     nbytes: int
 
 
-def special_functions(
+def specialised_functions(
     kernel: Kernel, rows: Sequence[tuple[int, ...]], *, compiles: bool, applied: frozenset[int] | None = None
-) -> SpecialFunctions | None:
+) -> SpecialisedFunctions | None:
     """Return the functions of rows, given by their words without the kernel and the length.
 
     compiles  compile functions that are not on the disk, which takes seconds; otherwise the result is then None
@@ -42,11 +42,11 @@ def special_functions(
         if code is None:
             if not compiles:
                 return None
-            from pulse.jit.special_code import special_code
+            from pulse.jit.specialised_code import specialised_code
 
-            code = special_code(kernel, stored.symbol, rows, applied)
+            code = specialised_code(kernel, stored.symbol, rows, applied)
             stored.write(code)
         table = ctypes.CFUNCTYPE(ctypes.c_void_p)(link(stored.name, code))()
         addresses = (ctypes.c_int64 * len(rows)).from_address(table or 0)
-        _linked[stored.symbol] = functions = SpecialFunctions(tuple(addresses), len(code.object))
+        _linked[stored.symbol] = functions = SpecialisedFunctions(tuple(addresses), len(code.object))
         return functions
