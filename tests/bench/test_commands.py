@@ -38,7 +38,7 @@ def test_all_folders_have_a_place() -> None:
     } | {*SHARED}
 
 
-def test_shared_folders_import_from_those_before_them() -> None:
+def test_shared_folders_import_only_earlier_ones() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}: {name}"
         for index, folder in enumerate(SHARED)

@@ -79,7 +79,7 @@ def test_losses_stream(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 @pytest.mark.parametrize("wrong", [-1, 5, 100])
-def test_a_target_that_is_no_class_is_a_fault(wrong: int, backend: str) -> None:
+def test_targets_that_are_not_classes_are_faults(wrong: int, backend: str) -> None:
     """A target must be a class, or the one that is ignored."""
     source, feeds = loss("none", ignore_index=-100)
     typed = pulse.load(source).analyse()

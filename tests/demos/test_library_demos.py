@@ -83,7 +83,7 @@ STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-O1")
         ("clang", "-std=c99", "denoise.c"),
     ],
 )
-def test_programs_in_c_give_what_python_gives(
+def test_programs_in_c_equal_python(
     library: Path,
     noisy: np.ndarray,
     wanted_sound: np.ndarray,
@@ -97,7 +97,7 @@ def test_programs_in_c_give_what_python_gives(
     require_same(tmp_path / "clean", noisy, wanted_sound)
 
 
-def test_the_program_in_rust_gives_what_python_gives(
+def test_the_program_in_rust_equals_python(
     library: Path, noisy: np.ndarray, wanted_sound: np.ndarray, tmp_path: Path
 ) -> None:
     source = ROOT / "demos" / "rust" / "denoise.rs"

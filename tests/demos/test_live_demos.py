@@ -54,7 +54,7 @@ def test_a_missing_file_is_reported(name: str, monkeypatch: pytest.MonkeyPatch) 
     assert str(exit_code_of_demo(monkeypatch, name, "--file", "nowhere.wav")).startswith("error: nowhere.wav")
 
 
-def test_the_denoiser_plays_what_the_model_makes(tmp_path: Path) -> None:
+def test_the_denoiser_plays_the_output_of_the_model(tmp_path: Path) -> None:
     target = tmp_path / "out.wav"
     result = run_demo("live_denoiser.py", "--fast", "--file", str(noisy_path()), str(target))
     assert result.returncode == 0, result.stderr

@@ -82,7 +82,7 @@ def instructions() -> list[tuple[str, str]]:
     return [tuple(line.split(maxsplit=1)) for line in lines]
 
 
-def test_the_settings_are_those_of_a_server(settings) -> None:
+def test_every_setting_is_an_option_of_serve(settings) -> None:
     assert settings.host == "0.0.0.0"
     assert settings.models[0].id == "denoiser"
 

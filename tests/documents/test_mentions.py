@@ -232,7 +232,7 @@ def test_commands_and_options_exist(page: Page) -> None:
 
 
 @by_name
-def test_links_have_targets(page: Page) -> None:
+def test_links_of_pages_have_targets(page: Page) -> None:
     for link in page.links():
         path, _, anchor = link.partition("#")
         target = (page.folder / path).resolve() if path else ROOT / page.name

@@ -62,7 +62,7 @@ def test_names_of_a_table_are_found(table: str, wrong: list[str]) -> None:
     assert [name for _, name in unknown_names(ast.parse(source))] == wrong
 
 
-def test_what_tables_explain_exists() -> None:
+def test_names_in_tables_are_parameters() -> None:
     wrong = {name_of(path): list(unknown_names(tree_of(path))) for path in modules_in(*FOLDERS)}
     assert len(wrong) > 500
     assert not {name: unknown for name, unknown in wrong.items() if unknown}

@@ -83,7 +83,7 @@ def target(page: SitePage, link: str) -> Path:
     return (page.path.parent / path).resolve() if path else page.path
 
 
-def test_links_have_targets(site: dict[Path, SitePage]) -> None:
+def test_links_of_the_site_have_targets(site: dict[Path, SitePage]) -> None:
     inside = [
         (page, link)
         for page in site.values()
@@ -102,7 +102,7 @@ def test_links_have_targets(site: dict[Path, SitePage]) -> None:
     }
 
 
-def test_nothing_is_loaded_from_elsewhere(site: dict[Path, SitePage]) -> None:
+def test_the_site_loads_nothing_from_elsewhere(site: dict[Path, SitePage]) -> None:
     loaded = {link for page in site.values() for link in page.loads()}
     assert len(loaded) > 10
     assert not {link for link in loaded if urlsplit(link).scheme or urlsplit(link).netloc}

@@ -14,7 +14,7 @@ with jack_server() as server: print(server.name, len(server.ports()))
 """
 
 
-def test_processes_with_other_temporary_folders_have_other_servers(tmp_path) -> None:
+def test_other_temporary_folders_have_other_servers(tmp_path) -> None:
     """JACK has one list of names for a machine."""
     with server_or_skip(jack_server()) as server:
         process = subprocess.run(

@@ -114,7 +114,7 @@ def test_streams_do_not_wait_for_the_rows(stub: Stub) -> None:
         assert str(special) == "specialised kernels: not ready yet"
 
 
-def test_rows_that_are_used_are_reported(stub: Stub) -> None:
+def test_used_rows_are_reported(stub: Stub) -> None:
     stub(EVERY_GAIN + SERVE)
     program = fresh()
     with BackgroundSpecialisation(program) as special:
@@ -193,7 +193,7 @@ def test_a_reason_is_given_where_no_process_can_compile(monkeypatch: pytest.Monk
     assert "part of another program" in special.problem
 
 
-def test_statistics_of_an_executor_report_that_specialised_kernels_are_not_ready(stub: Stub) -> None:
+def test_statistics_report_unready_specialised_kernels(stub: Stub) -> None:
     stub(WAIT)
     program, frames = fresh(), np.ones((1, 12, 40), np.float32)
 

@@ -73,7 +73,7 @@ def relu(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_model_of_a_file_imports_only_what_it_needs(relu: str) -> None:
+def test_a_model_imports_only_needed_modules(relu: str) -> None:
     """Onnx is for writing and checking, numba for compiling; what a program does not need is not imported."""
     heavy = (*HEAVY, *unless_compiled(*CARRIED, *KEPT))
     result, imported = ran(RELU.format(heavy=heavy), relu)
@@ -81,7 +81,7 @@ def test_a_model_of_a_file_imports_only_what_it_needs(relu: str) -> None:
     assert imported.split("|") == [" ", " False"]
 
 
-def test_a_program_of_a_file_imports_only_what_it_runs(relu: str, tmp_path: Path) -> None:
+def test_a_program_imports_only_its_kernels(relu: str, tmp_path: Path) -> None:
     """The program imports the kernels that it runs, and nothing that knows of models."""
     path = tmp_path / "relu.pulse"
     pulse.stream(relu, 4).save(path)
@@ -89,7 +89,7 @@ def test_a_program_of_a_file_imports_only_what_it_runs(relu: str, tmp_path: Path
     assert ran(STORED.format(heavy=heavy), str(path)) == ["4.0", ""]
 
 
-def test_a_program_of_a_file_takes_nothing_slow(relu: str, tmp_path: Path) -> None:
+def test_a_program_imports_no_slow_module(relu: str, tmp_path: Path) -> None:
     """Beside what numpy imports; without the site module, which imports more where packages are edited in place."""
     path = tmp_path / "relu.pulse"
     pulse.stream(relu, 4).save(path)
@@ -114,13 +114,13 @@ def modules_of_command(folder: Path, heavy: Sequence[str], *arguments: str) -> s
     return ran(code)[-1]
 
 
-def test_the_command_line_imports_only_what_it_needs(tmp_path: Path) -> None:
+def test_the_command_line_imports_only_needed_modules(tmp_path: Path) -> None:
     """The conversions of other formats and all that is live are not imported."""
     heavy = ("onnx", "pydantic", "streaming.live", "pulse.proof", *unless_compiled(*CARRIED, *KEPT))
     assert modules_of_command(tmp_path, heavy, "run", "--json") == "|"
 
 
-def test_the_command_line_imports_no_compiler_for_a_program(relu: str, tmp_path: Path) -> None:
+def test_the_command_line_runs_a_program_without_compiler(relu: str, tmp_path: Path) -> None:
     pulse.stream(relu, 4).save(tmp_path / "relu.pulse")
     np.save(tmp_path / "x.npy", np.ones((1, 8), np.float32))
     heavy = ("onnx", "pydantic", "streaming.live", "pulse.proof", *MODELS, *unless_compiled(*CARRIED, *KEPT))

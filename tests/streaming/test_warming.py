@@ -65,7 +65,7 @@ def warm_folder(folder: Path) -> Path:
     return folder
 
 
-def test_the_command_reports_kernels_that_are_present(warm_folder: Path) -> None:
+def test_the_command_reports_present_kernels(warm_folder: Path) -> None:
     text = CliRunner().invoke(app, ["warm", *only(*QUICK)]).stdout
     assert str(warm_folder) in text
     assert "there before  4" in text
@@ -75,7 +75,7 @@ def test_the_command_reports_kernels_that_are_present(warm_folder: Path) -> None
     assert details["compiled_s"] == {}
 
 
-def test_the_command_compiles_only_what_is_missing(warm_folder: Path) -> None:
+def test_the_command_compiles_only_missing_kernels(warm_folder: Path) -> None:
     for path in warm_folder.rglob("move-*"):
         path.unlink()
     details = json.loads(CliRunner().invoke(app, ["warm", "--json", *only(*QUICK)]).stdout)
@@ -101,7 +101,7 @@ def test_another_process_finds_compiled_kernels(folder: Path) -> None:
     assert warming.warm(["tick"]).present == ("tick",)
 
 
-def test_all_is_every_kernel_and_every_entry_of_the_machine() -> None:
+def test_all_includes_every_kernel_and_every_entry_point() -> None:
     from pulse.jit.entries import ENTRIES
     from pulse.jit.registry import KERNELS
 
@@ -123,7 +123,7 @@ def test_kernels_of_live_runs_and_executors_are_known_in_advance() -> None:
     assert process.stdout == "{'pipeline.next_pulse'}\nset()\n"
 
 
-def test_a_name_that_is_not_there_is_refused() -> None:
+def test_unknown_kernel_names_are_refused() -> None:
     with pytest.raises(CompileError, match=r"named chian; choose from .*chain"):
         warming.warm(["chian"])
 
@@ -135,7 +135,7 @@ def blocked_cache(tmp_path: Path) -> dict[str, str]:
     return {"PULSE_CACHE": str(file / "kernels")}
 
 
-def test_nowhere_to_keep_is_an_error_of_warm(tmp_path: Path) -> None:
+def test_warm_without_a_cache_folder_is_an_error(tmp_path: Path) -> None:
     result = command("warm", "--only", "tick", **blocked_cache(tmp_path))
     assert result.returncode == 2
     assert result.stdout == ""
@@ -145,7 +145,7 @@ def test_nowhere_to_keep_is_an_error_of_warm(tmp_path: Path) -> None:
     )
 
 
-def test_a_folder_of_others_is_an_error_of_warm(folder: Path) -> None:
+def test_warm_refuses_a_folder_that_others_may_write(folder: Path) -> None:
     folder.mkdir()
     folder.chmod(0o777)
     with pytest.raises(
@@ -166,7 +166,7 @@ def begun_processes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return processes
 
 
-def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(
+def test_processes_without_a_cache_share_a_temporary_folder(
     tmp_path: Path, begun_processes: list[Any]
 ) -> None:
     """A warning reports it once."""
@@ -185,7 +185,7 @@ def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(
 
 
 @pytest.mark.parametrize("foreseen", [True, False])
-def test_where_the_disk_is_full_this_process_compiles(
+def test_this_process_compiles_if_the_disk_is_full(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch, begun_processes: list[Any], foreseen: bool
 ) -> None:
     """The other processes do not begin, or end with the first function that they cannot keep."""
@@ -240,9 +240,7 @@ def test_commands_report_a_full_disk(
     assert result.stderr == f"error: {folder}: No space left on device, so tick is not cached; {advice}\n"
 
 
-def test_kernels_that_another_process_cannot_compile_are_named_in_one_line(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_failed_kernel_is_named_in_one_line(folder: Path, tmp_path: Path) -> None:
     """The reason is one line."""
     (tmp_path / "chatty.py").write_text(
         "from pulse.jit.registry import kernel\n"

@@ -21,7 +21,7 @@ def test_a_row_has_the_model_within_the_total() -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_bare_hop_is_the_median_of_what_two_wakes_take(loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bare_hop_is_the_median_of_two_wakes(loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """From before the thread is asked until its answer is taken; the periods between are not in it."""
     steps = [("clock", None), ("set", True), ("set", False), ("clear", True), ("clock", None)]
     us, steps_seen, here = [5, 1, 3, 9, 2], [], threading.current_thread()

@@ -158,7 +158,7 @@ def test_time_that_the_machine_took_counts_once() -> None:
     np.testing.assert_array_equal(StolenTime(merge_spans([])).taken_ns(spans_of), np.zeros(7))
 
 
-def test_a_processor_did_not_run_from_the_end_of_a_sleep_until_a_late_return(
+def test_late_returns_from_sleep_count_as_stolen_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now, returns = [0], iter([500_000, 1_250_000, 30_000_000, 600_000])
@@ -180,7 +180,7 @@ def test_a_processor_did_not_run_from_the_end_of_a_sleep_until_a_late_return(
         signal.signal(signal.SIGTERM, before)
 
 
-def test_a_monitor_sees_a_processor_that_runs_something_more_urgent() -> None:
+def test_the_monitor_sees_more_urgent_work() -> None:
     """A thread of priority 99 holds a processor for 30 ms, as a host would; the machine decides how much is seen."""
     program = (
         "import os, time\n"

@@ -57,7 +57,7 @@ def test_the_network_is_causal_and_alive(x: Array) -> None:
 @pytest.mark.parametrize(
     "key", [pytest.param(key, marks=[pytest.mark.slow] if key in LARGE else []) for key in SYNTHETIC]
 )
-def test_every_form_that_is_timed_is_right(key: str) -> None:
+def test_every_timed_form_is_right(key: str) -> None:
     """``contest`` compares this project, and every form of the others, with the offline result."""
     contest = contests.contest(SYNTHETIC[key], CHECKED, 1)
     assert set(contest.best) == {"pulse", "onnxruntime", "tract"}
@@ -80,7 +80,7 @@ def test_a_missing_folder_leaves_the_published_models_out() -> None:
     assert all(not key.startswith("gtcrn") for key in SYNTHETIC)
 
 
-def test_a_wrong_or_failing_peer_is_no_opponent() -> None:
+def test_a_wrong_or_failing_peer_is_left_out() -> None:
     """The report says how; the model is not timed."""
     entry = Entry("gru", "GRU", 1, lambda: gru(8, 1))
     program = pulse.stream(entry.source(), 1)
@@ -123,7 +123,7 @@ def conformer() -> Program:
     return pulse.stream(SYNTHETIC["conformer"].source(), 8)
 
 
-def test_frames_of_a_delay_are_dropped_before_results_are_compared(conformer: Program) -> None:
+def test_delayed_frames_are_dropped_before_comparison(conformer: Program) -> None:
     """The delay that tract reports is dropped from the frames of tract."""
     (port,) = conformer.outputs
     pulses = noise_pulses(conformer, 1.0)[:3]

@@ -22,7 +22,7 @@ def test_the_page_has_all_figures(results_of_all) -> None:
     assert "| net | pulse | 4 | 32.0 | 8.00 | 16.0 | 2.0 |" in text
 
 
-def test_the_page_of_results_that_were_read_from_json_is_the_same(results_of_all, tmp_path) -> None:
+def test_results_from_json_make_the_same_page(results_of_all, tmp_path) -> None:
     results_of_all.write(tmp_path / "out.json")
     read = results.Results.read(tmp_path / "out.json")
     assert performance_page.page(read) == performance_page.page(results_of_all)

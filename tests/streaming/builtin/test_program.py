@@ -62,7 +62,7 @@ def test_a_program_of_other_sources_is_not_used(folder: Path) -> None:
     assert carried_program(folder) is None
 
 
-def test_without_a_built_program_none_is_carried(folder: Path) -> None:
+def test_an_absent_program_is_not_carried(folder: Path) -> None:
     (folder / INDEX).unlink()
     assert carried_program(folder) is None
 

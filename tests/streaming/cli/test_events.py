@@ -152,7 +152,7 @@ def test_a_terminal_has_nothing_else_between() -> None:
     assert "\x1b" not in lines[0] + lines[1]
 
 
-def test_live_events_equal_those_of_the_file(tmp_path: Path) -> None:
+def test_live_events_equal_events_of_the_file(tmp_path: Path) -> None:
     """A file as if a microphone gave it: the events of the run without --live, printed or written."""
     model, sound = voice("model.onnx"), bursts()
     how = ("--events", "segments", "--event", "pad_before_s=0.01")

@@ -49,7 +49,7 @@ def test_the_report_of_an_export_has_its_proof() -> None:
     assert "written" not in report("convert")
 
 
-def test_a_file_that_is_wrong_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_export_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 1; what was there before stays."""
     (tmp_path / "out.onnx").write_text("older")
 
@@ -83,7 +83,7 @@ def test_targets_that_cannot_be_written_are_refused() -> None:
     assert Path("pipe.onnx").is_fifo()
 
 
-def test_a_full_disk_is_reported() -> None:
+def test_export_reports_a_full_disk() -> None:
     """The name that the user gave; nothing is left."""
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -10,7 +10,7 @@ from tests.streaming.command import refusal
 pytestmark = pytest.mark.usefixtures("working_folder")
 
 
-def test_bad_uses_are_refused_with_a_way_out(tmp_path: Path) -> None:
+def test_wrong_uses_of_fleet_are_refused_with_a_way_out(tmp_path: Path) -> None:
     assert "the actions are deploy, status, drain, set-weight, end" in refusal("fleet", "begin")
     assert "name a worker" in refusal("fleet", "drain")
     assert "needs --weight" in refusal("fleet", "set-weight", "2")

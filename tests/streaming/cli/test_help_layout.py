@@ -23,7 +23,7 @@ def examples_of(name: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("columns", [80, 100, 200])
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
-def test_each_example_begins_a_line_and_is_followed_by_what_it_does(
+def test_each_example_is_a_line_followed_by_its_effect(
     monkeypatch: pytest.MonkeyPatch, name: str, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))

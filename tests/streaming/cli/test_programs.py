@@ -84,7 +84,7 @@ def test_the_other_commands_take_a_program(program: str) -> None:
     ],
 )
 @pytest.mark.usefixtures("program")
-def test_unsupported_uses_are_refused(arguments: list[object], words: str) -> None:
+def test_unsupported_uses_of_a_program_are_refused(arguments: list[object], words: str) -> None:
     assert words in refusal(*arguments)
 
 
@@ -103,7 +103,7 @@ def test_the_effect_of_rounded_weights_is_reported() -> None:
     pulse("run", "small.pulse", noisy_path(), "out.wav")
 
 
-def test_a_program_that_is_wrong_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_program_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 1; what was there before stays."""
     Path("out.pulse").write_text("older")
 
@@ -136,7 +136,7 @@ def test_a_recipe_is_one_file_from_sound_to_sound() -> None:
     np.testing.assert_array_equal(*(soundfile.read(name)[0] for name in ("first.wav", "second.wav")))
 
 
-def test_errors_are_json() -> None:
+def test_errors_of_programs_are_json() -> None:
     Path("bad.pulse").write_bytes(b"pulse program 3\n" + bytes(100))
     result = pulse("check", "bad.pulse", "--json", code=2)
     assert "its checksum is wrong" in json.loads(result.stdout)["error"]["message"]

@@ -93,7 +93,7 @@ def test_a_recipe_runs_live(tmp_path: Path) -> None:
     assert soundfile.info("out.wav").samplerate == 8000
 
 
-def test_errors_name_the_file_and_the_stage(tmp_path: Path) -> None:
+def test_errors_in_recipes_name_the_file_and_the_stage(tmp_path: Path) -> None:
     """Options of models belong in the recipe, and are spelled as options."""
     path = spectral(tmp_path)
     assert "omit --state, and write states in the stage" in refusal("check", path, "--state", "none")
@@ -170,7 +170,7 @@ def test_bad_recipes_are_refused_in_one_line(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_file_of_another_rate_is_resampled_and_an_option_is_refused(tmp_path: Path) -> None:
+def test_other_file_rates_are_resampled_and_options_refused(tmp_path: Path) -> None:
     """A file of another rate is resampled; an option of another rate is reported."""
     sound(4_000, 16_000)
     path = spectral(tmp_path)

@@ -41,7 +41,7 @@ def test_every_parameter_has_an_option() -> None:
     assert all(OPTIONS[name] in help_text for name in parameters - {"specialise"})
 
 
-def test_an_error_names_options_here_and_parameters_in_the_library() -> None:
+def test_errors_name_options_or_parameters() -> None:
     """Which names the option here, and the parameter there."""
     shape = ["mics", "time", 4]
     path = save_model("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
@@ -79,7 +79,7 @@ def test_a_backend_of_other_commands_is_named_with_their_command() -> None:
     assert refusal("compile", path, "-o", "half.pulse").endswith("use --backend numpy of pulse run\n")
 
 
-def test_a_warning_names_options_here_and_parameters_in_the_library() -> None:
+def test_warnings_name_options_or_parameters() -> None:
     """Sound in, a third as much sound out: chunks that overlap look like that; the user says whether they do."""
     path = save_model("halved", models.half_context())
     warnings.simplefilter("default")

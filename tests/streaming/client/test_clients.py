@@ -114,7 +114,7 @@ async def test_a_stream_of_the_server_is_a_sink_of_an_executor(
 
 
 @pytest.mark.parametrize("times", [1, 3])
-async def test_events_are_those_of_the_detector(
+async def test_events_of_the_server_equal_the_detector(
     server: RunningServer, programs: dict[str, Program], noisy: Array, times: int
 ) -> None:
     """Their frames are those of the client, whatever its rate; they arrive while the stream continues."""

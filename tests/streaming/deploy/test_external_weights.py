@@ -45,7 +45,7 @@ def give(stream: CStream, weights: np.ndarray | None, first: int = 0) -> int:
     )
 
 
-def test_frames_are_those_of_a_library_with_weights(
+def test_frames_equal_a_library_with_weights(
     folder: Path, content: np.ndarray, program: NativeProgram, tmp_path: Path
 ) -> None:
     build(program, tmp_path)
@@ -57,7 +57,7 @@ def test_frames_are_those_of_a_library_with_weights(
         assert array.tobytes() == expected[name].tobytes()
 
 
-def test_other_weight_files_are_refused(folder: Path, content: np.ndarray) -> None:
+def test_wrong_weight_files_are_refused(folder: Path, content: np.ndarray) -> None:
     stream = CLibrary(folder, "small").stream()
     pulses = addresses([np.zeros((1, PULSE), np.float32)]), addresses([None, None])
     assert stream.library.call("step", stream.address, *pulses) == WEIGHTS

@@ -22,7 +22,7 @@ def runs_by_definition(p: Array, least: int) -> list[tuple[float | str, ...]]:
 
 
 @pytest.mark.parametrize("seed", range(80))
-def test_events_are_as_defined_in_any_blocks(seed: int) -> None:
+def test_argmax_finds_runs_in_any_blocks(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = np.stack([walk(rng, int(seed * 2.5)) for _ in range(rng.integers(1, 5))], axis=1)
     least = int(rng.integers(1, 7))
@@ -43,7 +43,7 @@ def test_the_background_is_not_reported() -> None:
     ]
 
 
-def test_bad_parameters_are_refused() -> None:
+def test_argmax_refuses_bad_parameters() -> None:
     with pytest.raises(InputError, match=r"^min_s=nan: must be 0 or more seconds$"):
         Argmax(HZ, float("nan"))
     with pytest.raises(InputError, match=r"^labels: 1 names for 2 classes"):

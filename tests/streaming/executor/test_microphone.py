@@ -106,7 +106,7 @@ async def test_another_rate_is_resampled() -> None:
     np.testing.assert_allclose(outputs["loud"][0, 500:-500], expected[500:-500], atol=1e-3)
 
 
-async def test_frames_that_nobody_takes_are_lost_and_counted() -> None:
+async def test_untaken_frames_are_lost_and_counted() -> None:
     host = ending_host()
     microphone = Microphone(host=host)
     blocks = microphone.blocks()
@@ -127,7 +127,7 @@ async def tick_when_open(host: VirtualHost, frames: int) -> None:
     host.tick(normal_noise(frames, 1))
 
 
-async def test_a_device_that_ends_by_itself_gives_its_frames_and_raises() -> None:
+async def test_a_device_that_ends_yields_its_frames_and_raises() -> None:
     host, program = VirtualHost(VirtualDevice(rate_hz=RATE_HZ)), named_program("filtered", 6)
     lengths = []
     async with anyio.create_task_group() as tasks, Executor(program, rate_hz=RATE_HZ) as executor:

@@ -218,7 +218,7 @@ async def serve(engine: HeldEngine, services_s: list[float], ended: list[float])
     services=st.lists(st.sampled_from([0.0007, 0.004, 0.0083, 0.013, 0.037, 0.11]), min_size=1, max_size=30),
     deadline=st.sampled_from([0.005, 0.01, 0.02]),
 )
-def test_silence_replaces_late_pulses_and_time_stays_aligned(
+def test_silence_replaces_late_pulses_and_keeps_time(
     loop: str, services: list[float], deadline: float
 ) -> None:
     x = normal_noise(1, len(services) * PULSE)
@@ -259,7 +259,7 @@ def test_silence_replaces_late_pulses_and_time_stays_aligned(
 
 
 @both_loops
-def test_finished_results_are_given_even_if_requested_late(loop: str) -> None:
+def test_finished_results_are_delivered_if_requested_late(loop: str) -> None:
     async def main():
         engine = HeldEngine()
         policy = "silence_then_catch_up"

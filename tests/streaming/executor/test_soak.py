@@ -156,7 +156,7 @@ def usual_collector():
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc/self/statm here")
 @both_backends
 @pytest.mark.parametrize("policy", ["wait", "drop_oldest", "silence_then_catch_up", "abort"])
-async def test_a_long_series_of_streams_ends_in_every_way_with_bounded_memory(policy, backend) -> None:
+async def test_many_streams_take_bounded_memory(policy, backend) -> None:
     with nothing_left():
         await run_executors(policy, backend, 5, seed=100)
         before = resident_mib()

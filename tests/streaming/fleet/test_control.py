@@ -89,7 +89,7 @@ def live_workers(control: FleetControl, version: str = "1") -> list[str]:
     return [worker.name for worker in control.status().table.live(version)]
 
 
-def test_the_first_reconciliations_start_workers_and_send_the_table(
+def test_first_reconciliations_start_and_inform_workers(
     cluster: ScriptedCluster, control: FleetControl
 ) -> None:
     table = control.status().table

@@ -94,14 +94,14 @@ async def speak(fleet, at_half, version="1", count=3):
     return connections, name
 
 
-async def test_streams_survive_a_worker_that_is_killed(fleet) -> None:
+async def test_streams_survive_a_killed_worker(fleet) -> None:
     connections, _ = await speak(fleet, lambda _, process: os.kill(process, signal.SIGKILL))
     assert connections == 2
     assert len(live(fleet)) == 3
     assert fleet.status().lost >= 1
 
 
-async def test_streams_survive_a_node_that_is_lost(cluster) -> None:
+async def test_streams_survive_a_lost_node(cluster) -> None:
     fleet, machines = cluster
     live(fleet)
     head = machines.head_node.node_id

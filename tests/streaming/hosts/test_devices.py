@@ -96,7 +96,7 @@ def test_a_device_is_chosen_by_name_or_number(
     ],
     ids=["several", "no index", "no input", "no output", "no default", "no device"],
 )
-def test_a_choice_that_is_none_is_refused(
+def test_unknown_or_ambiguous_devices_are_refused(
     devices: Sequence[Device], kind: DeviceKind, expected: str | int | None, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
@@ -111,7 +111,7 @@ def test_latencies_are_suggested_or_given() -> None:
 
 
 @pytest.mark.parametrize("latency", ["fast", -1.0, float("nan")])
-def test_latencies_that_are_none_are_refused(latency: str | float) -> None:
+def test_invalid_latencies_are_refused(latency: str | float) -> None:
     with pytest.raises(InputError, match="low"):
         DEVICES[0].latency_s("input", latency)
 

@@ -217,9 +217,7 @@ def test_the_setup_names_both_files(tmp_path: Path) -> None:
     assert live.setup.output is None
 
 
-def test_a_run_that_is_stopped_early_keeps_what_was_played(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_stopped_early_keeps_the_played_sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     x = normal_noise(20 * RATE, 1) / 4
     host, halt = (
         FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav"),
@@ -235,7 +233,7 @@ def test_a_run_that_is_stopped_early_keeps_what_was_played(
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_a_full_disk_is_reported_at_the_end_and_keeps_what_was_written(
+def test_a_full_disk_keeps_the_file_and_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, early: bool
 ) -> None:
     """The run continues to its end, or until it is stopped; what was written is kept, and the report says so."""
@@ -262,9 +260,7 @@ def test_a_full_disk_is_reported_at_the_end_and_keeps_what_was_written(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.wav", "out.wav"]
 
 
-def test_a_folder_that_is_removed_is_reported_at_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_removed_folder_is_reported_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another run of the host begins without the error."""
     folder = tmp_path / "folder"
     folder.mkdir()

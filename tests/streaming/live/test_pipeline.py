@@ -131,7 +131,7 @@ def play_random_run(engine: str, data: Any) -> None:
 @engines
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_random_runs_play_and_record_what_sessions_give(engine, data) -> None:
+def test_random_runs_play_and_record_session_outputs(engine, data) -> None:
     play_random_run(engine, data)
 
 
@@ -139,7 +139,7 @@ def test_random_runs_play_and_record_what_sessions_give(engine, data) -> None:
 @engines
 @settings(max_examples=3000, deadline=None)
 @given(data=st.data())
-def test_many_random_runs_play_and_record_what_sessions_give(engine, data) -> None:
+def test_many_random_runs_play_and_record_session_outputs(engine, data) -> None:
     play_random_run(engine, data)
 
 

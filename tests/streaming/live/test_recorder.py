@@ -82,7 +82,7 @@ def test_both_files_are_aligned_after_frames_were_lost(paths: tuple[Path, Path])
 
 
 @pytest.mark.parametrize("margin", [0, 1000])
-def test_frames_lost_by_a_slow_disk_are_silent_and_counted(paths: tuple[Path, Path], margin: int) -> None:
+def test_frames_lost_on_a_slow_disk_are_silent_and_counted(paths: tuple[Path, Path], margin: int) -> None:
     """Later frames are where they belong."""
     x = ramp(1000 * BLOCK)
     with runs(cached_program()) as (host, live):
@@ -206,7 +206,7 @@ def test_a_recording_continues_after_the_device_was_away(paths: tuple[Path, Path
         np.testing.assert_array_equal(recorded, expected)
 
 
-def test_recordings_of_two_devices_have_what_each_had(paths: tuple[Path, Path]) -> None:
+def test_recordings_of_two_devices_have_their_sounds(paths: tuple[Path, Path]) -> None:
     devices = [VirtualDevice("a", 1, 0, RATE), VirtualDevice("b", 0, 1, RATE)]
     x = normal_noise(40 * BLOCK, 1)
     with runs(cached_program(), device=devices) as (host, live):
@@ -278,7 +278,7 @@ def test_an_interrupted_close_still_completes_both_files(
     assert not recorder.problems
 
 
-def test_invalid_values_are_refused(paths: tuple[Path, Path], tmp_path: Path) -> None:
+def test_invalid_recorder_arguments_are_refused(paths: tuple[Path, Path], tmp_path: Path) -> None:
     with nothing_left(), runs(cached_program(), play=False) as (_, live):
         with pytest.raises(
             InputError, match=r"played\.wav: there is no output to record: the run plays nothing"

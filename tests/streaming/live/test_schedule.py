@@ -60,7 +60,7 @@ def needed_silence(timing: Timing, lead: int, blocks: int) -> int:
     st.integers(0, 100),
     st.integers(0, 100),
 )
-def test_with_resampling_the_delay_is_the_least_for_the_blocks(
+def test_the_delay_with_resampling_is_minimal(
     device_hz: int, hz: int, pulse: int, block: int, ahead_in: int, ahead_out: int
 ) -> None:
     timing = Timing(pulse, block, hz, device_hz, device_hz, ahead_in, ahead_out)

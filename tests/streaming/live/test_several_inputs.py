@@ -91,7 +91,7 @@ def test_inputs_of_another_rate_stay_aligned() -> None:
     assert np.abs(plays["both"] - linear).max() < 0.2  # all but the piece that is not linear
 
 
-def test_outputs_of_two_inputs_are_those_of_a_session() -> None:
+def test_outputs_of_two_inputs_equal_a_session() -> None:
     compiled, sound = cancelling_program(160), stereo_noise(1000)
     host, live = two_input_run(compiled, records=True)
     with live:

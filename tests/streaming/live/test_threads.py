@@ -43,7 +43,7 @@ from tests.streaming.models import cached_program, filter_model
 from tests.waiting import WAIT_TIMEOUT_S, wait_until
 
 
-def test_frames_without_room_are_lost_and_counted_while_a_worker_stands_still(
+def test_a_blocked_worker_loses_and_counts_frames(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The worker stands still for ten seconds of sound; the device does not count as stalled."""
@@ -150,7 +150,7 @@ def test_no_thread_and_no_descriptor_is_left_after_a_run(
 
 
 @pytest.mark.parametrize("lost_before", [False, True])
-def test_the_memory_of_a_device_that_never_returns_is_kept(lost_before: bool) -> None:
+def test_a_stuck_device_keeps_the_memory_of_its_run(lost_before: bool) -> None:
     """The memory is kept for ever, and no other device is opened."""
     host = ManualHost()
     abandoned = [*live_module.abandoned_pipelines]
@@ -174,9 +174,7 @@ def test_the_memory_of_a_device_that_never_returns_is_kept(lost_before: bool) ->
 
 
 @pytest.mark.parametrize("reconnect", ["keep", "reset"])
-def test_no_command_is_applied_during_a_callback_that_never_returns(
-    reconnect: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stuck_callback_blocks_commands(reconnect: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command would move the memory that it computes with; neither during the run nor after it."""
     monkeypatch.setattr(control_module, "ANSWER_TIMEOUT_S", 0.01)
     host, plan = ManualHost(), Plan(RATE, block_frames=BLOCK)

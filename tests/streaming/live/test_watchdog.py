@@ -119,7 +119,7 @@ def test_no_device_is_opened_while_another_is_in_a_block(reconnect: str) -> None
     live.pipeline.close()
 
 
-def test_late_and_long_blocks_are_no_stall() -> None:
+def test_late_and_long_blocks_are_not_a_stall() -> None:
     """Blocks that come 0.9 s late, and blocks of 0.6 s."""
     with runs(cached_program()) as (host, live):
         for _ in range(5):
@@ -178,7 +178,7 @@ def test_reset_restarts_the_model_after_a_reconnection(
     np.testing.assert_array_equal(np.concatenate(played), expected)
 
 
-def test_a_device_that_returns_with_another_number_is_found_by_its_name() -> None:
+def test_a_renumbered_device_is_found_by_its_name() -> None:
     first, other = VirtualDevice("first", rate_hz=RATE), VirtualDevice("usb mixer", rate_hz=RATE)
     host = VirtualHost(first, other)
     plan = Plan(RATE, input="mixer", output="mixer", block_frames=BLOCK)
@@ -244,7 +244,7 @@ def test_the_number_of_kept_events_is_limited() -> None:
 
 
 @engines
-def test_commands_while_the_device_is_away_are_applied_at_once(engine: str) -> None:
+def test_commands_are_applied_while_the_device_is_away(engine: str) -> None:
     """No thread computes while the device is away."""
     with runs(cached_program(sum_model), reconnect="keep", engine=engine) as (host, live):
         host.run(np.ones((10 * BLOCK, 1), np.float32))
@@ -259,7 +259,7 @@ def test_commands_while_the_device_is_away_are_applied_at_once(engine: str) -> N
         assert played[-1] == 20 * BLOCK - live.delay.frames
 
 
-def test_invalid_values_are_refused() -> None:
+def test_invalid_watchdog_settings_are_refused() -> None:
     with pytest.raises(InputError, match="reconnect 'often': give keep, reset or nothing"):
         Live(cached_program(), Plan(RATE), realtime=UNCHANGED, reconnect="often", host=VirtualHost())
     assert issubclass(DeviceError, PulseError)

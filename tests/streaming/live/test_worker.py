@@ -106,7 +106,7 @@ def interpreter_is_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sys.setswitchinterval(interval)
 
 
-def test_only_native_pulses_run_while_a_thread_holds_the_interpreter(interpreter_is_held) -> None:
+def test_only_native_pulses_run_while_the_gil_is_held(interpreter_is_held) -> None:
     """From the first block to the last pulse; those of a program in Python wait until it is given up."""
     x = normal_noise(BLOCK, 1)
     with (

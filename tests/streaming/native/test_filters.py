@@ -65,6 +65,6 @@ def test_resamplers_of_the_same_rates_share_a_filter() -> None:
         ((48000, 16000, "best"), "'best': choose one of low, medium, high"),
     ],
 )
-def test_invalid_values_are_refused(arguments: tuple[int, int, str], message: str) -> None:
+def test_invalid_filter_arguments_are_refused(arguments: tuple[int, int, str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         design(*arguments)

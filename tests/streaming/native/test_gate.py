@@ -47,7 +47,7 @@ def test_blocks_go_through_until_it_is_shut() -> None:
     assert gate.callbacks == 4
 
 
-def test_who_is_inside_is_waited_for() -> None:
+def test_shut_waits_for_running_callbacks() -> None:
     inside, go = threading.Event(), threading.Event()
 
     def pipeline(*arguments: Any) -> int:

@@ -39,7 +39,7 @@ WAKES = 5000
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name in FOR_PYTHON else ()) for name in PATH]
 )
-def test_nothing_is_called_that_may_wait_or_fail(name: str) -> None:
+def test_the_callback_calls_nothing_that_waits_or_fails(name: str) -> None:
     """The code calls no interpreter and no allocator, takes no lock and raises no exception."""
     check_calls(llvm_code(ENTRIES[name]), pointers=True, allowed=SYSTEM)
 

@@ -100,7 +100,7 @@ def test_nothing_above_the_cutoff_is_folded_back(rate_in: int, rate_out: int, qu
 
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES)
-def test_samplerate_gives_the_same(rate_in: int, rate_out: int) -> None:
+def test_outputs_equal_those_of_samplerate(rate_in: int, rate_out: int) -> None:
     x = sum(sound_of(part, rate_in, rate_out) for part in (0.013, 0.11, 0.37, 0.61, 0.88)) / 5
     output = NativeResampler(rate_in, rate_out, "high").process(x)
     reference = samplerate.resample(x, rate_out / rate_in, "sinc_best")
@@ -298,7 +298,7 @@ def test_tuning_has_a_limit(ppm: float) -> None:
         ((48000, 16000, "low", 1 << 40), "blocks of 1099511627776 frames"),
     ],
 )
-def test_invalid_values_are_refused(arguments: tuple[Any, ...], message: str) -> None:
+def test_invalid_resampler_arguments_are_refused(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
         NativeResampler(*arguments)
 
@@ -310,7 +310,7 @@ def test_invalid_values_are_refused(arguments: tuple[Any, ...], message: str) ->
         pytest.param(np.zeros(4, np.int16), id="integers"),
     ],
 )
-def test_a_block_that_is_no_row_of_floats_is_refused(block: Array) -> None:
+def test_blocks_other_than_a_row_of_floats_are_refused(block: Array) -> None:
     with pytest.raises(InputError, match=r"takes one row of floats, got an array \(4,"):
         NativeResampler(48000, 16000).process(block)
 
@@ -349,7 +349,7 @@ def test_a_sound_continues_from_a_snapshot_with_the_same_bits(rate_in: int, rate
     ],
     ids=["rate", "quality", "other bytes"],
 )
-def test_a_snapshot_that_does_not_fit_a_resampler_is_refused(snapshot: bytes, message: str) -> None:
+def test_a_resampler_refuses_misfitting_snapshots(snapshot: bytes, message: str) -> None:
     resampler = NativeResampler(48000, 16000)
     before = resampler.snapshot()
     with pytest.raises(InputError, match=message):

@@ -55,7 +55,7 @@ def test_a_cpu_is_chosen_for_the_thread_alone() -> None:
 
 
 @linux
-def test_a_cpu_that_the_process_may_not_use_is_refused_with_the_reason(
+def test_forbidden_cpus_are_refused_with_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(*_):

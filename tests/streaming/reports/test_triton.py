@@ -107,7 +107,7 @@ def test_sequences_one_after_the_other_equal_the_model(repository: Path) -> None
         np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_existing_files_stay(repository: Path) -> None:
+def test_export_keeps_existing_files(repository: Path) -> None:
     message = refusal("convert", model_path(), "--triton", repository.parent)
     assert "already exists" in message
     assert "give one of them" in refusal("convert", "--triton", "x", "-o", "y.onnx")

@@ -177,7 +177,7 @@ def test_events_and_probabilities_are_shown(visit: Callable[..., BrowserPage]) -
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1440, 900)])
-def test_the_layout_fits_and_every_control_has_a_name(
+def test_the_layout_fits_and_controls_have_names(
     visit: Callable[..., BrowserPage], width: int, height: int
 ) -> None:
     page = visit(width=width, height=height)
@@ -198,7 +198,9 @@ def test_the_layout_fits_and_every_control_has_a_name(
     assert named <= reached
 
 
-def test_nothing_is_loaded_from_elsewhere(visit: Callable[..., BrowserPage], server: RunningServer) -> None:
+def test_the_served_page_loads_nothing_from_elsewhere(
+    visit: Callable[..., BrowserPage], server: RunningServer
+) -> None:
     page = visit()
     page.start("Example")
     assert len(page.requests) >= 4

@@ -220,7 +220,7 @@ def outputs_by_number(messages: list[bytes]) -> tuple[dict[int, dict[Any, Any]],
 
 
 @pytest.mark.parametrize("confirms", [False, True])
-async def test_outputs_that_were_not_received_are_sent_again(tmp_path: Path, confirms: bool) -> None:
+async def test_lost_outputs_are_sent_again(tmp_path: Path, confirms: bool) -> None:
     """A client that reads nothing before its server is lost; one that confirms nothing has all outputs to come."""
     x = normal_noise(60 * PULSE, seed=3)
     with servers(tmp_path, 2) as (first_server, second_server):
@@ -333,7 +333,7 @@ def test_a_wrong_confirmation_is_refused(tmp_path: Path, safe: int | list[Any] |
         assert client.receive_until("error")[-1]["code"] == "message"
 
 
-def test_late_damaged_and_unknown_checkpoints_are_not_loaded(tmp_path: Path) -> None:
+def test_late_damaged_or_unknown_checkpoints_are_refused(tmp_path: Path) -> None:
     folder = CheckpointFolder(tmp_path, 60)
     name = folder.new_name()
     output = pack_frames(Header(OUTPUT, 0, 2, 1, 2), bytes(4))

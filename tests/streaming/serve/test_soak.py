@@ -94,7 +94,7 @@ def run_clients(url, seconds, pipe):
     pipe.send(anyio.run(run_all))
 
 
-async def test_clients_that_leave_stall_and_send_nan_take_no_lane_and_no_memory() -> None:
+async def test_bad_clients_keep_no_lane_and_no_memory() -> None:
     model = ModelSettings(name="filtered", streams=LANES)
     settings = ServerSettings((model,), limits=LimitSettings(speed=1e6), budget=1e6)
     spawning = multiprocessing.get_context("spawn")

@@ -104,7 +104,7 @@ def bytes_cut_as(client: RawClient, cut: str, messages: list[bytes]) -> list[byt
 
 
 @pytest.mark.parametrize("cut", ["one by one", "all at once", "after each byte of a head", "in fragments"])
-def test_outputs_do_not_depend_on_how_bytes_are_cut(client: RawClient, cut: str) -> None:
+def test_bytes_in_any_pieces_give_the_same_outputs(client: RawClient, cut: str) -> None:
     program = named_program(MODEL, PULSE)
     (port,) = [port for port in program.inputs if port.streams]
     x = normal_noise(17003)

@@ -66,7 +66,7 @@ def test_frames_of_any_axis_are_written_in_any_pieces(tmp_path_factory, data) ->
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
-def test_of_a_tensor_without_time_the_last_is_written(tmp_path: Path, shape: tuple[Any, ...]) -> None:
+def test_the_last_tensor_without_time_is_written(tmp_path: Path, shape: tuple[Any, ...]) -> None:
     """The second of two tensors is in the file."""
     first, last = np.zeros(shape, np.float32), np.random.default_rng(1).random(shape, np.float32)
     np.testing.assert_array_equal(np.load(write_pieces(tmp_path / "x.npy", [first, last], None)), last)
@@ -82,7 +82,7 @@ def test_a_table_of_no_frames_has_its_names(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+def test_a_failed_run_keeps_the_old_file_of_frames(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     path.write_bytes(b"old")
     with pytest.raises(KeyboardInterrupt), FramesFile(path, 0, None) as file:
@@ -112,7 +112,7 @@ def test_pieces_of_several_types_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 1), ("x.csv", 1)])
-def test_a_full_disk_is_reported(small_disk: Path, name: str, axis: int) -> None:
+def test_a_frame_writer_reports_a_full_disk(small_disk: Path, name: str, axis: int) -> None:
     """The error comes at the write; what was written before may be kept, whole."""
     piece = np.random.default_rng(2).random((5, 100) if axis else (100, 5)).astype(np.float32)
     count = 0
@@ -146,7 +146,7 @@ def test_frames_without_room_stay_in_their_order(small_disk: Path) -> None:
     assert (small_disk / names[0]).read_bytes() == b"old"
 
 
-def test_frames_that_were_written_before_the_disk_was_full_are_kept(small_disk: Path) -> None:
+def test_frames_written_before_the_disk_is_full_are_kept(small_disk: Path) -> None:
     """All that were written are in the file."""
     whole = np.random.default_rng(5).random((3, 4000, 2)).astype(np.float32)
     count = 0
@@ -178,7 +178,7 @@ def test_a_tensor_stays_until_it_is_replaced(small_disk: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 2), ("x.npy", 1), ("x.csv", 1)])
-def test_memory_does_not_grow(tmp_path: Path, name: str, axis: int) -> None:
+def test_appending_frames_takes_no_more_memory(tmp_path: Path, name: str, axis: int) -> None:
     """The frames are 20 MB."""
     shape = [4, 4, 4]
     shape[axis] = 1000

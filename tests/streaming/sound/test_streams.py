@@ -80,7 +80,7 @@ def test_chunks_in_front_are_skipped() -> None:
     np.testing.assert_array_equal(read(head[:12] + odd + head[12:] + x.tobytes())[1], x)
 
 
-def test_raw_samples_are_read() -> None:
+def test_raw_samples_are_read_from_a_stream() -> None:
     x = uniform_noise(900, 2)
     form = StreamFormat.parse("s24,48000,2", None)
     reader, samples = read(form.encoding.encode(x), form)
@@ -187,11 +187,11 @@ def test_memory_does_not_grow_with_waiting_input() -> None:
         "short fmt",
     ],
 )
-def test_files_that_are_no_wav_are_refused(data: bytes, words: str) -> None:
+def test_files_other_than_wav_are_refused(data: bytes, words: str) -> None:
     assert words in refusal(data)
 
 
-def test_streams_that_end_too_soon_or_have_nan_are_refused() -> None:
+def test_truncated_streams_and_nan_are_refused() -> None:
     form = StreamFormat(Encoding.of_name("s16"), 8000, 2)
     assert "in: ends with 3 of the 4 bytes of a sample; check encoding and channels" in refusal(
         bytes(4003), form
@@ -204,7 +204,7 @@ def test_streams_that_end_too_soon_or_have_nan_are_refused() -> None:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
-def test_written_content_is_read_back(tmp_path: Path, encoding: Encoding) -> None:
+def test_written_streams_are_read_back(tmp_path: Path, encoding: Encoding) -> None:
     """By libsndfile, from a file that does not know its size, and from one whose header was completed."""
     x = uniform_noise(333, 1)
     form = StreamFormat(encoding, 22050, 1)
@@ -227,7 +227,7 @@ def test_written_content_is_read_back(tmp_path: Path, encoding: Encoding) -> Non
     assert (reader.frames, len(samples)) == (333, 333)
 
 
-def test_a_file_that_is_only_appended_to_keeps_its_header(tmp_path: Path) -> None:
+def test_append_only_files_keep_their_header(tmp_path: Path) -> None:
     """Its header stays as it is, and what was there too."""
     (tmp_path / "log").write_bytes(b"before")
     handle = os.open(tmp_path / "log", os.O_WRONLY | os.O_APPEND)

@@ -94,9 +94,7 @@ def test_the_report_in_json_has_every_part(bad: list[LiveStatistics], tmp_path: 
     }
 
 
-def test_the_worst_moments_are_those_with_problems_and_then_the_slowest(
-    bad: list[LiveStatistics], tmp_path: Path
-) -> None:
+def test_worst_moments_have_problems_or_are_slowest(bad: list[LiveStatistics], tmp_path: Path) -> None:
     stats = read_stats(write(tmp_path / "out.jsonl", bad))
     assert [moment.at_s for moment in worst(stats, 4)] == [4, 7, 9, 12]
     assert [moment.at_s for moment in worst(stats, 3)] == [4, 9, 12]

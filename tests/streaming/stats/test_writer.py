@@ -76,7 +76,7 @@ def test_lines_are_for_other_tools_too(path: Path) -> None:
     assert max(len(line) for line in path.read_text().splitlines()[1:-1]) < 5000
 
 
-def test_accounts_that_come_often_make_one_line_an_interval(tmp_path: Path) -> None:
+def test_frequent_statistics_become_one_line_per_interval(tmp_path: Path) -> None:
     often = list(Simulation(channels=1).series(3, each_s=0.1))
     loud = [
         replace(
@@ -94,7 +94,7 @@ def test_accounts_that_come_often_make_one_line_an_interval(tmp_path: Path) -> N
     assert stats.intervals[1].load == pytest.approx(0.1)
 
 
-def test_levels_that_are_no_numbers_are_read_as_none(tmp_path: Path, series: list[LiveStatistics]) -> None:
+def test_levels_that_are_not_numbers_are_read_as_none(tmp_path: Path, series: list[LiveStatistics]) -> None:
     stats = read_stats(write(tmp_path / "o.jsonl", [replace(series[0], levels_out=(inf, 0.5))]))
     assert stats.intervals[0].levels_out == (None, 0.5)
 
@@ -152,9 +152,7 @@ class Limited:
         resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
 
 
-def test_a_full_disk_is_reported_and_missing_lines_follow(
-    tmp_path: Path, series: list[LiveStatistics]
-) -> None:
+def test_missing_lines_follow_after_a_full_disk(tmp_path: Path, series: list[LiveStatistics]) -> None:
     path = tmp_path / "o.jsonl"
     writer = StatsWriter(path, SETUP)
     writer.update(series[0])

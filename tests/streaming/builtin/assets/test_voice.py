@@ -62,13 +62,13 @@ def test_the_detector_finds_the_voice_in_real_noise() -> None:
 
 
 @pytest.mark.parametrize("level", [1e-4, 1e-3, 1e-2, 1e-1])
-def test_noise_of_any_level_is_no_voice(level: float) -> None:
+def test_noise_of_any_level_is_not_voice(level: float) -> None:
     probabilities = detect(np.random.default_rng(0).normal(0, level, 16_000 * 10))
     assert probabilities.max() < 0.5
     assert np.median(probabilities) < 0.2
 
 
-def test_silence_is_no_voice() -> None:
+def test_silence_is_not_voice() -> None:
     assert detect(np.zeros(16_000)).max() < 0.01
 
 

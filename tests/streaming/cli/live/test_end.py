@@ -77,7 +77,7 @@ def run_ended_by(tmp_path, monkeypatch, all_is_recorded):
 
 
 @pytest.mark.parametrize("end", [*signals.ENDS, pytest.param(DeviceError("the cable is out"), id="failure")])
-def test_a_run_keeps_and_reports_what_was_done_until_its_end(
+def test_a_failed_run_keeps_and_reports_its_results(
     run_ended_by: Callable[..., Any], tmp_path: Path, end: DeviceError | Signals
 ) -> None:
     failed = isinstance(end, DeviceError)
@@ -263,7 +263,7 @@ def test_frames_end_where_the_disk_is_full(small_disk: Path, name: str) -> None:
     assert (small_disk / name).stat().st_size > 0
 
 
-def test_the_report_has_where_frames_without_room_are(small_disk: Path) -> None:
+def test_the_report_names_the_file_of_the_remaining_frames(small_disk: Path) -> None:
     """The report has both that the frames ended and where they are."""
     piece = np.zeros((2, 100, 8), np.float32)
     port = SimpleNamespace(name="y", axis=1)
@@ -279,7 +279,7 @@ def test_the_report_has_where_frames_without_room_are(small_disk: Path) -> None:
     assert np.load(small_disk / "y-frames-first.npy").shape == (1000, 2, 8)
 
 
-def test_frames_end_where_some_were_not_taken_in_time(tmp_path: Path) -> None:
+def test_frames_end_where_some_are_lost(tmp_path: Path) -> None:
     """The file ends where they are missing: what follows would have wrong times."""
     piece = np.arange(4, dtype=np.float32)
     port = SimpleNamespace(name="y", axis=0)
@@ -295,7 +295,7 @@ def test_frames_end_where_some_were_not_taken_in_time(tmp_path: Path) -> None:
     assert np.load(tmp_path / "y.npy").tolist() == [0, 1, 2, 3]
 
 
-def test_frames_are_complete_though_the_disk_of_the_sound_is_full(small_disk: Path, tmp_path: Path) -> None:
+def test_frames_are_complete_if_the_sound_disk_is_full(small_disk: Path, tmp_path: Path) -> None:
     """The run continues to its end, so the frames have theirs; what was written until then is kept."""
     x = tone(8000, 1.0).astype(np.float32)
     soundfile.write("in.wav", x, 8000, subtype="FLOAT")
@@ -363,7 +363,7 @@ def test_a_line_in_use_is_not_flushed(tmp_path: Path, monkeypatch: pytest.Monkey
     live_module.abandoned_pipelines.pop().close()
 
 
-def test_the_report_is_printed_though_the_last_output_is_unknown(
+def test_the_report_is_printed_without_the_last_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its output is not known, but there is a report."""

@@ -27,7 +27,7 @@ def test_calls_are_made_in_turn_by_one_thread() -> None:
     caller.end()
 
 
-def test_a_call_that_raises_a_timeout_is_not_stuck() -> None:
+def test_a_call_that_raises_timeout_error_is_not_stuck() -> None:
     def late() -> None:
         raise TimeoutError("of its own")
 
@@ -77,7 +77,7 @@ def test_output_of_libraries_becomes_the_reason(capfd: pytest.CaptureFixture[str
     assert capfd.readouterr().err == "heard\n"
 
 
-def test_without_a_standard_error_there_are_no_messages_of_alsa(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alsa_messages_are_empty_without_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse_descriptor(descriptor: int) -> int:
         raise OSError(9, "Bad file descriptor")
 
