@@ -15,7 +15,7 @@ COMMANDS = {path.stem for path in BENCH.glob("*.py")} - {"__init__"} | {
     path.parent.name for path in BENCH.glob("*/__main__.py")
 }
 SHARED = ("models", "measurement", "peers", "performance", "report")
-"""Each of these imports only from those before it."""
+"""Folders in order: each imports only from earlier ones."""
 
 
 def test_each_file_is_a_command() -> None:

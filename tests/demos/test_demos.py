@@ -41,7 +41,7 @@ def test_a_pulse_that_does_not_suit_is_refused() -> None:
 def test_gtcrn_by_hand_streams_with_random_weights(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seconds: float
 ) -> None:
-    """In this process, by a proof of fewer streams; others prove the same layers, with the weights of the file."""
+    """The demo runs in this process with a shorter proof; other tests prove the layers with real weights."""
     from demos.gtcrn_by_hand import main
 
     monkeypatch.setattr(trials, "TOTAL_S", seconds)

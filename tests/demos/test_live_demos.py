@@ -79,7 +79,7 @@ def test_the_meter_marks_the_model_s_values() -> None:
 
 
 def test_the_probe_agrees(tmp_path: Path) -> None:
-    """In stereo at another rate than the model's, where both resamplers are on the way."""
+    """The probe runs in stereo at a rate that needs both resamplers."""
     source = tmp_path / "in.wav"
     samples, _ = soundfile.read(noisy_path(), dtype="float32")
     times = np.arange(66_150) / 44_100 * 16_000

@@ -41,7 +41,7 @@ def unit() -> dict[str, dict[str, list[Any]]]:
 
 @pytest.fixture(scope="module")
 def manifests() -> dict[str, dict[str, dict[Any, Any] | str]]:
-    """Kind -> manifest."""
+    """The manifests by their kinds."""
     yaml = pytest.importorskip("yaml", reason="needs the extra test")
     documents = list(yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text()))
     assert all({"apiVersion", "kind", "metadata"} <= set(document) for document in documents)
@@ -82,7 +82,7 @@ def instructions() -> list[tuple[str, str]]:
     return [tuple(line.split(maxsplit=1)) for line in lines]
 
 
-def test_every_setting_is_an_option_of_serve(settings) -> None:
+def test_the_settings_configure_a_server(settings) -> None:
     assert settings.host == "0.0.0.0"
     assert settings.models[0].id == "denoiser"
 

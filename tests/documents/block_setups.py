@@ -67,14 +67,14 @@ def lanes() -> Mapping[str, Any]:
 
 
 def spectral() -> Mapping[str, Any]:
-    """A model of spectra."""
+    """Write a model that takes spectra."""
     shape = [1, 257, "frames", 2]
     onnx.save(build([node("Relu", "x", "y")], {"x": shape}, {"y": shape}), "model.onnx")
     return {}
 
 
 def published_models() -> Mapping[str, Any]:
-    """The models of the recipes, and one of those."""
+    """The published models and the recipe of one of them."""
     for name in ("gtcrn_offline.onnx", "dtln_1.onnx", "dtln_2.onnx"):
         Path(name).symlink_to(shared_path(f"models/{name}"))
     Path("gtcrn.toml").write_text(recipes()["gtcrn.toml"])
@@ -161,7 +161,7 @@ def spotter() -> Mapping[str, Any]:
 
 
 def graph_of_x() -> Mapping[str, Any]:
-    """Something to feed."""
+    """A signal that the graph of the page is fed."""
     return {"x": normal_noise(4)}
 
 

@@ -1,4 +1,4 @@
-"""Every block of Python in the documents runs, from top to bottom of its page."""
+"""The Python blocks of the documents run, from top to bottom of each page."""
 
 import ast
 import asyncio

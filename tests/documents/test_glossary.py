@@ -1,4 +1,4 @@
-"""Every word of the public names is ordinary or in the glossary, and words of a private dialect stay away."""
+"""Words of public names are ordinary or in the glossary, and words of a private dialect stay away."""
 
 import ast
 import re
@@ -44,7 +44,7 @@ RULES = {
     "this many, not so many": r"\bso (many|much|few|long)\b(?!( \w+)? that\b)",
     "as in, not as of": r"\bas of ``",
 }
-"""What CONTRIBUTING says about the words of texts -> what it excludes."""
+"""Rule of words in CONTRIBUTING -> pattern of excluded text."""
 REAL_MEANINGS = re.compile(
     r"\b(leaves?|left|lags?|falls?|furthest|ever further) (\w+ )?behind\b"
     r"|\bbehind (an?|its|one|the) (WebSocket|commands|input|interface)\b|\bis behind row\b|\bthe\s+table behind it\b"
@@ -75,7 +75,7 @@ def parts(names: Iterable[str]) -> set[str]:
 
 
 def terms() -> list[str]:
-    """The terms of the glossary."""
+    """The first column of the table in the glossary."""
     return [term for term in TERM.findall(pages()["docs/glossary.md"].text) if term != "term"]
 
 

@@ -30,7 +30,7 @@ OF_OTHERS = {
 BUILT = ("build/site",)
 """Folders that a command makes."""
 IN_MANY_FOLDERS = ("__init__.py",)
-"""What a sentence may name without its folder."""
+"""Files that a sentence may name without their folder."""
 OF_EXTRAS = ("sphinx",)
 """Modules that an extra installs."""
 TERMS = {

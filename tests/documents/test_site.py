@@ -29,13 +29,12 @@ pytestmark = [
 
 @dataclass
 class SitePage:
-    """A page of the site."""
+    """An HTML page of the built site."""
 
     path: Path
     tags: list[Tag] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Read it."""
         self.tags = tags_of(self.path.read_text("utf-8"))
 
     @cached_property
@@ -44,7 +43,7 @@ class SitePage:
         return {attributes["id"] for _, attributes in self.tags if "id" in attributes}
 
     def links(self) -> Iterator[str]:
-        """Where one can go from here."""
+        """The targets of the page's links."""
         return (attributes["href"] for tag, attributes in self.tags if tag == "a" and "href" in attributes)
 
     def loads(self) -> Iterator[str]:

@@ -51,7 +51,7 @@ def canceller() -> ModelProto:
 
 @cache
 def offline() -> Any:
-    """The model, analysed."""
+    """The analysed model of the echo canceller."""
     return pulse.load(canceller()).analyse()
 
 

@@ -44,7 +44,7 @@ PROCESSORS = {
     "x86-64-v3": Emulated("x86_64-linux-gnu-gcc", ("qemu-x86_64", "-cpu", "Haswell")),
     "aarch64": Emulated("aarch64-linux-gnu-gcc", ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu")),
 }
-"""Each has its level's features and not those of the next; qemu has no AVX-512."""
+"""Processors with the features of a level and without those of the next; qemu has no AVX-512."""
 
 
 class Emulator:

@@ -10,7 +10,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
 
 def capable(capability):
-    """For tests that need a right of the user."""
+    """Skip tests for a user who lacks a capability."""
     return pytest.mark.skipif(
         sys.platform != "linux" or not is_capable(capability), reason="this user lacks the capability"
     )

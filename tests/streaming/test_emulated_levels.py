@@ -52,7 +52,7 @@ def emulator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def test_kernels_compute_the_same(emulator: Emulator) -> None:
-    """Every kind of operator, lanes of layers with weights of each type, and a model with transforms."""
+    """The emulator runs every kind of operator, lanes with weights of each type, and a model with transforms."""
     kinds = exact_kinds(emulator)
     for name in MODELS:
         for weights in ("f32", "bf16", "int8"):
@@ -102,7 +102,7 @@ def lanes_equal_streams_here(
 
 
 def denoiser_equals_itself_here(emulator: Emulator) -> None:
-    """The built-in model."""
+    """Compare the built-in denoiser on the emulator with this machine."""
     native = pulse.stream(model_path(), pulse=160)
     assert isinstance(native, NativeProgram)
     state_here = native.spawn()

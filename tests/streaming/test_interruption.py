@@ -251,7 +251,7 @@ def test_a_refused_restore_leaves_a_session_interrupted() -> None:
 
 @pytest.fixture
 def no_collections() -> Iterator[None]:
-    """Without Python's collector: an exception that comes while hypothesis times it is one that Python ignores."""
+    """Disable the garbage collector: Python ignores an exception that comes while hypothesis times a collection."""
     gc.disable()
     yield
     gc.enable()

@@ -27,7 +27,7 @@ HERE = next((level for level in LEVELS.values() if not level.missing_features), 
 pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
 SOME = ("move", "machine.read_ticks")
 AARCH64 = 183
-"""To ELF."""
+"""The number of the architecture in ELF files."""
 
 STREAMED = """
 import hashlib, json, sys

@@ -25,7 +25,7 @@ from tests.pulse.jit.folders import COMPILING, kernels_in
 from tests.pulse.jit.folders import folder as folder
 
 QUICK = ("tick", "move", "machine.run", "machine.read_ticks")
-"""What is compiled in a moment."""
+"""Functions that are compiled in a moment."""
 
 
 def only(*names: str) -> list[str]:
@@ -85,7 +85,7 @@ def test_the_command_compiles_only_missing_kernels(warm_folder: Path) -> None:
 
 
 def test_another_process_finds_compiled_kernels(folder: Path) -> None:
-    """Every process finds the same folder, file and key."""
+    """Both processes use the same folder, file and key."""
     code = (
         "from pulse.program.kernels import families\n"
         "from pulse.jit.registry import KERNELS\n"
@@ -169,7 +169,7 @@ def begun_processes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_processes_without_a_cache_share_a_temporary_folder(
     tmp_path: Path, begun_processes: list[Any]
 ) -> None:
-    """A warning reports it once."""
+    """One warning says that nothing is kept."""
     with kernels_in(blocked_cache(tmp_path)["PULSE_CACHE"]):
         with pytest.warns(
             PulseWarning, match="set PULSE_CACHE to a folder that can be written; until then"
@@ -209,7 +209,7 @@ def test_this_process_compiles_if_the_disk_is_full(
 
 
 def fill(disk: Path) -> None:
-    """Leave no space."""
+    """Fill a disk to its last byte."""
     free = os.statvfs(disk)
     (disk / "rest").write_bytes(bytes(free.f_bavail * free.f_frsize))
 
@@ -241,7 +241,6 @@ def test_commands_report_a_full_disk(
 
 
 def test_a_failed_kernel_is_named_in_one_line(folder: Path, tmp_path: Path) -> None:
-    """The reason is one line."""
     (tmp_path / "chatty.py").write_text(
         "from pulse.jit.registry import kernel\n"
         "from pulse.program.kernels.time import TickRow\n"
@@ -331,7 +330,7 @@ def test_a_compiling_process_that_ends_is_an_error(folder: Path, monkeypatch: py
 def test_compiling_side_by_side_shows_its_progress(
     folder: Path, monkeypatch: pytest.MonkeyPatch, begun_processes: list[Any], alone: str
 ) -> None:
-    """In this process if others cannot help; existing kernels need no bar."""
+    """This process compiles if others cannot help; existing kernels need no bar."""
     progress = []
 
     @contextmanager

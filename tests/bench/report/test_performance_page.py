@@ -1,4 +1,4 @@
-"""The page of the figures."""
+"""The generated page of performance figures."""
 
 import pytest
 

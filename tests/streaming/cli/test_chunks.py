@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def test_sound_through_a_cached_filter_equals_its_authors_loop() -> None:
-    """In as sound, out as sound; the report says what was found, and how."""
+    """The command reads and writes WAV files; the report says which settings were inferred."""
     x = (normal_noise(1, 4_003) / 8).astype(np.float32)
     write_sound("in.wav", x[0], subtype="FLOAT")
     path = save_model("filter", models.cache_of_sound())
@@ -163,5 +163,4 @@ def test_a_dim_of_streams_has_size_one() -> None:
     ],
 )
 def test_bad_options_of_chunks_are_refused(options: list[str], message: str) -> None:
-    """Each error is one line with exit code 2."""
     assert message in refusal("check", save_model("filter", models.cache_of_sound()), *options)

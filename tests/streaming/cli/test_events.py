@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("working_folder", "usual_signals")
 
 
 def ahead(path: str, frames: int) -> str:
-    """Of p [1, 1, T]: the same, but known only when this many more frames are there."""
+    """Write the identity of p [1, 1, T] whose output needs this many later frames."""
     weights = np.zeros((1, 1, 2 * frames + 1), np.float32)
     weights[0, 0, -1] = 1e-30  # changes nothing, but is waited for
     weights[0, 0, frames] = 1
@@ -95,7 +95,7 @@ def test_sound_with_names_and_forms(tmp_path: Path) -> None:
 
 
 def test_text_and_classes_are_found(tmp_path: Path) -> None:
-    """From frames whose classes are the last axis, with lists and files as parameters."""
+    """Detectors read classes from the last axis and take lists and files as parameters."""
     node = helper.make_node("Identity", ["x"], ["y"], "same")
     model = save("same.onnx", [node], {"x": [1, "T", 3]}, {"y": [1, "T", 3]})
     np.save("x.npy", np.eye(3, dtype=np.float32)[[0, 0, 1, 1, 2, 0]][None])

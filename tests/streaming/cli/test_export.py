@@ -50,7 +50,7 @@ def test_the_report_of_an_export_has_its_proof() -> None:
 
 
 def test_a_wrong_export_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exit code 1; what was there before stays."""
+    """The exit code is 1 and the earlier file stays."""
     (tmp_path / "out.onnx").write_text("older")
 
     plain = RuntimeProgram.__init__
@@ -125,7 +125,7 @@ def test_nnef_is_written_in_pulses(tmp_path: Path) -> None:
 
 
 def test_nnef_is_written_offline(tmp_path: Path) -> None:
-    """Without a pulse: the decluttered model, which runs as any other."""
+    """An export without a pulse is the decluttered model, which runs like any other model."""
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"], pads=[2, 0])]
     shapes = [helper.make_tensor_value_info(name, 1, [1, 1, "T"]) for name in ("x", "y")]
     stored = numpy_helper.from_array(np.ones((1, 1, 3), np.float32), "w")

@@ -104,7 +104,7 @@ def test_the_effect_of_rounded_weights_is_reported() -> None:
 
 
 def test_a_wrong_program_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exit code 1; what was there before stays."""
+    """The exit code is 1 and the earlier file stays."""
     Path("out.pulse").write_text("older")
 
     def read_with_changed_weights(content):

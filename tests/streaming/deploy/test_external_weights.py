@@ -120,7 +120,7 @@ def test_the_header_compiles_without_warnings(folder: Path, compiler: str, optio
 
 
 def test_a_module_takes_them_too(program: NativeProgram, tmp_path: Path) -> None:
-    """In Node.js: frames, audio, and the errors for a missing or a wrong file."""
+    """Node.js computes the same frames with separate weights, and refuses missing and wrong files."""
     require_tools()
     for external in (False, True):
         folder = tmp_path / str(external)

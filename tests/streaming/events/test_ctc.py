@@ -37,7 +37,7 @@ def tokens_of(best: Array) -> list[tuple[int, int, int]]:
 
 
 def texts_by_definition(best: Array, unit: str, pause: int | None) -> list[tuple[str, float, float]]:
-    """Texts and frames."""
+    """The texts of the best classes, with their first and last frames."""
     units = []
     for token in tokens_of(best):
         text = TOKENS[token[0]]

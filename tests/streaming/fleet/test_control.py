@@ -72,7 +72,7 @@ def cluster() -> ScriptedCluster:
 
 @pytest.fixture
 def control(cluster: ScriptedCluster) -> FleetControl:
-    """Two workers, live."""
+    """A control whose two workers are live."""
     fleet_control = FleetControl(cluster, FleetTable())
     fleet_control.deploy(Deployment())
     fleet_control.reconcile(0.0)

@@ -13,7 +13,7 @@ NODES = [ClusterNode(name, f"10.0.0.{number}", 2.0) for number, name in enumerat
 
 
 def workers(**places: tuple[str, str]) -> list[WorkerEntry]:
-    """Name -> node and phase."""
+    """Worker entries of these names, each on a node and in a phase."""
     return [WorkerEntry(name, place[0], "1", "", place[1]) for name, place in places.items()]
 
 

@@ -213,7 +213,7 @@ class RunSequence:
                 self.run_with_threads()
 
     def run_on_virtual_clock(self) -> None:
-        """A run whose clock is held."""
+        """Run once on a clock that only the test moves."""
         run, abandoned = Run(self.rng, self.reached), [*live_module.abandoned_pipelines]
         begun_s = time.process_time()
         with nothing_left():

@@ -66,7 +66,7 @@ def delayed_model(delay: int = 5, weight: float = 1.0) -> TypedModel:
 
 
 def reciprocal_model() -> TypedModel:
-    """x [1, T] -> y [1, T], 1/x."""
+    """The model x [1, T] -> y [1, T] of 1 / x."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     return builder.finish(y=builder.wire("y", Elementwise("div"), builder.constant("one", [[1.0]]), x))
@@ -118,14 +118,14 @@ def stereo() -> VirtualDevice:
 
 @contextmanager
 def runs(compiled: Any, *arguments: Any, **options: Any) -> Generator[tuple[VirtualHost, Live]]:
-    """A run on virtual devices."""
+    """Open a run on virtual devices; the context ends it."""
     host, live = virtual_run(compiled, *arguments, **options)
     with live:
         yield host, live
 
 
 def session_outputs(program: Any, x: np.ndarray, constants: Any = None) -> list[dict[str, np.ndarray]]:
-    """For each column of [frames, streams] the outputs of a session that ends there."""
+    """The session outputs of each column of [frames, streams], flush included."""
     results = []
     for column in x.T:
         session = Session(program, constants)

@@ -181,7 +181,7 @@ class Oracle:
             parts.append(session.push(column[None, first : first + frames]))
 
     def outputs(self) -> list[dict[str, Array]]:
-        """All outputs to the end."""
+        """Push the remaining frames and return all outputs, flush included."""
         self.push(len(self.x) - self.pulses * self.program.pulse)
         ends = [session.flush() for session in self.sessions]
         return [join_parts([*parts, end], self.program) for parts, end in zip(self.parts, ends)]

@@ -195,7 +195,7 @@ def test_a_played_denoiser_equals_onnxruntime(engine: str) -> None:
 
 
 def test_only_two_of_more_channels_are_opened() -> None:
-    """A mix is of the first two."""
+    """A mix takes the first two channels of a device."""
     x = normal_noise(480, 2)
     with runs(cached_program(), device=device(8, 8)) as (host, live):
         assert (live.pipeline.stream_config.channels_in, live.pipeline.stream_config.channels_out) == (2, 2)

@@ -41,7 +41,7 @@ def read_sounds(paths: list[Path] | tuple[Any, ...]) -> list[Array]:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("block", [BLOCK, 333])
 def test_recordings_have_the_input_and_the_output(paths: tuple[Path, Path], engine: str, block: int) -> None:
-    """From one block on until another; silence where nothing was ready is in it."""
+    """A recording holds the blocks between start and end, with the silence of pulses that were not ready."""
     x = normal_noise(90 * block, 2)
     device = VirtualDevice(inputs=2, outputs=2, rate_hz=RATE)
     with runs(cached_program(), block=block, device=device, channels="each", engine=engine) as (host, live):
@@ -146,7 +146,6 @@ def test_a_removed_folder_is_an_error_of_the_run(paths: tuple[Path, Path]) -> No
 
 
 def test_a_removed_folder_of_one_file_keeps_the_other(paths: tuple[Path, Path]) -> None:
-    """The other file is kept."""
     folder = paths[0].parent / "folder"
     folder.mkdir()
     x = normal_noise(10 * BLOCK, 1)

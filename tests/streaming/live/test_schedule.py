@@ -21,7 +21,7 @@ RATES = (8000, 11025, 16000, 22050, 44100, 48000)
 @pytest.mark.parametrize("block", [1, 7, 64, 100, 160, 240, 480, 1000])
 @pytest.mark.parametrize("pulse", [1, 16, 100, 160, 480])
 def test_without_resampling_the_delay_is_a_formula(pulse: int, block: int) -> None:
-    """With blocks of any size it is as with blocks of one frame."""
+    """Blocks of any size have the delay of blocks of one frame."""
     timing = Timing(pulse, block, RATE, RATE, RATE)
     assert timing.schedule(0.0, False) == Schedule(pulse - gcd(pulse, block), 0, 0)
     assert timing.schedule(0.0, True) == Schedule(pulse - gcd(pulse, block), 0, block)

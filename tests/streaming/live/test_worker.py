@@ -32,7 +32,7 @@ FUNCTION_TYPES = c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p
 
 
 def call_of(pipeline: Pipeline) -> DeviceCall:
-    """The callback of a device."""
+    """A device's callback of a pipeline."""
     source = Endpoint("device", 0, 1, RATE)
     form = pipeline.stream_config
     return DeviceCall(
@@ -107,7 +107,7 @@ def interpreter_is_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_only_native_pulses_run_while_the_gil_is_held(interpreter_is_held) -> None:
-    """From the first block to the last pulse; those of a program in Python wait until it is given up."""
+    """Native pulses run from the first block to the last; pulses in Python wait until the GIL is released."""
     x = normal_noise(BLOCK, 1)
     with (
         pipeline_with_worker(cached_program(backend="numpy"), policy="wait") as (python, _),

@@ -31,7 +31,7 @@ PATH = sorted(
 FOR_PYTHON = ("pipeline.next_pulse",)
 """They serve programs in Python, which may wait anyway."""
 SYSTEM = {"read", "write", "clock_gettime"}
-"""Of the C library: to wait for an event, to set one, to know the time."""
+"""Functions of the C library that wait for an event, set one or read the time."""
 STACK_BYTES = 1 << 16
 WAKES = 5000
 
@@ -91,6 +91,6 @@ def test_a_worker_needs_no_more_stack_the_longer_it_lives() -> None:
 
 
 def counts(address: Any) -> None:
-    """In place of ``pump``."""
+    """Count a pulse; stands for ``pump``."""
     control: Any = control_at(address)
     control.pulses += 1

@@ -77,7 +77,7 @@ class Batcher:
         self.pairs = states
 
     def request(self, start: bool, **inputs):
-        """The outputs of a request."""
+        """Run a request and return its outputs."""
         names = [value.name for value in self.session.get_outputs()]
         results = dict(
             zip(names, self.session.run(None, {**inputs, **self.states, "START": np.array([start])}))

@@ -113,6 +113,6 @@ class BrowserPage:
         return Recording(rate_hz, samples[:, 0], samples[:, 1], attributes["samples"], attributes["since"])
 
     def close(self) -> None:
-        """End it."""
+        """Close the browser."""
         self.context.close()
         assert not self.problems

@@ -39,13 +39,13 @@ class RunningServer:
         self._thread = threading.Thread(target=anyio.run, args=(self.server.serve_streams,))
 
     def start(self) -> None:
-        """Listen."""
+        """Start the thread and wait until the server listens."""
         self._thread.start()
         while not self.server.started and self._thread.is_alive():
             self._thread.join(0.01)
 
     def stop(self) -> None:
-        """Drain and end."""
+        """Drain the server and end its thread."""
         self.server.should_exit = True
         self._thread.join(20)
         self._socket.close()

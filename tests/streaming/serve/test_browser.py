@@ -31,7 +31,7 @@ CALM_S = 1.0
 
 
 def noisy() -> Samples:
-    """The built-in recording."""
+    """The samples of the built-in recording."""
     return soundfile.read(noisy_path(), dtype="float32")[0]
 
 

@@ -55,7 +55,7 @@ def servers(folder: Path, count: int) -> AbstractContextManager[list[RunningServ
 
 @cache
 def denoiser() -> Program:
-    """The built-in model."""
+    """The program of the built-in denoiser."""
     return pulse.stream(model_path(), pulse=SOUND_PULSE)
 
 
@@ -209,7 +209,7 @@ async def test_a_stream_that_ends_well_leaves_no_checkpoint(tmp_path: Path) -> N
 
 
 def outputs_by_number(messages: list[bytes]) -> tuple[dict[int, dict[Any, Any]], dict[int, int]]:
-    """Each output's frames of binary messages, at their numbers: port -> values, and the first number that came."""
+    """Port -> frame number -> values of binary messages, and port -> the first number."""
     values, begins = {}, {}
     for message in messages:
         if isinstance(message, bytes):

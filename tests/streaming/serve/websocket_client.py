@@ -15,7 +15,7 @@ from tests.streaming.serve.servers import RunningServer
 
 
 class WebSocketClient:
-    """Messages as they are."""
+    """A client that sends and receives messages unchanged."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
@@ -28,7 +28,7 @@ class WebSocketClient:
         return json.loads(message) if isinstance(message, str) else message
 
     def hello(self, **fields: Any) -> dict[str, Any]:
-        """The answer to a hello."""
+        """Send a hello and return the answer."""
         self.send({"type": "hello", "version": 1, **fields})
         return self.receive()
 

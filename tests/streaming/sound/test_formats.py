@@ -71,7 +71,6 @@ def test_an_encoding_is_found_by_its_names() -> None:
     "suffix", ["wav", "aiff", "au", "caf", "w64", "rf64", "flac", "voc", "mp3", "ogg", "opus"]
 )
 def test_sound_is_recognised_by_content(tmp_path: Path, suffix: str) -> None:
-    """The file has no suffix."""
     with AudioWriter(tmp_path / f"a.{suffix}", 48000, 1) as writer:
         writer.write(np.zeros((4800, 1), np.float32))
     path = (tmp_path / f"a.{suffix}").rename(tmp_path / "sound")
@@ -92,7 +91,7 @@ def test_models_are_not_recognised_as_sound(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
 def test_bytes_equal_those_of_libsndfile(tmp_path: Path, encoding: Encoding) -> None:
-    """Every sample is read as libsndfile reads it, and written to the nearest, half a step away at most."""
+    """Samples are read as libsndfile reads them and written with an error of at most half a step."""
     x = np.random.default_rng(0).uniform(-0.9, 0.9, 3000).astype(np.float32)
     data = encoding.encode(x)
     assert len(data) == 3000 * encoding.nbytes

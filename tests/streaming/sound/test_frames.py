@@ -179,7 +179,7 @@ def test_a_tensor_stays_until_it_is_replaced(small_disk: Path, name: str) -> Non
 
 @pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 2), ("x.npy", 1), ("x.csv", 1)])
 def test_appending_frames_takes_no_more_memory(tmp_path: Path, name: str, axis: int) -> None:
-    """The frames are 20 MB."""
+    """A writer keeps a few pieces in memory, not the 20 MB that it writes."""
     shape = [4, 4, 4]
     shape[axis] = 1000
     piece = np.random.default_rng(3).random(shape).astype(np.float32)

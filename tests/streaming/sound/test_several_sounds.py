@@ -36,7 +36,7 @@ def read(name: str) -> Array:
 
 
 def pad_behind(sound: Array, frames: int) -> Array:
-    """Zeros after a signal."""
+    """Append zeros to a signal until it has this many frames."""
     return np.concatenate([sound, np.zeros(frames - len(sound), np.float32)])
 
 
@@ -48,7 +48,7 @@ def at_rate(sound: Array, rate: int, rate_out: int = 16000) -> Array:
 @both_backends
 @pytest.mark.parametrize("seed", range(6))
 def test_blocks_of_unequal_length_give_the_same_frames(backend: str, seed: int) -> None:
-    """Each input is buffered, pulses run as the shortest allows, and the result is that of the whole."""
+    """Pulses run as the shorter input allows, and the outputs equal those of one push."""
     compiled = cancelling_program(32, backend)
     random = np.random.default_rng(seed)
     length = int(random.integers(1, 300))
@@ -136,7 +136,7 @@ def test_file_names_may_end_like_channels(model: Path) -> None:
 
 
 def test_files_of_other_rates_are_resampled(model: Path) -> None:
-    """Each is resampled to the model's; frame k of one meets frame k of the other; the result is as the first."""
+    """Both inputs get the model's rate; the output has the rate of the first file."""
     near, far = quiet_noise(44_100, 1), quiet_noise(24_000, 2)
     write_floats("near.wav", near, 44_100)
     write_floats("far.wav", far, 48_000)

@@ -47,7 +47,7 @@ def refusal(data: bytes, form: StreamFormat | None = None) -> str:
 def test_wav_files_of_the_library_are_read(
     tmp_path: Path, encoding: Encoding, channels: int, form: str
 ) -> None:
-    """In each encoding, with whatever chunks come first; extensible ones too."""
+    """Plain and extensible files of each encoding are read, whatever chunks come before the samples."""
     x = uniform_noise(1000, channels)
     soundfile.write(tmp_path / "a", x, 44100, encoding.subtype, format=form)
     reader, samples = read((tmp_path / "a").read_bytes())
@@ -205,7 +205,7 @@ def test_truncated_streams_and_nan_are_refused() -> None:
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
 def test_written_streams_are_read_back(tmp_path: Path, encoding: Encoding) -> None:
-    """By libsndfile, from a file that does not know its size, and from one whose header was completed."""
+    """Libsndfile reads a stream without a size and a file whose header was completed."""
     x = uniform_noise(333, 1)
     form = StreamFormat(encoding, 22050, 1)
     out, into = os.pipe()

@@ -77,7 +77,7 @@ def run_ended_by(tmp_path, monkeypatch, all_is_recorded):
 
 
 @pytest.mark.parametrize("end", [*signals.ENDS, pytest.param(DeviceError("the cable is out"), id="failure")])
-def test_a_failed_run_keeps_and_reports_its_results(
+def test_an_ended_run_keeps_and_reports_its_results(
     run_ended_by: Callable[..., Any], tmp_path: Path, end: DeviceError | Signals
 ) -> None:
     failed = isinstance(end, DeviceError)
@@ -194,7 +194,7 @@ def files_on(disk: Path) -> tuple[Path | str, ...]:
 
 
 def occupy(disk: Path) -> None:
-    """Leave a little space."""
+    """Fill a small disk except for a few KiB."""
     (disk / "large").write_bytes(bytes(48 << 10))
 
 

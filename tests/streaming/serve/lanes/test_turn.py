@@ -44,7 +44,7 @@ class Group:
         ]
 
     def feed(self, number: int, name: str, frames: Array) -> None:
-        """Give a stream a block."""
+        """Push a block into a stream."""
         stream = self.streams[number]
         block = Block(0, name, frames, frames.size, time.monotonic_ns())
         stream.inbox.append(block)
