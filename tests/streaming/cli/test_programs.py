@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import soundfile
 
+from pulse.api import load
+from pulse.errors import LoadError
 from pulse.program.file.container import encode, open_container
 from streaming.builtin import noisy_path
 from tests.streaming.command import pulse, refusal, report
@@ -86,6 +88,13 @@ def test_the_other_commands_take_a_program(program: str) -> None:
 @pytest.mark.usefixtures("program")
 def test_unsupported_uses_of_a_program_are_refused(arguments: list[object], words: str) -> None:
     assert words in refusal(*arguments)
+
+
+def test_model_options_are_refused_for_a_program_as_by_load(program: str) -> None:
+    message = "is a program; the options for reading its model are fixed"
+    with pytest.raises(LoadError, match=message):
+        load(program, symbol="T")
+    assert message in refusal("run", program, "x.npy", "--symbol", "T")
 
 
 def test_nothing_is_proved_without_a_check() -> None:
