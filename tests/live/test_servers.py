@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from bench.live.server import jack_server
 from tests.live.own_process import LIMIT_S, ROOT
@@ -14,7 +15,7 @@ with jack_server() as server: print(server.name, len(server.ports()))
 """
 
 
-def test_other_temporary_folders_have_other_servers(tmp_path) -> None:
+def test_other_temporary_folders_have_other_servers(tmp_path: Path) -> None:
     """JACK has one list of names for a machine."""
     with server_or_skip(jack_server()) as server:
         process = subprocess.run(

@@ -49,7 +49,9 @@ def push_and_flush(session: Session, x: Array, cuts: list[int]) -> dict[str, Arr
 )
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_session_outputs_equal_offline_for_any_split(make, frame, backend, data) -> None:
+def test_session_outputs_equal_offline_for_any_split(
+    make: Any, frame: Any, backend: str, data: st.DataObject
+) -> None:
     pulse = data.draw(st.sampled_from([3, 6, 12]), "pulse")
     length = data.draw(st.integers(3, 70), "length")
     cuts = data.draw(st.lists(st.integers(0, length), max_size=12), "cuts")

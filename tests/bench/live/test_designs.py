@@ -213,7 +213,7 @@ def test_the_model_is_sound_in_and_sound_out() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("jackd") is None, reason="jackd is not installed")
-def test_the_bench_runs_against_a_sound_server(tmp_path) -> None:
+def test_the_bench_runs_against_a_sound_server(tmp_path: Path) -> None:
     figures = Path(tmp_path / "figures.json")
     command = [sys.executable, "-m", "bench.live", "asyncio", "--seconds", "0.5", "--json", str(figures)]
     process = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)

@@ -68,7 +68,7 @@ def test_every_timed_form_is_right(key: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", list(REAL))
-def test_published_models_run_in_onnxruntime_as_here(key) -> None:
+def test_published_models_run_in_onnxruntime_as_here(key: str) -> None:
     """Their exported form and that of their authors."""
     contest = contests.contest(REAL[key], 2 * CHECKED, 1)
     statuses = {form.how: form.status for form in contest.forms if form.runtime == "onnxruntime"}

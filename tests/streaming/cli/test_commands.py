@@ -341,7 +341,6 @@ def test_a_rate_that_contradicts_the_model_is_reported(tmp_path: Path) -> None:
 
 
 def test_dump_prints_costs_as_table_and_json() -> None:
-    """Parameters, multiply-adds and memory as a table and as JSON; --json is of this stage alone."""
     table = pulse("dump", "--stage", "costs").stdout
     assert table.startswith("denoise\n")
     assert all(word in table for word in ("parameters", "per second", "of arena"))
@@ -349,10 +348,20 @@ def test_dump_prints_costs_as_table_and_json() -> None:
     assert data["macs_per_second"] > 0
     assert data["instructions"] > 0
     assert data["refused"] is None
-    assert "--json and --markdown go with --stage costs" in refusal("dump", "--stage", "pulsed", "--json")
-    assert "omit --dot" in refusal("dump", "--stage", "costs", "--dot")
-    assert "--stage foo: choose one of load, typed" in refusal("dump", "--stage", "foo")
     assert pulse("dump", "--stage", "pulsed").stdout.startswith("parameters")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--stage", "pulsed", "--json"], "--json and --markdown go with --stage costs"),
+        (["--stage", "costs", "--dot"], "omit --dot"),
+        (["--stage", "foo"], "--stage foo: choose one of load, typed"),
+    ],
+    ids=["--json", "--dot", "unknown stage"],
+)
+def test_stages_and_formats_of_dump_that_do_not_fit_are_refused(arguments: list[str], message: str) -> None:
+    assert message in refusal("dump", *arguments)
 
 
 def test_check_that_proves_nothing_exits_3() -> None:

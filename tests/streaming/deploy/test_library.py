@@ -1,4 +1,4 @@
-"""A library does what Python does: the frames, the flush, snapshots, and codes for a caller's errors."""
+"""A library computes the frames, flushes and snapshots of Python, and returns codes for a caller's errors."""
 
 import ctypes
 import os
@@ -23,6 +23,7 @@ from bench.library.c_library import (
     addresses,
 )
 from pulse.deploy.deployed import prepare_deployment
+from pulse.deploy.texts import header
 from pulse.errors import WriteError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
@@ -144,15 +145,19 @@ def test_reset_restarts_a_stream_that_has_ended(library: CLibrary) -> None:
 @pytest.mark.parametrize(
     ("compiler", "options"), [("gcc", "-std=c99"), ("g++", "-std=c++17"), ("clang", "-std=c99")]
 )
-def test_the_header_compiles_without_warnings(folder: Path, compiler: str, options: str) -> None:
+@pytest.mark.parametrize("external_weights", [False, True])
+def test_the_header_compiles_without_warnings(
+    program: NativeProgram, tmp_path: Path, compiler: str, options: str, external_weights: bool
+) -> None:
     if which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
-    header = folder / "small.h"
-    assert len(header.read_text().splitlines()) <= 60
+    text = header(prepare_deployment(program, "small", "small", None, external_weights))
+    assert len(text.splitlines()) <= 60
+    (tmp_path / "small.h").write_text(text)
     kind = "c++" if "++" in compiler else "c"
-    strict = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only")
+    strict = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", f"-I{tmp_path}")
     process = subprocess.run(
-        [compiler, options, *strict, "-x", kind, "-"], input=f'#include "{header}"\n', text=True
+        [compiler, options, *strict, "-x", kind, "-"], input='#include "small.h"\n', text=True
     )
     assert process.returncode == 0
 
@@ -172,7 +177,7 @@ def test_a_program_that_needs_python_is_refused() -> None:
 
 
 def test_a_library_equals_python_on_the_same_level(tmp_path: Path) -> None:
-    """Python with the kernels of the level, and the library of it."""
+    """Python runs the kernels of the level that the library is built for."""
     process = subprocess.run(
         [sys.executable, "-m", "tests.streaming.deploy.same_bits", str(tmp_path)],
         env={**os.environ, "PULSE_LEVEL": str(HERE)},

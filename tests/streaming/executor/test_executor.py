@@ -33,7 +33,9 @@ SHAPES = {"filtered": (1, 0), "decimated": (1, 0, 2), "ending": (1, 0)}
 @pytest.mark.parametrize("name", SHAPES)
 @settings(max_examples=12)
 @given(data=st.data())
-def test_executor_outputs_equal_offline_for_any_split(name, backend, loop, data) -> None:
+def test_executor_outputs_equal_offline_for_any_split(
+    name: str, backend: str, loop: str, data: st.DataObject
+) -> None:
     """Drawn outside the loop: what Hypothesis raises to stop would stay in a task, to be raised at any time."""
     program = named_program(name, data.draw(st.sampled_from([3, 6, 12]), "pulse"), backend)
     length = data.draw(st.integers(3, 90), "length")

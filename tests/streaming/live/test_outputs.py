@@ -190,7 +190,7 @@ class Oracle:
 @engines
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
-def test_resets_and_restores_act_as_in_sessions(engine, data) -> None:
+def test_resets_and_restores_act_as_in_sessions(engine: str, data: st.DataObject) -> None:
     """Resets, snapshots and restores come in any order, and ready outputs are taken in between."""
     compiled = cached_program(
         data.draw(st.sampled_from([filter_model, meter_model, delayed_model, sum_model]), "model"), 16

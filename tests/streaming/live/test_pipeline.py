@@ -1,7 +1,5 @@
 """The played sound and the records are bit by bit the outputs of sessions, after the reported delay."""
 
-from typing import Any
-
 import numpy as np
 import onnxruntime
 import pytest
@@ -92,7 +90,7 @@ def test_blocks_of_any_size_give_the_same_sound(engine: str, block: int) -> None
     )
 
 
-def play_random_run(engine: str, data: Any) -> None:
+def play_random_run(engine: str, data: st.DataObject) -> None:
     """The sizes of blocks may change from call to call; a worker then has the time of the largest."""
     output = data.draw(st.sampled_from([*MODELS]), "output")
     compiled = cached_program(
@@ -131,7 +129,7 @@ def play_random_run(engine: str, data: Any) -> None:
 @engines
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_random_runs_play_and_record_session_outputs(engine, data) -> None:
+def test_random_runs_play_and_record_session_outputs(engine: str, data: st.DataObject) -> None:
     play_random_run(engine, data)
 
 
@@ -139,7 +137,7 @@ def test_random_runs_play_and_record_session_outputs(engine, data) -> None:
 @engines
 @settings(max_examples=3000, deadline=None)
 @given(data=st.data())
-def test_many_random_runs_play_and_record_session_outputs(engine, data) -> None:
+def test_many_random_runs_play_and_record_session_outputs(engine: str, data: st.DataObject) -> None:
     play_random_run(engine, data)
 
 

@@ -141,7 +141,7 @@ def test_a_too_slow_callback_plays_everything_late() -> None:
 MAX_FAULTS, MAX_FAULT_S = 5, 0.3
 
 
-def require_faults_accounted_for(data: Any) -> None:
+def require_faults_accounted_for(data: st.DataObject) -> None:
     """Stalls, slow pulses, late callbacks, pauses of the device, in any order; then all is well again."""
     policy = data.draw(st.sampled_from(CONTINUING), "policy")
     engine = data.draw(st.sampled_from([*ENGINES]), "engine")
@@ -181,14 +181,14 @@ def require_faults_accounted_for(data: Any) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_faults_of_a_device_are_accounted_for(data) -> None:
+def test_faults_of_a_device_are_accounted_for(data: st.DataObject) -> None:
     require_faults_accounted_for(data)
 
 
 @pytest.mark.slow
 @settings(max_examples=2000, deadline=None)
 @given(data=st.data())
-def test_many_faults_of_a_device_are_accounted_for(data) -> None:
+def test_many_faults_of_a_device_are_accounted_for(data: st.DataObject) -> None:
     require_faults_accounted_for(data)
 
 

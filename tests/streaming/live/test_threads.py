@@ -285,7 +285,9 @@ def test_a_refused_device_leaves_the_host_free(
     [DeviceError("it does not start"), KeyboardInterrupt()],
     ids=["a device that does not start", "Ctrl-C"],
 )
-def test_an_error_while_a_device_starts_closes_it(engine, monkeypatch, error) -> None:
+def test_an_error_while_a_device_starts_closes_it(
+    engine: str, monkeypatch: pytest.MonkeyPatch, error: Any
+) -> None:
     """A device that does not start, and Ctrl-C meanwhile."""
     host = ManualHost()
 

@@ -106,7 +106,7 @@ def interpreter_is_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sys.setswitchinterval(interval)
 
 
-def test_only_native_pulses_run_while_the_gil_is_held(interpreter_is_held) -> None:
+def test_only_native_pulses_run_while_the_gil_is_held(interpreter_is_held: None) -> None:
     """Native pulses run from the first block to the last; pulses in Python wait until the GIL is released."""
     x = normal_noise(BLOCK, 1)
     with (

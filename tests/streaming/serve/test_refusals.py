@@ -71,7 +71,7 @@ def test_a_wrong_hello_is_refused_with_its_code(server: RunningServer, case: str
         assert client.closing_status() == STATUSES[code]
 
 
-def send_text(message) -> Callable:
+def send_text(message: dict[str, Any] | str) -> Callable:
     return lambda client: client.send(message)
 
 
@@ -386,7 +386,7 @@ def test_junk_changes_no_other_stream(server: RunningServer) -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_junk_messages_change_no_other_stream(server) -> None:
+def test_ten_thousand_junk_messages_change_no_other_stream(server: Any) -> None:
     assert send_junk(server, 10_000, 1) > 500
     assert "failed" not in server.service.counts.ended
 

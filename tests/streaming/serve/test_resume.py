@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
@@ -358,7 +359,7 @@ def test_late_damaged_or_unknown_checkpoints_are_refused(tmp_path: Path) -> None
 
 
 @pytest.fixture
-def commands(tmp_path):
+def commands(tmp_path: Path) -> Iterator[Any]:
     """Starts servers as a user does; those that are left are killed."""
     left = []
 
@@ -381,7 +382,7 @@ def commands(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rate_hz", [SOUND_HZ, 48_000])
-async def test_a_stream_has_the_same_bits_after_its_server_is_killed(commands, rate_hz) -> None:
+async def test_a_stream_has_the_same_bits_after_its_server_is_killed(commands: Any, rate_hz: int) -> None:
     x = normal_noise(1, rate_hz * 6, scale=0.1)
     alive = [commands() for _ in range(2)]
     async with connect([url for _, url in alive], "denoiser", rate_hz=rate_hz, patience_s=30) as stream:

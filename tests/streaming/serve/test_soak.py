@@ -11,6 +11,7 @@ import random
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import anyio
 import numpy as np
@@ -32,11 +33,11 @@ LANES = 16
 
 
 @pytest.fixture
-def anyio_backend():
+def anyio_backend() -> str:
     return "asyncio"
 
 
-def resident_bytes():
+def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -81,7 +82,7 @@ class Clients:
         self.ends["whole"] += 1
 
 
-def run_clients(url, seconds, pipe):
+def run_clients(url: str, seconds: float, pipe: Any) -> None:
     """All clients, in their own process; sends how they ended."""
 
     async def run_all():

@@ -41,7 +41,9 @@ def table(path: Path, array: Array, axis: int | None, rate_hz: float | None = No
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_frames_of_any_axis_are_written_in_any_pieces(tmp_path_factory, data) -> None:
+def test_frames_of_any_axis_are_written_in_any_pieces(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
     """The loaded array and the memory map have the values, dtype and shape of the whole."""
     folder = tmp_path_factory.mktemp("frames")
     shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4), "shape")

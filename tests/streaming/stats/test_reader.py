@@ -126,7 +126,9 @@ def change_line(line: dict[str, float | str], place: list[Any], value: Any) -> d
         (7, ["statistics", "delay"], None, ", line 7: statistics.delay: None is not an object"),
     ],
 )
-def test_a_broken_value_is_refused(tmp_path, path, number, place, value, message) -> None:
+def test_a_broken_value_is_refused(
+    tmp_path: Path, path: Path, number: int, place: list[str], value: Any, message: str
+) -> None:
     lines = lines_of(path)
     lines[number - 1] = change_line(lines[number - 1], place, value)
     other = tmp_path / "b.jsonl"
@@ -168,7 +170,7 @@ def test_the_last_lines_hold_statistics_of_the_whole_file(tmp_path: Path, path: 
 
 @settings(max_examples=60, suppress_health_check=HARMLESS, deadline=None)
 @given(st.data())
-def test_truncated_files_are_read_or_refused(path, data) -> None:
+def test_truncated_files_are_read_or_refused(path: Path, data: st.DataObject) -> None:
     whole = path.read_bytes()
     ends = [place for place, byte in enumerate(whole) if byte == 10]
     place = data.draw(st.integers(0, len(whole)))
@@ -185,7 +187,7 @@ def test_truncated_files_are_read_or_refused(path, data) -> None:
 
 @settings(max_examples=60, suppress_health_check=HARMLESS, deadline=None)
 @given(st.data())
-def test_files_with_a_wrong_byte_are_read_or_refused(path, data) -> None:
+def test_files_with_a_wrong_byte_are_read_or_refused(path: Path, data: st.DataObject) -> None:
     whole = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 3))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))

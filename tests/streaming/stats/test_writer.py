@@ -56,6 +56,10 @@ def test_intervals_add_up_to_the_whole(path: Path, series: list[LiveStatistics])
     assert [interval.new.frames_silent for interval in stats.intervals] == [0, 480, 0, 0, 0]
     assert [interval.events for interval in stats.intervals] == [(), (), (), ("opened again",), ()]
     assert [interval.delay_s for interval in stats.intervals] == pytest.approx([DELAY.total_s] * SECONDS)
+
+
+def test_intervals_have_times_of_their_own(path: Path, series: list[LiveStatistics]) -> None:
+    stats = read_stats(path)
     for before, now, interval in zip([None, *series], series, stats.intervals):
         alone = now.total if before is None else now.total.difference_from(before.total)
         assert interval.total.p99_us == pytest.approx(alone.summary().p99_us)
@@ -73,6 +77,9 @@ def test_lines_are_for_other_tools_too(path: Path) -> None:
     assert intervals[1]["interval"]["waiting"]["p50_us"] > 0
     assert summary["line"] == "summary"
     assert sum(count for _, count in summary["times"]["total"]["classes"]) == 100 * SECONDS
+
+
+def test_lines_of_intervals_are_short(path: Path) -> None:
     assert max(len(line) for line in path.read_text().splitlines()[1:-1]) < 5000
 
 

@@ -55,7 +55,9 @@ def all_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def run_ended_by(tmp_path, monkeypatch, all_is_recorded):
+def run_ended_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, all_is_recorded: None
+) -> Callable[..., Any]:
     """A run of half a second that ends by a signal, or an exception, when it is over."""
     soundfile.write(tmp_path / "in.wav", np.zeros(8000, np.float32), 16000)
     follow = command.follow
@@ -110,7 +112,9 @@ def signalled_after(
 
 
 @pytest.mark.parametrize("number", signals.ENDS)
-def test_a_signal_inside_of_a_write_loses_nothing(tmp_path, monkeypatch, all_is_recorded, number) -> None:
+def test_a_signal_inside_of_a_write_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, all_is_recorded: None, number: Signals
+) -> None:
     """The signal ends the run soon, with every frame; later ones, while files are finished, change nothing."""
     x = tone(8000, 30.0).astype(np.float32)
     soundfile.write("in.wav", x, 8000, subtype="FLOAT")
@@ -202,7 +206,7 @@ def live(*arguments: Path | str, code: int) -> Any:
     return pulse("run", *arguments, "--live", "--quiet", "--backend", "numpy", code=code)
 
 
-def test_a_run_goes_on_with_a_full_disk(small_disk, frames_have_room) -> None:
+def test_a_run_goes_on_with_a_full_disk(small_disk: Path, frames_have_room: None) -> None:
     """The run continues to its end and reports all; what was written until then is kept."""
     soundfile.write("in.wav", tone(16000, 1.0), 16000)
     occupy(small_disk)
