@@ -117,7 +117,7 @@ def recipe_to_embed() -> Mapping[str, Any]:
     return {}
 
 
-def two_sounds() -> Mapping[str, Any]:
+def two_sound_files() -> Mapping[str, Any]:
     """A session of a model with two audio inputs, and blocks for them."""
     shapes = {"mic": [1, "T"], "far": [1, "T"]}
     model = build([node("Sub", "mic far", "y")], shapes, {"y": [1, "T"]})
@@ -204,7 +204,7 @@ SETUPS: Mapping[str, tuple[Setup, ...]] = {
     "docs/proof.md": (model_and_package,),
     "docs/quantisation.md": (matrix,),
     "docs/recipes.md": (lambda: {**published_models(), "pulse": pulse}, recipe_to_embed),
-    "docs/sound.md": (two_sounds,),
+    "docs/sound.md": (two_sound_files,),
     "docs/tour.md": (chunks, sound, no_names, sound, spectral, lanes),
     "docs/tensorflow.md": (graphs, spotter, graph_of_x, no_names, own_operator),
 }

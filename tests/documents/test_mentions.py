@@ -12,7 +12,7 @@ import pytest
 
 from pulse.errors import InputError
 from tests.documents.pages import ROOT, SPAN, Page, pages
-from tests.documents.vocabulary import commands, files, members, script_options, texts, words
+from tests.documents.vocabulary import commands, files, members, modules, script_options, texts, words
 from tests.sources import modules_in, nodes_in, tree_of
 
 PAGES = pages().values()
@@ -116,7 +116,7 @@ def resolves(dotted: str) -> bool:
 
 
 def is_known(dotted: str) -> bool:
-    """A name of ours that can be imported, of others, or one whose words our code has."""
+    """Whether a name can be imported, is a class or constant of the module before it, or has words of our code."""
     first, *rest = dotted.split(".")
     if first in OF_OTHERS:
         return True
@@ -124,6 +124,8 @@ def is_known(dotted: str) -> bool:
         return resolves(dotted) or dotted in texts() or is_file_of_a_user(dotted)
     if rest and first in members() and rest[0] not in members()[first]:
         return False
+    if rest and first[0].islower() and rest[0][0].isupper():
+        return any(rest[0] in defined for defined in modules().get(first, ()))
     return all(part in words() | TERMS or part.startswith("_") for part in (first, *rest))
 
 
@@ -250,6 +252,9 @@ def test_links_of_pages_have_targets(page: Page) -> None:
         ("TypedModel.wire", False),
         ("pulse.load", True),
         ("pulse.loaded", False),
+        ("team.RowInParts", True),
+        ("weights.RowInParts", False),
+        ("nowhere.RowInParts", False),
     ],
 )
 def test_members_are_known(name: str, is_one: bool) -> None:

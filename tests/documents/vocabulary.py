@@ -68,6 +68,20 @@ def definitions(folder: str) -> frozenset[str]:
 
 
 @cache
+def modules() -> dict[str, list[frozenset[str]]]:
+    """Last part of a module's name -> the classes and constants that each such module of ours defines."""
+    by_name: dict[str, list[frozenset[str]]] = {}
+    for path in modules_in(*FOLDERS):
+        body = tree_of(path).body
+        targets = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
+        targets += [node.target for node in body if isinstance(node, ast.AnnAssign)]
+        classes = [node.name for node in body if isinstance(node, ast.ClassDef)]
+        defined = frozenset([*classes, *(target.id for target in targets if isinstance(target, ast.Name))])
+        by_name.setdefault(path.stem if path.stem != "__init__" else path.parent.name, []).append(defined)
+    return by_name
+
+
+@cache
 def members() -> dict[str, frozenset[str]]:
     """Class -> its methods, fields, what its code sets on ``self``, and those of its bases that are ours."""
     own_names: dict[str, set[str]] = {}

@@ -87,12 +87,12 @@ def lanes_equal_streams_here(
     emulator: Emulator, proto: onnx.ModelProto, weights: str, activations: str = "f32"
 ) -> None:
     """Lanes and a single stream there give what streams give here."""
-    native = pulse.stream(proto, pulse=2, weights=weights, activations=activations)
-    assert isinstance(native, NativeProgram)
-    fed = [pulses(native, i, 3) for i in range(LANES)]
-    states = [native.spawn() for _ in fed]
-    with emulator.run_here(native):
-        lanes, single = native.spawn_many(LANES), native.spawn()
+    program = pulse.stream(proto, pulse=2, weights=weights, activations=activations)
+    assert isinstance(program, NativeProgram)
+    fed = [pulses(program, i, 3) for i in range(LANES)]
+    states = [program.spawn() for _ in fed]
+    with emulator.run_here(program):
+        lanes, single = program.spawn_many(LANES), program.spawn()
         for number in range(3):
             together = lanes.step(np.stack([frames[number] for frames in fed]))
             expected = [state.step(frames[number]) for state, frames in zip(states, fed)]
@@ -103,10 +103,10 @@ def lanes_equal_streams_here(
 
 def denoiser_equals_itself_here(emulator: Emulator) -> None:
     """Compare the built-in denoiser on the emulator with this machine."""
-    native = pulse.stream(model_path(), pulse=160)
-    assert isinstance(native, NativeProgram)
-    state_here = native.spawn()
-    with emulator.run_here(native):
-        state_there = native.spawn()
-        for samples in pulses(native, 0, 5):
+    program = pulse.stream(model_path(), pulse=160)
+    assert isinstance(program, NativeProgram)
+    state_here = program.spawn()
+    with emulator.run_here(program):
+        state_there = program.spawn()
+        for samples in pulses(program, 0, 5):
             require_close(state_there.step(samples), state_here.step(samples))

@@ -99,11 +99,12 @@ def test_a_module_that_differs_from_its_model_is_found(monkeypatch: pytest.Monke
     """The module changes after the export, which compared them."""
     from pulse.torch.original import ModuleOriginal
 
-    run = ModuleOriginal.run
+    run_module = ModuleOriginal.run
 
     def wrong(self, model, feeds, precise=False):
         return {
-            name: value + (value.shape[-1] > 20) for name, value in run(self, model, feeds, precise).items()
+            name: value + (value.shape[-1] > 20)
+            for name, value in run_module(self, model, feeds, precise).items()
         }
 
     monkeypatch.setattr(ModuleOriginal, "run", wrong)

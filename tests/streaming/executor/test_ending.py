@@ -279,12 +279,12 @@ async def test_errors_of_pulses_are_raised_after_earlier_outputs(
 ) -> None:
     program = named_program("filtered", PULSE, "numpy")
     state = type(program.spawn())
-    run = state.advance
+    advance = state.advance
 
     def run_or_fail(self, feed):
         if self.clock.pulse == 5:
             raise MemoryError("no room for pulse 5")
-        return run(self, feed)
+        return advance(self, feed)
 
     monkeypatch.setattr(state, "advance", run_or_fail)
     pieces, source = [], Source()
@@ -306,12 +306,12 @@ async def test_outputs_of_late_pulses_come_before_the_error(
 ) -> None:
     program, engine = named_program("filtered", PULSE, "numpy"), HeldEngine()
     state = type(program.spawn())
-    run, look = state.advance, ThreadSlots.count_ready
+    advance, look = state.advance, ThreadSlots.count_ready
 
     def run_or_fail(self, feed):
         if self.clock.pulse == 2:
             raise MemoryError("no room for pulse 2")
-        return run(self, feed)
+        return advance(self, feed)
 
     def look_and_note(slots):
         ready_slots = look(slots)

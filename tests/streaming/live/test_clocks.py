@@ -27,9 +27,9 @@ def separate_devices(ppm: float = 0.0, **options: float) -> list[VirtualDevice]:
 
 def run_tone(ppm: float, hours: float) -> tuple[Array, Pipeline]:
     """Run a tone; returns the measured windows and the pipeline."""
-    form = StreamConfig(SLOW_HZ, SLOW_HZ, SLOW_HZ, block_frames=BLOCK, two_clocks=True)
+    config = StreamConfig(SLOW_HZ, SLOW_HZ, SLOW_HZ, block_frames=BLOCK, two_clocks=True)
     pipeline = Pipeline(
-        cached_program(pulse_frames=BLOCK), form, EngineConfig(quality="low", virtual_clock=True)
+        cached_program(pulse_frames=BLOCK), config, EngineConfig(quality="low", virtual_clock=True)
     )
     windows = int(hours * 3600 / WINDOW_S)
     samples = np.zeros((windows, WINDOW))
