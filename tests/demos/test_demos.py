@@ -1,4 +1,4 @@
-"""The demos run, and say what they should."""
+"""The demos run and print the expected results."""
 
 import shutil
 import sys
@@ -66,7 +66,7 @@ def test_gtcrn_by_hand_equals_its_file() -> None:
 
 
 def test_the_exported_model_equals_our_session(tmp_path: Path) -> None:
-    """A file of the built-in model, run by onnxruntime alone, gives what our own session gives."""
+    """Onnxruntime alone computes the outputs of our session from an exported file."""
     import numpy as np
     import soundfile
 

@@ -82,7 +82,7 @@ def published_models() -> Mapping[str, Any]:
 
 
 def probabilities() -> Mapping[str, Any]:
-    """A model of samples that gives 100 probabilities a second, and what the page's first block has imported."""
+    """A model with 100 probabilities per second, and the imports of the page's first block."""
     nodes = [
         node("Unsqueeze", "audio one", "deep"),
         node("AveragePool", "deep", "level", kernel_shape=[160], strides=[160]),
@@ -129,7 +129,7 @@ def two_sound_files() -> Mapping[str, Any]:
 
 
 def graphs() -> Mapping[str, Any]:
-    """A SavedModel, and a graph with what the page asks it for."""
+    """A SavedModel, and a graph with the nodes that the page names."""
     stateful(Path("saved_model_folder"))
     builder = GraphDefBuilder()
     builder.node("output", "Relu", builder.place("input", 4), T=F32)
@@ -208,7 +208,7 @@ SETUPS: Mapping[str, tuple[Setup, ...]] = {
     "docs/tour.md": (chunks, sound, no_names, sound, spectral, lanes),
     "docs/tensorflow.md": (graphs, spotter, graph_of_x, no_names, own_operator),
 }
-"""Page -> what each of its blocks is given; names that it leaves stay for the next."""
+"""Page -> setups of its blocks; names that a block leaves stay for the next."""
 
 ELSEWHERE = {
     "bench/README.md": "tests/bench/models/test_user_model.py",

@@ -102,7 +102,7 @@ def is_found(path: str, page: Page) -> bool:
 
 
 def resolves(dotted: str) -> bool:
-    """Whether a dotted name can be imported, or read off what can; where an extra is missing, our code has it."""
+    """Whether a dotted name can be imported; if an extra is missing, whether our code has its words."""
     parts = dotted.split(".")
     for end in range(len(parts), 0, -1):
         try:
@@ -130,7 +130,7 @@ def is_known(dotted: str) -> bool:
 
 
 def is_file_of_a_user(name: str) -> bool:
-    """Whether the last part is what files are called."""
+    """Whether the last part is a suffix of files."""
     return name.rpartition(".")[2] in ("wav", "onnx", "csv", "npy", "srt", "jsonl", "toml", "mvn")
 
 

@@ -24,7 +24,7 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 
 def names_in(node: ast.AST) -> Iterator[str]:
-    """The fields, methods and attributes that a class has, and what it is made of."""
+    """The fields, methods and attributes of a class, and its constructor's parameters."""
     for part in ast.walk(node):
         match part:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):

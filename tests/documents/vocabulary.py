@@ -83,7 +83,7 @@ def modules() -> dict[str, list[frozenset[str]]]:
 
 @cache
 def members() -> dict[str, frozenset[str]]:
-    """Class -> its methods, fields, what its code sets on ``self``, and those of its bases that are ours."""
+    """Class -> its methods, fields and attributes set on ``self``, with those of our base classes."""
     own_names: dict[str, set[str]] = {}
     bases: dict[str, set[str]] = {}
     for path in modules_in("pulse", "streaming"):

@@ -39,7 +39,7 @@ def jack(block: int = 480) -> Generator[JackServer]:
 
 
 def wait_for_the_rest(live: Live) -> None:
-    """Until the device has delivered 0.3 s more: what was played before has gone through the pipeline."""
+    """Wait until the device has delivered 0.3 s more, so that earlier samples have passed the pipeline."""
     last = live.statistics().counters.frames_in + 3 * RATE_HZ // 10
     assert becomes_true(lambda: live.statistics().counters.frames_in >= last)
 
@@ -47,7 +47,7 @@ def wait_for_the_rest(live: Live) -> None:
 def record_run(
     server: JackServer, live: Live, sound: NDArray[np.float32], folder: Path
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Play a recording into a live run through the server: what came in and what was played, [frames, channels]."""
+    """Play a recording into a live run through the server; return its input and output [frames, channels]."""
     recorded, played = folder / "heard.wav", folder / "played.wav"
     recorder = live.record(recorded, played)
     cassette = Cassette(sound)

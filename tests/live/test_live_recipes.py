@@ -31,7 +31,7 @@ def ran(server: JackServer, recipe: Path, seconds: int) -> dict[str, Any]:
 
 
 def require_delay(server: JackServer, recipe: Path, report: dict[str, Any], seconds: int) -> None:
-    """Its stages are listed, and their sum is what the probe measures."""
+    """The stages of the delay are listed, and their sum equals the probe's measurement."""
     delay = report["statistics"]["delay"]
     assert delay["model_s"] == delay["headroom_s"] == HOP_S
     assert delay["resampling_s"] > 0

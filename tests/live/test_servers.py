@@ -16,7 +16,7 @@ with jack_server() as server: print(server.name, len(server.ports()))
 
 
 def test_other_temporary_folders_have_other_servers(tmp_path: Path) -> None:
-    """JACK has one list of names for a machine."""
+    """JACK keeps one list of server names per machine."""
     with server_or_skip(jack_server()) as server:
         process = subprocess.run(
             [sys.executable, "-c", ANOTHER],

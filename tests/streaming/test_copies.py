@@ -111,7 +111,7 @@ def test_fields_of_a_subclass_are_copied(way: Callable[..., Any]) -> None:
 
 @pytest.fixture(scope="module", params=["fork", "spawn", "forkserver"])
 def workers(request: pytest.FixtureRequest) -> Iterator[ProcessPoolExecutor]:
-    """A process of each kind; what it has to import, it imports once."""
+    """A pool of one process for each start method, shared by the tests."""
     if request.param not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {request.param} on this system")
     context = multiprocessing.get_context(request.param)

@@ -86,7 +86,7 @@ def exact_kinds(emulator: Emulator) -> int:
 def lanes_equal_streams_here(
     emulator: Emulator, proto: onnx.ModelProto, weights: str, activations: str = "f32"
 ) -> None:
-    """Lanes and a single stream there give what streams give here."""
+    """Compare lanes and a single stream on the emulator with streams on this machine."""
     program = pulse.stream(proto, pulse=2, weights=weights, activations=activations)
     assert isinstance(program, NativeProgram)
     fed = [pulses(program, i, 3) for i in range(LANES)]

@@ -46,7 +46,7 @@ Stub = Callable[[str], None]
 
 @pytest.fixture
 def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
-    """Replaces what the process runs."""
+    """Replace the code that the compiling process runs."""
 
     def replace(code: str) -> None:
         def begin(module: str, *arguments: str) -> "subprocess.Popen[bytes]":

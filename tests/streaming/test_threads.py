@@ -1,4 +1,4 @@
-"""Programs whose steps are shared among threads, under all that runs them."""
+"""Programs whose steps are shared among threads, in sessions, executors, live runs and commands."""
 
 import os
 import threading
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 
 @pytest.fixture(autouse=True)
 def all_rows_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short rows too, on any machine."""
+    """Cut short rows too, for two cores on any machine."""
     monkeypatch.setattr(thread_cuts, "MIN_CUT_WORK", 0)
     monkeypatch.setattr(team, "core_count", lambda: 2)
 

@@ -109,7 +109,7 @@ def test_all_includes_every_kernel_and_every_entry_point() -> None:
 
 
 def test_kernels_of_live_runs_and_executors_are_known_in_advance() -> None:
-    """All but what runs a pulse of the numpy backend, which compiles nothing beforehand."""
+    """All are known but ``next_pulse``, which serves the numpy backend."""
     code = (
         "from streaming import warming; "
         "needed = {name for name in warming.kernel_names() if name.split('.')[0] in ('pipeline', 'device')}; "
@@ -217,7 +217,7 @@ def fill(disk: Path) -> None:
 def test_commands_report_a_full_disk(
     small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``run`` reports in one line what it could not store; ``warm`` fails."""
+    """``run`` warns in one line that kernels are not stored; ``warm`` fails."""
     monkeypatch.chdir(tmp_path)
     assert command("run").returncode == 0
     kernels = list(cache_location().folder.glob("[!t]*.kernel"))
@@ -301,7 +301,7 @@ def test_a_script_is_not_run_again_by_compiling_processes(
 def test_commands_compile_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[Any, ...]
 ) -> None:
-    """All that they need and that is not kept or carried is asked for before it is compiled."""
+    """Commands request all missing kernels together before they compile any."""
     names = []
     monkeypatch.setattr(CompiledFunction, "is_cached", False)
     monkeypatch.setattr(warming, "compile_in_parallel", lambda *entries: names.extend)

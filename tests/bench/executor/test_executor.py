@@ -1,4 +1,4 @@
-"""The bench of the executor measures what it says."""
+"""The measurements of the executor's bench."""
 
 import threading
 from pathlib import Path

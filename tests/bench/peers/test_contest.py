@@ -1,4 +1,4 @@
-"""The bench compares like with like: every form that is timed gives what the model itself gives."""
+"""The bench compares like with like: every timed form computes the model's outputs."""
 
 import numpy as np
 import onnxruntime
@@ -69,7 +69,7 @@ def test_every_timed_form_is_right(key: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("key", list(REAL))
 def test_published_models_run_in_onnxruntime_as_here(key: str) -> None:
-    """Their exported form and that of their authors."""
+    """The exported model and the author's model both run."""
     contest = contests.contest(REAL[key], 2 * CHECKED, 1)
     statuses = {form.how: form.status for form in contest.forms if form.runtime == "onnxruntime"}
     assert set(statuses.values()) == {"right"}
@@ -81,7 +81,7 @@ def test_a_missing_folder_leaves_the_published_models_out() -> None:
 
 
 def test_a_wrong_or_failing_peer_is_left_out() -> None:
-    """The report says how; the model is not timed."""
+    """The report says why, and the model is not timed."""
     entry = Entry("gru", "GRU", 1, lambda: gru(8, 1))
     program = pulse.stream(entry.source(), 1)
     pulses = noise_pulses(program, 1.0)[:CHECKED]

@@ -1,4 +1,4 @@
-"""Blocks of several inputs of other rates: counts, pulses, marks, and what is refused, which changes nothing."""
+"""Blocks of several inputs of other rates: counts, pulses, marks, and refusals that change nothing."""
 
 from typing import Any
 

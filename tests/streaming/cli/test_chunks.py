@@ -113,7 +113,7 @@ def test_missing_fixed_inputs_are_refused() -> None:
 
 
 def test_chunks_of_wrong_size_name_the_options_to_change() -> None:
-    """The sizes, what the model says of them, and which options they come from."""
+    """The error names both sizes and the options that set them."""
     shape, constants = {"x": [1, "time"], "h": [1, 6]}, {}
     wires = [models.node("Add", "x h", "y"), models.node("Identity", "y", "hn")]
     path = save_model("six", models.build(wires, shape, {"y": [1, 6], "hn": [1, 6]}, constants))
@@ -130,7 +130,7 @@ def test_dump_takes_constants() -> None:
 
 
 def test_a_dim_of_streams_has_size_one() -> None:
-    """Its size is not asked for; each report has a line of it. What may be time stays the user's choice."""
+    """The size is inferred and reported; a dim that may be time stays the user's choice."""
     shape = ["batch", "time", 4]
     path = save_model("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
     np.save("x.npy", normal_noise(1, 5, 4))

@@ -1,4 +1,4 @@
-"""The command line: what it writes, what it reports, and one line for each bad use."""
+"""The commands: their files, their reports, and one line for each wrong use."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``pulse compile``, and the other commands on what it writes."""
+"""``pulse compile``, and other commands on the programs that it writes."""
 
 import json
 from pathlib import Path

@@ -109,7 +109,7 @@ def test_a_rate_that_the_format_lacks_is_refused() -> None:
 
 
 def test_clipping_is_reported() -> None:
-    """How many samples, on which channel, by how much, and what keeps them."""
+    """The warning counts clipped samples per channel and names encodings that keep them."""
     x = np.zeros((4000, 2), np.float32)
     x[7:17, 1] = 2
     write_sound("in.wav", x, subtype="FLOAT")
@@ -148,7 +148,7 @@ def test_formats_of_files_are_refused_for_a_live_run(arguments: str, message: st
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux alone")
 def test_file_names_outside_utf8_are_supported() -> None:
-    """Read, written, and reported so that a program can find them again."""
+    """The report spells such names so that a program finds the files again."""
     source, target, model = (os.fsdecode(name) for name in (b"in\xe9.mp3", b"out\xe9.wav", b"m\xe9.onnx"))
     soundfile.write(os.fsencode(source), tone(16000), 16000, format="MP3")
     out, _ = pipe(None, identity_model(model), source, target)

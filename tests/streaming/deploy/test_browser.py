@@ -183,7 +183,7 @@ def place_of(pattern: Sound, inside: Sound) -> int:
 def test_sound_of_a_microphone_is_played_at_the_reported_delay(
     denoiser: tuple[Program, Path], tmp_path: Path
 ) -> None:
-    """The microphone of the page is the file, and the sound that it plays is what Python makes of it."""
+    """The page takes a file as its microphone and plays the output that Python computes."""
     program, folder = denoiser
     rate_hz = 44_100
     speech, _ = soundfile.read(noisy_path(), dtype="float32")

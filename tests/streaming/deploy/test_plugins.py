@@ -46,7 +46,7 @@ BOTH = pytest.mark.parametrize("begin", [begin_ladspa, begin_clap])
 
 
 def blocks(sound: Sound, seed: int = 1) -> list[Sound]:
-    """The sound in blocks of any size, one of them longer than what a plug-in takes at a time."""
+    """The signal in blocks of any size, one of them longer than a plug-in's largest block."""
     rng, ends = np.random.default_rng(seed), [1000]
     while ends[-1] < len(sound):
         ends.append(ends[-1] + int(rng.integers(1, 300)))

@@ -1,4 +1,4 @@
-"""Programs, made once, and what the tests of the executor do with streams."""
+"""Programs that are made once, and helpers that feed and collect streams of an executor."""
 
 import contextlib
 import functools

@@ -36,7 +36,7 @@ SHAPES = {"filtered": (1, 0), "decimated": (1, 0, 2), "ending": (1, 0)}
 def test_executor_outputs_equal_offline_for_any_split(
     name: str, backend: str, loop: str, data: st.DataObject
 ) -> None:
-    """Drawn outside the loop: what Hypothesis raises to stop would stay in a task, to be raised at any time."""
+    """Examples are drawn outside the event loop, so that no task keeps an exception of Hypothesis."""
     program = named_program(name, data.draw(st.sampled_from([3, 6, 12]), "pulse"), backend)
     length = data.draw(st.integers(3, 90), "length")
     cuts = data.draw(st.lists(st.integers(0, length), max_size=12), "cuts")

@@ -1,4 +1,4 @@
-"""Files that appear only when they are complete: their permissions, and what is left of those that fail."""
+"""Files that appear only when they are complete: permissions, and failures that leave nothing."""
 
 import os
 import stat

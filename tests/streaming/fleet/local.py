@@ -110,7 +110,7 @@ def fleet(nodes: str, *workers: tuple[str, str, Deployment]) -> Iterator[LocalFl
 
 
 def blocks_of(count: int, parts: int) -> tuple[list[Array], dict[str, Array]]:
-    """Random input of the model, whole and in parts, and what a session gives for it."""
+    """Blocks of random input, and the outputs of a session that gets them."""
     program = named_program("filtered", PULSE)
     (port,) = program.inputs
     x = normal_noise(*block_shape(port, count * PULSE), seed=5)
@@ -118,7 +118,7 @@ def blocks_of(count: int, parts: int) -> tuple[list[Array], dict[str, Array]]:
 
 
 class Wire:
-    """A connection in between; while ``silent``, it swallows what comes, and does not end."""
+    """A proxy of a connection; while ``silent``, it swallows messages and stays open."""
 
     def __init__(self, url: str) -> None:
         self._target = url.removeprefix("ws://").split(":")

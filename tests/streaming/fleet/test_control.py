@@ -23,7 +23,7 @@ HELD = HolderStatus(2, 46_000, 3, 69_000, 0)
 
 
 class ScriptedCluster:
-    """Members that answer what the test says: a status, ``Lost``, or nothing (None)."""
+    """Members whose answers the test scripts: a status, ``Lost``, or nothing (None)."""
 
     def __init__(self, nodes: str = "abc") -> None:
         self.running_nodes = {name: ClusterNode(name, f"10.0.0.{ord(name) - 96}", 4.0) for name in nodes}

@@ -44,7 +44,7 @@ class CancelledError(Exception):
 
 
 class Run:
-    """A run on a virtual device. It keeps what was accepted and what was played."""
+    """A run on a virtual device that records accepted and played samples."""
 
     def __init__(self, rng: Random, reached: Counter) -> None:
         self.rng, self.reached = rng, reached

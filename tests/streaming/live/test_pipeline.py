@@ -165,7 +165,7 @@ def test_a_run_that_plays_nothing_has_records() -> None:
 
 
 def test_records_are_taken_soon_after_their_pulses() -> None:
-    """Only what depends on the end is kept back; the last pulse may not have run."""
+    """Only frames that depend on the end are held back; the last pulse may not have run."""
     compiled, x = cached_program(filter_model, 16), normal_noise(1600, 1)
     with runs(compiled, block=40, records=True) as (host, live):
         parts = []

@@ -83,7 +83,7 @@ def test_both_files_are_aligned_after_frames_were_lost(paths: tuple[Path, Path])
 
 @pytest.mark.parametrize("margin", [0, 1000])
 def test_frames_lost_on_a_slow_disk_are_silent_and_counted(paths: tuple[Path, Path], margin: int) -> None:
-    """Later frames are where they belong."""
+    """Later frames keep their positions."""
     x = ramp(1000 * BLOCK)
     with runs(cached_program()) as (host, live):
         recorder = live.record(*paths)
@@ -111,7 +111,7 @@ def test_frames_lost_on_a_slow_disk_are_silent_and_counted(paths: tuple[Path, Pa
 
 @linux
 def test_a_full_disk_ends_the_recording(paths: tuple[Path, Path]) -> None:
-    """The end is reported, what was written is kept, and the sound continues."""
+    """The end is reported, written samples are kept, and playing continues."""
     x = normal_noise(200 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         recorder = live.record(*paths)
@@ -221,7 +221,7 @@ def test_recordings_of_two_devices_have_their_sounds(paths: tuple[Path, Path]) -
 def test_a_thread_writes_the_recording_of_a_run(
     paths: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
-    """While a file is played; both are aligned, wherever it began."""
+    """A thread writes while a file plays; both recordings are aligned, wherever they began."""
     x = normal_noise(3 * RATE, 1) / 4
     with AudioWriter(tmp_path / "sound.wav", RATE, 1, "FLOAT") as file:
         file.write(x)

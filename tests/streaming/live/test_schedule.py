@@ -76,7 +76,7 @@ def test_the_delay_with_resampling_is_minimal(
 
 
 def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bound is no less than what is needed, and less than a pulse more."""
+    """The bound exceeds the needed delay by less than a pulse."""
     timings = [Timing(pulse, 100, 16000, 44100, 44100, 88, 32) for pulse in (16, 99, 160)]
     exact = [timing.schedule(None, False).frames for timing in timings]
     monkeypatch.setattr(schedule, "MAX_PERIOD_STEPS", 0)
@@ -136,7 +136,7 @@ def test_a_worker_has_exactly_the_headroom_to_answer(block: int, pulse: int, hea
 
 @pytest.mark.parametrize("policy", ["wait", "silence_then_catch_up", "drop_oldest"])
 def test_blocks_of_unknown_size_lengthen_the_delay_once(policy: str) -> None:
-    """Afterwards nothing is silent, and the statistics report how late it is."""
+    """Later blocks are not silent, and the statistics report the longer delay."""
     sizes = [160, 700, 40, 1000, 333]
     x = 1 + np.abs(normal_noise(40 * sum(sizes), 1))
     with runs(cached_program(), block=0, policy=policy) as (host, live):

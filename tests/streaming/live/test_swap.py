@@ -30,7 +30,7 @@ def quiet_model(delay: int = 9) -> TypedModel:
 
 @engines
 def test_a_swap_keeps_the_delay_and_fades(engine: str) -> None:
-    """Another program with another delay: the sound keeps its position, and fades over within a pulse."""
+    """A program with another delay keeps the position of the sound and fades in within a pulse."""
     x = normal_noise(60 * BLOCK, 1)
     with runs(cached_program(delayed_model), engine=engine, reserve_frames=20, records=False) as (host, live):
         assert live.delay.model_s == 20 / RATE

@@ -191,7 +191,7 @@ def test_a_stuck_callback_blocks_commands(reconnect: str, monkeypatch: pytest.Mo
 
 
 def test_the_pipeline_of_a_worker_that_never_returns_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closed twice: its pipeline is left alone both times."""
+    """Closing twice leaves its pipeline alone both times."""
     abandoned, stop = [*live_module.abandoned_pipelines], Worker.stop
     monkeypatch.setattr(Worker, "stop", lambda worker: False)
     with Live(
@@ -288,7 +288,7 @@ def test_a_refused_device_leaves_the_host_free(
 def test_an_error_while_a_device_starts_closes_it(
     engine: str, monkeypatch: pytest.MonkeyPatch, error: Any
 ) -> None:
-    """A device that does not start, and Ctrl-C meanwhile."""
+    """The error is a device that does not start, or Ctrl-C meanwhile."""
     host = ManualHost()
 
     def start(_):

@@ -66,7 +66,7 @@ def wait_until_open(host: VirtualHost) -> None:
 @pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("block", [160, 8000])
 def test_a_device_that_goes_away_ends_the_run(kind: str, block: int) -> None:
-    """Within two seconds, with its name, what happened, and what to do."""
+    """The error comes within two seconds and has the name, the cause and a remedy."""
     device = VirtualDevice("usb mixer", rate_hz=RATE)
     with (
         pytest.raises(DeviceError, match="usb mixer: the device ") as refusal,
@@ -120,7 +120,7 @@ def test_no_device_is_opened_while_another_is_in_a_block(reconnect: str) -> None
 
 
 def test_late_and_long_blocks_are_not_a_stall() -> None:
-    """Blocks that come 0.9 s late, and blocks of 0.6 s."""
+    """Blocks that are 0.9 s late or last 0.6 s are not reported."""
     with runs(cached_program()) as (host, live):
         for _ in range(5):
             host.tick(normal_noise(BLOCK, 1), late_s=0.9)
@@ -194,7 +194,7 @@ def test_a_renumbered_device_is_found_by_its_name() -> None:
 
 
 def test_a_device_that_stays_away_is_tried_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Why it is not back is reported once; when it is, it is opened all the same."""
+    """The reason is reported once, and the device is opened as soon as it is back."""
     with runs(cached_program(), reconnect="keep") as (host, live):
         tries = []
         monkeypatch.setattr(host, "refresh", lambda: tries.append(host.now_ns()) or True)

@@ -1,4 +1,4 @@
-"""Filters of resamplers: what they let through, measured on their tables."""
+"""The pass and stop bands of resampling filters, measured on their tables."""
 
 import numpy as np
 import pytest

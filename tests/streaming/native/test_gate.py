@@ -1,4 +1,4 @@
-"""Between a device and a pipeline: open, shut, and shut while someone is inside."""
+"""The gate between a device and a pipeline: open, shut, and shut during a callback."""
 
 import ctypes
 import threading

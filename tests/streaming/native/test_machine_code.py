@@ -1,4 +1,4 @@
-"""The path without Python, looked at from inside: what its functions call, and what they need of the stack."""
+"""The callback's machine code: the functions that it calls, and the stack that it needs."""
 
 import threading
 import time

@@ -130,7 +130,7 @@ def test_any_split_gives_the_same_bits(
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), [(48000, 16000), (16000, 48000), (44100, 48000)])
 def test_pulses_of_one_channel_give_the_same_bits(rate_in: int, rate_out: int) -> None:
-    """Strided, in pieces, and never a frame ahead."""
+    """Channels are strided, come in pieces, and are never read ahead."""
     frames = normal_noise(9000, 3)
     expected = NativeResampler(rate_in, rate_out).process(frames[:, 1].copy())
     resampler = NativeResampler(rate_in, rate_out, largest_block=100)
@@ -237,7 +237,7 @@ def test_positions_do_not_drift(outputs: int, ppm: int) -> None:
 
 
 def test_the_resampler_as_python_stays_in_its_memory() -> None:
-    """The functions as they are, where leaving memory is an IndexError."""
+    """The functions run as plain Python, where an access out of bounds is an IndexError."""
     x = normal_noise(150)
     expected = NativeResampler(44100, 48000, "low").process(x)
     resampler, output = (
@@ -272,7 +272,7 @@ def test_frames_without_space_are_not_taken() -> None:
 
 
 def test_tuning_outlasts_a_reset() -> None:
-    """A reset does not end it, and it changes the number of frames."""
+    """The tuning stays after a reset and changes the number of frames."""
     resampler = NativeResampler(48000, 16000)
     assert resampler.tuning_ppm == 0
     for part, ppm in ((0.001, 1000), (-0.5, -5000), (1.0, 5000)):

@@ -77,7 +77,7 @@ def test_the_config_states_shapes_and_types_as_onnxruntime(repository: Path) -> 
 
 
 class Batcher:
-    """The states of one sequence, as the batcher keeps them: garbage at first, then what the model wrote."""
+    """The states of one sequence, as the batcher keeps them: garbage at first, then the model's outputs."""
 
     def __init__(self, model: Path, states: list[tuple[str, str]]) -> None:
         self.session = onnxruntime.InferenceSession(str(model / "1" / "model.onnx"))

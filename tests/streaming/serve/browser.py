@@ -56,7 +56,7 @@ class BrowserPage:
         self.page.goto(url)
 
     def wait_for(self, expression: str, argument: object = None) -> None:
-        """Until a function of JavaScript is true; from outside, for the page's policy forbids eval."""
+        """Wait until a JavaScript function returns true; it is polled because the page's policy forbids eval."""
         end = time.monotonic() + PATIENCE_MS / 1000
         while not self.page.evaluate(expression, argument):
             assert time.monotonic() < end, f"{expression} with {argument}; the page says: {self.messages()}"
@@ -67,7 +67,7 @@ class BrowserPage:
         return self.page.locator("#status").inner_text() + " " + self.page.locator("#error").inner_text()
 
     def wait_for_status(self, text: str) -> None:
-        """Until the status line begins with a text."""
+        """Wait until the status line begins with a text."""
         self.wait_for("text => document.querySelector('#status').textContent.startsWith(text)", text)
 
     def start(self, source: str, file: Path | None = None, model: str = "") -> None:
@@ -92,7 +92,7 @@ class BrowserPage:
         return self.page.locator("#status").get_attribute("data-state") == "running"
 
     def wait_for_calm(self, seconds: float) -> None:
-        """Until the delay has not changed for this long, without a late block."""
+        """Wait until the delay has not changed for this long, without a late block."""
         self.wait_for(
             """seconds => {
                 const { since, now, samples, rate } = document.querySelector("#delay-total").dataset;
@@ -102,7 +102,7 @@ class BrowserPage:
         )
 
     def save_recording(self, folder: Path) -> Recording:
-        """Save what was recorded, and read it."""
+        """Save the recording and read it."""
         link = self.page.get_by_role("link", name="Save")
         with self.page.expect_download() as download:
             link.click()

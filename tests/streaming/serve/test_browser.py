@@ -1,4 +1,4 @@
-"""The page in a browser: what it plays is the model's output at the delay that it shows."""
+"""The page in a browser plays the model's output at the delay that it shows."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -222,7 +222,7 @@ def outputs_by_number(messages: list[bytes]) -> tuple[dict[int, dict[Any, Any]],
 
 @pytest.mark.parametrize("confirms", [False, True])
 async def test_lost_outputs_are_sent_again(tmp_path: Path, confirms: bool) -> None:
-    """A client that reads nothing before its server is lost; one that confirms nothing has all outputs to come."""
+    """A client that confirms nothing gets all outputs again after its server is lost."""
     x = normal_noise(60 * PULSE, seed=3)
     with servers(tmp_path, 2) as (first_server, second_server):
         with raw(first_server) as client:
@@ -277,7 +277,7 @@ def test_the_bytes_of_unconfirmed_outputs_are_limited() -> None:
 
 
 async def test_a_gap_in_an_output_ends_the_stream() -> None:
-    """A server that lost frames; its client does not join what lies around them."""
+    """The client ends a stream if the server lost frames, and does not join its parts."""
     from websockets.sync.server import serve
 
     def answer(socket):

@@ -83,7 +83,7 @@ class Clients:
 
 
 def run_clients(url: str, seconds: float, pipe: Any) -> None:
-    """All clients, in their own process; sends how they ended."""
+    """Run all clients in a process and send the counts of how they ended."""
 
     async def run_all():
         clients = Clients(url, time.monotonic() + seconds)

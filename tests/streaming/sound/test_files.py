@@ -87,7 +87,7 @@ def test_a_failed_run_keeps_the_old_sound_file(tmp_path: Path) -> None:
     ("name", "encoding"), [("a.wav", "FLOAT"), ("a.wav", "PCM_16"), ("a.flac", None), ("a.ogg", None)]
 )
 def test_a_sound_writer_reports_a_full_disk(small_disk: Path, name: str, encoding: str | None) -> None:
-    """The error comes once, with the system's own reason; what was written before is kept."""
+    """The error is raised once with the system's reason, and earlier samples are kept."""
     x = uniform_noise(200_000)
     (small_disk / "other").write_bytes(bytes(16 << 10))
     writer = AudioWriter(small_disk / name, 16000, 1, encoding)
@@ -116,7 +116,7 @@ def test_a_disk_full_at_the_start_leaves_no_file(small_disk: Path) -> None:
 
 
 def test_a_disk_full_at_the_end_is_an_error(tmp_path: Path) -> None:
-    """The file lacks what libsndfile keeps back until then."""
+    """The file lacks the samples that libsndfile buffers until it closes."""
     writer = AudioWriter(tmp_path / "a.ogg", 16000, 1)
     writer.write(uniform_noise(8000))
     size = next(tmp_path.iterdir()).stat().st_size

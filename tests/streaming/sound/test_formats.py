@@ -1,4 +1,4 @@
-"""Formats and encodings: which one keeps what another one holds."""
+"""Formats and encodings: which encodings keep the values of another one."""
 
 from pathlib import Path
 

@@ -77,7 +77,7 @@ def test_the_last_tensor_without_time_is_written(tmp_path: Path, shape: tuple[An
 
 
 def test_a_table_of_no_frames_has_its_names(tmp_path: Path) -> None:
-    """A table of none has its names; of what was never written there is no file."""
+    """An empty table has column names; a file is made only if frames were written."""
     path = write_pieces(tmp_path / "x.csv", [np.zeros((1, 0, 2), np.float32)], 1)
     assert path.read_bytes() == b"frame,value_0,value_1\r\n"
     write_pieces(tmp_path / "y.csv", [], 1)
@@ -115,7 +115,7 @@ def test_pieces_of_several_types_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 1), ("x.csv", 1)])
 def test_a_frame_writer_reports_a_full_disk(small_disk: Path, name: str, axis: int) -> None:
-    """The error comes at the write; what was written before may be kept, whole."""
+    """The write raises the error; frames of earlier writes may be kept whole."""
     piece = np.random.default_rng(2).random((5, 100) if axis else (100, 5)).astype(np.float32)
     count = 0
     with FramesFile(small_disk / name, axis, None) as file:
@@ -149,7 +149,6 @@ def test_frames_without_room_stay_in_their_order(small_disk: Path) -> None:
 
 
 def test_frames_written_before_the_disk_is_full_are_kept(small_disk: Path) -> None:
-    """All that were written are in the file."""
     whole = np.random.default_rng(5).random((3, 4000, 2)).astype(np.float32)
     count = 0
     file = FramesFile(small_disk / "x.npy", 1, None)
@@ -166,7 +165,7 @@ def test_frames_written_before_the_disk_is_full_are_kept(small_disk: Path) -> No
 
 @pytest.mark.parametrize("name", ["x.npy", "x.csv"])
 def test_a_tensor_stays_until_it_is_replaced(small_disk: Path, name: str) -> None:
-    """The one before stays until it is replaced."""
+    """The earlier tensor stays until the new one replaces it."""
     old = np.random.default_rng(6).random((10, 100))
     with FramesFile(small_disk / name, None, None) as file:
         file.write(old)

@@ -98,7 +98,7 @@ def test_a_file_beyond_4_gib_is_read(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_a_wav_file_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, free_bytes: int
 ) -> None:
-    """The file is as it was, whether some bytes fit or none; it is reported."""
+    """The error is reported and the file stays, whether some bytes fit or none."""
     x = uniform_noise(3001, 1)
     usual = write_sound(tmp_path / "usual.wav", x, encoding).read_bytes()
     monkeypatch.setattr(rf64, "MAX_SIZE", 1000)

@@ -122,7 +122,7 @@ def test_blocks_are_the_available_samples() -> None:
 
 
 def test_a_pipe_that_does_not_wait_gives_every_sample() -> None:
-    """Another owner of it may have made it so."""
+    """Another owner of the pipe may have made it non-blocking."""
     out, into = os.pipe()
     os.set_blocking(out, False)
     os.set_blocking(into, False)
@@ -146,7 +146,7 @@ def _later(out: int, thread: Thread) -> int:
 
 
 def test_memory_does_not_grow_with_waiting_input() -> None:
-    """However much has come, a block has half a second at most."""
+    """A block has at most half a second, however much input waits."""
     out, into = os.pipe()
     os.write(into, bytes(SMALL))
     os.close(into)
@@ -228,7 +228,7 @@ def test_written_streams_are_read_back(tmp_path: Path, encoding: Encoding) -> No
 
 
 def test_append_only_files_keep_their_header(tmp_path: Path) -> None:
-    """Its header stays as it is, and what was there too."""
+    """The header and the existing samples stay."""
     (tmp_path / "log").write_bytes(b"before")
     handle = os.open(tmp_path / "log", os.O_WRONLY | os.O_APPEND)
     stream_format = StreamFormat(Encoding.of_name("s16"), 8000, 1)

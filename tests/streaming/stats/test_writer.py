@@ -1,4 +1,4 @@
-"""Statistics of a live run: what is written comes back, line by line, whatever happens."""
+"""Written statistics of a live run are read back line by line, also after a failure."""
 
 import json
 import resource

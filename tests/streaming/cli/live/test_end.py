@@ -1,4 +1,4 @@
-"""pulse run --live, however it ends: what was done until then is kept and reported."""
+"""``pulse run --live`` keeps and reports its results, however it ends."""
 
 import csv
 import json
@@ -207,7 +207,7 @@ def live(*arguments: Path | str, code: int) -> Any:
 
 
 def test_a_run_goes_on_with_a_full_disk(small_disk: Path, frames_have_room: None) -> None:
-    """The run continues to its end and reports all; what was written until then is kept."""
+    """The run continues to its end, reports everything and keeps the samples written so far."""
     soundfile.write("in.wav", tone(16000, 1.0), 16000)
     occupy(small_disk)
     result = live(voice_path(), "in.wav", *files_on(small_disk), code=2)
@@ -218,7 +218,7 @@ def test_a_run_goes_on_with_a_full_disk(small_disk: Path, frames_have_room: None
 
 
 def test_each_file_on_a_full_disk_is_reported_once(small_disk: Path) -> None:
-    """The first one as the error."""
+    """The first problem is the error; the others are warnings."""
     soundfile.write("in.wav", tone(8000, 1.5), 8000)
     occupy(small_disk)
     model = voice(small_disk.parent / "model.onnx")
@@ -235,7 +235,6 @@ def test_each_file_on_a_full_disk_is_reported_once(small_disk: Path) -> None:
 def test_statistics_are_closed_after_a_recording_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The statistics that were begun are closed."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
     closed: list[object] = []
     close = StatsWriter.close
@@ -253,7 +252,6 @@ def test_statistics_are_closed_after_a_recording_is_refused(
 
 @pytest.mark.parametrize("name", ["f.npy", "f.csv"])
 def test_frames_end_where_the_disk_is_full(small_disk: Path, name: str) -> None:
-    """They end where it was full."""
     soundfile.write("in.wav", tone(8000, 1.0), 8000)
     occupy(small_disk)
     model = voice(small_disk.parent / "model.onnx")
@@ -268,7 +266,7 @@ def test_frames_end_where_the_disk_is_full(small_disk: Path, name: str) -> None:
 
 
 def test_the_report_names_the_file_of_the_remaining_frames(small_disk: Path) -> None:
-    """The report has both that the frames ended and where they are."""
+    """The report says that the file ended and where the remaining frames are."""
     piece = np.zeros((2, 100, 8), np.float32)
     port = SimpleNamespace(name="y", axis=1)
     outputs = SimpleNamespace(take_ready=lambda: [{"y": piece}], flush=lambda: [{}], pulses_lost=0)
@@ -284,7 +282,7 @@ def test_the_report_names_the_file_of_the_remaining_frames(small_disk: Path) -> 
 
 
 def test_frames_end_where_some_are_lost(tmp_path: Path) -> None:
-    """The file ends where they are missing: what follows would have wrong times."""
+    """The file ends at the first missing frame: later frames would have wrong times."""
     piece = np.arange(4, dtype=np.float32)
     port = SimpleNamespace(name="y", axis=0)
     outputs = SimpleNamespace(take_ready=lambda: [{"y": piece}], flush=lambda: [{"y": piece}], pulses_lost=0)
@@ -300,7 +298,7 @@ def test_frames_end_where_some_are_lost(tmp_path: Path) -> None:
 
 
 def test_frames_are_complete_if_the_sound_disk_is_full(small_disk: Path, tmp_path: Path) -> None:
-    """The run continues to its end, so the frames have theirs; what was written until then is kept."""
+    """The run continues to its end, so all frames are written; the played samples so far are kept."""
     x = tone(8000, 1.0).astype(np.float32)
     soundfile.write("in.wav", x, 8000, subtype="FLOAT")
     occupy(small_disk)
@@ -319,7 +317,7 @@ def test_frames_are_complete_if_the_sound_disk_is_full(small_disk: Path, tmp_pat
 def test_ctrl_c_does_not_hide_that_the_disk_is_full(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C is the usual end, and does not hide what went wrong."""
+    """Ctrl-C is the usual end of a run and must not hide an error."""
     soundfile.write("in.wav", tone(16000, 1.0), 16000)
     occupy(small_disk)
     follow = command.follow
@@ -335,7 +333,7 @@ def test_ctrl_c_does_not_hide_that_the_disk_is_full(
 
 
 def test_files_of_a_lost_folder_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two files are lost, one of which is reported first."""
+    """One lost file is the error, the other a warning."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -354,7 +352,7 @@ def test_files_of_a_lost_folder_are_reported(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_line_in_use_is_not_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The line is not touched again: the frames end where they are, and that is reported."""
+    """A line that a worker still uses is not touched: the frames end there, and the report says so."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
     stop, workers = Worker.stop, []
     monkeypatch.setattr(Worker, "stop", lambda worker: bool(workers.append(worker)))
@@ -370,7 +368,6 @@ def test_a_line_in_use_is_not_flushed(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_report_is_printed_without_the_last_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its output is not known, but there is a report."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
 
     def unknown(_):

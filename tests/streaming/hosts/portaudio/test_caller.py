@@ -1,4 +1,4 @@
-"""Calls that may never return, and what libraries say meanwhile."""
+"""Calls that may never return, and messages that libraries print meanwhile."""
 
 import os
 import threading
@@ -65,7 +65,7 @@ def test_nothing_is_called_after_a_call_that_does_not_return() -> None:
 
 
 def test_output_of_libraries_becomes_the_reason(capfd: pytest.CaptureFixture[str]) -> None:
-    """The last message of ALSA is kept; the terminal shows only what comes later."""
+    """The last message of ALSA is kept and not shown; later output reaches the terminal."""
     with capture_alsa_messages() as reason:
         assert reason() is None
         os.write(2, b"ALSA lib pcm.c:2666:(snd_pcm_open_noupdate) Unknown PCM front\nother \xff\n")
