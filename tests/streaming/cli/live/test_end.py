@@ -21,7 +21,6 @@ import pytest
 import soundfile
 
 from pulse.errors import InputError
-from streaming.builtin import voice_path
 from streaming.cli import signals
 from streaming.cli.live import command
 from streaming.cli.live.frames import FramesWriter
@@ -54,12 +53,25 @@ def all_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_module.Live, "record", recorder_of)
 
 
+def live(*arguments: Path | str, code: int) -> Any:
+    return pulse("run", *arguments, "--live", "--quiet", "--backend", "numpy", code=code)
+
+
+def live_levels(*arguments: Path | str, code: int) -> Any:
+    """Run a small model live on ``in.wav`` and a block more; it plays nothing and has 100 frames per second."""
+    return live(voice("model.onnx"), "in.wav", "--output", "level", *arguments, code=code)
+
+
+def write_half_a_second() -> None:
+    soundfile.write("in.wav", np.zeros(4000, np.float32), 8000)
+
+
 @pytest.fixture
 def run_ended_by(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, all_is_recorded: None
 ) -> Callable[..., Any]:
     """A run of half a second that ends by a signal, or an exception, when it is over."""
-    soundfile.write(tmp_path / "in.wav", np.zeros(8000, np.float32), 16000)
+    write_half_a_second()
     follow = command.follow
 
     def ends(end, code):
@@ -71,9 +83,7 @@ def run_ended_by(
 
         monkeypatch.setattr(command, "follow", follow_and_end)
         files = ("--frames", "f.csv", "--stats", "s.jsonl", "--record-in", "r.wav")
-        return pulse(
-            *("run", voice_path(), "in.wav", "--live", "--quiet", "--backend", "numpy", *files), code=code
-        )
+        return live_levels(*files, code=code)
 
     return ends
 
@@ -84,11 +94,11 @@ def test_an_ended_run_keeps_and_reports_its_results(
 ) -> None:
     failed = isinstance(end, DeviceError)
     result = run_ended_by(end, 2 if failed else 0)
-    assert "8,000 in" in result.stdout
+    assert "4,080 in" in result.stdout
     assert result.stderr == ("error: the cable is out\n" if failed else "")
     with (tmp_path / "f.csv").open() as file:
         assert len(list(csv.reader(file))) > 40
-    assert soundfile.info(tmp_path / "r.wav").frames == 8000
+    assert soundfile.info(tmp_path / "r.wav").frames == 4080
     assert '"line":"summary"' in (tmp_path / "s.jsonl").read_text().splitlines()[-1]
 
 
@@ -144,9 +154,10 @@ def test_a_signal_inside_of_a_write_loses_nothing(
 @pytest.mark.parametrize("shows", [True, False])
 def test_files_are_complete_after_the_terminal_is_closed(tmp_path: Path, shows: bool) -> None:
     """All files are complete, though the report has no reader."""
-    soundfile.write("in.wav", tone(16000, 30.0), 16000)
+    soundfile.write("in.wav", tone(8000, 30.0), 8000)
     files = ("--frames", "f.csv", "--record-in", "r.wav", "--stats", "s.jsonl")
-    command = ["pulse", "run", str(voice_path()), "in.wav", "--live", "--backend", "numpy", *files]
+    command = ["pulse", "run", str(voice("model.onnx")), "in.wav", "--output", "level", "--live", *files]
+    command += ["--backend", "numpy"]
     command += [] if shows else ["--quiet"]
     code = (
         "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
@@ -169,7 +180,7 @@ def test_files_are_complete_after_the_terminal_is_closed(tmp_path: Path, shows: 
         assert process.poll() is None
         with suppress(BlockingIOError):
             os.read(terminal, 1 << 20)  # nothing waits for a reader
-        return any(part.stat().st_size > 16000 for part in tmp_path.glob(".r-*.wav"))
+        return any(part.stat().st_size > 8000 for part in tmp_path.glob(".r-*.wav"))
 
     wait_until(has_recorded, "half a second of sound is recorded")
     os.close(terminal)
@@ -177,7 +188,7 @@ def test_files_are_complete_after_the_terminal_is_closed(tmp_path: Path, shows: 
     recorded = soundfile.info("r.wav").frames
     with (tmp_path / "f.csv").open() as file:
         assert len(list(csv.reader(file))) > 20
-    assert 1600 < recorded < 30 * 16000
+    assert 800 < recorded < 30 * 8000
     assert '"line":"summary"' in (tmp_path / "s.jsonl").read_text().splitlines()[-1]
 
 
@@ -197,23 +208,19 @@ def files_on(disk: Path) -> tuple[Path | str, ...]:
     return "--frames", disk / "f.npy", "--record-in", disk / "i.wav"
 
 
-def occupy(disk: Path) -> None:
+def occupy(disk: Path, free_kib: int = 16) -> None:
     """Fill a small disk except for a few KiB."""
-    (disk / "large").write_bytes(bytes(48 << 10))
-
-
-def live(*arguments: Path | str, code: int) -> Any:
-    return pulse("run", *arguments, "--live", "--quiet", "--backend", "numpy", code=code)
+    (disk / "large").write_bytes(bytes((64 - free_kib) << 10))
 
 
 def test_a_run_goes_on_with_a_full_disk(small_disk: Path, frames_have_room: None) -> None:
     """The run continues to its end, reports everything and keeps the samples written so far."""
-    soundfile.write("in.wav", tone(16000, 1.0), 16000)
-    occupy(small_disk)
-    result = live(voice_path(), "in.wav", *files_on(small_disk), code=2)
-    assert "16,000 in" in result.stdout
+    soundfile.write("in.wav", tone(8000, 1.0), 8000)
+    occupy(small_disk, free_kib=8)
+    result = live_levels(*files_on(small_disk), code=2)
+    assert "8,080 in" in result.stdout
     assert result.stderr.startswith(f"error: {small_disk / 'i.wav'}: cannot be written (")
-    assert 0 < soundfile.info(small_disk / "i.wav").frames < 16000
+    assert 0 < soundfile.info(small_disk / "i.wav").frames < 8000
     assert {path.name for path in small_disk.iterdir()} == {"large", "f.npy", "i.wav"}
 
 
@@ -235,7 +242,7 @@ def test_each_file_on_a_full_disk_is_reported_once(small_disk: Path) -> None:
 def test_statistics_are_closed_after_a_recording_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
+    write_half_a_second()
     closed: list[object] = []
     close = StatsWriter.close
 
@@ -245,7 +252,7 @@ def test_statistics_are_closed_after_a_recording_is_refused(
 
     monkeypatch.setattr(StatsWriter, "close", note)
     (tmp_path / "folder.wav").mkdir()
-    result = live(voice_path(), "in.wav", "--stats", "s.jsonl", "--record-in", "folder.wav", code=2)
+    result = live_levels("--stats", "s.jsonl", "--record-in", "folder.wav", code=2)
     assert result.stderr == "error: folder.wav: is not a file that can be replaced; give the name of a file\n"
     assert closed == [None]
 
@@ -318,8 +325,8 @@ def test_ctrl_c_does_not_hide_that_the_disk_is_full(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C is the usual end of a run and must not hide an error."""
-    soundfile.write("in.wav", tone(16000, 1.0), 16000)
-    occupy(small_disk)
+    soundfile.write("in.wav", tone(8000, 1.0), 8000)
+    occupy(small_disk, free_kib=8)
     follow = command.follow
 
     def follow_and_interrupt(*parts):
@@ -327,14 +334,14 @@ def test_ctrl_c_does_not_hide_that_the_disk_is_full(
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(command, "follow", follow_and_interrupt)
-    result = live(voice_path(), "in.wav", "--record-in", small_disk / "i.wav", code=2)
-    assert "16,000 in" in result.stdout
+    result = live_levels("--record-in", small_disk / "i.wav", code=2)
+    assert "8,080 in" in result.stdout
     assert result.stderr.startswith(f"error: {small_disk / 'i.wav'}: cannot be written (")
 
 
 def test_files_of_a_lost_folder_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One lost file is the error, the other a warning."""
-    soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
+    write_half_a_second()
     folder = tmp_path / "folder"
     folder.mkdir()
     follow = command.follow
@@ -344,8 +351,8 @@ def test_files_of_a_lost_folder_are_reported(tmp_path: Path, monkeypatch: pytest
         shutil.rmtree(folder)
 
     monkeypatch.setattr(command, "follow", follow_and_remove)
-    result = live(voice_path(), "in.wav", *files_on(folder), code=2)
-    assert "8,000 in" in result.stdout
+    result = live_levels(*files_on(folder), code=2)
+    assert "4,080 in" in result.stdout
     warning, error = result.stderr.splitlines()
     assert warning.startswith(f"warning: {folder / 'f.npy'}: cannot be written (No such file or directory)")
     assert error.startswith(f"error: {folder / 'i.wav'}: cannot be written (No such file or directory)")
@@ -353,12 +360,12 @@ def test_files_of_a_lost_folder_are_reported(tmp_path: Path, monkeypatch: pytest
 
 def test_a_line_in_use_is_not_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line that a worker still uses is not touched: the frames end there, and the report says so."""
-    soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
+    write_half_a_second()
     stop, workers = Worker.stop, []
     monkeypatch.setattr(Worker, "stop", lambda worker: bool(workers.append(worker)))
     monkeypatch.setattr(Outputs, "flush", lambda _: pytest.fail("it is in use"))
-    result = live(voice_path(), "in.wav", "--frames", "f.npy", code=2)
-    assert "8,000 in" in result.stdout
+    result = live_levels("--frames", "f.npy", code=2)
+    assert "4,080 in" in result.stdout
     assert "f.npy: the last frames are missing" in result.stderr
     assert np.load(tmp_path / "f.npy").size > 10
     assert stop(workers[0])
@@ -368,13 +375,13 @@ def test_a_line_in_use_is_not_flushed(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_report_is_printed_without_the_last_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
+    write_half_a_second()
 
     def unknown(_):
         raise InputError("last: unknown in a stream of 0 frames; push some first")
 
     monkeypatch.setattr(Outputs, "flush", unknown)
-    result = live(voice_path(), "in.wav", "--frames", "f.npy", code=2)
-    assert "8,000 in" in result.stdout
+    result = live_levels("--frames", "f.npy", code=2)
+    assert "4,080 in" in result.stdout
     assert result.stderr == "error: last: unknown in a stream of 0 frames; push some first\n"
     assert np.load(tmp_path / "f.npy").size > 10
