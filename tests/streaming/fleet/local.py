@@ -4,6 +4,7 @@ import contextlib
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -105,8 +106,8 @@ def fleet(nodes: str, *workers: tuple[str, str, Deployment]) -> Iterator[LocalFl
             local_fleet.add(name, node, deployment)
         yield local_fleet
     finally:
-        for worker in local_fleet.workers.values():
-            worker.stop()
+        with ThreadPoolExecutor() as pool:  # the workers end side by side
+            list(pool.map(FleetWorker.stop, local_fleet.workers.values()))
 
 
 def blocks_of(count: int, parts: int) -> tuple[list[Array], dict[str, Array]]:
