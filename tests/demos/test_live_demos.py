@@ -1,4 +1,4 @@
-"""The live demos run on a file, and on a JACK server, and report the truth."""
+"""The live demos run on a file and on a JACK server, and report correct measurements."""
 
 import re
 import runpy
@@ -32,7 +32,7 @@ def offline(model: Path) -> np.ndarray:
 
 
 def exit_code_of_demo(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: str) -> object:
-    """Run a demo in this process; the code, or words, that it exits with."""
+    """Run a demo in this process and return its exit code or message."""
     monkeypatch.setattr(sys, "argv", [name, *arguments])
     with pytest.raises(SystemExit) as exit_:
         runpy.run_path(str(ROOT / "demos" / name), run_name="__main__")

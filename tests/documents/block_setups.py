@@ -34,21 +34,21 @@ def filter_model(time: str = "T") -> onnx.ModelProto:
 
 
 def unknown() -> Mapping[str, Any]:
-    """A model with an operator that is not known."""
+    """Write a model with an unknown operator."""
     nodes = [node("Relu", "x", "a"), node("Foo", "a", "foo", domain="my"), node("Tanh", "foo", "y")]
     onnx.save(build(nodes, {"x": [1, 3, "T"]}, {"y": [1, 3, "T"]}, {}), "unknown.onnx")
     return {}
 
 
 def sound() -> Mapping[str, Any]:
-    """A model of samples, a file, and samples."""
+    """Write a model of audio and a file; return the samples."""
     onnx.save(filter_model(), "model.onnx")
     write_sound("in.wav", tone(16_000))
     return {"x": normal_noise(1, 1_600)}
 
 
 def chunks() -> Mapping[str, Any]:
-    """A model that wants 64 samples of the chunk before, and a rate."""
+    """Write a chunk model with 64 samples of context and the rate as an input."""
     nodes = [
         node("Cast", "sr", "rate", to=onnx.TensorProto.FLOAT),
         node("Div", "input rate", "y"),
@@ -62,7 +62,7 @@ def chunks() -> Mapping[str, Any]:
 
 
 def lanes() -> Mapping[str, Any]:
-    """A pulse for each of 64 lanes."""
+    """The program of 64 lanes, and a pulse for each."""
     return {"program": pulse.stream(filter_model(), pulse=160), "x": normal_noise(64, 1, 160)}
 
 

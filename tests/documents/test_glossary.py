@@ -80,7 +80,7 @@ def terms() -> list[str]:
 
 
 def singular(words: Iterable[str]) -> set[str]:
-    """The words as the glossary has them: ``chunking`` is of chunk, ``frames`` of frame."""
+    """Words without endings, as in the glossary: ``chunking`` is chunk, ``frames`` is frame."""
     return {re.sub(r"(s|ing)$", "", word) for word in words}
 
 
@@ -112,7 +112,7 @@ def test_no_word_of_a_dialect_comes_back() -> None:
 
 
 def broken_rules(texts: Mapping[str, str]) -> list[str]:
-    """Where texts break a rule: the file, the rule, and the words."""
+    """The violations of rules in texts: file, rule and words."""
     return [
         f"{name}: {rule}: {match.group()}"
         for name, text in texts.items()

@@ -1,4 +1,4 @@
-"""Names, paths, links, commands and options that the documents mention exist."""
+"""The names, paths, links, commands and options in the documents exist."""
 
 import ast
 import re
@@ -79,7 +79,7 @@ def expand_braces(path: str) -> list[str]:
 
 
 def is_path(span: str) -> bool:
-    """Whether it names a file or folder of the repository."""
+    """Whether a code span names a file or folder of the repository."""
     return (
         bool(PATH.fullmatch(span)) and ("/" in span or span.endswith(SUFFIXES)) and not span.startswith("../")
     )
@@ -96,7 +96,7 @@ def files_meant(path: str, page: Page) -> list[str]:
 
 
 def is_found(path: str, page: Page) -> bool:
-    """Whether a path means something of the repository, and one thing only."""
+    """Whether a path means exactly one file or folder of the repository."""
     count = len(files_meant(path, page))
     return count == 1 or (count > 1 and ("*" in path or path in IN_MANY_FOLDERS))
 

@@ -77,7 +77,7 @@ def site() -> dict[Path, SitePage]:
 
 
 def target(page: SitePage, link: str) -> Path:
-    """The file that a link of the page means."""
+    """The file that a link of the page points to."""
     path = unquote(urlsplit(link).path)
     return (page.path.parent / path).resolve() if path else page.path
 

@@ -1,4 +1,4 @@
-"""Servers of several processes at once."""
+"""JACK servers of several test processes do not collide."""
 
 import os
 import subprocess

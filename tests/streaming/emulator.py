@@ -121,7 +121,7 @@ class Emulator:
             memory[:] = np.frombuffer(answer, np.uint8)
 
     def numbered_table(self, program: NativeExecutable, single: bool) -> NDArray[np.int64]:
-        """The table, with numbers of symbols for those of kernels."""
+        """The table with the numbers of the library's symbols in place of kernels."""
         table = program.unlinked.copy()
         for start in row_starts(table):
             kernel = kernel_of(int(table[start]))

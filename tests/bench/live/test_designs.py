@@ -65,7 +65,7 @@ class Device:
 
 @pytest.fixture
 def devices(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Those that were opened. A run lasts until one has played some results, however long that takes."""
+    """The opened devices; a run lasts until one of them has played some results."""
     opened, wait = [], asyncio.wait
 
     def open_device(setup, callback):
@@ -133,7 +133,7 @@ def test_a_load_ends_with_its_context(load: str) -> None:
 
 
 def times(*milliseconds: int) -> Array:
-    """Blocks 100 ms from each other that took this long."""
+    """Start and end of blocks every 100 ms that took these times."""
     return np.array([(100 * n, 100 * n + took) for n, took in enumerate(milliseconds)], np.int64) * 1_000_000
 
 

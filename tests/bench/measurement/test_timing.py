@@ -1,4 +1,4 @@
-"""The loop that times, on steppers that only count."""
+"""The timing loop, with steppers that only count."""
 
 from bench.measurement import timing
 

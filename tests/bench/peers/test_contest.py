@@ -119,7 +119,7 @@ def test_the_fastest_right_form_of_a_runtime_is_chosen() -> None:
 
 @pytest.fixture(scope="module")
 def conformer() -> Program:
-    """The conformer comes seven frames late."""
+    """The conformer, whose outputs come seven frames late."""
     return pulse.stream(SYNTHETIC["conformer"].source(), 8)
 
 

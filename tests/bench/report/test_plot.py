@@ -1,4 +1,4 @@
-"""The pictures of the figures."""
+"""The plots of performance results."""
 
 from pathlib import Path
 from typing import Any

@@ -78,7 +78,7 @@ def test_a_damaged_program_is_not_used(folder: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def packaged_program(built_program: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """The program, as if the package carried it."""
+    """The built program, carried by the package during the test."""
     program = carried_program(built_program)
     monkeypatch.setattr(opening, "carried_program", lambda: program)
     return program

@@ -36,7 +36,7 @@ def rows(path: str) -> list[tuple[str, ...]]:
 
 
 def bursts() -> str:
-    """At 8 kHz, half a second: something from 0.1 to 0.2 and from 0.3 to 0.4."""
+    """Write half a second at 8 kHz with a signal from 0.1 s to 0.2 s and from 0.3 s to 0.4 s."""
     sound = np.zeros(4000)
     sound[800:1600] = sound[2400:3200] = 0.75
     return write_sound("in.wav", sound, 8000, subtype="FLOAT")

@@ -1,4 +1,4 @@
-"""``pulse convert -o``: a file that any runtime can run, checked before it has its name."""
+"""``pulse convert -o`` writes a file for any runtime and checks it before it gets its name."""
 
 import json
 import os

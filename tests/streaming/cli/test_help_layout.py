@@ -1,4 +1,4 @@
-"""Help fits into the terminal."""
+"""The help of the commands has aligned examples and filled paragraphs."""
 
 import re
 from importlib import import_module

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("working_folder", "usual_signals")
 
 
 def identity_model(path: str = "same.onnx") -> str:
-    """A model that gives its input."""
+    """Write a model that outputs its input."""
     return save(path, [helper.make_node("Identity", ["x"], ["y"])], {"x": [1, "T"]}, {"y": [1, "T"]})
 
 
@@ -236,7 +236,7 @@ def test_the_command_reads_raw_samples() -> None:
 
 
 def take(stream: Any, count: int) -> bytes:
-    """Read this many bytes, or fewer at the end."""
+    """Read this many bytes of a pipe, or fewer at its end."""
     received = b""
     while len(received) < count and (piece := os.read(stream.fileno(), count - len(received))):
         received += piece

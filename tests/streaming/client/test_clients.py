@@ -134,7 +134,7 @@ async def test_events_of_the_server_equal_the_detector(
 
 
 def by_hand(language: str) -> str:
-    """The block of the section By hand in a language."""
+    """The code block in a language from the section "By hand" of docs/protocol.md."""
     section = pages()["docs/protocol.md"].text.partition("## By hand")[2].partition("\n## ")[0]
     (block,) = re.findall(rf"```{language}\n(.*?)```", section, re.S)
     return block

@@ -175,7 +175,7 @@ def test_an_offline_context_renders_the_sound_of_python(denoiser: tuple[Program,
 
 
 def place_of(pattern: Sound, inside: Sound) -> int:
-    """Where a part of a repeating signal is in it."""
+    """The offset of a part in a repeating signal."""
     spectrum = np.fft.rfft(inside) * np.fft.rfft(pattern, len(inside)).conj()
     return int(np.argmax(np.fft.irfft(spectrum, len(inside))))
 

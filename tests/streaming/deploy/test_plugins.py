@@ -147,7 +147,7 @@ HOSTS = {
 
 
 def read(path: Path) -> Sound:
-    """The sound of a file, at the model's rate."""
+    """The samples of a file, which has the model's rate."""
     sound, rate_hz = soundfile.read(path, dtype="float32")
     assert rate_hz == RATE_HZ
     return np.asarray(sound, np.float32)
@@ -194,7 +194,7 @@ def test_pipewire_shows_a_virtual_microphone(folder: Path, tmp_path: Path) -> No
 
 @contextmanager
 def run_in_background(command: list[str], environment: dict[str, str]) -> Generator[None]:
-    """A program in the background."""
+    """Run a program in the background while the context is open."""
     log = Path(environment["XDG_RUNTIME_DIR"], f"log-{len(command)}")
     with (
         log.open("wb") as file,

@@ -1,4 +1,4 @@
-"""Ctc: against its definition over the whole sequence, in any blocks; files of tokens."""
+"""The detector ``Ctc`` in any blocks, against its definition over the whole sequence; token files."""
 
 import itertools
 from collections.abc import Callable

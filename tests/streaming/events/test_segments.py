@@ -1,4 +1,4 @@
-"""Segments: against their definition over the whole sequence, in any blocks."""
+"""The detector ``Segments`` in any blocks, against its definition over the whole sequence."""
 
 import re
 from collections.abc import Callable

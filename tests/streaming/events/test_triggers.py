@@ -1,4 +1,4 @@
-"""Triggers: against their definition over the whole sequence, in any blocks."""
+"""The detector ``Triggers`` in any blocks, against its definition over the whole sequence."""
 
 import numpy as np
 import pytest

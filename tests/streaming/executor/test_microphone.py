@@ -34,14 +34,14 @@ RATE_HZ = 16_000
 
 
 def ending_host(**device: bool | int | str) -> VirtualHost:
-    """A virtual device whose end is a good one, like that of a file."""
+    """A virtual device that ends without an error, as a file does."""
     host = VirtualHost(VirtualDevice(**{"rate_hz": RATE_HZ, **device}))
     host.is_finite = True
     return host
 
 
 async def wait_until_open(host: VirtualHost) -> None:
-    """When the microphone has opened its device."""
+    """Wait until the microphone has opened its device."""
     await wait_in_task(lambda: any(stream.calls for stream in host.streams), "the device is open")
 
 
@@ -60,7 +60,7 @@ async def play_and_end(host: VirtualHost, sound: Array, sizes: list[int]) -> Non
 async def outputs_of(
     host: VirtualHost, sound: Array, sizes: list[int], program: Program, channel: str = "mix", **options: int
 ) -> tuple[dict[str, Array], ExecutorStatistics]:
-    """The outputs of a program for a signal; the statistics too."""
+    """The outputs of a program for a signal, and the statistics."""
     async with (
         Executor(program, rate_hz=RATE_HZ) as executor,
         anyio.create_task_group() as tasks,

@@ -45,7 +45,7 @@ async def settle() -> None:
 
 
 class PushedSource:
-    """A source that gives a pulse on request, and knows how many were taken."""
+    """A source that yields pulses on request and counts taken ones."""
 
     def __init__(self, x: Array) -> None:
         self.x, self.pulses_sent = x, 0
@@ -194,7 +194,7 @@ def test_drop_oldest_counts_every_frame_once(loop: str, actions: list[str], dept
 
 
 async def paced_pulses(x: Array, arrivals: list[float], period_s: float) -> AsyncIterator[Any]:
-    """Give a pulse every ``period_s`` seconds, and note when."""
+    """Yield a pulse every ``period_s`` seconds and note the times."""
     start_s = anyio.current_time()
     for number in range(x.shape[1] // PULSE):
         await anyio.sleep_until(start_s + (number + 1) * period_s)
@@ -203,7 +203,7 @@ async def paced_pulses(x: Array, arrivals: list[float], period_s: float) -> Asyn
 
 
 async def serve(engine: HeldEngine, services_s: list[float], ended: list[float]) -> None:
-    """Run one pulse after the other, each for the given time, beginning when it waits."""
+    """Run waiting pulses one after the other, each for the given time."""
     for service_s in services_s:
         while not engine.waiting_pulses:
             await anyio.sleep(0.0001)

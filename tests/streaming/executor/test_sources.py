@@ -23,7 +23,7 @@ RATE_HZ = 600
 
 
 class ByteChunks(anyio.abc.ByteReceiveStream):
-    """A byte stream of given chunks."""
+    """A byte stream that yields prepared chunks."""
 
     def __init__(self, data: bytes, size: int) -> None:
         self.chunks = [data[at : at + size] for at in range(0, len(data), size)]

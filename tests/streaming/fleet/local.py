@@ -153,7 +153,7 @@ class Wire:
 
 @contextmanager
 def wires(local_fleet: LocalFleet) -> Iterator[dict[str, Wire]]:
-    """Clients of a fleet reach its workers through wires: worker -> wire."""
+    """Let clients reach the workers of a fleet through wires; yield worker -> wire."""
     by_name = {name: Wire(worker.url) for name, worker in local_fleet.workers.items()}
     local_fleet.tell(
         workers=tuple(replace(entry, url=by_name[entry.name].url) for entry in local_fleet.table.workers)

@@ -54,7 +54,7 @@ class ScriptedCluster:
         self.ended.append(name)
 
     def begin(self, **changes: float) -> None:
-        """All workers that start are live."""
+        """Let every starting worker become live."""
         for name, status in self.workers.items():
             if status is None:
                 self.workers[name] = WorkerStatus(f"ws://{name}", 0, 0.1, 0, 0, 0, False, 0)

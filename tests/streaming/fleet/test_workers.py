@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(params=["asyncio", pytest.param("trio", marks=pytest.mark.slow)])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
-    """The loop of the client; tests of the server run it on both by default."""
+    """The event loop of the client; other tests run clients on both loops."""
     return request.param
 
 
@@ -101,7 +101,7 @@ async def test_lost_holders_are_skipped() -> None:
             name = stream.resume_name
 
             def holders():
-                """Those that answer and have the stream's checkpoint."""
+                """The answering holders that have the stream's checkpoint."""
                 return [
                     holder_name
                     for holder_name, holder in local_fleet.holders.holders.items()

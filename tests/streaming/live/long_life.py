@@ -78,7 +78,7 @@ class Run:
         return self.run
 
     def feed(self, blocks: int) -> None:
-        """Blocks; those that come while the device is away are lost."""
+        """Feed blocks; those that come while the device is away are lost."""
         for _ in range(blocks):
             first = self.rng.randrange(len(SOUND) // 2)
             x = SOUND[first : first + (self.block or self.rng.choice(BLOCKS))]
@@ -97,7 +97,7 @@ class Run:
             self.reached["lost" if frames_lost else "heard" if came else "unheard"] += 1
 
     def inject_fault(self, kind: str) -> None:
-        """Inject a fault, or give an order."""
+        """Inject a fault or a command."""
         rng, host, device, control = self.rng, self.host, self.device, self.run.control
         self.reached[kind] += 1
         match kind:
@@ -136,7 +136,7 @@ class Run:
                 self.run.statistics()
 
     def live_through(self) -> None:
-        """All kinds of faults, then calm; maybe broken off."""
+        """Inject faults of all kinds, then run without faults; some runs are broken off."""
         kinds = FAULTS if self.rng.random() < 0.5 else [kind for kind in FAULTS if kind not in ORDERS]
         for kind in self.rng.choices(kinds, k=self.rng.randrange(3, 12)):
             self.feed(self.rng.randrange(60))
@@ -196,7 +196,7 @@ class Run:
 
 
 class RunSequence:
-    """Runs, one after the other; ``virtual_s`` of sound have passed."""
+    """Runs one after the other; ``virtual_s`` is the time that they have played."""
 
     def __init__(self, seed: int, folder: Path) -> None:
         self.rng, self.reached = random.Random(seed), Counter()
@@ -238,7 +238,7 @@ class RunSequence:
         self.memory_mb.append(resident_mb())
 
     def run_with_threads(self) -> None:
-        """A run with threads, broken off somewhere."""
+        """Run once with real threads and break the run off at a random moment."""
         pace = self.rng.choice([None, 20.0])
         with nothing_left():
             behaviour = EngineConfig(self.rng.choice([*ENGINES]), self.rng.choice([*POLICIES]))

@@ -1,4 +1,4 @@
-"""A device that is recorded without a model, and does not return."""
+"""Captures of a device without a model, also of a device that never returns."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ BLOCK = 160
 
 
 def open_capture() -> tuple[ManualHost, Capture]:
-    """A host and a capture that is open on it."""
+    """A host and an open capture on it."""
     host = ManualHost()
     capture = Capture(host, host.choose("input", None), 1, RATE, BLOCK, "low")
     capture.open()

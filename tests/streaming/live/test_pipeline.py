@@ -91,7 +91,7 @@ def test_blocks_of_any_size_give_the_same_sound(engine: str, block: int) -> None
 
 
 def play_random_run(engine: str, data: st.DataObject) -> None:
-    """The sizes of blocks may change from call to call; a worker then has the time of the largest."""
+    """Run random blocks; a worker has the time of the largest block."""
     output = data.draw(st.sampled_from([*MODELS]), "output")
     compiled = cached_program(
         data.draw(st.sampled_from(MODELS[output])), data.draw(st.sampled_from([8, 16, 24, 160, 480]), "pulse")

@@ -26,7 +26,7 @@ def numbered_sound(frames: int) -> Array:
 
 
 def run_with_stall(policy: str, stall_s: float, after: int = 60, **options: Any) -> tuple[Any, ...]:
-    """The sound that is played in a run in which nothing is computed for a while, and its counters."""
+    """The played sound and the counters of a run in which nothing is computed for a while."""
     before = 20
     x = numbered_sound((before + after) * BLOCK)
     with runs(cached_program(), policy=policy, **options) as (host, live):
@@ -142,7 +142,7 @@ MAX_FAULTS, MAX_FAULT_S = 5, 0.3
 
 
 def require_faults_accounted_for(data: st.DataObject) -> None:
-    """Stalls, slow pulses, late callbacks, pauses of the device, in any order; then all is well again."""
+    """Run random stalls, slow pulses, late callbacks and pauses, then require an exact end."""
     policy = data.draw(st.sampled_from(CONTINUING), "policy")
     engine = data.draw(st.sampled_from([*ENGINES]), "engine")
     block = data.draw(st.sampled_from([50, 160, 333]), "block")

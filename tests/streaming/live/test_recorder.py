@@ -34,7 +34,7 @@ def paths(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def read_sounds(paths: list[Path] | tuple[Any, ...]) -> list[Array]:
-    """[frames, channels] of both."""
+    """The samples [frames, channels] of both recordings."""
     return [soundfile.read(path, dtype="float32", always_2d=True)[0] for path in paths]
 
 

@@ -19,13 +19,13 @@ MIN_QUALITY_DB = {"low": 66, "medium": 88, "high": 105}
 
 
 def tones(times_s: Array, gains: Array | float = 1.0) -> Array:
-    """The same sound at any moments; gains may be complex, one for each tone."""
+    """A sum of tones at these times; gains may be complex, one for each tone."""
     waves = np.exp(1j * (2 * np.pi * np.outer(times_s, TONES_HZ) + PHASES))
     return (waves * (gains * LEVELS)).imag.sum(1)
 
 
 def response(taps: Array, rate: int) -> Array:
-    """Gains of a filter for each tone."""
+    """The gain of a filter for each tone."""
     delays = np.arange(len(taps)) / rate
     return np.array([(taps * np.exp(2j * np.pi * hz * delays)).sum() for hz in TONES_HZ])
 

@@ -68,10 +68,10 @@ def test_the_delay_with_resampling_is_minimal(
     period = lcm(device_hz * pulse // gcd(device_hz * pulse, hz), block)
     period += ahead_in + (ahead_out + 2 * pulse) * device_hz // hz + 2 * block
     blocks = min(period // block, 3000)
-    least = needed_silence(timing, schedule.preroll_model_frames, blocks)
-    assert schedule.frames - schedule.preroll_device_frames >= least
+    min_silence = needed_silence(timing, schedule.preroll_model_frames, blocks)
+    assert schedule.frames - schedule.preroll_device_frames >= min_silence
     if blocks == period // block:
-        assert schedule.frames - schedule.preroll_device_frames == least
+        assert schedule.frames - schedule.preroll_device_frames == min_silence
     assert schedule.frames <= timing.schedule(None, True).frames - block
 
 
@@ -86,7 +86,7 @@ def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch: pytest.MonkeyPa
 
 
 def count_silent_frames(rate: int, pulse: int, block: int, **options: float | str) -> int:
-    """Silent frames of a run of noise, of 3 s."""
+    """The number of silent frames in a run of 3 s of noise."""
     frames = 3 * rate // block * block
     device = VirtualDevice(rate_hz=rate)
     with runs(cached_program(pulse_frames=pulse), block=block, device=device, **options) as (host, live):

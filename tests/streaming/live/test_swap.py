@@ -24,7 +24,7 @@ from tests.streaming.models import cached_program, copy_model, decimating_model,
 
 
 def quiet_model(delay: int = 9) -> TypedModel:
-    """``delayed_model`` with half the sound, and more of a delay."""
+    """The model ``delayed_model`` with half the gain and a longer delay."""
     return delayed_model(delay, 0.5)
 
 

@@ -145,8 +145,8 @@ def test_no_thread_and_no_descriptor_is_left_after_a_run(
         except BrokenThreadError:
             assert end is fail
         recorder.close()
-    least = RATE if end is end_well else 0
-    assert least <= live.statistics().counters.frames_in <= RATE + 2 * BLOCK, "the counters stay"
+    min_frames = RATE if end is end_well else 0
+    assert min_frames <= live.statistics().counters.frames_in <= RATE + 2 * BLOCK, "the counters stay"
 
 
 @pytest.mark.parametrize("lost_before", [False, True])

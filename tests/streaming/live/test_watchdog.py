@@ -38,7 +38,7 @@ FAULTS = {
 
 
 def disturb(host: VirtualHost, kind: str) -> None:
-    """Let the device do this; undone by ``recover``."""
+    """Patch the device with this behaviour until ``recover`` undoes it."""
     device = host.devices[0]
     for name, value in FAULTS[kind].items():
         setattr(device, name, value)
@@ -53,7 +53,7 @@ def recover(host: VirtualHost) -> None:
 
 
 def wait_until_open(host: VirtualHost) -> None:
-    """Time passes until the device is open again."""
+    """Let time pass until the device is open again."""
 
     def is_open() -> bool:
         if not host.streams:

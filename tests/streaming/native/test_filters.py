@@ -13,7 +13,7 @@ RATES = [(48000, 16000), (16000, 48000), (44100, 48000), (48000, 44100), (44100,
 
 
 def response(resampling_filter: Filter, rate_in: int, rate_out: int) -> tuple[Array, Array]:
-    """Parts of the lower Nyquist frequency, and the gain at each."""
+    """Frequencies as parts of the lower Nyquist frequency, and the gain at each."""
     curve = resampling_filter.table[:-1][::-1].T.ravel().astype(np.float64)
     gains = np.abs(np.fft.rfft(curve, 8 * len(curve))) / resampling_filter.phases
     cycles = np.arange(len(gains)) * resampling_filter.phases / (8 * len(curve))

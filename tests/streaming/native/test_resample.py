@@ -1,4 +1,4 @@
-"""Resampled sound is the ideal one to the last dB that the filter has, wherever it is cut and however it is tuned."""
+"""Resampled sound is ideal up to the filter's attenuation, in any blocks and with any tuning."""
 
 import re
 from fractions import Fraction
@@ -35,12 +35,12 @@ def tone(part: float, rate_in: int, rate_out: int, times_s: Array) -> Array:
 
 
 def sound_of(part: float, rate_in: int, rate_out: int, seconds: float = 0.25) -> Array:
-    """The same tone sampled at the input rate, as f32."""
+    """A tone sampled at the input rate, as f32."""
     return tone(part, rate_in, rate_out, np.arange(int(rate_in * seconds)) / rate_in).astype(np.float32)
 
 
 def signal_to_error_db(output: Array, ideal: Array) -> float:
-    """Signal to error, without the ends."""
+    """The signal-to-error ratio in dB, without the ends."""
     edge = len(output) // 5
     error = output[edge:-edge] - ideal[edge : len(output) - edge]
     return 10 * np.log10(np.mean(ideal**2) / np.mean(error**2))
@@ -208,7 +208,7 @@ def test_output_k_waits_for_the_delay_and_no_longer(rates: tuple[int, int], fram
 
 @numba.njit(nogil=True)
 def endless(address, source_address, blocks, block, target_address):
-    """The same block again and again; how many outputs."""
+    """Push a block again and again and return the number of outputs."""
     state, source, target = (
         resample.resampler_at(address),
         floats_at(source_address),

@@ -1,4 +1,4 @@
-"""The page of a server in a browser, controlled like a user does."""
+"""Control of a server's page in a browser, as a user does it."""
 
 import time
 from dataclasses import dataclass
@@ -33,6 +33,13 @@ class Recording:
     def first(self) -> int:
         """The frame from which on the output is the model's, after fades, at this delay."""
         return max(self.since, self.delay) + FADE
+
+
+def join_frames(answer: dict[str, Any]) -> Any:
+    """Join the frames of the only output that a page has received; they must have no gaps."""
+    numbers = np.cumsum([0, *(len(part["values"]) for part in answer["found"])])
+    assert [part["first"] for part in answer["found"]] == numbers[:-1].tolist()
+    return np.concatenate([np.array(part["values"], np.float32) for part in answer["found"]])
 
 
 class BrowserPage:
@@ -88,7 +95,7 @@ class BrowserPage:
             self.page.wait_for_timeout(100)
 
     def is_running(self) -> bool:
-        """Whether sound goes through."""
+        """Whether the page plays."""
         return self.page.locator("#status").get_attribute("data-state") == "running"
 
     def wait_for_calm(self, seconds: float) -> None:

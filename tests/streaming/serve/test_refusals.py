@@ -27,7 +27,7 @@ from tests.waiting import wait_until
 
 
 class HeldClock:
-    """A clock that stands still.
+    """A clock that only the test moves.
 
     now_s     its time in seconds
     readings  how often it was read
@@ -323,7 +323,7 @@ def test_a_server_that_has_drained_informs_its_streams() -> None:
 
 
 def junk(rng: np.random.Generator) -> bytes | str:
-    """A message of no use: bytes, headers of any fields, JSON of any form."""
+    """An invalid message: random bytes, headers with random fields, or JSON of any form."""
     kind = rng.integers(4)
     if kind == 0:
         return rng.bytes(int(rng.integers(0, 200)))

@@ -1,4 +1,4 @@
-"""Frames in files: as if all had been gathered and saved at once, without being gathered."""
+"""Frames are appended to files that equal a file written at once, in bounded memory."""
 
 import csv
 import tracemalloc
@@ -27,7 +27,7 @@ def write_pieces(path: Path, pieces: list[Array], axis: int | None, rate_hz: flo
 
 
 def table(path: Path, array: Array, axis: int | None, rate_hz: float | None = None) -> bytes:
-    """The bytes of a table that is written at once."""
+    """The bytes of a table that is written in one piece."""
     rows = array.reshape(1, -1) if axis is None else np.moveaxis(array, axis, 0)
     rows = rows.reshape(len(rows), -1)
     names = ["value"] if rows.shape[1] == 1 else [f"value_{column}" for column in range(rows.shape[1])]

@@ -1,4 +1,4 @@
-"""WAV files that outgrow their sizes, and those that do not."""
+"""WAV files that outgrow their size fields become RF64; smaller ones stay."""
 
 import os
 import struct

@@ -22,7 +22,7 @@ SMALL = 30_000
 
 
 def pipe_of(data: bytes) -> int:
-    """The end of a pipe that has these bytes and no more."""
+    """The reading end of a pipe that has only these bytes."""
     out, into = os.pipe()
     assert len(data) <= SMALL
     os.write(into, data)

@@ -26,7 +26,7 @@ def good() -> StatisticsSummary:
 
 
 def problems_of(statistics: StatisticsSummary, setup: Setup = SETUP, **counters: int) -> list[Problem]:
-    """The problems where these counters are not 0."""
+    """The problems that these counters report."""
     return find_problems(setup, replace(statistics, counters=replace(statistics.counters, **counters)))
 
 

@@ -28,7 +28,7 @@ def series() -> list[LiveStatistics]:
 
 
 def plain(values: dict[str, dict[str, Any] | float]) -> dict[str, dict[str, Any] | float]:
-    """The value in JSON, to the digits that are written."""
+    """Values as JSON, rounded to the written digits."""
     return json.loads(json.dumps(values), parse_float=lambda text: round(float(text), 9))
 
 

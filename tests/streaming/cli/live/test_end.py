@@ -42,7 +42,7 @@ pytestmark = pytest.mark.usefixtures("working_folder", "usual_signals")
 
 @pytest.fixture
 def all_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file begins when a recording starts."""
+    """Hold the file until a recording starts."""
     halt, record = HaltedFile(monkeypatch), live_module.Live.record
 
     def recorder_of(*arguments):
@@ -70,7 +70,7 @@ def write_half_a_second() -> None:
 def run_ended_by(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, all_is_recorded: None
 ) -> Callable[..., Any]:
-    """A run of half a second that ends by a signal, or an exception, when it is over."""
+    """A function that runs half a second and ends the run by a signal or an exception."""
     write_half_a_second()
     follow = command.follow
 
@@ -109,7 +109,7 @@ def signalled_after(
     name: str,
     when: Callable[..., Any] = lambda: True,
 ) -> None:
-    """Send a signal from inside the caller."""
+    """Send a signal after each call of a method for which ``when`` is true."""
     function = getattr(owner, name)
 
     def call_and_signal(*arguments):
@@ -194,7 +194,7 @@ def test_files_are_complete_after_the_terminal_is_closed(tmp_path: Path, shows: 
 
 @pytest.fixture
 def frames_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file begins when the first frames are written: there may be none, but their file has some of the disk."""
+    """Hold the file until frames are first written, so that their file has space on the disk."""
     halt, write = HaltedFile(monkeypatch), FramesWriter.write
 
     def write_slowly(frames):
