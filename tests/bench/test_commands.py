@@ -19,7 +19,7 @@ SHARED = ("models", "measurement", "peers", "performance", "report")
 
 
 def test_each_file_is_a_command() -> None:
-    """Other modules are in a folder that several commands share, or in that of their command."""
+    """Other modules are in a folder that several commands share, or in their command's folder."""
     files = {*BENCH.glob("*.py"), *BENCH.glob("*/__main__.py")} - {BENCH / "__init__.py"}
     assert not [path for path in files if '__name__ == "__main__"' not in path.read_text("utf-8")]
 

@@ -235,7 +235,7 @@ def of_sound() -> NativeProgram:
 
 @pytest.mark.slow
 def test_a_live_run_on_virtual_devices_lasts_until_the_swap(stub: Stub) -> None:
-    """The sound of a run that takes specialised kernels is that of a session with generic ones, bit for bit."""
+    """A run that swaps to specialised kernels plays the bits of a session with generic kernels."""
     stub(EVERY_GAIN + WAIT + SERVE)
     compiled = of_sound()
     played, inputs = list[Array](), list[Array]()
@@ -262,7 +262,7 @@ def test_a_live_run_on_virtual_devices_lasts_until_the_swap(stub: Stub) -> None:
 
 @pytest.mark.slow
 def test_the_command_runs_live_until_the_swap(stub: Stub) -> None:
-    """A file in real time: every sample that was played is that of generic rows."""
+    """A file that plays in real time has the samples of generic kernels."""
     stub(EVERY_GAIN + SERVE)
     of_sound().save("model.pulse", sample_rate=str(RATE))
     sound = normal_noise(50 * RATE, 1) / 50

@@ -22,7 +22,7 @@ SYNTHETIC = {entry.key: entry for entry in catalogue(MISSING)}
 REAL = {entry.key: entry for entry in catalogue() if entry.key not in SYNTHETIC}
 LARGE = ("seanet_encoder_256", "seanet_decoder_256")
 TRACT_WRONG = "denoiser"
-"""tract pulsifies it, and the output is not that of the model."""
+"""A model that tract pulsifies with a wrong output."""
 
 
 @pytest.fixture(scope="module")

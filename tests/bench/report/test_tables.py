@@ -1,4 +1,4 @@
-"""The tables in the terminal, the list of missed targets, and that of forms that were not timed."""
+"""The tables in the terminal, missed targets, and forms that were not timed."""
 
 import io
 from dataclasses import replace

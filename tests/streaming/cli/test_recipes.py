@@ -170,7 +170,7 @@ def test_bad_recipes_are_refused_in_one_line(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.filterwarnings("default")
-def test_other_file_rates_are_resampled_and_options_refused(tmp_path: Path) -> None:
+def test_files_are_resampled_and_rate_options_reported(tmp_path: Path) -> None:
     """A file of another rate is resampled; an option of another rate is reported."""
     sound(4_000, 16_000)
     path = spectral(tmp_path)

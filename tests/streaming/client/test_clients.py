@@ -117,7 +117,7 @@ async def test_a_stream_of_the_server_is_a_sink_of_an_executor(
 async def test_events_of_the_server_equal_the_detector(
     server: RunningServer, programs: dict[str, Program], noisy: Array, times: int
 ) -> None:
-    """Their frames are those of the client, whatever its rate; they arrive while the stream continues."""
+    """Events count the client's frames at any rate, and arrive while the stream continues."""
     x = noisy if times == 1 else np.repeat(noisy, times)
     async with connect(server.ws, "v", rate_hz=times * RATE_HZ) as stream:
         for part in np.array_split(x, 50):

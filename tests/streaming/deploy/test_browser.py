@@ -145,7 +145,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
 
 def test_weights_next_to_the_module_give_the_same_sound(denoiser: tuple[Program, Path], build: Build) -> None:
-    """The page fetches them; the sound is that of a module that has them inside."""
+    """The page fetches the weights and plays the output of a module that includes them."""
     sound = quiet_noise(RATE_HZ // 4).tolist()
     _, external = build("denoise", True)
     assert (external / "denoise.weights").stat().st_size > 10_000

@@ -104,7 +104,7 @@ def test_unknown_or_ambiguous_devices_are_refused(
 
 
 def test_latencies_are_suggested_or_given() -> None:
-    """The latency is that of the system, or in seconds."""
+    """The latency is the system's suggestion or given in seconds."""
     device = DEVICES[0]
     assert [device.latency_s("input", expected) for expected in ("low", "high", 0.5)] == [0.01, 0.04, 0.5]
     assert [device.latency_s("output", expected) for expected in ("low", "high", 0)] == [0.02, 0.08, 0]
@@ -147,7 +147,7 @@ def test_a_refusal_depends_on_both_sides() -> None:
     assert "none of the usual rates works with these channels" in str(never)
 
 
-def test_without_portaudio_one_line_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_portaudio_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error comes only when devices are asked for."""
 
     def refuse_library() -> str:

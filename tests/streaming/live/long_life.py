@@ -162,7 +162,7 @@ class Run:
         self.parts.append(self.run.outputs.take_ready())
 
     def require_outputs_as_offline(self) -> tuple[Counters, Array]:
-        """Compare the outputs of an ended run with those offline, if no pulse was lost."""
+        """Compare the outputs of an ended run with offline outputs, if no pulse was lost."""
         counters, accepted = self.run.statistics().counters, np.concatenate([*self.accepted, SOUND[:0]])
         assert fields(self.run).in_written == len(accepted)
         self.parts.append(self.run.outputs.flush())
@@ -180,7 +180,7 @@ class Run:
         return counters, channels
 
     def require_calm_end(self) -> None:
-        """Compare the sound at the end of a run with that of sessions, and the delay."""
+        """Compare the sound at the end of a run and its delay with sessions."""
         counters, accepted = self.require_outputs_as_offline()
         delay = self.run.delay.frames
         if self.policy != "wait":

@@ -1,4 +1,4 @@
-"""The outputs of a run are those of sessions, whenever they are taken and whatever is done to the states."""
+"""The outputs of a run equal those of sessions, whenever they are taken and after any command."""
 
 import itertools
 from collections.abc import Callable

@@ -55,7 +55,7 @@ def test_silence_then_catch_up_skips_late_frames(stall_s: float) -> None:
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
 def test_drop_oldest_does_not_compute_late_pulses(stall_s: float) -> None:
-    """The played sound is that of silence_then_catch_up."""
+    """The played sound equals silence_then_catch_up's."""
     counters = silent_and_aligned("drop_oldest", stall_s)
     assert counters.pulses_dropped == counters.frames_silent // BLOCK, "all that would come too late"
     assert counters.pulses == 79 - counters.pulses_dropped

@@ -1,4 +1,4 @@
-"""Latencies, deadlines, intervals and load of a run are those of its virtual clock."""
+"""Latencies, deadlines, intervals and load of a run follow its virtual clock."""
 
 import numpy as np
 import pytest

@@ -134,7 +134,7 @@ def test_late_and_long_blocks_are_not_a_stall() -> None:
 @pytest.mark.parametrize("make", [sum_model, filter_model, delayed_model])
 @pytest.mark.parametrize("block", [160, 100])
 def test_the_model_continues_after_a_reconnection(kind: str, make: Callable[..., Any], block: int) -> None:
-    """The output is that of the whole input."""
+    """The model's output equals the output for the whole input."""
     compiled, x = cached_program(make), normal_noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="keep", records=True) as (host, live):
         played = [host.run(x[: 25 * block])]

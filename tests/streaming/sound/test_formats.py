@@ -43,7 +43,7 @@ def test_the_encoding_keeps_the_most_of_the_source(name: str, source: str | None
 
 
 def test_every_format_of_libsndfile_is_supported() -> None:
-    """But those that are no single file; case does not matter."""
+    """All formats are supported but SD2, which is two files; case does not matter."""
     known_names = {name for name in soundfile.available_formats() if find_format(name.lower()) is not None}
     assert set(soundfile.available_formats()) - known_names == {"SD2"}
     assert is_sound(Path("a.AIFF"))
