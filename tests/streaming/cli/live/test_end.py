@@ -252,7 +252,7 @@ def test_statistics_are_closed_after_a_recording_is_refused(
 
     monkeypatch.setattr(StatsWriter, "close", note)
     (tmp_path / "folder.wav").mkdir()
-    result = live_levels("--stats", "s.jsonl", "--record-in", "folder.wav", code=2)
+    result = live_levels("--frames", "f.npy", "--stats", "s.jsonl", "--record-in", "folder.wav", code=2)
     assert result.stderr == "error: folder.wav: is not a file that can be replaced; give the name of a file\n"
     assert closed == [None]
 
@@ -334,7 +334,7 @@ def test_ctrl_c_does_not_hide_that_the_disk_is_full(
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(command, "follow", follow_and_interrupt)
-    result = live_levels("--record-in", small_disk / "i.wav", code=2)
+    result = live_levels("--frames", "f.npy", "--record-in", small_disk / "i.wav", code=2)
     assert "8,080 in" in result.stdout
     assert result.stderr.startswith(f"error: {small_disk / 'i.wav'}: cannot be written (")
 
