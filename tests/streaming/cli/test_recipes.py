@@ -214,7 +214,7 @@ def test_recipes_that_cannot_be_proposed_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def embedded(tmp_path: Path) -> tuple[str, Array, Array]:
+def model_with_recipe(tmp_path: Path) -> tuple[str, Array, Array]:
     """A model with its recipe inside, and its input and output."""
     x, path = sound(), spectral(tmp_path)
     assert pulse("recipe", path, "--embed", "whole.onnx").stdout == ""
@@ -222,15 +222,17 @@ def embedded(tmp_path: Path) -> tuple[str, Array, Array]:
     return "whole.onnx", x, expected
 
 
-def test_a_model_with_its_recipe_inside_runs(embedded: tuple[str, Array, Array]) -> None:
-    model, _, expected = embedded
+def test_a_model_with_its_recipe_inside_runs(model_with_recipe: tuple[str, Array, Array]) -> None:
+    model, _, expected = model_with_recipe
     assert report("run", model, "in.wav", "out.wav")["rate_from"] == "model"
     output, _ = soundfile.read("out.wav", dtype="float32")
     np.testing.assert_allclose(output[: expected.size], expected[0], 1e-4, 1e-5)
 
 
-def test_every_command_opens_a_model_with_its_recipe_inside(embedded: tuple[str, Array, Array]) -> None:
-    model, _, _ = embedded
+def test_every_command_opens_a_model_with_its_recipe_inside(
+    model_with_recipe: tuple[str, Array, Array],
+) -> None:
+    model, _, _ = model_with_recipe
     assert report("check", model, "--pulse", "8", "--length", 700)["proof"]["outcome"] == "equal"
     assert report("bench", model, "--steps", "20", "--rounds", "1")["rate_hz"] == 8000
     assert report("convert", model, "-o", "one.onnx")["written"]["proof"]["outcome"] == "equal"
@@ -239,8 +241,8 @@ def test_every_command_opens_a_model_with_its_recipe_inside(embedded: tuple[str,
     assert "has no file nodes" in refusal("dump", model, "--stage", "load")
 
 
-def test_an_embedded_recipe_is_printed(embedded: tuple[str, Array, Array]) -> None:
-    recipe = pulse("recipe", embedded[0])
+def test_an_embedded_recipe_is_printed(model_with_recipe: tuple[str, Array, Array]) -> None:
+    recipe = pulse("recipe", model_with_recipe[0])
     assert 'model = "."' in recipe.stdout
     assert "holds this recipe in its metadata" in recipe.stderr
 
