@@ -97,8 +97,11 @@ class Target:
             word, frames = usual, usual == "csv"
             sound = None if frames else find_format(usual)
         if sound is None and not frames:
+            from streaming.events.formats import FORMATS
+
             formats = f"audio is written as {common_suffixes()}, frames as {', '.join(WRITABLE)}"
-            raise InputError(f"{_name(path)}: {formats}, not {f'.{word}' if word else kind_of(path)}")
+            events = f"; for events, add {spell('events', 'segments')}" if word in FORMATS else ""
+            raise InputError(f"{_name(path)}: {formats}, not {f'.{word}' if word else kind_of(path)}{events}")
         if streamed and (word if sound is None else sound.name.lower()) not in STREAMED:
             raise InputError(
                 f"{_name(path)}: takes {', '.join(STREAMED)}, not {word}, which is written only as a whole: name a file"
