@@ -18,17 +18,17 @@ loaded, analysed and run by `TypedModel.run`. In {fixed} cases that pass, inputs
 are given as constants: the shape of the result would not be known before it is computed otherwise.
 
 A case is *plain* if it is one operator, *expanded* if it spells out an operator's function body.
-`tests/conformance/node_skips.py` has the list of operators that must run, and why a case is not run.
+`tests/conformance/node_skips.py` lists the operators that must run, and why a case is not run.
 """
 
 
 def share(results: Sequence[NodeOutcome]) -> str:
-    """Passed of all; empty if there are none."""
+    """Return passed of all; empty if there are none."""
     return f"{sum(result.status == 'passed' for result in results)} / {len(results)}" if results else ""
 
 
 def totals(results: Sequence[NodeOutcome]) -> str:
-    """How many pass, by kind."""
+    """Return how many pass, by kind."""
     kinds = {
         "plain cases of the operators that must run": [result for result in results if result.must],
         "all plain cases": [result for result in results if not result.case.expanded],
@@ -79,7 +79,7 @@ def _failures(results: Iterable[NodeOutcome]) -> str:
 
 
 def document(results: Sequence[NodeOutcome] | None = None) -> str:
-    """The whole document."""
+    """Return the whole document."""
     results = outcomes() if results is None else results
     fixed = sum(result.fixed for result in results if result.status == "passed")
     failures = [result for result in results if result.status not in ("passed", "skipped")]
