@@ -7,10 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pulse.deploy.deployed import Deployed
-from pulse.deploy.readme import readme
-from pulse.deploy.texts import fill, header, source
-from pulse.deploy.vector import TestVector
+from pulse.c_library.deployed import Deployed
+from pulse.c_library.readme import readme
+from pulse.c_library.texts import fill, header, source
+from pulse.c_library.vector import TestVector
 from pulse.errors import CompileError, WriteError
 from pulse.jit.levels import Level
 from pulse.support.record import record

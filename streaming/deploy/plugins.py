@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from pulse.deploy.deployed import Deployed
-from pulse.deploy.sound import plugin_names, sound_ports
-from pulse.deploy.texts import fill
+from pulse.c_library.deployed import Deployed
+from pulse.c_library.sound import plugin_names, sound_ports
+from pulse.c_library.texts import fill
 from pulse.errors import InputError, WriteError
 from pulse.jit.levels import Level
 from streaming.deploy.objects import Build

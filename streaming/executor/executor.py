@@ -28,7 +28,7 @@ from streaming.policies import Policy
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process
 
 if TYPE_CHECKING:
-    from streaming.specialisation import BackgroundSpecialisation
+    from streaming.compilation.specialisation import BackgroundSpecialisation
 
 
 class Executor(NotCopyable):
@@ -44,7 +44,7 @@ class Executor(NotCopyable):
     deadline_s    the time from the arrival of a pulse's last sample after which its output is late; by default, a
                   pulse's duration if the rate is known
     check_finite  refuse NaN in blocks; infinities are accepted
-    specialise    compile specialised kernels while the streams run, see ``streaming.specialisation``
+    specialise    compile specialised kernels while the streams run, see ``streaming.compilation.specialisation``
     engine        the engine that runs pulses; by default one for the program's backend
     Raises        InputError: a policy, depth, constants or deadline that do not fit
 
@@ -210,7 +210,7 @@ class Executor(NotCopyable):
 
 def _specialisation_of(program: Program) -> "BackgroundSpecialisation":
     """Return specialised kernels for a program, not begun. Raises InputError."""
-    from streaming.specialisation import BackgroundSpecialisation
+    from streaming.compilation.specialisation import BackgroundSpecialisation
 
     return BackgroundSpecialisation(program)
 

@@ -14,8 +14,8 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program, require_program
 from pulse.support.not_copyable import NotCopyable
-from streaming.hosts.default import default_host
 from streaming.hosts.host import Host
+from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live.config import EngineConfig
 from streaming.live.control import Control
 from streaming.live.outputs import Outputs
@@ -69,7 +69,7 @@ class Live(NotCopyable):
         if reconnect not in RECONNECTS:
             raise InputError(f"reconnect {reconnect!r}: give keep, reset or nothing")
         self.plan, self.realtime = plan, realtime
-        self.host = default_host() if host is None else host
+        self.host = PortAudio() if host is None else host
         self.devices = PlannedDevices(self.host, plan, program)
         engine_config = replace(engine_config, virtual_clock=self.host.virtual_clock)
         self.pipeline = Pipeline(program, self.devices.stream_config, engine_config, constants)

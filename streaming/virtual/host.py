@@ -20,12 +20,12 @@ import numpy as np
 from pulse.errors import InputError
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, DeviceKind, choose_device
-from streaming.hosts.host import Endpoint, StreamRequest
+from streaming.hosts.host import DeviceStream, Endpoint, StreamRequest
 from streaming.live.pipeline import Pipeline
-from streaming.live.virtual_device import SECOND, VirtualDevice, VirtualStream
-from streaming.live.virtual_worker import VirtualWorker
 from streaming.live.watchdog import PERIOD_S
 from streaming.sound.channels import Samples
+from streaming.virtual.device import SECOND, VirtualDevice, VirtualStream
+from streaming.virtual.worker import VirtualWorker
 
 __all__ = ["VirtualDevice", "VirtualHost", "VirtualStream"]
 
@@ -156,7 +156,7 @@ class VirtualHost:
         self.set_ns(self._ns)
         return stream
 
-    def note_close(self, stream: VirtualStream, took_s: float) -> None:
+    def record_close(self, stream: DeviceStream, took_s: float) -> None:
         """Record that a stream was closed, and how long that took."""
         self.streams = tuple(other for other in self.streams if other is not stream)
         self.set_ns(self._ns + round(took_s * SECOND))

@@ -1,7 +1,5 @@
 """Compile kernels ahead of their first use, in several processes."""
 
-import json
-import os
 import signal
 import subprocess
 import sys
@@ -10,7 +8,7 @@ import warnings
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing, suppress
-from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
@@ -30,6 +28,7 @@ from pulse.support.cores import core_count
 from pulse.support.plugins import load_plugins
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, duration
+from streaming.compilation.child import is_python, python_process, read_answer, reserve_stdout, write_answer
 from streaming.native import callback as callback
 from streaming.native import gate as gate
 from streaming.native import positions as positions
@@ -217,16 +216,6 @@ def begin_process() -> "subprocess.Popen[bytes]":
     return python_process(__name__)
 
 
-def python_process(module: str, *arguments: str) -> "subprocess.Popen[bytes]":
-    """Start a process in ``serve_requests`` of a module, with the paths and the kernel folder of this one."""
-    code = f"import sys; sys.path[:] = {sys.path!r}; from {module} import serve_requests; serve_requests()"
-    command = [sys.executable, *["-O"] * sys.flags.optimize, "-c", code, *arguments]
-    environment = {**os.environ, "PULSE_CACHE": str(cache_location().path)}
-    return subprocess.Popen(
-        command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-    )
-
-
 def _ask(process: "subprocess.Popen[bytes]", name: str) -> _Compiled:
     """Let a process compile the function of that name. Raises CompileError."""
     assert process.stdin is not None and process.stdout is not None
@@ -237,10 +226,7 @@ def _ask(process: "subprocess.Popen[bytes]", name: str) -> _Compiled:
         raise CompileError(
             f"the process that compiled {name} ended by itself, which happens if memory is short; use fewer jobs"
         )
-    values = json.loads(answer)
-    if "error" in values:
-        raise CompileError(values["error"])
-    return _Compiled(**values)
+    return _Compiled(**read_answer(answer))
 
 
 def serve_requests() -> None:
@@ -249,20 +235,11 @@ def serve_requests() -> None:
     warnings.simplefilter("ignore", PulseWarning)  # the parent looks at the same files
     load_plugins(ENTRY_POINT_GROUP)
     collect_rarely()  # else a twelfth of the time of a compilation is a search for garbage
-    answers, sys.stdout = sys.stdout, sys.stderr
+    answers = reserve_stdout()
     for request in sys.stdin:
         module, _, name = request.rstrip("\n").partition(" ")
-        try:
-            import_module(module)
-            values = asdict(_compile(name))
-        except CompileError as error:
-            values = {"error": str(error)}
-        print(json.dumps(values), file=answers, flush=True)
-
-
-def is_python() -> bool:
-    """Return whether ``sys.executable`` is an interpreter; if Python is embedded, it may be the program, or empty."""
-    return bool(sys.executable) and not getattr(sys, "frozen", False)
+        import_module(module)
+        write_answer(answers, partial(_compile, name))
 
 
 def why_not_cached() -> str | None:

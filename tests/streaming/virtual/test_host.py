@@ -8,7 +8,7 @@ import pytest
 from pulse.errors import InputError
 from streaming.errors import DeviceError
 from streaming.hosts.host import Endpoint, StreamRequest
-from streaming.live.virtual_host import VirtualDevice, VirtualHost
+from streaming.virtual.host import VirtualDevice, VirtualHost
 from tests.noise import normal_noise
 from tests.streaming.live.runs import BLOCK, RATE, fields, runs, virtual_run
 from tests.streaming.models import cached_program
