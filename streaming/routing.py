@@ -83,6 +83,16 @@ def sound_inputs(program: Program) -> list[Port]:
     return ports
 
 
+def find_output(program: Program, name: str) -> Port:
+    """Return the output of that name. Raises InputError."""
+    for port in program.outputs:
+        if port.name == name:
+            return port
+    raise InputError(
+        f"no output is called {name!r}; the outputs are {', '.join(port.name for port in program.outputs)}"
+    )
+
+
 def is_playable(port: Port, source: Port) -> bool:
     """Return whether an output is sound at the rate of the input."""
     return port.is_sound and port.rate == source.rate

@@ -36,7 +36,7 @@ GROUP = 100
 
 @dataclass(frozen=True)
 class ExecutorRow:
-    """One run; times in microseconds a pulse.
+    """One run; times in microseconds per pulse.
 
     model_us     p50 of the model alone, inside the run
     overhead_us  p50 of everything else. Saturated: the time in addition to the model's, over ``GROUP`` pulses;

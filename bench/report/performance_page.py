@@ -78,10 +78,10 @@ NOT_TIMED = "Forms of a model that another runtime does not load, or for which i
 
 LANES = """`python -m bench.streams` measures these: streams of one model that step in one call
 (`Program.spawn_many`), and the same number of separate states that step in turn, in alternating rounds. *streams* is
-how many of them one core runs in real time, with a pulse every *ms a pulse*. *times* is the time of separate states
+how many of them one core runs in real time, with a pulse every *ms per pulse*. *times* is the time of separate states
 divided by that of lanes. *roofline us* is the roofline of the call, divided by the number of lanes: nothing that reads
-these bytes and computes these multiply-adds is faster on this machine. *streams a watt* divides the streams of one core
-by the power of the whole processor while the lanes step, as its energy counters show it; *unknown* where a
+these bytes and computes these multiply-adds is faster on this machine. *streams per watt* divides the streams of one
+core by the power of the whole processor while the lanes step, as its energy counters show it; *unknown* where a
 machine has none that this user may read.
 """
 """The beginning of the section on many streams."""

@@ -18,7 +18,7 @@ from pulse.interface import Port
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
 from streaming.executor.sources import SoundSource, require_rate
-from streaming.routing import sound_inputs
+from streaming.routing import find_output, sound_inputs
 from streaming.sound.encodings import Encoding
 from streaming.sound.files import AudioWriter
 from streaming.sound.formats import is_sound
@@ -178,7 +178,7 @@ class FramesFileSink(NotCopyable, Sink):
     async def open(
         self, program: Program, rate_hz: int | None, source: SoundSource | None
     ) -> AsyncGenerator[Write]:
-        port = _output(program, self._output)
+        port = program.outputs[0] if self._output is None else find_output(program, self._output)
         frames_hz = None if rate_hz is None or not port.streams else float(rate_hz * port.rate)
         waiting = Waiting()
 
@@ -241,22 +241,12 @@ def sound_output(program: Program, name: str | None) -> Port:
         for port in program.outputs:
             if port.is_sound:
                 return port
-        raise InputError(f"{program.model.title}: no output is audio; the outputs are {_names(program)}")
-    port = _output(program, name)
+        names = ", ".join(port.name for port in program.outputs)
+        raise InputError(f"{program.model.title}: no output is audio; the outputs are {names}")
+    port = find_output(program, name)
     if not port.is_sound:
         raise InputError(f"{name} is not audio: {port}")
     return port
-
-
-def _output(program: Program, name: str | None) -> Port:
-    for port in program.outputs:
-        if name in (None, port.name):
-            return port
-    raise InputError(f"no output is called {name!r}; the outputs are {_names(program)}")
-
-
-def _names(program: Program) -> str:
-    return ", ".join(port.name for port in program.outputs)
 
 
 def _whole_length(port: Port, program: Program, source: SoundSource | None, file_hz: int) -> int | None:

@@ -158,12 +158,7 @@ def _sound_blocks(
     resampler = Resampler(source.rate_hz, require_rate(rate_hz), len(ports), source.quality)
 
     def shape(samples: Samples) -> InputBlock:
-        return {
-            port.name: np.ascontiguousarray(samples[:, index]).reshape(
-                [-1 if axis == port.axis else 1 for axis in range(len(port.shape))]
-            )
-            for index, port in enumerate(ports)
-        }
+        return {port.name: port.shape_sound(samples[:, index]) for index, port in enumerate(ports)}
 
     def convert(block: Samples) -> InputBlock:
         return shape(resampler.process(block if len(ports) > 1 else choice.select(block)))

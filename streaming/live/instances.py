@@ -134,10 +134,7 @@ class Instances(NotCopyable):
 
     def model_inputs(self, slots: NDArray[np.float32]) -> dict[str, Array]:
         """Shape the samples of a stream, [inputs, frames], as the model's inputs take them."""
-        return {
-            port.name: slot.reshape([-1 if axis == port.axis else 1 for axis in range(len(port.shape))])
-            for port, slot in zip(self.inputs, slots)
-        }
+        return {port.name: port.shape_sound(slot) for port, slot in zip(self.inputs, slots)}
 
     def run(self, slots: NDArray[np.float32]) -> int:
         """Run a pulse in Python, for programs that are not compiled: [streams, inputs, frames] into the packed outputs.

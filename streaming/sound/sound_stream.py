@@ -187,17 +187,12 @@ class _Feed:
         """Push samples by input and stream, and frames for every stream."""
         runs = [
             timed.push(
-                {name: self._shape(name, samples[:, stream]) for name, samples in blocks.items()}
+                {name: self._ports[name].shape_sound(samples[:, stream]) for name, samples in blocks.items()}
                 | dict(frames)
             )
             for stream, timed in enumerate(self._sessions)
         ]
         yield from zip(*runs)
-
-    def _shape(self, name: str, samples: Array) -> Array:
-        port = self._ports[name]
-        sizes = [-1 if axis == port.axis else 1 for axis in range(len(port.shape))]
-        return np.ascontiguousarray(samples).reshape(sizes)
 
     def _end(self) -> int:
         """Return the samples of sound as long as the longest input."""
