@@ -41,7 +41,7 @@ def main() -> None:
         "load",
         "model",
         "overhead",
-        "queueing",
+        "waiting",
         "total",
         "p99",
         "loop",

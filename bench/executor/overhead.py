@@ -50,7 +50,7 @@ class ExecutorRow:
     load: str
     model_us: float
     overhead_us: float
-    queueing_us: float
+    waiting_us: float
     total_p50_us: float
     total_p99_us: float
     loop_us: float
@@ -100,14 +100,14 @@ def overhead(model: str, source: str, loop: str, load: str, seconds: float) -> E
         count = seconds * 100 if source == "paced" else seconds * 1e6 / expected_us(program, x)
         executor, loop_us = anyio.run(run, max(int(count), 5 * GROUP), backend=loop)
     statistics = executor.statistics()
-    queueing, compute, total = (
-        statistics.queueing.summary(),
+    waiting, compute, total = (
+        statistics.waiting.summary(),
         statistics.compute.summary(),
         statistics.total.summary(),
     )
     total_us = float(np.median(groups_us)) if source == "saturated" else total.p50_us
     overhead_us = total_us - (compute.mean_us if source == "saturated" else compute.p50_us)
-    times = (compute.p50_us, overhead_us, queueing.p50_us, total.p50_us, total.p99_us, loop_us)
+    times = (compute.p50_us, overhead_us, waiting.p50_us, total.p50_us, total.p99_us, loop_us)
     return ExecutorRow(model, source, loop, load, *times)
 
 

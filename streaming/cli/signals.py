@@ -52,14 +52,14 @@ def gather_signals() -> Generator[list[int]]:
     """
     numbers: list[int] = []
 
-    def note(number: int, frame: FrameType | None) -> None:
+    def record(number: int, frame: FrameType | None) -> None:
         numbers.append(number)
 
     before = {number: signal.getsignal(number) for number in ENDS} if _in_main_thread() else {}
     try:
         for number, handler in before.items():
             if handler not in (signal.SIG_IGN, None):
-                signal.signal(number, note)
+                signal.signal(number, record)
         yield numbers
     finally:
         for number, handler in before.items():

@@ -217,7 +217,7 @@ class Segments(Detector[_State]):
             return
         elif level < self._off_threshold and state.silence is None:
             state.silence, state.silence_total = frame, total_before
-        yield from self._tell_start(state, frame)
+        yield from self._emit_start(state, frame)
         if (
             level < self._off_threshold
             and state.silence is not None
@@ -248,7 +248,7 @@ class Segments(Detector[_State]):
             state.gaps.append(_Gap(state.silence, frame, state.silence_total, total_before))
         state.silence = None
 
-    def _tell_start(self, state: _State, frame: int) -> Iterator[Event]:
+    def _emit_start(self, state: _State, frame: int) -> Iterator[Event]:
         """Report the start of a segment when no later frame can change it."""
         start = state.start or 0
         speech_frames = (frame + 1 if state.silence is None else state.silence) - start
@@ -274,7 +274,7 @@ class Segments(Detector[_State]):
             state.start, state.start_total = gap.end, gap.sum_at_end
             state.cut, state.reported = True, False
             state.gaps = [later for later in state.gaps if later.first > gap.first]
-        yield from self._tell_start(state, frame) if state.cut else ()
+        yield from self._emit_start(state, frame) if state.cut else ()
 
     def _segment(
         self, state: _State, stop: int, total: float, end: Fraction, known_s: float

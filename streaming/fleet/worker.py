@@ -97,7 +97,7 @@ class FleetWorker(NotCopyable):
         """Take a new table of the fleet and inform clients; a table older than the present one is ignored."""
         if table.number > self.membership.table.number:
             self.membership.table = table
-            self._loop.result().call_soon_threadsafe(self.service.tell_successors)
+            self._loop.result().call_soon_threadsafe(self.service.send_successors)
 
     def drain(self) -> None:
         """Refuse new streams and hand over the open ones; returns at once."""

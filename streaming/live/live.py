@@ -106,7 +106,7 @@ class Live(NotCopyable):
                 self.worker.start()
                 self.realtime_settings += self.worker.realtime_settings
             self.control.running = not self.host.virtual_clock
-            self.devices.open(self.pipeline, self.watchdog.note_end)
+            self.devices.open(self.pipeline, self.watchdog.record_end)
             self._statistics.start()
             self.watchdog.start()
             if not self.host.virtual_clock:

@@ -77,7 +77,7 @@ class Watchdog:
         """Wait for the end of the run, at most this long. Returns whether it has ended."""
         return self._ended.wait(seconds)
 
-    def note_end(self, error: Exception | None = None) -> None:
+    def record_end(self, error: Exception | None = None) -> None:
         """Record that a device has ended by itself, perhaps with an error. May be called from any thread."""
         self._failure, self._finished = error, True
 
@@ -173,7 +173,7 @@ class Watchdog:
         try:
             self._control.restart()
             self._control.running = self._computing  # before a callback may compute during a command
-            self._devices.reopen(self._pipeline, self.note_end)
+            self._devices.reopen(self._pipeline, self.record_end)
         except PulseError as error:
             self._control.running = waiting
             if str(error) != self._reason:

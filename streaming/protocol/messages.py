@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, cast
 
 from pulse.support.record import record
+from pulse.support.report import parse_json
 from streaming.protocol import PROTOCOL_VERSION
 from streaming.protocol.errors import ProtocolError
 
@@ -30,7 +31,7 @@ Message = dict[str, Any]
 def read_message(text: str) -> Message:
     """Parse a message. Raises ProtocolError: it is not a JSON object with a type."""
     try:
-        value: object = json.loads(text, parse_constant=_refuse_constant)
+        value: object = parse_json(text)
     except (ValueError, RecursionError) as error:
         raise ProtocolError(
             "message", f"not valid JSON: {error}", "send one JSON object per message"
@@ -58,10 +59,6 @@ def read_confirmation(message: Message) -> tuple[int, tuple[int, ...]]:
 def write_message(message: Mapping[str, Any]) -> str:
     """Return the text of a message."""
     return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 @record

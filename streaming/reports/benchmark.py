@@ -103,8 +103,8 @@ def measure_steps(
     program: Program,
     steps: int,
     rounds: int,
-    details: bool = False,
-    advance: Callable[[int, int], None] = lambda done, total: None,
+    details: bool,
+    advance: Callable[[int, int], None],
 ) -> Benchmark:
     """Time ``rounds`` rounds of ``steps`` steps, each on a new stream, then profile the steps."""
     deadline_s = opened.deadline_s(program.pulse)

@@ -83,7 +83,7 @@ def compile_to_file(
     path: Path,
     choice: ProofChoice | None,
     prepare: Prepare | None,
-    specialisation: Specialisation | None = None,
+    specialisation: Specialisation | None,
 ) -> Compilation:
     """Prove the content of the file, as it would be read, and only then write it.
 

@@ -24,7 +24,7 @@ class ModelSettings:
     pulse    frames of a pulse; about 10 ms by default
     rate     the rate in Hz, if the model does not state it
     weights  the form in which weights are stored
-    activations  the form of the weights: activations that meet them are rounded, too
+    activations  rounding of the operands of weights: None, ``bf16`` or ``int8``; must equal ``weights``
     events   output -> detector and its parameters: {kind = "segments", threshold = 0.6}
     constants  the inputs that do not stream: name -> a number or a list
     web      folder with the model for browsers, as ``pulse build --target wasm32`` writes it: the page then runs it too

@@ -84,7 +84,7 @@ class StreamSaving(NotCopyable):
             if checkpoint is None or not await self._save(checkpoint):
                 continue
             if checkpoint is not last:
-                for ack in stream.note_saved(checkpoint):
+                for ack in stream.record_saved(checkpoint):
                     push(ack)
             last = checkpoint
 

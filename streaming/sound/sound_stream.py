@@ -242,8 +242,8 @@ def stream_arrays(
     arrays: dict[str, Array],
     targets: dict[str, Path | Target],
     rate_hz: float | None,
-    deadline_s: float | None = None,
-    advance: Advance | None = None,
+    deadline_s: float | None,
+    advance: Advance,
 ) -> FileRun:
     """Run arrays through any model; each output goes to its .npy, .csv or other target. Raises InputError."""
     start_s = time.perf_counter()
@@ -272,8 +272,7 @@ def stream_arrays(
                     nonfinite += count_nonfinite(ready[name])
                     file.write(ready[name])
             symbols += program.pulse
-            if advance is not None:
-                advance(min(symbols, total), total)
+            advance(min(symbols, total), total)
         flushed = timer.session.flush()
         for name, file in files.items():
             nonfinite += count_nonfinite(flushed[name])

@@ -1,6 +1,5 @@
 """Read statistics files, with every value checked."""
 
-import json
 import os
 import warnings
 from collections import Counter
@@ -12,6 +11,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from pulse.errors import InputError, PulseWarning
 from pulse.support.record import record
+from pulse.support.report import parse_json
 from streaming.stats.decoding import MisfitError, decoder
 from streaming.stats.latency import Latency
 from streaming.stats.lines import (
@@ -137,7 +137,7 @@ class _Reader:
                 self.advance(size, whole_size)
             is_complete = raw.endswith(b"\n")
             try:
-                values = json.loads(raw, parse_constant=_refuse_constant)
+                values = parse_json(raw)
             except (ValueError, RecursionError) as error:
                 if not is_complete and len(raw) < MAX_LINE_LENGTH and line_number > 1:
                     self.cut = True
@@ -229,7 +229,3 @@ class _Reader:
 
     def foreign_error(self) -> InputError:
         return InputError(f"{self.path}: is not a statistics file; {MADE_BY}")
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a JSON number")

@@ -56,10 +56,6 @@ class Counters:
         """Return the difference from ``earlier``."""
         return Counters(*(getattr(self, field.name) - getattr(earlier, field.name) for field in fields(self)))
 
-    def sum_with(self, other: "Counters") -> "Counters":
-        """Return the sum of these counters and others."""
-        return Counters(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
-
 
 @record
 class DelayBreakdown:

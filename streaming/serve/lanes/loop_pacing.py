@@ -26,7 +26,7 @@ class LoopPacing(NotCopyable):
         self._began = 0.0
         self._will_pause = False
 
-    def note(self) -> None:
+    def record_traffic(self) -> None:
         """Record that this iteration has moved bytes of a stream. Called in the event loop."""
         if not self._will_pause:
             self._will_pause = True

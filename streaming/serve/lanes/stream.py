@@ -175,8 +175,8 @@ class LaneStream(NotCopyable):
     def answer_of(self, results: TurnResults, index: int, step: TurnTimes) -> Answer:
         """Return the answer for the pulses taken and stepped, whose results are at an index of the turn."""
         session, pulses = self._session, step.pulses
-        self.times.queue.record_ns(step.started_ns - step.arrived_ns, pulses)
-        self.times.step.record_ns(step.ended_ns - step.started_ns, pulses)
+        self.times.waiting.record_ns(step.started_ns - step.arrived_ns, pulses)
+        self.times.compute.record_ns(step.ended_ns - step.started_ns, pulses)
         pulses_before = session.pulses
         if self._is_plain and session.is_plain:
             session.count(pulses)
