@@ -68,7 +68,7 @@ def block_loop() -> Step:
 
 
 def kaldi_native() -> Step:
-    """Return the online loop of kaldi-native-fbank. Raises ImportError."""
+    """Return the online loop of kaldi-native-fbank. Raises ImportError: it is not installed."""
     knf = import_module("kaldi_native_fbank")
     options = knf.FbankOptions()
     options.frame_opts.dither, options.mel_opts.num_bins = 0, 80

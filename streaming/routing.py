@@ -28,7 +28,7 @@ class Route:
 
     @classmethod
     def parse(cls, text: str) -> "Route":
-        """Parse ``mic=near.wav`` or ``mic=in.wav:0``. Raises InputError."""
+        """Parse ``mic=near.wav`` or ``mic=in.wav:0``. Raises InputError: the name or the source is missing."""
         name, equals, source = text.partition("=")
         if not (name and equals and source):
             raise InputError(
@@ -84,7 +84,7 @@ def sound_inputs(program: Program) -> list[Port]:
 
 
 def find_output(program: Program, name: str) -> Port:
-    """Return the output of that name. Raises InputError."""
+    """Return the output of that name. Raises InputError: there is none."""
     for port in program.outputs:
         if port.name == name:
             return port

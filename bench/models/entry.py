@@ -53,5 +53,5 @@ class Entry:
         return f"{self.title}, {self.pulse}"
 
     def program(self, source: Source) -> Program:
-        """Return the program of a source. Raises PulseError."""
+        """Return the program of a source. Raises PulseError: the source cannot be loaded, pulsified or compiled."""
         return pulse.stream(pulse.load(source, **self.arguments), self.pulse)

@@ -61,7 +61,7 @@ class Explicit:
     ) -> "Explicit":
         """Return a model that its author wrote in this form; the rest is found as for any user.
 
-        Raises PulseError
+        Raises PulseError: the model does not take chunks as described
         """
         proto = source if isinstance(source, onnx.ModelProto) else onnx.load(source)
         chunk_options = chunking or Chunking()
@@ -84,7 +84,7 @@ class Explicit:
 
     @classmethod
     def of(cls, pulsed: Interface) -> "Explicit":
-        """Return the form that this project writes of a pulsed model. Raises WriteError."""
+        """Return the form that this project writes of a pulsed model. Raises WriteError: an op cannot be written."""
         assert isinstance(pulsed, PulsedModel), "a program file has no graph"
         proto = pulsed.to_onnx()
         metadata = StreamMetadata.parse({entry.key: entry.value for entry in proto.metadata_props})

@@ -105,7 +105,10 @@ class StartProcess:
     whole: bool = False
 
     def run(self, folder: Path) -> tuple[float, float]:
-        """Run a command; return the seconds of the clock and of the CPU. Raises CalledProcessError."""
+        """Run a command; return the seconds of the clock and of the CPU.
+
+        Raises CalledProcessError: the command fails
+        """
         code = self.code if self.whole else self.code + PRINT_TIMES
         usual = {**os.environ, "PYTHONPATH": str(TREE), **self.environment}
         usual.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles all modules

@@ -229,7 +229,7 @@ async def connect(
 
 
 async def receive_ready(socket: ClientSocket) -> Message:
-    """Receive the answer to a hello. Raises ClientError."""
+    """Receive the answer to a hello. Raises ClientError: it refuses, or does not answer in time."""
     message: bytes | str | None = None
     with anyio.move_on_after(ANSWER_TIMEOUT_S):
         message = await socket.receive()

@@ -15,7 +15,10 @@ from streaming.reports.opened_model import OpenedModel
 
 
 def find_target(name: str | None) -> Level:
-    """Return the target of that name; by default the best level that this machine supports. Raises InputError."""
+    """Return the target of that name; by default the best level that this machine supports.
+
+    Raises InputError: no such target, or this machine supports no level
+    """
     if name is None:
         target = next((level for level in LEVELS.values() if not level.missing_features), None)
         if target is None:

@@ -76,7 +76,10 @@ class Build:
 
 
 def compile_objects(deployed: Deployed, target: Level, folder: Path) -> CompiledObjects:
-    """Compile the kernels of a program and its constants for a target, into a folder. Raises CompileError."""
+    """Compile the kernels of a program and its constants for a target, into a folder.
+
+    Raises CompileError: a kernel cannot be compiled
+    """
     with TemporaryDirectory() as scratch:
         program = Path(scratch, "program")
         program.write_bytes(encode_program(deployed.program, {}, None))

@@ -34,7 +34,10 @@ def require_plugins(deployed: Deployed, target: Level, plugins: tuple[str, ...])
 
 
 def write_plugins(build: Build, plugins: tuple[str, ...], folder: Path) -> None:
-    """Write plug-ins; ``folder`` is where the result will be in the end. Raises CompileError."""
+    """Write plug-ins; ``folder`` is where the result will be in the end.
+
+    Raises CompileError: the compiler or linker fails
+    """
     deployed, work, result = build.deployed, build.work, build.result
     ports = sound_ports(deployed)
     names = plugin_names(deployed, ports)

@@ -12,9 +12,11 @@ QUALITY = QUALITIES["medium"]
 
 
 def write_sound(build: Build, ports: SoundPorts) -> list[Path]:
-    """Write its header and source to the work folder; the objects that belong to it. Raises CompileError.
+    """Write its header and source to the work folder; the objects that belong to it.
 
     The library's header is already in the folder of the result.
+
+    Raises CompileError: the compiler fails
     """
     deployed, compiled, work = build.deployed, build.compiled, build.work
     (work / f"{deployed.name}_blocks.h").write_text(fill("blocks/blocks.h", deployed))

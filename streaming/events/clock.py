@@ -31,7 +31,7 @@ class FrameClock:
 
     @classmethod
     def of(cls, clock: "FrameClock | float") -> "FrameClock":
-        """Return a clock, given one or frames per second. Raises InputError."""
+        """Return a clock, given one or frames per second. Raises InputError: not a positive number."""
         if isinstance(clock, FrameClock):
             return clock
         try:
@@ -41,7 +41,10 @@ class FrameClock:
 
     @classmethod
     def of_port(cls, port: Port, rate_hz: float) -> "FrameClock":
-        """Return the clock of an output; ``rate_hz`` is in frames of the symbol. Raises InputError."""
+        """Return the clock of an output; ``rate_hz`` is in frames of the symbol.
+
+        Raises InputError: the output does not stream
+        """
         if not port.streams:
             raise InputError(f"{port.name}: has no time axis, so no events; choose another output")
         return cls(Fraction(rate_hz) * Fraction(port.rate), port.delay, port.frames)

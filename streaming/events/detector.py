@@ -45,7 +45,10 @@ class Detector(ABC, Generic[StateT]):
         self.reset()
 
     def push(self, probabilities: Array | Sequence[float]) -> list[Event]:
-        """Take frames, [frames] or [frames, classes]; return the events that they complete. Raises InputError."""
+        """Take frames, [frames] or [frames, classes]; return the events that they complete.
+
+        Raises InputError: the stream has ended, or the frames have the wrong shape or type
+        """
         if self._position.ended:
             raise InputError("the stream of events has ended; call reset() to begin another one")
         rows = self._rows(np.asarray(probabilities))

@@ -14,7 +14,10 @@ _BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 
 def read_tokens(path: str | Path) -> tuple[str, ...]:
-    """Read the texts of a file of lines ``token id``, in the order of their numbers. Raises InputError."""
+    """Read the texts of a file of lines ``token id``, in the order of their numbers.
+
+    Raises InputError: the file cannot be read, or a line is not a token and its number
+    """
     path = Path(path)
     try:
         lines = path.read_text("utf-8").split("\n")

@@ -220,7 +220,7 @@ class Waiting:
 
 
 def sink_of(sink: Any) -> Sink:
-    """Convert anything that takes outputs to a sink. Raises InputError."""
+    """Convert anything that takes outputs to a sink. Raises InputError: it is none of these."""
     if isinstance(sink, Sink):
         return sink
     if isinstance(sink, str | os.PathLike):
@@ -236,7 +236,10 @@ def sink_of(sink: Any) -> Sink:
 
 
 def sound_output(program: Program, name: str | None) -> Port:
-    """Return the output of that name, else the first that is sound. Raises InputError."""
+    """Return the output of that name, else the first that is sound.
+
+    Raises InputError: there is no such output, or it is not audio
+    """
     if name is None:
         for port in program.outputs:
             if port.is_sound:

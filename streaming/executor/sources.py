@@ -101,7 +101,7 @@ class PcmSource(NotCopyable, SoundSource):
 
 
 def source_of(source: Any) -> Any:
-    """Return the source itself, or an audio file if it is a path. Raises InputError."""
+    """Return the source itself, or an audio file if it is a path. Raises InputError: no such file, or not audio."""
     return (
         SoundFile(cast("str | os.PathLike[str]", source)) if isinstance(source, str | os.PathLike) else source
     )

@@ -95,7 +95,7 @@ def write_error(path: Path, reason: str | None) -> InputError:
 
 
 def publish(part: Path, path: Path) -> None:
-    """Rename a complete file to its final name. Raises InputError."""
+    """Rename a complete file to its final name. Raises InputError: it cannot be renamed."""
     try:
         part.replace(path)
     except OSError as error:

@@ -111,7 +111,10 @@ class FleetControl(NotCopyable):
         self._failed_s.pop(deployment.version, None)
 
     def set_weight(self, version: str, weight: float) -> None:
-        """Set a version's share of the new streams, relative to the others. Raises InputError."""
+        """Set a version's share of the new streams, relative to the others.
+
+        Raises InputError: no version has the name
+        """
         if version not in self._deployments:
             raise InputError(
                 f"no version is called {version!r}; choose one of {', '.join(self._deployments)}"

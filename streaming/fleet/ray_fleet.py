@@ -82,7 +82,10 @@ class Fleet:
                 ) from None
 
     def deploy(self, deployment: Deployment, opener: Opener) -> None:
-        """Start a fleet, or add a version to it. Raises InputError."""
+        """Start a fleet, or add a version to it.
+
+        Raises InputError: clients could not reach the workers, or a model cannot be opened
+        """
         hosts = {node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
         if len(hosts) > 1 and deployment.server.host.startswith(LOOPBACK):
             raise InputError(
@@ -111,15 +114,18 @@ class Fleet:
         return self._call("status")
 
     def drain(self, name: str) -> None:
-        """Empty a worker or a node. Raises InputError."""
+        """Empty a worker or a node. Raises InputError: neither has this name, or the control does not answer."""
         self._call("drain", name)
 
     def set_weight(self, version: str, weight: float) -> None:
-        """Set a version's share of the new streams. Raises InputError."""
+        """Set a version's share of the new streams.
+
+        Raises InputError: no version has the name, or the control does not answer
+        """
         self._call("set_weight", version, weight)
 
     def end(self) -> None:
-        """End all workers, holders and the control; streams are cut. Raises InputError."""
+        """End all workers, holders and the control; streams are cut. Raises InputError: the control does not answer."""
         control = self._control()
         try:
             self._answer(control.end.remote())

@@ -63,7 +63,10 @@ class Device:
         return self.inputs if kind == "input" else self.outputs
 
     def latency_s(self, kind: DeviceKind, latency: float | str) -> float:
-        """Return the latency in seconds, given seconds, ``low`` or ``high``. Raises InputError."""
+        """Return the latency in seconds, given seconds, ``low`` or ``high``.
+
+        Raises InputError: neither of these, or not 0 to 10 s
+        """
         if not isinstance(latency, str):
             if not 0 <= latency < 10:
                 raise InputError(f"a latency of {latency} s: give 0 to 10 s, low or high")

@@ -80,7 +80,7 @@ class DeviceStream(Protocol):
         ...
 
     def start(self) -> None:
-        """Start the callbacks. Raises DeviceError."""
+        """Start the callbacks. Raises DeviceError: the device does not start."""
         ...
 
     def stop(self, limit_s: float) -> bool:
@@ -107,7 +107,7 @@ class Host(Protocol):
         ...
 
     def open(self, request: StreamRequest) -> DeviceStream:
-        """Open a stream. Raises DeviceError."""
+        """Open a stream. Raises DeviceError: the device cannot be opened."""
         ...
 
     def refresh(self) -> bool:

@@ -68,7 +68,10 @@ class Control:
             self._fade()
 
     def snapshot(self) -> list[bytes]:
-        """Return the states of all streams at one moment, each as from ``State.snapshot``. Raises PulseError."""
+        """Return the states of all streams at one moment, each as from ``State.snapshot``.
+
+        Raises PulseError: no pulse ends in time
+        """
         with self._lock:
             instances = self._current_instances()
             if not self._pipeline.native:
@@ -85,7 +88,7 @@ class Control:
             self._load(memory, pulses, snapshots)
 
     def reset(self) -> None:
-        """Restart every stream with the next pulse. Raises PulseError."""
+        """Restart every stream with the next pulse. Raises PulseError: no pulse ends in time."""
         with self._lock:
             self._load(self._current_instances().initial_memory(), 0, ())
 
@@ -134,7 +137,10 @@ class Control:
         return self._pipeline.is_swapping
 
     def restart(self) -> None:
-        """Prepare the pipeline for devices that were closed and will be opened again. Raises PulseError."""
+        """Prepare the pipeline for devices that were closed and will be opened again.
+
+        Raises PulseError: no pulse ends in time
+        """
         with self._lock, nullcontext() if self._pipeline.native else self._pipeline.python_lock:
             self._command(cb.RESTART, self._pipeline.control_block.words)
 

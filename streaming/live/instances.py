@@ -99,7 +99,10 @@ class Instances(NotCopyable):
         return snapshots
 
     def memory_of_snapshots(self, snapshots: Sequence[bytes]) -> tuple[Array, int]:
-        """Return the memory in snapshots, and how many pulses the states had run. Raises InputError."""
+        """Return the memory in snapshots, and how many pulses the states had run.
+
+        Raises InputError: their number is wrong, or they are not of one moment of this program
+        """
         if len(snapshots) != len(self.states):
             raise InputError(f"{len(snapshots)} snapshots for {len(self.states)} streams: give one for each")
         memory, counts = self.new_memory(), set[int]()
@@ -176,7 +179,10 @@ def live_inputs(program: Program) -> list[Port]:
 
 
 def sound_output(program: Program, source: Port, name: str | None) -> Port | None:
-    """Return the output to play, which is sound at the input's rate; None if there is none. Raises InputError."""
+    """Return the output to play, which is sound at the input's rate; None if there is none.
+
+    Raises InputError: the output of that name cannot be played
+    """
     playable = [port for port in program.outputs if is_playable(port, source)]
     if name is None:
         return playable[0] if playable else None

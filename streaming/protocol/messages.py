@@ -45,7 +45,7 @@ def read_message(text: str) -> Message:
 
 
 def read_confirmation(message: Message) -> tuple[int, tuple[int, ...]]:
-    """Return the epoch and the frames of each input of a checkpoint. Raises ProtocolError."""
+    """Return the epoch and the frames of each input of a checkpoint. Raises ProtocolError: they are not counts."""
     epoch, safe = message.get("epoch"), message.get("safe")
     numbers = [epoch, *cast("list[object]", safe)] if isinstance(safe, list) else [None]
     if not all(type(number) is int and number >= 0 for number in numbers):

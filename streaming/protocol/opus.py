@@ -86,7 +86,10 @@ class OpusDecoder(NotCopyable):
         self._skip = skip
 
     def decode(self, packet: bytes) -> tuple[int, Array]:
-        """Return a packet's size in samples, and its samples except those to skip. Raises ProtocolError."""
+        """Return a packet's size in samples, and its samples except those to skip.
+
+        Raises ProtocolError: not a mono Opus packet
+        """
         try:
             frames: list[Any] = self._codec.decode(self._av.Packet(packet)) if packet else []
         except (self._av.FFmpegError, ValueError) as error:

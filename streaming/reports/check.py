@@ -76,7 +76,10 @@ def check_model(
     activations: str,
     prepare: Prepare | None,
 ) -> CheckReport:
-    """Prove a model in pulses; the arguments are those of ``pulse.proof.prove``. Raises PulsifyError."""
+    """Prove a model in pulses; the arguments are those of ``pulse.proof.prove``.
+
+    Raises PulsifyError: the model cannot be pulsified
+    """
     form = check_form(weights)
     check_activations(activations, form)
     proof = time_proof(lambda: prove_loaded(opened.model, pulsed, choice, backend, prepare))

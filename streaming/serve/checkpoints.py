@@ -154,7 +154,7 @@ class CheckpointFolder(NotCopyable):
             raise refuse_checkpoint("is damaged", str(error)) from None
 
     def remove(self, name: str) -> None:
-        """Remove the checkpoints of a stream that has ended. Raises OSError."""
+        """Remove the checkpoints of a stream that has ended. Raises OSError: a file cannot be removed."""
         for path in self._files(name):
             path.unlink(missing_ok=True)
 

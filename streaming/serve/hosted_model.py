@@ -117,7 +117,10 @@ class HostedModel(NotCopyable):
         )
 
     def conversion(self, hello: Hello) -> SoundConversion:
-        """Return the conversion between the sound of a client and that of the model. Raises ProtocolError."""
+        """Return the conversion between the sound of a client and that of the model.
+
+        Raises ProtocolError: the model does not take the client's rate or format
+        """
         return SoundConversion(
             SoundModel(self.name, self.inputs, self.outputs, self.rate_hz, self.saves), hello
         )

@@ -89,7 +89,10 @@ class OpenStream(NotCopyable):
         }
 
     def accept(self, message: bytes) -> int:
-        """Take a binary message. Returns how many new frames it has. Raises ProtocolError."""
+        """Take a binary message. Returns how many new frames it has.
+
+        Raises ProtocolError: the message does not fit the stream, or is not in order
+        """
         header = unpack_header(message)
         if header.kind != INPUT or header.port >= len(self.received):
             raise ProtocolError(

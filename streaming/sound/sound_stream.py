@@ -245,7 +245,10 @@ def stream_arrays(
     deadline_s: float | None,
     advance: Advance,
 ) -> FileRun:
-    """Run arrays through any model; each output goes to its .npy, .csv or other target. Raises InputError."""
+    """Run arrays through any model; each output goes to its .npy, .csv or other target.
+
+    Raises InputError: an input has no array, or one that does not fit
+    """
     start_s = time.perf_counter()
     ports = {port.name: port for port in program.inputs}
     missing = ports.keys() - arrays.keys()

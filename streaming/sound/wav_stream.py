@@ -45,7 +45,7 @@ class StreamFormat:
     def parse(cls, text: str, rate_hz: int | None) -> "StreamFormat":
         """Parse ``s16``, ``s16,48000`` or ``s16,48000,2``: encoding, rate (else ``rate_hz``), channels (else 1).
 
-        Raises InputError.
+        Raises InputError: not such a text, or the rate is unknown
         """
         name, *numbers = text.split(",")
         name = name.removesuffix("le")

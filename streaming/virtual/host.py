@@ -136,7 +136,7 @@ class VirtualHost:
             self._pipeline = self._look = self._worker = None
 
     def choose(self, kind: DeviceKind, requested: str | int | None) -> Endpoint:
-        """Find a device by number or a part of its name; the default if None. Raises InputError."""
+        """Find a device by number or a part of its name; the default if None. Raises InputError: there is none."""
         device = choose_device(self._list(), kind, requested)
         return Endpoint(device.name, device.index, device.channels(kind), device.default_rate_hz)
 

@@ -54,7 +54,7 @@ class NativeStream(NotCopyable):
             self._finished_callback()
 
     def start(self) -> None:
-        """Start the callbacks. Raises DeviceError."""
+        """Start the callbacks. Raises DeviceError: the device does not start."""
         reason = self._system.start(self._handle)
         if reason is not None:
             raise DeviceError(f"{self._title}: does not start ({reason}); is its sound server still running?")

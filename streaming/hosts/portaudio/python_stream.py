@@ -24,7 +24,7 @@ _given_up: list["PythonStream"] = []
 
 
 def sounddevice() -> Any:
-    """Import the package. Raises DeviceError."""
+    """Import the package. Raises DeviceError: it is not installed."""
     try:
         import sounddevice
     except (ImportError, OSError) as error:
@@ -33,7 +33,10 @@ def sounddevice() -> Any:
 
 
 def devices() -> tuple[Device, ...]:
-    """Return all devices, as they were when sounddevice was imported. Raises DeviceError."""
+    """Return all devices, as they were when sounddevice was imported.
+
+    Raises DeviceError: sounddevice is not installed
+    """
     package = sounddevice()
     apis = package.query_hostapis()
     default_in, default_out = package.default.device
@@ -136,7 +139,7 @@ class PythonStream(NotCopyable):
             raise DeviceError(f"{self._title}: {what} ({error}); choose another device or rate") from error
 
     def start(self) -> None:
-        """Start the callbacks. Raises DeviceError."""
+        """Start the callbacks. Raises DeviceError: the device does not start."""
         self._call_bounded(self._stream.start, "does not start")
 
     @property

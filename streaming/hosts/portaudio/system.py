@@ -112,7 +112,7 @@ class AudioSystem(NotCopyable):
         return any(side.device.host_api == name for side in spec.sides)
 
     def open(self, spec: StreamSpec) -> c_void_p:
-        """Open a stream and return its handle. Raises DeviceError."""
+        """Open a stream and return its handle. Raises DeviceError: the device cannot be opened."""
         handle = c_void_p()
         where = (spec.block_frames, 0, spec.callback, spec.user)
 
