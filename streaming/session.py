@@ -36,7 +36,7 @@ class SessionStatistics:
 class Session:
     """A stream of a program: any number of frames in, all valid frames that are ready out.
 
-    program       from ``pulse.stream(…)`` or ``PulsedModel.compile()``
+    program       a program, from ``pulse.stream(…)`` or ``PulsedModel.compile()``
     constants     the inputs that do not stream, by name
     check_finite  refuse NaN in pushed arrays; infinities are accepted
     Raises        InputError: constants that do not fit

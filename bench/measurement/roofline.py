@@ -132,7 +132,7 @@ class BandwidthProbe(Call):
 class Machine:
     """The bandwidth and speed of one thread of this machine.
 
-    bandwidth  (bytes of the working set, bytes a second), by rising size
+    bandwidth  pairs of bytes of the working set and bytes per second, by rising size
     multiply_adds_per_s  f32
     """
 
@@ -144,7 +144,7 @@ class Machine:
 class Roofline:
     """The minimum bytes and operations of a step, and the time that they take.
 
-    bytes          of weights and state, each instruction's once
+    bytes          bytes of weights and state, each instruction's once
     working_set    bytes of weights, state and scratch
     """
 

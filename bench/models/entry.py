@@ -32,8 +32,8 @@ class Entry:
     offline  whether ``source`` is an offline model, which other runtimes may pulsify
     twin    the author's explicit-state form of the same pulse; None if there is none
     arguments  further ones of ``pulse.load``
-    scale   of the normal noise that is its input
-    rate_hz  frames of its input each second
+    scale   standard deviation of the normal noise that is its input
+    rate_hz  frames of its input per second
     """
 
     key: str

@@ -26,7 +26,7 @@ class ChunkInput:
     """An input that the caller feeds in each step.
 
     context  leading frames along ``axis`` that are those of the step before; zeros in the first
-    axis     of its frames; None if it has none
+    axis     axis of its frames; None if it has none
     """
 
     context: int = 0

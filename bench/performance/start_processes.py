@@ -91,8 +91,8 @@ COMMAND = "from streaming.cli import main; main()"
 class StartProcess:
     """A row: a process that is timed.
 
-    code         of Python; it sets ``started_s`` before its first import, unless ``whole``
-    arguments    of the process
+    code         Python code; it sets ``started_s`` before its first import, unless ``whole``
+    arguments    arguments of the process
     environment  variables in addition to those of this process
     whole        the process is a command, timed from outside
     """

@@ -36,9 +36,9 @@ class RuntimeTimes:
 class StepRow:
     """One model at one pulse.
 
-    runtimes  by name, with this project
+    runtimes  times by name of the runtime, with this project
     forms     all that was tried: runtime, how, status, note
-    roofline  of a step; None if the model does not run
+    roofline  roofline of a step; None if the model does not run
     target    how many times slower each peer should be
     error     why there are no times; empty if there are
     """

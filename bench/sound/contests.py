@@ -35,10 +35,10 @@ OURS, EXPORTED = "pulse", "onnxruntime, all of it exported"
 class SoundContest:
     """A recipe, and other implementations of it.
 
-    recipe    of ``bench.models.recipe_pages``
+    recipe    name in ``bench.models.recipe_pages``
     recorded  the author's own result
     hop       samples of a step
-    late      samples, or rows, that the loops give before the first valid one
+    late      samples, or rows, that the loops return before the first valid one
     loops     description -> function that begins a new stream
     """
 

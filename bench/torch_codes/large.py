@@ -58,8 +58,8 @@ them; `--measure DIR --docs` measures the programs and writes the page.
 class Costs:
     """The figures of one step that do not depend on the machine.
 
-    rate_hz  frames of the input in a second
-    bytes    of weights and state, each instruction's once
+    rate_hz  frames of the input per second
+    bytes    bytes of weights and state, each instruction's once
     """
 
     parameters: int

@@ -186,11 +186,11 @@ async def connect(
     block       the number of samples sent at once, a hint
     outputs     the names of the outputs to send
     token       a token, if the server has tokens
-    tls         for wss, the trusted certificates; the system's authorities by default
+    tls         trusted certificates for wss; the system's authorities by default
     patience_s  above 0: if the connection is lost, try for this many seconds to resume over another one, with the same
                 bits as a result. The server must keep checkpoints; frames not in one are kept here and sent again
-    silence_s   with patience, a server that does not answer a ping for this long counts as lost, as when its machine
-                loses power. None: only a closed connection does
+    silence_s   time without an answer to a ping after which a server counts as lost, as when its machine loses
+                power, if patience_s is above 0. None: only a closed connection does
     Raises      ClientError: the server cannot be reached or refuses; ``code`` is the reason
 
         async with connect("ws://localhost:8080", "denoiser") as stream:

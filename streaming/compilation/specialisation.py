@@ -27,8 +27,8 @@ class BackgroundSpecialisation(NotCopyable):
     """``Program.specialise`` while streams run; they wait for nothing, and their results are bit-identical.
 
     program    its streams on one thread use the code at once, running ones from their next instruction on
-    seconds    of processor time after which no further kernels are compiled
-    megabytes  of machine code, likewise
+    seconds    CPU time after which no further kernels are compiled
+    megabytes  size of machine code, likewise
     Raises     InputError: the program has no instructions that could be specialised
 
     A process of the lowest priority compiles and measures. Its code goes through the folder of compiled kernels to

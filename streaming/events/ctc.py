@@ -44,11 +44,11 @@ class Ctc(Detector[_State]):
 
     clock    the clock of the output, or its frames per second
     tokens   a file of lines ``token id``, as sherpa and icefall have it, or the texts in order
-    unit     of events: ``token``, ``word`` or ``phrase``
+    unit     what an event is: ``token``, ``word`` or ``phrase``
     pause_s  without a new token for this long, a word or phrase has ended; None: 0.6 s for phrases, never for words
     blank    the class of the blank; None: the token of a usual name, such as <blk>, else 0
     values   the model's output: ``logits``, or their log-softmax; ``probabilities``
-    Raises   InputError
+    Raises   InputError: the tokens cannot be read, or a parameter is not valid
 
     A word begins with a token that starts with a space (SentencePiece's U+2581), or after a token that is a space
     (<space>, |). An event goes from the first frame of its first token to the end of the last frame of its last one.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Executor(NotCopyable):
     """Runs any number of streams of a program at once, on asyncio or trio.
 
-    program       from ``pulse.stream(…)`` or ``PulsedModel.compile()``
+    program       a program, from ``pulse.stream(…)`` or ``PulsedModel.compile()``
     policy        what to do when a source is faster than the engine: ``wait``, ``drop_oldest``,
                   ``silence_then_catch_up`` or ``abort``; see ``streaming.policies``
     depth         pulses of each stream that may be in flight, including outputs that have not been taken
@@ -123,7 +123,7 @@ class Executor(NotCopyable):
         source   an iterable or async iterable of blocks (arrays, or input name -> array), such as a memory stream;
                  one array; a ``SoundSource``, or the path of an audio file. It is closed with the stream. A block may
                  be modified as soon as the next one is requested.
-        channel  for sound, ``mix`` for the mean of all channels, or the number of one
+        channel  channel of sound: ``mix`` for the mean of all, or the number of one
         Raises   InputError: no source, or sound that the model does not take
         """
         return Stream(partial(self._begin, blocks_of(source, self.program, self.rate_hz, channel)))
@@ -131,7 +131,7 @@ class Executor(NotCopyable):
     async def run(self, source: Any, sink: Any, channel: str = "mix") -> None:
         """Send all outputs of a source to a sink, at the pace of the sink.
 
-        source, channel  as for ``stream``
+        source, channel  see ``stream``
         sink             a function or coroutine function that takes outputs, a memory stream, the path of a file, or
                          a ``Sink``
         Raises           any error of the source or sink; InputError; ExecutorError

@@ -21,8 +21,8 @@ class VirtualDevice:
     rate_hz            its default sample rate
     rates_hz           all rates that it supports; any if None
     clock_ppm          how much faster its clock is than the host's, in parts per million
-    input_latency_s    from the first sample of a block until the callback, as the device reports it
-    output_latency_s   from the callback until the first sample of the block is played
+    input_latency_s    time from the first sample of a block until the callback, as the device reports it
+    output_latency_s   time from the callback until the first sample of the block is played
     jitter_s           the greatest delay of its callbacks, which is random
     present            False: it is unplugged, is not found, and does not call
     stalled            True: it does not call, and reports nothing
