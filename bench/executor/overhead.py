@@ -38,9 +38,15 @@ GROUP = 100
 class ExecutorRow:
     """One run; times in microseconds per pulse.
 
+    model        its name
+    source       ``one array``, or blocks on request
+    loop         the event loop
+    load         saturated, or paced
     model_us     p50 of the model alone, inside the run
     overhead_us  p50 of everything else. Saturated: the time in addition to the model's, over ``GROUP`` pulses;
                  Paced: from the arrival of a pulse until its outputs are taken, less the model's time
+    waiting_us   p50 from the arrival of a pulse until it starts
+    total_p50_us, total_p99_us  from the arrival of a pulse until its outputs are taken
     loop_us      processor time of the event loop's thread
     """
 

@@ -34,6 +34,7 @@ class Assumptions:
 
     cores, nic_bytes_s  the cores of a machine, a worker on each; bytes per second of its network
     load             the part of a core that streams fill; above ``budget`` a worker refuses them
+    budget           the part of a core beyond which a worker refuses streams
     checkpoint_s     seconds of sound between two checkpoints of a stream
     process_days, machine_days, rack_days  mean time to a loss, of one of them
     rack, racks      machines that are lost together; the machines of a fleet are spread over at least this many racks
@@ -74,9 +75,11 @@ class Part:
 class Year:
     """A simulated year of one size.
 
+    streams           open streams
     fleets            number of fleets of the same size, since one of them is full
     machines, workers  their numbers in all fleets
     traffic           bytes per second of all checkpoints, in addition to the sound
+    sound             bytes per second of the sound
     losses            lost processes, machines and racks
     moved             streams that resumed on another worker
     gone              streams whose checkpoint was lost with them

@@ -58,6 +58,7 @@ class UnitCosts:
     step_p99           wall-clock time of a pulse alone
     message            CPU of the server's process for a pulse that it answers, all included
     snapshot           making a checkpoint; ``checkpoint_bytes`` is its size
+    checkpoint_bytes   size of a checkpoint
     restore            resuming from one, in the process
     hold               a holder's dictionary, without Ray
     ray_save           CPU of worker and holder for a checkpoint through Ray; None: Ray is not there

@@ -146,6 +146,8 @@ class Roofline:
 
     bytes          bytes of weights and state, each instruction's once
     working_set    bytes of weights, state and scratch
+    multiply_adds  multiply-adds of a step
+    memory_us, arithmetic_us  minimum time for the bytes, and for the multiply-adds
     """
 
     bytes: int

@@ -36,6 +36,9 @@ class RuntimeTimes:
 class StepRow:
     """One model at one pulse.
 
+    key, title  its name in the command line and in tables
+    pulse     frames of a pulse
+    rate_hz   frames of its input per second
     runtimes  times by name of the runtime, with this project
     forms     all that was tried: runtime, how, status, note
     roofline  roofline of a step; None if the model does not run

@@ -22,6 +22,7 @@ class RunRequest:
 
     model           None: the built-in one
     source, target  IN and OUT; None if not given
+    sound           the options of sound
     events          the events to detect in the output; None for none
     """
 

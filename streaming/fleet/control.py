@@ -32,6 +32,10 @@ logger = logging.getLogger("pulse.fleet")
 class FleetStatus:
     """The status of a fleet at one moment.
 
+    table     the members and deployments
+    nodes     the nodes of the cluster
+    workers   name -> what the worker reports
+    holders   name -> what the holder reports
     wanted    version -> number of workers wanted
     shortage  version -> number of workers for which no node has CPUs
     leaving   workers and nodes to be emptied

@@ -29,7 +29,9 @@ class Holders(Protocol):
 class HolderStore:
     """A ``CheckpointStore`` of streaming.serve that uses the holders of a fleet.
 
+    membership  the table of the fleet
     node     the worker's node, whose own memory is the last choice
+    holders  the processes that keep checkpoints
     copies   the number of holders that get each checkpoint
     keep_s   seconds that holders keep a checkpoint
     """

@@ -31,8 +31,13 @@ ANY_ADDRESS = ("0.0.0.0", "::")
 class WorkerStatus:
     """The status that a worker reports.
 
+    url      its address; empty while it starts
+    streams  open streams
     filled   the part of the budget of its steps that streams fill, or that of the event loop if greater
     refused  streams refused for lack of time or lanes since it started
+    resumed  streams resumed since it started
+    checkpoints  checkpoints saved since it started
+    draining  whether it accepts no more streams
     table    the number of its table
     """
 

@@ -33,6 +33,7 @@ class Finished(Protocol):
 class StreamRequest:
     """A stream to open: the addresses of the C callback and its user data, and the arguments that it expects.
 
+    callback_address, user_address  addresses of the C callback and of its user data
     source, target            devices; None for an unused direction
     channels_in, channels_out  the channels of the blocks
     rate_hz                   the rate of both

@@ -15,7 +15,8 @@ from streaming.sound.channels import Channels
 class InputRouting:
     """The input device and the channels that feed the model's inputs.
 
-    requested the device as requested by the user; None: the default device
+    source    the input device
+    requested  the device as requested by the user; None: the default device
     channels  the channels of a model with one audio input
     input_channels  the channel of each input, in order, for a model with several
     """

@@ -24,6 +24,8 @@ from streaming.native.pulse_loop import call_pipeline, next_pulse, pump, run_pul
 class PulseRecord:
     """The outputs of one pulse: its number, when its last sample arrived, and when they were ready (monotonic ns).
 
+    pulse         number of the pulse
+    arrived_ns, ready_ns  when its last sample arrived, and when the outputs were ready (monotonic)
     load_count    how many times states had been loaded
     state_pulses  pulses that the loaded states had run, plus those since then
     outputs       the outputs of each stream by name, frames of the model's delay included

@@ -65,10 +65,17 @@ def write_message(message: Mapping[str, Any]) -> str:
 class Hello:
     """The first message of a client; None for fields that were left out.
 
+    model    name of the model; by default the server's first
+    rate     rate of the samples in Hz; by default the model's
+    format   format of the samples
+    block    samples sent at once, a hint
+    outputs  names of the outputs to send; all by default
+    token    token, if the server has tokens
     resume   the name of a stream to resume
+    skip     samples that an Opus decoder skips at the start
     stream   the name of a new stream, given by another server of the fleet
     follows  whether the client connects to another server on request
-    confirms whether the client confirms checkpoints
+    confirms  whether the client confirms checkpoints
     """
 
     model: str | None = None

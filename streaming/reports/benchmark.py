@@ -30,6 +30,8 @@ COLUMNS = ("", "p50", "p90", "p99", "p99.9", "max", "mean", "p99.9/p50")
 class Benchmark(Report):
     """The latency of every step on noise.
 
+    opened, program  what was measured
+    steps    steps of each round
     rounds   the latency of each round
     total    the latency of all rounds
     profile  None if the backend has no instructions

@@ -21,8 +21,11 @@ from streaming.reports.timed_proof import TimedProof, time_proof
 class CheckReport(Report):
     """The result of ``check_model``.
 
+    opened, pulsed  what was proved
+    proof    the proof with f32 weights
     weights  the form of weights, if ``errors`` are those of rounding them
     activations  the same for the activations that they are multiplied by
+    errors   the errors of rounded weights, by output
     """
 
     opened: OpenedModel

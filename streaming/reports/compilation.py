@@ -32,7 +32,9 @@ EXACT, ROUNDED = "the file", "weights of f32"
 class Compilation(Report):
     """A program that was written.
 
+    opened, program  what was compiled
     path      the path of the file; None if the program differs from the offline model and was not written
+    nbytes    size of the file
     proof     None if the user disabled it
     rounding  the errors of rounded weights, by output
     specialisation   the effect of specialised kernels; None if the user did not request them

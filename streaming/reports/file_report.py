@@ -21,6 +21,8 @@ from streaming.sound.sound_stream import FileRun
 class FileReport(Report):
     """A run over files.
 
+    opened, program  what ran
+    result          the result of the run
     source, target  their names; ``-`` for standard input and output
     outputs         the written outputs
     sounds          the audio files of the inputs; none if arrays were run

@@ -28,6 +28,9 @@ CUT_SHORT = "ends before its samples begin; look at the program that writes it"
 class StreamFormat:
     """The format of samples in a stream of bytes.
 
+    encoding    encoding of the samples
+    rate_hz     sample rate
+    channels    number of channels
     data_bytes  bytes of all samples; None if unknown before the end
     """
 

@@ -24,8 +24,10 @@ TIMES = ("total", "waiting", "compute", "callback", "interval")
 class StatsHeader:
     """The first line.
 
+    format, version  ``LINES_FORMAT`` and ``LINES_VERSION``
     started     date and time of the start, ISO 8601
     interval_s  seconds between lines
+    setup       the settings of the run
     versions    the versions of the software used
     """
 

@@ -46,6 +46,8 @@ MADE_BY = "such files are written by pulse run --live --stats FILE"
 class Stats:
     """A run as recorded in a statistics file.
 
+    header    the first line
+    intervals  the intervals in order
     statistics   the statistics since the start; without a summary in the file, those of the last line
     times     the histograms; without a summary in the file, ``total`` alone
     complete  whether the file has a summary

@@ -31,9 +31,11 @@ class WorstInterval:
     """An interval that was worse than others.
 
     at_s   its beginning, in seconds since the start; it lasted ``span_s``
+    span_s  its length in seconds
     clock  the same as time of day
     p99_us, longest_us   times from the arrival of a pulse until its output was ready
     new    the counters of the interval
+    events  the notes of the interval
     """
 
     at_s: float

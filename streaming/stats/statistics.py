@@ -105,7 +105,7 @@ class DelayBreakdown:
 class StatisticsSummary:
     """Statistics with percentiles in place of histograms, as printed and written as JSON.
 
-    levels_in, levels_out  None if a level is not finite
+    A level is None if it is not finite.
     """
 
     elapsed_s: float
@@ -128,6 +128,8 @@ class LiveStatistics:
     """The statistics of a live run.
 
     elapsed_s    seconds since the start
+    counters     the counters since the start
+    delay        the end-to-end latency by stage
     deadline_s   the longest time in seconds from the arrival of a pulse until its output must be ready
     total        time from the arrival of a pulse's last sample (entry of the callback) until its output is ready
     waiting      time from that arrival until the start of computing

@@ -32,10 +32,12 @@ class Peak:
 class DisplayState:
     """The data that the display shows.
 
+    ticks       the intervals of the display
     statistics  the latest statistics
     marked      the statistics at the end of the last interval; None before the first
     previous    those at the end of the interval before; None if there was none
     p99_us      the p99 of the last intervals; NaN if no pulse was computed
+    peaks_in, peaks_out  the peak of each channel
     """
 
     ticks: Ticks = field(default_factory=Ticks)
