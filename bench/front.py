@@ -27,7 +27,7 @@ ROUNDS, STEPS, HOPS = 20, 1000, 200
 PULSES = (1, 4)
 """Hops in a pulse."""
 MAX_DIFFERENCE = 1e-4
-"""The most that outputs may differ, relative to the largest value."""
+"""Maximum difference of outputs, relative to the largest value; beyond it, a result is wrong."""
 
 Step = Callable[[Array], Sequence[Any]]
 """A hop of samples [hop] to what is ready: blocks of samples, or rows of features."""

@@ -44,7 +44,7 @@ COLUMNS = (
 )
 """The heads of the table."""
 MAX_WAIT_S = 60.0
-"""The most seconds that a run waits for the code."""
+"""Maximum time that a run waits for the code, in seconds."""
 
 
 @dataclass(frozen=True)

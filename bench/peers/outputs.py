@@ -14,7 +14,7 @@ from pulse.program.program import Program
 from pulse.pulsify.network import Port
 
 MIN_SCALE = 1e-9
-"""The smallest value that a difference is divided by, for outputs that are almost zero."""
+"""Minimum divisor of a difference, for outputs that are almost zero."""
 
 Streams: TypeAlias = dict[str, Array]
 """Output name -> its frames."""

@@ -24,7 +24,7 @@ ROUNDS = 7
 STEPS = 400
 """Steps of a stream in each round, over all lanes; at least ``MIN_ROUNDS`` calls."""
 MIN_ROUNDS = 5
-"""The fewest calls in a round, however many lanes there are."""
+"""Minimum number of calls in a round, however many lanes there are."""
 
 
 @dataclass(frozen=True)

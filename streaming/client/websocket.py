@@ -20,9 +20,9 @@ from streaming.client.errors import ClientError
 from streaming.protocol import SUBPROTOCOL
 
 MAX_MESSAGE_BYTES = 1 << 26
-"""The most bytes of a message of a server."""
+"""Maximum size of a server's message in bytes; a larger one closes the connection."""
 MAX_READ_BYTES = 1 << 16
-"""The most bytes of one read."""
+"""Maximum number of bytes in one read."""
 CLOSE_TIMEOUT_S = 2.0
 """A server that does not answer a close within this many seconds is left without one."""
 GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)

@@ -39,7 +39,7 @@ from streaming.terminal.progress import Progress, progress
 REPORTED_COMPILATIONS = 5
 """How many of the slowest compilations the report lists."""
 MAX_COMPILED_HERE = 2
-"""The most functions for which starting processes is not worthwhile."""
+"""Maximum number of functions that this process compiles; for more, others are started."""
 MICROPHONE = ("pipeline.callback", "device.gate", "device.shut", "pipeline.load_word", "pipeline.store_word")
 LIVE = (
     "pipeline.run_pulse",  # takes longest

@@ -12,7 +12,7 @@ from streaming.routing import Route
 from streaming.sound.channels import Channels
 
 MAX_DEVICE_CHANNELS = 2
-"""The most channels of a device that are used for a model of fewer."""
+"""Maximum number of a device's channels that are used for a model with fewer."""
 TEARDOWN_TIMEOUT_S = 2.0
 """A device that does not stop within this many seconds is abandoned."""
 

@@ -7,7 +7,7 @@ from streaming.live.schedule import Timing
 from streaming.native.resample import NativeResampler
 
 MAX_RESAMPLED_FRAMES = 4096
-"""The most frames that are resampled at a time, unless a pulse is longer."""
+"""Maximum number of frames that are resampled at a time, unless a pulse is longer."""
 
 
 class Resamplers:

@@ -22,7 +22,7 @@ FREQUENT_RETRIES_S = 60.0
 RARE_RETRY_S = 10.0
 """The seconds between two attempts from then on."""
 MAX_EVENTS = 100
-"""The most events that are kept; the oldest ones go first."""
+"""Maximum number of events; beyond it, the oldest ones are dropped."""
 
 
 def stall_s(block_frames: int, rate_hz: int) -> float:

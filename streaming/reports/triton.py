@@ -33,7 +33,7 @@ TYPES = {
 }
 """Element types of ONNX, as Triton calls them."""
 MAX_SEQUENCES = 64
-"""The most concurrent sequences of an instance."""
+"""Maximum number of concurrent sequences of an instance."""
 IDLE_US = 60_000_000
 """The microseconds after which a sequence without requests is dropped."""
 

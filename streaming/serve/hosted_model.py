@@ -28,9 +28,9 @@ MAX_STEP_PART = 0.25
 MAX_GATHER_PART = 0.25
 """The greatest part of a pulse for which it waits for other streams' pulses, if steps of many lanes are cheaper."""
 MAX_GATHER_S = 0.003
-"""The longest such wait in seconds."""
+"""Maximum duration of such a wait in seconds."""
 MAX_PULSES = 8
-"""The most pulses of a stream in a turn: enough that messages cost little compared to steps."""
+"""Maximum number of a stream's pulses in a turn: enough that messages cost little compared to steps."""
 TRIALS = 9
 """The steps of a measurement, whose median counts."""
 MAX_GATHERED_COST = 0.7

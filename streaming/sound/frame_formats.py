@@ -17,7 +17,7 @@ MAX_FRAMES = np.iinfo(np.int64).max
 ALIGN = 64
 """The header of a .npy is a multiple of this many bytes."""
 MAX_PIECE_BYTES = 1 << 22
-"""The most bytes that are copied at a time."""
+"""Maximum number of bytes that are copied at a time."""
 
 
 class FrameFormat(Protocol):

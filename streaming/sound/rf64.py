@@ -10,11 +10,11 @@ from struct import pack, unpack
 from streaming.files.partial import write_all
 
 MAX_SIZE = 0xFFFF_FFFF
-"""The largest size in 32 bits."""
+"""Maximum size in 32 bits."""
 ELSEWHERE = 0xFFFF_FFFF
 """The value of a size field whose size is in ``ds64``."""
 MAX_PIECE_BYTES = 1 << 24
-"""The most bytes that are moved at a time."""
+"""Maximum number of bytes that are moved at a time."""
 CHUNK_HEAD = 8
 """The bytes of the name and size of a chunk."""
 

@@ -20,7 +20,7 @@ MAX_STATED_BYTES = 0x7FFF_F000
 FORM_BYTES = 40
 """The number of bytes of a ``fmt`` chunk that are read."""
 MAX_READ_BYTES = 1 << 16
-"""The most bytes that are read at a time."""
+"""Maximum number of bytes that are read at a time."""
 CUT_SHORT = "ends before its samples begin; look at the program that writes it"
 
 

@@ -39,7 +39,7 @@ LABEL_SIZE, LABEL_GAP = 8, 0.015
 MIN_AXES_SHARE = 0.8
 """The minimum part of the picture's width for the axes."""
 MAX_BARS = 60
-"""The most bars of a histogram."""
+"""Maximum number of bars of a histogram; beyond it, neighbours are merged."""
 MIN_BAR_WIDTH = 0.05
 """The minimum width of a bar, as a logarithm. It spans several buckets of a Latency, so that no bar is always empty."""
 DPI = 150

@@ -31,13 +31,13 @@ from streaming.stats.statistics import StatisticsSummary
 MAX_LINE_LENGTH = 1 << 20
 """A longer line is refused: lines of statistics are shorter."""
 MAX_FILE_BYTES = 1 << 29
-"""The most bytes of a file: about three days at one line per second."""
+"""Maximum size of a file in bytes: about three days at one line per second."""
 REPORTED = 1000
 """The number of lines between calls of ``advance``."""
 MAX_RUN_S = 3e9
-"""The longest run in seconds: almost a hundred years."""
+"""Maximum length of a run in seconds: almost a hundred years."""
 MAX_COUNT = 1 << 40
-"""The largest count in a line: 350 years of pulses of 10 ms."""
+"""Maximum count in a line: 350 years of pulses of 10 ms."""
 Decoded = TypeVar("Decoded")
 MADE_BY = "such files are written by pulse run --live --stats FILE"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MAX_METERS = 8
-"""The most channels that have a meter."""
+"""Maximum number of channels with a meter; the others are not shown."""
 METER_FLOOR_DB = -60.0
 """The level at which a meter is empty."""
 LOUD_DB, HOT_DB = -18.0, -3.0
