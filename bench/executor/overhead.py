@@ -30,7 +30,7 @@ LOOPS = ("asyncio", "trio")
 """The event loops that are compared."""
 PERIOD_S = 0.01
 """The seconds between two pulses of a paced stream."""
-GROUP = 100
+GROUP_PULSES = 100
 """Pulses over which one overhead of a saturated run is measured."""
 
 
@@ -43,7 +43,7 @@ class ExecutorRow:
     loop         the event loop
     load         saturated, or paced
     model_us     p50 of the model alone, inside the run
-    overhead_us  p50 of everything else. Saturated: the time in addition to the model's, over ``GROUP`` pulses;
+    overhead_us  p50 of everything else. Saturated: the time in addition to the model's, over ``GROUP_PULSES`` pulses;
                  Paced: from the arrival of a pulse until its outputs are taken, less the model's time
     waiting_us   p50 from the arrival of a pulse until it starts
     total_p50_us, total_p99_us  from the arrival of a pulse until its outputs are taken
@@ -94,17 +94,17 @@ def overhead(model: str, source: str, loop: str, load: str, seconds: float) -> E
             begun_ns, frames = time.perf_counter_ns(), 0
             async for outputs in executor.stream(SOURCES[source](x, count)):
                 frames += outputs[output.name].shape[output.axis or 0]
-                if frames >= GROUP * output.frames:
+                if frames >= GROUP_PULSES * output.frames:
                     now_ns = time.perf_counter_ns()
                     groups_us.append((now_ns - begun_ns) / 1e3 * output.frames / frames)
                     begun_ns, frames = now_ns, 0
         return executor, (time.thread_time() - spent_s) * 1e6 / count
 
     with LOADS[load]():
-        anyio.run(run, 5 * GROUP if source == "saturated" else 20, backend=loop)
+        anyio.run(run, 5 * GROUP_PULSES if source == "saturated" else 20, backend=loop)
         groups_us.clear()
         count = seconds * 100 if source == "paced" else seconds * 1e6 / expected_us(program, x)
-        executor, loop_us = anyio.run(run, max(int(count), 5 * GROUP), backend=loop)
+        executor, loop_us = anyio.run(run, max(int(count), 5 * GROUP_PULSES), backend=loop)
     statistics = executor.statistics()
     waiting, compute, total = (
         statistics.waiting.summary(),

@@ -32,7 +32,7 @@ BLOCK_BYTES = 8 * 4 * LANES
 
 FMA_ROUNDS = 200_000
 """Rounds of the measurement of the peak; in each, every chain makes one fused multiply-add."""
-CHAINS = 12
+INDEPENDENT_CHAINS = 12
 """Independent chains of multiply-adds, as many as hide the latency of one."""
 REPEATS = 5
 """Times that a measurement is repeated; the best one counts."""
@@ -197,4 +197,4 @@ def measured_machine(
     factors, result = aligned_bytes(4 * LANES), aligned_bytes(4 * LANES)
     factors.view(np.float32)[:] = 0.5
     seconds = Call(MULTIPLY_ADD, [factors, result], rounds).seconds()
-    return Machine(bandwidth, CHAINS * LANES * rounds / seconds)
+    return Machine(bandwidth, INDEPENDENT_CHAINS * LANES * rounds / seconds)

@@ -10,9 +10,9 @@ STRIDES = (2, 4, 5, 8)
 """Strides of the stages of the encoder, the first one first."""
 HOP = math.prod(STRIDES)
 """Samples of a frame of the code."""
-CODE = 32
+CODE_CHANNELS = 32
 """Channels of the code."""
-ENDS = 7
+END_TAPS = 7
 """Taps of the first and the last convolution."""
 
 
@@ -48,23 +48,27 @@ def encoder(first: int = 16, growth: int = 1) -> onnx.ModelProto:
     ``growth`` multiplies the channels at each stride.
     """
     network = Seanet(320 + growth)
-    h = network.causal("x", "first", 1, first, ENDS)
+    h = network.causal("x", "first", 1, first, END_TAPS)
     for stage, stride in enumerate(STRIDES):
         c_in, c_out = channels_at(stage, first, growth), channels_at(stage + 1, first, growth)
         h = network.residual(h, f"unit{stage}", c_in)
         h = network.causal(network.add("Elu", h), f"down{stage}", c_in, c_out, 2 * stride, stride)
     last = channels_at(len(STRIDES), first, growth)
-    network.causal(network.add("Elu", h), "y", last, CODE, ENDS)
-    return network.model(f"seanet_encoder_{growth}", [tensor("x", 1, 1, "T")], [tensor("y", 1, CODE, "U")])
+    network.causal(network.add("Elu", h), "y", last, CODE_CHANNELS, END_TAPS)
+    return network.model(
+        f"seanet_encoder_{growth}", [tensor("x", 1, 1, "T")], [tensor("y", 1, CODE_CHANNELS, "U")]
+    )
 
 
 def decoder(first: int = 16, growth: int = 1) -> onnx.ModelProto:
     """Return the encoder's mirror: ``x`` [1, 32, T] to sound ``y`` [1, 1, 320 T]."""
     network = Seanet(640 + growth)
-    h = network.causal("x", "first", CODE, channels_at(len(STRIDES), first, growth), ENDS)
+    h = network.causal("x", "first", CODE_CHANNELS, channels_at(len(STRIDES), first, growth), END_TAPS)
     for stage, stride in reversed(list(enumerate(STRIDES))):
         c_in, c_out = channels_at(stage + 1, first, growth), channels_at(stage, first, growth)
         h = network.upsample(network.add("Elu", h), f"up{stage}", c_in, c_out, stride)
         h = network.residual(h, f"unit{stage}", c_out)
-    network.causal(network.add("Elu", h), "y", first, 1, ENDS)
-    return network.model(f"seanet_decoder_{growth}", [tensor("x", 1, CODE, "T")], [tensor("y", 1, 1, "U")])
+    network.causal(network.add("Elu", h), "y", first, 1, END_TAPS)
+    return network.model(
+        f"seanet_decoder_{growth}", [tensor("x", 1, CODE_CHANNELS, "T")], [tensor("y", 1, 1, "U")]
+    )

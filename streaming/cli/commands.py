@@ -10,7 +10,14 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from streaming.cli.console import BAD_USE, CHECK_FAILED, INTERRUPTED, errors_as_json, fail, plain_warnings
+from streaming.cli.console import (
+    BAD_USE,
+    CHECK_FAILED,
+    INTERRUPTED_EXIT_CODE,
+    errors_as_json,
+    fail,
+    plain_warnings,
+)
 from streaming.cli.help import lay_out
 from streaming.cli.signals import watch_interrupts
 from streaming.cli.standard_output import lend_stdout
@@ -181,7 +188,7 @@ class Commands(TyperGroup):
 
     def _exit_interrupted(self) -> NoReturn:
         fail(KeyboardInterrupt(), "interrupted; only complete results are written")
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(INTERRUPTED_EXIT_CODE) from None
 
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, rich_markup_mode="rich")

@@ -12,7 +12,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-COMPILER = "llvmlite."
+COMPILER_MODULES = "llvmlite."
 """Modules whose functions are called by compiled code, or call it."""
 RESEND_S = 0.01
 """A signal that arrives inside the compiler is sent again after this many seconds."""
@@ -89,7 +89,7 @@ def _in_main_thread() -> bool:
 
 def postpone(number: int, frame: FrameType | None) -> bool:
     """Return whether a signal arrived inside the compiler; if so, it is sent again."""
-    while frame is not None and not str(frame.f_globals.get("__name__")).startswith(COMPILER):
+    while frame is not None and not str(frame.f_globals.get("__name__")).startswith(COMPILER_MODULES):
         frame = frame.f_back
     if frame is None:
         return False

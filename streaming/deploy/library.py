@@ -21,7 +21,7 @@ from streaming.deploy.toolchain import Toolchain, find_toolchain
 from streaming.deploy.web import check_module, write_web
 
 PROVIDED = frozenset(("memcpy", "memmove", "memset"))
-ABI = "__"
+ABI_PREFIX = "__"
 """The prefix of a compiler's own helper functions, which come with it."""
 
 
@@ -105,7 +105,7 @@ def build_library(
             directory.mkdir()
         compiled = compile_objects(deployed, target, work)
         math_functions = tuple(
-            name for name in compiled.c_functions if name not in PROVIDED and not name.startswith(ABI)
+            name for name in compiled.c_functions if name not in PROVIDED and not name.startswith(ABI_PREFIX)
         )
         build = Build(deployed, target, toolchain, compiled, math_functions, work, result)
         _link(build)

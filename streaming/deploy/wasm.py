@@ -1,7 +1,7 @@
 """The functions that an object or a WebAssembly module imports (WebAssembly core specification, 5.5.5)."""
 
 MAGIC = b"\0asm"
-IMPORTS = 2
+IMPORT_SECTION = 2
 """The number of the import section."""
 FUNCTION, TABLE, MEMORY, GLOBAL = range(4)
 
@@ -40,7 +40,7 @@ def imported_functions(data: bytes) -> set[str]:
     while reader.at < len(data):
         (kind,) = reader.take(1)
         section = _Reader(reader.take(reader.number()))
-        if kind != IMPORTS:
+        if kind != IMPORT_SECTION:
             continue
         for _ in range(section.number()):
             section.take(section.number())

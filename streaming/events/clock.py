@@ -7,7 +7,7 @@ from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.support.record import record
 
-NEAR = 1e-6
+ROUNDING_FRAMES = 1e-6
 """Seconds that differ from a whole number of frames by at most this part of a frame are taken as that number."""
 
 
@@ -60,4 +60,4 @@ class FrameClock:
 
     def frames(self, seconds: float) -> int:
         """Return the smallest number of frames, at least one, that lasts this long."""
-        return max(1, ceil(seconds * float(self.rate_hz) - NEAR))
+        return max(1, ceil(seconds * float(self.rate_hz) - ROUNDING_FRAMES))

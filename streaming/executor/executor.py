@@ -17,7 +17,7 @@ from streaming.blocks.input_blocks import InputBlock
 from streaming.errors import ExecutorError, only_one
 from streaming.executor.engine import Engine
 from streaming.executor.error_merging import merge_errors
-from streaming.executor.flow import CLOSED, Flow
+from streaming.executor.flow import CLOSED_MESSAGE, Flow
 from streaming.executor.sinks import sink_of
 from streaming.executor.sources import SoundSource, blocks_of, source_of
 from streaming.executor.statistics import ExecutorStatistics, StreamCounters, total_statistics
@@ -166,7 +166,7 @@ class Executor(NotCopyable):
         self._ended = True
         flows = list(self._flows)
         for flow in flows:
-            flow.close(CLOSED)
+            flow.close(CLOSED_MESSAGE)
         for flow in flows:
             await flow.wait_until_gone()
         leaving, failed = error, isinstance(error, Exception)
@@ -187,7 +187,9 @@ class Executor(NotCopyable):
         """Start to run a stream's pulses. Raises ExecutorError: the executor is not open."""
         if self._tasks is None or self._engine is None or self._ended:
             raise ExecutorError(
-                CLOSED if self._ended else "the executor is not open: async with Executor(…) as executor"
+                CLOSED_MESSAGE
+                if self._ended
+                else "the executor is not open: async with Executor(…) as executor"
             )
         self._sweep()
         state = self.program.spawn(self._constants)

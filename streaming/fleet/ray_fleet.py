@@ -20,7 +20,7 @@ from streaming.fleet.table import FleetTable
 from streaming.fleet.worker import Opener
 from streaming.serve.logs import log_to_stderr
 
-CONTROL = "control"
+CONTROL_NAME = "control"
 """The name of the actor."""
 ROUND_PERIOD_S = 0.5
 """The seconds between two rounds of the control."""
@@ -28,7 +28,7 @@ CALL_TIMEOUT_S = 30.0
 """A call of an actor that takes longer is an error."""
 CONTROL_TIMEOUT_S = 90.0
 """The seconds that the control may be absent: Ray detects the loss of a machine only after a while."""
-CALLS = 4
+CONTROL_CALLS = 4
 LOOPBACK = ("127.", "localhost", "::1")
 logger = logging.getLogger("pulse.fleet")
 
@@ -97,13 +97,13 @@ class Fleet:
                 raise InputError(f"{model.path}: a fleet needs absolute paths, the same on each machine")
         try:
             ray.remote(ControlActor).options(
-                name=CONTROL,
+                name=CONTROL_NAME,
                 namespace=self.name,
                 lifetime="detached",
                 get_if_exists=True,
                 num_cpus=0,
                 max_restarts=-1,
-                max_concurrency=CALLS,
+                max_concurrency=CONTROL_CALLS,
             ).remote(self.name, opener, deployment.server.keep_s)
         except ValueError as error:
             raise InputError(f"the fleet {self.name} cannot start: {error}") from None
@@ -160,7 +160,7 @@ class Fleet:
 
     def _control(self) -> Any:
         try:
-            return ray.get_actor(CONTROL, self.name)
+            return ray.get_actor(CONTROL_NAME, self.name)
         except ValueError:
             raise InputError(
                 f"no fleet is called {self.name!r} in this cluster; start it with pulse fleet deploy"
@@ -179,7 +179,7 @@ def _table_of(namespace: str) -> FleetTable:
     """Return the newest table of existing members, for a control that restarts."""
     actors: list[Any] = list_named_actors(all_namespaces=True)
     names = [
-        actor["name"] for actor in actors if actor["namespace"] == namespace and actor["name"] != CONTROL
+        actor["name"] for actor in actors if actor["namespace"] == namespace and actor["name"] != CONTROL_NAME
     ]
     answers = ask_actors(Actors(namespace).actors_of(names), "table", (), MEMBER_TIMEOUT_S)
     tables = [table for table in answers.values() if not isinstance(table, Lost)]

@@ -22,7 +22,7 @@ WARM_UP_STEPS = 50
 """Steps before the first round, which are not measured."""
 PROFILE_STEPS = 200
 """Steps of a profile."""
-BAR = 40
+BAR_COLUMNS = 40
 COLUMNS = ("", "p50", "p90", "p99", "p99.9", "max", "mean", "p99.9/p50")
 
 
@@ -64,7 +64,7 @@ class Benchmark(Report):
                 duration(row.from_s),
                 duration(row.to_s),
                 str(row.count),
-                "█" * -(-row.count * BAR // max_count),
+                "█" * -(-row.count * BAR_COLUMNS // max_count),
             ]
             for row in bins
         ]

@@ -14,7 +14,7 @@ from streaming.files.atomic import unused_name
 from streaming.files.partial import PartialFile
 
 MAX_FRAMES = np.iinfo(np.int64).max
-ALIGN = 64
+ALIGNMENT = 64
 """The header of a .npy is a multiple of this many bytes."""
 MAX_PIECE_BYTES = 1 << 22
 """Maximum number of bytes that are copied at a time."""
@@ -55,7 +55,7 @@ class NpyFormat:
         self._fortran = outer > 1 and inner <= 1
         self._waits = outer > 1 and inner > 1
         magic = np.lib.format.magic(1, 0)
-        size = -(-(len(magic) + 2 + len(self._text(self._shape_of(MAX_FRAMES))) + 1) // ALIGN) * ALIGN
+        size = -(-(len(magic) + 2 + len(self._text(self._shape_of(MAX_FRAMES))) + 1) // ALIGNMENT) * ALIGNMENT
         self._start = magic + (size - len(magic) - 2).to_bytes(2, "little")
         self._header_bytes = size - len(self._start)
 

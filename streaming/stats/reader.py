@@ -32,7 +32,7 @@ MAX_LINE_LENGTH = 1 << 20
 """A longer line is refused: lines of statistics are shorter."""
 MAX_FILE_BYTES = 1 << 29
 """Maximum size of a file in bytes: about three days at one line per second."""
-REPORTED = 1000
+LINES_PER_REPORT = 1000
 """The number of lines between calls of ``advance``."""
 MAX_RUN_S = 3e9
 """Maximum length of a run in seconds: almost a hundred years."""
@@ -135,7 +135,7 @@ class _Reader:
                     f"{self.path}: is larger than {MAX_FILE_BYTES >> 20} MiB; take the first line and the last ones: "
                     f"(head -n 1 {self.path}; tail -n 100000 {self.path}) > part.jsonl"
                 )
-            if self.advance is not None and line_number % REPORTED == 0:
+            if self.advance is not None and line_number % LINES_PER_REPORT == 0:
                 self.advance(size, whole_size)
             is_complete = raw.endswith(b"\n")
             try:

@@ -42,9 +42,9 @@ SPEECH_WEIGHT = 0.9
 """The share of the averaged estimate in the second one."""
 MIN_GAIN = 0.1
 """Noise is lowered to this share at most: more sounds unnatural."""
-LOUD = 1e4
+LOUD_POWER = 1e4
 """Power that no sound in -1..1 reaches: padding of the noise floor's history, so that it never is the minimum."""
-SILENT = 1e-10
+SILENT_POWER = 1e-10
 """Power of digital silence, about -120 dB."""
 
 Matrix = NDArray[np.float32]
@@ -122,13 +122,13 @@ class NodeCollector:
 
 def noise_floor(graph: NodeCollector, power: str, tenths: int = 10) -> str:
     """Return the noise power [1, B, frames]: the minimum of the smoothed power over this many tenths of a second."""
-    loud, quiet = graph.constant("loud", LOUD), graph.constant("minus_loud", -LOUD)
+    loud, quiet = graph.constant("loud", LOUD_POWER), graph.constant("minus_loud", -LOUD_POWER)
     smooth = graph.pool_past("AveragePool", power, FLOOR_SMOOTHING_FRAMES, loud, "smooth_power")
     negated = graph.node("Mul", [smooth, graph.constant("minus_one", -1.0)], "negated_power")
     short = graph.pool_past("MaxPool", negated, FLOOR_POOL_FRAMES, quiet, "short_minimum")
     long = graph.pool_past("MaxPool", short, tenths, quiet, "long_minimum", dilation=FLOOR_POOL_FRAMES)
     floor = graph.node("Mul", [long, graph.constant("bias", -FLOOR_BIAS)], "noise_power")
-    return graph.node("Max", [floor, graph.constant("silent", SILENT)], "noise_floor")
+    return graph.node("Max", [floor, graph.constant("silent", SILENT_POWER)], "noise_floor")
 
 
 def gain(graph: NodeCollector, power: str, noise: str) -> str:

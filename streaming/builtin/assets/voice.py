@@ -30,9 +30,9 @@ FLOOR_TENTHS = 30
 """The floor is the minimum of the last three seconds: pauses of speech are closer together than that."""
 SMOOTHING_FRAMES = 3
 """The power is averaged over this many frames."""
-QUIET = 1e-7
+QUIET_POWER = 1e-7
 """Power of about -70 dB: quieter sound is not voice, however still it was before."""
-UNDECIDED = 1.75
+UNDECIDED_EVIDENCE = 1.75
 """The evidence at which speech is as likely as noise: in stationary noise it is 1.0, and 1.5 in one frame of 1000."""
 SHARPNESS = 3.0
 """The slope of the probability at that evidence: the factor before the sigmoid."""
@@ -71,9 +71,9 @@ def voice_detector() -> onnx.ModelProto:
     power = graph.node("Conv", [graph.node("Add", squares, "bin_power"), to_bands], "band_power")
 
     noise = noise_floor(graph, power, FLOOR_TENTHS)
-    floor = graph.node("Max", [noise, graph.constant("quiet", QUIET)], "floor")
+    floor = graph.node("Max", [noise, graph.constant("quiet", QUIET_POWER)], "floor")
     centred = graph.node(
-        "Sub", [evidence(graph, power, floor), graph.constant("undecided", UNDECIDED)], "centred"
+        "Sub", [evidence(graph, power, floor), graph.constant("undecided", UNDECIDED_EVIDENCE)], "centred"
     )
     sharp = graph.node("Mul", [centred, graph.constant("sharpness", SHARPNESS)], "sharp")
     graph.node("Squeeze", [graph.node("Sigmoid", [sharp], "probability"), channel], "voice")

@@ -9,7 +9,7 @@ from streaming.stats.ticks import Ticks
 
 HOLD_S = 1.5
 """The seconds that the highest peak is held."""
-REMEMBERED = 240
+REMEMBERED_INTERVALS = 240
 """The number of intervals to remember."""
 
 
@@ -53,7 +53,7 @@ class DisplayState:
         at_s, marked, previous, p99_us = statistics.elapsed_s, self.marked, self.previous, self.p99_us
         if self.ticks.is_due(0.0 if marked is None else marked.elapsed_s, at_s):
             total = statistics.total if marked is None else statistics.total.difference_from(marked.total)
-            p99_us = (*p99_us, 1e6 * total.percentile_s(99) if total.count else nan)[-REMEMBERED:]
+            p99_us = (*p99_us, 1e6 * total.percentile_s(99) if total.count else nan)[-REMEMBERED_INTERVALS:]
             marked, previous = statistics, marked
         peaks_in = _update_peaks(self.peaks_in, statistics.levels_in, at_s)
         peaks_out = _update_peaks(self.peaks_out, statistics.levels_out, at_s)

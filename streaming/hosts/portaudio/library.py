@@ -15,7 +15,7 @@ from streaming.errors import DeviceError
 
 FLOAT32 = 1
 """PortAudio's number of the sample format."""
-JACK = 12
+JACK_HOST_API = 12
 """PortAudio's number of the host API."""
 HOST_ERROR, INVALID_CHANNELS, INVALID_RATE, INVALID_DEVICE = -9999, -9998, -9997, -9996
 UNFIT_DEVICES, NO_MEMORY, TIMED_OUT, UNAVAILABLE = -9993, -9992, -9987, -9985

@@ -18,7 +18,7 @@ from streaming.native.gate import Gate, stream_callback
 
 _FLAGS = ("input_underflow", "input_overflow", "output_underflow", "output_overflow", "priming_output")
 """sounddevice's names of flags, in the order of PortAudio's bits."""
-NOTE = "the callback runs in Python, so it is late while Python is busy"
+PYTHON_NOTE = "the callback runs in Python, so it is late while Python is busy"
 
 _given_up: list["PythonStream"] = []
 
@@ -65,7 +65,7 @@ class PythonStream(NotCopyable):
     why_not = "it has a device; open another one"
 
     native = False
-    note: str | None = NOTE
+    note: str | None = PYTHON_NOTE
     in_callback = False
 
     def __init__(self, request: StreamRequest, sides: tuple[StreamSide, ...]) -> None:
