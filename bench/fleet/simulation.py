@@ -23,7 +23,7 @@ DAY_S = 86_400.0
 YEAR_S = 365 * DAY_S
 """Seconds of a year, the length of a simulation."""
 PULSES_PER_S = SAMPLE_RATE_HZ / 160
-"""Pulses of a stream in a second."""
+"""Pulses of a stream per second."""
 MAX_STALL_S = 0.02
 """How long an event loop may be busy with the fleet's own work at once."""
 

@@ -73,7 +73,7 @@ class _Exchange:
     def callback(self, captured: Array, played: Array, frames: int, times: Any, flags: object) -> None:
         """Hand over the recorded block, in the device's thread; play the result that is due now, or silence.
 
-        A block has arrived when PortAudio called, before Python's lock was acquired.
+        A block has arrived when PortAudio called, before the GIL was acquired.
         """
         waited_s = max(0.0, self.device_time_s() - times.currentTime)
         arrived_ns = time.monotonic_ns() - int(waited_s * 1e9)

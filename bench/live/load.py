@@ -11,7 +11,7 @@ KEPT_OBJECTS = 100_000
 NEW_OBJECTS = 20_000
 """Objects of each round, all of them garbage in cycles."""
 SORTED_NUMBERS = 50_000
-"""Numbers; to sort them is one call in C that never gives the interpreter's lock away."""
+"""Numbers; to sort them is one call in C that never releases the GIL."""
 PAUSE_S = 0.05
 """The seconds between two rounds of work that comes in bursts."""
 

@@ -63,7 +63,7 @@ class Comparison:
 def alternate(
     steppers: Mapping[str, Callable[[], object]], rounds: int, steps: int, warmup_steps: int = 300
 ) -> Comparison:
-    """Time every stepper for ``steps`` calls a round, one after the other; who goes first changes by round.
+    """Time every stepper for ``steps`` calls per round, one after the other; who goes first changes by round.
 
     Short alternating rounds let a change in the machine's speed reach all steppers alike. The garbage collector
     is off while it times.

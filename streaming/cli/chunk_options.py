@@ -13,13 +13,13 @@ from streaming.sound.frames import read_arrays
 V = TypeVar("V")
 
 
-def pairs(option: str, texts: Sequence[str] | None, what: str, example: str) -> dict[str, str]:
+def pairs(option: str, texts: Sequence[str] | None, value_text: str, example: str) -> dict[str, str]:
     """Parse ``["x=1,80,T"]`` to a mapping. Raises InputError."""
     values: dict[str, str] = {}
     for text in texts or ():
         name, equals, value = (part.strip() for part in text.partition("="))
         if not (name and equals and value):
-            raise InputError(f"{option} {text!r}: give a name and {what}, such as {example}")
+            raise InputError(f"{option} {text!r}: give a name and {value_text}, such as {example}")
         if name in values:
             raise InputError(f"{option} {text!r}: {name} is given twice")
         values[name] = value
@@ -55,10 +55,10 @@ def _states(texts: Sequence[str] | None) -> dict[str, str] | None:
 
 
 def _read(
-    option: str, texts: Sequence[str] | None, what: str, example: str, parse: Callable[[str], V]
+    option: str, texts: Sequence[str] | None, value_text: str, example: str, parse: Callable[[str], V]
 ) -> Mapping[str, V]:
     values: dict[str, V] = {}
-    for name, text in pairs(option, texts, what, example).items():
+    for name, text in pairs(option, texts, value_text, example).items():
         try:
             values[name] = parse(text)
         except ValueError:

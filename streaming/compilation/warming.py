@@ -234,7 +234,7 @@ def serve_requests() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt ends it at once; the parent reports it
     warnings.simplefilter("ignore", PulseWarning)  # the parent looks at the same files
     load_plugins(ENTRY_POINT_GROUP)
-    collect_rarely()  # else a twelfth of the time of a compilation is a search for garbage
+    collect_rarely()  # else 8 % of a compilation is a search for garbage
     answers = reserve_stdout()
     for request in sys.stdin:
         module, _, name = request.rstrip("\n").partition(" ")

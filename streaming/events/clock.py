@@ -8,7 +8,7 @@ from pulse.interface import Port
 from pulse.support.record import record
 
 ROUNDING_FRAMES = 1e-6
-"""Seconds that differ from a whole number of frames by at most this part of a frame are taken as that number."""
+"""Seconds that differ from an integer number of frames by at most this part of a frame are rounded to it."""
 
 
 @record

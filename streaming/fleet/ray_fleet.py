@@ -34,7 +34,7 @@ logger = logging.getLogger("pulse.fleet")
 
 
 class ControlActor:
-    """A ``FleetControl`` that runs twice a second. Ray restarts it if it is lost."""
+    """A ``FleetControl`` that runs twice per second. Ray restarts it if it is lost."""
 
     def __init__(self, namespace: str, opener: Opener, keep_s: float) -> None:
         log_to_stderr("warning")

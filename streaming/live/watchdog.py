@@ -133,16 +133,16 @@ class Watchdog:
         elif now_s - self._seen_s >= self.limit_s:
             self._handle_loss(f"has not called for {now_s - self._seen_s:.1f} s")
 
-    def _handle_loss(self, what: str) -> None:
+    def _handle_loss(self, problem: str) -> None:
         """Handle the loss of a device: end the run, or try to reopen the device."""
         self.stalls += 1
-        self._note(f"the device {what}")
+        self._note(f"the device {problem}")
         if self._reconnect is None:  # reported before the device is stopped, which may take long
             name, way_out = self._devices.source.name, spell("reconnect")
             self.end(
                 DeviceError(
-                    f"{name}: the device {what}; is it unplugged, or its server down? {way_out} opens it again when it "
-                    "is back"
+                    f"{name}: the device {problem}; is it unplugged, or its server down? {way_out} opens it again "
+                    "when it is back"
                 )
             )
         if not self._devices.stop(TEARDOWN_TIMEOUT_S):

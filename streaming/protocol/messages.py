@@ -169,5 +169,5 @@ def _read_count(message: Message, name: str) -> int | None:
     return value
 
 
-def _hello_error(what: str, hint: str) -> ProtocolError:
-    return ProtocolError("hello", f"hello: {what}", hint)
+def _hello_error(problem: str, hint: str) -> ProtocolError:
+    return ProtocolError("hello", f"hello: {problem}", hint)

@@ -18,7 +18,7 @@ PACKET_SAMPLES = RATE_HZ * PACKET_MS // 1000
 SKIP_SAMPLES = 120
 """The delay from encoder to decoder in samples: the ``pre-skip`` of RFC 7845."""
 BIT_RATE = 64_000
-"""Bits a second and channel."""
+"""Bits per second and channel."""
 
 
 class OpusEncoder(NotCopyable):

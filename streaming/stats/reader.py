@@ -226,8 +226,8 @@ class _Reader:
         except (MisfitError, RecursionError) as misfit:
             raise self.damage_error(line_number, str(misfit)) from misfit
 
-    def damage_error(self, line_number: int, what: str) -> InputError:
-        return InputError(f"{self.path}, line {line_number}: {what}; the file is broken")
+    def damage_error(self, line_number: int, problem: str) -> InputError:
+        return InputError(f"{self.path}, line {line_number}: {problem}; the file is broken")
 
     def foreign_error(self) -> InputError:
         return InputError(f"{self.path}: is not a statistics file; {MADE_BY}")

@@ -62,7 +62,7 @@ class VirtualHost:
 
         captured  [frames, channels_in], or [frames] for one channel
         blocks    the frames of each block, or a cycle of block sizes; the run's block size if None
-        Raises    InputError: not a whole number of blocks of one size, or no device is open
+        Raises    InputError: not a multiple of the block size, or no device is open
 
         While the device does not call, time passes, and nothing is recorded or played.
         """
@@ -207,7 +207,7 @@ class VirtualHost:
         size = self._source().request.block_frames if blocks is None else blocks
         if isinstance(size, int) and (size < 1 or frames % size):
             raise InputError(
-                f"{frames} frames are not a whole number of blocks of {size}; give blocks of other sizes"
+                f"{frames} frames are not a multiple of the block size {size}; give blocks of other sizes"
             )
         sizes = repeat(size) if isinstance(size, int) else cycle(size)
         while frames > 0:

@@ -130,13 +130,13 @@ class PythonStream(NotCopyable):
         if not self._stopping:
             self._finished_callback()
 
-    def _call_bounded(self, call: Callable[[], Any], what: str) -> Any:
+    def _call_bounded(self, call: Callable[[], Any], problem: str) -> Any:
         try:
             return self._call(call, OPEN_TIMEOUT_S)
         except TimeoutError:
-            raise DeviceError(f"{self._title}: {what}, the audio system does not answer") from None
+            raise DeviceError(f"{self._title}: {problem}, the audio system does not answer") from None
         except self._error as error:
-            raise DeviceError(f"{self._title}: {what} ({error}); choose another device or rate") from error
+            raise DeviceError(f"{self._title}: {problem} ({error}); choose another device or rate") from error
 
     def start(self) -> None:
         """Start the callbacks. Raises DeviceError: the device does not start."""

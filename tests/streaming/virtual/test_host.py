@@ -50,7 +50,7 @@ def test_blocks_may_have_any_size_that_fits_the_sound() -> None:
         played = host.run(np.ones((100, 1), np.float32), [7, 30])
         assert live.statistics().counters.callbacks == 6
         assert len(played) == 100
-        with pytest.raises(InputError, match="100 frames are not a whole number of blocks of 30"):
+        with pytest.raises(InputError, match="100 frames are not a multiple of the block size 30"):
             host.run(np.ones(100, np.float32), 30)
         with pytest.raises(InputError, match="blocks of 0; give blocks of other sizes"):
             host.run(np.ones(100, np.float32))
