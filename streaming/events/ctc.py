@@ -13,7 +13,7 @@ from streaming.events.clock import FrameClock
 from streaming.events.detector import Detector
 from streaming.events.event import Event
 from streaming.events.parameters import require_class, require_one_of, require_seconds
-from streaming.events.tokens import begins_word, blank_of, join, read_tokens
+from streaming.events.tokens import begins_word, find_blank, join, read_tokens
 
 UNITS = ("token", "word", "phrase")
 VALUES = ("logits", "probabilities")
@@ -72,7 +72,7 @@ class Ctc(Detector[_State]):
         require_seconds(pause_s=pause_s)
         clock = FrameClock.of(clock)
         self._tokens = read_tokens(tokens) if isinstance(tokens, str | Path) else tuple(tokens)
-        self._blank = blank_of(self._tokens) if blank is None else blank
+        self._blank = find_blank(self._tokens) if blank is None else blank
         require_class("blank", self._blank, len(self._tokens))
         pause_s = PAUSE_S if pause_s is None and unit == "phrase" else pause_s
         self._pause_frames = None if pause_s is None else clock.frames(pause_s)

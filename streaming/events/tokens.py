@@ -45,7 +45,7 @@ def read_tokens(path: str | Path) -> tuple[str, ...]:
     return tuple(tokens[token] for token in range(len(tokens)))
 
 
-def blank_of(tokens: Sequence[str]) -> int:
+def find_blank(tokens: Sequence[str]) -> int:
     """Return the number of the blank: the first usual name among the tokens, else 0."""
     return next((tokens.index(name) for name in BLANKS if name in tokens), 0)
 

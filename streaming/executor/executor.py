@@ -18,8 +18,8 @@ from streaming.errors import ExecutorError, only_one
 from streaming.executor.engine import Engine
 from streaming.executor.error_merging import merge_errors
 from streaming.executor.flow import CLOSED_MESSAGE, Flow
-from streaming.executor.sinks import sink_of
-from streaming.executor.sources import SoundSource, blocks_of, source_of
+from streaming.executor.sinks import make_sink
+from streaming.executor.sources import SoundSource, make_blocks, make_source
 from streaming.executor.statistics import ExecutorStatistics, StreamCounters, total_statistics
 from streaming.executor.stream import Stream
 from streaming.executor.stream_steps import StreamSteps
@@ -92,7 +92,7 @@ class Executor(NotCopyable):
         self._check_finite = check_finite
         self._realtime = realtime
         self._engine = engine
-        self._specialisation = _specialisation_of(program) if specialise else None
+        self._specialisation = _make_specialisation(program) if specialise else None
         self._flows: list[Flow] = []
         self._past = StreamCounters(deadline_s)
         self._errors: list[BaseException] = []
@@ -126,7 +126,7 @@ class Executor(NotCopyable):
         channel  channel of sound: ``mix`` for the mean of all, or the number of one
         Raises   InputError: no source, or sound that the model does not take
         """
-        return Stream(partial(self._begin, blocks_of(source, self.program, self.rate_hz, channel)))
+        return Stream(partial(self._begin, make_blocks(source, self.program, self.rate_hz, channel)))
 
     async def run(self, source: Any, sink: Any, channel: str = "mix") -> None:
         """Send all outputs of a source to a sink, at the pace of the sink.
@@ -136,11 +136,11 @@ class Executor(NotCopyable):
                          a ``Sink``
         Raises           any error of the source or sink; InputError; ExecutorError
         """
-        source = source_of(source)
+        source = make_source(source)
         sound = source if isinstance(source, SoundSource) else None
         async with (
             self.stream(source, channel) as stream,
-            sink_of(sink).open(self.program, self.rate_hz, sound) as write,
+            make_sink(sink).open(self.program, self.rate_hz, sound) as write,
         ):
             async for outputs in stream:
                 await write(outputs)
@@ -210,7 +210,7 @@ class Executor(NotCopyable):
         self._past.add(flow.update_counters())
 
 
-def _specialisation_of(program: Program) -> "BackgroundSpecialisation":
+def _make_specialisation(program: Program) -> "BackgroundSpecialisation":
     """Return specialised kernels for a program, not begun. Raises InputError."""
     from streaming.compilation.specialisation import BackgroundSpecialisation
 

@@ -219,7 +219,7 @@ class Waiting:
         return pieces
 
 
-def sink_of(sink: Any) -> Sink:
+def make_sink(sink: Any) -> Sink:
     """Convert anything that takes outputs to a sink. Raises InputError: it is none of these."""
     if isinstance(sink, Sink):
         return sink

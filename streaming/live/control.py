@@ -79,12 +79,12 @@ class Control:
                     return [state.snapshot() for state in instances.states]
             memory = instances.new_memory()
             self._command(cb.SAVE, memory)
-            return instances.snapshots_of_memory(memory, self._pipeline.control_block.saved_state_pulses)
+            return instances.make_snapshots(memory, self._pipeline.control_block.saved_state_pulses)
 
     def restore(self, snapshots: list[bytes]) -> None:
         """Restore every stream from its snapshot, before the next pulse. Raises InputError, PulseError."""
         with self._lock:
-            memory, pulses = self._current_instances().memory_of_snapshots(snapshots)
+            memory, pulses = self._current_instances().read_snapshots(snapshots)
             self._load(memory, pulses, snapshots)
 
     def reset(self) -> None:

@@ -88,7 +88,7 @@ class Instances(NotCopyable):
         fresh = [_memory(self.program.spawn(state.constants)) for state in self.states]
         return np.concatenate(fresh)
 
-    def snapshots_of_memory(self, memory: Array, pulses: int) -> list[bytes]:
+    def make_snapshots(self, memory: Array, pulses: int) -> list[bytes]:
         """Return snapshots of the states, from their memory after this many pulses."""
         snapshots: list[bytes] = []
         for part, state in zip(self._parts(memory), self.states):
@@ -98,7 +98,7 @@ class Instances(NotCopyable):
             snapshots.append(spare.snapshot())
         return snapshots
 
-    def memory_of_snapshots(self, snapshots: Sequence[bytes]) -> tuple[Array, int]:
+    def read_snapshots(self, snapshots: Sequence[bytes]) -> tuple[Array, int]:
         """Return the memory in snapshots, and how many pulses the states had run.
 
         Raises InputError: their number is wrong, or they are not of one moment of this program

@@ -84,7 +84,7 @@ class LaneGroup(NotCopyable):
             stepped = failed.get(index, count)
             if stepped:
                 step = TurnTimes(stream.arrived_ns, started_ns, ended_ns, stepped)
-                answers.append((stream, stream.answer_of(results, index, step)))
+                answers.append((stream, stream.make_answer(results, index, step)))
             if index in failed:
                 answers.append((stream, stream.fail(self._lanes[stream.lane].failure("in this stream"))))
         return answers

@@ -65,7 +65,7 @@ class LaneSession(NotCopyable, Session):
             self._input_blocks.keep()
         self._output_trim.count_pulses(pulses)
 
-    def outputs_of(self, results: Sequence[Mapping[str, Array]]) -> Mapping[str, Array]:
+    def take_outputs(self, results: Sequence[Mapping[str, Array]]) -> Mapping[str, Array]:
         """Take the results of pulses. Returns, for every streaming output, the valid frames that are ready."""
         if not self._pulses:
             self._input_blocks.keep()
