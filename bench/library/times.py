@@ -79,7 +79,7 @@ def compile_timer(
 
 def step_in_python(state: NativeState, pulse: NDArray[Any], result: NDArray[Any]) -> float:
     """Return the seconds of a step from Python."""
-    before = perf_counter()
+    start_s = perf_counter()
     for _ in range(STEPS):
         state.step_into(pulse, result)
-    return (perf_counter() - before) / STEPS
+    return (perf_counter() - start_s) / STEPS

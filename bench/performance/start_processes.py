@@ -112,12 +112,15 @@ class StartProcess:
         code = self.code if self.whole else self.code + PRINT_TIMES
         usual = {**os.environ, "PYTHONPATH": str(TREE), **self.environment}
         usual.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles all modules
-        before, began = getrusage(RUSAGE_CHILDREN), time.perf_counter()
+        usage_before, start_s = getrusage(RUSAGE_CHILDREN), time.perf_counter()
         command = [sys.executable, "-c", code, *self.arguments]
         process = subprocess.run(command, cwd=folder, env=usual, capture_output=True, text=True, check=True)
-        elapsed, after = time.perf_counter() - began, getrusage(RUSAGE_CHILDREN)
+        seconds, usage_after = time.perf_counter() - start_s, getrusage(RUSAGE_CHILDREN)
         if self.whole:
-            return elapsed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            return (
+                seconds,
+                usage_after.ru_utime + usage_after.ru_stime - usage_before.ru_utime - usage_before.ru_stime,
+            )
         seconds, cpu_s = map(float, process.stdout.split()[-2:])
         return seconds, cpu_s
 

@@ -107,8 +107,8 @@ def lanes_section(rows: Sequence[LanesRow]) -> str:
 
 def replace_section(title: str, text: str) -> None:
     """Replace a section of the page."""
-    before, _, rest = PAGE.read_text().partition(f"{title}\n")
-    PAGE.write_text(f"{before}{text}\n{rest[rest.index('## ') :]}")
+    head, _, tail = PAGE.read_text().partition(f"{title}\n")
+    PAGE.write_text(f"{head}{text}\n{tail[tail.index('## ') :]}")
 
 
 CALLS = """One call from Python of a model of one Relu, 16 frames, and what it takes more than the machine's own run

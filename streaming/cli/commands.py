@@ -77,15 +77,15 @@ def _leave_default(param: Any) -> Any:
     """Make a parameter keep its default, text or path unchanged; a repeatable one without values is empty."""
     if param is None or param.required or param.nargs != 1:
         return param
-    process, several = param.process_value, getattr(param, "multiple", False)
+    process, is_multiple = param.process_value, getattr(param, "multiple", False)
     annotation = getattr(getattr(param, "type_descriptor", None), "annotation", None)
 
     def convert(ctx: Any, value: Any) -> Any:
-        if several and not value:
+        if is_multiple and not value:
             result: Any = ()
-        elif several and annotation == list[str]:
+        elif is_multiple and annotation == list[str]:
             result = list(value)
-        elif not several and value is param.default:
+        elif not is_multiple and value is param.default:
             result = value
         elif isinstance(value, str) and annotation in (str, Path):
             result = annotation(value)

@@ -55,14 +55,14 @@ def gather_signals() -> Generator[list[int]]:
     def record(number: int, frame: FrameType | None) -> None:
         numbers.append(number)
 
-    before = {number: signal.getsignal(number) for number in ENDS} if _in_main_thread() else {}
+    handlers = {number: signal.getsignal(number) for number in ENDS} if _in_main_thread() else {}
     try:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             if handler not in (signal.SIG_IGN, None):
                 signal.signal(number, record)
         yield numbers
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             if handler is not None:
                 signal.signal(number, handler)
 

@@ -128,9 +128,9 @@ class Instances(NotCopyable):
 
     def faults(self) -> list[str]:
         """Return descriptions of the faults: values for which a node had no result, by node and stream."""
-        several = len(self.states) > 1
+        names_stream = len(self.states) > 1
         return [
-            f"{f'stream {index}: ' if several else ''}{fault}"
+            f"{f'stream {index}: ' if names_stream else ''}{fault}"
             for index, state in enumerate(self.states)
             for fault in state.faults
         ]

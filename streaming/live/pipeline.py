@@ -157,9 +157,9 @@ class Pipeline(NotCopyable):
     @property
     def delay_s(self) -> float:
         """The time in seconds between a sample's arrival and its playback, the device's own latency excluded."""
-        lead, rate = self.schedule.preroll_model_frames, self.stream_config.rate_hz
+        preroll, rate = self.schedule.preroll_model_frames, self.stream_config.rate_hz
         waited = self.schedule.frames - self.schedule.preroll_device_frames
-        return waited / self.stream_config.rate_out_hz + (lead + self.model_delay) / rate
+        return waited / self.stream_config.rate_out_hz + (preroll + self.model_delay) / rate
 
     @property
     def delay_frames(self) -> int:

@@ -74,11 +74,11 @@ class _Timed:
                 )
                 for port in ports
             }
-            before = self.session.pulses
+            pulses_before = self.session.pulses
             start_ns = time.perf_counter_ns()
             ready = self.session.push(pulse)
             took = time.perf_counter_ns() - start_ns
-            if self.session.pulses > before:
+            if self.session.pulses > pulses_before:
                 self.latency.record_ns(took)
             yield ready
 
