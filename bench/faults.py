@@ -23,7 +23,7 @@ PULSES = 16, 160
 Feeds = dict[str, np.ndarray]
 
 
-def node(op: str, inputs: str, output: str, **attributes: Any) -> NodeProto:
+def make_node(op: str, inputs: str, output: str, **attributes: Any) -> NodeProto:
     """Return a node; names are separated by blanks."""
     return helper.make_node(op, inputs.split(), [output], **attributes)
 
@@ -48,21 +48,21 @@ def models(frames: int) -> list[tuple[str, PulsedModel, Feeds]]:
     taps = rng.standard_normal((TABLE_WIDTH, TABLE_WIDTH, 3)).astype(np.float32)
     tokens = rng.integers(0, TABLE_ROWS, (1, frames))
     sound = rng.standard_normal((1, frames)).astype(np.float32)
-    embedded = node("Gather", "table x", "e")
-    turned = node("Transpose", "e", "f", perm=[0, 2, 1])
+    embedded = make_node("Gather", "table x", "e")
+    turned = make_node("Transpose", "e", "f", perm=[0, 2, 1])
     cases: dict[str, tuple[list[NodeProto], Feeds, Feeds]] = {
         "embedding and convolution": (
-            [embedded, turned, node("Conv", "f taps", "y", pads=[2, 0])],
+            [embedded, turned, make_node("Conv", "f taps", "y", pads=[2, 0])],
             {"x": tokens},
             {"table": table, "taps": taps},
         ),
-        "embedding": ([node("Gather", "table x", "y")], {"x": tokens}, {"table": table}),
+        "embedding": ([make_node("Gather", "table x", "y")], {"x": tokens}, {"table": table}),
         "float to i32": (
-            [node("Mul", "x k", "m"), node("Cast", "m", "y", to=6)],
+            [make_node("Mul", "x k", "m"), make_node("Cast", "m", "y", to=6)],
             {"x": sound},
             {"k": np.array(30000, np.float32)},
         ),
-        "integer division": ([node("Div", "x d", "y")], {"x": tokens, "d": tokens + 1}, {}),
+        "integer division": ([make_node("Div", "x d", "y")], {"x": tokens, "d": tokens + 1}, {}),
     }
     return [
         (

@@ -38,7 +38,7 @@ class FrontContest:
     """A front end, and another implementation of it.
 
     make   begins a new stream of the other one
-    late   samples, or rows, that it gives before the first one
+    late   samples, or rows, that it returns before the first one
     """
 
     name: str
@@ -135,7 +135,7 @@ def main() -> None:
 def require_equal(
     contest: FrontContest, program: NativeProgram, pulses: Sequence[Array], hops: Sequence[Array]
 ) -> None:
-    """Raise AssertionError unless both give the same."""
+    """Raise AssertionError unless both outputs are equal."""
     state, step = program.spawn(), contest.make()
     (port,) = program.outputs
     axis = port.axis or 0

@@ -175,7 +175,7 @@ class Session:
         """End the stream. Returns the remaining frames, and the outputs that are known only now.
 
         fill     the value that pads the last pulse; no returned frame depends on it
-        returns  every output: the rest of those that stream, the whole of those that do not
+        returns  every output: the rest if it streams, else the whole
         Raises   InputError: the inputs end at different times, or the model does not take this length; then the
                  stream continues. Also if it has already been flushed.
         """

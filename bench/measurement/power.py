@@ -46,7 +46,7 @@ def watts(
 ) -> float | None:
     """Return the power of all packages while a call repeats; None without counters.
 
-    clock  gives the time in seconds
+    clock  returns the time in seconds
     """
     paths = counters(folder)
     if not paths:

@@ -98,6 +98,6 @@ def time_steps(stepper: Callable[[], object], steps: int) -> list[int]:
 
 
 def make_stepper(step: Callable[[Feed], object], pulses: Sequence[Feed]) -> Callable[[], object]:
-    """Return a stepper that gives ``step`` one pulse after another, over and over."""
+    """Return a stepper that passes one pulse after another to ``step``, in a cycle."""
     source = itertools.cycle(pulses)
     return lambda: step(next(source))

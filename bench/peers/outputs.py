@@ -46,7 +46,7 @@ def run_steps(peer: Peer, pulses: Sequence[Feed]) -> list[Outputs]:
 
 
 def stream_outputs(peer: Peer, program: Program, pulses: Sequence[Feed]) -> Streams:
-    """Return the frames that a peer gives, those of its delay left out."""
+    """Return the frames that a peer outputs, without those of its delay."""
     outputs = join_pulses(run_steps(peer, pulses), program)
     for port in streams_of(program):
         delay = peer.delay(port.name)

@@ -24,7 +24,7 @@ COLUMNS = ("model, pulse", "runtime", "ms", "ms of CPU")
 
 @dataclass(frozen=True)
 class Start:
-    """How long a runtime takes to give its first result, in seconds: the median of all rounds, cold of one.
+    """Time from the start of a runtime to its first result: the median of all rounds; of one if cold.
 
     seconds  wall-clock time from before the first import; of a command, all of it
     cpu_s    CPU time, the start of the interpreter included

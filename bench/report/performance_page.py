@@ -73,7 +73,7 @@ def page(results: Results) -> str:
     return "\n".join(parts)
 
 
-NOT_TIMED = "Forms of a model that another runtime does not load, or for which it gives wrong results.\n"
+NOT_TIMED = "Forms of a model that another runtime does not load, or for which it returns wrong results.\n"
 """The beginning of the section on forms that were not timed."""
 
 LANES = """`python -m bench.streams` measures these: streams of one model that step in one call

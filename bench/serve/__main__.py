@@ -54,7 +54,7 @@ class ServeRow:
 def server(
     name: str, source: str | None, behind: str, streams: int, core: int | None
 ) -> Iterator[tuple[tuple[str, int], Connection]]:
-    """Run a server in a separate process; give its address and the pipe to it."""
+    """Run a server in a separate process; yields its address and the pipe to it."""
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     process = multiprocessing.get_context("spawn").Process(
         target=serve, args=(name, source, behind, streams, core, theirs)

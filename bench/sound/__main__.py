@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             results = measure(contest, options.models.parent, options.rounds, options.steps)
         except FileNotFoundError as error:
             raise SystemExit(
-                f"error: {error}: not here; --models gives the folder of published models"
+                f"error: {error}: not here; --models is the folder of published models"
             ) from error
         print("\n".join(results.lines()), flush=True)
 

@@ -70,7 +70,7 @@ def _hide_type(param: Any) -> Any:
 
 
 def _empty_type(ctx: Any) -> None:
-    """Give the type of an argument no text in the help."""
+    """Omit the type of an argument in the help."""
 
 
 def _leave_default(param: Any) -> Any:

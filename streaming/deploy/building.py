@@ -44,7 +44,7 @@ def build_model(
     """Build the library of a program; the offline model, if it is known, judges its test vector.
 
     external_weights  whether the weights are a file next to the library
-    Raises PulseError: the program needs Python, or it cannot be compiled, linked or written, or gives wrong frames
+    Raises PulseError: the program needs Python, or it cannot be compiled, linked or written, or outputs wrong frames
     """
     rate = None if opened.rate_from == "default" else opened.rate_hz
     deployed = prepare_deployment(program, name, opened.title, rate, external_weights)

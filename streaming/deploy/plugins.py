@@ -16,7 +16,7 @@ ENTRIES: Mapping[str, str] = {"ladspa": "ladspa_descriptor", "lv2": "lv2_descrip
 
 
 def require_plugins(deployed: Deployed, target: Level, plugins: tuple[str, ...]) -> None:
-    """Raise InputError: no such plug-in for the target; WriteError: the model does not take and give sound."""
+    """Raise InputError: no such plug-in for the target; WriteError: the model does not take and output sound."""
     if unknown := [plugin for plugin in plugins if plugin not in ENTRIES]:
         raise InputError(
             f"--plugin {unknown[0]}: there is no such plug-in; choose one of {', '.join(ENTRIES)}"

@@ -49,7 +49,7 @@ class Toolchain:
         _run((*self.compiler, *arguments), source)
 
     def archive(self, objects: Sequence[Path], target: Path) -> None:
-        """Make a static library; the same objects give the same bytes. Raises CompileError: the archiver fails."""
+        """Make a static library; the same objects make the same bytes. Raises CompileError: the archiver fails."""
         target.unlink(missing_ok=True)
         _run((*self.archiver, "rcsD", str(target), *map(str, objects)), target)
 

@@ -56,7 +56,7 @@ class Argmax(ClassDetector[_State]):
     def _begin(self) -> _State:
         return _State()
 
-    def _frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
+    def _process_frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
         state.classes = len(row)
         best = max(range(len(row)), key=row.__getitem__)
         if best == state.current:

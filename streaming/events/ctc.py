@@ -99,7 +99,7 @@ class Ctc(Detector[_State]):
                 value = float(1 / np.exp(row - value).sum()) if value > -np.inf else 1 / len(row)
             yield [best, value]
 
-    def _frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
+    def _process_frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
         best, value = int(row[0]), row[1]
         if best != state.last:
             if self._unit == "token":

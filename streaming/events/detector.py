@@ -58,7 +58,7 @@ class Detector(ABC, Generic[StateT]):
             self._check_classes(classes)
         events: list[Event] = []
         for row in self._prepare(rows):
-            events += self._frame(position.state, position.frames, row)
+            events += self._process_frame(position.state, position.frames, row)
             position.frames += 1
         self._position = position
         return events
@@ -92,7 +92,7 @@ class Detector(ABC, Generic[StateT]):
         """Return the state before the first frame."""
 
     @abstractmethod
-    def _frame(self, state: StateT, frame: int, row: list[float]) -> Iterable[Event]:
+    def _process_frame(self, state: StateT, frame: int, row: list[float]) -> Iterable[Event]:
         """Yield the events that a frame completes, and update ``state``."""
 
     @abstractmethod

@@ -201,7 +201,7 @@ class Segments(Detector[_State]):
     def _check_classes(self, classes: int) -> None:
         only_column(self._column, classes)
 
-    def _frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
+    def _process_frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
         value = pick(row, self._column)
         level, total_before = state.mean.add(value), state.total
         state.total += value

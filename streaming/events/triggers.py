@@ -52,7 +52,7 @@ class Triggers(ClassDetector[_State]):
     def _begin(self) -> _State:
         return _State()
 
-    def _frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
+    def _process_frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
         if not state.means:
             state.means = [TrailingMean(self._smooth_frames) for _ in row]
         means = [mean.add(value) for mean, value in zip(state.means, row)]

@@ -105,7 +105,7 @@ class SoundFileSink(NotCopyable, Sink):
     """Writes one output to an audio file, which appears when the stream has ended without error.
 
     path      the suffix selects the format: .wav, .flac, .mp3 and any other that libsndfile writes
-    rate_hz   the rate of the file; that of the source if it is sound, else that of the model
+    rate_hz   the rate of the file; by default the source's if it is sound, else the model's
     output    its name; the first that is sound by default
     encoding  see ``streaming.sound.files``
     Raises    InputError: a suffix that is not sound

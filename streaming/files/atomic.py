@@ -62,7 +62,7 @@ def scratch_file(path: Path) -> Generator[Path]:
 
 @contextmanager
 def scratch_folder(path: Path, makes_parents: bool = False) -> Generator[Path]:
-    """Give the path of a folder to create, which becomes ``path`` at the end of the block, if that raises nothing.
+    """Yield the path of a folder to create, which becomes ``path`` at the end of the block, if that raises nothing.
 
     Raises InputError: the folder around it cannot be written to
     """

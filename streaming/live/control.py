@@ -155,7 +155,7 @@ class Control:
         return self._pipeline.instances
 
     def _load(self, memory: Array, pulses: int, snapshots: Sequence[bytes]) -> None:
-        """Give all states new memory; states in Python restart, or restore snapshots."""
+        """Load new memory into all states; states in Python restart, or restore snapshots."""
         if self._pipeline.native:
             self._command(cb.LOAD, memory, pulses)
             return

@@ -151,7 +151,7 @@ def keep_played(control: ControlBlock, source: Pointer, frames: int) -> None:
 
 @device
 def play(control: ControlBlock, side: Side, target: Pointer, frames: int, at_ns: int) -> None:
-    """Give a block to the device: the ready frames, then silence."""
+    """Write a block for the device: the ready frames, then silence."""
     read, channels = control.out_read, control.out_channels
     if load(control, "frames_in") <= control.anchor:
         fill_bytes(as_u8(target), 0, frames * channels * FLOAT_BYTES)

@@ -21,7 +21,7 @@ RATE_ORIGINS = {
     "model": "from the model's metadata",
     "option": "as given",
     "builtin": "that of the built-in model",
-    "default": "assumed; --rate gives another",
+    "default": "assumed; --rate sets another",
 }
 
 
@@ -105,7 +105,7 @@ class OpenedModel:
 
     def pairs(self, pulsed: Interface) -> list[tuple[str, str]]:
         """Return the rate, the pulse, and the detected properties."""
-        rate = "not known; --rate gives it"
+        rate = "not known; --rate sets it"
         if self.rate_hz is not None:
             rate = f"{self.rate_hz} Hz, {RATE_ORIGINS[self.rate_from or 'default']}"
         return [("rate", rate), ("pulse", self._span_text(pulsed.pulse)), *self.model.detections()]

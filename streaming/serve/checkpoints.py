@@ -93,7 +93,7 @@ def _messages(data: bytes) -> Iterator[bytes]:
 
 
 class CheckpointFolder(NotCopyable):
-    """A folder of checkpoints, which several servers may share. Names are secrets: they give access to the stream.
+    """A folder of checkpoints, which several servers may share. Names are secrets: they grant access to the stream.
 
     keep_s   seconds that a checkpoint is kept if it is not replaced
     Raises   InputError: no such folder

@@ -23,11 +23,11 @@ class Resampler(NotCopyable):
     Raises                   InputError: rates that are not positive or more than 256 times apart
 
     Output sample k is at the time ``k / rate_out_hz``: the filter's delay postpones output without adding
-    samples. Any split into blocks gives the same samples. After any exception in ``process`` or ``flush``, both
+    samples. The samples do not depend on the split into blocks. After any exception in ``process`` or ``flush``, both
     raise InputError until ``reset``.
     """
 
-    why_not = "its state is inside libsamplerate; make another one and give it the samples again"
+    why_not = "its state is inside libsamplerate; make another one and process the samples again"
 
     def __init__(
         self, rate_in_hz: int, rate_out_hz: int, channels: int = 1, quality: str = "sinc_best"

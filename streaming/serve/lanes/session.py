@@ -10,7 +10,7 @@ from streaming.session import Session
 
 
 class LaneSession(NotCopyable, Session):
-    """A session in a lane. In place of ``push``, call ``feed`` and ``take``, step the lanes, and call ``give``.
+    """A session in a lane. In place of ``push``, call ``feed`` and ``take``, step the lanes, and call ``take_outputs``.
 
     state  the state of the lane
     """

@@ -86,7 +86,7 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 @pytest.fixture(scope="module")
 def setup() -> Setup:
     network = Writer(0)
-    network.node("Add", ["x", "x"], ["y"])
+    network.add_node("Add", ["x", "x"], ["y"])
     model = network.model("double", [tensor("x", 1, "T")], [tensor("y", 1, "T")])
     return Setup(pulse.stream(model, pulse=FRAMES, backend="numpy"), 0, 8000, FRAMES, SECONDS)
 
