@@ -210,7 +210,7 @@ class ModelOptions:
 
 @contextmanager
 def extra_for(subject: str, extra: str) -> Generator[None]:
-    """A context of imports. Raises InputError: a package of the extra is not installed."""
+    """Import packages of an extra. Raises InputError: one is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:

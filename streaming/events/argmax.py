@@ -35,7 +35,7 @@ class Argmax(ClassDetector[_State]):
     min_s       a class starts at the first frame of a run, at least this long, in which it is the best
     labels      names of the classes; their numbers by default
     background  the class that makes no events; None for none
-    Raises      InputError
+    Raises      InputError: a parameter is not valid
 
     Of equal values, the first is the best. Shorter runs are ignored: the previous class continues. The last class
     lasts to the end of the sound. The score is the mean value of the class.

@@ -69,7 +69,7 @@ class Segments(Detector[_State]):
     column           the class to use, if there are several
     label            the label of the events
     starts           also return an event without an end as soon as a start is certain
-    Raises           InputError
+    Raises           InputError: a parameter is not valid
 
     A silence begins with a frame below ``off_threshold``, ends with one at or above ``threshold``, and ends the
     segment at the first frame below ``off_threshold`` with which it is long enough. Durations are rounded up to whole

@@ -27,7 +27,7 @@ class Triggers(ClassDetector[_State]):
     refractory_s  the minimum time between two events
     labels        names of the classes; their numbers by default
     background    the class without meaning; None if there is none
-    Raises        InputError
+    Raises        InputError: a parameter is not valid
 
     An event is as long as the smoothing; its score is the mean. It is known with its last frame.
     """

@@ -103,7 +103,7 @@ class Host(Protocol):
     def choose(self, kind: DeviceKind, requested: str | int | None) -> Endpoint:
         """Find a device for ``input`` or ``output``, by number or a part of its name; the default device if None.
 
-        Raises DeviceError, InputError
+        Raises DeviceError: the devices cannot be listed; InputError: there is no such device
         """
         ...
 

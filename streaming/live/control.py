@@ -82,7 +82,10 @@ class Control:
             return instances.make_snapshots(memory, self._pipeline.control_block.saved_state_pulses)
 
     def restore(self, snapshots: list[bytes]) -> None:
-        """Restore every stream from its snapshot, before the next pulse. Raises InputError, PulseError."""
+        """Restore every stream from its snapshot, before the next pulse.
+
+        Raises InputError: the snapshots do not fit; PulseError: no pulse ends in time
+        """
         with self._lock:
             memory, pulses = self._current_instances().read_snapshots(snapshots)
             self._load(memory, pulses, snapshots)

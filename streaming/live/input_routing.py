@@ -34,7 +34,7 @@ def route_inputs(
 
     device    the device for inputs whose route names none
     channels  its channels, for a model with one audio input
-    Raises    InputError, DeviceError
+    Raises    InputError: no such input, device or channel; DeviceError: the devices cannot be listed
     """
     title, names = program.model.title, [port.name for port in live_inputs(program)]
     route_of = {route.name: route for route in routes}

@@ -25,7 +25,7 @@ class Instances(NotCopyable):
     sound       the output to play; None for none
     constants   the inputs that do not stream, by name
     delay       the delay of the sound in frames, the model's own delay included
-    Raises      InputError
+    Raises      InputError: another input streams, or the delay is too short
     """
 
     why_not = "it holds addresses of this process; make another one"

@@ -47,7 +47,7 @@ class Live(NotCopyable):
                    as soon as it is back; ``reset`` also restarts the model
     constants      the inputs that do not stream, by name
     host           the audio system; PortAudio if None
-    Raises         InputError, DeviceError
+    Raises         InputError: the plan does not fit the program; DeviceError: a device cannot be opened
 
     A context manager that can be entered once; the devices are open inside the block. An error that ends the run is
     raised by ``wait``, or else at the end of the block.

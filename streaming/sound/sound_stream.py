@@ -98,7 +98,7 @@ def stream_sound(
     writes        targets of outputs: sound at the rate of the first input, or frames
     rate_hz       the rate of the model; audio is resampled to it, and back when it is written
     other_inputs  arrays: all frames of inputs that stream, whole tensors of the others
-    Raises        InputError
+    Raises        InputError: an input gets nothing, or a source or target does not fit
 
     All inputs end together: shorter ones are padded with zeros. Ready output is written before more is read, so a live
     source stays live.

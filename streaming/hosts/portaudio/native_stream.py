@@ -20,7 +20,7 @@ class NativeStream(NotCopyable):
     """An open stream; see ``host.DeviceStream``.
 
     block_frames, rate_hz  the device's block size and rate; blocks may have any size if block_frames is 0
-    Raises                 DeviceError
+    Raises                 DeviceError: the device cannot be opened
     """
 
     why_not = "it has a device; open another one"

@@ -120,12 +120,12 @@ class PortAudio:
         return devices()
 
     def choose(self, kind: DeviceKind, requested: str | int | None) -> Endpoint:
-        """Find a device by number or a part of its name; the default if None. Raises DeviceError, InputError."""
+        """Find a device by number or a part of its name; the default if None. Raises as ``Host.choose``."""
         device = choose_device(self.devices(), kind, requested)
         return Endpoint(device.title, device.index, device.channels(kind), device.default_rate_hz)
 
     def open(self, request: StreamRequest) -> PortAudioStream:
-        """Open a stream. Raises DeviceError, InputError."""
+        """Open a stream. Raises DeviceError: it cannot be opened; InputError: no such device."""
         with systems.lock:
             present = self.devices()
             sides: tuple[StreamSide, ...] = ()
