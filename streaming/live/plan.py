@@ -143,7 +143,7 @@ class PlannedDevices:
             raise
 
     def reopen(self, pipeline: Pipeline, finished: Finished) -> None:
-        """Open the same devices again, by name. Raises DeviceError, InputError: they are not there, or cannot be opened."""
+        """Open the same devices again, by name. Raises DeviceError, InputError: one is not found, or not opened."""
         if not self._host.refresh():
             raise DeviceError("the audio system no longer responds: start this program again")
         self.source = self._host.choose("input", None if self._usual else self.source.name)
