@@ -1,6 +1,6 @@
 """``python -m bench.rounding``: one step with f32, bf16 and int8 weights and activations, and the loss of each.
 
-The loss is that of ``pulse check``: the error of an output against f32, in dB below it, for noise.
+The loss is defined as in ``pulse check``: the error of an output against f32, in dB below it, for noise.
 """
 
 from collections.abc import Iterator, Mapping

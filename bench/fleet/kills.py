@@ -34,7 +34,7 @@ class Kills:
     """The result of a run.
 
     silences_ms  for each stream of each killed worker: the longest time without a new output around the kill, as its
-                 client sees it; without a kill it is that of a block
+                 client sees it; without a kill, the length of a block
     equal        streams whose whole output has the bits of a session without kills
     """
 

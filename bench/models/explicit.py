@@ -25,7 +25,7 @@ Array = NDArray[np.generic]
 class ChunkInput:
     """An input that the caller feeds in each step.
 
-    context  leading frames along ``axis`` that are those of the step before; zeros in the first
+    context  leading frames along ``axis`` from the previous step; zeros in the first
     axis     axis of its frames; None if it has none
     """
 
@@ -37,7 +37,7 @@ class ChunkInput:
 class Explicit:
     """One pulse of a model.
 
-    inputs   those that the caller feeds, by name
+    inputs   inputs that the caller feeds, by name
     outputs  name in the file -> name in the model
     states   (input, output) of each state: the output is fed to the input of the next step
     initial  state input -> its value in the first step

@@ -21,7 +21,7 @@ Streams: TypeAlias = dict[str, Array]
 
 
 class WrongResultError(Exception):
-    """This project's own output is not that of the model: there is nothing to time."""
+    """This project's own output differs from the model's: there is nothing to time."""
 
 
 def reference(

@@ -37,8 +37,8 @@ the comparison is kept fair.
 
 The figures are microseconds per step. Each percentile is the median over {rounds} rounds of {steps} steps;
 *max* is the largest of all. *times* is the p50 of a runtime divided by the p50 of pulse in the same round:
-median, lowest and highest. *roofline* is the longer of two times: that of reading the weights and
-state of a step, at the speed measured for a working set of this size in the same rounds, and that of its
+median, lowest and highest. *roofline* is the longer of two times: to read the weights and
+state of a step, at the speed measured for a working set of this size in the same rounds, and to compute its
 multiply-adds at the measured peak. Its *times* is the p50 of pulse divided by it. *target* is the ratio to
 reach; a missed target is set in bold. *pulse, specialised kernels* is the same program after
 [`specialise`](specialised_kernels.md), with the processor time that this took, for the models that gain 2 % or more

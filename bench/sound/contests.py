@@ -1,6 +1,6 @@
 """Recipes from audio to audio, and the authors' loops around onnxruntime: checked, then timed.
 
-The recipes are those of the documents. Before a chain is timed, its output for real speech has to equal that of its
+The recipes are from the documents. Before a chain is timed, its output for real speech has to equal the output of its
 author's chain. A step is one hop, from numpy to numpy; the steps continue with the same speech.
 """
 
@@ -144,7 +144,7 @@ def require_right(
     expected: NDArray[np.float32],
     late: int,
 ) -> None:
-    """Raise WrongResultError unless the output of a chain equals that of its author's chain."""
+    """Raise WrongResultError unless a chain's output equals the output of its author's chain."""
     ready = [y for hop in hops if (y := step(hop)) is not None]
     result = np.concatenate([np.zeros(0, np.float32), *ready])[late:][: len(expected)]
     off = np.abs(result - expected[: len(result)]).max() / np.abs(expected).max() if len(result) else np.inf

@@ -109,7 +109,7 @@ class Servers:
         return await self._open_on(until, url, again)
 
     async def _open_on(self, until: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
-        """Open a stream on this server, or on those that it names. Raises ClientError."""
+        """Open a stream on this server, or on others that it names. Raises ClientError."""
         try:
             return await self._connect(until, url, hello)
         except ClientError as error:

@@ -29,7 +29,7 @@ class _State:
 
 
 class Argmax(ClassDetector[_State]):
-    """Detects changes of the best class: an event for each class, from its start to that of the next.
+    """Detects changes of the best class: an event for each class, from its start to the start of the next.
 
     clock       the clock of the output, or its frames per second
     min_s       a class starts at the first frame of a run, at least this long, in which it is the best

@@ -192,7 +192,7 @@ class RayCluster:
         self._start(HolderActor, name, node, cpus=0, calls=1, arguments=(self._keep_s, MAX_HOLDER_BYTES))
 
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
-        """Return name -> answer or ``Lost``; late members, and those that are starting, are missing."""
+        """Return name -> answer or ``Lost``; late and starting members are missing."""
         actors = self._actors.actors_of(names)
         answers = ask_actors(actors, method, arguments, MEMBER_TIMEOUT_S)
         for name in names:

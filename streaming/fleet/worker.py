@@ -33,7 +33,7 @@ class WorkerStatus:
 
     url      its address; empty while it starts
     streams  open streams
-    filled   the part of the budget of its steps that streams fill, or that of the event loop if greater
+    filled   the part of the budget of its steps that streams fill, or the event loop's part if greater
     refused  streams refused for lack of time or lanes since it started
     resumed  streams resumed since it started
     checkpoints  checkpoints saved since it started

@@ -40,7 +40,7 @@ class FileHost:
     target        the file for the played sound, from the first block on: it includes the delay of the live run, and is
                   that much longer. None: the sound is discarded. If it cannot be written, the run continues; what was
                   written so far is kept, and the error is raised at the end
-    encoding      the encoding of the target, such as float or pcm_24; that of the source if None
+    encoding      the encoding of the target, such as float or pcm_24; the source's if None
     pace          speed relative to real time; None: as fast as the model computes, so that it is never late, and as
                   fast as ``Live.outputs`` are taken if ``EngineConfig.records`` is set
     block_frames  block size if the run does not choose one; 10 ms if None

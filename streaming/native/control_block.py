@@ -234,7 +234,7 @@ class Instance(Struct):
     sound_offset_bytes  where the sound begins in the outputs
     sound_out           address of f32 [pulse_frames]: the part of it that is played
     delay_frames        the model's delay
-    delay_left_frames   those of them that are still to come
+    delay_left_frames   the part of them that is still to come
     delay_line          address of f32 [delay_line_frames], which equalises the delays of programs
     delay_line_index    the next position in ``delay_line``
     memory              address of the ``memory_bytes`` of the state

@@ -19,7 +19,7 @@ MAX_EXTRAPOLATION_NS = 500_000_000
 
 @device
 def now_ns(control: ControlBlock) -> int:
-    """Return the time, that of the virtual clock if it is in use."""
+    """Return the time, by the virtual clock if it is in use."""
     return control.virtual_now_ns if control.virtual_clock != 0 else monotonic_ns()
 
 

@@ -23,7 +23,7 @@ class CheckReport(Report):
 
     opened, pulsed  what was proved
     proof    the proof with f32 weights
-    weights  the form of weights, if ``errors`` are those of rounding them
+    weights  the form to which weights are rounded for ``errors``
     activations  the same for the activations that they are multiplied by
     errors   the errors of rounded weights, by output
     """

@@ -1,4 +1,4 @@
-"""SoundConversion: conversion of a stream's sound between the rate and format of the client and those of the model."""
+"""SoundConversion: conversion of a stream's sound between the client's rate and format and the model's."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -44,7 +44,7 @@ class NpyFormat:
 
     A file grows along the slowest of its axes: the first in C order, the last in Fortran order, those of size 1 not
     counted. If the axis of frames is neither, frames are stored one after another, and rewritten in C order to a second
-    file at the end. If the disk lacks space for it, they stay as an array whose first axis is that of frames.
+    file at the end. If the disk lacks space for it, they stay as an array whose first axis is the frames.
     """
 
     def __init__(self, first: Array, axis: int | None) -> None:

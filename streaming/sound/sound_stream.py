@@ -221,7 +221,7 @@ class _Feed:
 def _split_inputs(
     program: Program, sounds: Sequence[RoutedSound], arrays: Mapping[str, Array]
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Split arrays into those of streaming inputs and others. Raises InputError: an input that gets nothing."""
+    """Split arrays into the streaming inputs' and others. Raises InputError: an input that gets nothing."""
     sound_inputs = {name for sound in sounds for name in sound.channels}
     tables: dict[str, Array] = {}
     constants: dict[str, Array] = {}

@@ -35,7 +35,7 @@ class Target:
 
     path          ``-`` for standard output
     sound_format  a format of sound; None for frames
-    encoding      libsndfile's name of the encoding; None for that of the source
+    encoding      libsndfile's name of the encoding; None for the source's
     streamed      whether output is written as it is ready, to a descriptor
     descriptor    the descriptor of standard output
     events        the detector of the events to write in place of frames; None to write frames

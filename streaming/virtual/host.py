@@ -9,7 +9,7 @@
         played = host.run(sound)
         print(live.statistics().counters.frames_silent)
 
-The callback is the one that a sound card calls. Everything runs on the thread that calls the host.
+A sound card calls the same callback. Everything runs on the thread that calls the host.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -82,7 +82,7 @@ class AudioSystem(NotCopyable):
         apis = [
             self.library.GetHostApiInfo(index).contents for index in range(self.library.GetHostApiCount())
         ]
-        self._jack = next((api for api in apis if api.kind == c.JACK), None)
+        self._jack = next((api for api in apis if api.kind == c.JACK_HOST_API), None)
         defaults = self.library.GetDefaultInputDevice(), self.library.GetDefaultOutputDevice()
         count = max(self.library.GetDeviceCount(), 0)
         self.devices = tuple(self._device(index, apis, defaults) for index in range(count))

@@ -1,4 +1,4 @@
-"""LaneSession: a session whose pulses are stepped by its group, together with those of other streams."""
+"""LaneSession: a session whose pulses are stepped by its group, together with other streams' pulses."""
 
 from collections.abc import Mapping, Sequence
 
