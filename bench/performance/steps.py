@@ -23,7 +23,7 @@ class RuntimeTimes:
     """One runtime on one model: the form that ran, and its time compared with ours.
 
     times   p50 of this runtime over ours, round by round
-    tail    the same of p99.9
+    tail    the same for p99.9
     """
 
     how: str

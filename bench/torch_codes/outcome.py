@@ -21,7 +21,7 @@ class ModelOutcome:
     export_s   the part of ``from_torch``
     step_us    microseconds of a step, median
     realtime   seconds of computing for a second of sound
-    author     the same of the author's code: its own streaming mode, or else the module on the whole input
+    author     the same for the author's code: its own streaming mode, or else the module on the whole input
     twin       the largest difference of the stream from the author's own streaming mode; None: it has none
     onnxruntime  how many times longer a step takes there, in alternating rounds; None: the exported model does not run
                  there, or returns another result

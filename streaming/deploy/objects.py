@@ -28,7 +28,7 @@ RESAMPLE = Callback(
     "resample.convert", convert.function, c_signature(None, "i64", "i64", "i64", "i64", "i64")
 )
 """The resampler of live streams, for audio hosts at other rates than the model's. Arguments: the addresses of the
-resampler and of the samples, their number, and the same of the outputs."""
+resampler and of the samples, their number, and the same for the outputs."""
 
 
 @record
