@@ -115,7 +115,7 @@ def _value(name: str, text: str, value_type: Any) -> Any:
             if value_type is bool
             else "a number"
             if value_type in (float, float | None)
-            else "an integer"
+            else "a whole number"
         )
         raise InputError(f"{name}={text}: must be {expected}") from None
     if value_type == Sequence[str]:

@@ -53,9 +53,7 @@ class Live(NotCopyable):
     raised by ``wait``, or else at the end of the block.
     """
 
-    why_not = (
-        "it has threads and a device; start another run, and restore() there what snapshot() returns here"
-    )
+    why_not = "it has threads and a device; start another run, and restore() there what snapshot() gives here"
 
     def __init__(
         self,

@@ -179,9 +179,7 @@ def _model(table: Mapping[str, Any], folder: Path) -> ModelSettings:
     return fill(ModelSettings(events=events, constants=constants), entries, "[[model]]")
 
 
-def fill(
-    settings: SettingsT, table: Mapping[str, Any], subject: str, others: Collection[str] = ()
-) -> SettingsT:
+def fill(settings: SettingsT, table: Mapping[str, Any], what: str, others: Collection[str] = ()) -> SettingsT:
     """Create settings from the values of a table. Raises InputError: an unknown key, or a wrong type.
 
     others  fields that are not keys of the table
@@ -190,8 +188,8 @@ def fill(
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in types:
-            raise InputError(f"{subject} has no key {key!r}; the keys are {', '.join(sorted(types))}")
-        values[key] = _value(f"{subject} {key}" if subject.startswith("[") else key, value, types[key])
+            raise InputError(f"{what} has no key {key!r}; the keys are {', '.join(sorted(types))}")
+        values[key] = _value(f"{what} {key}" if what.startswith("[") else key, value, types[key])
     return replace(cast("Any", settings), **values)
 
 
@@ -210,7 +208,7 @@ def _value(key: str, value: Any, value_type: Any) -> Any:
 def _require_type(value: Any, value_type: type | tuple[type, ...], key: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, value_type):
         expected = (
-            "an integer" if value_type is int else "a number" if value_type == (int, float) else "a text"
+            "a whole number" if value_type is int else "a number" if value_type == (int, float) else "a text"
         )
         raise InputError(f"{key} = {value!r}: give {expected}")
     return value
