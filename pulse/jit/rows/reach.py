@@ -88,7 +88,7 @@ class TableCheck:
             raise UnsafeRowError("the rows take too long")
         return CheckedRow(row, self._reaches)
 
-    def record_bytes_written(self, region: int, first: int, stop: int) -> None:
+    def note_bytes_written(self, region: int, first: int, stop: int) -> None:
         """Record that bytes of a memory are written from outside the rows. Raises UnsafeRowError."""
         if region == WEIGHTS:
             raise UnsafeRowError("the weights would be written")
@@ -97,7 +97,7 @@ class TableCheck:
         if region == STATE:
             self._written.append((first, stop))
 
-    def record_time_word(self, byte: int) -> None:
+    def note_time_word(self, byte: int) -> None:
         """Record that a word of the state holds a time. Raises UnsafeRowError."""
         if byte % 8 or not 0 <= byte <= self._state_bytes - 8:
             raise UnsafeRowError("a word of time outside the state")

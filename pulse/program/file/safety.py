@@ -44,7 +44,7 @@ def _check_python_accesses(program: NativeExecutable, check: TableCheck) -> None
     """Check the accesses of Python before and after the rows. Raises UnsafeRowError."""
     for name, place in program.received:
         if 0 not in place.shape:
-            check.record_bytes_written(place.region, *_bytes(name, place))
+            check.note_bytes_written(place.region, *_bytes(name, place))
     sizes = {
         Region.WEIGHTS: program.weights.size,
         Region.STATE: program.initial.size,
@@ -58,10 +58,10 @@ def _check_python_accesses(program: NativeExecutable, check: TableCheck) -> None
             raise UnsafeRowError(f"output {name} is outside its memory")
     for byte in (*(byte for _, byte in program.ends), program.last_at):
         if byte is not None:
-            check.record_time_word(byte)
+            check.note_time_word(byte)
     for byte in (*(byte for _, byte in program.counters), program.total_at):
         if byte is not None:
-            check.record_bytes_written(Region.STATE, byte, byte + WORD)
+            check.note_bytes_written(Region.STATE, byte, byte + WORD)
 
 
 def _bytes(name: str, place: Place) -> tuple[int, int]:
