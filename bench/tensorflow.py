@@ -44,7 +44,9 @@ def main() -> None:
     shape = [int(dim) for dim in model.analyse().inputs[name].shape]
     blocks = np.random.default_rng(0).standard_normal((125, *shape)).astype(np.float32) * 0.1
     steps = {"pulse": state.step, "TensorFlow": theirs(folder, name)}
-    times = alternate({name: make_stepper(step, blocks) for name, step in steps.items()}, ROUNDS, len(blocks))
+    times = alternate(
+        {name: make_stepper(step, list(blocks)) for name, step in steps.items()}, ROUNDS, len(blocks)
+    )
     medians = ", ".join(f"{name} {times.median(name).p50_us:.1f} us" for name in steps)
     print(f"{medians} per block: {times.ratio('TensorFlow', 'pulse')} times as fast")
 
