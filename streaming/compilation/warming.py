@@ -238,8 +238,7 @@ def serve_requests() -> None:
     answers = reserve_stdout()
     for request in sys.stdin:
         module, _, name = request.rstrip("\n").partition(" ")
-        import_module(module)
-        write_answer(answers, partial(_compile, name))
+        write_answer(answers, partial(_import_and_compile, module, name))
 
 
 def why_not_cached() -> str | None:
@@ -265,6 +264,11 @@ def _module_of(name: str) -> str:
 
 def is_cached(name: str) -> bool:
     return function_of(name).is_cached
+
+
+def _import_and_compile(module: str, name: str) -> _Compiled:
+    import_module(module)
+    return _compile(name)
 
 
 def _compile(name: str) -> _Compiled:
