@@ -96,8 +96,8 @@ class SoundTimes:
 
 def measure(contest: SoundContest, shared: Path, rounds: int, steps: int) -> SoundTimes:
     """Check every chain, then time them alternately. Raises WrongResultError, FileNotFoundError."""
-    stored = np.load(shared / "sound" / f"{contest.recorded}.npz")
-    x, expected = stored["in"].ravel().astype(np.float32), stored["out"].ravel()
+    with np.load(shared / "sound" / f"{contest.recorded}.npz") as stored:
+        x, expected = stored["in"].ravel().astype(np.float32), stored["out"].ravel()
     hops = list(x[: len(x) // contest.hop * contest.hop].reshape(-1, contest.hop))
     with TemporaryDirectory() as folder:
         program = pulse.stream(lay_out_recipe(contest.recipe, Path(folder), shared), pulse=contest.hop)

@@ -52,7 +52,7 @@ def test_blocks_may_have_any_size_that_fits_the_sound() -> None:
         assert len(played) == 100
         with pytest.raises(InputError, match="100 frames are not a multiple of the block size 30"):
             host.run(np.ones(100, np.float32), 30)
-        with pytest.raises(InputError, match="blocks of 0; give blocks of other sizes"):
+        with pytest.raises(InputError, match="block size 0; give blocks of other sizes"):
             host.run(np.ones(100, np.float32))
         with pytest.raises(InputError, match="2\\) for 1 channels"):
             host.run(np.ones((100, 2), np.float32), 50)
