@@ -22,8 +22,8 @@ from bench.library.c_library import (
     CLibrary,
     addresses,
 )
-from pulse.deploy.deployed import prepare_deployment
-from pulse.deploy.texts import header
+from pulse.c_library.deployed import prepare_deployment
+from pulse.c_library.texts import header
 from pulse.errors import WriteError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model

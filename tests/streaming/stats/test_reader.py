@@ -206,7 +206,7 @@ def test_files_with_a_wrong_byte_are_read_or_refused(path: Path, data: st.DataOb
 
 
 def test_reading_reports_its_progress(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stats_reader, "REPORTED", 2)
+    monkeypatch.setattr(stats_reader, "LINES_PER_REPORT", 2)
     steps = []
     read_stats(path, lambda read, whole: steps.append((read, whole)))
     size = path.stat().st_size

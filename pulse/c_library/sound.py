@@ -7,8 +7,8 @@ from math import prod
 
 import numpy as np
 
-from pulse.deploy.deployed import Deployed
-from pulse.deploy.texts import fill
+from pulse.c_library.deployed import Deployed
+from pulse.c_library.texts import fill
 from pulse.errors import WriteError
 from pulse.interface import Port
 from pulse.support.record import record
