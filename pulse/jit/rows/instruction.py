@@ -227,10 +227,10 @@ class RowFields(Fields):
         return iter(())
 
     @classmethod
-    def from_words(cls, words: Row, at: int, bases: Bases, form: Form) -> Self:
-        """Return the row from word ``at`` on for a kernel in plain Python; its pointers check every access."""
+    def from_words(cls, words: Row, start: int, bases: Bases, form: Form) -> Self:
+        """Return the row from word ``start`` on for a kernel in plain Python; its pointers check every access."""
         row = object.__new__(cls)
-        row.__dict__["source"] = words, at, bases, form
+        row.__dict__["source"] = words, start, bases, form
         return row
 
     if not TYPE_CHECKING:
@@ -240,32 +240,30 @@ class RowFields(Fields):
             row_field = fields_of(type(self)).get(name)
             if row_field is None or "source" not in self.__dict__:
                 raise AttributeError(name)
-            words, at, bases, form = self.__dict__["source"]
+            words, start, bases, form = self.__dict__["source"]
             word = (
-                at
+                start
                 + row_field.word
                 + sum(getattr(self, count) * size for count, size in row_field.groups_before)
             )
             value = self.__dict__[name] = self._value(row_field, words, word, bases, form)
             return value
 
-    def _value(self, row_field: Field, words: Row, at: int, bases: Bases, form: Form) -> Any:
+    def _value(self, row_field: Field, words: Row, index: int, bases: Bases, form: Form) -> Any:
         if row_field.kind == "number":
-            return int(words[at])
+            return int(words[index])
         if row_field.kind == "real":
-            return real_at(words, at)
+            return real_at(words, index)
         if row_field.group is not None:
             count = self.count_elements(row_field.spec) if row_field.kind == "groups" else 1
             size = 0 if row_field.kind == "group" else words_of(row_field.group)
-            groups = [
-                row_field.group.from_words(words, at + size * index, bases, form) for index in range(count)
-            ]
+            groups = [row_field.group.from_words(words, index + size * i, bases, form) for i in range(count)]
             return groups if row_field.kind == "groups" else groups[0]
         if row_field.kind == "scales" and form != "int8":
             return None
         element = ELEMENTS_OF_FORMS[form] if row_field.kind == "weights" else row_field.spec.element or "u8"
         count = self.count_elements(row_field.spec) if row_field.spec.count else None
-        return operand_at(words, at, bases, DTYPES[element], count, row_field.spec.written)
+        return operand_at(words, index, bases, DTYPES[element], count, row_field.spec.written)
 
 
 P = TypeVar("P", bound=RowFields)
@@ -347,8 +345,8 @@ def number_fields(name: str, values: Sequence[int]) -> dict[str, Any]:
 
 def lanes_on(row: P, words: int) -> P:
     """Return the same row over memories whose bases are this many words further on."""
-    start, at, bases, form = row.__dict__["source"]
-    return row.from_words(start, at, bases + words, form)
+    row_words, start, bases, form = row.__dict__["source"]
+    return row.from_words(row_words, start, bases + words, form)
 
 
 def word_of_bases(row: RowFields, i: int) -> int:

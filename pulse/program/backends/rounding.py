@@ -24,7 +24,7 @@ def rounded_operands(
             yield slot, operand.values
 
 
-def round_offline(model: TypedNetwork, form: str, activations: str = "f32") -> TypedNetwork:
+def round_offline(model: TypedNetwork, form: str, activations: str) -> TypedNetwork:
     """Return the offline model that a program with rounded weights, and perhaps activations, equals.
 
     Raises CompileError: int8 cannot hold a weight, or the forms do not fit

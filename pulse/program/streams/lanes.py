@@ -1,7 +1,7 @@
 """Lanes: several streams of one program, stepped in one call."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,13 @@ class Lanes:
 
     def __reduce__(self) -> tuple[Any, ...]:
         snapshots = [state.snapshot() for state in self]
-        return _restore, (self.program, self._states[0].constants, self.active_lanes, snapshots, self.alone)
+        return _restore, (
+            self.program.spawn_many,
+            self._states[0].constants,
+            self.active_lanes,
+            snapshots,
+            self.alone,
+        )
 
     @property
     def active_lanes(self) -> list[int]:
@@ -242,17 +248,15 @@ def _port_text(port: Port, count: int) -> str:
     return f"{port.name}: {shape_text((count, *port.shape))},{dtype_name(port.dtype)}"
 
 
-class _Spawning(Protocol):
-    """The program of copied lanes."""
-
-    def spawn_many(self, count: int, constants: Feed) -> Lanes: ...
-
-
 def _restore(
-    program: _Spawning, constants: Feed, numbers: Sequence[int], snapshots: Sequence[bytes], alone: bool
+    spawn_many: Callable[[int, Feed], Lanes],
+    constants: Feed,
+    numbers: Sequence[int],
+    snapshots: Sequence[bytes],
+    alone: bool,
 ) -> Lanes:
     """Restore copied or unpickled lanes."""
-    lanes = program.spawn_many(len(snapshots), constants)
+    lanes = spawn_many(len(snapshots), constants)
     lanes.alone = alone
     for number, snapshot in enumerate(snapshots):
         lanes[number].restore(snapshot)

@@ -4,7 +4,7 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -324,7 +324,7 @@ class State(ABC):
         self.changing = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.program, self.constants, self.snapshot(), self.fetched)
+        return _restore, (self.program.spawn, self.constants, self.snapshot(), self.fetched)
 
     @cached_property
     def _fingerprint(self) -> bytes:
@@ -397,15 +397,9 @@ def _no_array_step(feed: Feed | Array, outputs: Feed | Array | None, refuses_nan
     """Do nothing: the backend has no compiled call."""
 
 
-class _Spawning(Protocol):
-    """The program of a copied stream."""
-
-    def spawn(self, constants: Feed) -> State: ...
-
-
-def _restore(program: _Spawning, constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:
+def _restore(spawn: Callable[[Feed], State], constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:
     """Restore a copied or unpickled stream."""
-    state = program.spawn(constants)
+    state = spawn(constants)
     state.restore(snapshot)
     state.fetched = list(fetched)
     return state

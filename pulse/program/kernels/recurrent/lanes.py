@@ -26,7 +26,7 @@ from pulse.program.kernels.recurrent.layer import (
     load_activation,
     prepare_frames,
 )
-from pulse.program.kernels.recurrent.lstm import LstmRow, lstm
+from pulse.program.kernels.recurrent.lstm import LstmRow, load_cell, lstm
 
 SUM_FLOATS_OF_EIGHT = 2 * SUM_FLOATS
 """The floats that hold the sums of eight states."""
@@ -200,9 +200,7 @@ def lstm_lanes(row: LstmRow) -> None:
     while left > 0:
         count = min(left, MAX_STACK_LANES)
         for l in range(count):
-            stream = lane(group, l)
-            if stream.reload and stream.clock[0] == 0:
-                copy_state_rows(stream.c, stream.c0, B, H, stream.step_c0_row)
+            load_cell(lane(group, l))
         prepare_lane_frames(group, count, lanes)
         for i in range(T):
             t, active = T - 1 - i if reverse else i, find_lanes_with_frame(lanes, count, i)
