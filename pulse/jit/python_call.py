@@ -13,7 +13,7 @@ from pulse.support.record import record
 
 METH_FASTCALL = 0x80
 
-NEEDS = (
+INTERPRETER_FUNCTIONS = (
     "PyLong_AsLongLong",
     "PyLong_FromLongLong",
     "PyErr_Occurred",
@@ -36,7 +36,7 @@ def address_of_function(name: str) -> int:
 
 def addresses() -> dict[str, int]:
     """Return the addresses of the functions that the code calls."""
-    return {name: address_of_function(name) for name in NEEDS}
+    return {name: address_of_function(name) for name in INTERPRETER_FUNCTIONS}
 
 
 @record

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.jit.registry import Kernel
 from pulse.jit.rows.cut import Cut
-from pulse.jit.rows.fields import LINE, WORD, fields_of, words_of
+from pulse.jit.rows.fields import LINE_WORDS, WORD_BYTES, fields_of, words_of
 from pulse.jit.rows.instruction import DTYPES, ELEMENTS_OF_FORMS, RowFields
 from pulse.jit.rows.pointer import ARENA, REGION_SHIFT
 from pulse.support.record import record
@@ -82,7 +82,7 @@ def cut_rows(kernel: Kernel, words: Sequence[int], parts: RowCut, scratch_byte: 
 
 
 def _align(size: int) -> int:
-    line = LINE * WORD
+    line = LINE_WORDS * WORD_BYTES
     return -(-size // line) * line
 
 

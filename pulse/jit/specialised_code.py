@@ -15,7 +15,7 @@ from pulse.jit.codegen.native_code import emit_code, optimise
 from pulse.jit.language.declared import ONLY
 from pulse.jit.processor import target_machine
 from pulse.jit.registry import Kernel
-from pulse.jit.rows.pointer import HEADER
+from pulse.jit.rows.pointer import HEADER_WORDS
 from pulse.jit.storage.kernel_file import NativeCode
 
 INNER = "pulse_kernel"
@@ -63,9 +63,9 @@ def _functions_text(module, symbol: str, rows: Sequence[tuple[int, ...]]) -> str
         f"declare ptr @{INNER}({pair.type})",
     ]
     for number, words in enumerate(rows):
-        values = ", ".join(f"i64 {word}" for word in (0, HEADER + len(words), *words))
+        values = ", ".join(f"i64 {word}" for word in (0, HEADER_WORDS + len(words), *words))
         lines.append(
-            f"@{symbol}.words{number} = internal constant [{HEADER + len(words)} x i64] [{values}], align 8\n"
+            f"@{symbol}.words{number} = internal constant [{HEADER_WORDS + len(words)} x i64] [{values}], align 8\n"
             f"define internal ptr @{symbol}.row{number}(ptr %row, ptr %bases) {{\n"
             f"  %words = insertvalue {pair.type} undef, ptr @{symbol}.words{number}, 0\n"
             f"  %both = insertvalue {pair.type} %words, ptr %bases, 1\n"

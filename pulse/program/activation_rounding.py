@@ -28,7 +28,7 @@ from pulse.pulsify.network import PulsedNetwork
 from pulse.support.wording import spell
 from pulse.typed import TypedNetwork, has_constant_shapes
 
-ACTIVATIONS = ("f32", "bf16", "int8")
+ACTIVATION_FORMS = ("f32", "bf16", "int8")
 MIN_ROW = MIN_COLUMNS = 16
 """The smallest row and column count of a product that takes part; below, making the codes costs more than they save."""
 
@@ -40,9 +40,9 @@ def check_activations(activations: str, weights: str) -> RowForm | None:
 
     Raises CompileError: the form is unknown, or is not that of the weights
     """
-    if activations not in ACTIVATIONS:
+    if activations not in ACTIVATION_FORMS:
         raise CompileError(
-            f"no {activations!r} activations; choose {', '.join(ACTIVATIONS[:-1])} or {ACTIVATIONS[-1]}"
+            f"no {activations!r} activations; choose {', '.join(ACTIVATION_FORMS[:-1])} or {ACTIVATION_FORMS[-1]}"
         )
     if activations == "f32":
         return None

@@ -26,9 +26,9 @@ from pulse.jit.codegen.registration import register_with_numba
 from pulse.jit.processor import processor, target_machine
 from pulse.jit.storage.kernel_file import NativeCode
 
-INSIDE = ("Py", "_Py", "NRT_", "numba_", ".numba")
+RUNTIME_PREFIXES = ("Py", "_Py", "NRT_", "numba_", ".numba")
 """The prefixes of names of the interpreter and of numba's own library."""
-FREEDOM = re.compile(r"(= f(?:add|sub|mul|div|neg)) (?:(?:reassoc|nsz|contract) )+")
+REORDERING_FLAGS = re.compile(r"(= f(?:add|sub|mul|div|neg)) (?:(?:reassoc|nsz|contract) )+")
 """The flags that let LLVM reorder sums and contract products with them."""
 KEPT_APART = "= { noinline }"
 """The attributes with which numba's C wrapper calls the compiled function."""
@@ -173,9 +173,9 @@ def optimise(
     passes.add_simplify_cfg_pass()
     passes.add_global_dead_code_eliminate_pass()
     passes.run(module, llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options()))
-    allowed = python_call.NEEDS if python else ()
+    allowed = python_call.INTERPRETER_FUNCTIONS if python else ()
     if inside := [
-        need for need in _needed_symbols(module) if need.startswith(INSIDE) and need not in allowed
+        need for need in _needed_symbols(module) if need.startswith(RUNTIME_PREFIXES) and need not in allowed
     ]:
         raise CompileError(
             f"{name}: may raise an exception, or needs Python or memory ({', '.join(inside[:3])} …), so it cannot run "
@@ -189,7 +189,9 @@ def _in_fixed_order(module: Any) -> Any:
 
     Numba's function may be inlined into the C function.
     """
-    return llvm.parse_assembly(FREEDOM.sub(r"\1 ", str(module)).replace(KEPT_APART, "= { nounwind }"))
+    return llvm.parse_assembly(
+        REORDERING_FLAGS.sub(r"\1 ", str(module)).replace(KEPT_APART, "= { nounwind }")
+    )
 
 
 def emit_code(module: Any, symbol: str) -> NativeCode:

@@ -14,11 +14,11 @@ ElementType: TypeAlias = Literal["f32", "f64", "i64", "i32", "u8", "i8", "f16", 
 FieldCount: TypeAlias = "int | str"
 """A number, or the name of the field that holds it."""
 FieldKind: TypeAlias = Literal["operand", "weights", "scales", "number", "real", "numbers", "group", "groups"]
-WORD = 8
+WORD_BYTES = 8
 """The bytes of a word."""
 FLOAT_BYTES = 4
 """The bytes of an f32."""
-LINE = 8
+LINE_WORDS = 8
 """The words of a cache line."""
 
 
@@ -101,7 +101,7 @@ def _spec(kind: Any, spec: "Spec | None") -> Spec:
 
 
 def _round_up_to_line(words: int) -> int:
-    return -(-words // LINE) * LINE
+    return -(-words // LINE_WORDS) * LINE_WORDS
 
 
 @cache

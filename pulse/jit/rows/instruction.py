@@ -42,7 +42,7 @@ import numpy as np
 
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.fields import ElementType, Field, FieldCount, Fields, Spec, fields_of, words_of
-from pulse.jit.rows.pointer import HEADER, Bases, Pointer, Row, operand_at, real_at, real_bits
+from pulse.jit.rows.pointer import HEADER_WORDS, Bases, Pointer, Row, operand_at, real_at, real_bits
 from pulse.jit.rows.span import Reach
 from pulse.support.record import record
 
@@ -272,7 +272,7 @@ P = TypeVar("P", bound=RowFields)
 class Instruction(RowFields):
     """A row; its fields follow the kernel and the length."""
 
-    START = HEADER
+    START = HEADER_WORDS
     kernel: ClassVar[str] = ""
     """The name of the kernel that runs it, with weights of its first form."""
     rounds_rows: ClassVar[bool] = False

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 WEIGHTS, STATE, ARENA = 0, 1, 2
 MAX_REGIONS = 8
 REGION_SHIFT = 48
-HEADER = 2
+HEADER_WORDS = 2
 """The int64 before the first argument of a row."""
 
 Row = Sequence[int] | NDArray[np.int64]

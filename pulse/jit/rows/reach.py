@@ -27,7 +27,7 @@ from pulse.jit.rows.instruction import (
     fields_of,
     words_of,
 )
-from pulse.jit.rows.pointer import ARENA, HEADER, REGION_SHIFT, STATE, WEIGHTS, Pointer, real_at
+from pulse.jit.rows.pointer import ARENA, HEADER_WORDS, REGION_SHIFT, STATE, WEIGHTS, Pointer, real_at
 from pulse.jit.rows.span import MAX_NUMBER, Located, Span, UnsafeRowError, run
 from pulse.support.bounds import FAR
 from pulse.support.record import record
@@ -66,9 +66,9 @@ class TableCheck:
         """Check a row: a list of words. Raises UnsafeRowError, IndexError."""
         self._reaches = []
         pointers: list[tuple[Field, Located]] = []
-        row: Any = self._decode(declared, HEADER, words, form, pointers)
-        if len(words) != HEADER + _words_in(row):
-            raise UnsafeRowError(f"{len(words)} words, but it takes {HEADER + _words_in(row)}")
+        row: Any = self._decode(declared, HEADER_WORDS, words, form, pointers)
+        if len(words) != HEADER_WORDS + _words_in(row):
+            raise UnsafeRowError(f"{len(words)} words, but it takes {HEADER_WORDS + _words_in(row)}")
         written = {id(pointer) for field, pointer in pointers if field.spec.written}
         reaches = list(row.reaches())  # first, since it refuses numbers that other methods do not expect
         loops = int(row.multiply_adds())

@@ -2,7 +2,7 @@
 
 from pulse.errors import LoadError
 from pulse.jit.registry import kernel_of
-from pulse.jit.rows.fields import WORD
+from pulse.jit.rows.fields import WORD_BYTES
 from pulse.jit.rows.reach import TableCheck
 from pulse.jit.rows.span import UnsafeRowError, run
 from pulse.program.native.executable import NativeExecutable
@@ -61,7 +61,7 @@ def _check_python_accesses(program: NativeExecutable, check: TableCheck) -> None
             check.note_time_word(byte)
     for byte in (*(byte for _, byte in program.counters), program.total_at):
         if byte is not None:
-            check.note_bytes_written(Region.STATE, byte, byte + WORD)
+            check.note_bytes_written(Region.STATE, byte, byte + WORD_BYTES)
 
 
 def _bytes(name: str, place: Place) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from pulse.jit.rows.span import NOTHING, Reach, require, run, table
 from pulse.program.kernels.matmul.finish import Finish
 from pulse.program.kernels.matmul.product_interleaved import finish_rows, interleaved_reaches
 
-PLANES = 6
+SCRATCH_TABLES = 6
 """Scratch tables of all points: real and imaginary parts of the points, the first round's bins, the second round's."""
 
 
@@ -66,7 +66,7 @@ class InterleavedFourierRow(Instruction):
         N1, N2, R, K = self.N1, self.N2, self.R, self.K
         require(min(N1, N2) > 0, "a transform without points")
         require(0 <= R <= N1 * N2 and 0 <= K <= N1 * N2, "more points or bins than the transform has")
-        yield self.scratch, run(PLANES * N1 * N2 * LANES)
+        yield self.scratch, run(SCRATCH_TABLES * N1 * N2 * LANES)
         yield self.x, (table(self.rows_x, self.M) + table(self.from_re, R)) * LANES
         if self.has_im:
             yield self.x, (table(self.rows_x, self.M) + table(self.from_im, R)) * LANES

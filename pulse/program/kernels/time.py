@@ -15,9 +15,9 @@ from pulse.jit.rows.span import Reach, require, require_size, run
 from pulse.program.kernels.copy import fill_run, sign_extend
 from pulse.program.kernels.dtypes import BOOL, F32, F64, I16, I32, I64, width_of
 
-MODES = ("constant", "edge", "reflect", "symmetric")
+PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 """What ``FillEndsRow`` writes outside the stream, by number."""
-CONSTANT, EDGE, REFLECT, SYMMETRIC = range(len(MODES))
+CONSTANT, EDGE, REFLECT, SYMMETRIC = range(len(PADDING_MODES))
 
 
 @device

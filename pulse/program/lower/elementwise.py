@@ -38,7 +38,7 @@ MAX_EXACT = 1 << 53
 MAX_CHAINED_FUNCTIONS = 48
 """The most functions of a pending wire that can be merged into its reader."""
 
-SUMS = ("sum", "mean")
+SQUARE_REDUCTIONS = ("sum", "mean")
 """The reductions of squares that are one row, if a kept axis is innermost."""
 
 _SIMD = {np.dtype(np.float32), np.dtype(np.bool_)}
@@ -225,7 +225,7 @@ def _is_summed_square(lowering: Lowering, node: PulsedNode) -> bool:
         return False
     # an exponent [1, 1] may add leading axes
     keeps_axes = lowering.fact(node.inputs[0]).sizes == lowering.fact(outlet).sizes
-    return keeps_axes and isinstance(reader.op, Reduce) and reader.op.kind in SUMS
+    return keeps_axes and isinstance(reader.op, Reduce) and reader.op.kind in SQUARE_REDUCTIONS
 
 
 def _emit_wire(lowering: Lowering, outlet: OutletId) -> Value:

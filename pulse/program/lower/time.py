@@ -72,7 +72,7 @@ def lower_fill_ends(lowering: Lowering, node: PulsedNode, op: FillEnds) -> list[
             overlap=op.overlap,
             offset=op.offset,
             shift=op.shift,
-            mode=kernels.MODES.index(op.mode),
+            mode=kernels.PADDING_MODES.index(op.mode),
             size=x.dtype.itemsize,
             run=run,
             step_x=_frame_step(x, op.axis, run),

@@ -24,7 +24,7 @@ from pulse.jit.language.cpu_registers import flush_denormals, pause, restore_den
 from pulse.jit.language.foreign import c_signature
 from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import device
-from pulse.jit.rows.fields import WORD, starts_line, words_of
+from pulse.jit.rows.fields import WORD_BYTES, starts_line, words_of
 from pulse.program.machine.machine import run_row, ticks_per_second
 from pulse.program.table.table import row_at
 from pulse.support.cores import core_count
@@ -109,7 +109,7 @@ HEAD_WORDS = words_of(RowInParts)
 @device
 def run_part(address: int, part: int, bases: int) -> None:
     """Run one part of a row."""
-    at = address + WORD * (HEAD_WORDS + part * row_in_parts_at(address).part_words)
+    at = address + WORD_BYTES * (HEAD_WORDS + part * row_in_parts_at(address).part_words)
     run_row(row_at(at).kernel, at, bases)
 
 
