@@ -47,7 +47,7 @@ class PythonCall:
     returns    the kind of the result
     keeps_gil  whether the GIL is kept during the call
     objects    the positions of arguments that may be any object, passed by address; the others are ints
-    bound      whether each Python function has its own first argument, as in ``builtin``; it must give a result
+    bound      whether each Python function has its own first argument, as in ``builtin``; it must return a value
     """
 
     arguments: int

@@ -91,7 +91,7 @@ def _words(kernel: Kernel, row: RowFields) -> dict[str, _Word]:
 
 
 def _named_words(kernel: Kernel, group: RowFields, start: int, prefix: str) -> Iterator[tuple[str, _Word]]:
-    """Yield the words of a row by the names of their fields, those of groups prefixed with the name of the group."""
+    """Yield the words of a row by the names of their fields; a field of a group is prefixed with the group's name."""
     for field in fields_of(type(group)).values():
         index, name = start + field.word, prefix + field.name
         index += sum(getattr(group, count) * size for count, size in field.groups_before)

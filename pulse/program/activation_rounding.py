@@ -38,7 +38,7 @@ F = TypeVar("F", bound=TypedFact)
 def check_activations(activations: str, weights: str) -> RowForm | None:
     """Return the form of rounded rows, None for f32.
 
-    Raises CompileError: the form is unknown, or is not that of the weights
+    Raises CompileError: the form is unknown, or is not the weights' form
     """
     if activations not in ACTIVATION_FORMS:
         raise CompileError(

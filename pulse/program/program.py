@@ -79,10 +79,16 @@ class Program(Executable):
 
     @abstractmethod
     def spawn(self, constants: Feed | None = None) -> State:
-        """Return a new stream. ``constants`` has the inputs that do not stream. Raises InputError."""
+        """Return a new stream. ``constants`` has the inputs that do not stream.
+
+        Raises InputError: the names, shapes or types of ``constants`` do not match these inputs.
+        """
 
     def spawn_many(self, count: int, constants: Feed | None = None) -> "Lanes":
-        """Return ``count`` streams that step in one call and share ``constants``. Raises InputError."""
+        """Return ``count`` streams that step in one call and share ``constants``.
+
+        Raises InputError: as ``spawn``; ``count`` is not positive, or the program runs on several threads.
+        """
         from pulse.program.streams.lanes import Lanes, lane_count
 
         return Lanes(self, [self.spawn(constants) for _ in range(lane_count(count))])

@@ -114,7 +114,7 @@ def _target_context():
 
 @global_compiler_lock
 def _numba_code(name: str, function: Callable, signature: Any, options: Mapping[str, Any]):
-    """Return numba's optimised LLVM code and the name of its C function. Raises CompileError."""
+    """Return numba's optimised LLVM code and the name of its C function. Raises CompileError if numba refuses it."""
     register_with_numba()
     flags = compiler.Flags()
     cpu_target.options.parse_as_flags(flags, {"nopython": True, **options})
@@ -185,7 +185,7 @@ def optimise(
 
 
 def _in_fixed_order(module: Any) -> Any:
-    """Forbid further reordering and contraction of sums: code with constant arguments then gives the same bits.
+    """Forbid further reordering and contraction of sums, so that code with constant arguments computes the same bits.
 
     Numba's function may be inlined into the C function.
     """

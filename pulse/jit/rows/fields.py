@@ -26,7 +26,7 @@ LINE_WORDS = 8
 class Spec:
     """The declared properties of a field, in addition to its type.
 
-    element   of an operand; None: bytes of any type
+    element   the type of an operand's elements; None: bytes of any type
     touched   how often each run reads or writes all of it
     written   whether a kernel may write to it
     count     its minimum number of elements, as factors of a product; empty: unknown
@@ -56,8 +56,8 @@ class Field:
     """A field of a declaration.
 
     word           its first word, without the groups before it
-    groups_before  for each field of groups before it: the field with their number, and the words of a group
-    group          for a group or groups: the declaration of a group
+    groups_before  each field of groups before it: the field with their number, and the words of a group
+    group          the declaration of a group, if the field is a group or groups
     """
 
     name: str

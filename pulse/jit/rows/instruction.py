@@ -15,7 +15,7 @@ A declaration is a class; its docstring says what the instruction does::
 
 The lowering makes an instance with keywords, with tensors as operands: ``lowering.emit(Axpy(y=y, x=x, n=8, a=0.5))``. A
 kernel gets a row, in which the operands are typed pointers: ``row.y[i] = …``. In compiled code, a field is a load from
-an offset that the compiler knows; ``codegen.row`` gives numba the same fields.
+an offset that the compiler knows; ``codegen.row`` declares the same fields to numba.
 
 In a row, a number or a real is one int64, an operand is ``region << 48 | byte offset``. A group of fields is stored
 inside its row.
@@ -198,7 +198,7 @@ class RowFields(Fields):
                 yield 0 if value is None else value
 
     def fields_by_name(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
-        """Yield all fields by name, those of groups prefixed with the name of the group."""
+        """Yield all fields by name; a field of a group is prefixed with the group's name."""
         for row_field in fields_of(type(self)).values():
             value, name = getattr(self, row_field.name), prefix + row_field.name
             if row_field.kind == "group":
@@ -210,7 +210,7 @@ class RowFields(Fields):
                 yield name, value
 
     def operands(self) -> "Iterator[tuple[str, Spec, OperandTensor]]":
-        """Yield all operands, including those of groups."""
+        """Yield all operands, including the operands of groups."""
         for row_field in _fields_with_operands(type(self)):
             value = getattr(self, row_field.name)
             if row_field.group is not None:
@@ -222,7 +222,8 @@ class RowFields(Fields):
     def reaches(self) -> Iterator[Reach]:
         """Yield the operands that are declared without a number of elements, each with the span that the row accesses.
 
-        It is called for rows of untrusted files and must be correct for any numbers. Raises UnsafeRowError.
+        It is called for rows of untrusted files and must be correct for any numbers. Raises
+        UnsafeRowError if they are not valid.
         """
         return iter(())
 

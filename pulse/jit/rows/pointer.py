@@ -1,4 +1,4 @@
-"""Rows, operands and typed pointers, as plain Python; ``codegen.pointer`` gives numba the same pointers.
+"""Rows, operands and typed pointers, as plain Python; ``codegen.pointer`` declares the same pointers to numba.
 
 A row is a run of int64: kernel, length in int64, then the fields of its ``instruction``. An operand is
 ``region << 48 | byte offset``; ``bases[region]`` is where the region begins.

@@ -34,7 +34,7 @@ from pulse.support.report import json_value
 
 _MODULES = "kernels"
 MAX_SHOWN_FIELDS = 12
-"""The most fields of an instruction in a listing."""
+"""Maximum number of fields of an instruction in a listing; the others are omitted."""
 
 
 class NativeProgram(NativeStreams, CompiledProgram):
@@ -92,7 +92,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         return list(dict.fromkeys(row.kernel for row in self.instructions))
 
     def link(self) -> None:
-        """Find the kernels in this process. Raises CompileError."""
+        """Find the kernels in this process. Raises CompileError if one cannot be compiled."""
         compile_kernels(self._kernels())
         self.unlinked = table_of(self.instructions)
         super().link()
@@ -135,7 +135,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         write_file(self.to_bytes(proof, **metadata), path)
 
     def to_bytes(self, proof: ProofNote | None = None, **metadata: str) -> bytes:
-        """Return the bytes of the file that ``save`` writes. Raises WriteError."""
+        """Return the bytes of the file that ``save`` writes. Raises WriteError if inner wires are fetched."""
         model = self.network
         chunks = None if model.chunks is None else json_value(model.chunks)
         sizes = tuple(("size", f"{name} = {size}") for name, size in model.sizes.items())

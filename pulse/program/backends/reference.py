@@ -28,7 +28,7 @@ BODIES_KEY = -1
 class ReferenceProgram(CompiledProgram):
     """A program that runs each op in numpy.
 
-    arithmetic  as in ``TypedNetwork.run``
+    arithmetic  how ops compute, as in ``TypedNetwork.run``
     computes    node -> the function that replaces the op's ``eval``
     """
 

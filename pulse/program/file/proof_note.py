@@ -43,7 +43,7 @@ class ProofNote:
 
     @classmethod
     def read(cls, record: JsonObject) -> "ProofNote":
-        """Read what ``as_dict`` wrote. Raises LoadError."""
+        """Read what ``as_dict`` wrote. Raises LoadError if a value is missing or not valid."""
         values: dict[str, Any] = {
             key: record.text(key) for key in ("outcome", "verdict", "when", "version", "of")
         }

@@ -11,7 +11,7 @@ from pulse.program.table.place import Place
 from pulse.program.table.table import row_starts
 
 MAX_SCRATCH = 1 << 30
-"""The most bytes of scratch memory."""
+"""Maximum number of bytes of scratch memory; a file that needs more is refused."""
 
 
 def require_safe(program: NativeExecutable) -> None:
@@ -41,7 +41,7 @@ def require_safe(program: NativeExecutable) -> None:
 
 
 def _check_python_accesses(program: NativeExecutable, check: TableCheck) -> None:
-    """Check the accesses of Python before and after the rows. Raises UnsafeRowError."""
+    """Check the accesses of Python before and after the rows. Raises UnsafeRowError if one is outside its memory."""
     for name, place in program.received:
         if 0 not in place.shape:
             check.note_bytes_written(place.region, *_bytes(name, place))

@@ -49,7 +49,7 @@ class StoredProgram(NativeStreams):
     """
 
     def __init__(self, container: Container) -> None:
-        """Raises LoadError."""
+        """Raises LoadError: the header or a row is not valid, or a kernel is not installed."""
         record = JsonObject(container.name, container.header)
         version = record.text("version")
         if version != __version__:
@@ -111,7 +111,7 @@ class StoredProgram(NativeStreams):
         return lines
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write the same file again. Raises WriteError."""
+        """Write the same file again. Raises WriteError if it cannot be written."""
         write_file(self._container.content.tobytes(), path)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -125,12 +125,12 @@ class StoredProgram(NativeStreams):
             raise self._invalid_notes()
         return RowNote(fields[0], fields[1], kernel.name, Cost(*fields[2:]))
 
-    def _read_notes(self, what: str) -> list[Any]:
+    def _read_notes(self, key: str) -> list[Any]:
         try:
             notes: Any = json.loads(self._container.section("notes").tobytes())
         except (ValueError, RecursionError):
             raise self._invalid_notes() from None
-        note: Any = cast(dict[str, Any], notes).get(what) if isinstance(notes, dict) else None
+        note: Any = cast(dict[str, Any], notes).get(key) if isinstance(notes, dict) else None
         if not isinstance(note, list):
             raise self._invalid_notes()
         return cast(list[Any], note)
@@ -217,7 +217,7 @@ def _counter(record: JsonObject) -> tuple[Site, int]:
 
 
 def _is_ours(module: str) -> bool:
-    """Return whether a name can be that of a module in ``OURS``, or in a package there."""
+    """Return whether a name can belong to a module in ``OURS``, or in a package there."""
     inside = module.removeprefix(OURS)
     return inside != module and all(part.isidentifier() for part in inside.split("."))
 

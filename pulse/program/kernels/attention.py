@@ -41,7 +41,7 @@ GROUP_HEADS = (1, 2, 4)
 PAGE_FLOATS = 1024
 """The numbers in a page of memory; more than four keys that are whole pages apart evict each other from the cache."""
 MAX_HEAD_GROUPS = 64
-"""The most groups of heads that are computed together."""
+"""Maximum number of groups of heads that are computed together; more are computed in turn."""
 BLOCK_FRAMES = LANES
 """The frames whose keys or values are read for one group of heads before the next group."""
 

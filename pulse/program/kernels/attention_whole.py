@@ -39,7 +39,7 @@ def scratch_size(batches: int, queries: int, keys: int) -> int:
 class WholeAttentionRow(Instruction):
     """``y[m] = sum_n softmax_n(scale * q[m].k[n]) v[n]``, n < N, for the M rows of each of B batches, f32.
 
-    Rows have K elements in q and k, and D in v and y. Element k of all rows of q is contiguous, and so is each row of v
+    Rows have K elements in q and k, and D in v and y. Element k of all rows of q is contiguous, as is each row of v
     and y; ``qk``, ``kn`` … are the other steps. A row whose largest score is infinite becomes NaN. ``scratch`` has
     ``scratch_size`` numbers.
     """

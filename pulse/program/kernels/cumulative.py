@@ -16,7 +16,7 @@ class CumSumRow(Instruction):
 
     Frame j, of ``end`` frames, is at index j + offset of the concatenated pulses. The running totals are f64 for floats
     and int64 for integers; they start at zero if the clock is 0 and ``reload`` is set. Columns of x begin
-    at ``columns_x``, and their elements are ``step_x`` apart; ``columns_y`` and ``step_y`` are those of y.
+    at ``columns_x``, and their elements are ``step_x`` apart; ``columns_y`` and ``step_y`` are the same for y.
     """
 
     x: Operand = reads(None)

@@ -30,9 +30,9 @@ __all__ = ["OPCODES", "chain", "chain64"]
 CHAIN_LOOPS = 4
 """The loops of a chain."""
 MAX_INPUTS = 8
-"""The most operands of a chain; more are folded by several chains."""
+"""Maximum number of operands of a chain; more are folded by several chains."""
 MAX_REGISTERS = 16
-"""The most intermediate results of a chain."""
+"""Maximum number of registers of a chain, its inputs included."""
 BLOCK_ELEMENTS, BLOCK64 = 256, 64
 """The elements of a register: of f32, and of f64."""
 SLOT_ELEMENTS = BLOCK_ELEMENTS + LANES
@@ -42,7 +42,7 @@ SLOTS, SLOTS64, TWICE_INPUTS = (
     MAX_REGISTERS * BLOCK64,
     2 * MAX_INPUTS,
 )
-"""The sizes of arrays on the stack: all f32 registers, those of f64, and two numbers for each input."""
+"""The sizes of arrays on the stack: all f32 registers, all f64 registers, and two numbers for each input."""
 
 
 class ChainInput(RowFields):

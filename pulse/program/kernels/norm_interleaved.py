@@ -79,7 +79,7 @@ def interleaved_layer_norm(row: InterleavedLayerNormRow) -> None:
 class InterleavedSoftmaxRow(InterleavedNormFields, SoftmaxRow):
     """``y = exp(x - max) / sum(exp(x - max))`` of each row, or its logarithm, for sixteen streams.
 
-    A row whose largest element is infinite gives NaN.
+    The result is NaN for a row whose largest element is infinite.
     """
 
 

@@ -413,7 +413,7 @@ def write_bins(row: FourierRow, target: Pointer, x_re: Pointer, x_im: Pointer, N
 
 @kernel
 def fourier(row: FourierRow) -> None:
-    """Compute row by row; transforms of 256 and 512 points, those of most models, have their own code."""
+    """Compute row by row; transforms of 256 and 512 points, the sizes of most models, have their own code."""
     x, y, scratch, M, rows_x, rows_y = row.x, row.y, row.scratch, row.M, row.rows_x, row.rows_y
     R, N1, N2, P, from_re, scales = row.R, row.N1, row.N2, row.P, row.from_re, row.scales
     N = N1 * N2

@@ -136,7 +136,7 @@ def even_sums(
 def odd_sums(
     x: Pointer, v: Pointer, w: Pointer, rows: int, columns: int, n: int, m: int
 ) -> tuple[Vector, Vector, Vector, Vector]:
-    """Return the sine sums, as ``even_sums`` those of the cosines."""
+    """Return the sine sums, as ``even_sums`` returns the cosine sums."""
     step = columns * LANES
     p, q = x + (rows * step + n * LANES), x + (rows * step + m * LANES)
     a, b, c, d = vzero(), vzero(), vzero(), vzero()
@@ -150,12 +150,12 @@ def odd_sums(
 
 @device
 def store_bin(
-    y: Pointer, rows: int, bins: int, k: int, at: int, step: int, even: Vector, odd: Vector
+    y: Pointer, rows: int, bins: int, k: int, column: int, step: int, even: Vector, odd: Vector
 ) -> None:
     """Store one part of bin k of a column, ``even + odd``, and of its mirror bin, ``even - odd``."""
-    vstore(y, (at + k * step) * LANES, even + odd)
+    vstore(y, (column + k * step) * LANES, even + odd)
     if k < rows - k < bins:
-        vstore(y, (at + (rows - k) * step) * LANES, even - odd)
+        vstore(y, (column + (rows - k) * step) * LANES, even - odd)
 
 
 @device

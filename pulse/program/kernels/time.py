@@ -57,7 +57,7 @@ class FillEndsRow(Instruction):
     last frame; modes 2 (reflect) and 3 (symmetric): the mirrored frame. Zeros if x or the table has no such frame.
     x [overlap + P frames] may be y [keep + P frames], ``in_place``, if the mode is constant, overlap 0 and offset =
     shift; keep is at most overlap. Frames have ``run`` elements of ``size`` bytes, which are ``step`` elements apart;
-    ``bits`` are those of the fill.
+    ``bits`` are the bits of the fill.
     """
 
     DATA = ("bits",)

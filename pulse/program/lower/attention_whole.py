@@ -17,7 +17,7 @@ from pulse.program.table.memory import Value
 from pulse.support.record import record
 
 MIN_QUERIES = 8
-"""The fewest queries and keys for which sixteen queries side by side save time."""
+"""Minimum number of queries and keys; with fewer, sixteen queries side by side do not save time."""
 
 
 @record
@@ -102,7 +102,7 @@ def emit_attention(lowering: Lowering, q: Value, k: Value, v: Value, outlet: Out
 
 
 def _axis_order(lowering: Lowering, outlet: OutletId) -> Sequence[int]:
-    """Return the axis order of the result: that of the transpose that reads it, if rows stay contiguous."""
+    """Return the axis order of the result: as the transpose that reads it needs it, if rows stay contiguous."""
     reader = lowering.only_reader(outlet)
     last = lowering.fact(outlet).rank - 1
     first = lowering.stream_first(outlet)

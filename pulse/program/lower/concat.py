@@ -120,7 +120,7 @@ def _emit_pairs(lowering: Lowering, outlet: OutletId, parts: Sequence[Value], ax
 def _order_for_reshape(lowering: Lowering, outlet: OutletId, strides: Sequence[int]) -> list[int] | None:
     """Return an axis order in which the reshape that reads the wire, perhaps after a transpose, is a view, or None.
 
-    strides  of the largest part, whose neighbouring axes must stay neighbours
+    strides  the strides of the largest part, whose neighbouring axes must stay neighbours
     """
     fact = lowering.fact(outlet)
     axes, wire = list(range(fact.rank)), outlet

@@ -24,7 +24,7 @@ from pulse.program.weights import StoredWeight
 from pulse.support.record import record
 
 MIN_FINISHED_COLUMNS = 16
-"""The fewest columns with which a product applies the following elementwise steps to its own rows."""
+"""Minimum number of columns of a product that applies the following elementwise steps to its own rows."""
 
 
 @record
@@ -113,7 +113,7 @@ def lower_conv_transpose(lowering: Lowering, node: PulsedNode, op: ConvTranspose
 def _output_order(
     op: ConvTranspose, sizes: Sequence[int], order: Sequence[int]
 ) -> tuple[int | None, Sequence[int]]:
-    """Return the grouped axis, if there is one, and the axis order of the result; ``order`` is that of the input."""
+    """Return the grouped axis, if there is one, and the axis order of the result; ``order``: the input's."""
     grouped_axis = _find_grouped_axis(op, sizes, order)
     if grouped_axis is not None:
         return grouped_axis, order

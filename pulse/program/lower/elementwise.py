@@ -36,7 +36,7 @@ MAX_EXACT = 1 << 53
 """The largest integer such that all up to it are exact in f64, in which the kernel computes."""
 
 MAX_CHAINED_FUNCTIONS = 48
-"""The most functions of a pending wire that can be merged into its reader."""
+"""Maximum number of functions of a pending wire; with more, it is stored instead of merged into its reader."""
 
 SQUARE_REDUCTIONS = ("sum", "mean")
 """The reductions of squares that are one row, if a kept axis is innermost."""
@@ -260,7 +260,7 @@ def _store_in_parts(lowering: Lowering, outlet: OutletId) -> Value:
 
 
 def _append_function(lowering: Lowering, chain: Chain, node: PulsedNode, free_inputs: int) -> int:
-    """Append the function of a node, those of pending operands first; return its register.
+    """Append the function of a node, the functions of pending operands first; return its register.
 
     free_inputs  the number of tensors by which pending operands may increase the inputs of the chain
     """

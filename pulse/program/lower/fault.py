@@ -17,7 +17,7 @@ from pulse.support.bounds import FAR
 from pulse.support.record import record
 
 MAX_LOOPS = 3
-"""The most loops of a check; a tensor with more separate axes is refused."""
+"""Maximum number of loops of a check; a tensor with more separate axes is refused."""
 
 
 @record

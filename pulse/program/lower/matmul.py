@@ -22,7 +22,7 @@ from pulse.program.table.memory import Value
 from pulse.program.weights import StoredWeight
 
 MIN_COPIED_ROWS = 8
-"""The fewest rows and columns for which copying a matrix saves more than it costs."""
+"""Minimum number of rows and columns of a matrix that is copied; for fewer, it costs more than it saves."""
 
 
 @lowers(MatMul)

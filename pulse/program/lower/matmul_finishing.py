@@ -19,7 +19,7 @@ from pulse.support.record import record
 ONE_PARAMETER = ("leaky_relu", "elu", "swish")
 """The steps with one parameter, a number."""
 MAX_STEPS = 6
-"""The most steps of one product."""
+"""Maximum number of steps of one product; further ones are separate instructions."""
 
 
 @record
@@ -58,7 +58,7 @@ class Finishing:
     def steps_on(
         self, lowering: Lowering, y: Value, rows: Callable[[Value], Array], channels: slice = slice(None)
     ) -> finish.Finish:
-        """Return the steps for the channels in y; ``rows`` gives the row offsets of a tensor with the result's axes."""
+        """Return the steps for the channels in y; ``rows`` returns the row offsets of a tensor with its axes."""
         if self.gate is not None:
             assert self.gated is not None
             left, right = self.gate

@@ -11,7 +11,7 @@ from pulse.program.lowering import PulsedNode
 from pulse.pulsify.network import PulsedGraph
 
 MAX_SMALL_UNITS = 8
-"""The most units of a small layer."""
+"""Maximum number of units of a small layer; larger ones have an instruction each."""
 
 
 def width_of(hidden: int) -> int:

@@ -14,7 +14,7 @@ from pulse.program.lowering import Lowering
 
 
 def find_bases(product: WindowProduct) -> list[DftBasis] | None:
-    """Return the DFT basis of a product, or those of its taps, or None.
+    """Return the DFT basis of a product, or the bases of its taps, or None.
 
     The frames of an inverse transform that overlap in an output are taps; with an overlap of one half or three
     quarters, each is a transform whose points are turned.

@@ -42,7 +42,7 @@ from pulse.program.machine.python_objects import (
 )
 
 HALF_LOW, HALF_INFINITE = 0x7FFF, 0x7C00
-"""The bits of a half-precision number without its sign, and those of infinity."""
+"""The bits of a half-precision number without its sign, and the bits of infinity."""
 
 
 class ArrayCall(Struct):

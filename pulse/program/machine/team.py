@@ -36,7 +36,7 @@ PATIENCE_S = 100e-6
 REST_TURNS = 16
 """How long all parts run on the stepping thread after a late turn, as a multiple of the turn's duration."""
 MAX_MISSED_TURNS = 4
-"""The most turns in a row in which no helper runs a part; one more, and the team rests."""
+"""Maximum number of turns in a row in which no helper runs a part; after one more, the team rests."""
 
 
 class TeamBlock(Struct):
@@ -91,7 +91,7 @@ class RowInParts(Struct):
     """The head of a row in parts, followed by the rows of the parts, all of one length.
 
     team        address of the ``TeamBlock``
-    parts       the number of parts, at most that of the team's threads
+    parts       the number of parts, at most the number of the team's threads
     part_words  the length of a part's row in int64
     """
 
@@ -258,7 +258,7 @@ class Team(NotCopyable):
 
     @property
     def is_here(self) -> bool:
-        """Whether the helpers are threads of this process, and not of the one that forked it."""
+        """Whether the helpers are threads of this process, not of its parent."""
         return self._process == os.getpid()
 
     @staticmethod

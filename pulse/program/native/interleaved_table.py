@@ -35,7 +35,7 @@ from pulse.program.table.place import Place
 from pulse.support.record import record
 
 MAX_GAPS = 32
-"""The most runs of a fill that are filled one by one, if the next copy writes the rest."""
+"""Maximum number of runs of a fill that are filled one by one, if the next copy writes the rest."""
 
 
 @record
@@ -44,8 +44,8 @@ class Interleaved:
 
     steady_from  the pulses of a stream after which they are valid
     clock_byte   the byte offset of the pulse counter in a stream's state, which the instructions do not change
-    inputs       for each input the byte offset in the arena of the sixteen streams' tensors, one after another
-    outputs      the same for the outputs
+    inputs       the byte offset in the arena of each input's sixteen tensors, one after another
+    outputs      the byte offset of each output's
     sliding      the delays that are not in the interleaved state while the streams step
     """
 

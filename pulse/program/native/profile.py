@@ -10,7 +10,7 @@ from pulse.program.table.cost import Cost, RowNote
 from pulse.support.record import record
 
 MAX_ROUNDS = 100
-"""The most rounds, whose median counts; more steps make longer rounds."""
+"""Maximum number of rounds, whose median counts; more steps make longer rounds."""
 
 Group = Literal["kernel", "op", "node"]
 

@@ -70,8 +70,7 @@ class Specialisation:
 def specialise(
     program: NativeExecutable, seconds: float, megabytes: float, min_gain: float | None = None
 ) -> Specialisation:
-    """Specialise the kernels that take most of a step; all streams of the program then run the specialised
-    ones.
+    """Specialise the kernels that take most of a step, for all streams of the program.
 
     seconds    processor time after which no further rows are compiled
     megabytes  machine code after which no further rows are compiled
@@ -102,7 +101,7 @@ def specialise(
         after_s = before_s
     reason = ""
     if not trial.agree(generic, specialised):
-        reason = "they do not give the same bits"
+        reason = "they do not compute the same bits"
     elif before_s < required_gain * after_s:
         reason = (
             f"a step is {before_s / after_s:.2f} times as fast; less than {required_gain} is not worth it"

@@ -31,7 +31,7 @@ class Executable(ABC):
         self.outputs = model.outputs
         self.pulse = model.pulse
         self.limit = longest_stream(model.symbol, model.assumptions)
-        """The most frames of the symbol that the model takes; None without a limit."""
+        """Maximum number of frames of the symbol; longer streams are refused; None: any number."""
 
     @property
     def helpers(self) -> tuple[int, ...]:

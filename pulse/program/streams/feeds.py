@@ -36,7 +36,7 @@ def check_outputs(ports: Mapping[str, Port], outputs: Feed | Array) -> dict[str,
     if isinstance(arrays, np.ndarray) and len(ports) == 1:
         arrays = dict.fromkeys(ports, arrays)
     if not isinstance(arrays, (dict, Mapping)) or arrays.keys() != ports.keys():
-        raise InputError(f"give an array for each output: {'; '.join(map(_port_text, ports.values()))}")
+        raise InputError(f"pass an array for each output: {'; '.join(map(_port_text, ports.values()))}")
     results: dict[str, Array] = {}
     for name, port in ports.items():
         array = arrays[name]

@@ -133,7 +133,7 @@ class Lanes:
         return self._everyone
 
     def _some(self, lanes: Sequence[int]) -> LaneSelection:
-        """Select lanes to step. Raises InputError."""
+        """Select lanes to step. Raises InputError if one is free, or named twice."""
         numbers = [int(number) for number in lanes]
         self._require(numbers)
         return self._choice(numbers)

@@ -20,7 +20,7 @@ class Loops:
         return cls(tuple(shape[axis] for axis in order), tuple(columns)).merge()
 
     def merge(self) -> "Loops":
-        """Merge neighbouring loops if every tensor allows it, and drop those of size 1."""
+        """Merge neighbouring loops if every tensor allows it, and drop loops of size 1."""
         sizes: list[int] = []
         strides: list[list[int]] = [[] for _ in self.strides]
         for axis, size in enumerate(self.sizes):

@@ -47,7 +47,7 @@ Sums: TypeAlias = tuple[Vector, Vector, Vector, Vector, Vector]
 """The sums of 16 columns: one in int32 for each digit, the lowest first; one in f32 for elements without digits."""
 
 MAX_DIGIT_ROW = 4096
-"""The most elements of a row with digits."""
+"""Maximum number of elements of a row with digits; longer rows are multiplied as f32."""
 DIGITS = MAX_DIGIT_ROW + 4 * LANES
 """The scratch memory for the digits of a row, in f32 elements: four bytes for each element of the row."""
 PLANE_WORDS = DIGITS // 4

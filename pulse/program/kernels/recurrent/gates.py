@@ -289,7 +289,7 @@ def one_sum_of_four(
 ) -> None:  # fmt: skip
     """Store ``sum_k h[k] * w[k]`` of one gate for four states, rows of w ``step`` apart, in sums [4, 4, 16].
 
-    ``gate`` is the offset of its scales and sums; ``part`` is that of ``load_columns``.
+    ``gate`` is the offset of its scales and sums; ``part`` is an argument of ``load_columns``.
     """
     a, b, c, d = vzero(), vzero(), vzero(), vzero()
     for k in range(K):
