@@ -80,7 +80,7 @@ class StepBuilder:
         """The register that counts all faults."""
         return self._register("faults", 0)
 
-    def register_of(self, name: str) -> Value | None:
+    def find_register(self, name: str) -> Value | None:
         """Return the register ``last`` or ``faults`` if some row uses it, else None."""
         return self._registers.get(name)
 

@@ -71,7 +71,7 @@ def pair_sums(builder, natural, signed):
                 builder,
                 name,
                 result,
-                *(part_of(builder, operand, at * size, size) for operand in (natural, signed)),
+                *(extract_lanes(builder, operand, at * size, size) for operand in (natural, signed)),
             )
             for at in range(count)
         ]
@@ -85,7 +85,7 @@ def pair_sums(builder, natural, signed):
     return builder.add(builder.ashr(builder.shl(products, half), half), builder.ashr(products, half))
 
 
-def part_of(builder, vector, first: int, count: int):
+def extract_lanes(builder, vector, first: int, count: int):
     """Extract neighbouring lanes."""
     lanes = ir.Constant(ir.VectorType(INT32, count), list(range(first, first + count)))
     return builder.shuffle_vector(vector, vector, lanes)

@@ -83,7 +83,7 @@ class Layout:
     has_lines: bool
 
 
-def annotations_of(declared: Any, annotations: dict[str, Any]) -> dict[str, Any]:
+def evaluate_annotations(declared: Any, annotations: dict[str, Any]) -> dict[str, Any]:
     """Evaluate annotations; only those with strings take time."""
     return (
         annotations
@@ -109,7 +109,9 @@ def layout_of(declared: type[Fields]) -> Layout:
     """Return the layout of a declaration."""
     known_fields: dict[str, Field] = {}
     declared_fields = fields(declared)  # type: ignore[arg-type]
-    kinds = annotations_of(declared, {declaration.name: declaration.type for declaration in declared_fields})
+    kinds = evaluate_annotations(
+        declared, {declaration.name: declaration.type for declaration in declared_fields}
+    )
     word, groups_before, has_lines = declared.START, (), False
     for declaration in declared_fields:
         name, kind = declaration.name, kinds[declaration.name]

@@ -87,10 +87,10 @@ def table(pointer: Pointer, count: int) -> Span:
     return Span(low, last, count)
 
 
-def require(holds: bool, what: str) -> None:
+def require(holds: bool, subject: str) -> None:
     """Raise UnsafeRowError if a row does not meet a condition of its kernel."""
     if not holds:
-        raise UnsafeRowError(what)
+        raise UnsafeRowError(subject)
 
 
 def require_size(size: int) -> None:

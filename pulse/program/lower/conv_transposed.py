@@ -15,7 +15,7 @@ from pulse.ops.conv import Conv, ConvTranspose, is_depthwise
 from pulse.ops.time import Delay
 from pulse.program.lower.conv import convolution_input, convolve, emit_depthwise, last_order, pad
 from pulse.program.lower.matmul_finishing import Finishing, find_finishing
-from pulse.program.lower.matmul_product import bias_of, emit_product, stored_of
+from pulse.program.lower.matmul_product import emit_product, find_bias, require_stored
 from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
@@ -65,10 +65,10 @@ class _Transposed:
 @lowers(ConvTranspose)
 def lower_conv_transpose(lowering: Lowering, node: PulsedNode, op: ConvTranspose) -> list[Value]:
     """Emit one product if the outputs are adjacent in memory, else one for each phase."""
-    stored = stored_of(lowering, node, 1, "its kernel")
+    stored = require_stored(lowering, node, 1, "its kernel")
     kernel = stored.codes.shape
     outlet = OutletId(node.id)
-    bias = bias_of(lowering, node, kernel[1] * op.group)
+    bias = find_bias(lowering, node, kernel[1] * op.group)
     forward = _equivalent_convolution(
         op, lowering.fact(node.inputs[0]).sizes, lowering.fact(outlet).sizes, kernel
     )

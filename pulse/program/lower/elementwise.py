@@ -103,7 +103,7 @@ def store_chain(lowering: Lowering, chain: Chain, target: Value) -> None:
         """Return the fields of an input or output."""
         return {
             "tensor": value,
-            "dtype": code_of(lowering, value.dtype),
+            "dtype": require_code(lowering, value.dtype),
             **number_fields("step", steps),
         }
 
@@ -120,7 +120,7 @@ def store_chain(lowering: Lowering, chain: Chain, target: Value) -> None:
     )
 
 
-def code_of(lowering: Lowering, dtype: DType) -> int:
+def require_code(lowering: Lowering, dtype: DType) -> int:
     """Return the kernel's code for a type. Raises CompileError if it has none."""
     if dtype not in CODES:
         name = dtype_name(dtype)
@@ -177,7 +177,7 @@ def lower_elementwise(lowering: Lowering, node: PulsedNode, op: Elementwise | Ca
     return [_emit_wire(lowering, outlet)]
 
 
-def scale_of(lowering: Lowering, node: PulsedNode) -> tuple[int, float] | None:
+def find_scale(lowering: Lowering, node: PulsedNode) -> tuple[int, float] | None:
     """Return the slot of the tensor that a node multiplies by a number, and the number; None for other nodes."""
     op = node.op
     factor = ELEMENTWISE[op.kind].factor if isinstance(op, Elementwise) else None
@@ -212,7 +212,7 @@ def _scales_a_product(lowering: Lowering, node: PulsedNode) -> bool:
     """Return whether the only reader of a scaled tensor is a product of two tensors, which can scale its result."""
     outlet = OutletId(node.id)
     reader = lowering.only_reader(outlet)
-    if reader is None or scale_of(lowering, node) is None:
+    if reader is None or find_scale(lowering, node) is None:
         return False
     return isinstance(reader.op, MatMul) and packed_operand(list(map(lowering.fact, reader.inputs))) is None
 

@@ -9,7 +9,7 @@ from pulse.ops.check import Check
 from pulse.ops.fault import CountFaults
 from pulse.program.kernels import fault
 from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN
-from pulse.program.lower.elementwise import code_of
+from pulse.program.lower.elementwise import require_code
 from pulse.program.lowering import FaultChecker, Lowering, PulsedNode, lowers
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Value
@@ -95,7 +95,7 @@ def count_faults(
             step=step,
             **number_fields("s", loops.sizes),
             **number_fields("t", loops.strides[0]),
-            dtype=code_of(lowering, x.dtype),
+            dtype=require_code(lowering, x.dtype),
             mode=BETWEEN if reals else NONZERO if check.nonzero else WITHIN,
             above=above,
             below=below,

@@ -155,7 +155,7 @@ def trim_fills(rows: Sequence[EmittedRow]) -> Iterator[EmittedRow]:
             yield row
             continue
         target: Any = fill.dst
-        gaps = gaps_of(fill, copy)
+        gaps = find_gaps(fill, copy)
         for start, stop in gaps if len(gaps) <= MAX_GAPS else [(0, fill.count)]:
             part = advance(target, start)
             yield EmittedRow(
@@ -163,7 +163,7 @@ def trim_fills(rows: Sequence[EmittedRow]) -> Iterator[EmittedRow]:
             )
 
 
-def gaps_of(fill: FillRow, copy: CopyRow) -> list[tuple[int, int]]:
+def find_gaps(fill: FillRow, copy: CopyRow) -> list[tuple[int, int]]:
     """Return the runs of a fill that a copy does not write, in elements of the fill."""
     first: Any = fill.dst
     source: Any = copy.src
