@@ -150,12 +150,12 @@ class Lowering:
         inputs        input wire -> its tensor
         check_faults  checks each node for faults; None: no checks, here or in the bodies of the nodes
         """
-        inner = Lowering(
+        body_lowering = Lowering(
             body, self.builder, form=self.form, check_faults=check_faults, unchecked=range(len(body.nodes))
         )
-        inner.values.update(inputs)
-        inner.lower(body.order())
-        return [inner.value(outlet) for outlet in body.outputs]
+        body_lowering.values.update(inputs)
+        body_lowering.lower(body.order())
+        return [body_lowering.value(outlet) for outlet in body.outputs]
 
     def body_checker(self, node: PulsedNode, otherwise: Callable[[], FaultChecker]) -> FaultChecker | None:
         """Return the fault checker of a node's body: the enclosing body's or ``otherwise()``; None: no checks."""

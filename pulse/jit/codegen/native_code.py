@@ -157,10 +157,10 @@ def optimise(
     python     how Python calls it; None: only C does
     Raises     CompileError: it can raise an exception, allocates memory, or contains an address of this process
     """
-    module, inner = _numba_code(name, function, signature, options)
-    module.get_function(inner).name = inner = f"{symbol}.c" if python else symbol
+    module, c_name = _numba_code(name, function, signature, options)
+    module.get_function(c_name).name = c_name = f"{symbol}.c" if python else symbol
     if python:
-        module.link_in(llvm.parse_assembly(python_code(python, symbol, inner, module.triple)))
+        module.link_in(llvm.parse_assembly(python_code(python, symbol, c_name, module.triple)))
     module = _in_fixed_order(module)
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration and value.name != symbol:

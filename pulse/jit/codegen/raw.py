@@ -94,8 +94,8 @@ declare_type(
 def _interleave(builder, a, b, width: int):
     """Build two rows: the even groups of ``width`` lanes of a and b in turn, and the odd ones."""
     for first in (0, width):
-        lanes = [at if at % (2 * width) < width else at - width + TILE_ROWS for at in range(TILE_ROWS)]
-        mask = ir.Constant(ir.VectorType(ir.IntType(32), TILE_ROWS), [at + first for at in lanes])
+        lanes = [i if i % (2 * width) < width else i - width + TILE_ROWS for i in range(TILE_ROWS)]
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), TILE_ROWS), [i + first for i in lanes])
         yield builder.shuffle_vector(a, b, mask)
 
 

@@ -116,7 +116,7 @@ class TableCheck:
     def _decode(
         self,
         group: type[RowFields],
-        at: int,
+        start: int,
         words: Sequence[int],
         form: Form,
         operands: list[tuple[Field, Located]],
@@ -124,9 +124,9 @@ class TableCheck:
         """Decode a group of a row from its first word on."""
         row = object.__new__(group)
         values = row.__dict__
-        start, count_before = at - group.START, len(operands)
+        base, count_before = start - group.START, len(operands)
         for field in fields_of(group).values():
-            word = start + field.word
+            word = base + field.word
             for count, size in field.groups_before:
                 word += values[count] * size
             kind, name = field.kind, field.name

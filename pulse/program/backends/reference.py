@@ -165,8 +165,8 @@ class ReferenceState(State):
         return sum(count for _, count in self._counts()) != self._faults_before
 
     def take_faults(self) -> int:
-        before, self._faults_before = self._faults_before, sum(count for _, count in self._counts())
-        return self._faults_before - before
+        faults_before, self._faults_before = self._faults_before, sum(count for _, count in self._counts())
+        return self._faults_before - faults_before
 
     def _counts(self) -> Iterator[tuple[Site, int]]:
         graph = self._program.network.graph

@@ -200,10 +200,10 @@ def _place(record: JsonObject) -> Place:
 def _end(record: JsonObject, symbol: Symbol) -> tuple[TDim, int]:
     try:
         length = scope_of(symbol).parse(record.text("length", 1 << 10))
-        far = abs(length.eval({symbol: FAR_FRAMES})) if length.symbols <= {symbol} else 2 * FAR
+        far_length = abs(length.eval({symbol: FAR_FRAMES})) if length.symbols <= {symbol} else 2 * FAR
     except DimError as error:
         raise LoadError(f"{record.name}: {error}; compile the model again") from None
-    if far > FAR:
+    if far_length > FAR:
         raise LoadError(f"{record.name}: the length {length} is too large; compile the model again")
     return length, record.number("byte")
 

@@ -54,10 +54,10 @@ def running_sums(row: CumSumRow, x: Pointer, y: Pointer, total: Pointer, start: 
         source, target = x + t * step_x, y + t * step_y
         if start <= i < stop:
             for m in range(M):
-                before = total[m]
-                after = before + source[columns_x[m]]
-                total[m] = after
-                target[columns_y[m]] = before if exclusive else after
+                previous = total[m]
+                current = previous + source[columns_x[m]]
+                total[m] = current
+                target[columns_y[m]] = previous if exclusive else current
         else:
             for m in range(M):
                 target[columns_y[m]] = 0

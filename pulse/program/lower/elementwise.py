@@ -133,8 +133,8 @@ def require_code(lowering: Lowering, dtype: DType) -> int:
 
 def broadcast(value: Value, shape: Sequence[int]) -> Value:
     """Broadcast a tensor to a shape by strides of zero."""
-    lead = len(shape) - len(value.shape)
-    strides = [0] * lead + [step if size != 1 else 0 for size, step in zip(value.shape, value.strides)]
+    added_axes = len(shape) - len(value.shape)
+    strides = [0] * added_axes + [step if size != 1 else 0 for size, step in zip(value.shape, value.strides)]
     return value.view(shape, strides)
 
 
@@ -250,8 +250,8 @@ def _store_in_parts(lowering: Lowering, outlet: OutletId) -> Value:
     bounds = [0, *range(MAX_INPUTS, len(values), MAX_INPUTS - 1), len(values)]
     for start, stop in pairwise(bounds):
         chain = Chain()
-        before = [chain.load(target)] if start else []
-        registers = [*before, *(chain.load(value) for value in values[start:stop])]
+        partial_result = [chain.load(target)] if start else []
+        registers = [*partial_result, *(chain.load(value) for value in values[start:stop])]
         result = chain.fold("sum" if op.kind == "mean" else op.kind, registers, op.params)
         if op.kind == "mean" and stop == len(values):
             chain.apply("mulc", (result,), (1 / len(values),))

@@ -64,11 +64,11 @@ def emit_product(lowering: Lowering, product: WindowProduct) -> None:
         weights = lowering.add_constant(pack_codes(product.matrix, len(product.taps)))
         lowering.emit(ProductOfCodesRow(W=weights, **fields))
         return
-    few = few_columns(len(product.rows_x), len(product.taps), depth, columns)
-    if few is None:
+    block = few_columns(len(product.rows_x), len(product.taps), depth, columns)
+    if block is None:
         _emit_general(lowering, product.matrix, fields)
     else:
-        _emit_few(lowering, product, fields, *few)
+        _emit_few(lowering, product, fields, *block)
 
 
 def _merge_taps(product: WindowProduct) -> WindowProduct:

@@ -93,13 +93,13 @@ def _reduce(
     """Reduce some axes, as rows of one long axis or as runs of a kept one; write to the wire, if given."""
     kept_axes = [axis for axis in range(len(x.shape)) if axis not in axes]
     result, y = _allocate_result(lowering, x, axes, wire)
-    inner = [
+    contiguous_axes = [
         axis
         for axis in kept_axes
         if x.strides[axis] == 1 and y.strides[kept_axes.index(axis)] == 1 and x.shape[axis] > 1
     ]
-    if inner:
-        run = inner[0]
+    if contiguous_axes:
+        run = contiguous_axes[0]
         rows = [axis for axis in kept_axes if axis != run]
         lowering.emit(
             PoolRow(

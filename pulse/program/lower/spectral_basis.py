@@ -104,10 +104,10 @@ class DftBasis:
 
     def _work(self, first: int, second: int) -> float:
         blocks = -(-first // LANES)
-        inner = 1 if self.points.im is None else 2
-        outer = 1 if self.bins.im is None else 2
+        point_parts = 1 if self.points.im is None else 2
+        bin_parts = 1 if self.bins.im is None else 2
         rows = min(-(-self.bins.count // first), second // 2 + 1)
-        return blocks * (inner * self.length + outer * rows * second)
+        return blocks * (point_parts * self.length + bin_parts * rows * second)
 
     def matrix(self) -> Array:
         """Return the matrix itself, f64 [rows, real parts of the bins, then imaginary ones]."""

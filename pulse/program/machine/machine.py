@@ -51,30 +51,30 @@ def _run(table_address, rows, bases_address):
 def _run_profiled(table_address, rows, bases_address, ticks_address):
     address, ticks = table_address, words_at(ticks_address)
     mode = flush_denormals()
-    before = tick_count()
+    start = tick_count()
     for i in range(rows):
         row = row_at(address)
         run_row(row.kernel, address, bases_address)
-        after = tick_count()
-        ticks[i] = ticks[i] + (after - before)
-        before = after
+        stop = tick_count()
+        ticks[i] = ticks[i] + (stop - start)
+        start = stop
         address += WORD_BYTES * row.length
     restore_denormals(mode)
 
 
 @entry("machine.run_timed", 3, returns="int")
 def _run_timed(table_address, rows, bases_address):
-    before = tick_count()
+    start = tick_count()
     run_rows(table_address, rows, bases_address)
-    return tick_count() - before
+    return tick_count() - start
 
 
 @entry("machine.run_lanes", 4)
 def _run_lanes(table_address, segments_address, segments, bases_address):
     address, lanes = table_address, lane_bases_at(bases_address).lanes
     mode = flush_denormals()
-    for number in range(segments):
-        segment = segments_at(segments_address)[number]
+    for index in range(segments):
+        segment = segments_at(segments_address)[index]
         if segment.lanes_at_once:
             row = row_at(address)
             run_row(row.kernel, address, bases_address)

@@ -109,8 +109,8 @@ HEAD_WORDS = words_of(RowInParts)
 @device
 def run_part(address: int, part: int, bases: int) -> None:
     """Run one part of a row."""
-    at = address + WORD_BYTES * (HEAD_WORDS + part * row_in_parts_at(address).part_words)
-    run_row(row_at(at).kernel, at, bases)
+    row = address + WORD_BYTES * (HEAD_WORDS + part * row_in_parts_at(address).part_words)
+    run_row(row_at(row).kernel, row, bases)
 
 
 @device
@@ -239,8 +239,8 @@ class Team(NotCopyable):
         fields.members, fields.count = members.address, threads
         fields.patience = int(PATIENCE_S * ticks_per_second())
         fields.wake, fields.wait = events[0].to_write, events[0].to_read
-        for number, event in enumerate(events):
-            member = members[number]
+        for index, event in enumerate(events):
+            member = members[index]
             member.wake, member.wait = event.to_write, event.to_read
         self.address = fields.address
         help_others, address = HELP.call, fields.address

@@ -144,8 +144,8 @@ def _restore_slow_rows(
     trial: SpecialisationTrial, generic: RowTable, specialised: RowTable, hot: Sequence[KernelRows]
 ) -> None:
     """Restore the generic rows of kernels that gain nothing."""
-    before, after = trial.row_ticks([generic, specialised])
+    generic_ticks, specialised_ticks = trial.row_ticks([generic, specialised])
     for rows in hot:
-        if before[rows.numbers].sum() < MIN_KERNEL_GAIN * after[rows.numbers].sum():
+        if generic_ticks[rows.numbers].sum() < MIN_KERNEL_GAIN * specialised_ticks[rows.numbers].sum():
             for starts in rows.starts.values():
                 specialised[starts] = generic[starts]

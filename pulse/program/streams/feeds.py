@@ -96,8 +96,8 @@ def padded_pulses(ports: Sequence[Port], arrays: Feed, fill: float) -> list[dict
     feeds = [filled_pulse(ports, fill) for _ in range(pulses)]
     for port in ports:
         axis = port.axis or 0
-        for number, feed in enumerate(feeds):
-            part = frames_at(arrays[port.name], axis, number * port.frames, (number + 1) * port.frames)
+        for index, feed in enumerate(feeds):
+            part = frames_at(arrays[port.name], axis, index * port.frames, (index + 1) * port.frames)
             frames_at(feed[port.name], axis, 0, part.shape[axis])[...] = part
     return feeds
 

@@ -327,7 +327,7 @@ class State(ABC):
         self.changing = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.program.spawn, self.constants, self.snapshot(), self.fetched)
+        return _restore, (self.program, self.constants, self.snapshot(), self.fetched)
 
     @cached_property
     def _fingerprint(self) -> bytes:
@@ -400,9 +400,9 @@ def _no_array_step(feed: Feed | Array, outputs: Feed | Array | None, refuses_nan
     """Do nothing: the backend has no compiled call."""
 
 
-def _restore(spawn: Callable[[Feed], State], constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:
+def _restore(program: Any, constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:
     """Restore a copied or unpickled stream."""
-    state = spawn(constants)
+    state: State = program.spawn(constants)
     state.restore(snapshot)
     state.fetched = list(fetched)
     return state

@@ -41,11 +41,11 @@ class Loops:
 
     def move_longest_inside(self) -> "Loops":
         """Move the longest of the outer loops next to the innermost one, which stays."""
-        outer = len(self.sizes) - 1
-        if outer < 2:
+        outer_count = len(self.sizes) - 1
+        if outer_count < 2:
             return self
-        longest = max(range(outer), key=lambda axis: (self.sizes[axis], axis))
-        order = [*(axis for axis in range(outer) if axis != longest), longest, outer]
+        longest = max(range(outer_count), key=lambda axis: (self.sizes[axis], axis))
+        order = [*(axis for axis in range(outer_count) if axis != longest), longest, outer_count]
         strides = (tuple(steps[axis] for axis in order) for steps in self.strides)
         return Loops(tuple(self.sizes[axis] for axis in order), tuple(strides))
 
@@ -59,7 +59,9 @@ class Loops:
 
         There are exactly ``count`` inner loops, padded by outer ones of size 1.
         """
-        outer = max(0, len(self.sizes) - count)
-        inner = Loops(self.sizes[outer:], tuple(steps[outer:] for steps in self.strides)).pad(count)
-        for indices in product(*map(range, self.sizes[:outer])):
+        outer_count = max(0, len(self.sizes) - count)
+        inner = Loops(self.sizes[outer_count:], tuple(steps[outer_count:] for steps in self.strides)).pad(
+            count
+        )
+        for indices in product(*map(range, self.sizes[:outer_count])):
             yield tuple(sum(i * step for i, step in zip(indices, steps)) for steps in self.strides), inner

@@ -46,12 +46,12 @@ def prepare_lane_frames(row: RecurrentFloatFields, count: int, lanes: Pointer) -
 @device
 def find_lanes_with_frame(lanes: Pointer, count: int, frame: int) -> int:
     """Write the numbers of the lanes that have this frame to ``lanes[2 * MAX_STACK_LANES + i]``; return their count."""
-    number = 0
+    active = 0
     for l in range(count):
         if lanes[l] <= frame < lanes[MAX_STACK_LANES + l]:
-            lanes[2 * MAX_STACK_LANES + number] = l
-            number += 1
-    return number
+            lanes[2 * MAX_STACK_LANES + active] = l
+            active += 1
+    return active
 
 
 @device
