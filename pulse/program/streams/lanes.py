@@ -1,6 +1,6 @@
 """Lanes: several streams of one program, stepped in one call."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,7 @@ class Lanes:
     def __reduce__(self) -> tuple[Any, ...]:
         snapshots = [state.snapshot() for state in self]
         return _restore, (
-            self.program.spawn_many,
+            self.program,
             self._states[0].constants,
             self.active_lanes,
             snapshots,
@@ -249,14 +249,10 @@ def _port_text(port: Port, count: int) -> str:
 
 
 def _restore(
-    spawn_many: Callable[[int, Feed], Lanes],
-    constants: Feed,
-    numbers: Sequence[int],
-    snapshots: Sequence[bytes],
-    alone: bool,
+    program: Any, constants: Feed, numbers: Sequence[int], snapshots: Sequence[bytes], alone: bool
 ) -> Lanes:
     """Restore copied or unpickled lanes."""
-    lanes = spawn_many(len(snapshots), constants)
+    lanes: Lanes = program.spawn_many(len(snapshots), constants)
     lanes.alone = alone
     for number, snapshot in enumerate(snapshots):
         lanes[number].restore(snapshot)

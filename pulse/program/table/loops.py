@@ -59,9 +59,7 @@ class Loops:
 
         There are exactly ``count`` inner loops, padded by outer ones of size 1.
         """
-        outer_count = max(0, len(self.sizes) - count)
-        inner = Loops(self.sizes[outer_count:], tuple(steps[outer_count:] for steps in self.strides)).pad(
-            count
-        )
-        for indices in product(*map(range, self.sizes[:outer_count])):
+        outer = max(0, len(self.sizes) - count)
+        inner = Loops(self.sizes[outer:], tuple(steps[outer:] for steps in self.strides)).pad(count)
+        for indices in product(*map(range, self.sizes[:outer])):
             yield tuple(sum(i * step for i, step in zip(indices, steps)) for steps in self.strides), inner
