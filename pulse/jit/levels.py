@@ -43,7 +43,8 @@ _ARM32, _WASM = "armv7-unknown-linux-gnueabihf", "wasm32-unknown-unknown"
 class Level:
     """The common features of many processors.
 
-    triple, processor  as LLVM calls them
+    name               the name of the level, as in PULSE_LEVEL
+    triple, processor  LLVM's names
     features           LLVM's name -> Linux's name in /proc/cpuinfo
     """
 

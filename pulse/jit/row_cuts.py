@@ -17,6 +17,7 @@ from pulse.support.record import record
 class RowCut:
     """The division of a row into parts.
 
+    cut            the way to cut it
     bounds         the beginnings of the parts, and the end of the last one
     scratch_bytes  the further scratch memory of each part but the first
     """

@@ -1,4 +1,4 @@
-"""Program: a compiled pulsed model, and its streams."""
+"""Program: a compiled pulsed model that makes streams."""
 
 from abc import abstractmethod
 from collections.abc import Callable

@@ -26,6 +26,7 @@ LINE_WORDS = 8
 class Spec:
     """The declared properties of a field, in addition to its type.
 
+    kind      what it holds
     element   the type of an operand's elements; None: bytes of any type
     touched   how often each run reads or writes all of it
     written   whether a kernel may write to it
@@ -55,6 +56,8 @@ class Fields:
 class Field:
     """A field of a declaration.
 
+    name           its name
+    spec           its declared properties
     word           its first word, without the groups before it
     groups_before  each field of groups before it: the field with their number, and the words of a group
     group          the declaration of a group, if the field is a group or groups

@@ -31,6 +31,7 @@ class CacheLocation:
 
     path     the folder that PULSE_CACHE names
     folder   its subfolder for these versions and this processor; None: nothing is stored
+    kind     which of the folders it is
     refused  why the requested folder is not used; a temporary one is used instead if there is space
     """
 

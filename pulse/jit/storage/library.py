@@ -33,6 +33,7 @@ class LibraryIndex:
     made_of    the checksum of their content
     functions  name -> the module that declares it
     checksums  level -> the checksum of its library
+    format     the version of the index's fields
     """
 
     sources: tuple[str, ...]

@@ -19,6 +19,7 @@ from pulse.support.record import record
 class BackendGroup:
     """Nodes that one backend runs together.
 
+    backend  the backend
     network  the nodes as a pulsed model
     inputs   its inputs: name -> wire of the whole model
     outputs  its outputs: name -> wire of the whole model

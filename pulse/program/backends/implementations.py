@@ -68,8 +68,11 @@ class Implementation:
 class ImplementationChoice:
     """The implementation of one node, and the alternatives.
 
-    dtype   the type of the node's first input, or of its output if it has none
-    others  the other implementations that fit
+    implementation  the chosen one
+    op              the name of the node's op
+    dtype           the type of the node's first input, or of its output if it has none
+    why             the reason of the choice
+    others          the other implementations that fit
     """
 
     implementation: Implementation

@@ -11,8 +11,9 @@ from pulse.support.record import record
 class JsonObject:
     """A JSON object.
 
-    name     the name of the file, for errors
-    Raises   LoadError: a value is missing, of another type or out of range
+    name    the name of the file, for errors
+    values  its members
+    Raises  LoadError: a value is missing, of another type or out of range
     """
 
     name: str

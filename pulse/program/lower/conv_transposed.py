@@ -188,9 +188,11 @@ def _reach(op: ConvTranspose, i: int, kernel: int, frames: int, outputs: int) ->
 class _PhaseRows:
     """The outputs ``u = phase + stride*q`` of a transposed convolution, from q = begin on, along all spatial axes.
 
-    taps      the positions of the kernel that they read, along each axis
-    x         [M], the element of the input at which the window of each output begins
-    x_taps    [T], the offset of each tap
+    phase   the phase of each axis
+    begin   the first q of each axis
+    taps    the positions of the kernel that they read, along each axis
+    x       [M], the element of the input at which the window of each output begins
+    x_taps  [T], the offset of each tap
     """
 
     phase: Sequence[int]

@@ -24,7 +24,10 @@ MAX_LOOPS = 3
 class CheckedFrames:
     """The frames f of a tensor that are checked: ``begin <= clock*pulse + shift + f < end``, from clock ``gate`` on.
 
-    axis    the axis of the frames; None: the whole tensor is one frame
+    axis          the axis of the frames; None: the whole tensor is one frame
+    pulse, shift  the terms of a frame's position in the stream
+    begin, end    the bounds of the positions
+    gate          the first clock at which frames are checked
     """
 
     axis: int | None

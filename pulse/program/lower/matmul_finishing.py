@@ -35,9 +35,13 @@ class FusedStep:
 class Finishing:
     """The steps after a product, up to the wire that the product then writes itself.
 
-    outlet  that wire
-    bias    added to each channel before all steps; None: no bias
-    gate    the functions of the two halves of the channels, which are multiplied; numbers in ``finish.GATES``
+    outlet    that wire
+    axis      the axis of its channels
+    channels  their number, gates included
+    bias      the number that is added to each channel before all steps; None: no bias
+    steps     the steps
+    gate      the functions of the two halves of the channels, which are multiplied; numbers in ``finish.GATES``
+    gated     the wire's memory if there is a gate, once it is allocated
     """
 
     outlet: OutletId

@@ -85,7 +85,10 @@ class _PartIndices:
 class DftBasis:
     """A matrix [rows, columns] that is a transform of ``length``: ``X[k] = sum_n x[n] exp(2i pi n k / length)``.
 
-    first  the number k of the first bin
+    length  the length of the transform
+    points  the rows that are its points
+    bins    the columns that are its bins
+    first   the number k of the first bin
     """
 
     length: int

@@ -109,10 +109,10 @@ class Slot:
 class PackedCall(NotCopyable):
     """The arguments of ``packed_step`` for a state, and the layout of its pulses.
 
-    call                      the call for compiled code
-    kept                      the objects whose addresses it holds
-    inputs, outputs           in the order of the program's streaming inputs, and of all outputs
-    input_bytes, output_bytes the bytes of a packed pulse
+    call                       the call for compiled code
+    kept                       the objects whose addresses it holds
+    inputs, outputs            the places of the streaming inputs and of all outputs, in the program's order
+    input_bytes, output_bytes  the bytes of a packed pulse
     """
 
     why_not = "it holds addresses of this process; copy its state, and call pack() on the copy"

@@ -45,11 +45,12 @@ FUNCTIONS = {
 
 
 class Interpreter(Struct):
-    """Addresses of objects and functions of this process; ``header`` is ``HEADER``.
+    """Addresses of objects and functions of this process.
 
+    header                          ``HEADER``
     array_type, dict_type, nothing  numpy.ndarray, dict, None
     array_new                       PyArray_Empty
-    dict_size … restore_thread      see ``FUNCTIONS``
+    dict_size … restore_thread      the functions in ``FUNCTIONS``
     """
 
     header: int

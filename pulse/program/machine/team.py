@@ -90,6 +90,8 @@ class Member(Struct):
 class RowInParts(Struct):
     """The head of a row in parts, followed by the rows of the parts, all of one length.
 
+    kernel      address of the function that runs the parts
+    length      the words of the head and of all parts
     team        address of the ``TeamBlock``
     parts       the number of parts, at most the number of the team's threads
     part_words  the length of a part's row in int64

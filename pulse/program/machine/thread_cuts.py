@@ -18,6 +18,7 @@ MIN_CUT_WORK = 250_000
 class ThreadCuts:
     """The division of a table's rows among several threads.
 
+    threads        the number of threads
     rows           how each row is cut; None: it runs whole, on the stepping thread
     scratch_bytes  scratch memory of the parts, after the arena
     """

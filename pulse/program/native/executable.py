@@ -1,4 +1,4 @@
-"""The numba backend: an instruction table over weights, state and arena, run by the machine."""
+"""The half of a native program that its streams read: an instruction table over weights, state and arena."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence

@@ -42,10 +42,13 @@ MAX_GAPS = 32
 class Interleaved:
     """The interleaved instructions, their weights, and the pulse from which on they are valid.
 
+    rows         the instructions
+    weights      their weights, as bytes
     steady_from  the pulses of a stream after which they are valid
     clock_byte   the byte offset of the pulse counter in a stream's state, which the instructions do not change
     inputs       the byte offset in the arena of each input's sixteen tensors, one after another
-    outputs      the byte offset of each output's
+    outputs      the byte offset of each output's sixteen tensors
+    arena_bytes  the bytes of their arena
     sliding      the delays that are not in the interleaved state while the streams step
     """
 

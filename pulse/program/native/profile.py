@@ -69,6 +69,7 @@ class ProfileRow:
 class Profile:
     """The times of a program's instructions, in order.
 
+    rows        the time of each instruction
     steps       the number of measured steps
     step_s      median time of a whole step without clock readings
     overhead_s  the time that reading the clock adds to a step; not part of any row

@@ -34,9 +34,10 @@ class Specialisation:
 
     reason    why streams do not run specialised kernels; empty if they do
     kernels   the kernels that are specialised
-    rows      the number of specialised rows, of ``total`` rows
-    before_s  seconds of a step with generic kernels; ``after_s``: with specialised ones; measured in turns on
-              this machine
+    rows      the number of specialised rows
+    total     the number of all rows
+    before_s  seconds of a step with generic kernels, on this machine
+    after_s   seconds of a step with specialised kernels, measured in turns with the others
     seconds   the processor time of compilation and comparison
     nbytes    the bytes of machine code
     """

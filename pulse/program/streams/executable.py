@@ -1,4 +1,4 @@
-"""The part of a program that its streams use."""
+"""The half of a program that its streams read; ``pulse.program`` describes the halves."""
 
 from abc import ABC, abstractmethod
 from functools import cached_property
@@ -13,7 +13,7 @@ _WRITER = "pickled by"
 
 
 class Executable(ABC):
-    """The ports, lengths and identity of a program, for its streams. Immutable.
+    """The ports, lengths and identity of a program, which its streams read. Immutable.
 
     Copying returns the program itself. It pickles without addresses, and is linked again when unpickled.
     """

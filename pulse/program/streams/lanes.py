@@ -66,13 +66,7 @@ class Lanes:
 
     def __reduce__(self) -> tuple[Any, ...]:
         snapshots = [state.snapshot() for state in self]
-        return _restore, (
-            self.program,
-            self._states[0].constants,
-            self.active_lanes,
-            snapshots,
-            self.alone,
-        )
+        return _restore, (self.program, self._states[0].constants, self.active_lanes, snapshots, self.alone)
 
     @property
     def active_lanes(self) -> list[int]:

@@ -21,6 +21,7 @@ RowWords = tuple[int, ...]
 class KernelRows:
     """The rows of a kernel.
 
+    kernel   the kernel
     numbers  the numbers of the rows
     starts   the words of a row -> where rows with these words begin in the table
     share    their share of the time of a step
