@@ -136,7 +136,7 @@ class _Reading:
         port = Port(name, shape, dtype, axis, record.number("delay", 0, FAR_FRAMES), rate, length)
         if port.streams:
             if port.frames < 1 or rate * self.pulse != port.frames:
-                raise LoadError(f"{self.name}: {name!r} has {port.frames} frames a pulse at rate {rate}")
+                raise LoadError(f"{self.name}: {name!r} has {port.frames} frames per pulse at rate {rate}")
             self._check_bound(length, rate, port.frames, port.delay)
             if is_input and length.eval({self.symbol: FAR_FRAMES}) < rate * FAR_FRAMES - FAR_FRAMES // 2:
                 raise LoadError(f"{self.name}: input {name!r} does not grow with the stream")

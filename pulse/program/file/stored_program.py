@@ -253,9 +253,7 @@ def _number_kernels(
     """Return the table with the kernel numbers of this process, and the kernel of each row."""
     section = container.section("table")
     if section.size % 8:
-        raise LoadError(
-            f"{container.name}: its table is not a whole number of words; compile the model again"
-        )
+        raise LoadError(f"{container.name}: its table is not a multiple of 8 bytes; compile the model again")
     table = section.view("<i8").astype(np.int64)
     words, start, row_kernels = cast(list[int], table.tolist()), 0, list[Kernel]()
     while start < len(words):
