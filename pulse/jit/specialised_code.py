@@ -30,7 +30,7 @@ def specialised_code(
 
     rows     the words of each row, without the kernel and the length
     applied  the rows of dispatchers that they apply, and that are compiled; None: all
-    Raises   CompileError
+    Raises   CompileError: the code cannot be compiled
     """
     module = llvm.parse_assembly(_kernel_text(kernel, applied))
     module.link_in(llvm.parse_assembly(_functions_text(module, symbol, rows)))

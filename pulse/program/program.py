@@ -73,7 +73,8 @@ class Program(Executable):
         seconds    processor time after which no further rows are compiled
         megabytes  machine code after which no further rows are compiled
         min_gain   the minimum speed-up of a step for which streams use the code, from 1; None: 1.1
-        Raises     InputError: the numpy backend has no rows, or ``min_gain`` is below 1; CompileError
+        Raises     InputError: the numpy backend has no rows, or ``min_gain`` is below 1; CompileError: the code
+                   cannot be compiled
         """
         raise InputError(f"the {self.backend} backend has no kernels to specialise; use the numba backend")
 

@@ -269,7 +269,7 @@ def array_step(packed: PackedCall, counter: NDArray[np.int64], flags: StreamFlag
     """Return the function that runs the pulses of a state.
 
     packed  the state's packed call: its inputs and outputs, in order
-    Raises CompileError
+    Raises CompileError: it cannot be compiled
     """
     slots, inputs = (*packed.inputs, *packed.outputs), len(packed.inputs)
     dtypes = [np.dtype(slot.dtype.type) for slot in slots]

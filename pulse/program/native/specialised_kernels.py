@@ -76,7 +76,7 @@ def specialise(
     seconds    processor time after which no further rows are compiled
     megabytes  machine code after which no further rows are compiled
     min_gain   the minimum speed-up of a step for which streams run them; None: ``MIN_GAIN``
-    Raises     InputError: ``min_gain`` is below 1; CompileError
+    Raises     InputError: ``min_gain`` is below 1; CompileError: their code cannot be compiled
     """
     if min_gain is not None and not min_gain >= 1:
         raise InputError(
