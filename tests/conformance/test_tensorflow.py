@@ -90,7 +90,7 @@ def test_speech_commands_equals_its_stored_outputs(name: str) -> None:
     pulse.verify(longer).require()
 
 
-def test_a_cell_whose_states_are_inputs_streams_once_they_are_named() -> None:
+def test_a_cell_with_input_states_streams_once_they_are_named() -> None:
     typed = pulse.load(graph("lstm_step_explicit_state")).model.analyse()
     states = {"h": "Identity_1", "c": "Identity_2"}
     chunking = pulse.Chunking(states=states, axes={"x": 0, "Identity": 0})

@@ -42,8 +42,8 @@ def check_invariant(seeds: range, depth: int, read_back: int) -> Counter[str]:
             programs += [back.compile(backend) for backend in BACKENDS]
             reached["read back"] += 1
         note(reached, proto)
-        least = shortest(typed)
-        for length in (least, least + int(rng.integers(1, 40))):
+        min_length = shortest(typed)
+        for length in (min_length, min_length + int(rng.integers(1, 40))):
             reached["streams"] += compare_programs(typed, programs, feeds(typed, length, rng), (seed, length))
         reached["files"] += 1
     return reached

@@ -132,7 +132,7 @@ def test_lines_of_functions_are_counted(text: str, lengths: dict[str, int]) -> N
     assert body_lines(code_of(text)) == lengths
 
 
-def test_functions_are_short() -> None:
+def test_script_functions_are_short() -> None:
     lengths = {
         f"{name_of(path)}: {head}": lines
         for path, code in CODES.items()

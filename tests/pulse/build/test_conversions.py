@@ -87,7 +87,7 @@ def test_rounded_weights_are_stored_in_half_the_memory() -> None:
     pulse.verify(view.graph("1,32,T,8"), pulse=2).require()
 
 
-def test_a_parameter_that_is_shared_with_the_outside_keeps_its_type_there() -> None:
+def test_a_parameter_shared_with_the_outside_keeps_its_type() -> None:
     conv = Conv2D(3, 3, 1, "conv")
     x = Connector("x", "1,3,T,8")
     view = conv(conv(x)).graph()
@@ -99,7 +99,7 @@ def test_a_parameter_that_is_shared_with_the_outside_keeps_its_type_there() -> N
         view.set_dtype("i8")
 
 
-def test_a_whole_graph_in_the_layout_of_channels_last_gives_the_same() -> None:
+def test_a_graph_in_channels_last_layout_computes_the_same() -> None:
     whole, _ = parts()
     (before,) = whole.forward(sound()).values()
     plain = whole.graph("1,3,T,8").analyse().declutter()

@@ -156,7 +156,7 @@ def test_parameters_are_given_or_come_of_a_seed() -> None:
     assert not np.array_equal(first.op.value, other.op.value)
 
 
-def test_shared_parameters_are_stored_once_and_states_are_each_its_own() -> None:
+def test_shared_parameters_are_stored_once_and_states_separately() -> None:
     gru = GRU(2, 3, "gru")
     twin = gru.share()
     assert twin is not gru
@@ -374,7 +374,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
         ),
     ],
 )
-def test_misfits_are_refused(make, message: str) -> None:
+def test_invalid_graphs_and_attributes_are_refused(make, message: str) -> None:
     with pytest.raises(InputError, match=message):
         make()
 

@@ -329,15 +329,13 @@ CACHED, GRU = models.cache_of_sound(), models.gru()
         ),
     ],
 )
-def test_misfits_are_refused_with_the_reason(
-    model: ModelProto, options: Mapping[str, object], message: str
-) -> None:
+def test_refused_chunk_models_say_why(model: ModelProto, options: Mapping[str, object], message: str) -> None:
     """Each with the way out."""
     with pytest.raises(PulsifyError, match=message):
         models.stream(model, backend="numpy", **options)  # pyright: ignore
 
 
-def test_a_symbolic_shape_is_no_chunk() -> None:
+def test_a_symbolic_shape_is_not_a_chunk() -> None:
     """The step in the open takes the shapes of one call."""
     with pytest.raises(
         PulsifyError, match=r'x: 1,time,4,f32 is not the shape of one chunk.*inputs=\{"x": "1,1,4"\}'

@@ -59,7 +59,7 @@ def test_states_are_paired_by_name(before: str, after: str) -> None:
     assert pairs_of(shapes, {"y": [1, 80, 1], after: [2, 3, 4]}) == {before: after}
 
 
-def test_a_signal_before_and_after_is_no_state() -> None:
+def test_a_signal_before_and_after_is_not_a_state() -> None:
     """``x_in`` and ``x_out`` of one shape: the first input is the stream, whatever it is called."""
     shapes = {"x_in": [1, 257, 1, 2], "cache_in_0": [1, 24, 36], "cache_in_1": [1, 24, 36]}
     after = {"x_out": [1, 257, 1, 2], "cache_out_0": [1, 24, 36], "cache_out_1": [1, 24, 36]}
@@ -145,7 +145,7 @@ def test_the_axis_of_time_follows_from_the_shape(shape: list[int], axis: int | N
         ([], 3, 1, 1, None),
     ],
 )
-def test_the_axis_of_an_output_follows_from_the_input_or_its_shape(
+def test_an_output_axis_follows_from_the_input_or_its_shape(
     shape: list[int], rank: int, axis: int, frames: int, expected: int | None
 ) -> None:
     """The axis is that of the input, or found by the frames or the shape, or there is none."""
@@ -153,7 +153,7 @@ def test_the_axis_of_an_output_follows_from_the_input_or_its_shape(
     assert (axis_and_reason[0] if axis_and_reason else None) == expected
 
 
-def test_an_input_with_an_axis_of_frames_is_no_state() -> None:
+def test_an_input_with_an_axis_of_frames_is_not_a_state() -> None:
     """A signal before and after, whose shape determines no axis: the user gives it."""
     inputs = {"real": [1, 1, 1, 257], "cache": [1, 2, 2, 257]}
     outputs = {"real_out": [1, 1, 1, 257], "cache_out": [1, 2, 2, 257]}

@@ -235,7 +235,7 @@ def test_a_number_is_not_divided_by_a_symbol(scope: SymbolScope) -> None:
         _ = 7 // scope.symbol("S")
 
 
-def test_floats_are_no_dims(scope: SymbolScope) -> None:
+def test_floats_are_not_dims(scope: SymbolScope) -> None:
     with pytest.raises(TypeError, match="unsupported operand"):
         _ = scope.symbol("S") // 0.5  # type: ignore[operator]
     with pytest.raises(DimError, match=r"0\.5 is not a dimension"):

@@ -63,14 +63,14 @@ def assert_streams_equal(
     ]
     expected = [Expected(model, stream_feeds) for stream_feeds in feeds_of_streams]
     simplified = model.declutter()
-    least = simplified.pulsify()
+    smallest = simplified.pulsify()
     for times in pulses:
-        pulsed = least if times == 1 else simplified.pulsify(pulse=least.pulse * times)
+        pulsed = smallest if times == 1 else simplified.pulsify(pulse=smallest.pulse * times)
         for backend in backends if times == pulses[-1] else backends[:1]:
             program = compile_model(pulsed, backend)
             for stream_feeds, reference in zip(feeds_of_streams, expected):
                 reference.require(_in_blocks(Session(program), stream_feeds), (times, backend))
-    return {port.name: port.delay for port in least.outputs}
+    return {port.name: port.delay for port in smallest.outputs}
 
 
 def _in_blocks(session: Session, feeds: Mapping[str, Array]) -> dict[str, Array]:

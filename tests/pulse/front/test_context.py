@@ -109,7 +109,7 @@ def test_torchaudio_and_kaldi_agree() -> None:
     assert_near(offline(deltas(nested=True, keep=False, shape="1,frames,5"), x), expected)
 
 
-def test_verify_proves_the_stream() -> None:
+def test_verify_proves_stack_and_deltas() -> None:
     pulse.verify(stack(shape="1,frames,4"), pulse=6).require()
     pulse.verify(deltas(shape="1,frames,4"), pulse=2).require()
 
@@ -127,5 +127,5 @@ def test_verify_proves_the_stream() -> None:
         (partial(deltas, nested=1), "nested=1 must be True or False"),
     ],
 )
-def test_bad_arguments_are_refused(call: Any, message: str) -> None:
+def test_stack_and_deltas_refuse_bad_arguments(call: Any, message: str) -> None:
     assert_refused(call, message)

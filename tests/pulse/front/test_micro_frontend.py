@@ -223,7 +223,7 @@ def test_features_of_a_stream_equal_the_whole() -> None:
     pulse.verify(micro_frontend(), pulse=160, lengths=(480, 481, 639, 4_000)).require()
 
 
-def test_the_recipe_of_the_docs_gives_every_third_triple_of_frames(tmp_path: Path) -> None:
+def test_the_documented_recipe_outputs_every_third_triple(tmp_path: Path) -> None:
     """Three frames side by side, every third."""
     page = Path(__file__).parents[3] / "docs" / "front_references.md"
     (text,) = re.findall(
@@ -273,5 +273,5 @@ def test_other_parameters_stream(how: dict[str, Any]) -> None:
         ({"shape": "B,T"}, "the streams, axis 0"),
     ],
 )
-def test_bad_arguments_are_refused(how: dict[str, Any], message: str) -> None:
+def test_micro_frontend_refuses_bad_arguments(how: dict[str, Any], message: str) -> None:
     assert_refused(partial(micro_frontend, **how), message)

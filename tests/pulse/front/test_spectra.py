@@ -103,7 +103,7 @@ def test_a_mask_may_hold_for_whole_frames_or_be_zero() -> None:
     assert not offline(mask("polar", shape="1,9,frames,2"), {"x": split_parts(z), "mask": nothing}).any()
 
 
-def test_verify_proves_the_stream() -> None:
+def test_verify_proves_phase_and_mask() -> None:
     pulse.verify(phase(shape="1,9,frames,2")).require()
     pulse.verify(mask("polar", shape="1,9,frames,2")).require()
 
@@ -122,7 +122,7 @@ def test_verify_proves_the_stream() -> None:
         (partial(mask, mask_shape="1,257,frames,2"), "must have 3 axes, such as '1,257,frames'"),
     ],
 )
-def test_bad_arguments_are_refused(call: Any, message: str) -> None:
+def test_spectral_functions_refuse_bad_arguments(call: Any, message: str) -> None:
     assert_refused(call, message)
 
 

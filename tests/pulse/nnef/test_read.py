@@ -70,7 +70,7 @@ def test_operands_align_their_first_axes() -> None:
 
 
 @pytest.mark.parametrize("groups", [1, 2])
-def test_filters_of_the_standard_and_of_tract_give_the_same_deconvolution(groups: int) -> None:
+def test_both_filter_layouts_read_as_the_same_deconvolution(groups: int) -> None:
     """The standard's filter has the input's channels first, tract's the output's."""
     rng = np.random.default_rng(groups)
     x = next_noise(rng, 1, 4, 5)

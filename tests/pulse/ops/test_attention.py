@@ -130,7 +130,7 @@ def test_facts_that_do_not_fit_are_refused(texts: tuple[str, ...], message: str)
         BandedAttention(1.0, np.zeros((2, 1, 4), np.float32), 3).facts(facts_of(*texts))
 
 
-def test_attention_is_banded_over_frames_and_pointwise_over_a_batch() -> None:
+def test_attention_is_banded_over_time_pointwise_over_batch() -> None:
     """Banded over the frames, pointwise over a batch, and nothing else."""
     op = BandedAttention(1.0, np.zeros((1, 6), np.float32), 3)
     facts = facts_of("1,2,T,4", "2,T,4", "2,T,4")

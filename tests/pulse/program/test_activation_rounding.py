@@ -141,16 +141,16 @@ def test_a_file_keeps_the_form_of_the_activations(form: str) -> None:
         pulse.load(program.to_bytes()).compile(activations="f32")
 
 
-@pytest.mark.parametrize(("form", "least_db"), [("int8", 30), ("bf16", 42)])
+@pytest.mark.parametrize(("form", "min_db"), [("int8", 30), ("bf16", 42)])
 @pytest.mark.parametrize("name", STACKS)
-def test_the_loss_is_reported_and_exceeds_that_of_weights(name: str, form: str, least_db: int) -> None:
+def test_the_loss_is_reported_and_exceeds_that_of_weights(name: str, form: str, min_db: int) -> None:
     pulsed = in_pulses(stack(name), 2)
     weights, both = (
         {error.output: error.snr_db for error in rounding_errors(pulsed, form, activations=activations)}
         for activations in ("f32", form)
     )
     for output, snr_db in both.items():
-        assert least_db < snr_db < weights[output] + 1
+        assert min_db < snr_db < weights[output] + 1
 
 
 def test_unknown_activations_are_refused() -> None:
@@ -162,7 +162,7 @@ def test_unknown_activations_are_refused() -> None:
     ("weights", "form"),
     [pair for pair in itertools.permutations(("f32", "bf16", "int8"), 2) if pair[1] != "f32"],
 )
-def test_activations_of_another_form_than_the_weights_are_refused(weights: str, form: str) -> None:
+def test_activations_and_weights_of_different_forms_are_refused(weights: str, form: str) -> None:
     needs = f'activations="{form}" needs weights="{form}", got {weights} weights'
     with pytest.raises(CompileError, match=needs):
         in_pulses(stack("matmul"), 2).compile(weights=weights, activations=form)

@@ -56,7 +56,7 @@ def test_faults_of_a_stream_that_only_counts_are_those_offline(name: str) -> Non
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_stream_with_a_fault_is_refused_until_reset_or_restored(backend: str) -> None:
+def test_a_faulty_stream_is_refused_until_reset_or_restored(backend: str) -> None:
     """The counts are part of a snapshot."""
     typed, feeds, value = gather()
     program = compile_model(pulsify(typed, pulse=4), backend)

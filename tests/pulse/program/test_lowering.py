@@ -117,7 +117,7 @@ def test_a_delay_moves_its_history_once() -> None:
     assert kernels(typed) == ["chain", "product", "move"]
 
 
-def test_arena_buffers_that_live_at_once_never_overlap_in_programs() -> None:
+def test_live_arena_buffers_never_overlap_in_programs() -> None:
     """In real programs, instruction by instruction: what is written is not what another still needs."""
     pairs = 0
     for seed in range(40):

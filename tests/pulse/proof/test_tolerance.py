@@ -213,7 +213,7 @@ def test_the_inside_of_a_gate_is_rounded() -> None:
     assert reference.judge(name, output, 0).agrees
 
 
-def test_overflow_and_nan_are_excused_only_where_the_model_has_them() -> None:
+def test_overflow_and_nan_need_overflow_and_nan_in_the_model() -> None:
     """Infinite in f32 though not in f64: the stream may be so too, but no other value is excused."""
     builder = ModelBuilder(x="1,1,T")
     model = builder.model(builder.apply("exp", builder["x"]))
@@ -244,7 +244,7 @@ def test_shapes_and_types_must_fit() -> None:
     assert judgement.share == float("inf")
 
 
-def test_perturbed_runs_repeat_with_their_seed_and_wide_ones_are_exact() -> None:
+def test_perturbed_runs_repeat_and_wide_runs_are_exact() -> None:
     """f64 is exact where f32 is not; perturbed runs repeat with their seed, and differ without."""
     model, x = product(), normal_noise(1, 20, 256)
     native, recording = model.run({"x": x})["y"], Recording()
@@ -350,7 +350,7 @@ def test_rounding_of_one_plus_erf_agrees_in_the_tail_of_gelu() -> None:
     assert not agrees_with_change(gelu, x, lambda y: y - F(1e-5))
 
 
-def test_rounding_of_the_sum_agrees_where_one_class_of_a_log_softmax_wins() -> None:
+def test_rounded_log_softmax_sums_agree_if_one_class_dominates() -> None:
     """The logarithm of its share is that of 1 + tiny."""
     builder = ModelBuilder(x="1,2,T")
     log_softmax = builder.model(builder.add("y", Softmax(1, log=True), builder["x"]))

@@ -18,7 +18,7 @@ FAR = 6
 """Continuations that end far away."""
 
 
-def least_delay(typed: TypedModel, pulse: int, out_frames: int, reach: int, ends: bool = True) -> int:
+def smallest_delay(typed: TypedModel, pulse: int, out_frames: int, reach: int, ends: bool = True) -> int:
     """The smallest delay, in output frames, of the only output of a model of the only input x [1, C, T].
 
     reach   frames: no output frame depends on an input frame, or on an end, further away

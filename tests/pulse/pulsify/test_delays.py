@@ -169,7 +169,7 @@ def delays(model: PulsedModel) -> list[tuple[int, int, int]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_delay_rate_length_and_buffers_are_those_worked_out_by_hand(case: DelayCase) -> None:
+def test_delay_rate_length_and_buffers_match_hand_calculation(case: DelayCase) -> None:
     builder = ModelBuilder(x="1,2,T")
     typed = builder.model(case.build(builder, builder["x"]))
     model = pulsify(typed, pulse=case.pulse)
@@ -260,7 +260,7 @@ def several_rates() -> ModelBuilder:
     return builder
 
 
-def test_outputs_report_their_own_delay_and_align_makes_them_one_moment() -> None:
+def test_align_delays_all_outputs_equally() -> None:
     """Aligned, every delay is as long in time as the longest."""
     builder = several_rates()
     typed = builder.model(*builder.graph.outputs)

@@ -23,7 +23,7 @@ def limit_of(*assumptions: str) -> int | None:
 
 
 @pytest.mark.parametrize("multiple", [*range(1, 50), 75, 160, 320, 441, 480, 548, 1000, 1072, 5000])
-def test_a_multiple_is_no_limit(multiple: int) -> None:
+def test_a_multiple_is_not_a_limit(multiple: int) -> None:
     assert limit_of(f"T/{multiple}*{multiple} == T") is None
 
 

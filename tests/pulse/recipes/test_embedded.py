@@ -196,7 +196,7 @@ def test_bytes_name_no_file(tmp_path: Path) -> None:
         pulse.stream(model)
 
 
-def test_a_recipe_of_its_own_is_no_model(tmp_path: Path) -> None:
+def test_a_self_contained_recipe_is_not_a_model(tmp_path: Path) -> None:
     with pytest.raises(pulse.LoadError, match=r'model = "\." is the file in whose metadata a recipe is'):
         pulse.stream(write_recipe(tmp_path, ITSELF))
 

@@ -107,7 +107,7 @@ def test_a_proposal_for_every_published_model_streams(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_pair_of_published_models_opens_or_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_model_pairs_open_or_are_refused_in_one_line(tmp_path: Path) -> None:
     files = sorted(shared_path("models").glob("*.onnx"))
     for file in files:
         (tmp_path / file.name).symlink_to(file)

@@ -183,7 +183,7 @@ def test_how_models_are_called_belongs_in_the_recipe(tmp_path: Path) -> None:
         models.stream(spectral(tmp_path), states={})
 
 
-def test_a_recipe_is_no_model_of_onnx(tmp_path: Path) -> None:
+def test_a_recipe_is_not_an_onnx_model(tmp_path: Path) -> None:
     """A recipe has no file nodes; its bytes alone do not say where its models are."""
     path = spectral(tmp_path)
     with pytest.raises(pulse.LoadError, match="recipe: has no file nodes"):
@@ -226,7 +226,7 @@ def test_too_many_stages_are_refused(tmp_path: Path) -> None:
     [b"\xff\xfe\0", b"a = " + b"[" * 20_000, b"#" * (1 << 21), b"x\0"],
     ids=["not UTF-8", "nested deeply", "2 MiB", "a zero byte"],
 )
-def test_files_that_are_no_text_are_refused(tmp_path: Path, content: bytes) -> None:
+def test_binary_files_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "recipe.toml"
     path.write_bytes(content)
     with pytest.raises(pulse.LoadError, match=re.escape(str(path))):

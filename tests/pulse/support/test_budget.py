@@ -68,7 +68,7 @@ def test_plain_nodes_are_not_counted() -> None:
     assert pulse.load(model([*chain, node("Relu", "v300")]), budget={"nodes": 0}).analyse().declutter()
 
 
-def test_constants_beyond_the_budget_of_elements_are_computed_while_running() -> None:
+def test_constants_beyond_the_budget_are_computed_at_run_time() -> None:
     proto, x = with_constants(10, 1000), feeds()
     with pytest.warns(
         PulseWarning, match=r"w\d \(.*\) is not computed .*: 1000 elements, .* of 4000 .*\"elements\": 40000"

@@ -52,7 +52,7 @@ def test_an_output_is_read_by_somebody_else() -> None:
     assert len(find_matches(model.graph, "relu->Conv")) == 1
 
 
-def test_constants_are_no_operators() -> None:
+def test_constants_are_not_operators() -> None:
     graph = row().graph("1,1,T").analyse().graph
     assert all(len(match.nodes) == 1 for match in find_matches(graph, "$"))
     assert {type(graph.nodes[match.nodes[0]].op).__name__ for match in find_matches(graph, "$")}.isdisjoint(

@@ -180,7 +180,7 @@ def test_means_and_sums_on_halves_are_those_of_litert() -> None:
     assert min(np.count_nonzero(sums % 84 == 42), np.count_nonzero(sums % 10 == 5)) > 10  # on halves
 
 
-def test_a_bias_of_int16_codes_counts_the_same_in_32_and_in_64_bits() -> None:
+def test_int16_biases_of_32_and_64_bits_are_equivalent() -> None:
     """LiteRT reads 32 bits as 64 in convolutions, past their end, so only the other file can be compared with it."""
     narrow, wide = (pulse.load(biased_convolution(bits)).analyse() for bits in (32, 64))
     x = random_input(np.random.default_rng(7), narrow.inputs["x"], 200)

@@ -12,7 +12,7 @@ import pulse
 from pulse.errors import PulseWarning
 from pulse.models import TypedModel
 from pulse.torch.replacements import small_constants
-from tests.pulse.pulsify.delay_oracle import least_delay
+from tests.pulse.pulsify.delay_oracle import smallest_delay
 from tests.pulse.torch.exporter import F, nn, torch
 
 
@@ -172,7 +172,7 @@ def test_written_modules_stream(
     stream_module(Written(forward, None if layer is None else nn.Conv1d(*layer)), torch.randn(shape), axis)
 
 
-def test_an_onnxscript_that_compares_constants_elsewhere_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_onnxscript_with_a_moved_constant_check_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(small_constants, "MATCHER", "onnxscript.moved.matcher")
     warning = pytest.warns(
         PulseWarning,
@@ -210,7 +210,7 @@ def test_padding_in_front_that_depends_on_the_length_is_refused() -> None:
         pulse.stream(model)
 
 
-def test_a_centred_transform_has_the_least_delay() -> None:
+def test_a_centred_transform_has_the_smallest_delay() -> None:
     """A frame ends 255 samples after its position: one hop of 128 after the one that has just come.
 
     The first one would also need sample 256, which is mirrored to its start; but there a Hann window is zero.
@@ -272,11 +272,11 @@ def zeros_around_a_mirror(x: Any) -> Any:
         "around a mirror",
     ],
 )
-def test_exported_pipelines_have_the_least_delay(forward: Any, pulse_frames: int) -> None:
+def test_written_modules_have_the_smallest_delay(forward: Any, pulse_frames: int) -> None:
     """By the oracle over the exported graph."""
     typed = pulse.from_torch(Written(forward), torch.randn(1, 1, 160), {"x": {2: "T"}}).analyse().declutter()
     (output,) = typed.pulsify(pulse=pulse_frames).outputs
-    assert output.delay == least_delay(typed, pulse_frames, output.frames, 80)
+    assert output.delay == smallest_delay(typed, pulse_frames, output.frames, 80)
     pulse.verify(typed, pulse=pulse_frames).require()
 
 

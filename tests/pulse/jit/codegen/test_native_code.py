@@ -122,7 +122,7 @@ def first_of(first, other):
     return first
 
 
-def test_each_function_of_a_bound_entry_has_its_own_first_argument_and_keeps_an_object() -> None:
+def test_bound_functions_keep_their_own_argument_and_owner() -> None:
     entry = Entry("test.first_of", first_of, 2, returns="int", bound=True)
     kept = np.zeros(3)
     watched = weakref.ref(kept)

@@ -375,7 +375,7 @@ def closure_of(value):
     return lambda x: x + value
 
 
-def test_fingerprint_follows_helpers_globals_closures_and_constants(monkeypatch) -> None:
+def test_fingerprints_cover_helpers_globals_closures_constants(monkeypatch) -> None:
     before = fingerprint.fingerprint(uses_helper)
     assert fingerprint.fingerprint(uses_helper) == before
     monkeypatch.setitem(globals(), "OFFSET", 2)

@@ -132,7 +132,7 @@ def test_special_files_are_not_read(path, make, words) -> None:
 
 @posix
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_a_file_that_others_may_write_to_is_read_only_if_the_cache_is_shared(path, mode, monkeypatch) -> None:
+def test_files_that_others_may_write_need_a_shared_cache(path, mode, monkeypatch) -> None:
     path.chmod(mode)
     with pytest.raises(DamagedError, match="can be written to by other users"):
         read(path)
@@ -145,7 +145,7 @@ def test_a_file_that_others_may_write_to_is_read_only_if_the_cache_is_shared(pat
 
 
 @root
-def test_a_file_of_another_user_is_refused_unless_the_cache_is_shared(path, monkeypatch) -> None:
+def test_files_of_other_users_need_a_shared_cache(path, monkeypatch) -> None:
     os.chown(path, 12345, -1)
     with pytest.raises(DamagedError, match=r"belongs to another user \(uid 12345\)"):
         read(path)

@@ -126,7 +126,7 @@ def test_offline_models_run_in_tract(number: int) -> None:
     assert len(proof.lengths) == 4
 
 
-def test_a_wrong_file_is_found() -> None:
+def test_a_wrong_nnef_archive_is_found() -> None:
     pytest.importorskip("tract", reason="pip install tract")
     typed = pulse.load(conv(pads=[2, 0])).analyse()
     archive = typed.to_nnef()
@@ -142,7 +142,7 @@ def kinds(archive: Archive) -> set[str]:
     }
 
 
-def test_extensions_are_named_only_where_plain_nnef_lacks_operators() -> None:
+def test_extensions_are_named_only_if_plain_nnef_lacks_operators() -> None:
     """A registry of tract is named only for its operators; a pulsed model has its states in one scan."""
     typed, streamed = typed_and_pulsed(conv(pads=[2, 0]), 4)
     offline = typed.declutter().to_nnef()

@@ -40,7 +40,7 @@ def unfold(starts: list[list[int]], stride: int, last: int) -> list:
         ([[0], [2]], 2, 2, 4, 1),
     ],
 )
-def test_frames_unfolded_by_constant_indices_stream_without_a_lookup(
+def test_frames_unfolded_by_constants_stream_without_a_lookup(
     starts: list[list[int]], stride: int, last: int, pulse_frames: int, delay: int
 ) -> None:
     nodes, constants = unfold(starts, stride, last)

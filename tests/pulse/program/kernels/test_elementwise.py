@@ -242,7 +242,7 @@ def test_a_chain_with_stride_two_reads_nothing_behind_its_input(count) -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 2), (37, 2), (130, 2), (64, 5), (5, 8), (70, 8), (9, 20)])
-def test_chains_of_short_rows_and_repeated_elements_agree_with_numpy(shape) -> None:
+def test_short_and_repeated_rows_agree_with_numpy(shape) -> None:
     rows, columns = shape
     x, z = np.arange(rows * 7 * columns, dtype=np.float32), np.arange(rows, dtype=np.float32)
     every_seventh, y = (

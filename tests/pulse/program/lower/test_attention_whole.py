@@ -78,7 +78,7 @@ def test_scales_of_queries_and_values_join_the_instruction() -> None:
     ],
     ids=["weights are read", "scores are read", "log", "over queries", "between scores and weights"],
 )
-def test_attention_whose_parts_are_needed_otherwise_stays_separate(
+def test_attention_whose_parts_have_other_readers_stays_separate(
     middle: list[onnx.NodeProto], outputs: str
 ) -> None:
     names = kernels_of_proved(attention(middle, outputs))

@@ -193,7 +193,7 @@ def test_few_transposed_channels_are_one_product(pads: tuple[int, int], stride: 
 
 @pytest.mark.parametrize("frames", [1, 3])
 @pytest.mark.parametrize("channels", [1, 2])
-def test_a_long_kernel_of_few_channels_is_split_into_two_products(channels: int, frames: int) -> None:
+def test_a_long_kernel_of_few_channels_becomes_two_products(channels: int, frames: int) -> None:
     """With 37 taps, 36 or 32 fill whole vectors; a product adds the others, and only then the activation follows."""
     constants = {"w": floats("w", channels, 1, 1, 37), "b": floats("b", channels)}
     nodes = [node("Conv", "x w b", "c"), node("Relu", "c")]
@@ -302,7 +302,7 @@ def test_sums_of_squares_are_one_row(
 
 
 @pytest.mark.parametrize("axes", [[4], [2], [0], [2, 4]], ids=str)
-def test_squares_whose_exponent_adds_axes_are_summed_over_their_own_axes(axes: list[int]) -> None:
+def test_squares_with_a_broadcast_exponent_sum_their_own_axes(axes: list[int]) -> None:
     nodes = [node("Relu", "x", "a"), node("Pow", "a two", "s"), node("ReduceMean", "s", axes=axes)]
     kernels_of_proved(
         nodes, floats("x", 1, 4, FRAMES, 6), 2, {"two": np.full((1, 1, 1, 1, 1), 2, np.float32)}, 1

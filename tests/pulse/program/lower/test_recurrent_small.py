@@ -142,7 +142,7 @@ def test_layers_with_and_without_an_initial_state_are_merged(is_constant: bool) 
     assert gru_kernels_of_proved(model(nodes, fed, constants, stream={"x": 0}), 2) == ["gru_fours"]
 
 
-def test_layers_that_depend_on_each_other_in_turns_are_merged_in_pairs() -> None:
+def test_alternately_dependent_layers_are_merged_in_pairs() -> None:
     """B reads A, and C reads D: A and D are one instruction, then B and C; never all four."""
     names = ("a", "b", "c", "d")
     constants = {key: value for name in names for key, value in weights(name, 1, 4, 4).items()}

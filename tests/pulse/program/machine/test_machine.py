@@ -185,7 +185,7 @@ def test_python_refuses_to_leave_a_region(y_offset, x_offset, n) -> None:
         infra_axpy.python(row, regions(17 if x_offset else 32, 32))
 
 
-def test_python_refuses_misaligned_operands_and_missing_arguments() -> None:
+def test_python_refuses_misaligned_and_missing_operands() -> None:
     with pytest.raises(ValueError, match="not aligned to 4"):
         infra_axpy.python([0, 6, operand(0, 2), operand(0, 0), 1, 0], regions(4))
     with pytest.raises(IndexError):
@@ -194,7 +194,7 @@ def test_python_refuses_misaligned_operands_and_missing_arguments() -> None:
         operand(8, 0)
 
 
-def test_denormals_are_zero_while_the_machine_runs_and_the_mode_is_restored() -> None:
+def test_the_machine_flushes_denormals_and_restores_the_mode() -> None:
     tiny = np.float32(1e-38)
     memory = [np.array([0, tiny], np.float32).view(np.uint8)]
     builder = TableBuilder()

@@ -207,7 +207,7 @@ def test_parts_give_the_bits_of_the_whole_row() -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_parts_of_rows_of_operators_give_the_bits_of_the_whole_row(family: str) -> None:
+def test_parts_of_a_row_compute_the_bits_of_the_whole_row(family: str) -> None:
     """Every row that can be cut, of every operator case but those that differ only in their opset or symbols."""
     reached: Counter[str] = Counter()
     for case in static_cases(family):
@@ -240,7 +240,7 @@ def test_sessions_give_the_bits_of_one_thread() -> None:
     assert all(np.array_equal(left, right) for left, right in zip(*results))
 
 
-def test_streams_that_find_the_team_busy_give_the_bits_of_one_thread() -> None:
+def test_streams_without_a_free_team_compute_the_same_bits() -> None:
     """Six threads step and there is one team: a stream that finds it busy runs its parts alone."""
     alone = programs()["tcn"]
     program, pulses = alone.with_threads(2), feeds(alone, 60)

@@ -110,7 +110,7 @@ def test_the_listing_has_a_line_for_each_instruction() -> None:
     assert any("(Conv)" in line and " a " in line for line in lines)
 
 
-def test_the_profile_has_a_row_for_each_instruction_and_keeps_the_stream() -> None:
+def test_a_profile_lists_all_instructions_and_keeps_the_stream() -> None:
     """Shares sum to one; the stream continues as if nothing had happened."""
     program = two_convs(False)
     state, other = program.spawn(), program.spawn()
@@ -217,7 +217,7 @@ def test_streams_run_in_threads_at_once() -> None:
     assert results == expected
 
 
-def test_denormal_numbers_are_zero_in_a_program_and_the_mode_is_put_back() -> None:
+def test_programs_flush_denormals_and_restore_the_mode() -> None:
     """Inputs that are denormal, and results that would be; outside the machine they still exist."""
     builder = ModelBuilder(x="1,1,T")
     scale = builder.constant(np.full((1, 1, 1), 1e-10, F))

@@ -116,7 +116,7 @@ def test_a_context_counts_frames_of_the_symbol() -> None:
     assert band_of(proto, 20).back == 9
 
 
-def test_slopes_and_chunks_without_a_limit_stream_up_to_a_context() -> None:
+def test_unlimited_slopes_and_chunks_stream_up_to_a_context() -> None:
     """Reach without limit, with a bias for each head, or a chunk ahead."""
 
     def slopes(graph: AttentionBuilder, scores: str) -> str:

@@ -114,7 +114,7 @@ def test_a_row_with_an_infinity_or_nan_is_nan_and_no_other_is(rng: np.random.Gen
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-38, 1e-30, 1e-28, 1e37])
-def test_very_small_rows_count_as_zeros_and_large_ones_stay_finite(rng: np.random.Generator, size) -> None:
+def test_tiny_rows_become_zeros_and_large_rows_stay_finite(rng: np.random.Generator, size) -> None:
     row, _ = case(rng, 1, 1, 32, 16)
     row.x[:] = row.x / np.abs(row.x).max() * np.float32(size)
     values = round_rows(row.x[int(row.rows_x[0]) :][:32])
