@@ -109,7 +109,7 @@ def test_a_lane_with_a_fault_is_named_and_the_others_continue(backend: str, coun
 def test_a_proof_fails_if_only_the_stream_has_a_fault() -> None:
     typed, _, _ = gather()
     pulsed = pulsify(typed, pulse=4)
-    shifted, _, _ = lookup("1,2,T,i64", I64, 0)
+    reference_model, _, _ = lookup("1,2,T,i64", I64, 0)
     builder = ModelBuilder(i="1,2,T,i64")
     rows = builder.constant(np.concatenate([table(ROWS, 3)] * 2), "rows")
     wider = builder.model(builder.add("the", Gather(0), rows, builder["i"]))
@@ -121,7 +121,9 @@ def test_a_proof_fails_if_only_the_stream_has_a_fault() -> None:
     assert "outside -7 … 6" in report.divergence.reason
     assert (
         prove(
-            pulsed, lambda feeds, arithmetic: shifted.run(feeds, arithmetic=arithmetic), ProofChoice([9])
+            pulsed,
+            lambda feeds, arithmetic: reference_model.run(feeds, arithmetic=arithmetic),
+            ProofChoice([9]),
         ).divergence
         is None
     )

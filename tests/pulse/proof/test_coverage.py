@@ -12,6 +12,8 @@ from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
 from tests.pulse.model_builder import ModelBuilder
 
+pytestmark = pytest.mark.full_proofs
+
 F = np.float32
 
 

@@ -29,6 +29,8 @@ from pulse.pulsify.driver import pulsify
 from pulse.pulsify.stream_wires import StreamWire, Wiring
 from tests.pulse.model_builder import ModelBuilder
 
+pytestmark = pytest.mark.full_proofs
+
 
 def small() -> TypedModel:
     """A causal conv, a same conv after it, a residual: a prefix, ends and delays."""

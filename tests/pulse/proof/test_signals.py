@@ -12,6 +12,8 @@ from pulse.proof.signals import PURE, SIGNALS, feeds_of, integer_ranges
 from pulse.pulsify.driver import pulsify
 from tests.pulse.model_builder import ModelBuilder
 
+pytestmark = pytest.mark.full_proofs
+
 
 def plain(shape: str = "1,2,T") -> PulsedModel:
     builder = ModelBuilder(x=shape)

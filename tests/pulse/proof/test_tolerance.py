@@ -21,6 +21,8 @@ from pulse.proof.tolerance import Reference
 from tests.noise import normal_noise
 from tests.pulse.model_builder import ModelBuilder
 
+pytestmark = pytest.mark.full_proofs
+
 F = np.float32
 I64 = np.dtype(np.int64)
 

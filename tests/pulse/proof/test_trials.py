@@ -21,6 +21,8 @@ from tests.invariants.mutants import graph_mutants, program_of
 from tests.pulse.chunks import models as chunk_models
 from tests.pulse.model_builder import ModelBuilder
 
+pytestmark = pytest.mark.full_proofs
+
 
 def filter_model(taps: int, pulse_frames: int, channels: int = 1) -> PulsedModel:
     """A causal filter."""

@@ -17,6 +17,8 @@ from pulse.support.record import record
 from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.plain_ops import PointwiseOp, SameFactOp
 
+pytestmark = pytest.mark.full_proofs
+
 StreamDefect = Callable[[Array, Array, int, Clock, TDim], Array]
 """A function that returns a pulse from x, the correct y, the index of its first frame, the clock and the length."""
 
