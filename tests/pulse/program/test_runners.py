@@ -1,4 +1,4 @@
-"""Every operator case by three runners: the numpy oracle, the kernels as plain Python, the kernels compiled.
+"""Operator cases by three runners: the numpy oracle, the kernels as plain Python, the kernels compiled.
 
 The oracle itself is compared with onnxruntime in ``tests/pulse/onnx/test_cases.py``.
 """
@@ -10,22 +10,29 @@ import pytest
 
 from pulse.errors import CompileError
 from pulse.facts import Array
+from tests.failed_cases import FailedCases
 from tests.pulse.cases.families import FAMILIES
 from tests.pulse.program.static_models import run_as_python, run_native, static_cases
 
+PYTHON_CASES, PYTHON_STEP = 5, 7
+"""Cases that the default suite runs as plain Python: the first five of a family, and every seventh."""
 
-def require_close(name: str, outputs: dict[str, Array], expected_outputs: dict[str, Array]) -> None:
+
+def require_close(outputs: dict[str, Array], expected_outputs: dict[str, Array]) -> None:
     for output, expected in expected_outputs.items():
-        assert outputs[output].dtype == expected.dtype, name
-        np.testing.assert_allclose(outputs[output], expected, 1e-4, 1e-5, err_msg=name)
+        assert outputs[output].dtype == expected.dtype
+        np.testing.assert_allclose(outputs[output], expected, 1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("python_step", [PYTHON_STEP, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_three_runners_agree(family: str) -> None:
-    """f32 and the integer and bool operations around it; other types are refused by name. The reader is another matter,
-    so one opset of each case is enough.
+def test_three_runners_agree(family: str, python_step: int) -> None:
+    """All cases run compiled; the first ``PYTHON_CASES`` and every ``python_step``-th one also as plain Python.
+
+    Types without kernels are refused by name. Opsets differ only in the reader, so each case has one.
     """
     reached: Counter[str] = Counter()
+    failed = FailedCases()
     for case in static_cases(family):
         name, program, feeds = case.name, case.program, case.feeds
         if isinstance(program, CompileError):
@@ -34,10 +41,13 @@ def test_three_runners_agree(family: str) -> None:
             continue
         with np.errstate(all="ignore"):
             expected = case.typed.run(feeds)
-        require_close(name, run_native(program, feeds), expected)
-        if reached["python"] < 5 or reached["compiled"] % 7 == 0:
-            require_close(name, run_as_python(program, feeds), expected)
+        with failed.collect(f"{name}, compiled"):
+            require_close(run_native(program, feeds), expected)
+        if reached["python"] < PYTHON_CASES or reached["compiled"] % python_step == 0:
+            with failed.collect(f"{name}, plain Python"):
+                require_close(run_as_python(program, feeds), expected)
             reached["python"] += 1
         reached["compiled"] += 1
+    assert not failed, "\n".join(failed)
     assert reached["compiled"] > 5 * reached["refused"], reached
-    assert reached["python"] >= min(5, reached["compiled"])
+    assert reached["python"] >= min(PYTHON_CASES, reached["compiled"])
