@@ -82,5 +82,5 @@ def tensors_of(folder: Path, kind: str, declared: Sequence[onnx.ValueInfoProto])
 
 
 def as_array(value: Any) -> np.ndarray:
-    """A tensor of a data set."""
+    """Return a tensor of a data set as an array."""
     return numpy_helper.to_array(value) if isinstance(value, TensorProto) else np.asarray(value)

@@ -1,4 +1,4 @@
-"""From audio to audio: chains of this project against those that the models' authors wrote, on real sound."""
+"""Chains from audio to audio, compared with those that the models' authors wrote, on real audio."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -45,7 +45,7 @@ def recurrent(builder: Builder) -> None:
 
 
 def recurrent_over_channels(builder: Builder) -> None:
-    """Every frame is its own sequence."""
+    """Run a recurrent layer over the channels of each frame."""
     x = builder.add(Transpose((1, 2, 0)), builder.pick())
     builder.keep(builder.add(Transpose((2, 0, 1)), _recur(builder, x, 1, builder.chance())))
 

@@ -22,7 +22,7 @@ def model(
     initializers: Sequence[TensorProto] = (),
     opset: int = 17,
 ) -> ModelProto:
-    """A graph from x to y."""
+    """Return a model whose graph reads x and writes y."""
     stored = [numpy_helper.from_array(np.asarray(value), name) for name, value in (constants or {}).items()]
     graph = helper.make_graph(
         list(nodes),
@@ -329,7 +329,7 @@ FAMILIES: tuple[Callable[[], Iterator[tuple[str, ModelProto]]], ...] = (
 
 
 def write_all(folder: Path) -> None:
-    """Every hostile model as a file in ``folder``, and data in and around it that some of them point to."""
+    """Write all hostile models to ``folder``, and data in and around it that some of them point to."""
     folder.mkdir(parents=True)
     for family in FAMILIES:
         for name, proto in family():

@@ -136,7 +136,7 @@ def peak_mib() -> int:
 
 
 def say(**fields: Any) -> None:
-    """Print a line for the test."""
+    """Print a line that the test reads."""
     print(json.dumps(fields), flush=True)
 
 

@@ -21,7 +21,7 @@ EACH = 30
 """Seeds of each family, about."""
 
 MAX_FILE_BYTES = 1 << 20
-"""Bytes of a file."""
+"""Maximum size of a mutated file."""
 
 INTEGERS = (
     0,
@@ -74,7 +74,7 @@ def models_in(folder: Path) -> list[Source]:
 
 
 def flip_bits(data: bytes, rng: Random) -> bytes:
-    """Some bits changed."""
+    """Flip a few bits."""
     changed = bytearray(data)
     for _ in range(int(rng.integers(1, 6))):
         changed[int(rng.integers(len(changed)))] ^= 1 << int(rng.integers(8))
@@ -82,7 +82,7 @@ def flip_bits(data: bytes, rng: Random) -> bytes:
 
 
 def cut(data: bytes, rng: Random) -> bytes:
-    """The end is missing."""
+    """Cut off the end."""
     return data[: int(rng.integers(len(data)))]
 
 

@@ -92,7 +92,7 @@ def classes(folder: str) -> set[str]:
 
 
 def names_in(*nodes: ast.AST | None) -> set[str]:
-    """The names in expressions."""
+    """Return the names in expressions."""
     inner = [part for node in nodes if node is not None for part in ast.walk(node)]
     return {part.id for part in inner if isinstance(part, ast.Name)}
 

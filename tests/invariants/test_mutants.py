@@ -38,7 +38,7 @@ SHARE = 4
 
 
 def streams(model: PulsedModel) -> list[Feeds]:
-    """Short ones and a long one."""
+    """Return short streams and a long one."""
     lengths = short_lengths(model)
     plain = [
         feeds_of(model, length, seed=length)

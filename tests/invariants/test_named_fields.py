@@ -14,7 +14,7 @@ KERNELS = "pulse/program/kernels"
 
 
 def modules() -> dict[str, ast.Module]:
-    """All modules, by path."""
+    """Return all modules by path."""
     return {name_of(path): tree_of(path) for path in modules_in(*FOLDERS)}
 
 

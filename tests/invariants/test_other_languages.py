@@ -15,7 +15,7 @@ TEXTS = re.compile(
     r"""/\*.*?\*/ | //[^\n]* | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' | `(?:\\.|[^`\\])*`""",
     re.DOTALL | re.VERBOSE,
 )
-"""Comments and strings."""
+"""Matches comments and strings."""
 BRACKETS = re.compile(r"\([^()]*\)|\[[^][]*\]|\{[^{}]*\}")
 NO_FUNCTION = re.compile(r" *(?:\} )?(?:catch|class|else|export class|for|if|switch|while)\b")
 """The beginning of a line whose brace opens something else."""

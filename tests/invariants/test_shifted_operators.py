@@ -36,7 +36,7 @@ POINTWISE_STEP = 3
 
 
 def reference(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
-    """The pulsed graph in numpy."""
+    """Return the pulsed graph in numpy."""
     return [compile_model(model, "numpy")]
 
 

@@ -125,7 +125,7 @@ def _range(dtype: np.dtype[Any]) -> tuple[int, int]:
 
 
 def write(folder: Path, start: int, stop: int) -> None:
-    """The files of some numbers."""
+    """Write the mutated files of a range of seeds."""
     folder.mkdir(parents=True)
     for number in range(start, stop):
         (folder / f"{number:05}.tflite").write_bytes(mutated_file(number))

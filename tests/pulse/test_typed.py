@@ -134,7 +134,7 @@ def test_known_values_are_folded_while_wiring() -> None:
 
 
 def test_declutter_and_pulsify_are_steps_of_the_model() -> None:
-    """Each gives a new value."""
+    """Each step returns a new value."""
     model = model_of_two_inputs()
     assert model.declutter() is not model
     assert model.pulsify(pulse=2).pulse == 2

@@ -40,13 +40,13 @@ class AttentionBuilder:
         return self.constant(floats((len(self.constants), shape), *shape) * shape[-2] ** -0.5)
 
     def frames(self) -> str:
-        """How many frames x has."""
+        """Return the number of frames of x."""
         if not self.frame_count:
             self.frame_count = self.add("Gather", self.add("Shape", "x"), self.number(self.frames_axis))
         return self.frame_count
 
     def square(self) -> str:
-        """The shape T, T."""
+        """Return the shape T, T."""
         frames = self.add("Unsqueeze", self.frames(), self.integers(0))
         return self.add("Concat", frames, frames, axis=0)
 
@@ -84,7 +84,7 @@ def window(back: int, ahead: int, low: float = -np.inf) -> Mask:
 
 
 def trilu(back: int) -> Mask:
-    """Two triangles of ones."""
+    """A band as the difference of two triangles of ones."""
 
     def mask(graph: AttentionBuilder, scores: str) -> str:
         square = graph.add("ConstantOfShape", graph.square())
@@ -110,7 +110,7 @@ def fill_mask(back: int, ahead: int) -> Mask:
 
 
 def inverted_mask(back: int, ahead: int) -> Mask:
-    """``(1 - mask) * -10000``."""
+    """Add ``(1 - mask) * -10000`` to the scores."""
 
     def mask(graph: AttentionBuilder, scores: str) -> str:
         visible = graph.add("Cast", graph.is_between(graph.distances(), -ahead, back), to=1)
@@ -185,7 +185,7 @@ def buffer(size: int, back: int, ahead: int) -> Mask:
 
 
 def causal(graph: AttentionBuilder, scores: str) -> str:
-    """Every frame before."""
+    """Attend to all earlier frames."""
     square = graph.add("Expand", graph.constant(True, np.bool_), graph.square())
     return add_mask(
         graph, scores, graph.add("Cast", graph.add("Trilu", graph.add("Cast", square, to=1), upper=0), to=9)
@@ -193,7 +193,7 @@ def causal(graph: AttentionBuilder, scores: str) -> str:
 
 
 def full(graph: AttentionBuilder, scores: str) -> str:
-    """Attention without a mask."""
+    """Attend to all frames, without a mask."""
     return scores
 
 
@@ -296,7 +296,7 @@ def onnx_attention(
 
 
 def attention() -> Iterator[Case]:
-    """Every mask at a fixed size and over T, and the ways of heads."""
+    """All masks at a fixed size and over T, and the layouts of heads."""
     for name, (mask, *_) in MASKS.items():
         for streams in (False, True):
             feeds = {"x": floats(name, 1, 17, WIDTH)}

@@ -153,7 +153,7 @@ def test_inputs_of_several_rates_stream_together(backend: str) -> None:
 
 
 def test_every_model_of_chunks_has_a_proof() -> None:
-    """Every chunk model has one, from its file or in the open."""
+    """Models of fixed chunks and of chunks of any length are proved."""
     report = pulse.verify(models.cache_of_sound())
     assert report.equal
     assert report.backends == ("numpy", "numba")
@@ -330,7 +330,7 @@ CACHED, GRU = models.cache_of_sound(), models.gru()
     ],
 )
 def test_refused_chunk_models_say_why(model: ModelProto, options: Mapping[str, object], message: str) -> None:
-    """Each with the way out."""
+    """The message names a way out."""
     with pytest.raises(PulsifyError, match=message):
         models.stream(model, backend="numpy", **options)  # pyright: ignore
 
@@ -417,7 +417,7 @@ def test_dims_with_ambiguous_names_are_refused(
 def test_time_is_found_by_names_of_dims(
     backend: str, shape: list[str | int], options: dict[str, Any], axis: int
 ) -> None:
-    """With ``symbol`` and ``inputs``, by a name that counts streams, or where no dim is time."""
+    """The model has ``symbol`` and ``inputs``, an axis named like a batch, or no time axis."""
     program = models.stream(
         sum_with_state(shape, [1, 3]), pulse=4 if len(shape) < 4 else None, backend=backend, **options
     )

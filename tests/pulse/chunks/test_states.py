@@ -15,7 +15,7 @@ F = np.dtype(np.float32)
 
 
 def pairs_of(inputs: Shapes, outputs: Shapes, signals: Sequence[str] = ()) -> dict[str, str]:
-    """The pairs of an f32 model."""
+    """Return the state pairs that are found in an f32 model."""
     candidates = Candidates(
         list(inputs),
         list(outputs),
@@ -53,7 +53,7 @@ def pairs_of(inputs: Shapes, outputs: Shapes, signals: Sequence[str] = ()) -> di
     ],
 )
 def test_states_are_paired_by_name(before: str, after: str) -> None:
-    """Every way of naming the next value that exporters and authors have."""
+    """Exporters and authors name the next value of a state in these ways."""
     assert after in [other for other, _ in next_names(before)]
     shapes = {"x": [1, 80, 1], before: [2, 3, 4]}
     assert pairs_of(shapes, {"y": [1, 80, 1], after: [2, 3, 4]}) == {before: after}
@@ -67,7 +67,7 @@ def test_a_signal_before_and_after_is_not_a_state() -> None:
 
 
 def test_a_cache_shaped_like_sound_is_found_by_its_name() -> None:
-    """[1, 256] may be sound."""
+    """Audio may have the shape [1, 256], too."""
     assert pairs_of({"in": [1, 512], "cache_in": [1, 256]}, {"out": [1, 256], "cache_out": [1, 256]}) == {
         "cache_in": "cache_out"
     }

@@ -103,7 +103,7 @@ def test_ops_of_users_without_work_are_listed() -> None:
     ],
 )
 def test_multiply_adds_are_the_terms_of_the_sums(op: Op, inputs: list[Array]) -> None:
-    """In ones times ones every term is 1, so the outputs' sum counts them."""
+    """All inputs are 1, so each term is 1 and the outputs' sum counts the terms."""
     facts = [TypedFact.of(value) for value in inputs]
     assert work_of(op, facts).macs == int(np.sum(op.eval(inputs, {})[0]))
 

@@ -39,7 +39,7 @@ def assert_near(output: Array, expected: Array, share: float = EXACT) -> None:
 
 
 def offline(model: TypedModel, feeds: Mapping[str, Array] | Array) -> Array:
-    """The one output of a model."""
+    """Run a model; return its only output."""
     (result,) = model.run(feeds).values()
     return result
 

@@ -17,7 +17,7 @@ LOW = -np.inf
 
 
 def by_definition(op: BandedAttention, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """For one matrix each."""
+    """Return the attention of single matrices, by the formula."""
     y = np.zeros((len(q), v.shape[1]))
     for i in range(len(q)):
         weights: dict[int, float] = {}
@@ -46,7 +46,7 @@ OPS = [
     (1, 1, 0),
     (4, 3, -1),
 ]
-"""Period, width and back."""
+"""The ops' period, width and back."""
 
 
 @pytest.mark.parametrize(("period", "width", "back"), OPS)

@@ -50,7 +50,7 @@ PLAIN_LOOPS = {
     "positions": "LLVM makes the vectors",
     "chain64": "LLVM makes the vectors of float64 and integers",
 }
-"""Of the width that LLVM prefers, which is half a register on some processors with AVX-512."""
+"""Vector width that LLVM prefers: half a register on some processors with AVX-512."""
 QUICK = [("depthwise", AVX2), ("depthwise", AVX512), ("layer_norm", ARM)]
 """Kernels for other processors that the default suite compiles."""
 MOVES = {"copy": "moves only", "gather": "moves only", "paired_copy": "moves only"}

@@ -19,7 +19,7 @@ from tests.pulse.program.faulty_models import F32, I64, U8, Feeds, programs, tab
 @pytest.mark.parametrize("kind", ["shift_left", "shift_right"])
 @pytest.mark.parametrize("name", ["u8", "i8", "i32", "i64"])
 def test_shifts_by_any_number_have_results(kind: str, name: str) -> None:
-    """By any number of places: ONNX's test cases say that no bit but the sign is left, for numbers below 0 too."""
+    """ONNX's test cases define shifts by any number of places: only the sign is left, for negative numbers, too."""
     builder = ModelBuilder(x=f"T,{name}", n=f"T,{name}")
     typed = builder.model(builder.apply(kind, builder["x"], builder["n"], name="y"))
     dtype = typed.inputs["x"].dtype

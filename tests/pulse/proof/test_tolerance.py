@@ -198,7 +198,7 @@ def test_the_sine_of_a_large_angle_is_as_uncertain_as_the_angle() -> None:
 
 
 def test_the_inside_of_a_gate_is_rounded() -> None:
-    """In a GRU, (1 - z) * n with z near 1 loses digits that no error of its inputs explains."""
+    """(1 - z) * n of a GRU with z near 1 loses digits that no error of its inputs explains."""
     builder = ModelBuilder(x="T,1,1")
     cell = Cell("gru", (Activation("sigmoid"), Activation("tanh")))
     w = builder.constant(np.array([[0.0], [0.0], [0.5]], F))

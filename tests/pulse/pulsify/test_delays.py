@@ -64,7 +64,7 @@ def causal_stack(builder: ModelBuilder, x: OutletId) -> OutletId:
 
 
 def residual(builder: ModelBuilder, x: OutletId) -> OutletId:
-    """Offsets 0, 1 and 2 meet."""
+    """Add wires of the offsets 0, 1 and 2."""
     narrow, wide = builder.conv(x, 3, (1, 1), name="narrow"), builder.conv(x, 5, (2, 2), name="wide")
     return builder.apply("sum", x, narrow, wide)
 

@@ -117,7 +117,7 @@ def test_frames_known_only_at_the_end_may_not_meet_others() -> None:
 
 
 def test_streams_that_meet_on_different_axes_are_refused() -> None:
-    """An outer sum over time."""
+    """The model is an outer sum over time."""
     builder = ModelBuilder(x="1,1,T", y="1,T,1")
     refusals = refusals_of(builder, builder.apply("add", builder["x"], builder["y"], name="outer"))
     assert "different axes [1, 2]" in refusals["outer"].reason

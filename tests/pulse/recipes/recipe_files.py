@@ -10,7 +10,7 @@ from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node
 
 BINS = 9
-"""Of frames of 16 samples."""
+"""Bins of a spectrum of 16 samples."""
 
 
 def gain() -> onnx.ModelProto:
@@ -43,7 +43,7 @@ def save_model(folder: Path, name: str, model: onnx.ModelProto, rate_hz: int | N
 
 
 def write_recipe(folder: Path, text: str, name: str = "recipe.toml") -> Path:
-    """A recipe in a file."""
+    """Write a recipe; return its path."""
     path = folder / name
     path.write_text(text)
     return path
@@ -102,6 +102,6 @@ def spectral(folder: Path) -> Path:
 
 
 def write_masked(folder: Path) -> Path:
-    """``MASKED`` and its model."""
+    """Write ``MASKED`` and its model; return the path of the recipe."""
     save_model(folder, "masking.onnx", mask_model())
     return write_recipe(folder, MASKED, "masked.toml")

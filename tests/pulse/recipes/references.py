@@ -177,7 +177,7 @@ REFERENCES: Mapping[str, Reference] = {
     "okay_nabu.toml": lambda: wake_word("okay_nabu_v2"),
     "swift_f0.toml": of_speech(swift_f0),
 }
-"""By the recipes of the page."""
+"""Recipe of the page -> its reference."""
 VALUES = {
     name for name in REFERENCES if any(part in name for part in ("vad", "silero", "swift", "kws", "nabu"))
 }

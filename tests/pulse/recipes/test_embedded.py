@@ -39,7 +39,7 @@ def with_recipes(model: onnx.ModelProto, *texts: str | bytes) -> onnx.ModelProto
 
 
 def open_and_push(source: "str | Path | bytes | onnx.ModelProto", x: Array) -> Array:
-    """The sound of a session."""
+    """Return the whole output of a session."""
     session = Session(pulse.stream(source))
     (ready,), (rest,) = session.push(x).values(), session.flush().values()
     return np.concatenate([ready, rest], 1)

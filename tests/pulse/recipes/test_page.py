@@ -44,7 +44,7 @@ def program_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Prog
 
 
 def assert_close(output: Array, expected: Array) -> None:
-    """To 1e-4 of the largest value."""
+    """Require equality up to 1e-4 of the largest value."""
     assert output.shape == expected.shape
     assert np.abs(output - expected).max() <= 1e-4 * np.abs(expected).max()
 
@@ -110,7 +110,7 @@ def test_events_of_the_page_equal_the_authors(tmp_path: Path, name: str, rules: 
 
 
 def test_the_pages_are_complete() -> None:
-    """Every recipe has a reference; every option of models is named, and every function."""
+    """All recipes have references; all options of models and all functions are named."""
     assert set(recipes()) == set(REFERENCES)
     text = FORMAT.read_text()
     assert [name for name in models.OPTIONS if f"`{name}`" not in text] == []

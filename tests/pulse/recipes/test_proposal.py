@@ -143,7 +143,7 @@ def test_a_second_spectrum_is_noted_as_possibly_a_second_sound(tmp_path: Path) -
 def test_calls_that_take_overlapping_frames_get_their_hop(
     tmp_path: Path, shape: list[int], stages: list[str]
 ) -> None:
-    """With a hop, a call of as many samples in as out is a frame; without, its samples are new, which is reported."""
+    """A call with equal sizes is a frame if there is a hop; otherwise its samples are new, which is reported."""
     state = [1] * len(shape)
     nodes = [node("Add", "x h", "y"), node("ReduceMean", "y", "hn", axes=[-1])]
     sizes = {"x": shape, "h": state}, {"y": shape, "hn": state}

@@ -121,7 +121,7 @@ def test_a_baked_length_is_refused_with_the_place_and_its_causes(
 
 
 def test_a_model_that_refuses_a_length_of_the_module_is_refused() -> None:
-    """From a real model: a constant with the example's length fixes the symbol to that length."""
+    """A constant with the example's length fixes the symbol to that length, as in a real model."""
     builder = ModelBuilder(x="1,3,T")
     table = builder.constant(np.ones((1, 3, 20), np.float32))
     typed = builder.model(builder.apply("mul", builder["x"], table), names=["y"])

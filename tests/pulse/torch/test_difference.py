@@ -13,7 +13,7 @@ from tests.pulse.model_builder import ModelBuilder
 
 
 def reference_of(outputs: Mapping[str, Array]) -> Reference:
-    """A model that gives this."""
+    """A reference with these outputs."""
     return Reference(lambda feeds, arithmetic: dict(outputs), {})
 
 

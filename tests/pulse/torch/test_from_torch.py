@@ -197,7 +197,7 @@ def test_errors_of_the_module_are_passed_on() -> None:
 
 
 def test_the_older_exporter_is_used_without_onnxscript(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without onnxscript, with a note, and with what the exporter warns of."""
+    """A note says so, and the warnings of the exporter are shown."""
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(
         pulse.torch.exporter, "find_spec", lambda name: None if name == "onnxscript" else find_spec(name)

@@ -273,7 +273,7 @@ def zeros_around_a_mirror(x: Any) -> Any:
     ],
 )
 def test_written_modules_have_the_smallest_delay(forward: Any, pulse_frames: int) -> None:
-    """By the oracle over the exported graph."""
+    """The oracle runs over the exported graph."""
     typed = pulse.from_torch(Written(forward), torch.randn(1, 1, 160), {"x": {2: "T"}}).analyse().declutter()
     (output,) = typed.pulsify(pulse=pulse_frames).outputs
     assert output.delay == smallest_delay(typed, pulse_frames, output.frames, 80)
@@ -384,7 +384,7 @@ def scripted_convolution() -> Any:
 def test_refusals_of_modules_name_what_to_write(
     make: Callable[[], Any], error: type[pulse.PulseError], words: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """In the error alone: PyTorch prints nothing beside it."""
+    """Only the error names it; PyTorch prints nothing else."""
     with pytest.raises(error, match=words) as caught:
         pulse.from_torch(make(), torch.randn(1, 2, 40), {"x": {2: "T"}})
     assert "Original traceback" not in str(caught.value)

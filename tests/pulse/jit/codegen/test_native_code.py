@@ -118,7 +118,7 @@ def test_an_entry_may_take_objects() -> None:
 
 
 def first_of(first, other):
-    """The first argument."""
+    """Return the first argument."""
     return first
 
 

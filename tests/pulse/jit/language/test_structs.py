@@ -17,7 +17,7 @@ from pulse.jit.rows.fields import LINE, WORD, fields_of, starts_line, words_of
 
 
 class Side(Struct):
-    """The counts of one thread."""
+    """The counters of one thread."""
 
     calls: int = starts_line()
     seconds: float

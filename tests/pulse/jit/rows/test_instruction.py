@@ -51,7 +51,7 @@ class Sums(Instruction):
 
 
 class Weighed(Instruction):
-    """Weights of any form."""
+    """An instruction with packed weights."""
 
     W: Operand = packed_weights()
     x: Operand = reads(None)
@@ -60,7 +60,7 @@ class Weighed(Instruction):
 
 @named_kernel("tests_sums")
 def sums(row: Sums) -> None:
-    """Pair by pair."""
+    """Sum each pair."""
     x, y, pairs = row.x, row.y, row.pairs
     for k in range(row.count):
         total = 0.0
@@ -79,7 +79,7 @@ def read_behind_end(row: Sums) -> None:
 
 @named_kernel("tests_writing")
 def write_to_read(row: Sums) -> None:
-    """To what is only read."""
+    """Write to an operand that is only read."""
     x = row.x
     x[0] = 1.0
 

@@ -24,7 +24,7 @@ root = pytest.mark.skipif(
 
 @pytest.fixture
 def path(tmp_path):
-    """A file with ``CODE``."""
+    """The path of a kernel file with ``CODE``."""
     path = tmp_path / "kernels" / "tick-12.kernel"
     kernel_file.write(path, CODE, VERSIONS, FUNCTION)
     return path

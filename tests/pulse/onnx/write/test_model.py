@@ -88,7 +88,7 @@ def test_opsets_unknown_to_the_installed_onnx_are_refused(monkeypatch: pytest.Mo
 
 
 def test_an_operator_that_the_opset_lacks_is_refused() -> None:
-    """HardSwish is of opset 14."""
+    """ONNX has HardSwish since opset 14."""
     source = chain((Elementwise("hard_swish"), []))
     with pytest.raises(WriteError, match=r"opset 13 of ONNX does not allow it.*HardSwish.*try another opset"):
         source.pulsify(pulse=1).to_onnx(13)

@@ -33,7 +33,7 @@ from tests.pulse.program.kernels.rows import run_both, run_row
 
 
 def tables(rng: np.random.Generator, M: int, T: int, reach: int, width: int) -> tuple[Array, Array, Array]:
-    """Rows of x and y, and taps."""
+    """Random tables of rows of x, rows of y and taps."""
     return rng.permutation(M) * 3, rng.permutation(M) * (width + 2), rng.permutation(T) * (reach + 1)
 
 

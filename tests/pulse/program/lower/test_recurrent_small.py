@@ -110,7 +110,7 @@ def test_layers_of_unequal_sizes_stay_separate(hidden: int, expected: list[str])
 
 
 def test_layers_whose_outputs_are_the_models_stay_separate() -> None:
-    """With the axis of directions an output of the model is a view of the layer's, so these are merged."""
+    """An output of the model with the axis of directions is a view of the layer's output, so the layers are merged."""
     constants = {**weights("a", 1, 4, 3), **weights("b", 1, 4, 3), "directions": np.array([1])}
     layers = [gru("a", "x", "p", 4), gru("b", "x", "q", 4)]
     squeezed = [node("Squeeze", "p directions", "y"), node("Squeeze", "q directions", "z")]

@@ -158,7 +158,7 @@ def test_packed_spectra_stream_as_transforms(order: str, hop: int) -> None:
 
 
 def bent_transform() -> Array:
-    """One element differs."""
+    """A Fourier basis with one wrong element."""
     matrix = arrange_parts(dft_matrix(128, 1, 128, 65, False), "turns", "turns")
     matrix[3, 7] += 1e-4
     return matrix

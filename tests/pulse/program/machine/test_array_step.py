@@ -24,7 +24,7 @@ def neg() -> Program:
 
 
 def crossed_program() -> Program:
-    """Two inputs, two outputs."""
+    """A program with two inputs and two outputs."""
     builder = ModelBuilder(x="1,2,T", z="1,2,T")
     total = builder.apply("add", builder["x"], builder["z"], name="total")
     return compile_model(
@@ -39,7 +39,7 @@ def pulse_of_noise(seed: int = 0) -> Array:
 
 
 class Derived(np.ndarray[tuple[int, ...], np.dtype[np.float32]]):
-    """Not just an array."""
+    """A subclass of the array type."""
 
 
 def unaligned_copy(x: Array) -> Array:

@@ -39,7 +39,7 @@ class Axpy(Instruction):
 
 
 class Types(Instruction):
-    """Every pointer type."""
+    """A row with operands of all pointer types."""
 
     floats: Operand = updates("f32")
     doubles: Operand = updates("f64")
@@ -64,7 +64,7 @@ class One(Instruction):
 
 @kernel
 def infra_axpy(row: Axpy):
-    """16 at a time."""
+    """Compute 16 elements at a time."""
     y, x, n, a = row.y, row.x, row.n, vsplat(double(row.a))
     i = 0
     while i + LANES <= n:

@@ -101,7 +101,7 @@ def programs(form: str = "f32") -> Mapping[str, Program]:
 
 
 def feeds(program: Program, count: int, seed: int = 0) -> list[dict[str, Array]]:
-    """Pulses of noise."""
+    """Return pulses of noise."""
     rng = np.random.default_rng(seed)
     return [
         {

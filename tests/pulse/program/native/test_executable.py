@@ -23,7 +23,6 @@ F = np.float32
 
 
 def native(builder: ModelBuilder, *outputs: object, pulse: int = 4) -> NativeProgram:
-    """A compiled program."""
     return NativeProgram(pulsify(builder.model(*outputs), pulse=pulse))  # type: ignore[arg-type]
 
 

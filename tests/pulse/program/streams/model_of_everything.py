@@ -38,7 +38,7 @@ def stereo_noise(frames: int, seed: int = 0) -> Array:
 
 
 def pulses_of(x: Array, pulse: int = PULSE) -> list[Array]:
-    """Whole pulses."""
+    """Return the complete pulses of x."""
     return [x[..., at : at + pulse] for at in range(0, x.shape[-1] - pulse + 1, pulse)]
 
 

@@ -74,7 +74,7 @@ def test_masks_that_do_not_repeat_or_do_not_mask_are_refused() -> None:
 
 
 def test_causal_attention_needs_a_context() -> None:
-    """Without one it is refused, with one it is exact and longer streams are refused."""
+    """It is refused without a context; with one it is exact, and longer streams are refused."""
     proto, feeds = attention_example(causal)
     message = refusal(proto)
     assert "every frame attends to all earlier frames" in message
@@ -180,7 +180,7 @@ def positions_of(graph: AttentionBuilder) -> tuple[str, str]:
 
 
 def opened_late(graph: AttentionBuilder, scores: str) -> str:
-    """From frame 5000 on, one more frame is seen."""
+    """Attend to one more frame after frame 5000."""
     rows, near = positions_of(graph)
     farther = graph.add(
         "And", graph.is_between(graph.distances(), 4, 4), graph.add("Greater", rows, graph.number(4999))
@@ -189,7 +189,7 @@ def opened_late(graph: AttentionBuilder, scores: str) -> str:
 
 
 def opened_in_turns(graph: AttentionBuilder, scores: str) -> str:
-    """Every other 5000 frames."""
+    """Attend to one more frame in every other block of 5000 frames."""
     rows, near = positions_of(graph)
     odd = graph.add("Mod", graph.add("Div", rows, graph.number(5000)), graph.number(2))
     farther = graph.add(
@@ -224,7 +224,7 @@ def test_a_context_beyond_the_runs_is_refused() -> None:
 
 
 def clamped_chunks(graph: AttentionBuilder, scores: str) -> str:
-    """From ``max(chunk - 2, 0) * 4`` up to ``min((chunk + 1) * 4, T)``, as recognisers write it."""
+    """Attend from ``max(chunk - 2, 0) * 4`` to ``min((chunk + 1) * 4, T)``, as recognisers write it."""
     rows, columns = graph.positions()
     chunk = graph.add("Div", rows, graph.number(4))
     first = graph.add(
@@ -270,7 +270,7 @@ def by_remainder(graph: AttentionBuilder, scores: str) -> str:
 
 
 def of_pairs(graph: AttentionBuilder, numbers: str, position: str) -> str:
-    """For each pair of frames the number of its row or column, [1, T], looked up by a batch of 0 and the position."""
+    """Return the row or column of each pair of frames, looked up in ``numbers`` [1, T]."""
     index = [graph.add("Expand", x, graph.square()) for x in (graph.constant([[0]], np.int64), position)]
     places = [graph.add("Unsqueeze", x, graph.integers(2)) for x in index]
     return graph.add("GatherND", numbers, graph.add("Concat", *places, axis=-1))

@@ -76,7 +76,7 @@ def test_rows_longer_than_the_memory_of_digits_are_accurate(rng: np.random.Gener
 def test_infinities_and_nan_reach_the_sums_of_their_row_alone(
     rng: np.random.Generator, value: float, at: int
 ) -> None:
-    """In any element, also one of the last, which has no digits; the other row is not touched by it."""
+    """Any element may be infinite or NaN, also one of the last, which have no digits; the other row stays finite."""
     x, w = next_noise(rng, 2, 33), codes(rng, 33, 40)
     w[at, 3] = 5
     x[1, at] = value

@@ -187,7 +187,7 @@ AFTER = {
     + [(step, M, N, step not in BY_COLUMN) for step in STEPS for M, N in [(7, 11), (1, 16), (8, 24)]],
 )
 def test_steps_after_a_product_agree_with_numpy(rng: np.random.Generator, step, M, N, flat) -> None:
-    """In pairs of vectors, in one, and in a part of one."""
+    """Columns fill pairs of vectors, one vector, or a part of one."""
     row, expected = window_case(rng, M, 1, 4, N, dense=True)
     operand, rows = next_noise(rng, M, N), np.arange(M) * N
     if step in BY_COLUMN:
