@@ -1,5 +1,8 @@
 """Views in another type or layout: the result is the same, and what converts is at the borders."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -143,7 +146,7 @@ def test_a_part_with_channels_last_changes_nothing_outside() -> None:
         pytest.param(lambda: Sequential([ReLU()]), "needs convolutions or pools", id="no convolution"),
     ],
 )
-def test_a_layout_that_cannot_be_is_refused(view, message: str) -> None:
+def test_a_layout_that_cannot_be_is_refused(view: Callable[[], Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         view().set_layout("NHWC")
     with pytest.raises(InputError, match="'CHWN': choose one of NCHW, NHWC"):

@@ -1,5 +1,8 @@
 """Graphs written by hand: three ways to write one, parameters, errors."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -111,7 +114,7 @@ def test_three_ways_give_one_graph() -> None:
 
 @pytest.mark.parametrize("make", [by_calls, by_structures, by_edges])
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
-def test_a_graph_by_hand_streams(make, backend: str) -> None:
+def test_a_graph_by_hand_streams(make: Callable[[], Any], backend: str) -> None:
     model = make().graph({"x": "1,2,T"})
     pulse.verify(model, pulse=4, backend=backend).require()
     assert pulse.load(model).analyse().outputs["tanh"].rank == 3
@@ -272,7 +275,7 @@ def test_softmin_is_the_softmax_of_the_negative() -> None:
     ],
 )
 @pytest.mark.parametrize("backend", ["numpy", "onnxruntime"])
-def test_operators_stream(part, shape: str, backend: str) -> None:
+def test_operators_stream(part: Callable[[], Any], shape: str, backend: str) -> None:
     """Offline by definition, streamed by numpy, and by onnxruntime, which has its own operators."""
     pulse.verify(Sequential([part()]).graph(shape), pulse=2, backend=backend).require()
 
@@ -374,7 +377,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
         ),
     ],
 )
-def test_invalid_graphs_and_attributes_are_refused(make, message: str) -> None:
+def test_invalid_graphs_and_attributes_are_refused(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         make()
 

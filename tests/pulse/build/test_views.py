@@ -1,5 +1,8 @@
 """Views of graphs: parts, overlaps, copies, replacement, unknown operators."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
@@ -176,7 +179,7 @@ def pointwise(inputs: list[TypedFact], axes: list[int | None]) -> Pointwise:
         ),
     ],
 )
-def test_something_takes_the_place_of_an_unknown_operator(part) -> None:
+def test_something_takes_the_place_of_an_unknown_operator(part: Callable[[], Any]) -> None:
     view = GraphView.of(pulse.load(unknown()).model)
     assert view.unsupported_operators() == ["my::Foo"]
     assert view["b"].attributes == {"gain": 2.0}
@@ -221,7 +224,7 @@ def test_a_function_with_facts_changes_the_shape() -> None:
         pytest.param(lambda x: "x", id="text"),
     ],
 )
-def test_a_function_that_gives_something_else_is_refused(function) -> None:
+def test_a_function_that_gives_something_else_is_refused(function: Callable[[Any], Any]) -> None:
     with pytest.raises(InputError, match=r"gives .* but its facts say"):
         Sequential([Function(function)]).forward(normal_noise(2, 3))
 

@@ -1,6 +1,8 @@
 # ruff: noqa: E501
 """NNEF text as models: operators, expressions, fragments, tract's own; and what is wrong with a text, by line."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -197,7 +199,7 @@ def test_fragments_that_unfold_without_end_are_refused() -> None:
         pulse.load(archive(text), budget={"nodes": 2000}).model.analyse()
 
 
-def test_folders_and_archives_are_recognised(tmp_path) -> None:
+def test_folders_and_archives_are_recognised(tmp_path: Path) -> None:
     """The content decides, whatever the name; nothing outside of the folder is read."""
     folder = tmp_path / "anything"
     folder.mkdir()

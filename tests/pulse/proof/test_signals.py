@@ -22,7 +22,7 @@ def plain(shape: str = "1,2,T") -> PulsedModel:
 
 @pytest.mark.parametrize("frames", [0, 1, 2, 5, 4000])
 @pytest.mark.parametrize("signal", SIGNALS)
-def test_signals_have_the_shape_of_the_input(signal, frames) -> None:
+def test_signals_have_the_shape_of_the_input(signal: str, frames: int) -> None:
     """Signals of any length have the shape of the input; a seed gives the same values again, another seed others."""
     model = plain()
     x = feeds_of(model, frames, signal, 3)["x"]

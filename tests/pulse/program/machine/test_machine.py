@@ -132,7 +132,7 @@ def run_on_both_machines(table, memory):
 
 
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 17, 100])
-def test_rows_run_in_order_on_their_operands(n) -> None:
+def test_rows_run_in_order_on_their_operands(n: int) -> None:
     builder = TableBuilder()
     rows = [
         builder.add(infra_axpy, operand(ARENA, 4), builder.operand(WEIGHTS, 0), n, real_bits(0.25)),
@@ -179,7 +179,7 @@ def test_a_family_closes_over_different_helpers() -> None:
 @pytest.mark.parametrize(
     ("y_offset", "x_offset", "n"), [(4, 0, 32), (0, 4, 17), (128, 0, 1), (0, 1 << 20, 1)]
 )
-def test_python_refuses_to_leave_a_region(y_offset, x_offset, n) -> None:
+def test_python_refuses_to_leave_a_region(y_offset: int, x_offset: int, n: int) -> None:
     row = [0, 6, operand(1, y_offset), operand(0, x_offset), n, real_bits(1.0)]
     with pytest.raises(IndexError):
         infra_axpy.python(row, regions(17 if x_offset else 32, 32))
