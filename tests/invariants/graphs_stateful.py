@@ -66,10 +66,11 @@ def visible_columns(builder: Builder, frames: TDim) -> OutletId:
     if builder.chance():
         size = builder.constant(np.array(builder.small(2, 5)))
         rows, columns = (builder.add(Elementwise("div"), x, size) for x in (rows, columns))
-    behind = builder.add(Elementwise("sub"), rows, columns)
+    differences = builder.add(Elementwise("sub"), rows, columns)
     bounds = (builder.constant(np.array(limit)) for limit in (-builder.small(0, 2), builder.small(0, 4)))
     after, before = (
-        builder.add(Elementwise(kind), behind, x) for kind, x in zip(("greater_equal", "less_equal"), bounds)
+        builder.add(Elementwise(kind), differences, x)
+        for kind, x in zip(("greater_equal", "less_equal"), bounds)
     )
     return builder.add(Elementwise("and"), after, before)
 

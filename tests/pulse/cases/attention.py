@@ -56,7 +56,7 @@ class AttentionBuilder:
         return self.add("Unsqueeze", steps, self.integers(1)), self.add("Unsqueeze", steps, self.integers(0))
 
     def distances(self) -> str:
-        """The number of frames by which column j is behind row i."""
+        """Return the number of frames from column j to row i."""
         return self.add("Sub", *self.positions())
 
     def is_between(self, x: str, low: int, high: int) -> str:
@@ -159,11 +159,11 @@ def distance_table(reach: int) -> Mask:
     """A learnt number for each distance, clipped."""
 
     def mask(graph: AttentionBuilder, scores: str) -> str:
-        behind = graph.distances()
-        clipped = graph.add("Min", graph.add("Max", behind, graph.number(-2)), graph.number(2))
+        distances = graph.distances()
+        clipped = graph.add("Min", graph.add("Max", distances, graph.number(-2)), graph.number(2))
         table = graph.constant([0.5, -1.0, 0.25, 2.0, -0.75])
         bias = graph.add("Gather", table, graph.add("Add", clipped, graph.number(2)))
-        return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(behind, -reach, reach))
+        return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(distances, -reach, reach))
 
     return mask
 
@@ -172,8 +172,8 @@ def buffer(size: int, back: int, ahead: int) -> Mask:
     """A stored mask, sliced to the length."""
 
     def mask(graph: AttentionBuilder, scores: str) -> str:
-        behind = np.arange(size)[:, None] - np.arange(size)
-        table = graph.constant(np.where((behind >= -ahead) & (behind <= back), 0, -np.inf)[None, None])
+        distances = np.arange(size)[:, None] - np.arange(size)
+        table = graph.constant(np.where((distances >= -ahead) & (distances <= back), 0, -np.inf)[None, None])
         ends = graph.add("Unsqueeze", graph.frames(), graph.integers(0))
         for axis in (2, 3):
             table = graph.add(

@@ -91,7 +91,7 @@ def torch_module(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize("call", [pulse.load, pulse.stream, pulse.chain])
-def test_a_module_of_pytorch_needs_from_torch(call: Callable[[Any], object], torch_module: Any) -> None:
+def test_a_pytorch_module_needs_from_torch(call: Callable[[Any], object], torch_module: Any) -> None:
     """The error names the call that takes one."""
     with pytest.raises(
         pulse.InputError, match=r"Module is a PyTorch module.*pulse\.from_torch\(module, example"

@@ -166,7 +166,7 @@ def half_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_weights_of_f16_stay_16_bits_and_exact(name: str) -> None:
+def test_f16_weights_stay_16_bits_and_exact(name: str) -> None:
     proto = half_weights(stack(name))
     offline = pulse.load(proto).analyse()
     program, full = pulse.stream(proto, pulse=4), pulse.stream(stack(name), pulse=4)

@@ -20,10 +20,13 @@ BASE = {"one": ONE, "first": FIRST, "yes": YES}
 
 
 def loop_model(
-    iterations: int, step: Sequence[NodeProto] = (node("Add", "v one", "w"),), go_on: str = "c1"
+    iterations: int, step: Sequence[NodeProto] = (node("Add", "v one", "w"),), condition: str = "c1"
 ) -> ModelProto:
     """X + the state of a loop after this many iterations."""
-    nodes = [node("Loop", "iterations yes first", "r", body=counting_loop(step, go_on)), node("Add", "x r")]
+    nodes = [
+        node("Loop", "iterations yes first", "r", body=counting_loop(step, condition)),
+        node("Add", "x r"),
+    ]
     return model(nodes, BASE | {"iterations": np.array(iterations), "far": np.full(1, 1e9, np.float32)})
 
 

@@ -46,7 +46,7 @@ def test_tags_name_nodes_and_matches_keep_the_order_of_the_query() -> None:
     assert {tag: graph.nodes[node].name for tag, node in match.tags.items()} == {"first": "a", "last": "c"}
 
 
-def test_an_output_is_read_by_somebody_else() -> None:
+def test_an_output_has_another_reader() -> None:
     model = row().graph("1,1,T").analyse().with_outputs(["c", "p"])
     assert not find_matches(model.graph, "relu.->Conv")
     assert len(find_matches(model.graph, "relu->Conv")) == 1

@@ -82,7 +82,7 @@ def as_demucs_pads(x: Any) -> Any:
     return F.pad(x, (0, int(math.ceil(length / 1)) - x.shape[-1]))  # noqa: RUF046
 
 
-def padded_in_front_by_its_length(x: Any) -> Any:
+def padded_at_the_start_by_its_length(x: Any) -> Any:
     """Padded on both sides, as the strides need, and trimmed again where anything was added."""
     length = x.shape[-1]
     added = math.ceil((length - 8) / 4) * 4 + 8 - length
@@ -199,10 +199,10 @@ def test_constants_that_are_nearly_0_or_1_stay() -> None:
     assert operators.count("mul") >= 1
 
 
-def test_padding_in_front_that_depends_on_the_length_is_refused() -> None:
+def test_padding_at_the_start_by_the_length_is_refused() -> None:
     """The length is unknown before the stream ends; the error names the node and the amount."""
     model = pulse.from_torch(
-        Written(padded_in_front_by_its_length, None), torch.randn(1, 1, 41), {"x": {2: "T"}}
+        Written(padded_at_the_start_by_its_length, None), torch.randn(1, 1, 41), {"x": {2: "T"}}
     )
     with pytest.raises(
         pulse.PulseError, match=r"the padding before the first frame, .* depends on the length"

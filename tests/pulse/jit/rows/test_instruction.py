@@ -71,7 +71,7 @@ def sums(row: Sums) -> None:
 
 
 @named_kernel("tests_outside")
-def read_behind_end(row: Sums) -> None:
+def read_beyond_end(row: Sums) -> None:
     """Read an element after the declared ones."""
     y = row.y
     y[0] = row.x[row.n]
@@ -150,7 +150,7 @@ def test_plain_python_checks_the_declaration() -> None:
     region = np.zeros(64, np.uint8)
     sums.python(words, [region])
     with pytest.raises(IndexError, match="elements 4 to 5"):
-        read_behind_end.python(words, [region])
+        read_beyond_end.python(words, [region])
     with pytest.raises(ValueError, match="read-only"):
         write_to_read.python(words, [region])
 

@@ -67,9 +67,9 @@ def read_bytes() -> int:
 
 
 def test_three_gigabytes_are_refused_at_once(tmp_path: Path) -> None:
-    zeros, behind = tmp_path / "zeros.onnx", tmp_path / "behind.onnx"
-    behind.write_bytes(model([node("Relu", "x")], {"x": np.zeros((1, 2), np.float32)}).SerializeToString())
-    for path, words in ((zeros, "zeros"), (behind, "less than 2 GiB")):
+    zeros, padded = tmp_path / "zeros.onnx", tmp_path / "padded.onnx"
+    padded.write_bytes(model([node("Relu", "x")], {"x": np.zeros((1, 2), np.float32)}).SerializeToString())
+    for path, words in ((zeros, "zeros"), (padded, "less than 2 GiB")):
         with path.open("ab") as file:
             file.truncate(3 << 30)
         before = read_bytes()

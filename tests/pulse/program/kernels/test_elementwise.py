@@ -236,7 +236,7 @@ def test_chains_of_any_strides_agree_with_numpy(
 
 
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 33, 257, 300])
-def test_a_chain_with_stride_two_reads_nothing_behind_its_input(count: int) -> None:
+def test_a_chain_with_stride_two_reads_nothing_beyond_its_input(count: int) -> None:
     x = np.arange(2 * count - 1, dtype=np.float32)
     y = np.zeros(count, np.float32)
     for output in run_chain(ChainRow, [x], [x[::2]], y, y, [("mulc", 8, 0, 0, 0, 2.0, 0.0)]):

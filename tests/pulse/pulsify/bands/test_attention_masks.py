@@ -253,12 +253,12 @@ def counted_positions(graph: AttentionBuilder, scores: str) -> str:
     """Positions as running sums of ones."""
     counted = graph.add("Expand", graph.number(1), graph.add("Unsqueeze", graph.frames(), graph.integers(0)))
     steps = graph.add("CumSum", counted, graph.number(0))
-    behind = graph.add(
+    distances = graph.add(
         "Sub",
         graph.add("Unsqueeze", steps, graph.integers(1)),
         graph.add("Unsqueeze", steps, graph.integers(0)),
     )
-    return add_mask(graph, scores, graph.is_between(behind, 0, 5))
+    return add_mask(graph, scores, graph.is_between(distances, 0, 5))
 
 
 def by_remainder(graph: AttentionBuilder, scores: str) -> str:
@@ -301,13 +301,13 @@ def packed_sequence(graph: AttentionBuilder, scores: str) -> str:
 
 def by_bucket(graph: AttentionBuilder, scores: str) -> str:
     """A bias by the distance: one for each up to 4, one for each doubling beyond, as T5 has them."""
-    behind = graph.add("Max", graph.distances(), graph.number(0))
-    doublings = graph.add("Log", graph.add("Div", graph.add("Cast", behind, to=1), graph.constant(4.0)))
+    distances = graph.add("Max", graph.distances(), graph.number(0))
+    doublings = graph.add("Log", graph.add("Div", graph.add("Cast", distances, to=1), graph.constant(4.0)))
     far = graph.add(
         "Add", graph.add("Cast", graph.add("Mul", doublings, graph.constant(1.5)), to=7), graph.number(4)
     )
-    near = graph.add("Less", behind, graph.number(4))
-    bucket = graph.add("Where", near, behind, graph.add("Min", far, graph.number(7)))
+    near = graph.add("Less", distances, graph.number(4))
+    bucket = graph.add("Where", near, distances, graph.add("Min", far, graph.number(7)))
     bias = graph.add("Gather", graph.constant(floats("buckets", 8, HEADS)), bucket, axis=0)
     bias = graph.add("Unsqueeze", graph.add("Transpose", bias, perm=[2, 0, 1]), graph.integers(0))
     return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(graph.distances(), 0, 11))
