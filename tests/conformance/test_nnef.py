@@ -17,7 +17,7 @@ from tests.shared import shared_path
 
 pytestmark = pytest.mark.skipif(not has_tract(), reason="tract is not installed: pip install tract")
 UNABLE = frozenset({"refused", "WRONG", "crash", "runtime_error", "load_refused"})
-"""What tract's own pulses did with a case."""
+"""Outcomes in which tract's own pulses do not stream a case."""
 
 
 def manifest() -> list[Mapping[str, Any]]:

@@ -20,7 +20,7 @@ from tests.shared import shared_path
 CHUNKS = 200
 FEW = 25
 CLOSE = 1e-5
-"""Maximum difference of two runtimes in f32, relative to the largest value of an output."""
+"""Tolerance between two runtimes in f32, relative to the largest value of an output."""
 HOP = 256
 
 

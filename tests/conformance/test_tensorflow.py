@@ -17,7 +17,7 @@ from tests.shared import ROOT, shared_path
 
 FOLDER = ROOT / "tensorflow"
 CLOSE = 1e-5
-"""Maximum difference, relative to the largest value."""
+"""Tolerance, relative to the largest value."""
 OTHERS = ("tf1_stateful_step", "dtln_savedmodel_ref")
 SOUND = "decoded_sample_data"
 GRAPHS = sorted(

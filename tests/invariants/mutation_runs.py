@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 PEAK_MIB = 1024
-"""What a process may use at most; its limit is twice that."""
+"""Memory that a process may use; its limit is twice that."""
 
 
 def outcomes(*arguments: object) -> Iterator[dict[str, Any]]:

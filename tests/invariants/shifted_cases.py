@@ -14,7 +14,7 @@ from pulse.models import TypedModel
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.stream_relations import relate
 from tests.invariants.operator_cases import Runners, compare_programs
-from tests.invariants.shifting_nodes import Shift, insert_shifts, opset_of, unshifted
+from tests.invariants.shifting_nodes import Shift, insert_shifts, opset_of, source_name
 from tests.pulse.cases.build import Case
 from tests.pulse.cases.families import all_cases, newest_cases
 
@@ -67,7 +67,7 @@ def _specs(case: Case, axes: Mapping[str, int], shifts: Mapping[str, Shift]) -> 
     specs: dict[str, str] = {}
     for name, array in case[2].items():
         dims = ["T" if axes.get(name) == axis else str(size) for axis, size in enumerate(array.shape)]
-        specs[unshifted(name) if name in shifts else name] = ",".join([*dims, dtype_name(array.dtype)])
+        specs[source_name(name) if name in shifts else name] = ",".join([*dims, dtype_name(array.dtype)])
     return specs
 
 
@@ -126,7 +126,7 @@ def attempt(
         values = {key: array for key, array in feeds.items() if key not in shifts}
         for key, axis in streaming.axes.items():
             index = rng.integers(0, feeds[key].shape[axis], frames)
-            values[unshifted(key) if key in shifts else key] = np.take(feeds[key], index, axis)
+            values[source_name(key) if key in shifts else key] = np.take(feeds[key], index, axis)
         ran |= compare_programs(typed, programs, values, (*context, frames))
     return "equal" if ran else "no length"
 

@@ -176,7 +176,7 @@ SHIFTS = (
 )
 
 
-def unshifted(name: str) -> str:
+def source_name(name: str) -> str:
     """The name of an input before its shift."""
     return f"{name}.unshifted"
 
@@ -189,15 +189,15 @@ def opset_of(proto: ModelProto) -> int:
 def insert_shifts(
     proto: ModelProto, shifts: Mapping[str, Shift], axes: Mapping[str, int], feeds: Mapping[str, Array]
 ) -> ModelProto:
-    """The model with each shift between an input, which is then called ``unshifted(name)``, and its readers."""
+    """The model with each shift between an input, which is then called ``source_name(name)``, and its readers."""
     result = ModelProto()
     result.CopyFrom(proto)
     for name, shift in shifts.items():
-        model = ShiftBuilder(unshifted(name), axes[name], feeds[name], [], {})
+        model = ShiftBuilder(source_name(name), axes[name], feeds[name], [], {})
         shift.build(model)
         model.nodes[-1].output[0] = name
         (declared,) = (value for value in result.graph.input if value.name == name)
-        declared.name = unshifted(name)
+        declared.name = source_name(name)
         declared.type.tensor_type.ClearField("shape")
         graph_nodes = list(result.graph.node)
         del result.graph.node[:]

@@ -190,13 +190,19 @@ def test_called_again_a_node_is_shared() -> None:
     assert len(view.parameters()) == 2
 
 
-def test_nodes_know_parents_and_children_by_slot() -> None:
+def four_nodes() -> tuple[Any, Any, Any, Any]:
+    """Return a split, two functions of its parts, and their concatenation."""
     split = Split([1, 3], axis=1, name="split")
     left, right, both = ReLU("left"), Tanh("right"), Concat(2, 1, "both")
     split.add_child(left, out=1)
     split.add_child(right, out=0)
     left.add_child(both, in_=1)
     right.add_child(both, in_=0)
+    return split, left, right, both
+
+
+def test_nodes_know_parents_and_children_by_slot() -> None:
+    split, left, right, both = four_nodes()
     assert set(split.children()) == {left, right}
     assert split.children(0) == [right]
     assert split.children(1) == [left]
@@ -204,6 +210,10 @@ def test_nodes_know_parents_and_children_by_slot() -> None:
     assert both.parent(1) is left
     assert split.category(0) == "data"
     assert split.category(1) == "param"
+
+
+def test_views_know_their_input_output_and_inner_nodes() -> None:
+    split, left, right, both = four_nodes()
     view = GraphView([split, left, right, both])
     assert view.input_nodes() == [split]
     assert view.output_nodes() == [both]

@@ -164,7 +164,7 @@ def test_kaldi_mfcc_equals_its_formula(how: dict[str, Any]) -> None:
     assert_streams_equal(model, x, (2,))
 
 
-def native(x: Array, how: dict[str, Any], mfcc: bool) -> Array:
+def kaldi_native_features(x: Array, how: dict[str, Any], mfcc: bool) -> Array:
     """The result of kaldi-native-fbank."""
     knf = kaldi_native_fbank()
     options = knf.MfccOptions() if mfcc else knf.FbankOptions()
@@ -188,13 +188,13 @@ def native(x: Array, how: dict[str, Any], mfcc: bool) -> Array:
 @pytest.mark.parametrize("how", [how for how in BANKS if how.get("window") != "sine"], ids=text_of)
 def test_equals_kaldi_native_fbank(how: dict[str, Any]) -> None:
     x = with_offset(5000)
-    assert_near(offline(kaldi_fbank(**how), x), native(x, how, False))
+    assert_near(offline(kaldi_fbank(**how), x), kaldi_native_features(x, how, False))
 
 
 @pytest.mark.parametrize("how", CEPSTRA, ids=text_of)
 def test_the_cepstrum_equals_kaldi(how: dict[str, Any]) -> None:
     x = with_offset(5000)
-    assert_near(offline(kaldi_mfcc(**how), x), native(x, how, True))
+    assert_near(offline(kaldi_mfcc(**how), x), kaldi_native_features(x, how, True))
 
 
 def test_silence_becomes_the_smallest_logarithm() -> None:

@@ -21,7 +21,7 @@ from tests.shared import shared_path
 
 F = np.float32
 RECORDED = Path(__file__).with_name("micro_features.csv")
-"""What pymicro-features 2.0.2 gives for ``chirp``, as integers."""
+"""The outputs of pymicro-features 2.0.2 for ``chirp``, as integers."""
 
 
 def chirp(samples: int = 4160) -> Array:

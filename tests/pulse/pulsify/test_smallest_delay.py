@@ -185,7 +185,7 @@ def test_random_chains_ending_in_mirrors_have_the_smallest_delay(
 
 
 def mirrored_conv(mode: str, pads: tuple[int, int]) -> Callable[[ModelBuilder], OutletId]:
-    return lambda s: s.conv(s.pad(s["x"], pads, mode), 3)  # type: ignore[arg-type]
+    return lambda builder: builder.conv(builder.pad(builder["x"], pads, mode), 3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

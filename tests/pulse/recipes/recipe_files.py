@@ -4,7 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 
+import pulse
 from tests.noise import normal_noise
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node
@@ -99,6 +101,16 @@ def spectral(folder: Path) -> Path:
     """``SPECTRAL`` and its model."""
     save_model(folder, "gain.onnx", gain())
     return write_recipe(folder, SPECTRAL)
+
+
+def refusal_of(path: Path) -> str:
+    """Open a wrong recipe, or a model with one; return the message without the path."""
+    with pytest.raises(pulse.LoadError) as raised:
+        pulse.stream(path)
+    message = str(raised.value)
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
+    return message.removeprefix(f"{path}: ")
 
 
 def write_masked(folder: Path) -> Path:

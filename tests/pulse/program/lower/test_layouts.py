@@ -194,7 +194,7 @@ def test_few_transposed_channels_are_one_product(pads: tuple[int, int], stride: 
 @pytest.mark.parametrize("frames", [1, 3])
 @pytest.mark.parametrize("channels", [1, 2])
 def test_a_long_kernel_of_few_channels_becomes_two_products(channels: int, frames: int) -> None:
-    """Of 37 taps, 36 or 32 fill whole vectors; a second product adds the others before the activation."""
+    """36 or 32 of 37 taps fill whole vectors; a second product adds the others before the activation."""
     constants = {"w": floats("w", channels, 1, 1, 37), "b": floats("b", channels)}
     nodes = [node("Conv", "x w b", "c"), node("Relu", "c")]
     names = kernels_of_proved(nodes, floats("x", 1, 1, FRAMES, 60), 2, constants, frames)

@@ -74,7 +74,7 @@ def test_masks_that_do_not_repeat_or_do_not_mask_are_refused() -> None:
 
 
 def test_causal_attention_needs_a_context() -> None:
-    """It is refused without a context; with one it is exact, and longer streams are refused."""
+    """A context makes it exact; it is refused without one, and so are streams longer than the context."""
     proto, feeds = attention_example(causal)
     message = refusal(proto)
     assert "every frame attends to all earlier frames" in message
