@@ -88,10 +88,10 @@ def cut(data: bytes, rng: Random) -> bytes:
 
 def move_bytes(data: bytes, rng: Random) -> bytes:
     """Some bytes put in, taken out, or repeated."""
-    at, stop = sorted(int(place) for place in rng.integers(0, len(data), 2))
-    stop = min(stop, at + 16)
-    new = (rng.bytes(stop - at), b"", data[at:stop] * 2)[int(rng.integers(3))]
-    return data[:at] + new + data[stop:]
+    start, stop = sorted(int(place) for place in rng.integers(0, len(data), 2))
+    stop = min(stop, start + 16)
+    new = (rng.bytes(stop - start), b"", data[start:stop] * 2)[int(rng.integers(3))]
+    return data[:start] + new + data[stop:]
 
 
 def change_messages(data: bytes, rng: Random, kind: Any = ModelProto) -> bytes:

@@ -90,8 +90,8 @@ def test_no_index_is_a_position() -> None:
         for path, tree in trees.items()
     }
     wrong = {
-        path: at
+        path: used
         for path, tree in trees.items()
-        if (at := positions(tree, names[path] | everywhere & imported[path], not path.startswith(KERNELS)))
+        if (used := positions(tree, names[path] | everywhere & imported[path], not path.startswith(KERNELS)))
     }
     assert not wrong

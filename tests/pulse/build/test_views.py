@@ -130,12 +130,12 @@ def test_the_receptive_field_equals_a_perturbation() -> None:
     x = normal_noise(1, 1, 20)
     (y,) = whole.forward(x).values()
     reached: list[int] = []
-    for at in range(20):
+    for index in range(20):
         other = x.copy()
-        other[..., at] += 1
+        other[..., index] += 1
         (z,) = whole.forward(other).values()
         if not np.array_equal(y[..., 5], z[..., 5]):
-            reached.append(at - 5)
+            reached.append(index - 5)
     assert [reached[0], reached[-1]] == [field.first, field.last] == [0, 4]
     with pytest.raises(PulsifyError, match="in reverse direction the first frame needs the last one"):
         Sequential([GRU(1, 1, direction="reverse")]).receptive_field("T,1,1")

@@ -40,12 +40,12 @@ def join_results(results: list[dict[str, Array]], name: str) -> Array:
 
 def stream_blocks(program: Program, x: Array, axis: int, seed: int = 0) -> dict[str, Array]:
     """A session in blocks of random sizes."""
-    rng, session, at = np.random.default_rng(seed), Session(program), 0
+    rng, session, start = np.random.default_rng(seed), Session(program), 0
     parts: list[dict[str, Array]] = []
-    while at < x.shape[axis]:
+    while start < x.shape[axis]:
         step = int(rng.integers(0, 3 * program.pulse + 2))
-        parts.append(session.push(np.take(x, range(at, min(at + step, x.shape[axis])), axis)))
-        at += step
+        parts.append(session.push(np.take(x, range(start, min(start + step, x.shape[axis])), axis)))
+        start += step
     parts.append(session.flush(np.nan))
     return {
         port.name: np.concatenate([part[port.name] for part in parts], port.axis)

@@ -203,9 +203,11 @@ def test_equal_forms_have_equal_hashes_and_valid_proofs(examples: int) -> None:
             reached["equal"] += 1
             assert hash(a) == hash(b)
             assert a.prove_eq(b).yes
-        at = {tuple(env.items()): value for env, value in defined_values(left, points)}
-        others = {tuple(env.items()): value for env, value in defined_values(right, points)}
-        pairs = [(at[point], others[point]) for point in at.keys() & others.keys()]
+        left_values = {tuple(env.items()): value for env, value in defined_values(left, points)}
+        right_values = {tuple(env.items()): value for env, value in defined_values(right, points)}
+        pairs = [
+            (left_values[point], right_values[point]) for point in left_values.keys() & right_values.keys()
+        ]
         relations: dict[str, Callable[[int, int], bool]] = {
             "ge": lambda x, y: x >= y,
             "gt": lambda x, y: x > y,
@@ -221,8 +223,8 @@ def test_equal_forms_have_equal_hashes_and_valid_proofs(examples: int) -> None:
             if not proof.unknown:
                 assert all(holds(x, y) == proof.yes for x, y in pairs), (proof, texts)
         low, high = a.bounds()
-        assert low is None or all(low <= x for x in at.values()), (a, low, texts)
-        assert high is None or all(x <= high for x in at.values()), (a, high, texts)
+        assert low is None or all(low <= x for x in left_values.values()), (a, low, texts)
+        assert high is None or all(x <= high for x in left_values.values()), (a, high, texts)
         reached["bounded"] += low is not None and high is not None and not a.is_const
 
     check_proofs()

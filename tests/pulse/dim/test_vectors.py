@@ -57,12 +57,14 @@ def test_equal_values_have_one_form(scope: SymbolScope, left: str, right: str) -
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "at"),
+    ("left", "right", "value_of_s"),
     [("(S+1)/2+(1-S)/2", "1", 2), ("-S/2", "-(S/2)", 3), ("(2*S)/4*2", "S", 3), ("min(S, T)", "S", 9)],
 )
-def test_invalid_floor_divisions_are_refused(scope: SymbolScope, left: str, right: str, at: int) -> None:
+def test_invalid_floor_divisions_are_refused(
+    scope: SymbolScope, left: str, right: str, value_of_s: int
+) -> None:
     a, b = scope.parse(left), scope.parse(right)
-    values = {scope.symbol("S"): at, scope.symbol("T"): 0}
+    values = {scope.symbol("S"): value_of_s, scope.symbol("T"): 0}
     assert a != b
     assert a.eval(values) != b.eval(values)
 

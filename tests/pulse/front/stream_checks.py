@@ -79,15 +79,15 @@ def _in_blocks(session: Session, feeds: Mapping[str, Array]) -> dict[str, Array]
     axes = {port.name: port.axis or 0 for port in session.program.inputs}
     most = max(array.shape[axes[name]] for name, array in feeds.items())
     pieces: list[dict[str, Array]] = []
-    at = dict.fromkeys(feeds, 0)
-    while any(at[name] < array.shape[axes[name]] for name, array in feeds.items()):
+    starts = dict.fromkeys(feeds, 0)
+    while any(starts[name] < array.shape[axes[name]] for name, array in feeds.items()):
         block: dict[str, Array] = {}
         for name, array in feeds.items():
             size = int(rng.integers(0, max(2, most // 7)))
             block[name] = np.take(
-                array, range(at[name], min(at[name] + size, array.shape[axes[name]])), axes[name]
+                array, range(starts[name], min(starts[name] + size, array.shape[axes[name]])), axes[name]
             )
-            at[name] += block[name].shape[axes[name]]
+            starts[name] += block[name].shape[axes[name]]
         pieces.append(session.push(block))
     pieces.append(session.flush())
     return {

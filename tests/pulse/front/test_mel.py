@@ -47,7 +47,7 @@ def powers(x: Array, n: int, size: int, hop: int, window: str = "hann") -> Array
     """``[frames, bins]`` of one signal."""
     padded = np.pad(x[0].astype(np.float64), n // 2, mode="reflect")
     weights = centre(window_values("w", window, size), n)
-    rows = [padded[at : at + n] * weights for at in range(0, len(padded) - n + 1, hop)]
+    rows = [padded[start : start + n] * weights for start in range(0, len(padded) - n + 1, hop)]
     return np.abs(np.fft.rfft(np.array(rows))) ** 2
 
 

@@ -36,14 +36,14 @@ def test_magnitude_and_power_equal_numpy(epsilon: float) -> None:
 @pytest.mark.parametrize(("axis", "shape"), [(1, "1,2,9,frames"), (-1, "1,9,frames,2"), (2, "1,frames,2,9")])
 def test_the_parts_may_be_on_any_axis(axis: int, shape: str) -> None:
     dims = [int(dim) if dim.isdigit() else 21 for dim in shape.split(",")]
-    at = axis % 4
-    z = complexes(*dims[:at], *dims[at + 1 :])
+    index = axis % 4
+    z = complexes(*dims[:index], *dims[index + 1 :])
     for model, expected in (
         (magnitude(axis=axis, shape=shape), np.abs(z)),
         (phase(axis, shape), np.angle(z)),
     ):
-        assert_near(offline(model, split_parts(z, at)), expected)
-        assert_streams_equal(model, split_parts(z, at), (3,))
+        assert_near(offline(model, split_parts(z, index)), expected)
+        assert_streams_equal(model, split_parts(z, index), (3,))
 
 
 def test_parts_side_by_side_are_multiplied() -> None:

@@ -126,7 +126,7 @@ def test_delays_of_random_lengths_suffice_and_are_mostly_minimal(seeds: range) -
         scope.assume("T >= 0")
         length = scope.parse(random_length(rng, scope))
         pulse_frames = int(rng.choice([1, 7, 16, 480]))
-        frames = [max(0, length.eval({symbol: at})) for at in range(6000)]
+        frames = [max(0, length.eval({symbol: index})) for index in range(6000)]
         falls = any(later < now for now, later in itertools.pairwise(frames))
         assert not (never_shrinks(length, symbol) and falls), length
         if falls:
@@ -135,8 +135,8 @@ def test_delays_of_random_lengths_suffice_and_are_mostly_minimal(seeds: range) -
         reached["grows"] += never_shrinks(length, symbol)
         smallest = lag(length, Fraction(1), symbol, pulse_frames)
         most = length.bounds()[1]
-        unsure = [at for at in range(0, 6000, pulse_frames) if most is None or frames[at] < most]
-        late = max((at - frames[at] for at in unsure), default=None)
+        unsure = [index for index in range(0, 6000, pulse_frames) if most is None or frames[index] < most]
+        late = max((index - frames[index] for index in unsure), default=None)
         if smallest is None:
             reached["no delay suffices" if length.slope(symbol) != 1 else "not proved"] += 1
             continue

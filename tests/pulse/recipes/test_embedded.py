@@ -141,7 +141,9 @@ def test_a_model_that_was_written_in_pulses_holds_no_recipe(tmp_path: Path) -> N
             id="misspelled key",
         ),
         pytest.param(
-            ITSELF.replace("n_fft = 16", "n_fft = 32"), "axis 1 is 17 in one and 9 in the other", id="misfit"
+            ITSELF.replace("n_fft = 16", "n_fft = 32"),
+            "axis 1 is 17 in one and 9 in the other",
+            id="stages of different widths",
         ),
         pytest.param(
             ITSELF.replace('"."', '"model.onnx"'), "the recipe is a stage of itself", id="stage of itself"

@@ -67,13 +67,13 @@ def test_the_command_line_gives_the_reference(tmp_path: Path, name: str) -> None
 def test_recipes_take_blocks_of_any_size(program_of: Callable[[str], Program], name: str) -> None:
     x, expected = REFERENCES[name]()
     session = Session(program_of(name))
-    rng, at = np.random.default_rng(len(name)), 0
+    rng, start = np.random.default_rng(len(name)), 0
     parts: list[Array] = []
-    while at < len(x):
+    while start < len(x):
         frames = int(rng.integers(1, 3_000))
-        ready, *_ = session.push(x[None, at : at + frames]).values()
+        ready, *_ = session.push(x[None, start : start + frames]).values()
         parts.append(ready.ravel())
-        at += frames
+        start += frames
     rest, *_ = session.flush().values()
     assert_close(np.concatenate([*parts, rest.ravel()]), expected.ravel())
 

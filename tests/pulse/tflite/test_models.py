@@ -164,7 +164,7 @@ def test_codes_are_the_same_in_both_backends(data: bytes) -> None:
     outputs_of_backends: list[list[Array]] = []
     for backend in ("numpy", "numba"):
         state = pulse.stream(data, pulse=8, backend=backend).spawn()
-        steps = [list(state.step(x[:, at : at + 8]).values()) for at in range(0, 512, 8)]
+        steps = [list(state.step(x[:, start : start + 8]).values()) for start in range(0, 512, 8)]
         outputs_of_backends.append([np.concatenate(blocks, axis=1) for blocks in zip(*steps, strict=True)])
     assert all(map(np.array_equal, *outputs_of_backends))
 

@@ -316,8 +316,8 @@ def test_chunks_and_turns_take_the_right_elements(n: int) -> None:
         np.testing.assert_array_equal(z[80:96], [*range(1, 32, 4), *range(9, 40, 4)])
         np.testing.assert_array_equal(z[96:112], np.repeat(x[n : n + 2], 8))
         np.testing.assert_array_equal(z[112:128], np.repeat(x[n : n + 4], 4))
-        for at, by in ((128, 2), (144, 4), (160, 8)):
-            np.testing.assert_array_equal(z[at : at + 16], [(i + by) % 16 for i in range(16)])
+        for start, by in ((128, 2), (144, 4), (160, 8)):
+            np.testing.assert_array_equal(z[start : start + 16], [(i + by) % 16 for i in range(16)])
         np.testing.assert_array_equal(z[176:208], np.stack([x[1:17], x[4:20]], 1).ravel())
         np.testing.assert_array_equal(z[208:216], [(i + 1) * (i + 2) + i + 3 for i in range(8)])
         np.testing.assert_array_equal(z[216:232], np.tile(x[n : n + 2], 8))

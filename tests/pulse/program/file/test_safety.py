@@ -180,8 +180,8 @@ def test_rows_that_reach_outside_are_refused(kernel: str, field: str, value: int
     assert isinstance(native, NativeProgram)
     _, words = words_of(native, kernel)
     declared = KERNELS[kernel].instruction
-    at = next(i for i, (name, _) in enumerate(named_fields(declared)) if name == field) + declared.START
-    words[at] = value
+    index = next(i for i, (name, _) in enumerate(named_fields(declared)) if name == field) + declared.START
+    words[index] = value
     check = TableCheck(native.weights, native.initial, native.arena_bytes)
     with pytest.raises(ValueError, match=message):
         check.check_row(declared, "f32", words)

@@ -28,7 +28,10 @@ def attention(middle: list[onnx.NodeProto], outputs: str = "y") -> onnx.ModelPro
         node("MatMul", "x w", "qkv"),
         node("Reshape", "qkv parts", "split"),
         node("Transpose", "split", "turned", perm=[2, 0, 3, 1, 4]),
-        *(node("Gather", f"turned {at}", name, axis=0) for at, name in zip(("zero", "one", "two"), "qkv")),
+        *(
+            node("Gather", f"turned {index}", name, axis=0)
+            for index, name in zip(("zero", "one", "two"), "qkv")
+        ),
         node("Transpose", "k", "kt", perm=[0, 1, 3, 2]),
         *middle,
         node("Transpose", "means", "back", perm=[0, 2, 1, 3]),

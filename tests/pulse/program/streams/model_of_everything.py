@@ -39,7 +39,7 @@ def stereo_noise(frames: int, seed: int = 0) -> Array:
 
 def pulses_of(x: Array, pulse: int = PULSE) -> list[Array]:
     """Return the complete pulses of x."""
-    return [x[..., at : at + pulse] for at in range(0, x.shape[-1] - pulse + 1, pulse)]
+    return [x[..., start : start + pulse] for start in range(0, x.shape[-1] - pulse + 1, pulse)]
 
 
 def play_whole(state: State, x: Array) -> list[dict[str, Array]]:

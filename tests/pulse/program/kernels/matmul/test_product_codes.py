@@ -87,8 +87,8 @@ def test_rows_are_bit_identical_alone_and_in_blocks(rng: np.random.Generator, fo
 @pytest.mark.parametrize("M", [1, 4])
 def test_a_nan_of_a_bf16_row_reaches_its_sums_and_no_others(rng: np.random.Generator, M: int) -> None:
     row, expected = case(rng, M, 1, 24, 40, form="bf16")
-    at = int(row.rows_x[M - 1])
-    row.x[at + 23 if M > 1 else at] = np.nan
+    row_start = int(row.rows_x[M - 1])
+    row.x[row_start + 23 if M > 1 else row_start] = np.nan
     for after in run_both(row):
         for m in range(M):
             columns = slice(int(row.rows_y[m]), int(row.rows_y[m]) + 40)
@@ -104,9 +104,9 @@ def test_a_row_with_an_infinity_or_nan_is_nan_and_no_other_is(
     rng: np.random.Generator, bad: float, M: int
 ) -> None:
     row, _ = case(rng, M, 1, 24, 40)
-    at = int(row.rows_x[M - 1])
+    row_start = int(row.rows_x[M - 1])
     row.x[:] = 0
-    row.x[at + (0 if M == 1 else 23)] = bad
+    row.x[row_start + (0 if M == 1 else 23)] = bad
     for after in run_both(row):
         for m in range(M):
             inside = row.x[int(row.rows_x[m]) :][:24]
