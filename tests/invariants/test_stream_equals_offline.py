@@ -81,7 +81,7 @@ def test_many_random_graphs_stream_as_offline() -> None:
     assert reached["models"] == 20_000
 
 
-def test_a_pulse_that_does_not_suit_names_those_that_do() -> None:
+def test_the_refusal_of_a_pulse_names_valid_multiples() -> None:
     """Every model states its smallest pulse, and refuses others by naming a multiple."""
     tried = 0
     for seed in range(80):
