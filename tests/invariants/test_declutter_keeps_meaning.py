@@ -1,4 +1,4 @@
-"""Whatever the graph, declutter gives an equal one, and every rule has its part in that."""
+"""Declutter returns an equal graph for random graphs, and all of its rules are reached."""
 
 from collections import Counter
 

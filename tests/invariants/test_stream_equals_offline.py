@@ -75,7 +75,7 @@ def test_random_graphs_stream_as_offline() -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
 def test_many_random_graphs_stream_as_offline() -> None:
-    """Twenty thousand graphs, deeper ones than in the default suite."""
+    """They are twenty thousand graphs, deeper than those of the default suite."""
     reached = check_invariant(range(10_000, 30_000), BACKENDS, depth=14)
     print(dict(reached))
     assert reached["models"] == 20_000

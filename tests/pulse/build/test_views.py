@@ -256,7 +256,7 @@ def test_every_call_takes_a_built_model() -> None:
 
 
 def test_inputs_are_called_as_they_were_named() -> None:
-    """Whatever is joined, in the order in which the result reads them; a copy of a part keeps the name of the wire."""
+    """Any parts are joined in the order in which the result reads them; copies of a part keep the name of the wire."""
     noisy, far = Connector("noisy", "1,1,T"), Connector("far", "1,1,T")
     view = Add()(Conv1D(1, 1, 1, "conv")(noisy), ReLU("relu")(far)).graph()
     assert list(pulse.load(view).analyse().inputs) == ["noisy", "far"]

@@ -127,7 +127,7 @@ def test_doubtful_pairs_of_states_are_refused(inputs: Shapes, outputs: Shapes, m
     ],
 )
 def test_the_axis_of_time_follows_from_the_shape(shape: list[int], axis: int | None) -> None:
-    """Audio, one frame of features, or nothing that decides."""
+    """The shape is audio, one frame of features, or undecided."""
     axis_and_reason = time_axis(shape, F)
     assert (axis_and_reason[0] if axis_and_reason else None) == axis
     assert time_axis([512], np.dtype(np.int64)) is None

@@ -110,7 +110,7 @@ def test_multiply_adds_are_the_terms_of_the_sums(op: Op, inputs: list[Array]) ->
 
 @pytest.mark.parametrize(("kind", "gates", "steps"), [("rnn", 1, 3), ("gru", 3, 14), ("lstm", 4, 17)])
 def test_work_of_recurrent_layers_is_counted(kind: CellKind, gates: int, steps: int) -> None:
-    """[T, 2, 5] to 7 units: an input and a recurrent product for each gate."""
+    """A layer from [T, 2, 5] to 7 units has an input product and a recurrent product per gate."""
     cell = Cell(kind, (Activation("sigmoid"), Activation("tanh"), Activation("tanh")))
     facts = [
         TypedFact.parse(text, SymbolScope())

@@ -98,7 +98,7 @@ def test_collected_options_are_parameters_of_the_same_type(name: str, options: t
 
 @pytest.mark.parametrize("name", list(front.FUNCTIONS))
 def test_the_docs_describe_each_front(name: str) -> None:
-    """A section with every parameter and its default."""
+    """Each has a section with all parameters and defaults."""
     section = re.search(rf"^### `{name}`\n(.*?)(?=^#|\Z)", TEXT, re.DOTALL | re.MULTILINE)
     assert section is not None
     assert "\nDelay: " in section[1]

@@ -228,7 +228,7 @@ def test_features_of_a_stream_equal_the_whole() -> None:
 
 
 def test_the_documented_recipe_outputs_every_third_triple(tmp_path: Path) -> None:
-    """Three frames side by side, every third."""
+    """The recipe joins three frames, at every third frame."""
     page = Path(__file__).parents[3] / "docs" / "front_references.md"
     (text,) = re.findall(
         r"```toml\n(rate = 16000\n\[\[stage\]\]\nmicro_frontend.*?)```", page.read_text(), re.DOTALL

@@ -47,7 +47,7 @@ def test_the_parts_may_be_on_any_axis(axis: int, shape: str) -> None:
 
 
 def test_parts_side_by_side_are_multiplied() -> None:
-    """Real parts, then imaginary ones, on one axis."""
+    """One axis has the real parts, then the imaginary parts."""
     z = complexes(1, 9, 21)
     x = np.concatenate([z.real, z.imag], 1).astype(np.float32)
     assert_near(offline(magnitude(axis=1, shape="1,18,T"), x), np.abs(z))

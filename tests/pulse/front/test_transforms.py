@@ -268,7 +268,7 @@ def test_verify_proves_stft_and_istft() -> None:
 @pytest.mark.parametrize("how", SHAPES[:5], ids=str)
 @pytest.mark.parametrize("layout", ["F,T,2", "2F,T"])
 def test_a_transform_is_one_kernel(how: dict[str, Any], layout: str) -> None:
-    """Whatever the window and the layout."""
+    """Transforms of all windows and layouts are one kernel."""
     instructions = stft(**how, layout=layout).declutter().pulsify().compile().instructions
     kernels = [row.kernel for row in instructions]
     assert kernels.count("fourier") == 1

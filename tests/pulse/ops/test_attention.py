@@ -131,7 +131,7 @@ def test_facts_that_do_not_fit_are_refused(texts: tuple[str, ...], message: str)
 
 
 def test_attention_is_banded_over_time_pointwise_over_batch() -> None:
-    """Banded over the frames, pointwise over a batch, and nothing else."""
+    """Other axes are refused."""
     op = BandedAttention(1.0, np.zeros((1, 6), np.float32), 3)
     facts = facts_of("1,2,T,4", "2,T,4", "2,T,4")
     banded = op.relation(facts, [2, 1, 1])

@@ -130,7 +130,7 @@ def test_the_tables_name_only_kernels_of_pulse() -> None:
     ids=lambda parameter: getattr(parameter, "name", parameter),
 )
 def test_other_processors_get_vectors_too(name: str, processor: Machine) -> None:
-    """The same LLVM code compiled for them."""
+    """The same LLVM code is compiled for them."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     try:

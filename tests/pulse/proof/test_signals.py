@@ -93,7 +93,7 @@ def test_integers_that_are_computed_with_have_all_values() -> None:
 
 
 def test_a_row_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last of 1,000: integers of 0 and 1 never reach it."""
+    """The wrong row is the last of 1,000: integers of 0 and 1 never reach it."""
     plain_eval = Gather.eval
 
     builder = ModelBuilder(x="1,T,i64")

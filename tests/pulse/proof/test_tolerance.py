@@ -90,7 +90,7 @@ def test_the_allowance_is_of_the_channel() -> None:
 
 
 def test_a_value_that_cancels_may_be_the_rounding_of_its_terms() -> None:
-    """Exactly zero in f64, and the rounding of its terms in f32."""
+    """The value is exactly zero in f64, and the rounding of its terms in f32."""
     builder = ModelBuilder(x="1,T,5")
     scale = builder.constant(np.ones(5, F))
     model = builder.model(builder.add("y", LayerNorm(2, 0.1), builder["x"], scale))

@@ -110,7 +110,7 @@ def test_a_stream_of_limited_length_gets_every_signal() -> None:
 
 
 def test_one_length_gets_every_signal() -> None:
-    """All signals have streams of one length, so outputs can be compared; so do the long streams."""
+    """All signals have streams of one length, so outputs can be compared; the long streams have one, too."""
     trials = plan_trials(filter_model(3, 4)).trials
     lengths = Counter(trial.length for trial in trials if trial.signal != "noise" and not trial.long)
     assert list(lengths.values()) == [len(PURE) - 1]

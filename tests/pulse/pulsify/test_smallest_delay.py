@@ -132,7 +132,7 @@ GAPPED = ("gapped_conv", "gapped_deconv")
 
 @pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 100), marks=pytest.mark.slow)], ids=len)
 def test_taps_without_weight_add_no_delay(seeds: range) -> None:
-    """Zeros before a kernel and after it, of convolutions and their transposes."""
+    """Kernels of convolutions and transposed ones have zeros before and after them."""
     reached: Counter[bool] = Counter()
     for seed in seeds:
         try:

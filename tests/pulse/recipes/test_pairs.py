@@ -61,7 +61,7 @@ PAIRS: list[tuple[Size, Size, list[str]]] = [
 def test_the_stages_between_two_models_follow_from_their_sizes(
     tmp_path: Path, size: Size, other: Size, stages: list[str]
 ) -> None:
-    """The stages of both, and what leads from one to the other."""
+    """The recipe has the stages of both models, and those between them."""
     proposal = pair(tmp_path, [(size, size), (other, other)])
     recipe = parse_recipe(proposal.text, RecipeContext.of(tmp_path / "recipe.toml"))
     assert [stage.options.get("model", stage.kind) for stage in recipe.stages] == stages

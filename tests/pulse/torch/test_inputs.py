@@ -76,5 +76,4 @@ def test_floats_that_are_all_alike_become_noise(level: float, dtype: Any) -> Non
     ],
 )
 def test_integers_bools_and_scalars_are_not_replaced_by_noise(value: Array) -> None:
-    """Integers, truth values, single numbers."""
     np.testing.assert_array_equal(draw({"x": SampledInputs(value, {})}, {})["x"], value)

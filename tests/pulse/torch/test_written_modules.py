@@ -294,7 +294,7 @@ def test_a_length_below_the_branch_of_the_example_is_refused() -> None:
 
 
 def test_nothing_of_an_export_stays() -> None:
-    """Neither in PyTorch's sizes nor in the files of the module."""
+    """An export leaves nothing in PyTorch's sizes or in the files of the module."""
     before = dict(vars(torch.SymInt)), set(globals())
     pulse.from_torch(Written(in_fours), torch.randn(1, 1, 24), {"x": {2: "T"}})
     assert (dict(vars(torch.SymInt)), set(globals())) == before

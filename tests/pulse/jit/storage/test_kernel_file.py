@@ -40,7 +40,7 @@ def test_what_is_encoded_is_decoded_again(path: Path) -> None:
 
 
 def test_a_file_has_its_checksum_its_header_and_the_object_code(path: Path) -> None:
-    """Magic, checksum, length, JSON, object code."""
+    """The parts are magic, checksum, length, JSON and object code."""
     data = path.read_bytes()
     assert data.startswith(b"pulse kernel 1\n")
     assert data.endswith(CODE.object)

@@ -90,7 +90,7 @@ def test_all_operators_run_in_tract() -> None:
 @needs_tract
 @pytest.mark.parametrize("number", range(len(STREAMS)))
 def test_streams_in_tract(number: int) -> None:
-    """Pulse by pulse, flush included, the padding of the last pulse NaN."""
+    """Pulses and flush are equal, with NaN as padding of the last pulse."""
     typed, streamed = typed_and_pulsed(*STREAMS[number])
     report = check(streamed.to_nnef(), streamed, typed, ProofChoice((1, 2, 5, 12)))
     assert report.backends == ("tract",)

@@ -105,7 +105,7 @@ def test_sines_of_large_arguments_are_accurate(name: str, top: float) -> None:
 
 @pytest.mark.parametrize("function", ulp.FUNCTIONS, ids=lambda function: function.name)
 def test_no_error_is_above_the_table(function: ulp.Function) -> None:
-    """Over the whole of float32, one in some thousands."""
+    """One in some thousands of all float32 is measured."""
     worst, where = function.largest_error(step=20011)
     assert 0.5 < worst <= ulp.stated_errors()[function.name], f"{worst} ulp at {where}"
 

@@ -94,7 +94,7 @@ def test_transforms_without_their_first_points_are_recognised(
 
 @pytest.mark.parametrize("length", [400, 512])
 def test_real_bins_have_no_imaginary_part(length: int) -> None:
-    """Exactly none: neither at frequency 0 nor at half of the rate."""
+    """Their imaginary part is exactly 0 at frequency 0 and at half of the rate."""
     dft = find_dft_basis(
         arrange_parts(dft_matrix(length, 1, length, length // 2 + 1, False), "turns", "blocks")
     )

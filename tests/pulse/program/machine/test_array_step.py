@@ -142,7 +142,7 @@ def test_infinities_pass_and_nan_does_if_it_is_not_refused(value: float, refuses
 
 
 def test_a_step_keeps_the_reference_counts_of_arrays() -> None:
-    """Arrays live as long as the caller wants, and no longer."""
+    """Arrays live as long as the caller keeps them."""
     for program in (neg(), crossed_program()):
         state = program.spawn()
         feed = {port.name: pulse_of_noise() for port in program.inputs}

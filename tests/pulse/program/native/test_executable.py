@@ -89,7 +89,7 @@ def test_the_register_and_the_clock_count_pulses_alike() -> None:
 
 
 def test_the_listing_has_a_line_for_each_instruction() -> None:
-    """Sizes first; number, kernel, node and op of each row."""
+    """The first line has sizes; the others have number, kernel, node and op of a row."""
     program = two_convs(False)
     head, *lines = program.listing()
     moved = copies(program.instructions)

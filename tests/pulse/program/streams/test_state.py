@@ -351,7 +351,7 @@ def test_states_of_one_program_are_independent(program: Program) -> None:
 
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
 def test_backends_agree_on_random_streams() -> None:
-    """Two recordings through each of many graphs, a reset between them."""
+    """Each graph streams two recordings, with a reset between them."""
     compared = 0
     for seed in range(40):
         rng = np.random.default_rng(1000 + seed)

@@ -74,7 +74,7 @@ def test_masks_that_do_not_repeat_or_do_not_mask_are_refused() -> None:
 
 
 def test_causal_attention_needs_a_context() -> None:
-    """A context makes it exact; it is refused without one, and so are streams longer than the context."""
+    """A context makes it exact; without one it is refused, and longer streams are refused, too."""
     proto, feeds = attention_example(causal)
     message = refusal(proto)
     assert "every frame attends to all earlier frames" in message
@@ -109,7 +109,7 @@ def test_a_context_limits_nothing_where_the_reach_is_limited() -> None:
 
 
 def test_a_context_counts_frames_of_the_symbol() -> None:
-    """Ten frames of attention at half the rate."""
+    """The attention sees ten frames at half the rate."""
     proto, feeds = subsampled_attention(causal)
     model = require_streams_equal(proto, feeds, 2, pulses=(2, 6), lengths=(2, 3, 9, 20), max_context=20)
     assert compile_model(model, "numpy").limit == 20
