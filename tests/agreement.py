@@ -28,7 +28,7 @@ class Expected:
 
     @property
     def outputs(self) -> dict[str, Array]:
-        """In the model's own types."""
+        """Outputs in the model's own types."""
         return self.reference.native
 
     def require(self, results: Mapping[str, Array], context: object = "") -> None:

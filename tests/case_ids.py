@@ -58,5 +58,5 @@ def text_of(value: object) -> str:
 
 
 def pair_texts(pairs: Mapping[object, object]) -> Iterator[str]:
-    """``key=value`` of each."""
+    """Yield ``key=value`` of each pair."""
     return (f"{text_of(key)}={text_of(value)}" for key, value in pairs.items())

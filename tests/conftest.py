@@ -25,9 +25,8 @@ sys.dont_write_bytecode = False
 SHORT_PROOFS = {"SIGNAL_FRAMES": 128, "LONG_FRAMES": 1024, "DRIFT_FRAMES": 4096}
 """Frames of streams in proofs of the default suite: a quarter of the usual ones.
 
-They still fill all that a model remembers."""
-WHOLE_PROOFS = ("tests/pulse/proof", "tests/invariants", "tests/conformance/test_tables")
-"""Where proofs are as users run them: tests of proofs themselves, and of documents that tell their results."""
+They still fill all that a model remembers. Modules with the mark ``full_proofs`` run the usual ones: tests of proofs
+themselves, and of documents with their results."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -49,6 +48,13 @@ def is_default(config: pytest.Config) -> bool:
     return config.option.markexpr == "not slow"
 
 
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say how long the streams of proofs are."""
+    if is_default(config):
+        return "proofs: a quarter of the usual frames, except in modules marked full_proofs"
+    return "proofs: the usual frames"
+
+
 def distributes_all(config: pytest.Config) -> bool:
     """Whether this process runs the whole suite, in others."""
     whole = config.args_source is config.ArgsSource.TESTPATHS and not config.option.collectonly
@@ -62,7 +68,7 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """With ``-n auto``, one worker more than processors: tests that wait leave a seventh of the time of two unused."""
+    """Return the processors plus one for ``-n auto``: waiting tests leave 14 percent of two processors unused."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else None
@@ -85,12 +91,12 @@ def pytest_runtest_setup() -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def short_proofs(request: pytest.FixtureRequest) -> Generator[None]:
-    """In the default suite proofs run shorter streams; in slow runs they are as long as for users."""
+    """Shorten the streams of proofs in the default suite; in slow runs they are as long as for users."""
     from pulse.proof import trials
 
-    whole = not is_default(request.config) or request.node.nodeid.startswith(WHOLE_PROOFS)
+    is_short = is_default(request.config) and request.node.get_closest_marker("full_proofs") is None
     with pytest.MonkeyPatch.context() as patch:
-        if not whole:
+        if is_short:
             for name, frames in SHORT_PROOFS.items():
                 patch.setattr(trials, name, frames)
         yield

@@ -1,7 +1,11 @@
 """The node cases of ``onnx.backend.test``, from the installed package or a folder."""
 
+import os
+import pickle
 import warnings
+import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +17,7 @@ from onnx import ModelProto, TensorProto, numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
 from pulse.onnx.registry import DEFAULT_DOMAINS
+from tests.sources import ROOT
 
 DataSet: TypeAlias = tuple[Sequence[Any], Sequence[Any]]
 EXPANDED = "_expanded"
@@ -49,7 +54,21 @@ class NodeCase:
 
 @cache
 def node_cases() -> tuple[NodeCase, ...]:
-    """Every case of the installed onnx."""
+    """Every case of the installed onnx. Making them takes 5 seconds, so a file has them for other processes."""
+    source = zlib.crc32(Path(__file__).read_bytes())
+    stored = ROOT / "build" / f"node_cases_{onnx.__version__}_{np.__version__}_{source:08x}.pickle"
+    if stored.exists():
+        return pickle.loads(stored.read_bytes())
+    cases = _make_cases()
+    with suppress(OSError):  # a folder without write access
+        stored.parent.mkdir(exist_ok=True)
+        unfinished = stored.with_suffix(f".{os.getpid()}")
+        unfinished.write_bytes(pickle.dumps(cases))
+        unfinished.replace(stored)
+    return cases
+
+
+def _make_cases() -> tuple[NodeCase, ...]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cases = load_model_tests(kind="node")
@@ -82,5 +101,5 @@ def tensors_of(folder: Path, kind: str, declared: Sequence[onnx.ValueInfoProto])
 
 
 def as_array(value: Any) -> np.ndarray:
-    """A tensor of a data set."""
+    """Return a tensor of a data set as an array."""
     return numpy_helper.to_array(value) if isinstance(value, TensorProto) else np.asarray(value)

@@ -49,7 +49,7 @@ def streamed_mix(frames: int, backend: str) -> np.ndarray:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("frames", [1, 4])
-def test_streamed_equals_offline(frames: int, backend: str) -> None:
+def test_streamed_gtcrn_equals_offline(frames: int, backend: str) -> None:
     (enhanced,) = session("gtcrn_offline.onnx").run(None, {"mix": sound()})
     assert pulsed_model(frames).outputs[0].delay == 0
     expected = offline()

@@ -17,7 +17,7 @@ from tests.shared import shared_path
 
 pytestmark = pytest.mark.skipif(not has_tract(), reason="tract is not installed: pip install tract")
 UNABLE = frozenset({"refused", "WRONG", "crash", "runtime_error", "load_refused"})
-"""What tract's own pulses did with a case."""
+"""Outcomes in which tract's own pulses do not stream a case."""
 
 
 def manifest() -> list[Mapping[str, Any]]:
@@ -50,7 +50,7 @@ def outcome_in_pulses(case: Mapping[str, Any], folder: Path) -> str:
 
 
 def count_outcomes(step: int) -> tuple[Counter[str], int]:
-    """Every ``step``-th case; and how many are equal that tract's own pulses cannot do."""
+    """The outcomes of every ``step``-th case, and the number of equal ones that tract's own pulses cannot do."""
     folder = shared_path("cases")
     counts: Counter[str] = Counter()
     beyond = 0

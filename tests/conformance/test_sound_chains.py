@@ -1,4 +1,4 @@
-"""From audio to audio: chains of this project against those that the models' authors wrote, on real sound."""
+"""Chains from audio to audio, compared with those that the models' authors wrote, on real audio."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -76,11 +76,11 @@ def test_the_authors_chain_streams_as_offline(name: str) -> None:
     (port,) = pulsed.outputs
     program = pulsed.compile()
     require_close(stream_whole(program, {"x": x})[port.name], expected)
-    session, rng, at, pieces = Session(program), np.random.default_rng(0), 0, []
-    while at < x.shape[1]:
+    session, rng, start, pieces = Session(program), np.random.default_rng(0), 0, []
+    while start < x.shape[1]:
         size = int(rng.integers(0, 3000))
-        pieces.append(session.push(x[:, at : at + size])[port.name])
-        at += size
+        pieces.append(session.push(x[:, start : start + size])[port.name])
+        start += size
     pieces.append(session.flush()[port.name])
     axis = port.axis or 0
     require_close(np.concatenate(pieces, axis), expected)

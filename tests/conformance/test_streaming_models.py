@@ -20,7 +20,7 @@ from tests.shared import shared_path
 CHUNKS = 200
 FEW = 25
 CLOSE = 1e-5
-"""Of the largest value of an output, between two runtimes that both compute in f32."""
+"""Tolerance between two runtimes in f32, relative to the largest value of an output."""
 HOP = 256
 
 
@@ -41,7 +41,7 @@ def blocks(size: int) -> Array:
 
 
 def spectrum() -> Array:
-    """[1, chunks, 257], complex."""
+    """Return complex spectra [1, chunks, 257]."""
     return np.fft.rfft(blocks(512))
 
 
@@ -118,7 +118,7 @@ def test_chunks_equal_those_of_onnxruntime(
     options: dict[str, Any],
     more: dict[str, Any],
 ) -> None:
-    """Every output of each of 200 chunks as onnxruntime has it; the first ones as the author's loop in f64."""
+    """All outputs of 200 chunks equal onnxruntime's; the first ones equal the author's loop in f64."""
     path, x = shared_path("models") / f"{file}.onnx", make()
     program = models.stream(path, frames, **options)
     assert program.model.chunks is not None

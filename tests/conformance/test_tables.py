@@ -6,6 +6,8 @@ import pytest
 from docs.tables.documents import DOCUMENTS, FOLDER
 from tests.shared import shared_path
 
+pytestmark = pytest.mark.full_proofs
+
 OF_ONNX = ("operators", "node_cases")
 
 

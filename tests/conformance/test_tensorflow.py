@@ -17,7 +17,7 @@ from tests.shared import ROOT, shared_path
 
 FOLDER = ROOT / "tensorflow"
 CLOSE = 1e-5
-"""Of the largest value."""
+"""Tolerance, relative to the largest value."""
 OTHERS = ("tf1_stateful_step", "dtln_savedmodel_ref")
 SOUND = "decoded_sample_data"
 GRAPHS = sorted(
@@ -90,7 +90,7 @@ def test_speech_commands_equals_its_stored_outputs(name: str) -> None:
     pulse.verify(longer).require()
 
 
-def test_a_cell_whose_states_are_inputs_streams_once_they_are_named() -> None:
+def test_a_cell_with_input_states_streams_once_they_are_named() -> None:
     typed = pulse.load(graph("lstm_step_explicit_state")).model.analyse()
     states = {"h": "Identity_1", "c": "Identity_2"}
     chunking = pulse.Chunking(states=states, axes={"x": 0, "Identity": 0})

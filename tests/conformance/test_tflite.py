@@ -9,7 +9,7 @@ from tests.shared import shared_path
 
 CALLS = 24
 FLOATS = 1e-5
-"""Of the largest value of an output."""
+"""Tolerance, relative to the largest value of an output."""
 NAMES = ("dtln_1", "dtln_2", "dtln_quant_1", "hey_mycroft", "okay_nabu_v2", "vad_v2")
 STREAMED = ("dtln_1", "dtln_2", "dtln_quant_1", "okay_nabu_v2", "vad_v2")
 TWINS = {"hey_mycroft": "tflite/hey_mycroft.onnx", "dtln_1": "models/dtln_1.onnx"}

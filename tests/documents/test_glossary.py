@@ -10,7 +10,7 @@ import pulse
 import streaming
 from tests.documents.pages import ROOT, pages
 from tests.documents.vocabulary import commands, definitions, docstrings, messages
-from tests.sources import modules_in, nodes_in, tree_of
+from tests.sources import modules_in, name_of, nodes_in, tree_of
 
 MAX_TERMS = 40
 TERM = re.compile(r"^\| ([a-z][a-z -]*) \|", re.MULTILINE)
@@ -65,6 +65,10 @@ FIRST_LINES = re.compile(r"\A(Of|That of|Those of|For JSON|Another type)\b|\AIt,
 
 FRAGMENTS = re.compile(r"\A(It|Then|As|What|So|Also|Although)\b")
 """First words of docstrings that are read only after the name above them."""
+PREPOSITIONS = re.compile(r"\A(To|From|With|Without|For|Of|In|By)\b")
+"""Other such first words."""
+TESTS = ("tests/pulse", "tests/invariants", "tests/conformance")
+"""Tests whose names keep the rules of words, and whose docstrings begin with no preposition."""
 
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -150,5 +154,18 @@ def test_docstrings_of_tests_begin_as_sentences() -> None:
     nodes = [(path, node) for path in modules_in("tests") for node in nodes_in(tree_of(path))]
     texts = [(path, ast.get_docstring(node) or "") for path, node in nodes if isinstance(node, DOCUMENTED)]
     assert len(texts) > 5000
-    beginnings = [f"{path}: {text}" for path, text in texts if FRAGMENTS.match(text)]
-    assert not beginnings
+    assert not [f"{path}: {text}" for path, text in texts if FRAGMENTS.match(text)]
+    folders = tuple(str(ROOT / folder) for folder in TESTS)
+    strict = [(path, text) for path, text in texts if str(path).startswith(folders)]
+    assert not [f"{path}: {text}" for path, text in strict if PREPOSITIONS.match(text)]
+
+
+def test_names_of_tests_keep_the_rules_of_words() -> None:
+    names = {
+        f"{name_of(path)}: {node.name}": node.name.replace("_", " ")
+        for path in modules_in(*TESTS)
+        for node in nodes_in(tree_of(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+    }
+    assert len(names) > 1500
+    assert broken_rules(names) == []

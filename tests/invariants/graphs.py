@@ -133,14 +133,14 @@ def cut(builder: Builder) -> None:
 
 
 def trim(builder: Builder) -> None:
-    """To a multiple of some frames, a few or more than many pulses have."""
+    """Cut the length to a multiple of a number of frames, which may be larger than a pulse."""
     x = builder.pick()
     multiple = builder.one_of((2, 3, 7, 90))
     builder.keep(builder.add(Slice(2, ZERO, builder.length(x) // multiple * multiple), x))
 
 
 def fall_behind(builder: Builder) -> None:
-    """From some length on without the last frames."""
+    """Drop the last frames of long streams only."""
     x = builder.pick()
     length = builder.length(x)
     end = dim_max(length - builder.one_of((1, 30)), dim_min(length, TDim.of(builder.one_of((10, 700)))))
@@ -252,7 +252,7 @@ def resize(builder: Builder) -> None:
 
 
 def shuffle(builder: Builder) -> None:
-    """Channels become frames."""
+    """Move half of the channels to the frames."""
     x = builder.pick()
     channels = builder.channels(x)
     if channels % 2 or builder.rate(x) > 1:
@@ -273,7 +273,7 @@ def top(builder: Builder) -> None:
 
 
 def normalise(builder: Builder) -> None:
-    """All channels of a frame."""
+    """Normalise over all channels of a frame."""
     x = builder.pick()
     rows = builder.add(Transpose((0, 2, 1)), x)
     y = builder.add(LayerNorm(2, 0.1), rows, builder.constant(builder.numbers((builder.channels(x),))))

@@ -45,7 +45,7 @@ def recurrent(builder: Builder) -> None:
 
 
 def recurrent_over_channels(builder: Builder) -> None:
-    """Every frame is its own sequence."""
+    """Run a recurrent layer over the channels of each frame."""
     x = builder.add(Transpose((1, 2, 0)), builder.pick())
     builder.keep(builder.add(Transpose((2, 0, 1)), _recur(builder, x, 1, builder.chance())))
 
@@ -66,10 +66,11 @@ def visible_columns(builder: Builder, frames: TDim) -> OutletId:
     if builder.chance():
         size = builder.constant(np.array(builder.small(2, 5)))
         rows, columns = (builder.add(Elementwise("div"), x, size) for x in (rows, columns))
-    behind = builder.add(Elementwise("sub"), rows, columns)
+    differences = builder.add(Elementwise("sub"), rows, columns)
     bounds = (builder.constant(np.array(limit)) for limit in (-builder.small(0, 2), builder.small(0, 4)))
     after, before = (
-        builder.add(Elementwise(kind), behind, x) for kind, x in zip(("greater_equal", "less_equal"), bounds)
+        builder.add(Elementwise(kind), differences, x)
+        for kind, x in zip(("greater_equal", "less_equal"), bounds)
     )
     return builder.add(Elementwise("and"), after, before)
 

@@ -22,7 +22,7 @@ def model(
     initializers: Sequence[TensorProto] = (),
     opset: int = 17,
 ) -> ModelProto:
-    """A graph from x to y."""
+    """Return a model whose graph reads x and writes y."""
     stored = [numpy_helper.from_array(np.asarray(value), name) for name, value in (constants or {}).items()]
     graph = helper.make_graph(
         list(nodes),
@@ -188,14 +188,14 @@ def unfolding_nodes() -> Iterator[tuple[str, ModelProto]]:
 SIDES = {"a": (8000, 1), "b": (1, 8000)}
 
 
-def counting_loop(inner: Sequence[NodeProto], go_on: str = "c1") -> GraphProto:
+def counting_loop(inner: Sequence[NodeProto], condition: str = "c1") -> GraphProto:
     """The body of a loop over one number, from v to w."""
     ports = [
         helper.make_tensor_value_info("i", TensorProto.INT64, []),
         helper.make_tensor_value_info("c", TensorProto.BOOL, []),
         helper.make_tensor_value_info("v", F, [1]),
     ]
-    outs = [helper.make_empty_tensor_value_info(name) for name in (go_on, "w")]
+    outs = [helper.make_empty_tensor_value_info(name) for name in (condition, "w")]
     return helper.make_graph([node("Identity", "c", "c1"), *inner], "iteration", ports, outs)
 
 
@@ -329,7 +329,7 @@ FAMILIES: tuple[Callable[[], Iterator[tuple[str, ModelProto]]], ...] = (
 
 
 def write_all(folder: Path) -> None:
-    """Every hostile model as a file in ``folder``, and data in and around it that some of them point to."""
+    """Write all hostile models to ``folder``, and data in and around it that some of them point to."""
     folder.mkdir(parents=True)
     for family in FAMILIES:
         for name, proto in family():

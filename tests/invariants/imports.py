@@ -10,7 +10,7 @@ from docs.tables.layer_list import packages_of
 from tests.sources import nodes_in, tree_of
 
 IMPORTS_SIBLINGS = "pulse.support.registry.import_siblings"
-"""What imports all modules beside the one that calls it."""
+"""The function that imports all modules of its caller's package."""
 
 
 @cache

@@ -6,6 +6,8 @@ MAX_LINES = 450
 MAX_COLUMNS = 120
 MAX_BODY_LINES = 60
 """The lines of a function, its signature and its docstring left out."""
+MAX_TEST_NAME = 60
+"""Maximum number of characters in the name of a test."""
 VAGUE = {
     "own",
     "asked",

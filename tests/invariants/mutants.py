@@ -183,8 +183,8 @@ class FaultyOp(Stateful):
         )
         if clock.pulse == PLANTED_AT and clock.end is None:
             y = results[0].copy()
-            at = np.unravel_index(int(np.nanargmax(np.abs(y))), y.shape)
-            y[at] += PLANTED * y[at]
+            index = np.unravel_index(int(np.nanargmax(np.abs(y))), y.shape)
+            y[index] += PLANTED * y[index]
             results[0] = y
         return list(results)
 
@@ -249,10 +249,10 @@ def changed_ops(op: Op, dtypes: Sequence[Any]) -> Iterator[tuple[str, Op, bool]]
         if op.delay:
             shorter = np.take(op.initial, range(1, frames), op.axis)
             yield "a frame earlier", replace(op, delay=op.delay - 1, initial=shorter), False
-        for at in (0, frames - 1) if frames else ():
+        for index in (0, frames - 1) if frames else ():
             other = op.initial.copy()
-            np.moveaxis(other, op.axis, 0)[at].flat[0] += 0.01
-            yield f"other history {at}", replace(op, initial=other), False
+            np.moveaxis(other, op.axis, 0)[index].flat[0] += 0.01
+            yield f"other history {index}", replace(op, initial=other), False
         yield "stale once", Stale(op), True
         yield "evicts too early", EarlyEviction(op), True
     if isinstance(op, FillEnds):
@@ -281,10 +281,10 @@ def changed_ops(op: Op, dtypes: Sequence[Any]) -> Iterator[tuple[str, Op, bool]]
     if isinstance(op, Elementwise) and op.kind in OTHERS:
         yield OTHERS[op.kind], Elementwise(OTHERS[op.kind]), False
     if isinstance(op, Const) and op.value.dtype == F and op.value.size > 1:
-        for at in sorted({0, op.value.size // 2, op.value.size - 1}):
+        for index in sorted({0, op.value.size // 2, op.value.size - 1}):
             value = op.value.copy()
-            value.flat[at] *= 1.01
-            yield f"tap {at} off by 1 %", Const(value), False
+            value.flat[index] *= 1.01
+            yield f"tap {index} off by 1 %", Const(value), False
     if not op.copies and not isinstance(op, Const) and all(dtype == F for dtype in dtypes):
         yield "one error of 1e-4", FaultyOp(op), True
 
@@ -343,27 +343,29 @@ def table_mutants(program: NativeProgram, rng: np.random.Generator) -> Iterator[
             first = spans[number - 1][0]
             exchanged = np.concatenate([table[:first], table[start:stop], table[first:start], table[stop:]])
             yield replace(plain, name=f"row {number} {kernel}: too early", table=exchanged)
-        for at in range(start + 2, stop):
-            word = int(table[at])
+        for index in range(start + 2, stop):
+            word = int(table[index])
             step = 4 if word >> REGION_SHIFT else 1
             if rng.random() > 0.25 or not (word >> REGION_SHIFT or 0 < word < 1 << 20):
                 continue
             for change in (step, -step):
                 other = table.copy()
-                other[at] = word + change
+                other[index] = word + change
                 if reads_beyond_operand(program.instructions[number].instruction, other[start:stop]):
                     continue
                 yield replace(
-                    plain, name=f"row {number} {kernel}: argument {at - start - 2} {change:+d}", table=other
+                    plain,
+                    name=f"row {number} {kernel}: argument {index - start - 2} {change:+d}",
+                    table=other,
                 )
     for name in ("weights", "initial"):
         image = getattr(program, name).copy()
         floats = image.view(F)
         places = np.flatnonzero((np.abs(floats) > 1e-3) & (np.abs(floats) < 1e3))
-        for at in rng.permutation(places)[:6]:
+        for index in rng.permutation(places)[:6]:
             other = image.copy()
-            other.view(F)[at] *= F(1.01)
-            yield replace(plain, name=f"{name}: element {at} off by 1 %", **{name: other})
+            other.view(F)[index] *= F(1.01)
+            yield replace(plain, name=f"{name}: element {index} off by 1 %", **{name: other})
 
 
 def reads_beyond_operand(declared: Instruction, words: Array) -> bool:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 PEAK_MIB = 1024
-"""What a process may use at most; its limit is twice that."""
+"""Memory that a process may use; its limit is twice that."""
 
 
 def outcomes(*arguments: object) -> Iterator[dict[str, Any]]:
@@ -28,7 +28,7 @@ def outcomes(*arguments: object) -> Iterator[dict[str, Any]]:
 
 
 def assert_harmless(*arguments: object) -> Counter[str]:
-    """Every file of a worker; how far each went."""
+    """Run all files of a worker; return how far they went. Raises AssertionError if one fails."""
     stages: Counter[str] = Counter()
     for report in outcomes(*arguments):
         assert not report["failure"], f"{report['end']}:\n{report['failure']}"

@@ -63,9 +63,9 @@ def budget_s() -> float:
     """The seconds that a file may take, about; they and their option leave the command line."""
     if "--seconds" not in sys.argv:
         return Budget().seconds
-    at = sys.argv.index("--seconds")
-    _, seconds = sys.argv[at : at + 2]
-    del sys.argv[at : at + 2]
+    index = sys.argv.index("--seconds")
+    _, seconds = sys.argv[index : index + 2]
+    del sys.argv[index : index + 2]
     return float(seconds)
 
 
@@ -136,7 +136,7 @@ def peak_mib() -> int:
 
 
 def say(**fields: Any) -> None:
-    """Print a line for the test."""
+    """Print a line that the test reads."""
     print(json.dumps(fields), flush=True)
 
 

@@ -21,7 +21,7 @@ EACH = 30
 """Seeds of each family, about."""
 
 MAX_FILE_BYTES = 1 << 20
-"""Bytes of a file."""
+"""Maximum size of a mutated file."""
 
 INTEGERS = (
     0,
@@ -74,7 +74,7 @@ def models_in(folder: Path) -> list[Source]:
 
 
 def flip_bits(data: bytes, rng: Random) -> bytes:
-    """Some bits changed."""
+    """Flip a few bits."""
     changed = bytearray(data)
     for _ in range(int(rng.integers(1, 6))):
         changed[int(rng.integers(len(changed)))] ^= 1 << int(rng.integers(8))
@@ -82,16 +82,16 @@ def flip_bits(data: bytes, rng: Random) -> bytes:
 
 
 def cut(data: bytes, rng: Random) -> bytes:
-    """The end is missing."""
+    """Cut off the end."""
     return data[: int(rng.integers(len(data)))]
 
 
 def move_bytes(data: bytes, rng: Random) -> bytes:
     """Some bytes put in, taken out, or repeated."""
-    at, stop = sorted(int(place) for place in rng.integers(0, len(data), 2))
-    stop = min(stop, at + 16)
-    new = (rng.bytes(stop - at), b"", data[at:stop] * 2)[int(rng.integers(3))]
-    return data[:at] + new + data[stop:]
+    start, stop = sorted(int(place) for place in rng.integers(0, len(data), 2))
+    stop = min(stop, start + 16)
+    new = (rng.bytes(stop - start), b"", data[start:stop] * 2)[int(rng.integers(3))]
+    return data[:start] + new + data[stop:]
 
 
 def change_messages(data: bytes, rng: Random, kind: Any = ModelProto) -> bytes:

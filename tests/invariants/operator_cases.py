@@ -32,9 +32,9 @@ def with_symbol(feeds: Mapping[str, Array], rng: np.random.Generator) -> tuple[d
     for other, array in feeds.items():
         dims = [
             "T"
-            if (other == name and at == axis) or (other != name and size == length and rng.random() < 0.5)
+            if (other == name and index == axis) or (other != name and size == length and rng.random() < 0.5)
             else str(size)
-            for at, size in enumerate(array.shape)
+            for index, size in enumerate(array.shape)
         ]
         specs[other] = ",".join([*dims, dtype_name(array.dtype)])
     return specs, length

@@ -99,19 +99,19 @@ def _other(value: Any, rng: Random) -> Any:
 def _change_words(container: Container, words: Any, rng: Random) -> None:
     """Fields of rows: off by a little, other memories, special numbers, those of other rows."""
     for _ in range(int(rng.integers(1, 4))):
-        at = int(rng.integers(len(words)))
+        index = int(rng.integers(len(words)))
         choice = int(rng.integers(5))
         if choice == 0:
-            words[at] += int(rng.choice([-64, -16, -4, -1, 1, 4, 16, 64, 4096]))
+            words[index] += int(rng.choice([-64, -16, -4, -1, 1, 4, 16, 64, 4096]))
         elif choice == 1:
             region = int(rng.choice([int(code) for code in Region]))
-            words[at] = region << 48 | int(rng.integers(0, 1 << int(rng.integers(4, 20)))) // 4 * 4
+            words[index] = region << 48 | int(rng.integers(0, 1 << int(rng.integers(4, 20)))) // 4 * 4
         elif choice == 2:
-            words[at] = INTEGERS[int(rng.integers(len(INTEGERS)))]
+            words[index] = INTEGERS[int(rng.integers(len(INTEGERS)))]
         elif choice == 3:
-            words[at] = words[int(rng.integers(len(words)))]
+            words[index] = words[int(rng.integers(len(words)))]
         else:
-            words[at] = np.array([FLOATS[int(rng.integers(len(FLOATS)))]]).view(np.int64)[0]
+            words[index] = np.array([FLOATS[int(rng.integers(len(FLOATS)))]]).view(np.int64)[0]
 
 
 def _change_bytes(data: Any, rng: Random) -> None:

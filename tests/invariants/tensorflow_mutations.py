@@ -13,7 +13,7 @@ from tests.pulse.tensorflow.variables import counter
 from tests.pulse.tensorflow.windows import dilated_convolution
 
 REWRITES = 5
-"""Of each three other changes."""
+"""Mutations that rewrite the message, for each three that change bytes."""
 
 
 @cache

@@ -26,13 +26,13 @@ def wrong_reads(code: str) -> list[str]:
     ]
 
 
-def test_modules_read_only_declared_attributes_of_annotated_names() -> None:
+def test_modules_read_only_declared_attributes() -> None:
     attributes = Attributes({name_of(path): tree_of(path) for path in modules_in(*PACKAGES)})
     assert not list(attributes.wrong_reads())
     assert attributes.checked > 25_000
 
 
-def test_an_old_name_of_a_field_in_loops_of_exported_modules_is_found() -> None:
+def test_an_outdated_field_name_in_a_loop_is_found() -> None:
     """Its tests need torch, and lists of anything hid what its locals are until they were annotated."""
     texts = {name_of(path): path.read_text() for path in modules_in("pulse/torch/replacements")}
     texts["pulse/torch/replacements/loops.py"] = texts["pulse/torch/replacements/loops.py"].replace(

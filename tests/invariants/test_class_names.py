@@ -20,7 +20,7 @@ them."""
 
 
 def type_names(tree: ast.Module) -> Iterator[str]:
-    """The public names of its classes and type aliases. What a call makes is no alias: a TypeVar, or an object."""
+    """The public names of its classes and type aliases. The result of a call, such as a TypeVar, is not an alias."""
     yield from (
         node.name for node in nodes_in(tree) if isinstance(node, ast.ClassDef) and node.name[0] != "_"
     )

@@ -1,4 +1,4 @@
-"""Whatever the graph, declutter gives an equal one, and every rule has its part in that."""
+"""Declutter returns an equal graph for random graphs, and all of its rules are reached."""
 
 from collections import Counter
 
@@ -27,9 +27,9 @@ def shared_labels(model: TypedModel, simplified: TypedModel) -> list[str]:
 
 def prove_equal(model: TypedModel, simplified: TypedModel, seed: int) -> None:
     rng = default_rng(seed)
-    least = shortest(model)
+    min_length = shortest(model)
     assert list(simplified.inputs) == list(model.inputs)
-    for length in (least, least + 1, least + 2, least + 13):
+    for length in (min_length, min_length + 1, min_length + 2, min_length + 13):
         values = feeds(model, length, rng)
         labels = [*model.outputs, *shared_labels(model, simplified)]
         expected, after = Expected(model, values, labels), simplified.run(values, labels)

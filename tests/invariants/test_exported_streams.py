@@ -42,8 +42,8 @@ def check_invariant(seeds: range, depth: int, read_back: int) -> Counter[str]:
             programs += [back.compile(backend) for backend in BACKENDS]
             reached["read back"] += 1
         note(reached, proto)
-        least = shortest(typed)
-        for length in (least, least + int(rng.integers(1, 40))):
+        min_length = shortest(typed)
+        for length in (min_length, min_length + int(rng.integers(1, 40))):
             reached["streams"] += compare_programs(typed, programs, feeds(typed, length, rng), (seed, length))
         reached["files"] += 1
     return reached
@@ -86,7 +86,7 @@ def test_exported_operator_cases_are_equal_or_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_many_exported_random_graphs_equal_their_streams() -> None:
-    """Five thousand graphs of depth 14."""
+    """They are five thousand graphs of depth 14."""
     reached = check_invariant(range(50_000, 55_000), depth=14, read_back=3)
     print(dict(reached))
     assert reached["files"] == 5_000
@@ -95,7 +95,7 @@ def test_many_exported_random_graphs_equal_their_streams() -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_many_exported_operator_cases_are_equal_or_refused() -> None:
-    """Ten thousand cases of operators as files."""
+    """They are ten thousand operator cases as files."""
     outcomes = fuzz(range(100_000, 110_000), files)
     print(dict(outcomes))
     assert sum(outcomes.values()) == 10_000

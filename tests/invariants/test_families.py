@@ -92,7 +92,7 @@ def classes(folder: str) -> set[str]:
 
 
 def names_in(*nodes: ast.AST | None) -> set[str]:
-    """The names in expressions."""
+    """Return the names in expressions."""
     inner = [part for node in nodes if node is not None for part in ast.walk(node)]
     return {part.id for part in inner if isinstance(part, ast.Name)}
 
@@ -188,7 +188,7 @@ def test_every_file_of_cases_is_a_family_of_cases(folder: str, families: Mapping
     assert set(families) == {*stems(folder)} - FOLDERS[folder]
 
 
-def test_every_elementwise_function_has_a_kernel_an_onnx_operator_and_a_rule() -> None:
+def test_elementwise_functions_have_kernels_operators_and_rules() -> None:
     assert set(ELEMENTWISE) - {"sum", "mean"} <= set(MICRO_OPS), "sum and mean are chains of additions"
     assert set(ELEMENTWISE) <= {*elementwise.OPERATORS.values(), *elementwise.COMPOSED}
     assert set(elementwise.OPERATORS) <= set(RULES)
@@ -199,7 +199,7 @@ def test_every_family_is_there() -> None:
     assert set(FAMILIES) <= names
 
 
-def test_other_places_that_decide_by_the_class_of_an_op_are_listed() -> None:
+def test_files_that_check_the_class_of_an_op_are_listed() -> None:
     class_names = classes("pulse/ops") | classes("pulse/program/kernels")
     listed = listed_after("**Other places**", "\n8. ")
     deciding = {
@@ -214,7 +214,7 @@ def test_other_places_that_decide_by_the_class_of_an_op_are_listed() -> None:
     )
 
 
-def test_places_that_decide_by_the_name_of_an_elementwise_function_are_listed() -> None:
+def test_files_that_check_elementwise_names_are_listed() -> None:
     listed = listed_after("**By name**", "\n## ")
     deciding = {name_of(path) for path in modules_in("pulse") if decides_by_function(tree_of(path))}
     assert len(deciding) > 5

@@ -42,7 +42,7 @@ def test_functions_are_called_after_their_instructions() -> None:
     assert {name: stem for name, stem in names.items() if name != stem + suffixes[name]} == {}
 
 
-def test_kernels_are_registered_under_the_name_of_their_function_and_form() -> None:
+def test_kernels_are_registered_by_function_name_and_form() -> None:
     for name, kernel in KERNELS.items():
         if kernel in ALL:
             stem = kernel_name(kernel.instruction.__name__)

@@ -29,6 +29,8 @@ from tests.invariants.mutants import (
     table_mutants,
 )
 
+pytestmark = pytest.mark.full_proofs
+
 MIN_FOUND = {"residual": 30, "hourglass": 40, "mirrored": 16, "sums": 25, "attentive": 18, "gated": 25}
 """How many mutants of a graph must be found; 14 of others."""
 SHARE = 4
@@ -36,7 +38,7 @@ SHARE = 4
 
 
 def streams(model: PulsedModel) -> list[Feeds]:
-    """Short ones and a long one."""
+    """Return short streams and a long one."""
     lengths = short_lengths(model)
     plain = [
         feeds_of(model, length, seed=length)

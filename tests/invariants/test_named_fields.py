@@ -14,7 +14,7 @@ KERNELS = "pulse/program/kernels"
 
 
 def modules() -> dict[str, ast.Module]:
-    """All modules, by path."""
+    """Return all modules by path."""
     return {name_of(path): tree_of(path) for path in modules_in(*FOLDERS)}
 
 
@@ -90,8 +90,8 @@ def test_no_index_is_a_position() -> None:
         for path, tree in trees.items()
     }
     wrong = {
-        path: at
+        path: used
         for path, tree in trees.items()
-        if (at := positions(tree, names[path] | everywhere & imported[path], not path.startswith(KERNELS)))
+        if (used := positions(tree, names[path] | everywhere & imported[path], not path.startswith(KERNELS)))
     }
     assert not wrong

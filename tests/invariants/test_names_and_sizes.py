@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.invariants.limits import FOLDERS, MAX_BODY_LINES, MAX_LINES, PACKAGES, VAGUE
+from tests.invariants.limits import FOLDERS, MAX_BODY_LINES, MAX_LINES, MAX_TEST_NAME, PACKAGES, VAGUE
 from tests.sources import ROOT, modules_in, name_of, nodes_in, tree_of
 
 ENDINGS = (".c", ".css", ".h", ".html", ".js", ".mjs", ".py", ".sh", ".ts")
@@ -162,6 +162,7 @@ def test_locals_are_named_after_their_content() -> None:
 OTHER_LIMITS = re.compile(r"_?(MOST|LEAST|LARGEST|SMALLEST|LONGEST|SHORTEST|HIGHEST|LOWEST|FEWEST)(_|$)")
 LIMIT_TEXT = re.compile(
     r"The (default )?(most|least|largest|smallest|greatest|longest|shortest|highest|lowest|fewest)\b"
+    r"|(Default m|M)(aximum|inimum)\b"
 )
 TIMEOUT_TEXT = re.compile(r"The seconds that \S.* may take\b")
 
@@ -198,6 +199,7 @@ def misnamed_limits(tree: ast.Module) -> list[str]:
         ("MOST_ROWS = 8", ["MOST_ROWS"]),
         ("ROWS = 8\n'The most rows of a block.'", ["ROWS"]),
         ("ROWS: int = 8\n'The fewest rows.'", ["ROWS"]),
+        ("ROWS = 8\n'Maximum number of rows.'", ["ROWS"]),
         ("MAX_ROWS = 8\n'The most rows of a block.'\n_MIN_ROWS = 1", []),
         ("OPEN_S = 8\n'The seconds that a device may take to open.'", ["OPEN_S"]),
         ("OPEN_TIMEOUT_S = 8\n'The seconds that a device may take to open.'\nROWS = 8", []),
@@ -256,6 +258,21 @@ def test_scripts_follow_the_rules_of_names() -> None:
     assert len(texts) > 5
     assert all(SCRIPT_FUNCTION.search(text) for text in texts.values())
     assert not {name: names for name, text in texts.items() if (names := misnamed_in_script(text))}
+
+
+TESTS = ("tests/pulse", "tests/invariants", "tests/conformance")
+
+
+def test_names_of_tests_are_short() -> None:
+    wrong = [
+        f"{name_of(path)}: {node.name}"
+        for path in modules_in(*TESTS)
+        for node in nodes_in(tree_of(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.startswith("test_")
+        and len(node.name) > MAX_TEST_NAME
+    ]
+    assert not wrong
 
 
 def test_files_are_short() -> None:

@@ -15,7 +15,7 @@ TEXTS = re.compile(
     r"""/\*.*?\*/ | //[^\n]* | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' | `(?:\\.|[^`\\])*`""",
     re.DOTALL | re.VERBOSE,
 )
-"""Comments and strings."""
+"""Matches comments and strings."""
 BRACKETS = re.compile(r"\([^()]*\)|\[[^][]*\]|\{[^{}]*\}")
 NO_FUNCTION = re.compile(r" *(?:\} )?(?:catch|class|else|export class|for|if|switch|while)\b")
 """The beginning of a line whose brace opens something else."""
@@ -48,12 +48,12 @@ def crowded_lines(code: str) -> list[int]:
     numbers: set[int] = set()
     opened: list[str] = []
     for number, line in enumerate(code.splitlines(), 1):
-        for at, char in enumerate(line):
+        for index, char in enumerate(line):
             if char in "([{":
                 opened.append(char)
             elif char in ")]}" and opened:
                 opened.pop()
-            elif char == ";" and opened[-1:] in ([], ["{"]) and line[at + 1 :].strip(" };,)"):
+            elif char == ";" and opened[-1:] in ([], ["{"]) and line[index + 1 :].strip(" };,)"):
                 numbers.add(number)
         bare = line
         while bare != (bare := BRACKETS.sub("", bare)):
@@ -107,14 +107,14 @@ def body_lines(code: str) -> dict[str, int]:
     """The lines in the braces of each function, by the line that opens them."""
     lengths: dict[str, int] = {}
     opened: list[int] = []
-    for at, char in enumerate(code):
+    for index, char in enumerate(code):
         if char == "{":
-            opened.append(at)
+            opened.append(index)
         elif char == "}":
             begin = opened.pop()
             head = code[:begin].rpartition("\n")[2]
             if head.rstrip().endswith((")", "=>")) and not NO_FUNCTION.match(head):
-                lengths[head.strip()] = max(0, code.count("\n", begin, at) - 1)
+                lengths[head.strip()] = max(0, code.count("\n", begin, index) - 1)
     assert not opened
     return lengths
 
@@ -132,7 +132,7 @@ def test_lines_of_functions_are_counted(text: str, lengths: dict[str, int]) -> N
     assert body_lines(code_of(text)) == lengths
 
 
-def test_functions_are_short() -> None:
+def test_script_functions_are_short() -> None:
     lengths = {
         f"{name_of(path)}: {head}": lines
         for path, code in CODES.items()

@@ -68,7 +68,7 @@ def test_shared_generators_are_found(text: str) -> None:
     assert len([*shared_generators(ast.parse(text))]) == 1
 
 
-def test_fixed_arrays_and_generators_of_a_test_are_no_shared_generators() -> None:
+def test_fixed_arrays_and_local_generators_are_not_shared() -> None:
     text = "X = normal_noise(3)\nY = default_rng(0).random(3)\ndef test(): rng = default_rng(0)"
     assert not [*shared_generators(ast.parse(text))]
 

@@ -49,10 +49,10 @@ def check_invariant(seeds: range, backends: tuple[str, ...], depth: int) -> Coun
         typed, simplified, model = random_pulsed(seed, rng, depth)
         note(reached, simplified, model)
         programs = [compile_model(model, backend) for backend in backends]
-        least = shortest(typed)
-        critical = [length for length in critical_lengths(model, least) if length <= MAX_FRAMES]
+        min_length = shortest(typed)
+        critical = [length for length in critical_lengths(model, min_length) if length <= MAX_FRAMES]
         reached["critical"] += bool(critical)
-        lengths = [least, least + 1, least + int(rng.integers(2, 40))]
+        lengths = [min_length, min_length + 1, min_length + int(rng.integers(2, 40))]
         lengths += [critical[int(rng.integers(len(critical)))]] if critical else []
         ran = 0
         for length in lengths:
@@ -75,21 +75,21 @@ def test_random_graphs_stream_as_offline() -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
 def test_many_random_graphs_stream_as_offline() -> None:
-    """Twenty thousand graphs, deeper ones than in the default suite."""
+    """They are twenty thousand graphs, deeper than those of the default suite."""
     reached = check_invariant(range(10_000, 30_000), BACKENDS, depth=14)
     print(dict(reached))
     assert reached["models"] == 20_000
 
 
-def test_a_pulse_that_does_not_suit_names_those_that_do() -> None:
+def test_the_refusal_of_a_pulse_names_valid_multiples() -> None:
     """Every model states its smallest pulse, and refuses others by naming a multiple."""
     tried = 0
     for seed in range(80):
         typed = random_model(np.random.default_rng(seed), 12)
-        least = pulsify(typed).pulse
-        if least == 1:
+        smallest = pulsify(typed).pulse
+        if smallest == 1:
             continue
         tried += 1
-        with pytest.raises(PulsifyError, match=rf"multiple of {least}: use .*{least}"):
-            pulsify(typed, pulse=least + 1)
+        with pytest.raises(PulsifyError, match=rf"multiple of {smallest}: use .*{smallest}"):
+            pulsify(typed, pulse=smallest + 1)
     assert tried >= 8

@@ -27,7 +27,7 @@ def test_each_folder_of_tests_is_one_of_the_packages() -> None:
 
 
 def test_each_folder_of_the_packages_has_tests() -> None:
-    """In the folder at its path, or in folders below that one."""
+    """Tests of a folder are in the folder of the same path or below it."""
     tested = {folder for _, source in files_of_tests() for folder in (source, *source.parents)}
     folders = {path.parent for path in modules_in(*PACKAGES)}
     assert len(folders) > 60

@@ -71,21 +71,21 @@ def mutated_file(number: int) -> bytes:
 
 def damage(rng: np.random.Generator, data: bytearray) -> bytes:
     for _ in range(int(rng.integers(1, 3))):
-        kind, at = rng.integers(8), int(rng.integers(8, len(data)))
+        kind, offset = rng.integers(8), int(rng.integers(8, len(data)))
         if kind < 3:
-            data[at] = int(rng.integers(256))
+            data[offset] = int(rng.integers(256))
         elif kind < 5:
-            data[at] ^= 1 << int(rng.integers(8))
+            data[offset] ^= 1 << int(rng.integers(8))
         elif kind < 7:
-            at = at // 4 * 4
+            offset = offset // 4 * 4
             word = (
                 int(rng.choice(np.array(WORDS, np.uint64)))
                 if rng.random() < 0.6
                 else int(rng.integers(len(data)))
             )
-            data[at : at + 4] = word.to_bytes(4, "little")[: len(data) - at]
+            data[offset : offset + 4] = word.to_bytes(4, "little")[: len(data) - offset]
         else:
-            return bytes(data[:at])
+            return bytes(data[:offset])
     return bytes(data)
 
 
@@ -98,8 +98,8 @@ def _said_otherwise(rng: np.random.Generator) -> bytes:
         size = int(rng.choice(SIZES))
         kind = rng.integers(7)
         if kind == 0 and len(tensor.shape):
-            at = int(rng.integers(len(tensor.shape)))
-            tensor.shape = [*tensor.shape[:at], size, *tensor.shape[at + 1 :]]
+            index = int(rng.integers(len(tensor.shape)))
+            tensor.shape = [*tensor.shape[:index], size, *tensor.shape[index + 1 :]]
         elif kind == 1 and tensor.data is not None and tensor.data.size and tensor.data.dtype.kind in "iu":
             values = tensor.data.copy()
             values.ravel()[int(rng.integers(values.size))] = np.clip(size, *_range(values.dtype))
@@ -125,7 +125,7 @@ def _range(dtype: np.dtype[Any]) -> tuple[int, int]:
 
 
 def write(folder: Path, start: int, stop: int) -> None:
-    """The files of some numbers."""
+    """Write the mutated files of a range of seeds."""
     folder.mkdir(parents=True)
     for number in range(start, stop):
         (folder / f"{number:05}.tflite").write_bytes(mutated_file(number))

@@ -24,7 +24,7 @@ NONE: Pair = (0, 0)
 
 
 def pads_of(*pairs: Pair) -> Pads:
-    """Pads from plain numbers."""
+    """Make pads of integers."""
     return tuple((TDim.of(before), TDim.of(after)) for before, after in pairs)
 
 
@@ -127,7 +127,7 @@ class ModelBuilder:
         return self.add(name, Concat(2), parts[0], x, parts[1])
 
     def apply(self, kind: str, *inputs: OutletId, name: str | None = None) -> OutletId:
-        """An elementwise function."""
+        """Add an elementwise function."""
         return self.add(name or kind, Elementwise(kind), *inputs)
 
     def model(self, *outputs: OutletId, names: Sequence[str] | None = None) -> TypedModel:

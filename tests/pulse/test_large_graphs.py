@@ -99,7 +99,7 @@ def test_lines_grow_with_the_number_of_nodes(shape: Callable[[int], ModelProto])
     assert large < 12 * small, (small, large)
 
 
-def test_fewer_collections_restores_the_thresholds_of_the_collector() -> None:
+def test_fewer_collections_restores_the_gc_thresholds() -> None:
     usual = gc.get_threshold()
     with fewer_collections():
         assert gc.get_threshold()[0] == OBJECTS

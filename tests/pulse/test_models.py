@@ -2,7 +2,9 @@
 
 import copy
 import pickle
+from collections.abc import Callable
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,7 +60,7 @@ def test_all_functions_give_a_typed_model() -> None:
         pytest.param(lambda model: pickle.loads(pickle.dumps(model)), id="pickle"),
     ],
 )
-def test_copies_keep_their_steps(again) -> None:
+def test_copies_keep_their_steps(again: Callable[[Any], Any]) -> None:
     typed = sketch_model()
     for model in (typed, typed.pulsify(pulse=4)):
         assert type(again(model)) is type(model)

@@ -11,6 +11,7 @@ from pulse.facts import TypedFact
 from pulse.graph import Graph, OutletId
 from pulse.models import TypedModel
 from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.op import Op
 from pulse.ops.shape import AddAxis
 from pulse.ops.source import Const, Source
 from pulse.patch import Patch, bypass_wire, replace_op
@@ -96,7 +97,7 @@ def test_known_wires_are_folded_in_a_patch() -> None:
 @pytest.mark.parametrize(
     "op", [pytest.param(Cast(np.dtype(np.float64)), id="type"), pytest.param(AddAxis(0), id="rank")]
 )
-def test_a_differing_fact_is_refused(op) -> None:
+def test_a_differing_fact_is_refused(op: Op) -> None:
     graph = chain().graph
     patch = Patch(graph)
     new = patch.wire("new", op, [patch.tap(OutletId(0))])[0]

@@ -65,7 +65,7 @@ def test_run_evaluates_only_fetched_wires() -> None:
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(feeds: dict[str, Array], message: str) -> None:
-    """Rank, shape, one length for all, type."""
+    """Rank, shape and type must match, and all inputs must have one length."""
     with pytest.raises(InputError, match=message):
         model_of_two_inputs().run(feeds)
 
@@ -88,7 +88,7 @@ def test_lengths_that_break_an_assumption_are_refused() -> None:
 
 
 def test_symbols_are_read_off_linear_dims() -> None:
-    """2*T+3, and two symbols in one shape."""
+    """The dims are 2*T+3, and two symbols in one shape."""
     builder = ModelBuilder(x="2*T+3,U")
     model = builder.model(builder.apply("relu", builder["x"]))
     env = model.bind({"x": zeros(9, 5)})
@@ -134,7 +134,7 @@ def test_known_values_are_folded_while_wiring() -> None:
 
 
 def test_declutter_and_pulsify_are_steps_of_the_model() -> None:
-    """Each gives a new value."""
+    """Each step returns a new value."""
     model = model_of_two_inputs()
     assert model.declutter() is not model
     assert model.pulsify(pulse=2).pulse == 2

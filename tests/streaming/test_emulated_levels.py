@@ -17,9 +17,9 @@ from pulse.pulsify.driver import pulsify
 from streaming.builtin import model_path
 from streaming.compilation.warming import kernel_names
 from streaming.libraries import build
-from tests.invariants.moved_cases import load_case
-from tests.invariants.moved_kinds import every_kind
+from tests.invariants.distinct_cases import distinct_cases
 from tests.invariants.operator_cases import compare_programs
+from tests.invariants.shifted_cases import load_case
 from tests.pulse.program.native.lane_models import MODELS, lane, pulses, recurrent, require_close
 from tests.pulse.program.weight_models import STACKS, stack
 from tests.streaming.emulator import PROCESSORS, Emulator
@@ -71,7 +71,7 @@ def test_kernels_compute_the_same(emulator: Emulator) -> None:
 def exact_kinds(emulator: Emulator) -> int:
     """How many whole streams equal the offline model, within the tolerance of streams here."""
     equal = 0
-    for streaming in every_kind():
+    for streaming in distinct_cases():
         typed = load_case(streaming.case, streaming.axes, {})
         try:
             program = compile_model(pulsify(typed), "numba")

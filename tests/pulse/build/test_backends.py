@@ -181,9 +181,7 @@ def test_a_function_without_a_kernel_runs_together_with_kernels() -> None:
         ("abacus", "", "no implementation for abacus"),
     ],
 )
-def test_a_node_without_an_implementation_is_refused_with_the_candidates(
-    backend: str, kernel: str, message: str
-) -> None:
+def test_refusal_of_an_unimplemented_node_lists_candidates(backend: str, kernel: str, message: str) -> None:
     whole, front, _ = model()
     front.set_backend(backend, kernel)
     with pytest.raises(CompileError, match=message):

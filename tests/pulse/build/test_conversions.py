@@ -1,5 +1,8 @@
 """Views in another type or layout: the result is the same, and what converts is at the borders."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -87,7 +90,7 @@ def test_rounded_weights_are_stored_in_half_the_memory() -> None:
     pulse.verify(view.graph("1,32,T,8"), pulse=2).require()
 
 
-def test_a_parameter_that_is_shared_with_the_outside_keeps_its_type_there() -> None:
+def test_a_parameter_shared_with_the_outside_keeps_its_type() -> None:
     conv = Conv2D(3, 3, 1, "conv")
     x = Connector("x", "1,3,T,8")
     view = conv(conv(x)).graph()
@@ -99,7 +102,7 @@ def test_a_parameter_that_is_shared_with_the_outside_keeps_its_type_there() -> N
         view.set_dtype("i8")
 
 
-def test_a_whole_graph_in_the_layout_of_channels_last_gives_the_same() -> None:
+def test_a_graph_in_channels_last_layout_computes_the_same() -> None:
     whole, _ = parts()
     (before,) = whole.forward(sound()).values()
     plain = whole.graph("1,3,T,8").analyse().declutter()
@@ -143,7 +146,7 @@ def test_a_part_with_channels_last_changes_nothing_outside() -> None:
         pytest.param(lambda: Sequential([ReLU()]), "needs convolutions or pools", id="no convolution"),
     ],
 )
-def test_a_layout_that_cannot_be_is_refused(view, message: str) -> None:
+def test_a_layout_that_cannot_be_is_refused(view: Callable[[], Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         view().set_layout("NHWC")
     with pytest.raises(InputError, match="'CHWN': choose one of NCHW, NHWC"):

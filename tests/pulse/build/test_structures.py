@@ -1,5 +1,8 @@
 """Graphs written by hand: three ways to write one, parameters, errors."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -111,7 +114,7 @@ def test_three_ways_give_one_graph() -> None:
 
 @pytest.mark.parametrize("make", [by_calls, by_structures, by_edges])
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
-def test_a_graph_by_hand_streams(make, backend: str) -> None:
+def test_a_graph_by_hand_streams(make: Callable[[], Any], backend: str) -> None:
     model = make().graph({"x": "1,2,T"})
     pulse.verify(model, pulse=4, backend=backend).require()
     assert pulse.load(model).analyse().outputs["tanh"].rank == 3
@@ -156,7 +159,7 @@ def test_parameters_are_given_or_come_of_a_seed() -> None:
     assert not np.array_equal(first.op.value, other.op.value)
 
 
-def test_shared_parameters_are_stored_once_and_states_are_each_its_own() -> None:
+def test_shared_parameters_are_stored_once_and_states_separately() -> None:
     gru = GRU(2, 3, "gru")
     twin = gru.share()
     assert twin is not gru
@@ -187,13 +190,19 @@ def test_called_again_a_node_is_shared() -> None:
     assert len(view.parameters()) == 2
 
 
-def test_nodes_know_parents_and_children_by_slot() -> None:
+def four_nodes() -> tuple[Any, Any, Any, Any]:
+    """Return a split, two functions of its parts, and their concatenation."""
     split = Split([1, 3], axis=1, name="split")
     left, right, both = ReLU("left"), Tanh("right"), Concat(2, 1, "both")
     split.add_child(left, out=1)
     split.add_child(right, out=0)
     left.add_child(both, in_=1)
     right.add_child(both, in_=0)
+    return split, left, right, both
+
+
+def test_nodes_know_parents_and_children_by_slot() -> None:
+    split, left, right, both = four_nodes()
     assert set(split.children()) == {left, right}
     assert split.children(0) == [right]
     assert split.children(1) == [left]
@@ -201,6 +210,10 @@ def test_nodes_know_parents_and_children_by_slot() -> None:
     assert both.parent(1) is left
     assert split.category(0) == "data"
     assert split.category(1) == "param"
+
+
+def test_views_know_their_input_output_and_inner_nodes() -> None:
+    split, left, right, both = four_nodes()
     view = GraphView([split, left, right, both])
     assert view.input_nodes() == [split]
     assert view.output_nodes() == [both]
@@ -272,7 +285,7 @@ def test_softmin_is_the_softmax_of_the_negative() -> None:
     ],
 )
 @pytest.mark.parametrize("backend", ["numpy", "onnxruntime"])
-def test_operators_stream(part, shape: str, backend: str) -> None:
+def test_operators_stream(part: Callable[[], Any], shape: str, backend: str) -> None:
     """Offline by definition, streamed by numpy, and by onnxruntime, which has its own operators."""
     pulse.verify(Sequential([part()]).graph(shape), pulse=2, backend=backend).require()
 
@@ -374,7 +387,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
         ),
     ],
 )
-def test_misfits_are_refused(make, message: str) -> None:
+def test_invalid_graphs_and_attributes_are_refused(make: Callable[[], Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         make()
 

@@ -81,8 +81,8 @@ class Plan:
             for target, sources in enumerate(self.reads)
             for place, source in enumerate(sources)
         ]
-        for at in rng.permutation(len(listed)):
-            source, target, place = listed[at]
+        for index in rng.permutation(len(listed)):
+            source, target, place = listed[index]
             if source < 0:
                 x.feed(nodes[target], place)
             else:

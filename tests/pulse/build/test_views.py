@@ -1,5 +1,8 @@
 """Views of graphs: parts, overlaps, copies, replacement, unknown operators."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
@@ -127,12 +130,12 @@ def test_the_receptive_field_equals_a_perturbation() -> None:
     x = normal_noise(1, 1, 20)
     (y,) = whole.forward(x).values()
     reached: list[int] = []
-    for at in range(20):
+    for index in range(20):
         other = x.copy()
-        other[..., at] += 1
+        other[..., index] += 1
         (z,) = whole.forward(other).values()
         if not np.array_equal(y[..., 5], z[..., 5]):
-            reached.append(at - 5)
+            reached.append(index - 5)
     assert [reached[0], reached[-1]] == [field.first, field.last] == [0, 4]
     with pytest.raises(PulsifyError, match="in reverse direction the first frame needs the last one"):
         Sequential([GRU(1, 1, direction="reverse")]).receptive_field("T,1,1")
@@ -176,7 +179,7 @@ def pointwise(inputs: list[TypedFact], axes: list[int | None]) -> Pointwise:
         ),
     ],
 )
-def test_something_takes_the_place_of_an_unknown_operator(part) -> None:
+def test_something_takes_the_place_of_an_unknown_operator(part: Callable[[], Any]) -> None:
     view = GraphView.of(pulse.load(unknown()).model)
     assert view.unsupported_operators() == ["my::Foo"]
     assert view["b"].attributes == {"gain": 2.0}
@@ -221,7 +224,7 @@ def test_a_function_with_facts_changes_the_shape() -> None:
         pytest.param(lambda x: "x", id="text"),
     ],
 )
-def test_a_function_that_gives_something_else_is_refused(function) -> None:
+def test_a_function_that_gives_something_else_is_refused(function: Callable[[Any], Any]) -> None:
     with pytest.raises(InputError, match=r"gives .* but its facts say"):
         Sequential([Function(function)]).forward(normal_noise(2, 3))
 
@@ -253,7 +256,7 @@ def test_every_call_takes_a_built_model() -> None:
 
 
 def test_inputs_are_called_as_they_were_named() -> None:
-    """Whatever is joined, in the order in which the result reads them; a copy of a part keeps the name of the wire."""
+    """Any parts are joined in the order in which the result reads them; copies of a part keep the name of the wire."""
     noisy, far = Connector("noisy", "1,1,T"), Connector("far", "1,1,T")
     view = Add()(Conv1D(1, 1, 1, "conv")(noisy), ReLU("relu")(far)).graph()
     assert list(pulse.load(view).analyse().inputs) == ["noisy", "far"]

@@ -40,13 +40,13 @@ class AttentionBuilder:
         return self.constant(floats((len(self.constants), shape), *shape) * shape[-2] ** -0.5)
 
     def frames(self) -> str:
-        """How many frames x has."""
+        """Return the number of frames of x."""
         if not self.frame_count:
             self.frame_count = self.add("Gather", self.add("Shape", "x"), self.number(self.frames_axis))
         return self.frame_count
 
     def square(self) -> str:
-        """The shape T, T."""
+        """Return the shape T, T."""
         frames = self.add("Unsqueeze", self.frames(), self.integers(0))
         return self.add("Concat", frames, frames, axis=0)
 
@@ -56,7 +56,7 @@ class AttentionBuilder:
         return self.add("Unsqueeze", steps, self.integers(1)), self.add("Unsqueeze", steps, self.integers(0))
 
     def distances(self) -> str:
-        """The number of frames by which column j is behind row i."""
+        """Return the number of frames from column j to row i."""
         return self.add("Sub", *self.positions())
 
     def is_between(self, x: str, low: int, high: int) -> str:
@@ -84,7 +84,7 @@ def window(back: int, ahead: int, low: float = -np.inf) -> Mask:
 
 
 def trilu(back: int) -> Mask:
-    """Two triangles of ones."""
+    """A band as the difference of two triangles of ones."""
 
     def mask(graph: AttentionBuilder, scores: str) -> str:
         square = graph.add("ConstantOfShape", graph.square())
@@ -110,7 +110,7 @@ def fill_mask(back: int, ahead: int) -> Mask:
 
 
 def inverted_mask(back: int, ahead: int) -> Mask:
-    """``(1 - mask) * -10000``."""
+    """Add ``(1 - mask) * -10000`` to the scores."""
 
     def mask(graph: AttentionBuilder, scores: str) -> str:
         visible = graph.add("Cast", graph.is_between(graph.distances(), -ahead, back), to=1)
@@ -159,11 +159,11 @@ def distance_table(reach: int) -> Mask:
     """A learnt number for each distance, clipped."""
 
     def mask(graph: AttentionBuilder, scores: str) -> str:
-        behind = graph.distances()
-        clipped = graph.add("Min", graph.add("Max", behind, graph.number(-2)), graph.number(2))
+        distances = graph.distances()
+        clipped = graph.add("Min", graph.add("Max", distances, graph.number(-2)), graph.number(2))
         table = graph.constant([0.5, -1.0, 0.25, 2.0, -0.75])
         bias = graph.add("Gather", table, graph.add("Add", clipped, graph.number(2)))
-        return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(behind, -reach, reach))
+        return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(distances, -reach, reach))
 
     return mask
 
@@ -172,8 +172,8 @@ def buffer(size: int, back: int, ahead: int) -> Mask:
     """A stored mask, sliced to the length."""
 
     def mask(graph: AttentionBuilder, scores: str) -> str:
-        behind = np.arange(size)[:, None] - np.arange(size)
-        table = graph.constant(np.where((behind >= -ahead) & (behind <= back), 0, -np.inf)[None, None])
+        distances = np.arange(size)[:, None] - np.arange(size)
+        table = graph.constant(np.where((distances >= -ahead) & (distances <= back), 0, -np.inf)[None, None])
         ends = graph.add("Unsqueeze", graph.frames(), graph.integers(0))
         for axis in (2, 3):
             table = graph.add(
@@ -185,7 +185,7 @@ def buffer(size: int, back: int, ahead: int) -> Mask:
 
 
 def causal(graph: AttentionBuilder, scores: str) -> str:
-    """Every frame before."""
+    """Attend to all earlier frames."""
     square = graph.add("Expand", graph.constant(True, np.bool_), graph.square())
     return add_mask(
         graph, scores, graph.add("Cast", graph.add("Trilu", graph.add("Cast", square, to=1), upper=0), to=9)
@@ -193,7 +193,7 @@ def causal(graph: AttentionBuilder, scores: str) -> str:
 
 
 def full(graph: AttentionBuilder, scores: str) -> str:
-    """Attention without a mask."""
+    """Attend to all frames, without a mask."""
     return scores
 
 
@@ -296,7 +296,7 @@ def onnx_attention(
 
 
 def attention() -> Iterator[Case]:
-    """Every mask at a fixed size and over T, and the ways of heads."""
+    """All masks at a fixed size and over T, and the layouts of heads."""
     for name, (mask, *_) in MASKS.items():
         for streams in (False, True):
             feeds = {"x": floats(name, 1, 17, WIDTH)}

@@ -70,5 +70,5 @@ def cases(
 
 
 def ints(*numbers: int) -> np.ndarray:
-    """An i64 vector."""
+    """Return an i64 vector."""
     return np.array(numbers, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Tensors side by side."""
+"""Concatenated tensors."""
 
 from collections.abc import Iterator
 

@@ -6,7 +6,7 @@ from tests.pulse.cases.build import Case, cases, floats, node
 
 
 def causal_conv() -> Iterator[Case]:
-    """With and without a state, a bias, an activation; shorter than the state."""
+    """CausalConvWithState with and without state, bias and activation; inputs shorter than the state."""
     w, b = {"w": floats("w", 4, 1, 3)}, {"b": floats("b", 4)}
     for length in (1, 7):
         x = floats("x", 1, 4, length)

@@ -1,4 +1,4 @@
-"""Overlapping blocks."""
+"""Col2Im: overlapping blocks."""
 
 from collections.abc import Iterator
 

@@ -80,7 +80,7 @@ def binary() -> Iterator[Case]:
 
 
 def variadic() -> Iterator[Case]:
-    """Any number of inputs."""
+    """Operators of any number of inputs."""
     x, w = floats("x", 2, 3, 7), floats("w", 3, 1)
     for op in ("Sum", "Mean", "Min", "Max"):
         yield from cases(op, [node(op, "x z w")], {"x": x, "z": -x}, {"w": w}, (8, 13), {"x": 2, "z": 2})
@@ -111,7 +111,6 @@ def clip() -> Iterator[Case]:
 
 
 def cast() -> Iterator[Case]:
-    """Conversions."""
     x = floats("cast", 2, 7) * 3
     for to in (TensorProto.INT32, TensorProto.INT64, TensorProto.DOUBLE, TensorProto.BOOL, TensorProto.FLOAT):
         yield from cases(f"Cast_{to}", [node("Cast", "x", to=to)], {"x": x}, opsets=(9, 17), stream={"x": 1})

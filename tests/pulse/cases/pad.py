@@ -34,7 +34,7 @@ def pad() -> Iterator[Case]:
 
 
 def center_crop_pad() -> Iterator[Case]:
-    """To a size."""
+    """CenterCropPad to a constant size."""
     x = floats("x", 4, 6, 5)
     operator = node("CenterCropPad", "x s", axes=[1, 2])
     yield from cases("CenterCropPad", [operator], {"x": x}, {"s": np.array([3, 8])}, (18,), {"x": 0})

@@ -8,7 +8,7 @@ from tests.pulse.cases.build import Case, cases, floats, node
 
 
 def tensor_scatter() -> Iterator[Case]:
-    """From the front, from an index, from an index for each batch, round the end."""
+    """Writes at the start, at an index, at an index per batch, and wrapped around the end."""
     cache, update = floats("cache", 2, 3, 6, 4), floats("update", 2, 3, 2, 4)
     feeds = {"x": cache, "u": update}
     yield from cases("TensorScatter", [node("TensorScatter", "x u")], feeds, None, (24,), {"x": 3, "u": 3})

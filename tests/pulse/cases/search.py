@@ -64,7 +64,7 @@ def hardmax() -> Iterator[Case]:
 
 
 def selections() -> Iterator[Case]:
-    """Constant selections."""
+    """Compress by constant conditions."""
     x = floats("x", 4, 6, 5)
     chosen = {"c": np.array([True, False, True, True])}
     yield from cases("Compress", [node("Compress", "x c", axis=0)], {"x": x}, chosen, (11,), {"x": 2})

@@ -64,7 +64,7 @@ def split() -> Iterator[Case]:
 
 
 def reverse_sequence() -> Iterator[Case]:
-    """Reversed starts."""
+    """Sequences whose first n entries are reversed."""
     x = floats("x", 4, 6, 5)
     for batch in (0, 1):
         operator = node("ReverseSequence", "x n", batch_axis=batch, time_axis=1 - batch)

@@ -32,7 +32,6 @@ def constants() -> Iterator[Case]:
 
 
 def eye_like() -> Iterator[Case]:
-    """Diagonals."""
     x = floats("x", 4, 6, 5)
     for k in (-1, 0, 2):
         yield from cases(f"EyeLike_{k}", [node("EyeLike", "x", k=k)], {"x": x[0]}, None, (9,), {"x": 0})

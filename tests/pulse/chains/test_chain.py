@@ -66,7 +66,7 @@ def test_a_model_in_other_terms_keeps_its_assumptions() -> None:
 
 
 @pytest.mark.parametrize(("frames", "results"), [(20, 1), (19, 0), (3, 0)])
-def test_a_second_model_that_needs_nine_frames_needs_twenty_of_the_first(frames: int, results: int) -> None:
+def test_nine_frames_of_a_second_model_need_twenty_of_the_first(frames: int, results: int) -> None:
     """Shorter signals give no frames, offline as in a stream."""
     joined, x = chain(conv(4, 2), conv(9, symbol="S")), normal_noise(1, 1, frames)
     assert joined.run(x)["y.1"].shape == (1, 1, results)
@@ -250,7 +250,7 @@ def test_declared_inputs_are_read_by_name() -> None:
         ),
     ],
 )
-def test_misfits_are_refused_with_the_reason(make: Callable[[], object], message: str) -> None:
+def test_refused_chains_say_why(make: Callable[[], object], message: str) -> None:
     """The message has the name and the size of both sides."""
     with pytest.raises(pulse.PulseError, match=message):
         make()

@@ -78,7 +78,7 @@ def gru(frames: int | str = 1, h: str = "h", hn: str = "hn") -> ModelProto:
 
 
 def cached_filter(source: str) -> tuple[list[NodeProto], dict[str, Array]]:
-    """From a wire [1, chunk] through 5 taps to y [1, chunk]; cache [1, 4] is what was before. Nodes and constants."""
+    """Return nodes and constants of a convolution [1, chunk] of 5 taps to y [1, chunk], with a cache [1, 4]."""
     nodes = [
         node("Concat", f"cache {source}", "window", axis=1),
         node("Unsqueeze", "window one", "deep"),

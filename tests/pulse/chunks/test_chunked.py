@@ -40,12 +40,12 @@ def join_results(results: list[dict[str, Array]], name: str) -> Array:
 
 def stream_blocks(program: Program, x: Array, axis: int, seed: int = 0) -> dict[str, Array]:
     """A session in blocks of random sizes."""
-    rng, session, at = np.random.default_rng(seed), Session(program), 0
+    rng, session, start = np.random.default_rng(seed), Session(program), 0
     parts: list[dict[str, Array]] = []
-    while at < x.shape[axis]:
+    while start < x.shape[axis]:
         step = int(rng.integers(0, 3 * program.pulse + 2))
-        parts.append(session.push(np.take(x, range(at, min(at + step, x.shape[axis])), axis)))
-        at += step
+        parts.append(session.push(np.take(x, range(start, min(start + step, x.shape[axis])), axis)))
+        start += step
     parts.append(session.flush(np.nan))
     return {
         port.name: np.concatenate([part[port.name] for part in parts], port.axis)
@@ -153,7 +153,7 @@ def test_inputs_of_several_rates_stream_together(backend: str) -> None:
 
 
 def test_every_model_of_chunks_has_a_proof() -> None:
-    """Every chunk model has one, from its file or in the open."""
+    """Models of fixed chunks and of chunks of any length are proved."""
     report = pulse.verify(models.cache_of_sound())
     assert report.equal
     assert report.backends == ("numpy", "numba")
@@ -329,15 +329,13 @@ CACHED, GRU = models.cache_of_sound(), models.gru()
         ),
     ],
 )
-def test_misfits_are_refused_with_the_reason(
-    model: ModelProto, options: Mapping[str, object], message: str
-) -> None:
-    """Each with the way out."""
+def test_refused_chunk_models_say_why(model: ModelProto, options: Mapping[str, object], message: str) -> None:
+    """The message names a way out."""
     with pytest.raises(PulsifyError, match=message):
         models.stream(model, backend="numpy", **options)  # pyright: ignore
 
 
-def test_a_symbolic_shape_is_no_chunk() -> None:
+def test_a_symbolic_shape_is_not_a_chunk() -> None:
     """The step in the open takes the shapes of one call."""
     with pytest.raises(
         PulsifyError, match=r'x: 1,time,4,f32 is not the shape of one chunk.*inputs=\{"x": "1,1,4"\}'
@@ -419,7 +417,7 @@ def test_dims_with_ambiguous_names_are_refused(
 def test_time_is_found_by_names_of_dims(
     backend: str, shape: list[str | int], options: dict[str, Any], axis: int
 ) -> None:
-    """With ``symbol`` and ``inputs``, by a name that counts streams, or where no dim is time."""
+    """The model has ``symbol`` and ``inputs``, an axis named like a batch, or no time axis."""
     program = models.stream(
         sum_with_state(shape, [1, 3]), pulse=4 if len(shape) < 4 else None, backend=backend, **options
     )

@@ -45,7 +45,7 @@ def push_blocks(session: Session, x: Array, sizes: list[int]) -> dict[str, Array
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_session_of_the_file_is_that_of_the_model(backend: str, tmp_path: Path) -> None:
-    """Ports, blocks, flush, a snapshot in the middle, and reset."""
+    """They have equal ports, and equal outputs for blocks, a flush, a snapshot in the middle and a reset."""
     original = late_layer()
     original.save(tmp_path / "out.onnx")
     program = pulse.stream(tmp_path / "out.onnx", backend=backend)

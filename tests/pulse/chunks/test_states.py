@@ -15,7 +15,7 @@ F = np.dtype(np.float32)
 
 
 def pairs_of(inputs: Shapes, outputs: Shapes, signals: Sequence[str] = ()) -> dict[str, str]:
-    """The pairs of an f32 model."""
+    """Return the state pairs that are found in an f32 model."""
     candidates = Candidates(
         list(inputs),
         list(outputs),
@@ -53,13 +53,13 @@ def pairs_of(inputs: Shapes, outputs: Shapes, signals: Sequence[str] = ()) -> di
     ],
 )
 def test_states_are_paired_by_name(before: str, after: str) -> None:
-    """Every way of naming the next value that exporters and authors have."""
+    """Exporters and authors name the next value of a state in these ways."""
     assert after in [other for other, _ in next_names(before)]
     shapes = {"x": [1, 80, 1], before: [2, 3, 4]}
     assert pairs_of(shapes, {"y": [1, 80, 1], after: [2, 3, 4]}) == {before: after}
 
 
-def test_a_signal_before_and_after_is_no_state() -> None:
+def test_a_signal_before_and_after_is_not_a_state() -> None:
     """``x_in`` and ``x_out`` of one shape: the first input is the stream, whatever it is called."""
     shapes = {"x_in": [1, 257, 1, 2], "cache_in_0": [1, 24, 36], "cache_in_1": [1, 24, 36]}
     after = {"x_out": [1, 257, 1, 2], "cache_out_0": [1, 24, 36], "cache_out_1": [1, 24, 36]}
@@ -67,7 +67,7 @@ def test_a_signal_before_and_after_is_no_state() -> None:
 
 
 def test_a_cache_shaped_like_sound_is_found_by_its_name() -> None:
-    """[1, 256] may be sound."""
+    """Audio may have the shape [1, 256], too."""
     assert pairs_of({"in": [1, 512], "cache_in": [1, 256]}, {"out": [1, 256], "cache_out": [1, 256]}) == {
         "cache_in": "cache_out"
     }
@@ -127,7 +127,7 @@ def test_doubtful_pairs_of_states_are_refused(inputs: Shapes, outputs: Shapes, m
     ],
 )
 def test_the_axis_of_time_follows_from_the_shape(shape: list[int], axis: int | None) -> None:
-    """Audio, one frame of features, or nothing that decides."""
+    """The shape is audio, one frame of features, or undecided."""
     axis_and_reason = time_axis(shape, F)
     assert (axis_and_reason[0] if axis_and_reason else None) == axis
     assert time_axis([512], np.dtype(np.int64)) is None
@@ -145,7 +145,7 @@ def test_the_axis_of_time_follows_from_the_shape(shape: list[int], axis: int | N
         ([], 3, 1, 1, None),
     ],
 )
-def test_the_axis_of_an_output_follows_from_the_input_or_its_shape(
+def test_an_output_axis_follows_from_the_input_or_its_shape(
     shape: list[int], rank: int, axis: int, frames: int, expected: int | None
 ) -> None:
     """The axis is that of the input, or found by the frames or the shape, or there is none."""
@@ -153,7 +153,7 @@ def test_the_axis_of_an_output_follows_from_the_input_or_its_shape(
     assert (axis_and_reason[0] if axis_and_reason else None) == expected
 
 
-def test_an_input_with_an_axis_of_frames_is_no_state() -> None:
+def test_an_input_with_an_axis_of_frames_is_not_a_state() -> None:
     """A signal before and after, whose shape determines no axis: the user gives it."""
     inputs = {"real": [1, 1, 1, 257], "cache": [1, 2, 2, 257]}
     outputs = {"real_out": [1, 1, 1, 257], "cache_out": [1, 2, 2, 257]}

@@ -103,14 +103,14 @@ def test_ops_of_users_without_work_are_listed() -> None:
     ],
 )
 def test_multiply_adds_are_the_terms_of_the_sums(op: Op, inputs: list[Array]) -> None:
-    """In ones times ones every term is 1, so the outputs' sum counts them."""
+    """All inputs are 1, so each term is 1 and the outputs' sum counts the terms."""
     facts = [TypedFact.of(value) for value in inputs]
     assert work_of(op, facts).macs == int(np.sum(op.eval(inputs, {})[0]))
 
 
 @pytest.mark.parametrize(("kind", "gates", "steps"), [("rnn", 1, 3), ("gru", 3, 14), ("lstm", 4, 17)])
 def test_work_of_recurrent_layers_is_counted(kind: CellKind, gates: int, steps: int) -> None:
-    """[T, 2, 5] to 7 units: an input and a recurrent product for each gate."""
+    """A layer from [T, 2, 5] to 7 units has an input product and a recurrent product per gate."""
     cell = Cell(kind, (Activation("sigmoid"), Activation("tanh"), Activation("tanh")))
     facts = [
         TypedFact.parse(text, SymbolScope())

@@ -1,5 +1,8 @@
 """Scales and shifts that become part of the weights, where nothing forbids it."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -43,7 +46,12 @@ def deconv_of(group: int, pads: Pads = PADDED) -> tuple[Op, Array]:
 @pytest.mark.parametrize(("kind", "constant_first"), FORMS)
 @pytest.mark.parametrize("shape", [(6, 1), (1, 6, 1), ()])
 def test_scales_and_shifts_after_a_convolution_join_its_weights(
-    make, group, with_bias, kind, constant_first, shape
+    make: Callable[..., Any],
+    group: int,
+    with_bias: bool,
+    kind: str,
+    constant_first: bool,
+    shape: tuple[int, ...],
 ) -> None:
     op, w = make(group)
     small = Small()
@@ -63,7 +71,7 @@ def test_scales_and_shifts_after_a_convolution_join_its_weights(
 @pytest.mark.parametrize("with_bias", [False, True])
 @pytest.mark.parametrize(("kind", "constant_first"), FORMS)
 def test_scales_and_shifts_before_a_convolution_join_its_weights(
-    group, with_bias, kind, constant_first
+    group: int, with_bias: bool, kind: str, constant_first: bool
 ) -> None:
     op, w = conv_of(group, no_pads(1))
     small = Small()

@@ -57,8 +57,8 @@ def test_positions_within_the_length_need_no_mask(kind: str, start: int, step: i
 
 def test_masks_that_are_inverted_and_multiplied_vanish() -> None:
     small = Small()
-    behind = small.add("c", Elementwise("greater_equal"), positions(small), length(small))
-    visible = small.add("seen", Cast(np.dtype(np.float32)), small.add("n", Elementwise("not"), behind))
+    is_after_end = small.add("c", Elementwise("greater_equal"), positions(small), length(small))
+    visible = small.add("seen", Cast(np.dtype(np.float32)), small.add("n", Elementwise("not"), is_after_end))
     y = small.add("y", Elementwise("mul"), small.x, visible)
     assert ops(declutter_and_compare(small.model(y))[0]) == []
 

@@ -103,7 +103,7 @@ def test_ops_with_effect_stay(case: Case) -> None:
     assert len(ops(result)) == 1
 
 
-def test_a_transpose_of_axes_of_size_one_is_gone_only_if_the_shape_is_the_same() -> None:
+def test_a_transpose_is_removed_only_if_the_shape_stays() -> None:
     small = Small("1,1,T,f32")
     y = small.add("y", Transpose((1, 0, 2)), small.x)
     z = small.add("z", Transpose((1, 2, 0)), small.x)

@@ -46,7 +46,7 @@ def test_other_pads_do_not_join_a_convolution(amounts: Pads, mode: PadMode, fill
     assert ops(result) == ["Pad", "Conv"]
 
 
-def test_a_pad_with_another_reader_or_before_a_deconvolution_stays() -> None:
+def test_pads_of_several_readers_or_deconvolutions_stay() -> None:
     small = Small()
     padded = small.add("pad", Pad(TIME), small.x)
     y = small.add("conv", Conv((1,), (1,), no_pads(1)), padded, W)

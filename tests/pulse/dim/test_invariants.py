@@ -186,7 +186,7 @@ def test_canonical_forms_keep_the_value_and_the_text(examples: int) -> None:
 
 
 @budgets
-def test_equal_forms_have_equal_hashes_and_proofs_hold_everywhere(examples: int) -> None:
+def test_equal_forms_have_equal_hashes_and_valid_proofs(examples: int) -> None:
     reached: Counter = Counter()
 
     @settings(QUICK, max_examples=examples)
@@ -203,9 +203,11 @@ def test_equal_forms_have_equal_hashes_and_proofs_hold_everywhere(examples: int)
             reached["equal"] += 1
             assert hash(a) == hash(b)
             assert a.prove_eq(b).yes
-        at = {tuple(env.items()): value for env, value in defined_values(left, points)}
-        others = {tuple(env.items()): value for env, value in defined_values(right, points)}
-        pairs = [(at[point], others[point]) for point in at.keys() & others.keys()]
+        left_values = {tuple(env.items()): value for env, value in defined_values(left, points)}
+        right_values = {tuple(env.items()): value for env, value in defined_values(right, points)}
+        pairs = [
+            (left_values[point], right_values[point]) for point in left_values.keys() & right_values.keys()
+        ]
         relations: dict[str, Callable[[int, int], bool]] = {
             "ge": lambda x, y: x >= y,
             "gt": lambda x, y: x > y,
@@ -221,8 +223,8 @@ def test_equal_forms_have_equal_hashes_and_proofs_hold_everywhere(examples: int)
             if not proof.unknown:
                 assert all(holds(x, y) == proof.yes for x, y in pairs), (proof, texts)
         low, high = a.bounds()
-        assert low is None or all(low <= x for x in at.values()), (a, low, texts)
-        assert high is None or all(x <= high for x in at.values()), (a, high, texts)
+        assert low is None or all(low <= x for x in left_values.values()), (a, low, texts)
+        assert high is None or all(x <= high for x in left_values.values()), (a, high, texts)
         reached["bounded"] += low is not None and high is not None and not a.is_const
 
     check_proofs()
@@ -242,21 +244,21 @@ def test_proofs_decide_quasi_affine_dims_of_one_symbol(examples: int) -> None:
     @settings(QUICK, max_examples=examples)
     @given(terms)
     def check_decision(parameters: tuple) -> None:
-        parts, const, least = parameters
+        parts, const, minimum = parameters
         scope = SymbolScope()
         symbol = scope.symbol("S")
-        if least is not None:
-            scope.assume(f"S >= {least}")
+        if minimum is not None:
+            scope.assume(f"S >= {minimum}")
         dim = sum((c * ((a * symbol + b) // k) for c, a, b, k in parts), TDim.of(const))
         period = lcm(*(k for *_, k in parts))
-        span = range(-20 * period - 40 if least is None else least, 20 * period + 40)
+        span = range(-20 * period - 40 if minimum is None else minimum, 20 * period + 40)
         values = [sum(c * ((a * s + b) // k) for c, a, b, k in parts) + const for s in span]
         ge_is = "yes" if min(values) >= 0 else "no" if max(values) < 0 else "unknown"
         eq_is = "yes" if not any(values) else "no" if 0 not in values else "unknown"
-        assert dim.prove_ge(0).verdict == ge_is, (str(dim), least)
-        assert dim.prove_eq(0).verdict == eq_is, (str(dim), least)
-        falls = (dim.slope(symbol) > 0 and least is None) or dim.slope(symbol) < 0
-        assert dim.bounds()[0] == (None if falls else min(values)), (str(dim), least)
+        assert dim.prove_ge(0).verdict == ge_is, (str(dim), minimum)
+        assert dim.prove_eq(0).verdict == eq_is, (str(dim), minimum)
+        falls = (dim.slope(symbol) > 0 and minimum is None) or dim.slope(symbol) < 0
+        assert dim.bounds()[0] == (None if falls else min(values)), (str(dim), minimum)
         reached[f"ge {ge_is}"] += 1
         reached[f"eq {eq_is}"] += 1
 

@@ -10,7 +10,7 @@ from pulse.errors import DimError
 
 
 def test_bounds_under_a_premise_are_those_of_all_sizes() -> None:
-    """Under premises that rise with the size, and under those that fall."""
+    """The premises rise or fall with the size."""
     reached: Counter[str] = Counter()
 
     @settings(max_examples=200, deadline=None)

@@ -35,7 +35,7 @@ NUMBERS = [1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 8.0, 0.5, 0.25, 1.5, -1.0, -3.0]
     st.sampled_from(sorted(ROUNDINGS)),
 )
 def test_exact_ratios_equal_those_of_f64(steps: list[Step], rounding: str) -> None:
-    """Whatever is not refused has the value that PyTorch's own floats have, at every size."""
+    """Ratios that are not refused have the value of PyTorch's own floats, at all sizes."""
     value, numbers = Ratio.of(T), np.array(SIZES, np.float64)
     for name, number in steps:
         exact, floats = STEPS[name]

@@ -57,12 +57,14 @@ def test_equal_values_have_one_form(scope: SymbolScope, left: str, right: str) -
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "at"),
+    ("left", "right", "value_of_s"),
     [("(S+1)/2+(1-S)/2", "1", 2), ("-S/2", "-(S/2)", 3), ("(2*S)/4*2", "S", 3), ("min(S, T)", "S", 9)],
 )
-def test_invalid_floor_divisions_are_refused(scope: SymbolScope, left: str, right: str, at: int) -> None:
+def test_invalid_floor_divisions_are_refused(
+    scope: SymbolScope, left: str, right: str, value_of_s: int
+) -> None:
     a, b = scope.parse(left), scope.parse(right)
-    values = {scope.symbol("S"): at, scope.symbol("T"): 0}
+    values = {scope.symbol("S"): value_of_s, scope.symbol("T"): 0}
     assert a != b
     assert a.eval(values) != b.eval(values)
 
@@ -95,22 +97,34 @@ def test_assumptions_must_be_comparisons_that_can_hold(scope: SymbolScope) -> No
     assert len(scope.assumptions) == 2
 
 
-def test_relations_of_dims_are_proved(scope: SymbolScope) -> None:
+@pytest.mark.parametrize(
+    ("left", "relation", "right"),
+    [
+        ("2*((S+1)/2)-S", "ge", "0"),
+        ("(S+1)/2", "ge", "S/2"),
+        ("((S+2)/3)*3", "ge", "S"),
+        ("S/4 + (S+1)/4 + (S+2)/4 + (S+3)/4", "eq", "S"),
+        ("S % 6", "lt", "6"),
+        ("S*S + S", "eq", "2*((S*S + S)/2)"),
+        ("(S*T)/2", "le", "(S*T+1)/2"),
+        ("max(S, T) + min(S, T)", "eq", "S + T"),
+        ("(S >= T) + (T > S)", "eq", "1"),
+        ("broadcast(S, T)", "le", "max(S, T)"),
+    ],
+)
+def test_relations_of_dims_are_proved(scope: SymbolScope, left: str, relation: str, right: str) -> None:
+    assert getattr(scope.parse(left), f"prove_{relation}")(scope.parse(right)).yes
+
+
+def test_relations_of_dims_are_refuted(scope: SymbolScope) -> None:
     S, T = scope.symbol("S"), scope.symbol("T")
-    p = scope.parse
-    assert p("2*((S+1)/2)-S").prove_ge(0).yes
-    assert p("(S+1)/2").prove_ge(S // 2).yes
-    assert p("((S+2)/3)*3").prove_ge(S).yes
-    assert p("S/4 + (S+1)/4 + (S+2)/4 + (S+3)/4").prove_eq(S).yes
-    assert p("2*S").prove_eq(2 * T + 1).no
-    assert p("S % 6").prove_lt(6).yes
-    assert (S % 6).bounds() == (0, 5)
-    assert p("S*S + S").prove_eq(p("2*((S*S + S)/2)")).yes
-    assert p("(S*T)/2").prove_le(p("(S*T+1)/2")).yes
-    assert p("max(S, T) + min(S, T)").prove_eq(S + T).yes
-    assert p("(S >= T) + (T > S)").prove_eq(1).yes
-    assert p("broadcast(S, T)").prove_le(p("max(S, T)")).yes
+    assert (2 * S).prove_eq(2 * T + 1).no
     assert S.prove_gt(S).no
+
+
+def test_dims_have_bounds_and_an_order(scope: SymbolScope) -> None:
+    S = scope.symbol("S")
+    assert (S % 6).bounds() == (0, 5)
     assert S + 1 > S
     assert sorted([S + 2, S, S + 1]) == [S, S + 1, S + 2]
 
@@ -235,31 +249,39 @@ def test_a_number_is_not_divided_by_a_symbol(scope: SymbolScope) -> None:
         _ = 7 // scope.symbol("S")
 
 
-def test_floats_are_no_dims(scope: SymbolScope) -> None:
+def test_floats_are_not_dims(scope: SymbolScope) -> None:
     with pytest.raises(TypeError, match="unsupported operand"):
         _ = scope.symbol("S") // 0.5  # type: ignore[operator]
     with pytest.raises(DimError, match=r"0\.5 is not a dimension"):
         TDim.of(0.5)
 
 
-def test_equality_and_hash_follow_ints_and_symbols(scope: SymbolScope) -> None:
+def test_constant_dims_equal_ints_and_have_their_hashes(scope: SymbolScope) -> None:
     S = scope.symbol("S")
-    assert scope.symbol("S") is S
     assert TDim.of(3) == 3
     assert TDim.of(np.int64(3)) == 3
     assert S - S + 3 == 3
     assert hash(TDim.of(-7)) == hash(-7)
+    assert S != 3
+
+
+def test_dims_of_one_symbol_equal_it_and_have_its_hash(scope: SymbolScope) -> None:
+    S = scope.symbol("S")
     assert S + 0 == S
     assert S == S + 0
     assert hash(S + 0) == hash(S)
-    assert S != 3
-    assert S != "S"
     assert {S: 1}[TDim.of(S)] == 1  # type: ignore[index]
     assert TDim.of(S).symbols == {S}
+
+
+def test_symbols_are_unique_in_their_scope(scope: SymbolScope) -> None:
+    S = scope.symbol("S")
+    assert scope.symbol("S") is S
+    assert S != "S"
     assert SymbolScope().symbol("S") != S
 
 
-def test_truth_is_never_silent(scope: SymbolScope) -> None:
+def test_undecided_truth_values_are_refused(scope: SymbolScope) -> None:
     S = scope.symbol("S")
     assert not S - S
     assert S % 2 + 1
@@ -308,32 +330,49 @@ def test_functions_of_dims_are_simplified(scope: SymbolScope) -> None:
     assert ceil_div(7, 2) == 4
     assert dim_min(3, 5) == 3
     assert dim_max(S, S - 1) == S
+    with pytest.raises(DimError, match="min of no dimensions"):
+        dim_min()
+
+
+def test_comparisons_of_dims_are_simplified(scope: SymbolScope) -> None:
+    S = scope.symbol("S")
+    assert isinstance(S, Symbol)
     assert ge(S, S) == 1
     assert gt(S, S) == 0
     assert eq(S, S + 1) == 0
     assert ge(S, 3).eval({S: 3}) == 1
-    with pytest.raises(DimError, match="min of no dimensions"):
-        dim_min()
-    assert isinstance(S, Symbol)
 
 
-def test_arrays_of_dims_compute_with_numbers_and_dims(scope: SymbolScope) -> None:
+def dims_of(S: Symbol) -> np.ndarray:
+    return np.array([TDim.of(S), S + 1, TDim.of(4)], dtype=object)
+
+
+def test_arrays_of_dims_compute_with_arrays_of_ints(scope: SymbolScope) -> None:
     S = scope.symbol("S")
-    dims = np.array([TDim.of(S), S + 1, TDim.of(4)], dtype=object)
-    ints = np.array([1, 2, 3])
+    dims, ints = dims_of(S), np.array([1, 2, 3])
     assert (dims + ints).tolist() == [S + 1, S + 3, 7]
     assert (ints - dims).tolist() == [1 - S, 1 - S, -1]
     assert (dims * 2).tolist() == [2 * S, 2 * S + 2, 8]
     assert (dims // ints).tolist() == [S, (S + 1) // 2, 1]
     assert np.mod(dims, 2).tolist() == [S % 2, (S + 1) % 2, 0]
+
+
+def test_dims_compute_with_arrays_and_numpy_integers(scope: SymbolScope) -> None:
+    S = scope.symbol("S")
+    dims, ints = dims_of(S), np.array([1, 2, 3])
     assert (S + ints).tolist() == [S + 1, S + 2, S + 3]
     assert ((S + 0) * dims).tolist() == [S * S, S * S + S, 4 * S]
     assert np.int64(3) + (S + 0) == S + 3
     assert (S + 0) * np.int64(3) == 3 * S
+    assert np.array([S + 1, S]).dtype == object
+
+
+def test_arrays_of_dims_are_reduced_and_compared(scope: SymbolScope) -> None:
+    S = scope.symbol("S")
+    dims = dims_of(S)
     assert np.sum(dims) == 2 * S + 5
     assert np.prod(dims[1:]) == 4 * S + 4
     assert (dims == S).tolist() == [True, False, False]
-    assert np.array([S + 1, S]).dtype == object
 
 
 def test_a_trial_leaves_nothing_behind() -> None:

@@ -156,7 +156,7 @@ def identity(node: NodeContext) -> OutletId:
     return node.input(0)
 
 
-def test_the_first_call_of_a_process_knows_the_supported_operators() -> None:
+def test_the_first_call_knows_the_supported_operators() -> None:
     code = """
 import pulse
 try:

@@ -18,12 +18,10 @@ def library(name: str, package: str) -> Any:
 
 
 def torch() -> Any:
-    """PyTorch."""
     return library("torch", "PyTorch")
 
 
 def torchaudio() -> Any:
-    """Torchaudio."""
     return library("torchaudio", "torchaudio")
 
 
@@ -34,5 +32,4 @@ def librosa() -> Any:
 
 
 def kaldi_native_fbank() -> Any:
-    """kaldi-native-fbank."""
     return library("kaldi_native_fbank", "kaldi-native-fbank")

@@ -39,7 +39,7 @@ def assert_near(output: Array, expected: Array, share: float = EXACT) -> None:
 
 
 def offline(model: TypedModel, feeds: Mapping[str, Array] | Array) -> Array:
-    """The one output of a model."""
+    """Run a model; return its only output."""
     (result,) = model.run(feeds).values()
     return result
 
@@ -63,14 +63,14 @@ def assert_streams_equal(
     ]
     expected = [Expected(model, stream_feeds) for stream_feeds in feeds_of_streams]
     simplified = model.declutter()
-    least = simplified.pulsify()
+    smallest = simplified.pulsify()
     for times in pulses:
-        pulsed = least if times == 1 else simplified.pulsify(pulse=least.pulse * times)
+        pulsed = smallest if times == 1 else simplified.pulsify(pulse=smallest.pulse * times)
         for backend in backends if times == pulses[-1] else backends[:1]:
             program = compile_model(pulsed, backend)
             for stream_feeds, reference in zip(feeds_of_streams, expected):
                 reference.require(_in_blocks(Session(program), stream_feeds), (times, backend))
-    return {port.name: port.delay for port in least.outputs}
+    return {port.name: port.delay for port in smallest.outputs}
 
 
 def _in_blocks(session: Session, feeds: Mapping[str, Array]) -> dict[str, Array]:
@@ -79,15 +79,15 @@ def _in_blocks(session: Session, feeds: Mapping[str, Array]) -> dict[str, Array]
     axes = {port.name: port.axis or 0 for port in session.program.inputs}
     most = max(array.shape[axes[name]] for name, array in feeds.items())
     pieces: list[dict[str, Array]] = []
-    at = dict.fromkeys(feeds, 0)
-    while any(at[name] < array.shape[axes[name]] for name, array in feeds.items()):
+    starts = dict.fromkeys(feeds, 0)
+    while any(starts[name] < array.shape[axes[name]] for name, array in feeds.items()):
         block: dict[str, Array] = {}
         for name, array in feeds.items():
             size = int(rng.integers(0, max(2, most // 7)))
             block[name] = np.take(
-                array, range(at[name], min(at[name] + size, array.shape[axes[name]])), axes[name]
+                array, range(starts[name], min(starts[name] + size, array.shape[axes[name]])), axes[name]
             )
-            at[name] += block[name].shape[axes[name]]
+            starts[name] += block[name].shape[axes[name]]
         pieces.append(session.push(block))
     pieces.append(session.flush())
     return {

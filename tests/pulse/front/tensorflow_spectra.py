@@ -10,7 +10,7 @@ from pulse.facts import Array
 def powers(x: Array, size: int, stride: int) -> Array:
     """``[frames, bins]`` of one signal."""
     window = 0.5 - 0.5 * np.cos(2 * math.pi * np.arange(size) / size)
-    rows = [x[0, at : at + size] * window for at in range(0, x.shape[1] - size + 1, stride)]
+    rows = [x[0, start : start + size] * window for start in range(0, x.shape[1] - size + 1, stride)]
     return np.abs(np.fft.rfft(np.array(rows), 1 << (size - 1).bit_length())) ** 2
 
 
@@ -24,15 +24,15 @@ def bands(spectrum: Array, rate: float, count: int, low: float, high: float) -> 
     step = 0.5 * rate / (len(spectrum) - 1)
     y, channel = np.zeros(count), 0
     for i in range(int(1.5 + low / step), int(high / step) + 1):
-        at = mel(i * step)
-        while channel < count and centres[channel] < at:
+        position = mel(i * step)
+        while channel < count and centres[channel] < position:
             channel += 1
         below = channel - 1
         if below >= 0:
-            weight = (centres[below + 1] - at) / (centres[below + 1] - centres[below])
+            weight = (centres[below + 1] - position) / (centres[below + 1] - centres[below])
             y[below] += math.sqrt(spectrum[i]) * weight
         else:
-            weight = (centres[0] - at) / (centres[0] - mel(low))
+            weight = (centres[0] - position) / (centres[0] - mel(low))
         if below + 1 < count:
             y[below + 1] += math.sqrt(spectrum[i]) * (1 - weight)
     return y

@@ -41,7 +41,7 @@ def test_stack_joins_frames(m: int, n: int) -> None:
 def test_stack_pads_its_ends_with_zeros_or_not_at_all(ends: str) -> None:
     x = features(40)
     padded = np.pad(x[0], ((3, 3), (0, 0))) if ends == "zeros" else x[0]
-    rows = [padded[at : at + 7].ravel() for at in range(0, len(padded) - 6, 6)]
+    rows = [padded[start : start + 7].ravel() for start in range(0, len(padded) - 6, 6)]
     model = stack(ends=ends, shape="1,frames,5")
     assert_near(offline(model, x), np.array(rows)[None])
     assert assert_streams_equal(model, x, (1,)) == {"features": {"zeros": 0, "none": 1}[ends]}
@@ -52,7 +52,7 @@ def test_stack_pads_its_ends_with_zeros_or_not_at_all(ends: str) -> None:
 def test_splice_joins_neighbours(left: int, right: int, ends: str) -> None:
     x = features(23)
     padded = np.pad(x[0], ((left, right), (0, 0)), mode="edge" if ends == "edge" else "constant")
-    expected = np.array([padded[at : at + left + 1 + right].ravel() for at in range(23)])[None]
+    expected = np.array([padded[start : start + left + 1 + right].ravel() for start in range(23)])[None]
     model = splice(left, right, ends=ends, shape="1,frames,5")
     assert_near(offline(model, x), expected)
     assert assert_streams_equal(model, x)["features"] == right
@@ -109,7 +109,7 @@ def test_torchaudio_and_kaldi_agree() -> None:
     assert_near(offline(deltas(nested=True, keep=False, shape="1,frames,5"), x), expected)
 
 
-def test_verify_proves_the_stream() -> None:
+def test_verify_proves_stack_and_deltas() -> None:
     pulse.verify(stack(shape="1,frames,4"), pulse=6).require()
     pulse.verify(deltas(shape="1,frames,4"), pulse=2).require()
 
@@ -127,5 +127,5 @@ def test_verify_proves_the_stream() -> None:
         (partial(deltas, nested=1), "nested=1 must be True or False"),
     ],
 )
-def test_bad_arguments_are_refused(call: Any, message: str) -> None:
+def test_stack_and_deltas_refuse_bad_arguments(call: Any, message: str) -> None:
     assert_refused(call, message)

@@ -79,7 +79,7 @@ def test_overlap_add_windows_frames_and_trims_ends() -> None:
     assert_streams_equal(model, y)
 
 
-def test_verify_proves_the_stream() -> None:
+def test_verify_proves_frames_and_overlap_add() -> None:
     pulse.verify(frames(16, 8, pad_start=8, pad_end=8, pad_mode="reflect"), pulse=8).require()
     pulse.verify(overlap_add(16, 8), pulse=2).require()
 
@@ -102,7 +102,7 @@ def test_verify_proves_the_stream() -> None:
         (partial(overlap_add, 4, 2, trim_end=-1), "trim_end=-1 must be an integer from 0"),
     ],
 )
-def test_bad_arguments_are_refused(call: Any, message: str) -> None:
+def test_frames_and_overlap_add_refuse_bad_arguments(call: Any, message: str) -> None:
     assert_refused(call, message)
 
 

@@ -98,7 +98,7 @@ def test_collected_options_are_parameters_of_the_same_type(name: str, options: t
 
 @pytest.mark.parametrize("name", list(front.FUNCTIONS))
 def test_the_docs_describe_each_front(name: str) -> None:
-    """A section with every parameter and its default."""
+    """Each has a section with all parameters and defaults."""
     section = re.search(rf"^### `{name}`\n(.*?)(?=^#|\Z)", TEXT, re.DOTALL | re.MULTILINE)
     assert section is not None
     assert "\nDelay: " in section[1]
@@ -117,7 +117,7 @@ def test_the_docs_describe_each_front(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(front.FUNCTIONS))
-def test_a_written_front_gives_in_onnxruntime_what_it_gives_offline(name: str) -> None:
+def test_a_written_front_end_runs_in_onnxruntime_as_offline(name: str) -> None:
     """Another runtime gives what the offline model gives."""
     model = small(name)
     simplified = model.declutter()

@@ -157,14 +157,14 @@ def test_fbank_equals_its_formula(how: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("how", CEPSTRA, ids=text_of)
-def test_mfcc_equals_its_formula(how: dict[str, Any]) -> None:
+def test_kaldi_mfcc_equals_its_formula(how: dict[str, Any]) -> None:
     x = with_offset(3333)
     model = kaldi_mfcc(**how)
     assert_near(offline(model, x), mfcc(x[0], how)[None])
     assert_streams_equal(model, x, (2,))
 
 
-def native(x: Array, how: dict[str, Any], mfcc: bool) -> Array:
+def kaldi_native_features(x: Array, how: dict[str, Any], mfcc: bool) -> Array:
     """The result of kaldi-native-fbank."""
     knf = kaldi_native_fbank()
     options = knf.MfccOptions() if mfcc else knf.FbankOptions()
@@ -188,16 +188,16 @@ def native(x: Array, how: dict[str, Any], mfcc: bool) -> Array:
 @pytest.mark.parametrize("how", [how for how in BANKS if how.get("window") != "sine"], ids=text_of)
 def test_equals_kaldi_native_fbank(how: dict[str, Any]) -> None:
     x = with_offset(5000)
-    assert_near(offline(kaldi_fbank(**how), x), native(x, how, False))
+    assert_near(offline(kaldi_fbank(**how), x), kaldi_native_features(x, how, False))
 
 
 @pytest.mark.parametrize("how", CEPSTRA, ids=text_of)
 def test_the_cepstrum_equals_kaldi(how: dict[str, Any]) -> None:
     x = with_offset(5000)
-    assert_near(offline(kaldi_mfcc(**how), x), native(x, how, True))
+    assert_near(offline(kaldi_mfcc(**how), x), kaldi_native_features(x, how, True))
 
 
-def test_silence_gives_the_least_logarithm() -> None:
+def test_silence_becomes_the_smallest_logarithm() -> None:
     """The logarithm of the smallest value that Kaldi takes."""
     x = np.zeros((1, 2000), np.float32)
     output = offline(kaldi_fbank(use_energy=True), x)
@@ -217,7 +217,7 @@ def test_a_frame_waits_for_two_pulses_and_one_kernel() -> None:
     assert [row.kernel for row in pulsed.compile().instructions].count("fourier") == 1
 
 
-def test_verify_proves_the_stream() -> None:
+def test_verify_proves_kaldi_fbank() -> None:
     pulse.verify(
         kaldi_fbank(num_mel_bins=20, sample_rate=2000, snip_edges=False, low_freq=0.0), pulse=20
     ).require()
@@ -250,5 +250,5 @@ def test_verify_proves_the_stream() -> None:
         (partial(kaldi_fbank, shape="T"), "must have 2 axes, such as '1,T'"),
     ],
 )
-def test_bad_arguments_are_refused(call: Any, message: str) -> None:
+def test_kaldi_features_refuse_bad_arguments(call: Any, message: str) -> None:
     assert_refused(call, message)

@@ -54,7 +54,7 @@ def test_preemphasis_repeats_the_first_sample() -> None:
     assert_streams_equal(model, x)
 
 
-def test_equals_torchaudio() -> None:
+def test_preemphasis_equals_torchaudio() -> None:
     torch, functional = references.torch(), references.torchaudio().functional
     x = sound(3000)
     assert_near(offline(preemphasis(0.9), x), functional.preemphasis(torch.tensor(x), 0.9).numpy())
@@ -73,10 +73,10 @@ def limit_sound(x: Array, threshold: float, ahead: int, hold: int) -> Array:
     """The result for one signal, sample by sample."""
     needed = np.minimum(1, threshold / np.maximum(np.abs(x[0].astype(np.float64)), 1e-30))
 
-    def least(at: int) -> float:
-        return float(needed[max(0, at - hold) : max(0, at + ahead + 1)].min(initial=1.0))
+    def smallest_gain(sample: int) -> float:
+        return float(needed[max(0, sample - hold) : max(0, sample + ahead + 1)].min(initial=1.0))
 
-    gains = [np.mean([least(u) for u in range(t - ahead, t + 1)]) for t in range(x.shape[1])]
+    gains = [np.mean([smallest_gain(u) for u in range(t - ahead, t + 1)]) for t in range(x.shape[1])]
     return x * np.array([gains])
 
 
@@ -95,7 +95,7 @@ def test_the_limiter_leaves_quiet_sound_alone() -> None:
     np.testing.assert_allclose(offline(limiter(0.5), x), x, rtol=1e-6)
 
 
-def test_verify_proves_the_stream() -> None:
+def test_verify_proves_dc_block_and_limiter() -> None:
     pulse.verify(dc_block(), pulse=16).require()
     pulse.verify(limiter(0.5, sample_rate=1000), pulse=16).require()
 
@@ -114,5 +114,5 @@ def test_verify_proves_the_stream() -> None:
         (partial(limiter, lookahead_ms=-1.0), "lookahead_ms=-1.0 must be a finite number of at least 0"),
     ],
 )
-def test_bad_arguments_are_refused(call: Any, message: str) -> None:
+def test_level_functions_refuse_bad_arguments(call: Any, message: str) -> None:
     assert_refused(call, message)

@@ -49,7 +49,7 @@ def test_decibels_equal_their_formula(of: str, reference: float) -> None:
     assert_streams_equal(limited, x)
 
 
-def test_equals_librosa() -> None:
+def test_db_equals_librosa() -> None:
     x = positive()
     assert_near(offline(db(shape="1,frames,8"), x), librosa().power_to_db(x, top_db=None))
     assert_near(
@@ -79,5 +79,5 @@ def test_whisper_log_equals_the_formula_of_whisper() -> None:
         (partial(whisper_log), "which a stream does not know; fix it with maximum="),
     ],
 )
-def test_bad_arguments_are_refused(call: Any, message: str) -> None:
+def test_logarithms_refuse_bad_arguments(call: Any, message: str) -> None:
     assert_refused(call, message)

@@ -47,7 +47,7 @@ def powers(x: Array, n: int, size: int, hop: int, window: str = "hann") -> Array
     """``[frames, bins]`` of one signal."""
     padded = np.pad(x[0].astype(np.float64), n // 2, mode="reflect")
     weights = centre(window_values("w", window, size), n)
-    rows = [padded[at : at + n] * weights for at in range(0, len(padded) - n + 1, hop)]
+    rows = [padded[start : start + n] * weights for start in range(0, len(padded) - n + 1, hop)]
     return np.abs(np.fft.rfft(np.array(rows))) ** 2
 
 
@@ -160,7 +160,7 @@ def test_mfcc_equals_its_formula(dct_norm: str, lifter: float) -> None:
     assert_streams_equal(alone, spectrogram(x, how)[None].astype(np.float32))
 
 
-def test_equals_librosa() -> None:
+def test_mel_features_equal_librosa() -> None:
     x = sound(4000)
     how: dict[str, Any] = {"n_fft": 512, "n_mels": 40, "mel_scale": "slaney", "norm": "slaney"}
     same = {"y": x[0], "sr": 16000, "n_fft": 512, "hop_length": 160, "n_mels": 40, "pad_mode": "reflect"}
@@ -171,7 +171,7 @@ def test_equals_librosa() -> None:
     assert_near(offline(mfcc(20, hop=160, **how, lifter=22.0, output_layout="F,T"), x), expected[None])
 
 
-def test_equals_torchaudio() -> None:
+def test_mel_features_equal_torchaudio() -> None:
     transforms = torchaudio().transforms
     x = sound(4000)
     transform = transforms.MelSpectrogram(16000, 512, 400, 160, n_mels=64)
@@ -183,7 +183,7 @@ def test_equals_torchaudio() -> None:
     assert_near(offline(model, x), transform(torch().tensor(x)).numpy())
 
 
-def test_verify_proves_the_stream() -> None:
+def test_verify_proves_mel_spectrogram() -> None:
     pulse.verify(mel_spectrogram(n_fft=64, hop=16, n_mels=8, log="db"), pulse=16).require()
 
 
@@ -204,5 +204,5 @@ def test_verify_proves_the_stream() -> None:
         (partial(dct, norm="x"), "norm='x' must be one of 'ortho', 'none'"),
     ],
 )
-def test_bad_arguments_are_refused(call: Any, message: str) -> None:
+def test_mel_features_refuse_bad_arguments(call: Any, message: str) -> None:
     assert_refused(call, message)

@@ -21,7 +21,7 @@ from tests.shared import shared_path
 
 F = np.float32
 RECORDED = Path(__file__).with_name("micro_features.csv")
-"""What pymicro-features 2.0.2 gives for ``chirp``, as integers."""
+"""The outputs of pymicro-features 2.0.2 for ``chirp``, as integers."""
 
 
 def chirp(samples: int = 4160) -> Array:
@@ -96,22 +96,22 @@ def bands(energy: list[int], channels: int, low: float, high: float, rate: int) 
     step = F(0.5) * F(rate) / F(len(energy) - 1)
     sums = [0] * (channels + 2)
     band = 0
-    for at in range(int(F(1.5) + F(low) / step), len(energy)):
-        while band <= channels and mel(F(at) * step) > centres[band + 1]:
+    for index in range(int(F(1.5) + F(low) / step), len(energy)):
+        while band <= channels and mel(F(index) * step) > centres[band + 1]:
             band += 1
         if band > channels:
             break
-        share = (centres[band + 1] - mel(F(at) * step)) / (centres[band + 1] - centres[band])
-        sums[band] += math.floor(share * F(4096) + F(0.5)) * energy[at]
-        sums[band + 1] += math.floor((F(1) - share) * F(4096) + F(0.5)) * energy[at]
+        share = (centres[band + 1] - mel(F(index) * step)) / (centres[band + 1] - centres[band])
+        sums[band] += math.floor(share * F(4096) + F(0.5)) * energy[index]
+        sums[band + 1] += math.floor((F(1) - share) * F(4096) + F(0.5)) * energy[index]
     return sums[1 : channels + 1]
 
 
 def gain(x: int) -> int:
     """The parabola through three gains between two powers of two."""
 
-    def exact(at: int) -> int:
-        return min(32767, int(F(1 << 21) * np.power(F(at) / F(128) + F(80), F(-0.95)) + F(0.5)))
+    def exact(index: int) -> int:
+        return min(32767, int(F(1 << 21) * np.power(F(index) / F(128) + F(80), F(-0.95)) + F(0.5)))
 
     if x <= 2:
         return exact(x)
@@ -144,8 +144,10 @@ def loops(x: Array) -> Array:
         for i in range(480)
     ]
     noise, rows = [0] * 40, list[list[int]]()
-    for at in range(0, len(x) - 479, 160):
-        frame = [(int(value) * weight) >> 12 for value, weight in zip(x[at : at + 480], window, strict=True)]
+    for start in range(0, len(x) - 479, 160):
+        frame = [
+            (int(value) * weight) >> 12 for value, weight in zip(x[start : start + 480], window, strict=True)
+        ]
         shift = 15 - max(abs(value) for value in frame).bit_length()
         energy = energies([value << shift for value in frame] + [0] * 32)
         row: list[int] = []
@@ -176,10 +178,10 @@ def pymicro(x: Array) -> Array:
         package = import_module("pymicro_features")
     except ImportError:
         pytest.skip("pymicro-features is not here: pip install pymicro-features")
-    front, sound, rows, at = package.MicroFrontend(), x.astype(np.int16).tobytes(), [], 0
-    while at + 320 <= len(sound):
-        result = front.process_samples(sound[at : at + 320])
-        at += 2 * result.samples_read
+    front, sound, rows, start = package.MicroFrontend(), x.astype(np.int16).tobytes(), [], 0
+    while start + 320 <= len(sound):
+        result = front.process_samples(sound[start : start + 320])
+        start += 2 * result.samples_read
         if result.features:
             rows.append(result.features)
     return np.array(rows) / 0.0390625
@@ -213,7 +215,9 @@ def test_equals_the_package_on_speech() -> None:
         x = np.frombuffer(file.readframes(file.getnframes()), np.int16).astype(F)
     expected = pymicro(x)
     session = Session(micro_frontend().declutter().pulsify(pulse=320).compile())
-    parts = [session.push(x[None, at : at + 1000] / F(32768))["features"] for at in range(0, len(x), 1000)]
+    parts = [
+        session.push(x[None, start : start + 1000] / F(32768))["features"] for start in range(0, len(x), 1000)
+    ]
     output = np.concatenate([*parts, session.flush()["features"]], 1)[0]
     assert np.array_equal(output, (expected * 0.0390625).astype(F))
 
@@ -223,8 +227,8 @@ def test_features_of_a_stream_equal_the_whole() -> None:
     pulse.verify(micro_frontend(), pulse=160, lengths=(480, 481, 639, 4_000)).require()
 
 
-def test_the_recipe_of_the_docs_gives_every_third_triple_of_frames(tmp_path: Path) -> None:
-    """Three frames side by side, every third."""
+def test_the_documented_recipe_outputs_every_third_triple(tmp_path: Path) -> None:
+    """The recipe joins three frames, at every third frame."""
     page = Path(__file__).parents[3] / "docs" / "front_references.md"
     (text,) = re.findall(
         r"```toml\n(rate = 16000\n\[\[stage\]\]\nmicro_frontend.*?)```", page.read_text(), re.DOTALL
@@ -273,5 +277,5 @@ def test_other_parameters_stream(how: dict[str, Any]) -> None:
         ({"shape": "B,T"}, "the streams, axis 0"),
     ],
 )
-def test_bad_arguments_are_refused(how: dict[str, Any], message: str) -> None:
+def test_micro_frontend_refuses_bad_arguments(how: dict[str, Any], message: str) -> None:
     assert_refused(partial(micro_frontend, **how), message)

@@ -101,7 +101,7 @@ def test_cmvn_normalises_as_a_published_model() -> None:
     assert_near(offline(model, case["fbank"][None].astype(np.float32)), expected[None])
 
 
-def sliding_norm(x: Array, window: int, least: int, center: bool, norm_vars: bool) -> Array:
+def sliding_norm(x: Array, window: int, minimum: int, center: bool, norm_vars: bool) -> Array:
     """``SlidingWindowCmnInternal`` of Kaldi, of one recording."""
     wide, rows = x.astype(np.float64), list[Array]()
     for t in range(len(x)):
@@ -109,7 +109,7 @@ def sliding_norm(x: Array, window: int, least: int, center: bool, norm_vars: boo
         if start < 0:
             start, end = 0, end - start
         if not center and end > t:
-            end = max(t + 1, least)
+            end = max(t + 1, minimum)
         if end > len(x):
             start, end = max(0, start - (end - len(x))), len(x)
         part = wide[start:end]
@@ -122,17 +122,17 @@ def sliding_norm(x: Array, window: int, least: int, center: bool, norm_vars: boo
 
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize(
-    ("norm_vars", "window", "least"),
+    ("norm_vars", "window", "minimum"),
     [(norm_vars, *sizes) for norm_vars in (True, False) for sizes in [(30, 10), (8, 8), (60, 37)]]
     + [(False, 9, 1), (True, 9, 2)],  # a variance of one frame is rounding
 )
-def test_sliding_statistics_equal_numpy(center: bool, norm_vars: bool, window: int, least: int) -> None:
+def test_sliding_statistics_equal_numpy(center: bool, norm_vars: bool, window: int, minimum: int) -> None:
     several = [features(frames) for frames in (60, 131)]
-    model = sliding_cmvn(window, least, center=center, norm_vars=norm_vars, shape="1,frames,5")
+    model = sliding_cmvn(window, minimum, center=center, norm_vars=norm_vars, shape="1,frames,5")
     for x in several:
-        assert_near(offline(model, x), sliding_norm(x[0], window, least, center, norm_vars)[None])
+        assert_near(offline(model, x), sliding_norm(x[0], window, minimum, center, norm_vars)[None])
     delay = assert_streams_equal(model, several)["features"]
-    assert delay == (window if center else least) - 1
+    assert delay == (window if center else minimum) - 1
 
 
 @pytest.mark.parametrize(("center", "frames"), [(True, 29), (False, 9)])
@@ -155,7 +155,7 @@ def test_equals_kaldi(norm_vars: bool, tmp_path: Path) -> None:
     assert_near(offline(cmvn(path, norm_vars=norm_vars, shape="1,frames,5"), x), expected)
 
 
-def test_verify_proves_the_stream() -> None:
+def test_verify_proves_sliding_cmvn() -> None:
     pulse.verify(sliding_cmvn(20, 5, norm_vars=True, shape="1,frames,4"), pulse=2).require()
 
 
@@ -173,7 +173,7 @@ def test_verify_proves_the_stream() -> None:
         (partial(sliding_cmvn, center=None), "center=None must be True or False"),
     ],
 )
-def test_bad_arguments_are_refused(call: Any, message: str) -> None:
+def test_cmvn_and_sliding_cmvn_refuse_bad_arguments(call: Any, message: str) -> None:
     assert_refused(call, message)
 
 

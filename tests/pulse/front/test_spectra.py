@@ -36,18 +36,18 @@ def test_magnitude_and_power_equal_numpy(epsilon: float) -> None:
 @pytest.mark.parametrize(("axis", "shape"), [(1, "1,2,9,frames"), (-1, "1,9,frames,2"), (2, "1,frames,2,9")])
 def test_the_parts_may_be_on_any_axis(axis: int, shape: str) -> None:
     dims = [int(dim) if dim.isdigit() else 21 for dim in shape.split(",")]
-    at = axis % 4
-    z = complexes(*dims[:at], *dims[at + 1 :])
+    index = axis % 4
+    z = complexes(*dims[:index], *dims[index + 1 :])
     for model, expected in (
         (magnitude(axis=axis, shape=shape), np.abs(z)),
         (phase(axis, shape), np.angle(z)),
     ):
-        assert_near(offline(model, split_parts(z, at)), expected)
-        assert_streams_equal(model, split_parts(z, at), (3,))
+        assert_near(offline(model, split_parts(z, index)), expected)
+        assert_streams_equal(model, split_parts(z, index), (3,))
 
 
 def test_parts_side_by_side_are_multiplied() -> None:
-    """Real parts, then imaginary ones, on one axis."""
+    """One axis has the real parts, then the imaginary parts."""
     z = complexes(1, 9, 21)
     x = np.concatenate([z.real, z.imag], 1).astype(np.float32)
     assert_near(offline(magnitude(axis=1, shape="1,18,T"), x), np.abs(z))
@@ -103,7 +103,7 @@ def test_a_mask_may_hold_for_whole_frames_or_be_zero() -> None:
     assert not offline(mask("polar", shape="1,9,frames,2"), {"x": split_parts(z), "mask": nothing}).any()
 
 
-def test_verify_proves_the_stream() -> None:
+def test_verify_proves_phase_and_mask() -> None:
     pulse.verify(phase(shape="1,9,frames,2")).require()
     pulse.verify(mask("polar", shape="1,9,frames,2")).require()
 
@@ -122,7 +122,7 @@ def test_verify_proves_the_stream() -> None:
         (partial(mask, mask_shape="1,257,frames,2"), "must have 3 axes, such as '1,257,frames'"),
     ],
 )
-def test_bad_arguments_are_refused(call: Any, message: str) -> None:
+def test_spectral_functions_refuse_bad_arguments(call: Any, message: str) -> None:
     assert_refused(call, message)
 
 

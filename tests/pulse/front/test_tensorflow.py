@@ -32,7 +32,9 @@ def test_the_spectrogram_equals_its_formula(size: int, stride: int, squared: boo
         (16000, 5, 1, 0.0, 8000.0),
     ],
 )
-def test_mfcc_equals_its_formula(rate: int, count: int, coefficients: int, low: float, high: float) -> None:
+def test_tf_mfcc_equals_its_formula(
+    rate: int, count: int, coefficients: int, low: float, high: float
+) -> None:
     x = powers(sound(4000), 400, 160)[None].astype(np.float32)
     model = tf_mfcc(
         rate,
@@ -48,7 +50,7 @@ def test_mfcc_equals_its_formula(rate: int, count: int, coefficients: int, low: 
 
 @pytest.mark.parametrize("size", [64, 80])
 @pytest.mark.parametrize("noise", [0.0, 1e-3])
-def test_a_level_leaves_nothing_in_bins_where_its_spectrum_is_zero(size: int, noise: float) -> None:
+def test_a_level_leaves_bins_of_a_zero_spectrum_empty(size: int, noise: float) -> None:
     """A logarithm of a level's rest would be one of rounding errors: 14 in place of 27.6 for frames of 64 samples."""
     x = (0.7 + noise * sound(1000)).astype(np.float32)
     model = pulse.chain(
@@ -101,5 +103,5 @@ def test_the_front_equals_that_of_a_published_model() -> None:
         (partial(tf_mfcc, shape="1,frames,1"), "a spectrogram has at least 2"),
     ],
 )
-def test_bad_arguments_are_refused(call: Any, message: str) -> None:
+def test_tf_functions_refuse_bad_arguments(call: Any, message: str) -> None:
     assert_refused(call, message)

@@ -224,7 +224,7 @@ def test_the_delay_leaves_out_zeros_of_the_window(how: dict[str, Any], delay: in
     assert assert_streams_equal(stft(**how), sound(3000), (1,)) == {"spectrum": delay}
 
 
-def test_the_delay_of_an_inverse_transform_leaves_out_half_a_frame() -> None:
+def test_an_inverse_transform_delays_by_half_a_frame_less() -> None:
     """A frame waits for three others, less half of it."""
     assert istft(512, 128).pulsify().outputs[0].delay == 256
 
@@ -260,7 +260,7 @@ def test_a_transform_and_its_inverse_give_the_sound() -> None:
     pulse.verify(both, pulse=16).require()
 
 
-def test_verify_proves_the_stream() -> None:
+def test_verify_proves_stft_and_istft() -> None:
     pulse.verify(stft(64, 32), pulse=32).require()
     pulse.verify(istft(64, 32), pulse=1).require()
 
@@ -268,7 +268,7 @@ def test_verify_proves_the_stream() -> None:
 @pytest.mark.parametrize("how", SHAPES[:5], ids=str)
 @pytest.mark.parametrize("layout", ["F,T,2", "2F,T"])
 def test_a_transform_is_one_kernel(how: dict[str, Any], layout: str) -> None:
-    """Whatever the window and the layout."""
+    """Transforms of all windows and layouts are one kernel."""
     instructions = stft(**how, layout=layout).declutter().pulsify().compile().instructions
     kernels = [row.kernel for row in instructions]
     assert kernels.count("fourier") == 1
@@ -314,7 +314,7 @@ def test_an_inverse_transform_is_one_kernel(how: dict[str, Any]) -> None:
         (partial(irfft, 0), "n=0 must be"),
     ],
 )
-def test_bad_arguments_are_refused(call: Any, message: str) -> None:
+def test_transforms_refuse_bad_arguments(call: Any, message: str) -> None:
     assert_refused(call, message)
 
 

@@ -71,7 +71,7 @@ def test_windows_may_be_one_sample_none_or_numbers() -> None:
         (["a"], 1, "finite"),
     ],
 )
-def test_bad_arguments_are_refused(window: object, size: int, message: str) -> None:
+def test_window_values_refuses_bad_arguments(window: object, size: int, message: str) -> None:
     assert_refused(partial(window_values, "stft", window, size), message)
 
 

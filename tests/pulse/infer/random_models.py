@@ -29,7 +29,7 @@ class RandomBuilder:
         return int(self.rng.integers(low, high + 1))
 
     def pick(self, suits: Callable[[Shape], bool] = lambda shape: True) -> str | None:
-        """A wire, rather a late one."""
+        """Return a random wire; late ones are likelier."""
         suited = [name for name, shape in self.wires.items() if suits(shape)]
         return suited[-min(int(self.rng.geometric(0.6)), len(suited))] if suited else None
 

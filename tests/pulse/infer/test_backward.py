@@ -98,7 +98,7 @@ def test_the_length_of_the_input_follows_from_that_of_the_output(
     assert input_of("Conv", "1,8,10,f32", constants={"w": W}, **attributes) == f"1,4,{time},f32"
 
 
-def test_the_length_before_a_transposed_convolution_follows_where_it_is_unique() -> None:
+def test_a_unique_length_before_a_deconvolution_is_inferred() -> None:
     assert input_of("ConvTranspose", "1,4,21,f32", constants={"w": W}, strides=[2]) == "1,8,10,f32"
     assert input_of("ConvTranspose", "1,4,22,f32", constants={"w": W}, strides=[2]) == "1,8,?,f32"
 
@@ -256,7 +256,7 @@ def test_recurrent_inputs_follow_from_the_output(op: str, gates: int) -> None:
     assert (inferred["x"], inferred["y:0"], inferred["y:1"]) == ("9,2,7,f32", "9,1,2,5,f32", "1,2,5,f32")
 
 
-def test_recurrent_inputs_with_the_batch_in_front_follow_from_the_output() -> None:
+def test_batch_first_recurrent_inputs_follow_from_the_output() -> None:
     stored: dict[str, object] = {"w": floats("w", 2, 15, 7), "r": floats("r", 2, 15, 5)}
     nodes = [node("GRU", "x w r", "y h", hidden_size=5, layout=1, direction="bidirectional")]
     inferred = inferred_facts(nodes, {"x": ANY}, {"y": "2,9,?,?,f32", "h": ANY}, stored)

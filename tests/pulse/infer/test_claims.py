@@ -66,7 +66,7 @@ def test_integers_of_any_width_agree() -> None:
     assert load(model).analyse().outputs["y"].shape == (3,)
 
 
-def test_a_number_that_the_caller_frees_is_no_claim() -> None:
+def test_a_number_that_the_caller_frees_is_not_a_claim() -> None:
     model = proto(NODES, {"x": "1,4,100,f32"}, {"y": "1,98,8,f32"}, STORED, {"h": "1,8,98,f32"})
     assert str(load(model).analyse().outputs["y"]) == "1,98,8,f32"
     assert str(load(model, {"x": GIVEN}).analyse().outputs["y"]) == "1,T-2,8,f32"

@@ -30,7 +30,7 @@ def text(facts: dict[str, InferenceFact]) -> dict[str, str]:
 
 
 def amount(fact: InferenceFact) -> int:
-    """How many things are known."""
+    """Return the number of known parts of a fact."""
     sizes = sum(dim is not None for dim in fact.dims)
     return (fact.dtype is not None) + sizes + (fact.rank is not None)
 

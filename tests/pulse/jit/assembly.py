@@ -91,7 +91,7 @@ def llvm_code(compiled: CompiledFunction) -> Any:
 
 
 def module(name: str) -> Any:
-    """The same of a kernel."""
+    """Return the LLVM code of a kernel."""
     return llvm_code(KERNELS[name])
 
 

@@ -57,7 +57,7 @@ def test_every_source_of_one_model_gives_the_same_stream(tmp_path: Path) -> None
 
 
 def test_a_recipe_is_known_by_its_content(tmp_path: Path) -> None:
-    """Whatever it is called; and a model is, even as .toml."""
+    """The content decides: a recipe may have any name, and a model may end in .toml."""
     path = spectral(tmp_path)
     other = path.rename(tmp_path / "recipe.txt")
     assert list(pulse.load(other).analyse().inputs) == list(
@@ -91,7 +91,7 @@ def torch_module(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize("call", [pulse.load, pulse.stream, pulse.chain])
-def test_a_module_of_pytorch_needs_from_torch(call: Callable[[Any], object], torch_module: Any) -> None:
+def test_a_pytorch_module_needs_from_torch(call: Callable[[Any], object], torch_module: Any) -> None:
     """The error names the call that takes one."""
     with pytest.raises(
         pulse.InputError, match=r"Module is a PyTorch module.*pulse\.from_torch\(module, example"
@@ -121,7 +121,7 @@ def test_options_of_reading_are_refused_for_a_loaded_model() -> None:
 
 
 def test_a_model_of_chunks_is_detected_and_takes_every_step() -> None:
-    """Each step from load to compile, without a word about chunks in between."""
+    """All steps from load to compile work without options for chunks."""
     loaded = pulse.load(models.gru())
     assert loaded.defines_pulse
     assert loaded.chunks is not None

@@ -16,7 +16,7 @@ HEAD = "version 1.0;\n"
 
 
 def pack(files: Mapping[str, bytes], compressed: bool = True) -> bytes:
-    """An archive of any files."""
+    """Pack any files as an archive."""
     memory = io.BytesIO()
     with tarfile.open(fileobj=memory, mode="w") as archive:
         for name, content in files.items():
@@ -33,7 +33,7 @@ def archive(text: str, **tensors: Array) -> bytes:
 
 
 def graph(body: str, inputs: str = "x", outputs: str = "y", head: str = "") -> str:
-    """A document of a body."""
+    """Return a document whose graph has this body."""
     return f"{HEAD}{head}graph g({inputs}) -> ({outputs})\n{{\n{body}\n}}\n"
 
 

@@ -1,6 +1,8 @@
 # ruff: noqa: E501
 """NNEF text as models: operators, expressions, fragments, tract's own; and what is wrong with a text, by line."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -70,7 +72,7 @@ def test_operands_align_their_first_axes() -> None:
 
 
 @pytest.mark.parametrize("groups", [1, 2])
-def test_filters_of_the_standard_and_of_tract_give_the_same_deconvolution(groups: int) -> None:
+def test_both_filter_layouts_read_as_the_same_deconvolution(groups: int) -> None:
     """The standard's filter has the input's channels first, tract's the output's."""
     rng = np.random.default_rng(groups)
     x = next_noise(rng, 1, 4, 5)
@@ -197,7 +199,7 @@ def test_fragments_that_unfold_without_end_are_refused() -> None:
         pulse.load(archive(text), budget={"nodes": 2000}).model.analyse()
 
 
-def test_folders_and_archives_are_recognised(tmp_path) -> None:
+def test_folders_and_archives_are_recognised(tmp_path: Path) -> None:
     """The content decides, whatever the name; nothing outside of the folder is read."""
     folder = tmp_path / "anything"
     folder.mkdir()

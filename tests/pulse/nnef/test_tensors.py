@@ -25,13 +25,13 @@ def test_the_header_is_that_of_the_standard() -> None:
     assert head[:4] == b"N\xef\x01\x00"
     assert int.from_bytes(head[4:8], "little") == 24
     assert int.from_bytes(head[8:12], "little") == 2
-    assert [int.from_bytes(head[at : at + 4], "little") for at in (12, 16, 20)] == [2, 3, 0]
+    assert [int.from_bytes(head[start : start + 4], "little") for start in (12, 16, 20)] == [2, 3, 0]
     assert int.from_bytes(head[44:48], "little") == 32
 
 
-def change_byte(at: int, number: int) -> bytes:
+def change_byte(offset: int, number: int) -> bytes:
     data = bytearray(dump_tensor(np.zeros((2, 3), np.float32), "x"))
-    data[at : at + 4] = number.to_bytes(4, "little")
+    data[offset : offset + 4] = number.to_bytes(4, "little")
     return bytes(data)
 
 

@@ -13,7 +13,7 @@ from tests.pulse.onnx.reference import reference
 @pytest.mark.parametrize(
     ("model", "feeds"), [pytest.param(model, feeds, id=name) for name, model, feeds in all_cases()]
 )
-def test_runs_as_onnxruntime(model: ModelProto, feeds: Feeds) -> None:
+def test_operator_cases_run_as_in_onnxruntime(model: ModelProto, feeds: Feeds) -> None:
     typed = load(model).analyse()
     typed.graph.check()
     outputs = typed.run(feeds)

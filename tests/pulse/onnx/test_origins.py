@@ -51,7 +51,7 @@ def test_symbols_may_have_any_name(name: str) -> None:
     assert len(pulse.load(proto).analyse().symbols) == 1
 
 
-def test_dims_named_by_expressions_of_known_symbols_are_these_expressions() -> None:
+def test_dims_named_by_expressions_become_expressions() -> None:
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, [dim])
         for name, dim in (("x", "T"), ("z", "T-1"), ("v", "time-axis"))
@@ -74,12 +74,12 @@ def test_dims_named_by_expressions_of_known_symbols_are_these_expressions() -> N
         pytest.param(object(), id="object"),
     ],
 )
-def test_content_that_is_no_model_is_refused(source: object) -> None:
+def test_content_other_than_a_model_is_refused(source: object) -> None:
     with pytest.raises(pulse.LoadError, match="give a path"):
         pulse.load(source)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("inputs", ["x", {"x": 3}, 5])
-def test_inputs_that_are_no_shapes_are_refused(inputs: object) -> None:
+def test_inputs_other_than_shapes_are_refused(inputs: object) -> None:
     with pytest.raises(pulse.LoadError, match="must map names to shapes"):
         pulse.load(model_with(), inputs=inputs)  # type: ignore[arg-type]

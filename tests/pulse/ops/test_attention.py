@@ -17,7 +17,7 @@ LOW = -np.inf
 
 
 def by_definition(op: BandedAttention, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """For one matrix each."""
+    """Return the attention of single matrices, by the formula."""
     y = np.zeros((len(q), v.shape[1]))
     for i in range(len(q)):
         weights: dict[int, float] = {}
@@ -46,7 +46,7 @@ OPS = [
     (1, 1, 0),
     (4, 3, -1),
 ]
-"""Period, width and back."""
+"""The ops' period, width and back."""
 
 
 @pytest.mark.parametrize(("period", "width", "back"), OPS)
@@ -130,8 +130,8 @@ def test_facts_that_do_not_fit_are_refused(texts: tuple[str, ...], message: str)
         BandedAttention(1.0, np.zeros((2, 1, 4), np.float32), 3).facts(facts_of(*texts))
 
 
-def test_attention_is_banded_over_frames_and_pointwise_over_a_batch() -> None:
-    """Banded over the frames, pointwise over a batch, and nothing else."""
+def test_attention_is_banded_over_time_pointwise_over_batch() -> None:
+    """Other axes are refused."""
     op = BandedAttention(1.0, np.zeros((1, 6), np.float32), 3)
     facts = facts_of("1,2,T,4", "2,T,4", "2,T,4")
     banded = op.relation(facts, [2, 1, 1])

@@ -65,7 +65,7 @@ def test_a_sum_from_the_end_is_refused(name: str) -> None:
 LAYERS = ("RNN", "GRU", "LSTM")
 
 
-def layer_behind(op: str, first: list[NodeProto], outputs: str = "y h") -> list[NodeProto]:
+def layer_after(op: str, first: list[NodeProto], outputs: str = "y h") -> list[NodeProto]:
     """``first`` makes z [1, C, L]; the layer runs over L."""
     over = node("Transpose", "z", "zt", perm=[2, 0, 1])
     names = "y h c" if op == "LSTM" and outputs == "y h" else outputs
@@ -93,7 +93,7 @@ def test_a_layer_after_a_convolution_streams_as_offline(
         "k": floats("k", recurrent.I, 2, 3),
         "kb": floats("kb", recurrent.I),
     }
-    nodes = layer_behind(op, [node("Conv", "x k kb", "z", pads=pads, strides=[stride])])
+    nodes = layer_after(op, [node("Conv", "x k kb", "z", pads=pads, strides=[stride])])
     feeds = {"x": floats(name, 1, 2, length)}
     outputs = "y h c" if op == "LSTM" else "y h"
     prove(model(nodes, feeds, constants, 14, {"x": 2}, outputs), feeds, pulse_frames, delay)
@@ -102,7 +102,7 @@ def test_a_layer_after_a_convolution_streams_as_offline(
 @pytest.mark.parametrize("op", LAYERS)
 @pytest.mark.parametrize("frames", [1, 2, 5])
 @pytest.mark.parametrize("length", LENGTHS)
-def test_frames_in_front_of_the_stream_are_in_the_state(op: str, frames: int, length: int) -> None:
+def test_frames_before_the_stream_are_in_the_state(op: str, frames: int, length: int) -> None:
     """The layer has read a constant pad before the first pulse; a causal convolution after it has a prefix too."""
     constants = {
         **recurrent.weights(op, 1),
@@ -110,7 +110,7 @@ def test_frames_in_front_of_the_stream_are_in_the_state(op: str, frames: int, le
         "value": np.float32(0.3),
         "k": floats("k", 2, recurrent.H, frames + 1),
     }
-    layer = layer_behind(op, [node("Pad", "x pads value", "z")], "s")
+    layer = layer_after(op, [node("Pad", "x pads value", "z")], "s")
     turn = [node("Squeeze", "s axes", "flat"), node("Transpose", "flat", "ct", perm=[1, 2, 0])]
     constants["axes"] = np.array([1], np.int64)
     nodes = [*layer, *turn, node("Conv", "ct k", "y")]

@@ -201,7 +201,7 @@ def test_matmul_refuses_a_constant_batch_of_the_streams_length() -> None:
 
 @pytest.mark.parametrize("dims", [(4,), (), (2, 3)])
 @pytest.mark.parametrize("axis", [2, 0])
-def test_gather_by_constant_indices_is_pointwise_in_the_other_axes(dims: tuple[int, ...], axis: int) -> None:
+def test_gather_by_constants_is_pointwise_in_other_axes(dims: tuple[int, ...], axis: int) -> None:
     indices = np.random.default_rng(1).integers(-5, 5, dims)
     (data,) = facts_of([[5, "T", 5]])
     facts = [data, TypedFact.of(indices)]

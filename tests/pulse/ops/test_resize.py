@@ -24,7 +24,7 @@ STEADY: tuple[Coordinates, ...] = ("asymmetric", "half_pixel", "pytorch_half_pix
 
 
 def resize_model(ratio: Fraction | None, sampling: Sampling, length: str | None = None) -> TypedModel:
-    """From x [T, 2] to another number of frames."""
+    """Resize x [T, 2] to another number of frames."""
     scope = SymbolScope()
     frames = TDim.of(scope.symbol("T"))
     scope.assume("T >= 0")

@@ -155,7 +155,7 @@ def broadcast_divisor() -> Case:
 
 
 @case
-def behind_a_look_ahead() -> Case:
+def after_a_look_ahead() -> Case:
     """The other input is late, so the indices wait in a buffer, which holds zeros at first."""
     builder = ModelBuilder(x="1,2,T", i="1,2,T,i64")
     late = builder.add(

@@ -16,7 +16,7 @@ from tests.pulse.program.custom_ops import Doubled, Total
 
 PULSE = 4
 FORMS = [("numba", "f32"), ("numba", "bf16"), ("numba", "int8"), ("numpy", "f32"), ("numpy", "int8")]
-"""Backends and weights."""
+"""Backend and weights of the tested programs."""
 MODELS = ["windows", "matrix", "transform", "foreign", "limited", "constant"]
 
 
@@ -118,7 +118,6 @@ def spawn_and_step(program: Program, pulses: int = 3) -> State:
 
 
 def are_bit_identical(left: dict[str, Array], right: dict[str, Array]) -> bool:
-    """Bit for bit."""
     return left.keys() == right.keys() and all(
         left[name].shape == right[name].shape and left[name].tobytes() == right[name].tobytes()
         for name in left

@@ -72,7 +72,7 @@ def test_every_pulse_gives_the_same_bits(name: str, form: str) -> None:
 
 @pytest.mark.parametrize(("form", "ending"), [("int8", ""), ("bf16", "_bf16")])
 def test_kernels_of_codes_run_the_products_that_take_part(form: str, ending: str) -> None:
-    programs = {name: native(code_program(in_pulses(stack(name), 4), form=form)) for name in STACKS}
+    programs = {name: require_native(code_program(in_pulses(stack(name), 4), form=form)) for name in STACKS}
     kernels = {name: [row.kernel for row in program.instructions] for name, program in programs.items()}
     product = f"product_of_codes{ending}"
     assert kernels["matmul"].count(product) == 2
@@ -87,7 +87,9 @@ def test_neighbouring_taps_of_bf16_are_one_row() -> None:
     """They have no scale of their own, so a dense window is multiplied at once."""
     nodes, k = [node("Conv", "x k", "y", pads=[2, 0])], floats("k", 48, 40, 3) / 8
     pulsed = in_pulses(model(nodes, {"x": floats("x", 1, 40, 9)}, {"k": k}, stream={"x": 2}), 4)
-    sizes = {form: native(code_program(pulsed, form=form)).instructions[0].instruction for form in FORMS}
+    sizes = {
+        form: require_native(code_program(pulsed, form=form)).instructions[0].instruction for form in FORMS
+    }
     taps = {
         form: [value for name, value in row.fields_by_name() if name in "TK"] for form, row in sizes.items()
     }
@@ -95,7 +97,7 @@ def test_neighbouring_taps_of_bf16_are_one_row() -> None:
     assert_equals_offline(pulsed, 21, "bf16")
 
 
-def native(program: Program) -> NativeProgram:
+def require_native(program: Program) -> NativeProgram:
     assert isinstance(program, NativeProgram)
     return program
 
@@ -103,7 +105,7 @@ def native(program: Program) -> NativeProgram:
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_in_the_bodies_of_scans_are_rounded_too(form: str) -> None:
     pulsed = in_pulses(recurrence(), 2)
-    kernels = [row.kernel for row in native(code_program(pulsed, form=form)).instructions]
+    kernels = [row.kernel for row in require_native(code_program(pulsed, form=form)).instructions]
     assert sum(kernel.startswith("product_of_codes") for kernel in kernels) == 4
     assert_equals_offline(pulsed, 9, form)
 
@@ -119,7 +121,7 @@ def test_readers_that_take_no_codes_get_rounded_floats(form: str) -> None:
     nodes.append(node("Concat", "y0 y1", "y", axis=2))
     proto = model(nodes, {"x": floats("x", 9, 1, 64)}, weights, stream={"x": 0})
     pulsed = in_pulses(proto, 3)
-    assert "quantize" in [row.kernel for row in native(code_program(pulsed, form=form)).instructions]
+    assert "quantize" in [row.kernel for row in require_native(code_program(pulsed, form=form)).instructions]
     assert_equals_offline(pulsed, 20, form)
 
 
@@ -131,7 +133,7 @@ def test_lanes_equal_streams(form: str, name: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_file_keeps_the_form_of_the_activations(form: str) -> None:
-    program = native(code_program(in_pulses(stack("LSTM"), 2), form=form))
+    program = require_native(code_program(in_pulses(stack("LSTM"), 2), form=form))
     stored = Program.load(program.to_bytes())
     assert stored.activations == program.activations == stored.form == form
     feeds = feeds_of(program.model, 21)
@@ -141,16 +143,16 @@ def test_a_file_keeps_the_form_of_the_activations(form: str) -> None:
         pulse.load(program.to_bytes()).compile(activations="f32")
 
 
-@pytest.mark.parametrize(("form", "least_db"), [("int8", 30), ("bf16", 42)])
+@pytest.mark.parametrize(("form", "min_db"), [("int8", 30), ("bf16", 42)])
 @pytest.mark.parametrize("name", STACKS)
-def test_the_loss_is_reported_and_exceeds_that_of_weights(name: str, form: str, least_db: int) -> None:
+def test_the_loss_is_reported_and_exceeds_that_of_weights(name: str, form: str, min_db: int) -> None:
     pulsed = in_pulses(stack(name), 2)
     weights, both = (
         {error.output: error.snr_db for error in rounding_errors(pulsed, form, activations=activations)}
         for activations in ("f32", form)
     )
     for output, snr_db in both.items():
-        assert least_db < snr_db < weights[output] + 1
+        assert min_db < snr_db < weights[output] + 1
 
 
 def test_unknown_activations_are_refused() -> None:
@@ -162,7 +164,7 @@ def test_unknown_activations_are_refused() -> None:
     ("weights", "form"),
     [pair for pair in itertools.permutations(("f32", "bf16", "int8"), 2) if pair[1] != "f32"],
 )
-def test_activations_of_another_form_than_the_weights_are_refused(weights: str, form: str) -> None:
+def test_activations_and_weights_of_different_forms_are_refused(weights: str, form: str) -> None:
     needs = f'activations="{form}" needs weights="{form}", got {weights} weights'
     with pytest.raises(CompileError, match=needs):
         in_pulses(stack("matmul"), 2).compile(weights=weights, activations=form)
@@ -206,7 +208,7 @@ def test_codes_of_the_author_keep_their_activations() -> None:
     proto = model(nodes, {"x": floats("x", 9, 64)}, weights, stream={"x": 0})
     rounded = [
         pulsed.op
-        for pulsed in native(code_program(in_pulses(proto, 2))).nodes
+        for pulsed in require_native(code_program(in_pulses(proto, 2))).nodes
         if isinstance(pulsed.op, RoundRows)
     ]
     assert len(rounded) == 1

@@ -50,7 +50,7 @@ PLAIN_LOOPS = {
     "positions": "LLVM makes the vectors",
     "chain64": "LLVM makes the vectors of float64 and integers",
 }
-"""Of the width that LLVM prefers, which is half a register on some processors with AVX-512."""
+"""Vector width that LLVM prefers: half a register on some processors with AVX-512."""
 QUICK = [("depthwise", AVX2), ("depthwise", AVX512), ("layer_norm", ARM)]
 """Kernels for other processors that the default suite compiles."""
 MOVES = {"copy": "moves only", "gather": "moves only", "paired_copy": "moves only"}
@@ -130,7 +130,7 @@ def test_the_tables_name_only_kernels_of_pulse() -> None:
     ids=lambda parameter: getattr(parameter, "name", parameter),
 )
 def test_other_processors_get_vectors_too(name: str, processor: Machine) -> None:
-    """The same LLVM code compiled for them."""
+    """The same LLVM code is compiled for them."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     try:

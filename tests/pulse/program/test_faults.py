@@ -56,7 +56,7 @@ def test_faults_of_a_stream_that_only_counts_are_those_offline(name: str) -> Non
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_stream_with_a_fault_is_refused_until_reset_or_restored(backend: str) -> None:
+def test_a_faulty_stream_is_refused_until_reset_or_restored(backend: str) -> None:
     """The counts are part of a snapshot."""
     typed, feeds, value = gather()
     program = compile_model(pulsify(typed, pulse=4), backend)
@@ -109,7 +109,7 @@ def test_a_lane_with_a_fault_is_named_and_the_others_continue(backend: str, coun
 def test_a_proof_fails_if_only_the_stream_has_a_fault() -> None:
     typed, _, _ = gather()
     pulsed = pulsify(typed, pulse=4)
-    lying, _, _ = lookup("1,2,T,i64", I64, 0)
+    reference_model, _, _ = lookup("1,2,T,i64", I64, 0)
     builder = ModelBuilder(i="1,2,T,i64")
     rows = builder.constant(np.concatenate([table(ROWS, 3)] * 2), "rows")
     wider = builder.model(builder.add("the", Gather(0), rows, builder["i"]))
@@ -121,7 +121,9 @@ def test_a_proof_fails_if_only_the_stream_has_a_fault() -> None:
     assert "outside -7 … 6" in report.divergence.reason
     assert (
         prove(
-            pulsed, lambda feeds, arithmetic: lying.run(feeds, arithmetic=arithmetic), ProofChoice([9])
+            pulsed,
+            lambda feeds, arithmetic: reference_model.run(feeds, arithmetic=arithmetic),
+            ProofChoice([9]),
         ).divergence
         is None
     )

@@ -103,7 +103,7 @@ def test_frames_cut_off_before_a_scan_cause_no_faults() -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_faults_in_chunks_are_counted(backend: str) -> None:
-    """In a model of chunks all values count, also those of the padded last chunk: its author's loop fails there."""
+    """All values of a chunk model count, also in the padded last chunk: the author's loop fails there."""
     nodes = [
         node("Gather", "table x", "rows"),
         node("Div", "x state", "quotient"),

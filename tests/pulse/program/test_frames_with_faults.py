@@ -50,7 +50,7 @@ def garbage_before_the_start(builder: ModelBuilder) -> OutletId:
     return builder.cut(builder["i"], 3)
 
 
-def garbage_behind_the_end(builder: ModelBuilder) -> OutletId:
+def garbage_after_the_end(builder: ModelBuilder) -> OutletId:
     return builder.add("cut", Slice(2, TDim.of(0), builder.length(builder["i"]) - 2), builder["i"])
 
 
@@ -66,7 +66,7 @@ def garbage_of_a_lead(builder: ModelBuilder) -> OutletId:
     return builder.pad(builder["i"], (2, 3), fill=1)
 
 
-GARBAGE = [garbage_before_the_start, garbage_behind_the_end, garbage_of_a_window, garbage_of_a_lead]
+GARBAGE = [garbage_before_the_start, garbage_after_the_end, garbage_of_a_window, garbage_of_a_lead]
 
 
 @pytest.mark.parametrize("make", GARBAGE)

@@ -1,4 +1,4 @@
-"""From a pulsed graph to instructions: what costs nothing, what is placed where, what is refused."""
+"""The lowering of pulsed graphs to instructions: views, places in memory and refusals."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ class Odd(PointwiseOp):
 
 
 class Stranger(Odd):
-    """Another one."""
+    """Another op without a lowering."""
 
 
 def kernels(typed: TypedNetwork, pulse: int = 4) -> list[str]:
@@ -117,8 +117,8 @@ def test_a_delay_moves_its_history_once() -> None:
     assert kernels(typed) == ["chain", "product", "move"]
 
 
-def test_arena_buffers_that_live_at_once_never_overlap_in_programs() -> None:
-    """In real programs, instruction by instruction: what is written is not what another still needs."""
+def test_live_arena_buffers_never_overlap_in_programs() -> None:
+    """No instruction of a real program overwrites an element that a later one reads."""
     pairs = 0
     for seed in range(40):
         typed = random_model(np.random.default_rng(seed), 10)
@@ -176,7 +176,7 @@ def test_operands_stay_inside_of_their_region() -> None:
 def test_loops_are_merged_where_every_operand_allows_it(
     shape: tuple[int, ...], strides: list[tuple[int, ...]], sizes: list[int], columns: list[list[int]]
 ) -> None:
-    """Axes of size one vanish."""
+    """Axes of size one are removed."""
     loops = Loops.over(shape, strides, range(len(shape))).pad(1)
     assert loops == Loops(tuple(sizes), tuple(map(tuple, columns)))
 

@@ -19,7 +19,7 @@ from tests.pulse.program.faulty_models import F32, I64, U8, Feeds, programs, tab
 @pytest.mark.parametrize("kind", ["shift_left", "shift_right"])
 @pytest.mark.parametrize("name", ["u8", "i8", "i32", "i64"])
 def test_shifts_by_any_number_have_results(kind: str, name: str) -> None:
-    """By any number of places: ONNX's test cases say that no bit but the sign is left, for numbers below 0 too."""
+    """ONNX's test cases define shifts by any number of places: only the sign is left, for negative numbers, too."""
     builder = ModelBuilder(x=f"T,{name}", n=f"T,{name}")
     typed = builder.model(builder.apply(kind, builder["x"], builder["n"], name="y"))
     dtype = typed.inputs["x"].dtype
@@ -33,15 +33,15 @@ def test_shifts_by_any_number_have_results(kind: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["i8", "i32"])
-def test_the_least_integer_divided_by_minus_one_is_itself(name: str) -> None:
+def test_the_smallest_integer_divided_by_minus_one_is_itself(name: str) -> None:
     builder = ModelBuilder(x=f"T,{name}", n=f"T,{name}")
     typed = builder.model(builder.apply("div", builder["x"], builder["n"], name="y"))
     dtype = typed.inputs["x"].dtype
-    least = np.iinfo(dtype).min
-    feeds = {"x": np.array([least, least, -7, 7], dtype), "n": np.array([-1, 1, 2, -2], dtype)}
-    assert typed.run(feeds)["y"].tolist() == [least, least, -3, -3]
+    smallest = np.iinfo(dtype).min
+    feeds = {"x": np.array([smallest, smallest, -7, 7], dtype), "n": np.array([-1, 1, 2, -2], dtype)}
+    assert typed.run(feeds)["y"].tolist() == [smallest, smallest, -3, -3]
     for program in programs(typed, 4):
-        assert stream_whole(program, feeds)["y"].tolist() == [least, least, -3, -3]
+        assert stream_whole(program, feeds)["y"].tolist() == [smallest, smallest, -3, -3]
 
 
 OPERATORS: dict[str, tuple[list[NodeProto], Feeds, Feeds, list[Any]]] = {
@@ -84,7 +84,7 @@ def test_operators_count_their_faults(name: str) -> None:
 
 
 @pytest.mark.parametrize("length", [6, -1])
-def test_lengths_of_reversed_sequences_beyond_the_frames_are_faults(length: int) -> None:
+def test_reversed_sequences_longer_than_the_frames_are_faults(length: int) -> None:
     x, right = table(5, 3), np.array([1, 5, 0])
     turned = node("ReverseSequence", "x i", "y", time_axis=0, batch_axis=1)
     typed = pulse.load(model([turned], {"x": x, "i": right}, {}, 17)).analyse()

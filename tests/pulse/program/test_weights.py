@@ -166,7 +166,7 @@ def half_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_weights_of_f16_stay_16_bits_and_exact(name: str) -> None:
+def test_f16_weights_stay_16_bits_and_exact(name: str) -> None:
     proto = half_weights(stack(name))
     offline = pulse.load(proto).analyse()
     program, full = pulse.stream(proto, pulse=4), pulse.stream(stack(name), pulse=4)
@@ -205,7 +205,7 @@ def test_lanes_equal_streams_of_their_own(name: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_weights_of_fewer_bits_take_less_memory_with_a_small_reported_error(name: str) -> None:
+def test_weights_of_fewer_bits_save_memory_with_a_small_error(name: str) -> None:
     model = pulse.load(stack(name)).analyse().declutter().pulsify(pulse=2)
     full = model.compile()
     assert isinstance(full, NativeProgram)

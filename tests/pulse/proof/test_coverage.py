@@ -12,6 +12,8 @@ from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
 from tests.pulse.model_builder import ModelBuilder
 
+pytestmark = pytest.mark.full_proofs
+
 F = np.float32
 
 
@@ -88,7 +90,7 @@ def test_the_report_describes_the_values_of_each_output() -> None:
 
 
 def test_the_report_lists_its_streams() -> None:
-    """For a terminal and for JSON, the same; another seed, other numbers."""
+    """Terminal and JSON list the same streams; another seed makes other numbers."""
     builder = ModelBuilder(x="1,2,T")
     typed = builder.model(builder.conv(builder["x"], 3))
     report, other = pulse.verify(typed, pulse=4), pulse.verify(typed, pulse=4, seed=7)

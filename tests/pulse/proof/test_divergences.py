@@ -29,6 +29,8 @@ from pulse.pulsify.driver import pulsify
 from pulse.pulsify.stream_wires import StreamWire, Wiring
 from tests.pulse.model_builder import ModelBuilder
 
+pytestmark = pytest.mark.full_proofs
+
 
 def small() -> TypedModel:
     """A causal conv, a same conv after it, a residual: a prefix, ends and delays."""
@@ -54,7 +56,7 @@ def test_good_models_agree_on_both_backends() -> None:
 
 
 def test_the_pulse_is_found_and_one_frame_pulses_work() -> None:
-    """The smallest pulse by default."""
+    """The default is the smallest pulse."""
     report = verify(small())
     assert report.model.pulse == 1
     assert report.equal
@@ -89,7 +91,7 @@ def ones(self: Wiring, stream: StreamWire, frames: int) -> Array:
 
 
 def test_a_wrong_history_shows_at_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first wire after the buffer, the first frame, the first backend."""
+    """The report names the first wire after the buffer, the first frame and the first backend."""
     monkeypatch.setattr(Wiring, "initial_frames", ones)
     report = verify(small(), 4, lengths=[9])
     divergence = report.divergence
@@ -182,7 +184,7 @@ def test_a_wrong_kernel_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_wrong_length_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Outputs of another size than offline."""
+    """The outputs have another size than offline."""
     good = pulsify
 
     def longer(*args: Any, **options: Any) -> Any:

@@ -21,6 +21,8 @@ from pulse.proof.tolerance import Reference
 from tests.noise import normal_noise
 from tests.pulse.model_builder import ModelBuilder
 
+pytestmark = pytest.mark.full_proofs
+
 F = np.float32
 I64 = np.dtype(np.int64)
 
@@ -88,7 +90,7 @@ def test_the_allowance_is_of_the_channel() -> None:
 
 
 def test_a_value_that_cancels_may_be_the_rounding_of_its_terms() -> None:
-    """Exactly zero in f64, and the rounding of its terms in f32."""
+    """The value is exactly zero in f64, and the rounding of its terms in f32."""
     builder = ModelBuilder(x="1,T,5")
     scale = builder.constant(np.ones(5, F))
     model = builder.model(builder.add("y", LayerNorm(2, 0.1), builder["x"], scale))
@@ -196,7 +198,7 @@ def test_the_sine_of_a_large_angle_is_as_uncertain_as_the_angle() -> None:
 
 
 def test_the_inside_of_a_gate_is_rounded() -> None:
-    """In a GRU, (1 - z) * n with z near 1 loses digits that no error of its inputs explains."""
+    """(1 - z) * n of a GRU with z near 1 loses digits that no error of its inputs explains."""
     builder = ModelBuilder(x="T,1,1")
     cell = Cell("gru", (Activation("sigmoid"), Activation("tanh")))
     w = builder.constant(np.array([[0.0], [0.0], [0.5]], F))
@@ -213,7 +215,7 @@ def test_the_inside_of_a_gate_is_rounded() -> None:
     assert reference.judge(name, output, 0).agrees
 
 
-def test_overflow_and_nan_are_excused_only_where_the_model_has_them() -> None:
+def test_overflow_and_nan_need_overflow_and_nan_in_the_model() -> None:
     """Infinite in f32 though not in f64: the stream may be so too, but no other value is excused."""
     builder = ModelBuilder(x="1,1,T")
     model = builder.model(builder.apply("exp", builder["x"]))
@@ -244,7 +246,7 @@ def test_shapes_and_types_must_fit() -> None:
     assert judgement.share == float("inf")
 
 
-def test_perturbed_runs_repeat_with_their_seed_and_wide_ones_are_exact() -> None:
+def test_perturbed_runs_repeat_and_wide_runs_are_exact() -> None:
     """f64 is exact where f32 is not; perturbed runs repeat with their seed, and differ without."""
     model, x = product(), normal_noise(1, 20, 256)
     native, recording = model.run({"x": x})["y"], Recording()
@@ -350,7 +352,7 @@ def test_rounding_of_one_plus_erf_agrees_in_the_tail_of_gelu() -> None:
     assert not agrees_with_change(gelu, x, lambda y: y - F(1e-5))
 
 
-def test_rounding_of_the_sum_agrees_where_one_class_of_a_log_softmax_wins() -> None:
+def test_rounded_log_softmax_sums_agree_if_one_class_dominates() -> None:
     """The logarithm of its share is that of 1 + tiny."""
     builder = ModelBuilder(x="1,2,T")
     log_softmax = builder.model(builder.add("y", Softmax(1, log=True), builder["x"]))

@@ -21,6 +21,8 @@ from tests.invariants.mutants import graph_mutants, program_of
 from tests.pulse.chunks import models as chunk_models
 from tests.pulse.model_builder import ModelBuilder
 
+pytestmark = pytest.mark.full_proofs
+
 
 def filter_model(taps: int, pulse_frames: int, channels: int = 1) -> PulsedModel:
     """A causal filter."""
@@ -108,7 +110,7 @@ def test_a_stream_of_limited_length_gets_every_signal() -> None:
 
 
 def test_one_length_gets_every_signal() -> None:
-    """Every signal has a stream of that length, so outputs can be compared; every long stream too, with ``long``."""
+    """All signals have streams of one length, so outputs can be compared; the long streams have one, too."""
     trials = plan_trials(filter_model(3, 4)).trials
     lengths = Counter(trial.length for trial in trials if trial.signal != "noise" and not trial.long)
     assert list(lengths.values()) == [len(PURE) - 1]

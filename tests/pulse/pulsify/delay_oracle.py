@@ -18,7 +18,7 @@ FAR = 6
 """Continuations that end far away."""
 
 
-def least_delay(typed: TypedModel, pulse: int, out_frames: int, reach: int, ends: bool = True) -> int:
+def smallest_delay(typed: TypedModel, pulse: int, out_frames: int, reach: int, ends: bool = True) -> int:
     """The smallest delay, in output frames, of the only output of a model of the only input x [1, C, T].
 
     reach   frames: no output frame depends on an input frame, or on an end, further away
@@ -41,7 +41,7 @@ def _in_time(known_by_pulse: list[Array], frame: int, delay: int, out_frames: in
 
 
 def known_frames(typed: TypedModel, given_frames: int, reach: int, ends: bool) -> Array:
-    """For each output frame, whether it is the same in all continuations of ``given_frames`` frames that have it."""
+    """Return which output frames are equal in all continuations of ``given_frames`` input frames."""
     rng = np.random.default_rng(given_frames)
     channels = int(next(iter(typed.inputs.values())).shape[1])
     head = next_noise(rng, 1, channels, given_frames)

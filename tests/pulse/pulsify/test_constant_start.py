@@ -16,7 +16,7 @@ def mirrored_windows() -> TypedModel:
     return builder.model(builder.conv(builder.pad(x, (2, 2), "edge"), 5))
 
 
-def test_a_constant_start_shortens_the_delay_and_changes_the_first_frames_alone() -> None:
+def test_a_constant_start_only_changes_delay_and_first_frames() -> None:
     typed = mirrored_windows()
     with pytest.warns(pulse.PulseWarning, match=r"frames before the stream are 0 .*a different model"):
         other = typed.with_constant_start()

@@ -37,19 +37,19 @@ class DelayCase:
 
 
 def conv(kernel: int, pads: Pair = NONE, stride: int = 1, dilation: int = 1) -> Build:
-    return lambda s, x: s.conv(x, kernel, pads, stride, dilation)
+    return lambda builder, x: builder.conv(x, kernel, pads, stride, dilation)
 
 
 def cut(start: int, step: int = 1) -> Build:
-    return lambda s, x: s.cut(x, start, step)
+    return lambda builder, x: builder.cut(x, start, step)
 
 
 def deconv(kernel: int, stride: int, pads: Pair = NONE, extra: int = 0, dilation: int = 1) -> Build:
-    return lambda s, x: s.deconv(x, kernel, stride, pads, extra, dilation)
+    return lambda builder, x: builder.deconv(x, kernel, stride, pads, extra, dilation)
 
 
 def pad(before: int, after: int, mode: str = "constant") -> Build:
-    return lambda s, x: s.pad(x, (before, after), mode)  # type: ignore[arg-type]
+    return lambda builder, x: builder.pad(x, (before, after), mode)  # type: ignore[arg-type]
 
 
 def causal_chain(builder: ModelBuilder, x: OutletId) -> OutletId:
@@ -64,7 +64,7 @@ def causal_stack(builder: ModelBuilder, x: OutletId) -> OutletId:
 
 
 def residual(builder: ModelBuilder, x: OutletId) -> OutletId:
-    """Offsets 0, 1 and 2 meet."""
+    """Add wires of the offsets 0, 1 and 2."""
     narrow, wide = builder.conv(x, 3, (1, 1), name="narrow"), builder.conv(x, 5, (2, 2), name="wide")
     return builder.apply("sum", x, narrow, wide)
 
@@ -77,7 +77,7 @@ def down_and_up(builder: ModelBuilder, x: OutletId) -> OutletId:
 
 
 def average(kernel: int, pads: Pair, stride: int = 1, count: bool = False) -> Build:
-    return lambda s, x: s.pool(x, "average", kernel, pads, stride, count)
+    return lambda builder, x: builder.pool(x, "average", kernel, pads, stride, count)
 
 
 def position_after(pads: Pair) -> Build:
@@ -133,8 +133,8 @@ CASES = [
     DelayCase("deconv with output padding", deconv(3, 2, (1, 1), 1), 4, 1, 2, "2*T", [(0, 1, 8)]),
     DelayCase("deconv of stride 1", deconv(3, 1, (1, 1)), 4, 1, 1, "T", [(0, 2, 16)]),
     DelayCase("dilated deconv", deconv(2, 1, dilation=3), 4, 0, 1, "T+3", [(0, 3, 24)]),
-    DelayCase("constants at both ends", lambda s, x: s.ends(x, 2, 3), 4, 0, 1, "T+5", [(2, 0, 16)]),
-    DelayCase("constants at the end", lambda s, x: s.ends(x, 0, 3), 4, 0, 1, "T+3", []),
+    DelayCase("constants at both ends", lambda builder, x: builder.ends(x, 2, 3), 4, 0, 1, "T+5", [(2, 0, 16)]),
+    DelayCase("constants at the end", lambda builder, x: builder.ends(x, 0, 3), 4, 0, 1, "T+3", []),
     DelayCase("zeros at the start", pad(2, 0), 4, 0, 1, "T+2", [(2, 0, 16)]),
     DelayCase("zeros at both ends", pad(2, 3), 1, 0, 1, "T+5", [(2, 0, 16)]),
     DelayCase("zeros at the end", pad(0, 3), 4, 0, 1, "T+3", []),
@@ -151,8 +151,8 @@ CASES = [
         "residual", residual, 4, 2, 1, "T", [(0, 2, 16), (0, 4, 32), (2, 0, 16), (1, 0, 8)],
     ),
     DelayCase("down and up", down_and_up, 4, 2, 1, "T", [(0, 3, 24), (2, 0, 16)]),
-    DelayCase("sum of three", lambda s, x: s.pool(x, "sum", 3), 4, 2, 1, "T-2", [(0, 2, 16)]),
-    DelayCase("padded maximum", lambda s, x: s.pool(x, "max", 3, (1, 1)), 4, 1, 1, "T", [(0, 2, 16)]),
+    DelayCase("sum of three", lambda builder, x: builder.pool(x, "sum", 3), 4, 2, 1, "T-2", [(0, 2, 16)]),
+    DelayCase("padded maximum", lambda builder, x: builder.pool(x, "max", 3, (1, 1)), 4, 1, 1, "T", [(0, 2, 16)]),
     DelayCase("average, padding not counted", average(3, (1, 1)), 4, 1, 1, "T", [(0, 2, 16), (0, 2, 8)]),
     DelayCase("average, padding counted", average(3, (1, 1), 2, True), 4, 0, HALF, "(T-1)/2+1", [(0, 1, 8)]),
     DelayCase("range at no delay", position_after((2, 0)), 4, 0, 1, "T", [(0, 2, 16)]),
@@ -169,7 +169,7 @@ def delays(model: PulsedModel) -> list[tuple[int, int, int]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_delay_rate_length_and_buffers_are_those_worked_out_by_hand(case: DelayCase) -> None:
+def test_delay_rate_length_and_buffers_match_hand_calculation(case: DelayCase) -> None:
     builder = ModelBuilder(x="1,2,T")
     typed = builder.model(case.build(builder, builder["x"]))
     model = pulsify(typed, pulse=case.pulse)
@@ -260,7 +260,7 @@ def several_rates() -> ModelBuilder:
     return builder
 
 
-def test_outputs_report_their_own_delay_and_align_makes_them_one_moment() -> None:
+def test_align_delays_all_outputs_equally() -> None:
     """Aligned, every delay is as long in time as the longest."""
     builder = several_rates()
     typed = builder.model(*builder.graph.outputs)

@@ -87,7 +87,7 @@ def test_lengths_that_never_fall_grow(text: str, expected: bool) -> None:
         ("min(T/2,20)", 20),
     ],
 )
-def test_the_delay_is_the_least_at_which_frames_surely_exist(text: str, expected: int | None) -> None:
+def test_the_lag_is_the_smallest_delay_of_certain_frames(text: str, expected: int | None) -> None:
     scope = SymbolScope()
     symbol = scope.symbol("T")
     scope.assume("T >= 0")
@@ -116,7 +116,7 @@ def random_length(rng: np.random.Generator, scope: SymbolScope) -> str:
 
 
 @pytest.mark.parametrize("seeds", [range(60), pytest.param(range(60, 260), marks=pytest.mark.slow)], ids=len)
-def test_delays_of_random_lengths_suffice_and_are_nearly_always_the_least(seeds: range) -> None:
+def test_delays_of_random_lengths_suffice_and_are_mostly_minimal(seeds: range) -> None:
     """Tried at every pulse of 6000 frames; lengths that fall somewhere do not grow."""
     reached: Counter[str] = Counter()
     for seed in seeds:
@@ -126,23 +126,23 @@ def test_delays_of_random_lengths_suffice_and_are_nearly_always_the_least(seeds:
         scope.assume("T >= 0")
         length = scope.parse(random_length(rng, scope))
         pulse_frames = int(rng.choice([1, 7, 16, 480]))
-        frames = [max(0, length.eval({symbol: at})) for at in range(6000)]
+        frames = [max(0, length.eval({symbol: index})) for index in range(6000)]
         falls = any(later < now for now, later in itertools.pairwise(frames))
         assert not (never_shrinks(length, symbol) and falls), length
         if falls:
             reached["falls"] += 1
             continue
         reached["grows"] += never_shrinks(length, symbol)
-        least = lag(length, Fraction(1), symbol, pulse_frames)
+        smallest = lag(length, Fraction(1), symbol, pulse_frames)
         most = length.bounds()[1]
-        unsure = [at for at in range(0, 6000, pulse_frames) if most is None or frames[at] < most]
-        late = max((at - frames[at] for at in unsure), default=None)
-        if least is None:
+        unsure = [index for index in range(0, 6000, pulse_frames) if most is None or frames[index] < most]
+        late = max((index - frames[index] for index in unsure), default=None)
+        if smallest is None:
             reached["no delay suffices" if length.slope(symbol) != 1 else "not proved"] += 1
             continue
         reached["a delay"] += 1
-        assert late is None or least >= late, (length, pulse_frames)
-        reached["the minimum delay"] += late is None or least == late
+        assert late is None or smallest >= late, (length, pulse_frames)
+        reached["the minimum delay"] += late is None or smallest == late
     assert reached["falls"] >= 2, reached
     assert reached["grows"] >= 0.6 * len(seeds), reached
     assert reached["the minimum delay"] >= 0.95 * reached["a delay"] >= 0.6 * len(seeds), reached
@@ -184,7 +184,7 @@ def test_positions_that_do_not_grow_are_refused(limit: str) -> None:
         pytest.param(np.float64(4), id="numpy float"),
     ],
 )
-def test_a_pulse_that_is_no_whole_number_is_refused(wrong: Any) -> None:
+def test_fractional_pulses_are_refused(wrong: Any) -> None:
     with pytest.raises(pulse.PulsifyError, match="whole number of frames"):
         pulse.load(model(20)).analyse().pulsify(pulse=wrong)
 

@@ -23,7 +23,7 @@ def limit_of(*assumptions: str) -> int | None:
 
 
 @pytest.mark.parametrize("multiple", [*range(1, 50), 75, 160, 320, 441, 480, 548, 1000, 1072, 5000])
-def test_a_multiple_is_no_limit(multiple: int) -> None:
+def test_a_multiple_is_not_a_limit(multiple: int) -> None:
     assert limit_of(f"T/{multiple}*{multiple} == T") is None
 
 
@@ -48,7 +48,10 @@ def test_frames_of_any_size_stream_without_end(size: int) -> None:
     assert program.limit is None
     x = normal_noise(1, 7 * size)
     session = Session(program)
-    pieces = [*(session.push(x[:, at : at + 333]) for at in range(0, 7 * size, 333)), session.flush()]
+    pieces = [
+        *(session.push(x[:, start : start + 333]) for start in range(0, 7 * size, 333)),
+        session.flush(),
+    ]
     (name,) = pieces[0]
     y = np.concatenate([piece[name] for piece in pieces], 1)
     np.testing.assert_allclose(y, model.run({"x": x})[name], 1e-5, 1e-6)

@@ -91,7 +91,7 @@ def recurrent_model(before: int, cut: int, outputs: str) -> ModelProto:
 
 @pytest.mark.parametrize(("before", "cut", "delay"), CUTS)
 @pytest.mark.parametrize("times", [1, 3])
-def test_a_state_that_is_an_output_waits_until_its_frames_surely_exist(
+def test_an_output_state_waits_until_its_frames_surely_exist(
     before: int, cut: int, delay: int, times: int
 ) -> None:
     """The state takes each frame when that surely exists, which costs nothing where only the frames are outputs."""

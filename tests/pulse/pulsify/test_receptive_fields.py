@@ -23,9 +23,9 @@ def test_no_change_reaches_beyond_the_receptive_field(seeds: range) -> None:
             before = typed.run(values)
         except InputError:
             continue
-        at = length // 2
+        index = length // 2
         changed = {name: array.copy() for name, array in values.items()}
-        changed["x"][:, :, at] += 10.0
+        changed["x"][:, :, index] += 10.0
         after = typed.run(changed)
         for port in model.outputs:
             if port.axis is None or port.name not in model.receptive_fields:
@@ -37,12 +37,12 @@ def test_no_change_reaches_beyond_the_receptive_field(seeds: range) -> None:
             for frame in np.flatnonzero(differs):
                 centre = Fraction(int(frame)) / port.rate
                 if field.first is None:
-                    assert at <= centre + field.last, (seed, port.name, int(frame))
+                    assert index <= centre + field.last, (seed, port.name, int(frame))
                 elif (
                     3 <= frame < before[port.name].shape[port.axis] - 3
                 ):  # mirrored and edge frames see inwards
-                    assert centre + field.first <= at <= centre + field.last, (seed, port.name, int(frame))
-                    tight += at in (centre + field.first, centre + field.last)
+                    assert centre + field.first <= index <= centre + field.last, (seed, port.name, int(frame))
+                    tight += index in (centre + field.first, centre + field.last)
             tried += 1
     assert tried >= len(seeds)
     assert tight >= 0.6 * len(seeds)

@@ -117,7 +117,7 @@ def test_frames_known_only_at_the_end_may_not_meet_others() -> None:
 
 
 def test_streams_that_meet_on_different_axes_are_refused() -> None:
-    """An outer sum over time."""
+    """The model is an outer sum over time."""
     builder = ModelBuilder(x="1,1,T", y="1,T,1")
     refusals = refusals_of(builder, builder.apply("add", builder["x"], builder["y"], name="outer"))
     assert "different axes [1, 2]" in refusals["outer"].reason
@@ -132,7 +132,7 @@ def test_streams_of_different_rates_that_meet_are_refused() -> None:
     assert "resample" in refusals["met"].help
 
 
-def test_values_that_depend_on_the_length_of_the_stream_are_refused() -> None:
+def test_values_that_depend_on_the_stream_length_are_refused() -> None:
     """Padding at the start, and constants made of lengths."""
     builder = ModelBuilder(x="1,2,T")
     length = builder.length(builder["x"])
@@ -201,7 +201,7 @@ def test_a_model_of_constants_is_refused() -> None:
         pulsify(builder.model(builder.constant(np.ones(3, np.float32))))
 
 
-def test_a_pulse_without_whole_frames_is_refused_with_those_that_suit() -> None:
+def test_refusal_of_a_pulse_lists_suitable_ones() -> None:
     """The node that asks for it, the multiples on both sides; the first multiple if none is below."""
     builder = ModelBuilder(x="1,2,T")
     third = builder.conv(builder["x"], 3, stride=3, name="third")

@@ -12,7 +12,7 @@ from tests.pulse.cases.build import floats, model, node
 KERNEL = 3
 
 
-def behind_a_window(last: onnx.NodeProto) -> onnx.ModelProto:
+def after_a_window(last: onnx.NodeProto) -> onnx.ModelProto:
     """A pool of three frames without padding, then a node that adds frames."""
     pool = node("MaxPool", "x", "p", kernel_shape=[KERNEL])
     constants = {"pads": np.array([0, 0, 2, 0, 0, 1]), "k": floats("k", 1, 2, 2)}
@@ -23,7 +23,7 @@ def behind_a_window(last: onnx.NodeProto) -> onnx.ModelProto:
     "last", [node("Pad", "p pads", "y"), node("Concat", "k p", "y", axis=2)], ids=["padded", "joined"]
 )
 def test_the_stream_refuses_the_lengths_that_offline_does(last: onnx.NodeProto) -> None:
-    proto = behind_a_window(last)
+    proto = after_a_window(last)
     typed, program = pulse.load(proto).analyse(), pulse.stream(proto, pulse=1)
     for frames in range(KERNEL - 1):
         x = np.ones((1, 2, frames), np.float32)

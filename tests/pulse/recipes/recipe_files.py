@@ -4,13 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 
+import pulse
 from tests.noise import normal_noise
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node
 
 BINS = 9
-"""Of frames of 16 samples."""
+"""Bins of a spectrum of 16 samples."""
 
 
 def gain() -> onnx.ModelProto:
@@ -43,7 +45,7 @@ def save_model(folder: Path, name: str, model: onnx.ModelProto, rate_hz: int | N
 
 
 def write_recipe(folder: Path, text: str, name: str = "recipe.toml") -> Path:
-    """A recipe in a file."""
+    """Write a recipe; return its path."""
     path = folder / name
     path.write_text(text)
     return path
@@ -101,7 +103,17 @@ def spectral(folder: Path) -> Path:
     return write_recipe(folder, SPECTRAL)
 
 
+def refusal_of(path: Path) -> str:
+    """Open a wrong recipe, or a model with one; return the message without the path."""
+    with pytest.raises(pulse.LoadError) as raised:
+        pulse.stream(path)
+    message = str(raised.value)
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
+    return message.removeprefix(f"{path}: ")
+
+
 def write_masked(folder: Path) -> Path:
-    """``MASKED`` and its model."""
+    """Write ``MASKED`` and its model; return the path of the recipe."""
     save_model(folder, "masking.onnx", mask_model())
     return write_recipe(folder, MASKED, "masked.toml")

@@ -58,7 +58,7 @@ def call_chunks(
 def blocks(x: Array, context: int, new: int, more: int = 0) -> list[Array]:
     """Chunks of new samples after those that came before, zeros at first; zeros fill the last, and ``more`` chunks."""
     whole = np.pad(x, (context, -len(x) % new + more * new))
-    return [whole[None, at : at + context + new] for at in range(0, len(whole) - context, new)]
+    return [whole[None, start : start + context + new] for start in range(0, len(whole) - context, new)]
 
 
 def stft(x: Array, window: Array, pad_mode: Any) -> Array:
@@ -130,8 +130,8 @@ def speech_commands(name: str, stride: int, frames: int, new: int) -> tuple[Arra
     )
     run = network.model.analyse().run
     words = [
-        run({"Mfcc": whole[None, at : at + frames]})["labels_softmax"][0]
-        for at in range(0, len(whole) - frames + 1, new)
+        run({"Mfcc": whole[None, start : start + frames]})["labels_softmax"][0]
+        for start in range(0, len(whole) - frames + 1, new)
     ]
     assert np.abs(words[-1] - stored["out/labels_softmax"][0]).max() < 1e-5
     return x, np.stack(words)
@@ -145,7 +145,7 @@ def wake_word(name: str) -> tuple[Array, Array]:
     (port,), (quantization,) = scales(data)
     steps = np.rint(features * (np.float32(1) / np.float32(port.scale))) + port.zero
     codes = np.clip(steps, -128, 127).astype(np.int8)
-    results = calls(data, [[codes[:, at : at + 3]] for at in range(0, codes.shape[1], 3)])
+    results = calls(data, [[codes[:, start : start + 3]] for start in range(0, codes.shape[1], 3)])
     return x, np.array(
         [(float(y[0, 0]) - quantization.zero) * quantization.scale for (y,) in results], np.float32
     )
@@ -177,7 +177,7 @@ REFERENCES: Mapping[str, Reference] = {
     "okay_nabu.toml": lambda: wake_word("okay_nabu_v2"),
     "swift_f0.toml": of_speech(swift_f0),
 }
-"""By the recipes of the page."""
+"""Recipe of the page -> its reference."""
 VALUES = {
     name for name in REFERENCES if any(part in name for part in ("vad", "silero", "swift", "kws", "nabu"))
 }

@@ -44,7 +44,7 @@ def program_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Prog
 
 
 def assert_close(output: Array, expected: Array) -> None:
-    """To 1e-4 of the largest value."""
+    """Require equality up to 1e-4 of the largest value."""
     assert output.shape == expected.shape
     assert np.abs(output - expected).max() <= 1e-4 * np.abs(expected).max()
 
@@ -67,13 +67,13 @@ def test_the_command_line_gives_the_reference(tmp_path: Path, name: str) -> None
 def test_recipes_take_blocks_of_any_size(program_of: Callable[[str], Program], name: str) -> None:
     x, expected = REFERENCES[name]()
     session = Session(program_of(name))
-    rng, at = np.random.default_rng(len(name)), 0
+    rng, start = np.random.default_rng(len(name)), 0
     parts: list[Array] = []
-    while at < len(x):
+    while start < len(x):
         frames = int(rng.integers(1, 3_000))
-        ready, *_ = session.push(x[None, at : at + frames]).values()
+        ready, *_ = session.push(x[None, start : start + frames]).values()
         parts.append(ready.ravel())
-        at += frames
+        start += frames
     rest, *_ = session.flush().values()
     assert_close(np.concatenate([*parts, rest.ravel()]), expected.ravel())
 
@@ -110,7 +110,7 @@ def test_events_of_the_page_equal_the_authors(tmp_path: Path, name: str, rules: 
 
 
 def test_the_pages_are_complete() -> None:
-    """Every recipe has a reference; every option of models is named, and every function."""
+    """All recipes have references; all options of models and all functions are named."""
     assert set(recipes()) == set(REFERENCES)
     text = FORMAT.read_text()
     assert [name for name in models.OPTIONS if f"`{name}`" not in text] == []

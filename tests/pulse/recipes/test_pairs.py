@@ -61,7 +61,7 @@ PAIRS: list[tuple[Size, Size, list[str]]] = [
 def test_the_stages_between_two_models_follow_from_their_sizes(
     tmp_path: Path, size: Size, other: Size, stages: list[str]
 ) -> None:
-    """The stages of both, and what leads from one to the other."""
+    """The recipe has the stages of both models, and those between them."""
     proposal = pair(tmp_path, [(size, size), (other, other)])
     recipe = parse_recipe(proposal.text, RecipeContext.of(tmp_path / "recipe.toml"))
     assert [stage.options.get("model", stage.kind) for stage in recipe.stages] == stages
@@ -107,7 +107,7 @@ def test_a_proposal_for_every_published_model_streams(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_pair_of_published_models_opens_or_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_model_pairs_open_or_are_refused_in_one_line(tmp_path: Path) -> None:
     files = sorted(shared_path("models").glob("*.onnx"))
     for file in files:
         (tmp_path / file.name).symlink_to(file)

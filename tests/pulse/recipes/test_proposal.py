@@ -143,7 +143,7 @@ def test_a_second_spectrum_is_noted_as_possibly_a_second_sound(tmp_path: Path) -
 def test_calls_that_take_overlapping_frames_get_their_hop(
     tmp_path: Path, shape: list[int], stages: list[str]
 ) -> None:
-    """With a hop, a call of as many samples in as out is a frame; without, its samples are new, which is reported."""
+    """A call with equal sizes is a frame if there is a hop; otherwise its samples are new, which is reported."""
     state = [1] * len(shape)
     nodes = [node("Add", "x h", "y"), node("ReduceMean", "y", "hn", axes=[-1])]
     sizes = {"x": shape, "h": state}, {"y": shape, "hn": state}
@@ -161,10 +161,10 @@ def test_calls_that_take_overlapping_frames_get_their_hop(
     x = normal_noise(1, 2000, seed=2)
     (output,) = recipe_model(write_recipe(tmp_path, proposed.text)).run(x).values()
     padded, expected, h = np.pad(x[0], (412, 412)), np.zeros(2000 + 2 * 412, np.float64), 0.0
-    for at in range(0, 2001, 100):
-        frame = padded[at : at + 512] + h
+    for start in range(0, 2001, 100):
+        frame = padded[start : start + 512] + h
         h = frame.mean()
-        expected[at : at + len(frame)] += frame
+        expected[start : start + len(frame)] += frame
     assert output.shape[1] > 1000
     np.testing.assert_allclose(output[0], expected[: output.shape[1]], atol=1e-4)
 

@@ -96,7 +96,9 @@ def test_the_folder_of_the_file_counts(tmp_path: Path, monkeypatch: pytest.Monke
     save_model(inside, "gru.onnx", models.gru())
     np.save(inside / "first.npy", normal_noise(1, 1, 3))
     statistics = [list(range(1, 5)), [1.0] * 4]
-    matrix = "\n".join(" ".join(map(str, [*row, 9 if at == 0 else 0])) for at, row in enumerate(statistics))
+    matrix = "\n".join(
+        " ".join(map(str, [*row, 9 if index == 0 else 0])) for index, row in enumerate(statistics)
+    )
     (inside / "cmvn.txt").write_text(f" [\n{matrix} ]\n")
     path = write_recipe(
         inside,

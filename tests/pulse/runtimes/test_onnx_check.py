@@ -20,7 +20,7 @@ def test_a_written_file_is_proved() -> None:
     assert report.error < 1e-4
 
 
-def test_a_wrong_file_is_found() -> None:
+def test_a_wrong_onnx_file_is_found() -> None:
     """A weight that is off by a little, and a state that begins elsewhere."""
     pulsed = causal()
     wrong = pulsed.to_onnx()

@@ -20,10 +20,13 @@ BASE = {"one": ONE, "first": FIRST, "yes": YES}
 
 
 def loop_model(
-    iterations: int, step: Sequence[NodeProto] = (node("Add", "v one", "w"),), go_on: str = "c1"
+    iterations: int, step: Sequence[NodeProto] = (node("Add", "v one", "w"),), condition: str = "c1"
 ) -> ModelProto:
     """X + the state of a loop after this many iterations."""
-    nodes = [node("Loop", "iterations yes first", "r", body=counting_loop(step, go_on)), node("Add", "x r")]
+    nodes = [
+        node("Loop", "iterations yes first", "r", body=counting_loop(step, condition)),
+        node("Add", "x r"),
+    ]
     return model(nodes, BASE | {"iterations": np.array(iterations), "far": np.full(1, 1e9, np.float32)})
 
 
@@ -68,7 +71,7 @@ def test_plain_nodes_are_not_counted() -> None:
     assert pulse.load(model([*chain, node("Relu", "v300")]), budget={"nodes": 0}).analyse().declutter()
 
 
-def test_constants_beyond_the_budget_of_elements_are_computed_while_running() -> None:
+def test_constants_beyond_the_budget_are_computed_at_run_time() -> None:
     proto, x = with_constants(10, 1000), feeds()
     with pytest.warns(
         PulseWarning, match=r"w\d \(.*\) is not computed .*: 1000 elements, .* of 4000 .*\"elements\": 40000"

@@ -29,7 +29,7 @@ class Tone:
 
     @cached_property
     def twice(self) -> float:
-        """Kept in the record."""
+        """A cached property."""
         return self.hertz * 2
 
 
@@ -50,7 +50,7 @@ class Chord(Tone):
     third: float = 0
 
     def __post_init__(self) -> None:
-        """Raises ValueError."""
+        """Refuse a negative ``third``."""
         if self.third < 0:
             raise ValueError("third")
 
@@ -65,7 +65,7 @@ class Loud(Tone):
 
 @record(eq=False, kw_only=True)
 class NamedRecord:
-    """By name, and compared by identity."""
+    """A record with named fields, compared by identity."""
 
     first: int
     second: int = 1
@@ -73,7 +73,7 @@ class NamedRecord:
 
 @record
 class Point:
-    """A class that is hashed."""
+    """A hashable record."""
 
     x: int
     y: int
@@ -206,7 +206,7 @@ def test_threads_may_call_a_class_at_once() -> None:
 
         @record
         class Shared:
-            """Called by all at once."""
+            """A record that several threads declare at once."""
 
             x: int = 5
 

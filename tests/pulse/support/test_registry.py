@@ -29,7 +29,7 @@ def test_a_key_has_one_function() -> None:
         registry.register("ConvInteger")(len)
 
 
-def test_siblings_are_imported_by_name_but_for_packages_with_a_list_of_their_own(
+def test_siblings_are_imported_except_packages_with_own_lists(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in FILES:

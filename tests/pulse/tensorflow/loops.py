@@ -34,7 +34,7 @@ def start(shape: tuple[int, ...] = (-1, 1, 4)) -> GraphDefBuilder:
 
 
 def functional(shape: tuple[int, ...] = (-1, 1, 4)) -> GraphDefBuilder:
-    """A While with lists."""
+    """A functional While over tensor lists."""
     builder = start(shape)
     builder.node("list", "TensorListFromTensor", "x", "element", element_dtype=F32, shape_type=I32)
     builder.node("made", "TensorListReserve", "element", "time", element_dtype=F32, shape_type=I32)

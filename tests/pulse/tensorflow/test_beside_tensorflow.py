@@ -1,4 +1,4 @@
-"""With TensorFlow imported in the same process, all works as without."""
+"""pulse works alike if TensorFlow is imported in the same process."""
 
 import subprocess
 import sys

@@ -55,7 +55,7 @@ def test_the_first_number_stays() -> None:
     assert pulse.tensorflow.load(graph().data).session().run("y", {"x": []}).tolist() == []
 
 
-def test_an_own_operator_in_a_function_is_read_by_the_names_of_its_outputs() -> None:
+def test_own_operators_in_functions_are_read_by_output_names() -> None:
     register_op("Parts", "x:f32", "low:f32, high:f32", shape=lambda shape: [shape, shape])
 
     @register_kernel("Parts", "numba")
@@ -70,7 +70,7 @@ def test_an_own_operator_in_a_function_is_read_by_the_names_of_its_outputs() -> 
     assert np.array_equal(pulse.load(builder.data).model.analyse().run(x)["y"], np.maximum(x, 0))
 
 
-def test_attributes_are_given_by_name_and_streams_need_a_relation() -> None:
+def test_own_operators_take_named_attributes_and_need_a_relation() -> None:
     register_op("Scaled", "x:any", "y:any", attributes={"factor": 2.0})
     register_kernel("Scaled")(lambda x, factor: x * x.dtype.type(factor))
     builder = GraphDefBuilder()
@@ -87,7 +87,7 @@ def test_attributes_are_given_by_name_and_streams_need_a_relation() -> None:
     pulse.verify(model, backend="numpy").require()
 
 
-def test_misfits_are_refused() -> None:
+def test_wrong_types_of_inputs_are_refused() -> None:
     operator = zero_out()
     with pytest.raises(InputError, match=r"ZeroOut: to_zero 'text' is not of type i32"):
         operator("text")
@@ -97,6 +97,10 @@ def test_misfits_are_refused() -> None:
     builder.proto.node[0].attr["dtype"].type = 1
     with pytest.raises(FactError, match="and i32 is declared"):
         pulse.load(builder.data).model.analyse()
+
+
+def test_wrong_types_shapes_and_kernels_are_refused() -> None:
+    operator = zero_out()
     register_kernel("ZeroOut")(lambda x: x[:1])
     with pytest.raises(InputError, match="its kernel gives zeroed as 1,i32, and 3,i32 is declared"):
         operator([1, 2, 3])

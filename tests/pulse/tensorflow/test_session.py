@@ -13,51 +13,55 @@ from tests.pulse.tensorflow.graphs import F32, I32, GraphDefBuilder, Shape
 from tests.pulse.tensorflow.variables import counter
 
 
-def session(builder: GraphDefBuilder) -> Session:
+def open_session(builder: GraphDefBuilder) -> Session:
     return tensorflow.load(builder.data).session()
 
 
 @pytest.mark.parametrize("resource", [False, True])
 def test_variables_are_read_before_they_are_assigned(resource: bool) -> None:
-    run = session(counter(resource))
-    assert not run.run("known")
+    session = open_session(counter(resource))
+    assert not session.run("known")
     with pytest.raises(InputError, match=r"a .*has no value yet"):
-        run.run("before")
-    assert run.run([], targets=["init"]) == []
-    assert run.run("known")
-    values = [int(run.run(name)) for name in ("read", "before", "once", "read", "twice", "read")]
+        session.run("before")
+    assert session.run([], targets=["init"]) == []
+    assert session.run("known")
+    values = [int(session.run(name)) for name in ("read", "before", "once", "read", "twice", "read")]
     assert values == [0, 0, 1, 1, 3, 3]
-    both = run.run(["before", "once"])
+    both = session.run(["before", "once"])
     assert [int(value) for value in both] == [3, 4]
 
 
 def test_targets_run_and_give_nothing() -> None:
-    run = session(counter(True))
-    assert run.run((), targets=["init"]) == []
-    assert run.run((), targets=["add"]) == []
-    assert run.run("add") is None
-    assert int(run.run("read")) == 2
+    session = open_session(counter(True))
+    assert session.run((), targets=["init"]) == []
+    assert session.run((), targets=["add"]) == []
+    assert session.run("add") is None
+    assert int(session.run("read")) == 2
 
 
 def test_variables_are_reset_saved_and_restored(tmp_path: Path) -> None:
-    run = session(counter(False))
-    run.reset()
-    assert run.initialisers == ["init"]
-    assert int(run.run("twice")) == 2
-    run.save(tmp_path / "kept.npz")
-    run.reset()
-    assert int(run.run("read")) == 0
-    run.restore(tmp_path / "kept.npz")
-    assert int(run.run("read")) == 2
-    run.restore({"a": 7})
-    assert run.variables["a"] == 7
+    session = open_session(counter(False))
+    session.reset()
+    assert session.initialisers == ["init"]
+    assert int(session.run("twice")) == 2
+    session.save(tmp_path / "kept.npz")
+    session.reset()
+    assert int(session.run("read")) == 0
+    session.restore(tmp_path / "kept.npz")
+    assert int(session.run("read")) == 2
+    session.restore({"a": 7})
+    assert session.variables["a"] == 7
+
+
+def test_variables_of_other_names_shapes_or_files_are_refused(tmp_path: Path) -> None:
+    session = open_session(counter(False))
     with pytest.raises(InputError, match="no variable has this name; the variables are a"):
-        run.restore({"b": 1})
+        session.restore({"b": 1})
     with pytest.raises(InputError, match="does not fit"):
-        run.restore({"a": [1, 2]})
+        session.restore({"a": [1, 2]})
     (tmp_path / "none.npz").write_bytes(b"nothing")
     with pytest.raises(LoadError, match="neither"):
-        run.restore(tmp_path / "none.npz")
+        session.restore(tmp_path / "none.npz")
 
 
 def test_each_session_has_variables_of_its_own() -> None:
@@ -83,26 +87,26 @@ def layers() -> GraphDefBuilder:
 
 
 def test_any_tensor_is_fed_or_fetched_and_the_rest_does_not_run() -> None:
-    run, x = session(layers()), normal_noise(4, 2)
-    np.testing.assert_allclose(run.run("conv:0", {"x:0": x}), x @ normal_noise(2, 3), rtol=1e-6)
-    assert run.run("relu", {"conv": [[-1.0, 2.0, 0.5]]}).tolist() == [[0, 2, 0.5]]
-    assert run.run("x", {"x": x}).tolist() == x.tolist()
-    assert run.nodes_of(["relu"]) == ["x", "w", "conv", "relu"]
-    assert run.nodes_of(["relu"], ["conv"]) == ["relu"]
-    shape = run.run("shape", {"x": x})
+    session, x = open_session(layers()), normal_noise(4, 2)
+    np.testing.assert_allclose(session.run("conv:0", {"x:0": x}), x @ normal_noise(2, 3), rtol=1e-6)
+    assert session.run("relu", {"conv": [[-1.0, 2.0, 0.5]]}).tolist() == [[0, 2, 0.5]]
+    assert session.run("x", {"x": x}).tolist() == x.tolist()
+    assert session.nodes_of(["relu"]) == ["x", "w", "conv", "relu"]
+    assert session.nodes_of(["relu"], ["conv"]) == ["relu"]
+    shape = session.run("shape", {"x": x})
     assert shape.tolist() == [4, 3]
     assert shape.dtype == np.int32
-    assert run.run("more", {"x": x}).dtype == np.bool_
+    assert session.run("more", {"x": x}).dtype == np.bool_
 
 
 def test_plans_are_kept_by_feeds_fetches_and_targets() -> None:
-    run, x = session(layers()), normal_noise(4, 2)
-    run.run(["both", "relu"], {"x": x, "other": x})
-    run.run(["relu", "both"], {"other": x, "x": normal_noise(3, 2)[:4].repeat(2, 0)[:4]})
-    run.run(["relu", "both"], {"other": normal_noise(9, 2), "x": normal_noise(9, 2)})
-    assert run.cache_info()[:2] == (2, 1)
-    run.run("relu", {"x": x})
-    assert run.cache_info()[:2] == (2, 2)
+    session, x = open_session(layers()), normal_noise(4, 2)
+    session.run(["both", "relu"], {"x": x, "other": x})
+    session.run(["relu", "both"], {"other": x, "x": normal_noise(3, 2)[:4].repeat(2, 0)[:4]})
+    session.run(["relu", "both"], {"other": normal_noise(9, 2), "x": normal_noise(9, 2)})
+    assert session.cache_info()[:2] == (2, 1)
+    session.run("relu", {"x": x})
+    assert session.cache_info()[:2] == (2, 2)
 
 
 @pytest.mark.parametrize(
@@ -119,20 +123,20 @@ def test_plans_are_kept_by_feeds_fetches_and_targets() -> None:
 )
 def test_errors_name_the_node(fetch: str, feeds: dict[str, object], reason: str) -> None:
     with pytest.raises((InputError, LoadError), match=reason):
-        session(layers()).run(fetch, feeds)
+        open_session(layers()).run(fetch, feeds)
 
 
 def test_the_graph_grows_and_variables_stay() -> None:
-    run = session(counter(True))
-    run.reset()
-    run.run("once")
+    session = open_session(counter(True))
+    session.reset()
+    session.run("once")
     more = GraphDefBuilder()
     more.const("ten", 10, np.int32)
     more.node("product", "Mul", "once", "ten", T=I32)
-    run.extend(more.data)
-    assert int(run.run("product")) == 20
+    session.extend(more.data)
+    assert int(session.run("product")) == 20
     with pytest.raises(LoadError, match="ten: the graph has a node of this name"):
-        run.extend(more.data)
+        session.extend(more.data)
 
 
 def test_control_edges_order_effects() -> None:
@@ -145,13 +149,13 @@ def test_control_edges_order_effects() -> None:
     builder.node("store", "AssignVariableOp", "v", "sum", dtype=F32)
     builder.node("wait", "NoOp", "^store")
     builder.node("new", "ReadVariableOp", "v", "^wait", dtype=F32)
-    run = session(builder)
-    run.restore({"v": [1, 2]})
-    old, new = run.run(["old", "new"], {"x": [10, 20]})
+    session = open_session(builder)
+    session.restore({"v": [1, 2]})
+    old, new = session.run(["old", "new"], {"x": [10, 20]})
     assert old.tolist() == [1, 2]
     assert new.tolist() == [11, 22]
     with pytest.raises(InputError, match="handle of a variable"):
-        run.run("v")
+        session.run("v")
 
 
 def sums() -> GraphDefBuilder:
@@ -165,21 +169,24 @@ def sums() -> GraphDefBuilder:
 
 
 def test_tensors_are_watched() -> None:
-    run = session(sums())
+    session = open_session(sums())
     feeds = {"x": [1, 2], "y": [3, 4], "z": [5, 6]}
-    assert run.run("whole", feeds, watch=["half:0", "x"]).tolist() == [9, 12]
-    assert {name: array.tolist() for name, array in run.watched.items()} == {"half:0": [4, 6], "x": [1, 2]}
-    assert run.run("half", feeds, watch=["half"]).tolist() == run.watched["half"].tolist()
-    run.run("whole", feeds)
-    assert not run.watched
+    assert session.run("whole", feeds, watch=["half:0", "x"]).tolist() == [9, 12]
+    assert {name: array.tolist() for name, array in session.watched.items()} == {
+        "half:0": [4, 6],
+        "x": [1, 2],
+    }
+    assert session.run("half", feeds, watch=["half"]).tolist() == session.watched["half"].tolist()
+    session.run("whole", feeds)
+    assert not session.watched
 
 
 def test_a_run_takes_its_feeds_in_parts() -> None:
-    run = session(sums())
-    run.reset()
-    part = run.partial_run(["half", "whole:0"], ["x", "y:0", "z"], ["add"])
+    session = open_session(sums())
+    session.reset()
+    part = session.partial_run(["half", "whole:0"], ["x", "y:0", "z"], ["add"])
     with pytest.raises(InputError, match="fetch none: no node"):
-        run.partial_run(["none"])
+        session.partial_run(["none"])
     assert part.run("half:0", {"x": [1, 2], "y": [3, 4]}, ["add"]).tolist() == [4, 6]
     with pytest.raises(InputError, match=r"target add: .*has run already"):
         part.run((), {}, ["add"])
@@ -188,17 +195,17 @@ def test_a_run_takes_its_feeds_in_parts() -> None:
     with pytest.raises(InputError, match=r"fetch half: .*given already"):
         part.run("half")
     assert part.run(["whole"], {"z": [5, 6]})[0].tolist() == [9, 12]
-    assert int(run.run("read")) == 1
+    assert int(session.run("read")) == 1
 
 
 def test_what_must_not_be_fed_or_fetched() -> None:
-    run = session(sums())
-    run.prevent_feeding("half:0")
-    run.prevent_fetching("half")
+    session = open_session(sums())
+    session.prevent_feeding("half:0")
+    session.prevent_fetching("half")
     with pytest.raises(InputError, match="feed half: prevent_feeding"):
-        run.run("whole", {"half": [1, 2], "z": [5, 6]})
+        session.run("whole", {"half": [1, 2], "z": [5, 6]})
     with pytest.raises(InputError, match="fetch half: prevent_fetching"):
-        run.run("half", {"x": [1, 2], "y": [5, 6]})
-    assert run.run("whole", {"x": [1, 2], "y": [3, 4], "z": [5, 6]}).tolist() == [9, 12]
+        session.run("half", {"x": [1, 2], "y": [5, 6]})
+    assert session.run("whole", {"x": [1, 2], "y": [3, 4], "z": [5, 6]}).tolist() == [9, 12]
     with pytest.raises(InputError, match="no node"):
-        run.prevent_feeding("none")
+        session.prevent_feeding("none")

@@ -46,13 +46,13 @@ def test_tags_name_nodes_and_matches_keep_the_order_of_the_query() -> None:
     assert {tag: graph.nodes[node].name for tag, node in match.tags.items()} == {"first": "a", "last": "c"}
 
 
-def test_an_output_is_read_by_somebody_else() -> None:
+def test_an_output_has_another_reader() -> None:
     model = row().graph("1,1,T").analyse().with_outputs(["c", "p"])
     assert not find_matches(model.graph, "relu.->Conv")
     assert len(find_matches(model.graph, "relu->Conv")) == 1
 
 
-def test_constants_are_no_operators() -> None:
+def test_constants_are_not_operators() -> None:
     graph = row().graph("1,1,T").analyse().graph
     assert all(len(match.nodes) == 1 for match in find_matches(graph, "$"))
     assert {type(graph.nodes[match.nodes[0]].op).__name__ for match in find_matches(graph, "$")}.isdisjoint(

@@ -69,7 +69,7 @@ class SubgraphBuilder:
         return len(self.tensors) - 1
 
     def input(self, shape: Sequence[int], kind: str = "float32", name: str = "x", **more: Any) -> int:
-        """A tensor that is fed."""
+        """Add an input tensor; return its index."""
         self.inputs.append(self.tensor(shape, kind, name, **more))
         return self.inputs[-1]
 
@@ -87,7 +87,7 @@ class SubgraphBuilder:
         version: int = 1,
         **fields: Any,
     ) -> None:
-        """An operator."""
+        """Add an operator."""
         self.operators.append(OperatorSpec(kind, inputs, outputs, options, fields, version))
 
     def result(

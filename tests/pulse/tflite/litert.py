@@ -11,7 +11,7 @@ import pytest
 from pulse.facts import Array
 
 FLOATS = 1e-5
-"""Of the largest value, between two runtimes that both compute in f32."""
+"""Tolerance between two runtimes in f32, relative to the largest value."""
 
 
 def calls(data: bytes, feeds: Sequence[Sequence[Array]]) -> list[list[Array]]:

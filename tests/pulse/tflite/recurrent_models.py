@@ -108,7 +108,7 @@ def unfused_layer(frames: int = -1) -> bytes:
     after = body.result("TANH", [body.result("ADD", parts, (1, HIDDEN), "AddOptions")], (1, HIDDEN))
     unit = body.constant(i32(1))
     more = body.result("ADD", [p["time"], body.constant(np.int32(1))], (), "AddOptions", dtype="int32")
-    index, behind = (
+    index, next_index = (
         body.result("RESHAPE", [position, unit], (1,), "ReshapeOptions", dtype="int32")
         for position in (p["time"], more)
     )
@@ -122,7 +122,7 @@ def unfused_layer(frames: int = -1) -> bytes:
     )
     since = body.result(
         "CONCATENATION",
-        [behind, body.constant(i32(0, 0))],
+        [next_index, body.constant(i32(0, 0))],
         (3,),
         "ConcatenationOptions",
         dtype="int32",

@@ -164,7 +164,7 @@ def test_codes_are_the_same_in_both_backends(data: bytes) -> None:
     outputs_of_backends: list[list[Array]] = []
     for backend in ("numpy", "numba"):
         state = pulse.stream(data, pulse=8, backend=backend).spawn()
-        steps = [list(state.step(x[:, at : at + 8]).values()) for at in range(0, 512, 8)]
+        steps = [list(state.step(x[:, start : start + 8]).values()) for start in range(0, 512, 8)]
         outputs_of_backends.append([np.concatenate(blocks, axis=1) for blocks in zip(*steps, strict=True)])
     assert all(map(np.array_equal, *outputs_of_backends))
 
@@ -180,7 +180,7 @@ def test_means_and_sums_on_halves_are_those_of_litert() -> None:
     assert min(np.count_nonzero(sums % 84 == 42), np.count_nonzero(sums % 10 == 5)) > 10  # on halves
 
 
-def test_a_bias_of_int16_codes_counts_the_same_in_32_and_in_64_bits() -> None:
+def test_int16_biases_of_32_and_64_bits_are_equivalent() -> None:
     """LiteRT reads 32 bits as 64 in convolutions, past their end, so only the other file can be compared with it."""
     narrow, wide = (pulse.load(biased_convolution(bits)).analyse() for bits in (32, 64))
     x = random_input(np.random.default_rng(7), narrow.inputs["x"], 200)

@@ -308,7 +308,7 @@ def test_a_module_that_takes_no_other_length_needs_given_lengths() -> None:
         ),
     ],
 )
-def test_modules_examples_and_lengths_that_do_not_fit_are_refused(
+def test_mismatched_modules_examples_and_lengths_are_refused(
     module: Any, example: Any, lengths: Any, words: str
 ) -> None:
     axis = 1 if isinstance(example, tuple) else 2

@@ -75,7 +75,7 @@ def test_without_dynamic_axes_the_module_runs_once() -> None:
     assert len(module.ran) == 1
 
 
-def test_without_dynamic_axes_a_difference_on_the_example_is_refused() -> None:
+def test_a_difference_on_a_fixed_size_example_is_refused() -> None:
     samples = {"x": SampledInputs(np.ones((1, 3), np.float32), {})}
     with pytest.raises(
         LoadError,
@@ -121,7 +121,7 @@ def test_a_baked_length_is_refused_with_the_place_and_its_causes(
 
 
 def test_a_model_that_refuses_a_length_of_the_module_is_refused() -> None:
-    """From a real model: a constant with the example's length fixes the symbol to that length."""
+    """A constant with the example's length fixes the symbol to that length, as in a real model."""
     builder = ModelBuilder(x="1,3,T")
     table = builder.constant(np.ones((1, 3, 20), np.float32))
     typed = builder.model(builder.apply("mul", builder["x"], table), names=["y"])
@@ -139,7 +139,7 @@ def test_a_model_that_never_runs_is_refused() -> None:
         difference_of(Seen(double), Seen(double, lambda lengths: False), sampled_inputs())
 
 
-def test_a_module_that_does_not_run_on_its_example_is_compared_at_other_lengths() -> None:
+def test_a_module_failing_on_its_example_is_compared_elsewhere() -> None:
     module = Seen(double, lambda lengths: lengths["x"] != 20)
     with pytest.raises(
         LoadError, match=r"differs from the module at T = 7, and on the example .* such length as \[20\]"
@@ -159,12 +159,12 @@ def double_of(feeds: Mapping[str, Array]) -> Outputs:
     return {"y": 2 * feeds["x"]}
 
 
-def test_a_module_that_takes_no_shorter_input_than_the_example_needs_no_note() -> None:
+def test_a_module_without_shorter_inputs_gets_no_note() -> None:
     """There is nothing to report: streams are longer."""
     assert difference_of(Seen(double, lambda lengths: lengths["x"] >= 20), double_of, sampled_inputs()) == []
 
 
-def test_a_module_that_takes_no_longer_input_than_the_example_is_noted_with_its_reason() -> None:
+def test_a_module_without_longer_inputs_gets_a_note() -> None:
     notes = difference_of(Seen(double, lambda lengths: lengths["x"] <= 20), double_of, sampled_inputs())
     assert len(notes) == 1
     assert "longer than the example's (T = 20)" in notes[0]

@@ -13,11 +13,11 @@ from tests.pulse.model_builder import ModelBuilder
 
 
 def reference_of(outputs: Mapping[str, Array]) -> Reference:
-    """A model that gives this."""
+    """A reference with these outputs."""
     return Reference(lambda feeds, arithmetic: dict(outputs), {})
 
 
-def test_another_order_of_summation_is_no_difference() -> None:
+def test_another_order_of_summation_is_not_a_difference() -> None:
     """Sums of large terms that nearly cancel out among them; a wrong element among these is one."""
     builder = ModelBuilder(x="1,T,500")
     rng = np.random.default_rng(0)

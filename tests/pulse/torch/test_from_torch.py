@@ -197,7 +197,7 @@ def test_errors_of_the_module_are_passed_on() -> None:
 
 
 def test_the_older_exporter_is_used_without_onnxscript(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without onnxscript, with a note, and with what the exporter warns of."""
+    """A note says so, and the warnings of the exporter are shown."""
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(
         pulse.torch.exporter, "find_spec", lambda name: None if name == "onnxscript" else find_spec(name)
@@ -257,7 +257,7 @@ def test_examples_that_do_not_fit_are_refused(example: Any, dynamic: Any, words:
         pulse.from_torch(Recurrent(), example, dynamic)
 
 
-def test_a_value_that_is_no_module_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_other_than_a_module_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(pulse.InputError, match=r"takes a torch\.nn\.Module, not int"):
         pulse.from_torch(3, torch.zeros(1))
     monkeypatch.setattr(pulse.torch, "find_spec", lambda name: None)

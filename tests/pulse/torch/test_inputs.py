@@ -75,6 +75,5 @@ def test_floats_that_are_all_alike_become_noise(level: float, dtype: Any) -> Non
         pytest.param(np.full(1, 0.5), id="single number"),
     ],
 )
-def test_integers_truth_values_and_numbers_are_not_replaced_by_noise(value: Array) -> None:
-    """Integers, truth values, single numbers."""
+def test_integers_bools_and_scalars_are_not_replaced_by_noise(value: Array) -> None:
     np.testing.assert_array_equal(draw({"x": SampledInputs(value, {})}, {})["x"], value)

@@ -29,7 +29,7 @@ def test_mapped_arrays_are_the_same() -> None:
 
 
 def test_a_model_of_mapped_weights_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever becomes of the module: also what lies in a tensor in another order."""
+    """The model keeps its weights if the module changes, also weights in another memory layout."""
     monkeypatch.setattr("pulse.torch.preservation.MIN_MAPPED_BYTES", 1)
     monkeypatch.setattr("pulse.torch.preservation.MIN_FILE_TENSOR_BYTES", 1)
     monkeypatch.setattr("pulse.torch.replacements.weights.MIN_PLACEHOLDER_BYTES", 1)

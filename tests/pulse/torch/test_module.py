@@ -244,7 +244,7 @@ def test_inputs_have_the_type_of_the_example(dtype: Any) -> None:
 
 
 def test_nested_inputs_have_the_names_of_the_exporter() -> None:
-    """By the exporter's names; numbers stay as they are, and what the model does not read is the example's."""
+    """Inputs have the exporter's names; numbers stay, and inputs that the model does not read are the example's."""
     example = (torch.zeros(1, 5), {"state": [torch.ones(2), (torch.full((2,), 2.0), 3)], "gain": 0.5})
     module = ForwardModule(
         lambda x, y: x.sum() + y["state"][0] + y["state"][1][0] * y["state"][1][1] * y["gain"]

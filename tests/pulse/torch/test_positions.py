@@ -23,10 +23,10 @@ class RelativeAttention(nn.Module):
     def forward(self, x: Any) -> Any:
         frames = x.shape[1]
         q, k, v = (part.view(1, frames, 2, 4).transpose(1, 2) for part in self.qkv(x).chunk(3, -1))
-        behind = torch.arange(frames)[:, None] - torch.arange(frames)
-        q, k, bias = self.place(q, k, behind)
+        distances = torch.arange(frames)[:, None] - torch.arange(frames)
+        q, k, bias = self.place(q, k, distances)
         scores = (q @ k.transpose(-1, -2) * 0.5 + bias).masked_fill(
-            (behind < 0) | (behind > BACK), -torch.inf
+            (distances < 0) | (distances > BACK), -torch.inf
         )
         return (scores.softmax(-1) @ v).transpose(1, 2).flatten(2)
 
@@ -38,8 +38,8 @@ class Slopes(RelativeAttention):
         super().__init__()
         self.register_buffer("bias", None, persistent=False)
 
-    def place(self, q: Any, k: Any, behind: Any) -> Any:
-        return q, k, (self.make(len(behind)) + self.make(len(behind))) / 2
+    def place(self, q: Any, k: Any, distances: Any) -> Any:
+        return q, k, (self.make(len(distances)) + self.make(len(distances))) / 2
 
     def make(self, frames: int) -> Any:
         if self.bias is not None and self.bias.shape[-1] >= frames:
@@ -58,7 +58,7 @@ class Rotary(RelativeAttention):
         self.register_buffer("angles", torch.zeros(512, 4), persistent=False)
         self.filled = 0
 
-    def place(self, q: Any, k: Any, behind: Any) -> Any:
+    def place(self, q: Any, k: Any, distances: Any) -> Any:
         return self.turn(q), self.turn(k), 0.0
 
     def turn(self, x: Any) -> Any:
@@ -81,8 +81,8 @@ class Shaw(RelativeAttention):
         super().__init__()
         self.vectors = nn.Embedding(9, 4)
 
-    def place(self, q: Any, k: Any, behind: Any) -> Any:
-        near = self.vectors(behind.clamp(-4, 4) + 4)
+    def place(self, q: Any, k: Any, distances: Any) -> Any:
+        near = self.vectors(distances.clamp(-4, 4) + 4)
         return q, k, torch.einsum("bhnd,nrd->bhnr", q, near) * 0.5
 
 
@@ -96,8 +96,8 @@ class Shifted(RelativeAttention):
         self.positions = nn.Linear(4, 8, bias=False)
         self.more = nn.Parameter(torch.randn(2, 4))
 
-    def place(self, q: Any, k: Any, behind: Any) -> Any:
-        frames = len(behind)
+    def place(self, q: Any, k: Any, distances: Any) -> Any:
+        frames = len(distances)
         angles = torch.outer(torch.arange(frames - 1, -1, -1.0), torch.tensor([1.0, 0.1]))
         places = self.positions(torch.cat([angles.sin(), angles.cos()], -1)).view(frames, 2, 4)
         scores = torch.einsum("bhid,jhd->bhij", q + self.more[:, None], places)

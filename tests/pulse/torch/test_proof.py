@@ -22,7 +22,7 @@ class Causal(nn.Module):
 
 
 class ModuleStream:
-    """A new stream of it."""
+    """The streaming form of ``Causal``, in its initial state."""
 
     def __init__(self, module: Causal) -> None:
         self.module, self.past, self.state = module, torch.zeros(1, 2, 4), None

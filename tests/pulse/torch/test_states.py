@@ -45,7 +45,7 @@ class WrittenStates(Assigned):
 
 
 class Two(nn.Module):
-    """Both."""
+    """A module with two states."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -56,7 +56,7 @@ def test_chunked_attention_streams(visible: Callable[[Any, Any], Any], ahead: in
     assert 8 <= report.trials.buffered < plan_trials(pulsed).longest
 
 
-def test_attention_that_keeps_first_frames_streams_up_to_a_context() -> None:
+def test_attention_with_kept_frames_streams_up_to_a_context() -> None:
     """Sinks and a window: no mask of a distance, so the stream has a limit that the user names."""
     torch.manual_seed(0)
 

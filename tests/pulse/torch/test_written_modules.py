@@ -12,7 +12,7 @@ import pulse
 from pulse.errors import PulseWarning
 from pulse.models import TypedModel
 from pulse.torch.replacements import small_constants
-from tests.pulse.pulsify.delay_oracle import least_delay
+from tests.pulse.pulsify.delay_oracle import smallest_delay
 from tests.pulse.torch.exporter import F, nn, torch
 
 
@@ -82,7 +82,7 @@ def as_demucs_pads(x: Any) -> Any:
     return F.pad(x, (0, int(math.ceil(length / 1)) - x.shape[-1]))  # noqa: RUF046
 
 
-def padded_in_front_by_its_length(x: Any) -> Any:
+def padded_at_the_start_by_its_length(x: Any) -> Any:
     """Padded on both sides, as the strides need, and trimmed again where anything was added."""
     length = x.shape[-1]
     added = math.ceil((length - 8) / 4) * 4 + 8 - length
@@ -172,7 +172,7 @@ def test_written_modules_stream(
     stream_module(Written(forward, None if layer is None else nn.Conv1d(*layer)), torch.randn(shape), axis)
 
 
-def test_an_onnxscript_that_compares_constants_elsewhere_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_onnxscript_with_a_moved_constant_check_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(small_constants, "MATCHER", "onnxscript.moved.matcher")
     warning = pytest.warns(
         PulseWarning,
@@ -199,10 +199,10 @@ def test_constants_that_are_nearly_0_or_1_stay() -> None:
     assert operators.count("mul") >= 1
 
 
-def test_padding_in_front_that_depends_on_the_length_is_refused() -> None:
+def test_padding_at_the_start_by_the_length_is_refused() -> None:
     """The length is unknown before the stream ends; the error names the node and the amount."""
     model = pulse.from_torch(
-        Written(padded_in_front_by_its_length, None), torch.randn(1, 1, 41), {"x": {2: "T"}}
+        Written(padded_at_the_start_by_its_length, None), torch.randn(1, 1, 41), {"x": {2: "T"}}
     )
     with pytest.raises(
         pulse.PulseError, match=r"the padding before the first frame, .* depends on the length"
@@ -210,7 +210,7 @@ def test_padding_in_front_that_depends_on_the_length_is_refused() -> None:
         pulse.stream(model)
 
 
-def test_a_centred_transform_has_the_least_delay() -> None:
+def test_a_centred_transform_has_the_smallest_delay() -> None:
     """A frame ends 255 samples after its position: one hop of 128 after the one that has just come.
 
     The first one would also need sample 256, which is mirrored to its start; but there a Hann window is zero.
@@ -272,11 +272,11 @@ def zeros_around_a_mirror(x: Any) -> Any:
         "around a mirror",
     ],
 )
-def test_exported_pipelines_have_the_least_delay(forward: Any, pulse_frames: int) -> None:
-    """By the oracle over the exported graph."""
+def test_written_modules_have_the_smallest_delay(forward: Any, pulse_frames: int) -> None:
+    """The oracle runs over the exported graph."""
     typed = pulse.from_torch(Written(forward), torch.randn(1, 1, 160), {"x": {2: "T"}}).analyse().declutter()
     (output,) = typed.pulsify(pulse=pulse_frames).outputs
-    assert output.delay == least_delay(typed, pulse_frames, output.frames, 80)
+    assert output.delay == smallest_delay(typed, pulse_frames, output.frames, 80)
     pulse.verify(typed, pulse=pulse_frames).require()
 
 
@@ -294,7 +294,7 @@ def test_a_length_below_the_branch_of_the_example_is_refused() -> None:
 
 
 def test_nothing_of_an_export_stays() -> None:
-    """Neither in PyTorch's sizes nor in the files of the module."""
+    """An export leaves nothing in PyTorch's sizes or in the files of the module."""
     before = dict(vars(torch.SymInt)), set(globals())
     pulse.from_torch(Written(in_fours), torch.randn(1, 1, 24), {"x": {2: "T"}})
     assert (dict(vars(torch.SymInt)), set(globals())) == before
@@ -384,7 +384,7 @@ def scripted_convolution() -> Any:
 def test_refusals_of_modules_name_what_to_write(
     make: Callable[[], Any], error: type[pulse.PulseError], words: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """In the error alone: PyTorch prints nothing beside it."""
+    """Only the error names it; PyTorch prints nothing else."""
     with pytest.raises(error, match=words) as caught:
         pulse.from_torch(make(), torch.randn(1, 2, 40), {"x": {2: "T"}})
     assert "Original traceback" not in str(caught.value)

@@ -18,7 +18,7 @@ int outside(int a) { return inside(a) + (int)cosh(a) + (perhaps ? perhaps() : 0)
 """
 NEEDED = {"cosh", "counter", "perhaps"}
 COMPILERS = ("cc", "clang", "aarch64-linux-gnu-gcc", "arm-linux-gnueabihf-gcc")
-"""Files of 64 and 32 bits."""
+"""Compilers of 64-bit and 32-bit files."""
 
 
 @pytest.fixture(params=COMPILERS)

@@ -5,6 +5,8 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,7 +49,7 @@ def weigh():
     return Entry("test.weigh", weighs, 6, returns="int").call
 
 
-def test_ints_go_in_and_come_out(weigh) -> None:
+def test_ints_go_in_and_come_out(weigh: Callable[..., int]) -> None:
     assert weigh(1, 10, 100, 1000, 10000, 100000) == 654321
     assert weigh(-1, 0, 0, 0, 0, 0) == -1
     assert weigh(-(1 << 63), 0, 0, 0, 0, 0) == -(1 << 63)
@@ -72,7 +74,9 @@ def test_nothing_comes_back_as_none() -> None:
         ((1, 2, 3, 4, 5, 1 << 63), OverflowError),
     ],
 )
-def test_other_arguments_raise(weigh, arguments, error) -> None:
+def test_other_arguments_raise(
+    weigh: Callable[..., int], arguments: tuple[Any, ...], error: type[Exception]
+) -> None:
     with pytest.raises(error):
         weigh(*arguments)
     with pytest.raises(TypeError):
@@ -85,7 +89,7 @@ def distance_plus_number(first, number, second):
 
 
 @pytest.mark.parametrize("keeps_gil", [True, False])
-def test_an_entry_may_keep_the_gil(keeps_gil) -> None:
+def test_an_entry_may_keep_the_gil(keeps_gil: bool) -> None:
     """Another thread of Python runs while an entry does, but not while one that keeps the GIL does."""
     words = np.zeros(2, np.int64)
     call = Entry(f"test.spins_{keeps_gil}", spins, 2, returns="int", keeps_gil=keeps_gil).call
@@ -118,11 +122,11 @@ def test_an_entry_may_take_objects() -> None:
 
 
 def first_of(first, other):
-    """The first argument."""
+    """Return the first argument."""
     return first
 
 
-def test_each_function_of_a_bound_entry_has_its_own_first_argument_and_keeps_an_object() -> None:
+def test_bound_functions_keep_their_own_argument_and_owner() -> None:
     entry = Entry("test.first_of", first_of, 2, returns="int", bound=True)
     kept = np.zeros(3)
     watched = weakref.ref(kept)

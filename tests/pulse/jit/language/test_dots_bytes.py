@@ -34,12 +34,12 @@ class ByteRows(Instruction):
 
 
 @device
-def keep(y: Pointer, x: int, at: int, columns: Vector) -> None:
+def keep(y: Pointer, x: int, index: int, columns: Vector) -> None:
     """The lanes, and their sums with a word of bytes on either side."""
     ones = vtoint(vzero())
-    vstore(as_f32(y), at, vfrombits(columns))
-    vstore(as_f32(y), at + 160, vfrombits(vdot_bytes(ones, x, columns)))
-    vstore(as_f32(y), at + 320, vfrombits(vdot_bytes(ones, columns, x)))
+    vstore(as_f32(y), index, vfrombits(columns))
+    vstore(as_f32(y), index + 160, vfrombits(vdot_bytes(ones, x, columns)))
+    vstore(as_f32(y), index + 320, vfrombits(vdot_bytes(ones, columns, x)))
 
 
 def read_bytes(row: ByteRows) -> None:
@@ -86,11 +86,11 @@ def test_sums_of_bytes_are_exact(
     w[1:9], w[49:57] = 127, -128
     x = np.array([0x80FF7F00 - (1 << 32)], np.int32)
     lanes: list[Array] = []
-    at = 1
+    start = 1
     for blocks in (1, 2, 3, 4):
-        rows = w[at : at + ROWS * blocks * BLOCK].reshape(ROWS, blocks, BLOCK)
+        rows = w[start : start + ROWS * blocks * BLOCK].reshape(ROWS, blocks, BLOCK)
         lanes.append(rows.transpose(1, 2, 0).reshape(-1, ROWS))
-        at += rows.size
+        start += rows.size
     columns = np.concatenate(lanes)
     signed, natural = x.view(np.int8).astype(np.int32), x.view(np.uint8).astype(np.int32)
     if not fast:

@@ -44,7 +44,7 @@ by_fused_products = named_kernel("infra_pairs_by_fused_products")(read_pairs)
 
 
 def pairs(values: Array) -> Array:
-    """Floats [..., 2] as words."""
+    """Pack pairs of floats [..., 2] into words of two bf16."""
     return to_bf16(values).view(np.int32).ravel()
 
 

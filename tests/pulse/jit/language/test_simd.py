@@ -241,7 +241,7 @@ def normal(width=32):
 
 @settings(max_examples=30, deadline=None)
 @given(normal())
-def test_arithmetic_agrees_with_python(x) -> None:
+def test_arithmetic_agrees_with_python(x: np.ndarray) -> None:
     python, compiled = outputs(infra_arithmetic, x, 192)
     np.testing.assert_allclose(compiled, python, rtol=3e-7, atol=1e-6)
     for rounding in (112, 128, 144, 176):
@@ -258,7 +258,7 @@ def test_special_values_equal_those_of_python() -> None:
 
 
 @pytest.mark.parametrize("turn", range(16))
-def test_choice_propagates_nan(turn) -> None:
+def test_choice_propagates_nan(turn: int) -> None:
     a, b = np.array(SPECIAL, F), np.roll(np.array(SPECIAL, F), turn)
     for z in outputs(infra_choice, [*a, *b], 144):
         np.testing.assert_array_equal(z[:16], np.minimum(a, b))
@@ -296,7 +296,7 @@ def test_bit_operations_equal_numpy() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 15, 16, 40])
-def test_part_touches_only_its_lanes(n) -> None:
+def test_part_touches_only_its_lanes(n: int) -> None:
     x = np.arange(1, min(n, 16) + 1, dtype=F)
     for z in outputs(infra_part, x, 32, n):
         np.testing.assert_array_equal(z[:16], np.pad(x, (0, 16 - len(x))))
@@ -304,7 +304,7 @@ def test_part_touches_only_its_lanes(n) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_chunks_and_turns_take_the_right_elements(n) -> None:
+def test_chunks_and_turns_take_the_right_elements(n: int) -> None:
     x = np.arange(max(20, 10 + 9 * min(n, 2)), dtype=F)
     for z in outputs(infra_chunks, x, 232, n):
         fours, eights = [min(m, n - 1) for m in range(4)], [min(m, n - 1) for m in range(2)]
@@ -316,15 +316,15 @@ def test_chunks_and_turns_take_the_right_elements(n) -> None:
         np.testing.assert_array_equal(z[80:96], [*range(1, 32, 4), *range(9, 40, 4)])
         np.testing.assert_array_equal(z[96:112], np.repeat(x[n : n + 2], 8))
         np.testing.assert_array_equal(z[112:128], np.repeat(x[n : n + 4], 4))
-        for at, by in ((128, 2), (144, 4), (160, 8)):
-            np.testing.assert_array_equal(z[at : at + 16], [(i + by) % 16 for i in range(16)])
+        for start, by in ((128, 2), (144, 4), (160, 8)):
+            np.testing.assert_array_equal(z[start : start + 16], [(i + by) % 16 for i in range(16)])
         np.testing.assert_array_equal(z[176:208], np.stack([x[1:17], x[4:20]], 1).ravel())
         np.testing.assert_array_equal(z[208:216], [(i + 1) * (i + 2) + i + 3 for i in range(8)])
         np.testing.assert_array_equal(z[216:232], np.tile(x[n : n + 2], 8))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4])
-def test_chunks_are_stored_in_two_places(n) -> None:
+def test_chunks_are_stored_in_two_places(n: int) -> None:
     x = np.arange(16, dtype=F)
     for z in outputs(infra_store_chunks, x, 80, n):
         expected = np.full(80, 9, F)

@@ -17,7 +17,7 @@ from pulse.jit.rows.fields import LINE_WORDS, WORD_BYTES, fields_of, starts_line
 
 
 class Side(Struct):
-    """The counts of one thread."""
+    """The counters of one thread."""
 
     calls: int = starts_line()
     seconds: float

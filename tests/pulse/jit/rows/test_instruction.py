@@ -51,7 +51,7 @@ class Sums(Instruction):
 
 
 class Weighed(Instruction):
-    """Weights of any form."""
+    """An instruction with packed weights."""
 
     W: Operand = packed_weights()
     x: Operand = reads(None)
@@ -60,7 +60,7 @@ class Weighed(Instruction):
 
 @named_kernel("tests_sums")
 def sums(row: Sums) -> None:
-    """Pair by pair."""
+    """Sum each pair."""
     x, y, pairs = row.x, row.y, row.pairs
     for k in range(row.count):
         total = 0.0
@@ -71,7 +71,7 @@ def sums(row: Sums) -> None:
 
 
 @named_kernel("tests_outside")
-def read_behind_end(row: Sums) -> None:
+def read_beyond_end(row: Sums) -> None:
     """Read an element after the declared ones."""
     y = row.y
     y[0] = row.x[row.n]
@@ -79,7 +79,7 @@ def read_behind_end(row: Sums) -> None:
 
 @named_kernel("tests_writing")
 def write_to_read(row: Sums) -> None:
-    """To what is only read."""
+    """Write to an operand that is only read."""
     x = row.x
     x[0] = 1.0
 
@@ -150,7 +150,7 @@ def test_plain_python_checks_the_declaration() -> None:
     region = np.zeros(64, np.uint8)
     sums.python(words, [region])
     with pytest.raises(IndexError, match="elements 4 to 5"):
-        read_behind_end.python(words, [region])
+        read_beyond_end.python(words, [region])
     with pytest.raises(ValueError, match="read-only"):
         write_to_read.python(words, [region])
 

@@ -20,19 +20,19 @@ from pulse.jit.rows.pointer import operand
 
 
 class Scaling(Instruction):
-    """A record of one number."""
+    """An instruction that changes one number."""
 
     y: Operand = updates("f32", 1)
 
 
 def doubles(row: Scaling) -> None:
-    """Y *= 2."""
+    """Double y."""
     y = row.y
     y[0] = y[0] * 2
 
 
 def halves(row: Scaling) -> None:
-    """Y /= 2."""
+    """Halve y."""
     y = row.y
     y[0] = y[0] * 0.5
 
@@ -67,7 +67,7 @@ FORMS = {
     "looping link": lambda path: path.symlink_to(path),
     "missing": lambda path: None,
 }
-"""What is in its place."""
+"""Kind of file system entry -> function that puts it in place of the kernel file."""
 KINDS = [*BYTES, "another kernel's", *FORMS]
 
 

@@ -9,7 +9,9 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,7 +83,7 @@ def answer(process):
     return json.loads(out) + ([errors] if errors else [])
 
 
-def test_processes_share_the_cache_until_a_kernel_changes(tmp_path) -> None:
+def test_processes_share_the_cache_until_a_kernel_changes(tmp_path: Path) -> None:
     place = str(tmp_path / "cache")
     processes = [start(tmp_path, PULSE_CACHE=place) for _ in range(2)]
     first, second = (answer(process) for process in processes)
@@ -94,7 +96,7 @@ def test_processes_share_the_cache_until_a_kernel_changes(tmp_path) -> None:
     assert changed == [False, 3.0, place, "environment"]
 
 
-def test_nowhere_to_write_is_a_temporary_folder_that_goes_away(tmp_path) -> None:
+def test_nowhere_to_write_is_a_temporary_folder_that_goes_away(tmp_path: Path) -> None:
     blocked = tmp_path / "file"  # a file where a folder is needed cannot be written, not even by root
     blocked.write_text("")
     package = list(Path(pulse.__file__).parent.rglob("*.nb?"))
@@ -108,7 +110,7 @@ def test_nowhere_to_write_is_a_temporary_folder_that_goes_away(tmp_path) -> None
     assert package == [] == list(Path(pulse.__file__).parent.rglob("*.kernel"))
 
 
-def test_the_cache_is_in_the_folder_of_the_user(tmp_path, monkeypatch) -> None:
+def test_the_cache_is_in_the_folder_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with kernels_in(""):
         for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"):
             monkeypatch.setenv(name, str(tmp_path))
@@ -118,14 +120,14 @@ def test_the_cache_is_in_the_folder_of_the_user(tmp_path, monkeypatch) -> None:
         assert location.folder.is_dir()
 
 
-def test_an_unknown_home_folder_is_taken_as_a_name(monkeypatch, tmp_path) -> None:
+def test_an_unknown_home_folder_is_taken_as_a_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     with kernels_in("~nobody-of-this-name/kernels"):
         assert cache_location().path == tmp_path / "~nobody-of-this-name" / "kernels"
 
 
 @posix
-def test_folders_are_the_users_own(tmp_path) -> None:
+def test_folders_are_the_users_own(tmp_path: Path) -> None:
     """Those around the cache too, where they are made for it."""
     with kernels_in(tmp_path / "a" / "b"):
         folders = [tmp_path / "a", cache_location().path, cache_location().folder]
@@ -184,7 +186,9 @@ def planted_inside(path):
         ),
     ],
 )
-def test_a_folder_of_others_is_refused_unless_it_is_asked_for(tmp_path, plant, words) -> None:
+def test_a_folder_of_others_is_refused_unless_it_is_asked_for(
+    tmp_path: Path, plant: Callable[[Path], Any], words: str
+) -> None:
     path = tmp_path / "kernels"
     plant(path)
     with kernels_in(path):
@@ -204,7 +208,7 @@ def test_a_folder_of_others_is_refused_unless_it_is_asked_for(tmp_path, plant, w
 
 
 @posix
-def test_a_link_of_the_users_own_is_followed(tmp_path) -> None:
+def test_a_link_of_the_users_own_is_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     (tmp_path / "kernels").symlink_to(tmp_path / "elsewhere")
     with kernels_in(tmp_path / "kernels"):
@@ -249,7 +253,7 @@ class FileMaker:
 
 
 @pytest.mark.parametrize("shared", ["0", "1"])
-def test_nothing_in_a_file_is_run_before_it_is_known(folder, shared) -> None:
+def test_nothing_in_a_file_is_run_before_it_is_known(folder: Path, shared: str) -> None:
     """Not even if other users' files are accepted: none is a program but its own object code."""
     with kernels_in(folder, shared):
         path = Path(damage.compile_and_call(damage.doubles)[0].path())
@@ -261,7 +265,7 @@ def test_nothing_in_a_file_is_run_before_it_is_known(folder, shared) -> None:
 
 
 @root
-def test_a_whole_file_of_another_user_is_compiled_again(folder) -> None:
+def test_a_whole_file_of_another_user_is_compiled_again(folder: Path) -> None:
     path = Path(damage.compile_and_call(damage.doubles)[0].path())
     os.chown(path, OTHER, -1)
     with pytest.warns(PulseWarning, match=f"another user .uid {OTHER}.; it is compiled again"):
@@ -292,7 +296,7 @@ def run_damaged(tmp_path, seed, count):
 @pytest.mark.parametrize(
     ("processes", "count"), [(1, len(damage.KINDS)), pytest.param(20, 100, marks=pytest.mark.slow)]
 )
-def test_damaged_files_are_compiled_again_and_replaced(tmp_path, processes, count) -> None:
+def test_damaged_files_are_compiled_again_and_replaced(tmp_path: Path, processes: int, count: int) -> None:
     """The process lives, the kernel is right and its file whole again each time; one line reports all."""
     reached = set()
     for seed in range(processes):
@@ -305,7 +309,7 @@ def test_damaged_files_are_compiled_again_and_replaced(tmp_path, processes, coun
     assert reached == set(damage.KINDS)
 
 
-def test_a_full_disk_is_reported_and_kernels_run(small_disk) -> None:
+def test_a_full_disk_is_reported_and_kernels_run(small_disk: Path) -> None:
     """Kernels run, and one line reports that none is kept."""
     with kernels_in(small_disk / "kernels"):
         folder = cache_location().folder
@@ -323,7 +327,7 @@ def test_a_full_disk_is_reported_and_kernels_run(small_disk) -> None:
         assert not list(folder.iterdir())
 
 
-def test_kernels_on_a_disk_without_write_access_are_used(small_disk) -> None:
+def test_kernels_on_a_disk_without_write_access_are_used(small_disk: Path) -> None:
     """The stored kernels are used without a warning."""
     with kernels_in(small_disk / "kernels"):
         damage.compile_and_call(damage.doubles)
@@ -334,7 +338,9 @@ def test_kernels_on_a_disk_without_write_access_are_used(small_disk) -> None:
             assert damage.compile_and_call(damage.halves)[1] == 1.5
 
 
-def test_without_any_folder_kernels_are_compiled_but_not_kept(tmp_path, monkeypatch) -> None:
+def test_without_any_folder_kernels_are_compiled_but_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(**_):
         raise FileNotFoundError(2, "No usable temporary directory found")
 
@@ -346,7 +352,7 @@ def test_without_any_folder_kernels_are_compiled_but_not_kept(tmp_path, monkeypa
         assert (len(warned), kernel.is_cached, kernel.path(), value) == (1, False, None, 6)
 
 
-def test_a_warning_that_is_an_error_damages_nothing(folder) -> None:
+def test_a_warning_that_is_an_error_damages_nothing(folder: Path) -> None:
     """The warning is raised once; afterwards all is as if it had been reported."""
     path = Path(damage.compile_and_call(damage.doubles)[0].path())
     path.write_bytes(b"")
@@ -375,7 +381,7 @@ def closure_of(value):
     return lambda x: x + value
 
 
-def test_fingerprint_follows_helpers_globals_closures_and_constants(monkeypatch) -> None:
+def test_fingerprints_cover_helpers_globals_closures_constants(monkeypatch: pytest.MonkeyPatch) -> None:
     before = fingerprint.fingerprint(uses_helper)
     assert fingerprint.fingerprint(uses_helper) == before
     monkeypatch.setitem(globals(), "OFFSET", 2)
@@ -385,7 +391,7 @@ def test_fingerprint_follows_helpers_globals_closures_and_constants(monkeypatch)
     assert fingerprint.fingerprint(closure_of(1)) == fingerprint.fingerprint(closure_of(1))
 
 
-def test_sources_hash_covers_the_sources_of_kernels(monkeypatch, tmp_path) -> None:
+def test_sources_hash_covers_the_sources_of_kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The hash covers what a kernel's module uses, and every file of the language."""
     from pulse.program.kernels.recurrent import gru
 

@@ -2,8 +2,11 @@
 
 import json
 import os
+from collections.abc import Callable
 from functools import partial
 from hashlib import blake2b
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,20 +27,20 @@ root = pytest.mark.skipif(
 
 @pytest.fixture
 def path(tmp_path):
-    """A file with ``CODE``."""
+    """The path of a kernel file with ``CODE``."""
     path = tmp_path / "kernels" / "tick-12.kernel"
     kernel_file.write(path, CODE, VERSIONS, FUNCTION)
     return path
 
 
-def test_what_is_encoded_is_decoded_again(path) -> None:
+def test_what_is_encoded_is_decoded_again(path: Path) -> None:
     assert read(path) == CODE
     assert [file.name for file in path.parent.iterdir()] == [path.name]
     assert read(path.with_name("other")) is None
 
 
-def test_a_file_has_its_checksum_its_header_and_the_object_code(path) -> None:
-    """Magic, checksum, length, JSON, object code."""
+def test_a_file_has_its_checksum_its_header_and_the_object_code(path: Path) -> None:
+    """The parts are magic, checksum, length, JSON and object code."""
     data = path.read_bytes()
     assert data.startswith(b"pulse kernel 1\n")
     assert data.endswith(CODE.object)
@@ -52,7 +55,7 @@ def test_a_file_has_its_checksum_its_header_and_the_object_code(path) -> None:
     }
 
 
-def test_files_of_other_versions_are_ignored(path) -> None:
+def test_files_of_other_versions_are_ignored(path: Path) -> None:
     assert kernel_file.read(path, {**VERSIONS, "pulse": "2"}, FUNCTION) is None
     data = path.read_bytes()
     path.write_bytes(data.replace(b"kernel 1\n", b"kernel 2\n"))
@@ -60,12 +63,12 @@ def test_files_of_other_versions_are_ignored(path) -> None:
 
 
 @pytest.mark.parametrize("function", [{**FUNCTION, "name": "tock"}, {**FUNCTION, "fingerprint": "13"}])
-def test_the_file_of_another_function_is_refused(path, function) -> None:
+def test_the_file_of_another_function_is_refused(path: Path, function: dict[str, str]) -> None:
     with pytest.raises(DamagedError, match="contains another function, tick"):
         kernel_file.read(path, VERSIONS, function)
 
 
-def test_every_changed_byte_and_length_is_noticed(path) -> None:
+def test_every_changed_byte_and_length_is_noticed(path: Path) -> None:
     """Each bit that is flipped, each end that is missing, and ends that are too long."""
     data = path.read_bytes()
     changed = [
@@ -88,7 +91,7 @@ def test_every_changed_byte_and_length_is_noticed(path) -> None:
 
 
 @pytest.mark.parametrize("size", [kernel_file.MAX_BYTES + 1, 1 << 40])
-def test_a_file_that_is_too_large_is_not_read_to_its_end(path, size) -> None:
+def test_a_file_that_is_too_large_is_not_read_to_its_end(path: Path, size: int) -> None:
     os.truncate(path, size)
     with pytest.raises(DamagedError, match="has more than 16,777,216 bytes"):
         read(path)
@@ -118,7 +121,7 @@ def to_a_good_one(path):
         pytest.param(to_a_good_one, "cannot be read", marks=posix),
     ],
 )
-def test_special_files_are_not_read(path, make, words) -> None:
+def test_special_files_are_not_read(path: Path, make: Callable[[Path], Any], words: str) -> None:
     """Writing then replaces the special file by a regular one."""
     path.unlink()
     make(path)
@@ -132,7 +135,9 @@ def test_special_files_are_not_read(path, make, words) -> None:
 
 @posix
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_a_file_that_others_may_write_to_is_read_only_if_the_cache_is_shared(path, mode, monkeypatch) -> None:
+def test_files_that_others_may_write_need_a_shared_cache(
+    path: Path, mode: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path.chmod(mode)
     with pytest.raises(DamagedError, match="can be written to by other users"):
         read(path)
@@ -145,7 +150,7 @@ def test_a_file_that_others_may_write_to_is_read_only_if_the_cache_is_shared(pat
 
 
 @root
-def test_a_file_of_another_user_is_refused_unless_the_cache_is_shared(path, monkeypatch) -> None:
+def test_files_of_other_users_need_a_shared_cache(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.chown(path, 12345, -1)
     with pytest.raises(DamagedError, match=r"belongs to another user \(uid 12345\)"):
         read(path)
@@ -153,7 +158,9 @@ def test_a_file_of_another_user_is_refused_unless_the_cache_is_shared(path, monk
     assert read(path) == CODE
 
 
-def test_nothing_is_left_of_a_file_that_could_not_be_written(path, monkeypatch) -> None:
+def test_nothing_is_left_of_a_file_that_could_not_be_written(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = path.read_bytes()
 
     def full(*_):

@@ -51,7 +51,7 @@ def test_missing_files_are_never_current(files: list[str]) -> None:
     assert not Stamp(files).is_current()
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(files: list[str], tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_not_an_error(files: list[str], tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
     Stamp(files).write()
     assert not Stamp(files).is_current()

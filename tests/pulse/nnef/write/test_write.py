@@ -16,6 +16,7 @@ from pulse.proof import ProofChoice
 from pulse.runtimes.nnef_check import check, check_offline
 from pulse.runtimes.tract import TractProcess, has_tract
 from tests.agreement import Expected
+from tests.failed_cases import FailedCases
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.families import all_cases
 from tests.pulse.nnef.streaming_models import BEYOND, STREAMS, conv, typed_and_pulsed
@@ -27,8 +28,9 @@ REASONS = ("have no tensors without elements", "layers with one direction", "no 
 
 
 def operator_cases(step: int, in_tract: bool) -> Counter[str]:
-    """Every ``step``-th operator case of constant shape: how it ended."""
+    """The outcomes of every ``step``-th case of constant shape. Raises AssertionError with all cases that differ."""
     counts: Counter[str] = Counter()
+    failed = FailedCases()
     for name, source, feeds in [case for case in all_cases() if case[0].endswith("-fixed")][::step]:
         typed = pulse.load(source, inputs=fixed_specs(feeds)).model.analyse()
         try:
@@ -46,7 +48,8 @@ def operator_cases(step: int, in_tract: bool) -> Counter[str]:
         arrays = [feeds[port.name] for port in static.inputs]
         names = [port.name for port in static.outputs]
         read = back.run(dict(zip((back.graph.label(outlet) for outlet in back.graph.inputs), arrays)))
-        expected.require(dict(zip(names, read.values())), name)
+        with failed.collect(name):
+            expected.require(dict(zip(names, read.values())), name)
         counts["read"] += 1
         if not in_tract:
             continue
@@ -55,8 +58,10 @@ def operator_cases(step: int, in_tract: bool) -> Counter[str]:
         except WriteError:
             counts["refused by tract"] += 1
             continue
-        expected.require_near(dict(zip(names, process.run("0", arrays))), name)
+        with failed.collect(f"{name} in tract"):
+            expected.require_near(dict(zip(names, process.run("0", arrays))), name)
         counts["tract"] += 1
+    assert not failed, "\n".join(failed)
     return counts
 
 
@@ -85,7 +90,7 @@ def test_all_operators_run_in_tract() -> None:
 @needs_tract
 @pytest.mark.parametrize("number", range(len(STREAMS)))
 def test_streams_in_tract(number: int) -> None:
-    """Pulse by pulse, flush included, the padding of the last pulse NaN."""
+    """Pulses and flush are equal, with NaN as padding of the last pulse."""
     typed, streamed = typed_and_pulsed(*STREAMS[number])
     report = check(streamed.to_nnef(), streamed, typed, ProofChoice((1, 2, 5, 12)))
     assert report.backends == ("tract",)
@@ -126,7 +131,7 @@ def test_offline_models_run_in_tract(number: int) -> None:
     assert len(proof.lengths) == 4
 
 
-def test_a_wrong_file_is_found() -> None:
+def test_a_wrong_nnef_archive_is_found() -> None:
     pytest.importorskip("tract", reason="pip install tract")
     typed = pulse.load(conv(pads=[2, 0])).analyse()
     archive = typed.to_nnef()
@@ -142,7 +147,7 @@ def kinds(archive: Archive) -> set[str]:
     }
 
 
-def test_extensions_are_named_only_where_plain_nnef_lacks_operators() -> None:
+def test_extensions_are_named_only_if_plain_nnef_lacks_operators() -> None:
     """A registry of tract is named only for its operators; a pulsed model has its states in one scan."""
     typed, streamed = typed_and_pulsed(conv(pads=[2, 0]), 4)
     offline = typed.declutter().to_nnef()

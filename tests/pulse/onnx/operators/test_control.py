@@ -56,7 +56,7 @@ def loop_model(count: int, body: object, stream: dict[str, int] | None = None) -
 
 
 def loop_body(nodes: list[NodeProto]) -> GraphProto:
-    """From an iteration, a condition and a state: the next condition and state, and a row."""
+    """The body of a loop: iteration, condition and state -> next condition, next state and a row."""
     ports = [("iteration", I64), ("go_in", BOOL), ("s_in", F32)]
     return graph(nodes, ports, [("go_out", BOOL), ("s_out", F32), ("row", F32)])
 

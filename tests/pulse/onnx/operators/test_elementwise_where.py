@@ -10,10 +10,10 @@ from tests.pulse.cases.build import Feeds, model, node
 from tests.pulse.ops.stream_proof import prove
 
 
-def buckets(least: float, feeds: Feeds) -> ModelProto:
-    """``where(x > least, (log(x) * 3).to(int) + 1, 0)``, and likewise with the other order of the wires."""
+def buckets(threshold: float, feeds: Feeds) -> ModelProto:
+    """``where(x > threshold, (log(x) * 3).to(int) + 1, 0)``, and likewise with the other order of the wires."""
     nodes = [
-        node("Greater", "x least", "far"),
+        node("Greater", "x threshold", "far"),
         node("Not", "far", "near"),
         node("Log", "x", "log"),
         node("Mul", "log three", "scaled"),
@@ -24,7 +24,7 @@ def buckets(least: float, feeds: Feeds) -> ModelProto:
         node("Concat", "first second", "y", axis=1),
     ]
     constants = {
-        "least": np.float32(least),
+        "threshold": np.float32(threshold),
         "three": np.float32(3),
         "one": np.int64(1),
         "zero": np.int64(0),
@@ -32,7 +32,7 @@ def buckets(least: float, feeds: Feeds) -> ModelProto:
     return model(nodes, feeds, constants, 17, {"x": 2})
 
 
-def test_a_conversion_that_is_not_chosen_is_no_fault() -> None:
+def test_a_conversion_that_is_not_chosen_is_not_a_fault() -> None:
     """The logarithms of 0 and of negative numbers are no integers."""
     x = np.array([0, 3, -2, 1.5, 0, 90, 0.7, 2], np.float32).reshape(1, 1, 8)
     prove(buckets(0.5, {"x": x}), {"x": x}, 2, 0)

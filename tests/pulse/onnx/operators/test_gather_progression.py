@@ -40,7 +40,7 @@ def unfold(starts: list[list[int]], stride: int, last: int) -> list:
         ([[0], [2]], 2, 2, 4, 1),
     ],
 )
-def test_frames_unfolded_by_constant_indices_stream_without_a_lookup(
+def test_frames_unfolded_by_constants_stream_without_a_lookup(
     starts: list[list[int]], stride: int, last: int, pulse_frames: int, delay: int
 ) -> None:
     nodes, constants = unfold(starts, stride, last)
@@ -72,7 +72,7 @@ def test_indices_that_may_leave_the_tensor_are_looked_up() -> None:
 
 @pytest.mark.parametrize("length", [4, 7])
 def test_indices_spaced_by_a_factor_follow_the_length(length: int) -> None:
-    """Two indices for each frame pair: ``2*j`` and ``2*j + 1``."""
+    """Each pair of frames has two indices, ``2*j`` and ``2*j + 1``."""
     nodes = [
         node("Shape", "x", "dims"),
         node("Gather", "dims two", "length"),
@@ -91,7 +91,7 @@ def test_indices_spaced_by_a_factor_follow_the_length(length: int) -> None:
 
 @pytest.mark.parametrize("step", [1, 2])
 def test_constant_rows_are_slices(step: int) -> None:
-    """Neighbouring features side by side, as unfold over frequency."""
+    """The rows are neighbouring features, as from an unfold over frequency."""
     rows = (np.arange(9) * step)[None] + np.array([[0], [2], [1]])
     feeds = {"x": floats("x", 1, 7, 24, 2)}
     proto = model([node("Gather", "x rows", "y", axis=2)], feeds, {"rows": rows}, 17, {"x": 1})

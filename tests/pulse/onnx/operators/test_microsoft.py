@@ -53,7 +53,7 @@ def one_node(kind: str, feeds: Feeds, outputs: str = "y", **attributes: Any) -> 
         )
     ],
 )
-def test_runs_as_onnxruntime(proto: ModelProto, feeds: Feeds) -> None:
+def test_microsoft_operators_run_as_in_onnxruntime(proto: ModelProto, feeds: Feeds) -> None:
     typed = load(proto).analyse()
     (expected,) = reference(proto, feeds)
     np.testing.assert_allclose(typed.run(feeds)["y"], expected, 1e-4, 1e-5)

@@ -31,7 +31,7 @@ def stft(hop: int, size: int, mode: str | None = None) -> TypedModel:
 @pytest.mark.parametrize(("mode", "most"), [(None, 3), ("constant", 1), ("reflect", 5)])
 @pytest.mark.parametrize("pulse", [16, 48])
 def test_frames_stream_exactly(mode: str | None, most: int, pulse: int) -> None:
-    """Without padding a frame waits for its last sample; padding at the start makes up for half a frame."""
+    """A frame without padding waits for its last sample; padding at the start saves half a frame."""
     typed = stft(16, 64, mode)
     report = verify(typed, pulse=pulse)
     assert report.equal, report.divergence

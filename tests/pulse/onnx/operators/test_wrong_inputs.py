@@ -42,7 +42,7 @@ def models_of(op: str) -> Iterator[onnx.ModelProto]:
 
 @pytest.mark.filterwarnings("ignore::pulse.PulseWarning")
 @pytest.mark.parametrize("op", sorted(TRANSLATORS))
-def test_a_node_with_wrong_inputs_is_read_or_refused(op: str) -> None:
+def test_onnx_nodes_with_wrong_inputs_are_read_or_refused(op: str) -> None:
     refused = 0
     for proto in models_of(op):
         try:

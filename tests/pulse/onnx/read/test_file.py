@@ -67,9 +67,9 @@ def read_bytes() -> int:
 
 
 def test_three_gigabytes_are_refused_at_once(tmp_path: Path) -> None:
-    zeros, behind = tmp_path / "zeros.onnx", tmp_path / "behind.onnx"
-    behind.write_bytes(model([node("Relu", "x")], {"x": np.zeros((1, 2), np.float32)}).SerializeToString())
-    for path, words in ((zeros, "zeros"), (behind, "less than 2 GiB")):
+    zeros, padded = tmp_path / "zeros.onnx", tmp_path / "padded.onnx"
+    padded.write_bytes(model([node("Relu", "x")], {"x": np.zeros((1, 2), np.float32)}).SerializeToString())
+    for path, words in ((zeros, "zeros"), (padded, "less than 2 GiB")):
         with path.open("ab") as file:
             file.truncate(3 << 30)
         before = read_bytes()
@@ -90,7 +90,7 @@ def test_pipes_and_folders_are_refused(tmp_path: Path) -> None:
         pulse.load("a\0b")
 
 
-def test_names_that_are_no_text_are_refused() -> None:
+def test_names_in_invalid_utf8_are_refused() -> None:
     data = model([node("Relu", "x")], {"x": np.zeros((1, 2), np.float32)}).SerializeToString()
     with pytest.raises(pulse.LoadError, match="a name in it is not text"):
         pulse.load(data.replace(b"Relu_y", b"Relu\xff\xfe"))
@@ -130,7 +130,7 @@ def test_data_is_read_from_a_file_next_to_the_model(tmp_path: Path) -> None:
         ({"location": "w.bin", "offset": "-1"}, "the offset of its data, '-1', is not a number"),
     ],
 )
-def test_external_data_that_is_elsewhere_or_does_not_fit_is_refused(
+def test_misplaced_or_wrongly_sized_external_data_is_refused(
     tmp_path: Path, entries: dict[str, str], words: str
 ) -> None:
     folder = tmp_path / "models"

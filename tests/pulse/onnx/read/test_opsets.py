@@ -8,7 +8,7 @@ from pulse.loading.format import read_onnx as load
 from tests.pulse.cases.build import floats, model, node
 
 
-def test_an_operator_that_did_not_change_is_read_from_an_old_opset() -> None:
+def test_unchanged_operators_are_read_from_old_opsets() -> None:
     x = floats("old", 2, 3)
     proto = model([node("Relu", "x")], {"x": x}, opset=6)
     np.testing.assert_array_equal(load(proto).analyse().run(x)["y"], np.maximum(x, 0))

@@ -50,7 +50,7 @@ def test_masks_by_chunks_are_written(frames: int) -> None:
     assert ("Mod" in kinds(proto)) == (frames % 3 != 0)
 
 
-def test_frames_that_see_nothing_become_what_the_model_makes_of_them() -> None:
+def test_fully_masked_frames_are_written_as_the_model_has_them() -> None:
     """They become what the model makes of them."""
     bias = floats("lonely", 2, 3)
     bias[1] = -np.inf

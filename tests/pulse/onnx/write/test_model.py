@@ -78,7 +78,7 @@ def test_other_opsets_are_refused() -> None:
         causal().to_onnx(12)
 
 
-def test_opsets_that_the_installed_onnx_does_not_know_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opsets_unknown_to_the_installed_onnx_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(defs, "onnx_opset_version", lambda: 21)
     with pytest.raises(
         WriteError, match=r"opset 22 is not known to .*; install a newer one, or choose one of 13"
@@ -88,7 +88,7 @@ def test_opsets_that_the_installed_onnx_does_not_know_are_refused(monkeypatch: p
 
 
 def test_an_operator_that_the_opset_lacks_is_refused() -> None:
-    """HardSwish is of opset 14."""
+    """ONNX has HardSwish since opset 14."""
     source = chain((Elementwise("hard_swish"), []))
     with pytest.raises(WriteError, match=r"opset 13 of ONNX does not allow it.*HardSwish.*try another opset"):
         source.pulsify(pulse=1).to_onnx(13)
@@ -206,7 +206,7 @@ def test_a_length_that_may_overflow_is_refused() -> None:
         DimWriter(GraphWriter(17), lambda symbol: "end").write(scope.parse("T*T"))
 
 
-def test_a_file_without_metadata_is_no_stream() -> None:
+def test_a_file_without_metadata_is_not_a_stream() -> None:
     pulsed = causal()
     proto = pulsed.to_onnx()
     del proto.metadata_props[:]

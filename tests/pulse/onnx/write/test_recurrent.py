@@ -67,7 +67,7 @@ def test_an_initial_state_is_taken_with_the_first_pulse(ahead: int) -> None:
 
 
 def test_attributes_are_written() -> None:
-    """Activations with their parameters, clip, and the coupled gates of an lstm."""
+    """The file has activations with their parameters, the clip, and the coupled gates of an LSTM."""
     prove_model(layer("RNN", 0, False, activations=["LeakyRelu"], activation_alpha=[0.2], clip=0.7), 2)
     prove_model(layer("GRU", 0, False, activations=["HardSigmoid", "Tanh"], clip=1.5), 2)
     prove_model(layer("LSTM", 0, False, input_forget=1), 2)

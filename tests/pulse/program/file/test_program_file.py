@@ -54,7 +54,7 @@ def test_a_file_gives_the_same_bits(name: str, form: str, tmp_path: Path) -> Non
     ]
 
 
-def test_a_loaded_program_has_the_same_snapshots_pickles_and_lanes() -> None:
+def test_a_loaded_program_has_equal_snapshots_pickles_and_lanes() -> None:
     original = make_program("windows")
     other = read_program(original.to_bytes())
     state, copy = original.spawn(), pickle.loads(pickle.dumps(other)).spawn()

@@ -19,6 +19,7 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.safety import require_safe
 from pulse.program.table.memory import aligned_bytes
 from pulse.program.table.table import row_starts
+from tests.failed_cases import FailedCases
 from tests.pulse.cases.build import floats
 from tests.pulse.cases.families import FAMILIES, cases
 from tests.pulse.program.programs import FORMS, MODELS, program
@@ -90,6 +91,7 @@ def test_every_program_of_a_family_stays_inside(family: str) -> None:
 
 def assert_inside(family: str, every: int) -> None:
     ran: Counter[str] = Counter()
+    failed = FailedCases()
     for name, proto, feeds in islice(cases(family), every // 2, None, every):
         typed = pulse.load(proto, inputs=fixed_specs(feeds)).model.analyse()
         try:
@@ -98,8 +100,10 @@ def assert_inside(family: str, every: int) -> None:
             continue
         require_safe(static_program)
         expected = static_program.spawn(feeds).step({})
-        for output, values in run_limited(static_program, feeds, ran).items():
-            np.testing.assert_allclose(values, expected[output], 1e-4, 1e-5, err_msg=name)
+        with failed.collect(name):
+            for output, values in run_limited(static_program, feeds, ran).items():
+                np.testing.assert_allclose(values, expected[output], 1e-4, 1e-5)
+    assert not failed, "\n".join(failed)
     assert ran, "none of the cases has a program"
 
 
@@ -180,8 +184,8 @@ def test_rows_that_reach_outside_are_refused(kernel: str, field: str, value: int
     assert isinstance(native, NativeProgram)
     _, words = words_of(native, kernel)
     declared = KERNELS[kernel].instruction
-    at = next(i for i, (name, _) in enumerate(named_fields(declared)) if name == field) + declared.START
-    words[at] = value
+    index = next(i for i, (name, _) in enumerate(named_fields(declared)) if name == field) + declared.START
+    words[index] = value
     check = TableCheck(native.weights, native.initial, native.arena_bytes)
     with pytest.raises(ValueError, match=message):
         check.check_row(declared, "f32", words)

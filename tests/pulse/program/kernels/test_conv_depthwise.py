@@ -40,7 +40,9 @@ def window_case(rng: np.random.Generator, M, T, C, activation):
 @pytest.mark.parametrize("M", [0, 1, 2, 3, 4, 5, 8, 9])
 @pytest.mark.parametrize(("T", "C"), [(0, 3), (1, 1), (3, 16), (5, 17), (2, 40), (9, 64), (4, 0)])
 @pytest.mark.parametrize("activation", [0, 1])
-def test_depthwise_agrees_with_numpy(rng: np.random.Generator, M, T, C, activation) -> None:
+def test_depthwise_agrees_with_numpy(
+    rng: np.random.Generator, M: int, T: int, C: int, activation: int
+) -> None:
     row, expected = window_case(rng, M, T, C, activation)
     for after in run_both(row):
         np.testing.assert_allclose(after["y"], expected, rtol=2e-6, atol=1e-5)

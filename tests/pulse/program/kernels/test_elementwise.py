@@ -133,7 +133,7 @@ def check_close(name, inputs, outputs, rtol):
 
 @pytest.mark.parametrize("name", sorted(BITS))
 @pytest.mark.parametrize("dtype", [np.uint8, np.int32])
-def test_bits_agree_with_numpy(rng: np.random.Generator, name, dtype) -> None:
+def test_bits_agree_with_numpy(rng: np.random.Generator, name: str, dtype: type[np.generic]) -> None:
     x = rng.integers(0, np.iinfo(dtype).max, 300).astype(dtype)
     z = rng.integers(0, 8 if name.startswith("shift") else np.iinfo(dtype).max, 300).astype(dtype)
     inputs = [x, z][: ELEMENTWISE[name].arity]
@@ -143,7 +143,7 @@ def test_bits_agree_with_numpy(rng: np.random.Generator, name, dtype) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in OPCODES if name not in BITS])
-def test_values_agree_with_numpy(rng: np.random.Generator, name) -> None:
+def test_values_agree_with_numpy(rng: np.random.Generator, name: str) -> None:
     inputs = cases(rng, name, 300)
     _, params = arity_of(name)
     p, q = (*PARAMS[:params], 0.0, 0.0)[:2]
@@ -158,7 +158,7 @@ def test_values_agree_with_numpy(rng: np.random.Generator, name) -> None:
 
 
 @pytest.mark.parametrize("tanh_form", [0.0, 1.0])
-def test_gelu_has_two_forms(tanh_form) -> None:
+def test_gelu_has_two_forms(tanh_form: float) -> None:
     x = np.linspace(-6, 6, 999).astype(np.float32)
     y = np.zeros_like(x)
     for output in run_chain(ChainRow, [x], [x], y, y, [("gelu", 8, 0, 0, 0, tanh_form, 0.0)]):
@@ -168,7 +168,7 @@ def test_gelu_has_two_forms(tanh_form) -> None:
 
 
 @pytest.mark.parametrize("exponent", [2.0, 1.0, 3.0, 0.5, -1.0, 2.5, 0.0])
-def test_powers_agree_with_numpy(rng: np.random.Generator, exponent) -> None:
+def test_powers_agree_with_numpy(rng: np.random.Generator, exponent: float) -> None:
     x = np.abs(rng.standard_normal(50)).astype(np.float32)
     y = np.zeros_like(x)
     for output in run_chain(ChainRow, [x], [x], y, y, [("powc", 8, 0, 0, 0, exponent, 0.0)]):
@@ -214,7 +214,9 @@ SHAPES = [
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("python", [True, False])
-def test_chains_of_any_strides_agree_with_numpy(rng: np.random.Generator, shape, python) -> None:
+def test_chains_of_any_strides_agree_with_numpy(
+    rng: np.random.Generator, shape: tuple[int, ...], python: bool
+) -> None:
     for _ in range(3 if python else 25):
         (b0, x0), (b1, x1), (b2, x2) = (
             random_view(rng, shape, dtype) for dtype in (np.float32, np.float32, np.bool_)
@@ -234,7 +236,7 @@ def test_chains_of_any_strides_agree_with_numpy(rng: np.random.Generator, shape,
 
 
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 33, 257, 300])
-def test_a_chain_with_stride_two_reads_nothing_behind_its_input(count) -> None:
+def test_a_chain_with_stride_two_reads_nothing_beyond_its_input(count: int) -> None:
     x = np.arange(2 * count - 1, dtype=np.float32)
     y = np.zeros(count, np.float32)
     for output in run_chain(ChainRow, [x], [x[::2]], y, y, [("mulc", 8, 0, 0, 0, 2.0, 0.0)]):
@@ -242,7 +244,7 @@ def test_a_chain_with_stride_two_reads_nothing_behind_its_input(count) -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 2), (37, 2), (130, 2), (64, 5), (5, 8), (70, 8), (9, 20)])
-def test_chains_of_short_rows_and_repeated_elements_agree_with_numpy(shape) -> None:
+def test_short_and_repeated_rows_agree_with_numpy(shape: tuple[int, ...]) -> None:
     rows, columns = shape
     x, z = np.arange(rows * 7 * columns, dtype=np.float32), np.arange(rows, dtype=np.float32)
     every_seventh, y = (
@@ -269,7 +271,7 @@ def view_like(output, base, view):
 
 
 @pytest.mark.parametrize("shape", [(1,), (37,), (5, 3), (2, 3, 4, 5), (3, 130)])
-def test_comparisons_are_stored_as_bool(rng: np.random.Generator, shape) -> None:
+def test_comparisons_are_stored_as_bool(rng: np.random.Generator, shape: tuple[int, ...]) -> None:
     (b0, x0), (b1, x1) = (random_view(rng, shape, np.float32) for _ in range(2))
     base, y = output_view(rng, shape, np.bool_)
     for output in run_chain(ChainRow, [b0, b1], [x0, x1], base, y, [("greater", 8, 0, 1, 0, 0.0, 0.0)]):
@@ -279,7 +281,9 @@ def test_comparisons_are_stored_as_bool(rng: np.random.Generator, shape) -> None
 @pytest.mark.parametrize("source", [np.float32, np.bool_])
 @pytest.mark.parametrize("target", [np.float32, np.bool_])
 @pytest.mark.parametrize("count", [5, 64])
-def test_a_chain_without_functions_is_a_copy(source, target, count) -> None:
+def test_a_chain_without_functions_is_a_copy(
+    source: type[np.generic], target: type[np.generic], count: int
+) -> None:
     x = (np.arange(count) % 3 - 1).astype(source)
     y = np.zeros(count, target)
     for output in run_chain(ChainRow, [x], [x], y, y, []):
@@ -295,7 +299,9 @@ def test_every_byte_but_zero_is_true(kind: type[ChainRow | Chain64Row]) -> None:
 
 @pytest.mark.parametrize("source", CODES)
 @pytest.mark.parametrize("target", CODES)
-def test_chains_of_f64_convert_types_as_numpy_does(source, target) -> None:
+def test_chains_of_f64_convert_types_as_numpy_does(
+    source: type[np.generic], target: type[np.generic]
+) -> None:
     values = (
         [0, 1, 2.5, 100.99, 127]
         if source in (np.uint8, np.bool_) or target == np.uint8
@@ -317,7 +323,9 @@ def test_chains_of_f64_are_exact_for_large_integers(name: str) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_chains_of_f64_of_any_strides_agree_with_numpy(rng: np.random.Generator, shape) -> None:
+def test_chains_of_f64_of_any_strides_agree_with_numpy(
+    rng: np.random.Generator, shape: tuple[int, ...]
+) -> None:
     (b0, x0), (b1, x1) = (random_view(rng, shape, dtype) for dtype in (np.int32, np.float64))
     base, y = output_view(rng, shape, np.float32)
     for output in run_chain(

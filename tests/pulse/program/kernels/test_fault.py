@@ -24,7 +24,7 @@ def values(dtype: str) -> np.ndarray:
 @pytest.mark.parametrize("dtype", CODES)
 @pytest.mark.parametrize("clock", [0, 1, 2])
 def test_only_frames_of_the_stream_are_counted(dtype: str, clock: int) -> None:
-    """Frames 3 to 13, six in a pulse, one late."""
+    """The stream has the frames 3 to 13, six per pulse, one frame late."""
     x = values(dtype)
     if dtype.startswith("float"):
         checks = [conversion_check(I32), conversion_check(I64)]
@@ -67,7 +67,7 @@ def test_only_frames_of_the_stream_are_counted(dtype: str, clock: int) -> None:
 
 @pytest.mark.parametrize(("clock", "want"), [(4, 0), (5, 2)])
 def test_faults_count_from_the_pulse_of_the_gate_on(clock: int, want: int) -> None:
-    """And with strides, bytes below 0, every second."""
+    """Arrays may have strides, and bytes may be negative."""
     x = np.array([-1, 5, -2, 5, 3, 5], np.int8)
     row = CountFaultsRow(
         x=x,

@@ -33,7 +33,7 @@ from tests.pulse.program.kernels.rows import run_both, run_row
 
 
 def tables(rng: np.random.Generator, M: int, T: int, reach: int, width: int) -> tuple[Array, Array, Array]:
-    """Rows of x and y, and taps."""
+    """Random tables of rows of x, rows of y and taps."""
     return rng.permutation(M) * 3, rng.permutation(M) * (width + 2), rng.permutation(T) * (reach + 1)
 
 
@@ -89,7 +89,7 @@ def test_products_of_sixteen_streams_agree_with_single_ones(
 
 @pytest.mark.parametrize("step", [None, "relu", "prelu"])
 @pytest.mark.parametrize(("M", "T", "C"), [(0, 2, 3), (1, 1, 1), (4, 9, 16), (5, 3, 17), (9, 5, 8)])
-def test_depthwise_windows_of_sixteen_streams_agree_with_single_ones(
+def test_interleaved_depthwise_windows_agree_with_single_streams(
     rng: np.random.Generator, M: int, T: int, C: int, step: str | None
 ) -> None:
     rows_x, rows_y, taps = tables(rng, M, T, C, C)
@@ -112,9 +112,7 @@ def test_depthwise_windows_of_sixteen_streams_agree_with_single_ones(
 
 
 @pytest.mark.parametrize(("M", "R"), [(1, 1), (2, 5), (1, 16), (3, 35)])
-def test_layer_normalisations_of_sixteen_streams_agree_with_single_ones(
-    rng: np.random.Generator, M: int, R: int
-) -> None:
+def test_interleaved_layer_norms_agree_with_single_streams(rng: np.random.Generator, M: int, R: int) -> None:
     rows = rng.permutation(M) * (R + 1)
     x, y = next_noise(rng, LANES, M * (R + 1)) + np.float32(3), next_noise(rng, LANES, M * (R + 1))
     common: dict[str, Any] = {
@@ -143,7 +141,7 @@ ALL_FRAMES: Mapping[str, Any] = {
 
 @pytest.mark.parametrize(("T", "B", "H"), [(1, 1, 1), (1, 3, 5), (4, 1, 16), (3, 2, 21)])
 @pytest.mark.parametrize("clip", [0.0, 0.5])
-def test_recurrent_layers_of_sixteen_streams_agree_with_single_ones(
+def test_interleaved_recurrent_layers_agree_with_single_streams(
     rng: np.random.Generator, T: int, B: int, H: int, clip: float
 ) -> None:
     packed = pack_gates(next_noise(rng, 3 * H, H) * np.float32(0.5 * H**-0.5), H)

@@ -36,7 +36,7 @@ from tests.pulse.program.kernels.rows import run_both
 
 @pytest.mark.parametrize(("B", "M", "K", "N"), [(1, 1, 1, 1), (2, 5, 3, 6), (1, 4, 8, 4), (3, 2, 9, 7)])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_products_of_operands_of_sixteen_streams_agree_with_single_ones(
+def test_interleaved_products_agree_with_single_streams(
     rng: np.random.Generator, B: int, M: int, K: int, N: int, transposed: bool
 ) -> None:
     sizes = {"a": M * K, "b": K * N, "y": M * N}

@@ -29,7 +29,7 @@ def floats(shape: tuple[int, ...], special: bool = False) -> np.ndarray:
 
 
 def reduce_axis(x: np.ndarray, kind: int, scale: float) -> np.ndarray:
-    """Over axis 1, in float64."""
+    """Reduce axis 1 in float64."""
     if x.shape[1] == 0:
         return np.full(x.shape[:1] + x.shape[2:], NEUTRAL[kind] * scale)
     return KINDS[kind](x.astype(np.float64), axis=1) * scale

@@ -14,8 +14,8 @@ def test_scattered_rows_agree_with_numpy(rows: int, run: int, count: int) -> Non
     dst, src = rng.standard_normal((rows, run)), rng.standard_normal((count, run))
     indices = rng.integers(0, rows, count)
     want = dst.copy()
-    for at, update in zip(indices, src):
-        want[at] = update
+    for index, update in zip(indices, src):
+        want[index] = update
     row = ScatterRow(dst=dst, indices=indices, src=src, size=run * 8, count=count, rows=rows)
     for arrays in run_both(row):
         np.testing.assert_array_equal(arrays["dst"], want)

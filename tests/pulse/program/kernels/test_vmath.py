@@ -58,14 +58,14 @@ def ulp_errors(outputs, expected):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_error_in_ulp_is_as_stated(name) -> None:
+def test_error_in_ulp_is_as_stated(name: str) -> None:
     limit, reference, sweeps = FUNCTIONS[name]
     for x in sweeps:
         assert ulp_errors(compiled_values(name, x), reference(x.astype(np.float64))).max() <= limit
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_the_python_form_has_errors_as_small(name) -> None:
+def test_the_python_form_has_errors_as_small(name: str) -> None:
     limit, reference, sweeps = FUNCTIONS[name]
     for x in sweeps:
         few = np.ascontiguousarray(x[:: len(x) // 512][:512])
@@ -77,7 +77,7 @@ def test_the_python_form_has_errors_as_small(name) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - {"log1p_unit"}))
 @pytest.mark.parametrize("python", [True, False])
-def test_infinities_and_nan_agree_with_numpy(name, python) -> None:
+def test_infinities_and_nan_agree_with_numpy(name: str, python: bool) -> None:
     x = np.resize(np.array([0.0, np.inf, -np.inf, np.nan, 3e38, -3e38], np.float32), 48)
     x = np.minimum(x, 0) if name == "vexpm1_negative" else x
     inputs = (
@@ -92,27 +92,27 @@ def test_infinities_and_nan_agree_with_numpy(name, python) -> None:
 
 
 @pytest.mark.parametrize("name", ["vtanh", "verf"])
-def test_tanh_and_erf_reach_one_and_never_exceed_it(name) -> None:
+def test_tanh_and_erf_reach_one_and_never_exceed_it(name: str) -> None:
     assert np.abs(compiled_values(name, linear(-15, 15))).max() == 1
 
 
 @pytest.mark.parametrize("name", ["vsin", "vcos"])
 @pytest.mark.parametrize("top", [10, 1e3, 1e5])
-def test_sines_of_large_arguments_are_accurate(name, top) -> None:
+def test_sines_of_large_arguments_are_accurate(name: str, top: float) -> None:
     x = linear(-top, top)
     assert np.abs(compiled_values(name, x) - FUNCTIONS[name][1](x.astype(np.float64))).max() < 1.5e-7
 
 
 @pytest.mark.parametrize("function", ulp.FUNCTIONS, ids=lambda function: function.name)
-def test_no_error_is_above_the_table(function) -> None:
-    """Over the whole of float32, one in some thousands."""
+def test_no_error_is_above_the_table(function: ulp.Function) -> None:
+    """One in some thousands of all float32 is measured."""
     worst, where = function.largest_error(step=20011)
     assert 0.5 < worst <= ulp.stated_errors()[function.name], f"{worst} ulp at {where}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("function", ulp.FUNCTIONS, ids=lambda function: function.name)
-def test_the_table_equals_the_measurement(function) -> None:
+def test_the_table_equals_the_measurement(function: ulp.Function) -> None:
     """The test takes a hundredth of the numbers, as the table itself; all of them take about 60 s."""
     worst, _ = function.largest_error(ulp.STEP)
     assert ulp.stated_errors()[function.name] - 0.2 < worst <= ulp.stated_errors()[function.name]

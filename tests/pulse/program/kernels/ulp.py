@@ -22,7 +22,7 @@ PI = float(np.nextafter(np.float32(math.pi), np.float32(0)))
 BITS_OF_INFINITY = 0x7F800000
 HOMES = (vmath, vmath_hyperbolic, vmath_trigonometry)
 STEP = 97
-"""Of the table: one float32 in this many."""
+"""The table measures one float32 in this many."""
 
 Doubles = NDArray[np.float64]
 Floats = NDArray[np.float32]
@@ -45,7 +45,7 @@ class Function:
         return inside[: len(inside) // LANES * LANES]
 
     def largest_error(self, step: int) -> tuple[float, float]:
-        """In ulp of the float32 result, and where; of results that are normal numbers."""
+        """Return the largest error in ulp of the float32 result and its argument; normal results only."""
         worst, where = 0.0, 0.0
         points = self.points(step)
         for part in np.array_split(points, max(1, len(points) // (1 << 20))):

@@ -28,7 +28,10 @@ def attention(middle: list[onnx.NodeProto], outputs: str = "y") -> onnx.ModelPro
         node("MatMul", "x w", "qkv"),
         node("Reshape", "qkv parts", "split"),
         node("Transpose", "split", "turned", perm=[2, 0, 3, 1, 4]),
-        *(node("Gather", f"turned {at}", name, axis=0) for at, name in zip(("zero", "one", "two"), "qkv")),
+        *(
+            node("Gather", f"turned {index}", name, axis=0)
+            for index, name in zip(("zero", "one", "two"), "qkv")
+        ),
         node("Transpose", "k", "kt", perm=[0, 1, 3, 2]),
         *middle,
         node("Transpose", "means", "back", perm=[0, 2, 1, 3]),
@@ -78,7 +81,7 @@ def test_scales_of_queries_and_values_join_the_instruction() -> None:
     ],
     ids=["weights are read", "scores are read", "log", "over queries", "between scores and weights"],
 )
-def test_attention_whose_parts_are_needed_otherwise_stays_separate(
+def test_attention_whose_parts_have_other_readers_stays_separate(
     middle: list[onnx.NodeProto], outputs: str
 ) -> None:
     names = kernels_of_proved(attention(middle, outputs))

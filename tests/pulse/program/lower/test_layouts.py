@@ -79,7 +79,7 @@ def test_convolutions_read_shifted_channels_in_place(
 @pytest.mark.parametrize("frames", [1, 3])
 @pytest.mark.parametrize(("order", "copies"), [("a b", 0), ("b a", 2), ("a a", 2)])
 def test_slices_that_are_joined_in_their_order_are_not_copied(frames: int, order: str, copies: int) -> None:
-    """In their order they are the tensor itself; in another one they are copied."""
+    """Parts in their order are the tensor itself; in another order they are copied."""
     constants = {"zero": np.array([0]), "two": np.array([2]), "five": np.array([5])}
     cut = [node("Slice", "x zero two two_", "a"), node("Slice", "x two five two_", "b")]
     constants["two_"] = np.array([2])
@@ -193,8 +193,8 @@ def test_few_transposed_channels_are_one_product(pads: tuple[int, int], stride: 
 
 @pytest.mark.parametrize("frames", [1, 3])
 @pytest.mark.parametrize("channels", [1, 2])
-def test_a_long_kernel_of_few_channels_is_split_into_two_products(channels: int, frames: int) -> None:
-    """With 37 taps, 36 or 32 fill whole vectors; a product adds the others, and only then the activation follows."""
+def test_a_long_kernel_of_few_channels_becomes_two_products(channels: int, frames: int) -> None:
+    """36 or 32 of 37 taps fill whole vectors; a second product adds the others before the activation."""
     constants = {"w": floats("w", channels, 1, 1, 37), "b": floats("b", channels)}
     nodes = [node("Conv", "x w b", "c"), node("Relu", "c")]
     names = kernels_of_proved(nodes, floats("x", 1, 1, FRAMES, 60), 2, constants, frames)
@@ -252,7 +252,7 @@ def test_products_of_whole_vectors_write_into_a_concatenation(
 def test_channels_of_two_groups_are_shuffled_by_one_row(
     groups: int, perm: list[int], copies: int, frames: int
 ) -> None:
-    """Without a copy of either group, and the next layer reads the shuffled channels where they are."""
+    """Neither group is copied, and the next layer reads the shuffled channels in place."""
     constants = {
         "w": floats("w", 8, 4, 1, 1),
         "u": floats("u", 5, 8 * groups, 1, 1),
@@ -302,7 +302,7 @@ def test_sums_of_squares_are_one_row(
 
 
 @pytest.mark.parametrize("axes", [[4], [2], [0], [2, 4]], ids=str)
-def test_squares_whose_exponent_adds_axes_are_summed_over_their_own_axes(axes: list[int]) -> None:
+def test_squares_with_a_broadcast_exponent_sum_their_own_axes(axes: list[int]) -> None:
     nodes = [node("Relu", "x", "a"), node("Pow", "a two", "s"), node("ReduceMean", "s", axes=axes)]
     kernels_of_proved(
         nodes, floats("x", 1, 4, FRAMES, 6), 2, {"two": np.full((1, 1, 1, 1, 1), 2, np.float32)}, 1

@@ -113,7 +113,7 @@ def test_a_batch_of_transposed_convolutions_is_one_product(frames: int) -> None:
     assert kernels_of_proved(proto).count("product") == 1
 
 
-def test_a_transposed_convolution_of_each_channel_is_one_depthwise_row() -> None:
+def test_a_depthwise_transposed_convolution_is_one_row() -> None:
     transposed = node("ConvTranspose", "x td", "c", pads=[0, 2], group=5)
     assert kernels_of_proved(build_model([transposed, node("Relu", "c")])).count("depthwise") == 1
 

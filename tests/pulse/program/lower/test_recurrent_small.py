@@ -110,7 +110,7 @@ def test_layers_of_unequal_sizes_stay_separate(hidden: int, expected: list[str])
 
 
 def test_layers_whose_outputs_are_the_models_stay_separate() -> None:
-    """With the axis of directions an output of the model is a view of the layer's, so these are merged."""
+    """An output of the model with the axis of directions is a view of the layer's output, so the layers are merged."""
     constants = {**weights("a", 1, 4, 3), **weights("b", 1, 4, 3), "directions": np.array([1])}
     layers = [gru("a", "x", "p", 4), gru("b", "x", "q", 4)]
     squeezed = [node("Squeeze", "p directions", "y"), node("Squeeze", "q directions", "z")]
@@ -142,7 +142,7 @@ def test_layers_with_and_without_an_initial_state_are_merged(is_constant: bool) 
     assert gru_kernels_of_proved(model(nodes, fed, constants, stream={"x": 0}), 2) == ["gru_fours"]
 
 
-def test_layers_that_depend_on_each_other_in_turns_are_merged_in_pairs() -> None:
+def test_alternately_dependent_layers_are_merged_in_pairs() -> None:
     """B reads A, and C reads D: A and D are one instruction, then B and C; never all four."""
     names = ("a", "b", "c", "d")
     constants = {key: value for name in names for key, value in weights(name, 1, 4, 4).items()}

@@ -34,7 +34,7 @@ def test_transforms_are_recognised(length: int, inverse: bool, parts: int, order
     assert (dft.points.im is None) == (parts == 1)
 
 
-def test_windows_short_frames_and_one_sided_inverses_are_recognised() -> None:
+def test_windows_short_frames_and_half_inverses_are_recognised() -> None:
     window = np.hanning(400)[:, None, None, None]
     matrix = arrange_parts(dft_matrix(400, 1, 512, 257, False) * window, "turns", "blocks")
     dft = find_dft_basis(matrix)
@@ -94,7 +94,7 @@ def test_transforms_without_their_first_points_are_recognised(
 
 @pytest.mark.parametrize("length", [400, 512])
 def test_real_bins_have_no_imaginary_part(length: int) -> None:
-    """Exactly none: neither at frequency 0 nor at half of the rate."""
+    """Their imaginary part is exactly 0 at frequency 0 and at half of the rate."""
     dft = find_dft_basis(
         arrange_parts(dft_matrix(length, 1, length, length // 2 + 1, False), "turns", "blocks")
     )
@@ -158,7 +158,7 @@ def test_packed_spectra_stream_as_transforms(order: str, hop: int) -> None:
 
 
 def bent_transform() -> Array:
-    """One element differs."""
+    """A Fourier basis with one wrong element."""
     matrix = arrange_parts(dft_matrix(128, 1, 128, 65, False), "turns", "turns")
     matrix[3, 7] += 1e-4
     return matrix
@@ -250,7 +250,7 @@ def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool,
 
 
 @pytest.mark.parametrize("order", ["turns", "blocks"])
-def test_a_convolution_with_a_windowed_basis_streams_as_a_transform(order: str) -> None:
+def test_a_windowed_basis_convolution_streams_as_a_transform(order: str) -> None:
     matrix = arrange_parts(
         dft_matrix(256, 1, 256, 129, False) * np.hanning(257)[:256, None, None, None], "turns", order
     )
@@ -262,7 +262,7 @@ def test_a_convolution_with_a_windowed_basis_streams_as_a_transform(order: str) 
     pulse.verify(proto, pulse=256).require()
 
 
-def test_a_loud_row_or_column_does_not_hide_a_difference_in_others() -> None:
+def test_a_loud_row_or_column_hides_no_difference_in_others() -> None:
     """A difference is compared with its own row and column, not with the largest element of the matrix."""
     rng = np.random.default_rng(5)
     size = 256

@@ -24,7 +24,7 @@ def neg() -> Program:
 
 
 def crossed_program() -> Program:
-    """Two inputs, two outputs."""
+    """A program with two inputs and two outputs."""
     builder = ModelBuilder(x="1,2,T", z="1,2,T")
     total = builder.apply("add", builder["x"], builder["z"], name="total")
     return compile_model(
@@ -39,7 +39,7 @@ def pulse_of_noise(seed: int = 0) -> Array:
 
 
 class Derived(np.ndarray[tuple[int, ...], np.dtype[np.float32]]):
-    """Not just an array."""
+    """A subclass of the array type."""
 
 
 def unaligned_copy(x: Array) -> Array:
@@ -142,7 +142,7 @@ def test_infinities_pass_and_nan_does_if_it_is_not_refused(value: float, refuses
 
 
 def test_a_step_keeps_the_reference_counts_of_arrays() -> None:
-    """Arrays live as long as the caller wants, and no longer."""
+    """Arrays live as long as the caller keeps them."""
     for program in (neg(), crossed_program()):
         state = program.spawn()
         feed = {port.name: pulse_of_noise() for port in program.inputs}

@@ -39,7 +39,7 @@ class Axpy(Instruction):
 
 
 class Types(Instruction):
-    """Every pointer type."""
+    """A row with operands of all pointer types."""
 
     floats: Operand = updates("f32")
     doubles: Operand = updates("f64")
@@ -64,7 +64,7 @@ class One(Instruction):
 
 @kernel
 def infra_axpy(row: Axpy):
-    """16 at a time."""
+    """Compute 16 elements at a time."""
     y, x, n, a = row.y, row.x, row.n, vsplat(double(row.a))
     i = 0
     while i + LANES <= n:
@@ -132,7 +132,7 @@ def run_on_both_machines(table, memory):
 
 
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 17, 100])
-def test_rows_run_in_order_on_their_operands(n) -> None:
+def test_rows_run_in_order_on_their_operands(n: int) -> None:
     builder = TableBuilder()
     rows = [
         builder.add(infra_axpy, operand(ARENA, 4), builder.operand(WEIGHTS, 0), n, real_bits(0.25)),
@@ -179,13 +179,13 @@ def test_a_family_closes_over_different_helpers() -> None:
 @pytest.mark.parametrize(
     ("y_offset", "x_offset", "n"), [(4, 0, 32), (0, 4, 17), (128, 0, 1), (0, 1 << 20, 1)]
 )
-def test_python_refuses_to_leave_a_region(y_offset, x_offset, n) -> None:
+def test_python_refuses_to_leave_a_region(y_offset: int, x_offset: int, n: int) -> None:
     row = [0, 6, operand(1, y_offset), operand(0, x_offset), n, real_bits(1.0)]
     with pytest.raises(IndexError):
         infra_axpy.python(row, regions(17 if x_offset else 32, 32))
 
 
-def test_python_refuses_misaligned_operands_and_missing_arguments() -> None:
+def test_python_refuses_misaligned_and_missing_operands() -> None:
     with pytest.raises(ValueError, match="not aligned to 4"):
         infra_axpy.python([0, 6, operand(0, 2), operand(0, 0), 1, 0], regions(4))
     with pytest.raises(IndexError):
@@ -194,7 +194,7 @@ def test_python_refuses_misaligned_operands_and_missing_arguments() -> None:
         operand(8, 0)
 
 
-def test_denormals_are_zero_while_the_machine_runs_and_the_mode_is_restored() -> None:
+def test_the_machine_flushes_denormals_and_restores_the_mode() -> None:
     tiny = np.float32(1e-38)
     memory = [np.array([0, tiny], np.float32).view(np.uint8)]
     builder = TableBuilder()

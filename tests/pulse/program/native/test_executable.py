@@ -22,8 +22,7 @@ from tests.pulse.model_builder import ModelBuilder
 F = np.float32
 
 
-def native(builder: ModelBuilder, *outputs: object, pulse: int = 4) -> NativeProgram:
-    """A compiled program."""
+def compile_native(builder: ModelBuilder, *outputs: object, pulse: int = 4) -> NativeProgram:
     return NativeProgram(pulsify(builder.model(*outputs), pulse=pulse))  # type: ignore[arg-type]
 
 
@@ -35,7 +34,7 @@ def two_convs(same: bool) -> NativeProgram:
         if same:
             builder.rng = np.random.default_rng(1)
         x = builder.conv(builder.pad(x, (2, 0), name=f"{name}.pad"), 3, name=name)
-    return native(builder, x)
+    return compile_native(builder, x)
 
 
 def test_equal_weights_are_kept_once() -> None:
@@ -90,7 +89,7 @@ def test_the_register_and_the_clock_count_pulses_alike() -> None:
 
 
 def test_the_listing_has_a_line_for_each_instruction() -> None:
-    """Sizes first; number, kernel, node and op of each row."""
+    """The first line has sizes; the others have number, kernel, node and op of a row."""
     program = two_convs(False)
     head, *lines = program.listing()
     moved = copies(program.instructions)
@@ -110,7 +109,7 @@ def test_the_listing_has_a_line_for_each_instruction() -> None:
     assert any("(Conv)" in line and " a " in line for line in lines)
 
 
-def test_the_profile_has_a_row_for_each_instruction_and_keeps_the_stream() -> None:
+def test_a_profile_lists_all_instructions_and_keeps_the_stream() -> None:
     """Shares sum to one; the stream continues as if nothing had happened."""
     program = two_convs(False)
     state, other = program.spawn(), program.spawn()
@@ -159,7 +158,7 @@ def large() -> NativeState:
         x = builder.add(
             f"product{number}", MatMul(), x, builder.constant(normal_noise(400, 400, seed=number) / F(20))
         )
-    return native(builder, x, pulse=2000).spawn()
+    return compile_native(builder, x, pulse=2000).spawn()
 
 
 def test_other_threads_run_while_the_machine_does() -> None:
@@ -217,11 +216,11 @@ def test_streams_run_in_threads_at_once() -> None:
     assert results == expected
 
 
-def test_denormal_numbers_are_zero_in_a_program_and_the_mode_is_put_back() -> None:
+def test_programs_flush_denormals_and_restore_the_mode() -> None:
     """Inputs that are denormal, and results that would be; outside the machine they still exist."""
     builder = ModelBuilder(x="1,1,T")
     scale = builder.constant(np.full((1, 1, 1), 1e-10, F))
-    state = native(builder, builder.apply("mul", builder["x"], scale, name="y"), pulse=4).spawn()
+    state = compile_native(builder, builder.apply("mul", builder["x"], scale, name="y"), pulse=4).spawn()
     x = np.array([[[1e-30, 1e-40, 1.0, -1e-32]]], F)
     assert (x * F(1e-10))[0, 0, 0] > 0
     y = state.step(x)["y"]
@@ -236,7 +235,7 @@ def test_a_chain_whose_results_are_denormal_gives_zeros() -> None:
         x = builder.apply(
             "mul", builder.apply("tanh", x, name=f"t{number}"), builder.constant(np.full((1, 1, 1), 1e-11, F))
         )
-    state = native(builder, x, pulse=16).spawn()
+    state = compile_native(builder, x, pulse=16).spawn()
     (y,) = state.step(np.linspace(1, 10, 16, dtype=F).reshape(1, 1, 16)).values()
     np.testing.assert_array_equal(y, 0)
 

@@ -173,7 +173,7 @@ def test_the_two_models_use_every_interleaved_kernel() -> None:
 @pytest.mark.parametrize("source", [layers_of_all_kinds, attentive])
 @pytest.mark.parametrize("frames", [1, 2])
 @pytest.mark.parametrize("count", [16, 37])
-def test_every_lane_equals_a_stream_of_its_own(
+def test_every_interleaved_lane_equals_a_stream_of_its_own(
     count: int, frames: int, source: Callable[[], onnx.ModelProto]
 ) -> None:
     pair = LanesAndStates(program(frames, source), count)
@@ -240,7 +240,7 @@ def test_a_lane_writes_into_arrays_between_steps_of_all() -> None:
         require_close(pair.lanes[3].step_into(x, mine), pair.states[3].step(x))
 
 
-def test_snapshots_copies_and_pickles_of_interleaved_lanes_continue_alike() -> None:
+def test_snapshots_copies_and_pickles_of_lanes_continue_alike() -> None:
     pair = LanesAndStates(program(), 16, seed=3)
     for _ in range(5):
         pair.step()

@@ -124,7 +124,7 @@ def test_a_lane_that_leaves_is_free_until_one_joins() -> None:
     require_close(lane(lanes.step(np.stack([first] * 3)), 1), compiled.spawn().step(first))
 
 
-def test_misfits_are_refused_without_changes() -> None:
+def test_refused_steps_leave_the_lanes_unchanged() -> None:
     compiled = program("GRU", 1)
     lanes = compiled.spawn_many(2)
     x = np.stack(pulses(compiled, 0, 2))

@@ -38,8 +38,8 @@ def stereo_noise(frames: int, seed: int = 0) -> Array:
 
 
 def pulses_of(x: Array, pulse: int = PULSE) -> list[Array]:
-    """Whole pulses."""
-    return [x[..., at : at + pulse] for at in range(0, x.shape[-1] - pulse + 1, pulse)]
+    """Return the complete pulses of x."""
+    return [x[..., start : start + pulse] for start in range(0, x.shape[-1] - pulse + 1, pulse)]
 
 
 def play_whole(state: State, x: Array) -> list[dict[str, Array]]:

@@ -21,7 +21,7 @@ from tests.pulse.program.streams.model_of_everything import (
 
 
 def test_a_snapshot_continues_in_any_state_of_its_program(program: Program) -> None:
-    """In the same state, and in another of the same program."""
+    """The stream continues in the same state and in another state of the program."""
     x = stereo_noise(31)
     state = program.spawn()
     for part in pulses_of(x)[:3]:
@@ -56,7 +56,7 @@ def test_a_snapshot_keeps_whether_the_stream_has_ended(program: Program) -> None
 
 @pytest.mark.parametrize("difference", ["pulse", "backend"])
 def test_snapshots_of_another_program_are_refused(program: Program, difference: str) -> None:
-    """They change nothing."""
+    """A refused snapshot leaves the state unchanged."""
     state = program.spawn()
     state.step(stereo_noise(4))
     good = state.snapshot()
@@ -93,7 +93,7 @@ def test_snapshots_of_other_weights_are_refused(program: Program) -> None:
 def test_damaged_snapshots_are_refused(
     program: Program, damage: Callable[[bytes], bytes], message: str
 ) -> None:
-    """They change nothing."""
+    """A refused snapshot leaves the state unchanged."""
     state = program.spawn()
     state.step(stereo_noise(4))
     good = state.snapshot()

@@ -218,7 +218,7 @@ def test_a_rest_that_does_not_fit_ends_nothing(
     state.step(stereo_noise(4, 2))
 
 
-def test_a_flush_calls_after_for_each_pulse_and_its_filling_reaches_no_valid_frame(program: Program) -> None:
+def test_a_flush_reports_each_pulse_and_fills_no_valid_frame(program: Program) -> None:
     state, calls = program.spawn(), []
     results = state.flush(stereo_noise(3), fill=1e30, after=lambda: calls.append(1))
     assert len(calls) == len(results) == program.steps(3)
@@ -227,7 +227,7 @@ def test_a_flush_calls_after_for_each_pulse_and_its_filling_reaches_no_valid_fra
     np.testing.assert_allclose(joined, TYPED.run(stereo_noise(3))["total"], 1e-4, 1e-5)
 
 
-def test_a_flush_at_a_length_that_the_model_does_not_take_is_refused(program: Program) -> None:
+def test_a_flush_at_an_invalid_length_is_refused(program: Program) -> None:
     """T frames that are folded in pairs and compared with T: only even ones."""
     builder = ModelBuilder(x="1,1,T")
     half = builder.length(builder["x"]) // 2
@@ -351,15 +351,15 @@ def test_states_of_one_program_are_independent(program: Program) -> None:
 
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
 def test_backends_agree_on_random_streams() -> None:
-    """Two recordings through each of many graphs, a reset between them."""
+    """Each graph streams two recordings, with a reset between them."""
     compared = 0
     for seed in range(40):
         rng = np.random.default_rng(1000 + seed)
         typed = random_model(rng, 8)
         model = pulsify(typed, pulse=pulsify(typed).pulse * int(rng.integers(1, 4)))
         programs = [compile_model(model, backend) for backend in BACKENDS]
-        least = shortest(typed)
-        values = [feeds(typed, length, rng) for length in (least, least + 13)]
+        min_length = shortest(typed)
+        values = [feeds(typed, length, rng) for length in (min_length, min_length + 13)]
         sides = {port.name: values[0][port.name] for port in model.inputs if not port.streams}
         states = [program.spawn(sides) for program in programs]
         for recording in values:

@@ -40,7 +40,7 @@ def test_every_kernel_runs_a_declared_instruction() -> None:
 
 
 def test_the_cost_of_a_convolution_is_that_counted_by_hand() -> None:
-    """From 8 to 6 channels, 3 taps, 4 frames: the weights are padded to a panel of 16 columns."""
+    """8 to 6 channels, 3 taps and 4 frames: the weights are padded to a panel of 16 columns."""
     builder = ModelBuilder(x="1,8,T")
     rows = rows_of(
         builder, builder.conv(builder.pad(builder["x"], (2, 0), name="pad"), 3, out=6, name="conv")

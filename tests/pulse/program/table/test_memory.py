@@ -53,7 +53,9 @@ def test_the_arena_holds_all_buffers_alive_at_one_moment(lifetimes: list[tuple[i
     """The arena is exactly as large if nothing overlaps in time."""
     buffers = buffers_of(lifetimes)
     total = place_buffers(buffers)
-    moments = [sum(align(b.size) for b in buffers if b.first <= at <= b.last) for at in range(31)]
+    moments = [
+        sum(align(b.size) for b in buffers if b.first <= instruction <= b.last) for instruction in range(31)
+    ]
     assert total >= max(moments)
     apart = [Buffer(Region.ARENA, size, first=2 * n, last=2 * n) for n, (size, _, _) in enumerate(lifetimes)]
     assert place_buffers(apart) == max(align(buffer.size) for buffer in apart)

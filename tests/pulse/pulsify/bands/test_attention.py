@@ -162,7 +162,7 @@ def test_weights_that_are_an_output_are_refused() -> None:
 
 @pytest.mark.parametrize("flat", [True, False])
 def test_the_attention_operator_streams(flat: bool) -> None:
-    """Its causal form within ``max_context`` frames, and a mask of positions."""
+    """Its causal form streams within ``max_context`` frames; masks of positions stream, too."""
     shape = (1, 9, WIDTH) if flat else (1, HEADS, 9, 4)
     heads = {"q_num_heads": HEADS, "kv_num_heads": HEADS} if flat else {}
     feeds = {name: floats(name, *shape) for name in "xkv"}
@@ -176,7 +176,7 @@ def test_the_attention_operator_streams(flat: bool) -> None:
 
 
 def test_heads_of_queries_may_share_keys() -> None:
-    """Two heads of queries for each head of keys and values."""
+    """Two heads of queries share one head of keys and values."""
     feeds = {"x": floats("x", 1, 4, 9, 4), "k": floats("k", 1, 2, 9, 4), "v": floats("v", 1, 2, 9, 6)}
     graph = AttentionBuilder(frames_axis=2)
     graph.add("Attention", "x", "k", "v", graph.is_between(graph.distances(), 0, 4), name="y")

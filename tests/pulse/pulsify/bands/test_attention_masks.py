@@ -74,7 +74,7 @@ def test_masks_that_do_not_repeat_or_do_not_mask_are_refused() -> None:
 
 
 def test_causal_attention_needs_a_context() -> None:
-    """Without one it is refused, with one it is exact and longer streams are refused."""
+    """A context makes it exact; without one it is refused, and longer streams are refused, too."""
     proto, feeds = attention_example(causal)
     message = refusal(proto)
     assert "every frame attends to all earlier frames" in message
@@ -109,14 +109,14 @@ def test_a_context_limits_nothing_where_the_reach_is_limited() -> None:
 
 
 def test_a_context_counts_frames_of_the_symbol() -> None:
-    """Ten frames of attention at half the rate."""
+    """The attention sees ten frames at half the rate."""
     proto, feeds = subsampled_attention(causal)
     model = require_streams_equal(proto, feeds, 2, pulses=(2, 6), lengths=(2, 3, 9, 20), max_context=20)
     assert compile_model(model, "numpy").limit == 20
     assert band_of(proto, 20).back == 9
 
 
-def test_slopes_and_chunks_without_a_limit_stream_up_to_a_context() -> None:
+def test_unlimited_slopes_and_chunks_stream_up_to_a_context() -> None:
     """Reach without limit, with a bias for each head, or a chunk ahead."""
 
     def slopes(graph: AttentionBuilder, scores: str) -> str:
@@ -180,7 +180,7 @@ def positions_of(graph: AttentionBuilder) -> tuple[str, str]:
 
 
 def opened_late(graph: AttentionBuilder, scores: str) -> str:
-    """From frame 5000 on, one more frame is seen."""
+    """Attend to one more frame after frame 5000."""
     rows, near = positions_of(graph)
     farther = graph.add(
         "And", graph.is_between(graph.distances(), 4, 4), graph.add("Greater", rows, graph.number(4999))
@@ -189,7 +189,7 @@ def opened_late(graph: AttentionBuilder, scores: str) -> str:
 
 
 def opened_in_turns(graph: AttentionBuilder, scores: str) -> str:
-    """Every other 5000 frames."""
+    """Attend to one more frame in every other block of 5000 frames."""
     rows, near = positions_of(graph)
     odd = graph.add("Mod", graph.add("Div", rows, graph.number(5000)), graph.number(2))
     farther = graph.add(
@@ -224,7 +224,7 @@ def test_a_context_beyond_the_runs_is_refused() -> None:
 
 
 def clamped_chunks(graph: AttentionBuilder, scores: str) -> str:
-    """From ``max(chunk - 2, 0) * 4`` up to ``min((chunk + 1) * 4, T)``, as recognisers write it."""
+    """Attend from ``max(chunk - 2, 0) * 4`` to ``min((chunk + 1) * 4, T)``, as recognisers write it."""
     rows, columns = graph.positions()
     chunk = graph.add("Div", rows, graph.number(4))
     first = graph.add(
@@ -253,12 +253,12 @@ def counted_positions(graph: AttentionBuilder, scores: str) -> str:
     """Positions as running sums of ones."""
     counted = graph.add("Expand", graph.number(1), graph.add("Unsqueeze", graph.frames(), graph.integers(0)))
     steps = graph.add("CumSum", counted, graph.number(0))
-    behind = graph.add(
+    distances = graph.add(
         "Sub",
         graph.add("Unsqueeze", steps, graph.integers(1)),
         graph.add("Unsqueeze", steps, graph.integers(0)),
     )
-    return add_mask(graph, scores, graph.is_between(behind, 0, 5))
+    return add_mask(graph, scores, graph.is_between(distances, 0, 5))
 
 
 def by_remainder(graph: AttentionBuilder, scores: str) -> str:
@@ -270,7 +270,7 @@ def by_remainder(graph: AttentionBuilder, scores: str) -> str:
 
 
 def of_pairs(graph: AttentionBuilder, numbers: str, position: str) -> str:
-    """For each pair of frames the number of its row or column, [1, T], looked up by a batch of 0 and the position."""
+    """Return the row or column of each pair of frames, looked up in ``numbers`` [1, T]."""
     index = [graph.add("Expand", x, graph.square()) for x in (graph.constant([[0]], np.int64), position)]
     places = [graph.add("Unsqueeze", x, graph.integers(2)) for x in index]
     return graph.add("GatherND", numbers, graph.add("Concat", *places, axis=-1))
@@ -301,13 +301,13 @@ def packed_sequence(graph: AttentionBuilder, scores: str) -> str:
 
 def by_bucket(graph: AttentionBuilder, scores: str) -> str:
     """A bias by the distance: one for each up to 4, one for each doubling beyond, as T5 has them."""
-    behind = graph.add("Max", graph.distances(), graph.number(0))
-    doublings = graph.add("Log", graph.add("Div", graph.add("Cast", behind, to=1), graph.constant(4.0)))
+    distances = graph.add("Max", graph.distances(), graph.number(0))
+    doublings = graph.add("Log", graph.add("Div", graph.add("Cast", distances, to=1), graph.constant(4.0)))
     far = graph.add(
         "Add", graph.add("Cast", graph.add("Mul", doublings, graph.constant(1.5)), to=7), graph.number(4)
     )
-    near = graph.add("Less", behind, graph.number(4))
-    bucket = graph.add("Where", near, behind, graph.add("Min", far, graph.number(7)))
+    near = graph.add("Less", distances, graph.number(4))
+    bucket = graph.add("Where", near, distances, graph.add("Min", far, graph.number(7)))
     bias = graph.add("Gather", graph.constant(floats("buckets", 8, HEADS)), bucket, axis=0)
     bias = graph.add("Unsqueeze", graph.add("Transpose", bias, perm=[2, 0, 1]), graph.integers(0))
     return add_mask(graph, graph.add("Add", scores, bias), graph.is_between(graph.distances(), 0, 11))

@@ -44,7 +44,7 @@ class Expressions:
         return wires[self.rng.integers(len(wires))]
 
     def grow(self) -> None:
-        """Append a value."""
+        """Append a random value."""
         x, y = self.pick(self.numbers), self.pick(self.numbers)
         y = y if self.rng.random() < 0.5 else self.number()
         kind = str(

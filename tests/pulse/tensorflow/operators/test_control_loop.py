@@ -102,7 +102,7 @@ def test_strides_beside_an_index_that_is_computed_are_refused() -> None:
 
 
 @pytest.mark.parametrize("last", [False, True])
-def test_a_loop_may_slice_what_it_runs_over_and_keep_the_last_result_only(last: bool) -> None:
+def test_a_loop_may_slice_its_input_and_keep_the_last_result(last: bool) -> None:
     typed = pulse.load(slicing_loop(last).data).model.analyse()
     assert [node.op for node in typed.graph.nodes if isinstance(node.op, Scan)]
     x = normal_noise(1, 6, 3)

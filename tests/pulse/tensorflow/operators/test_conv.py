@@ -78,7 +78,7 @@ def test_batch_to_space_undoes_space_to_batch() -> None:
     assert np.array_equal(back, padded[:, :6])
 
 
-def test_a_convolution_between_blocks_is_a_dilated_one_and_streams() -> None:
+def test_a_convolution_between_blocks_streams_as_a_dilated_one() -> None:
     typed = pulse.load(dilated_convolution().data).model.analyse()
     convs = [node.op for node in typed.graph.nodes if isinstance(node.op, Conv)]
     assert [conv.dilations for conv in convs] == [(1, 3)]

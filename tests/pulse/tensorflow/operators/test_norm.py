@@ -15,7 +15,7 @@ PARAMETERS = (IMAGES, SCALE, OFFSET, MEAN, VARIANCE)
 
 @pytest.mark.parametrize("is_training", [False, True])
 def test_batch_norm_equals_numpy(is_training: bool) -> None:
-    """In training with the mean and the variance of the batch itself."""
+    """Training mode uses the mean and the variance of the batch itself."""
     mean = IMAGES.mean((0, 1, 2)) if is_training else MEAN
     variance = IMAGES.var((0, 1, 2)) if is_training else VARIANCE
     (output,) = results_of_operator("FusedBatchNormV3", PARAMETERS, is_training=is_training, epsilon=0.01)

@@ -14,7 +14,7 @@ SHAPES = ((), (1, -1))
 
 
 @pytest.mark.parametrize("op", sorted(TRANSLATORS))
-def test_a_node_with_wrong_inputs_is_read_or_refused(op: str) -> None:
+def test_tensorflow_nodes_with_wrong_inputs_are_read_or_refused(op: str) -> None:
     refused = 0
     for inputs in INPUTS:
         for shape in SHAPES:

@@ -240,7 +240,7 @@ def test_an_assignment_of_results_of_branches_is_kept(go: bool) -> None:
     np.testing.assert_allclose(session.run("y", {"x": x, "go": go}), x + 3 * go, rtol=1e-6)
 
 
-def test_restoring_and_updating_are_no_initialisation() -> None:
+def test_restoring_and_updating_do_not_initialise() -> None:
     builder = buffer_graph("ResourceScatterAdd", "row", "x")
     builder.node("update", "NoOp", "^change")
     builder.node("assign", "AssignVariableOp", "v", "save/restore", dtype=F32)

@@ -134,19 +134,23 @@ def test_calls_of_functions_are_inlined() -> None:
     ("spoil", "reason"),
     [
         pytest.param(
-            lambda s: s.node("y2", "Relu", "nobody", T=F32), "which no node is called", id="unknown input"
+            lambda builder: builder.node("y2", "Relu", "nobody", T=F32),
+            "which no node is called",
+            id="unknown input",
         ),
-        pytest.param(lambda s: s.node("y", "Relu", "x", T=F32), "two nodes are called", id="name in use"),
         pytest.param(
-            lambda s: s.node("z", "PartitionedCall", "x", f=Call("nothing")),
+            lambda builder: builder.node("y", "Relu", "x", T=F32), "two nodes are called", id="name in use"
+        ),
+        pytest.param(
+            lambda builder: builder.node("z", "PartitionedCall", "x", f=Call("nothing")),
             "does not define it",
             id="undefined function",
         ),
         pytest.param(
-            lambda s: (
-                s.node("a", "Relu", "b", T=F32),
-                s.node("b", "Relu", "a", T=F32),
-                s.node("c", "AddV2", "a", "x", T=F32),
+            lambda builder: (
+                builder.node("a", "Relu", "b", T=F32),
+                builder.node("b", "Relu", "a", T=F32),
+                builder.node("c", "AddV2", "a", "x", T=F32),
             ),
             "own result",
             id="cycle",

@@ -26,7 +26,7 @@ class TfliteCase:
     steps: int = 0
 
     def feeds(self, rng: np.random.Generator) -> list[Array]:
-        """Random inputs."""
+        """Return random inputs."""
         return [_values(rng, self.graph.tensors[number]) for number in self.graph.inputs]
 
 

@@ -14,7 +14,7 @@ from tests.pulse.tflite.cases.case import (
 
 
 def joins() -> Iterator[TfliteCase]:
-    """Two inputs as one tensor."""
+    """Two inputs joined to one tensor."""
     for dtype in MOVED_TYPES:
         for kind, options, shape_out, fields in (
             ("CONCATENATION", "ConcatenationOptions", (2, 6), {}),

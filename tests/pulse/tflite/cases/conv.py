@@ -152,7 +152,6 @@ def hybrid_convolutions() -> Iterator[TfliteCase]:
 
 
 def transposed_convolutions() -> Iterator[TfliteCase]:
-    """TRANSPOSE_CONV."""
     for padding, stride in ((SAME, 2), (VALID, 2), (SAME, 3), (VALID, 1)):
         size = 5 * stride if padding == SAME else (5 - 1) * stride + 4
         graph = SubgraphBuilder()

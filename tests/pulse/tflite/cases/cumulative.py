@@ -9,7 +9,6 @@ from tests.pulse.tflite.cases.case import TfliteCase, case_of
 
 
 def running_sums() -> Iterator[TfliteCase]:
-    """CUMSUM."""
     graph = SubgraphBuilder()
     yield case_of(
         "CUMSUM",

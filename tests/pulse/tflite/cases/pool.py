@@ -7,7 +7,7 @@ from tests.pulse.tflite.cases.case import SAME, VALID, X_SCALE, TfliteCase, case
 
 
 def pools() -> Iterator[TfliteCase]:
-    """In floats and codes."""
+    """Maximum and average pools of floats and codes."""
     for kind in ("MAX_POOL_2D", "AVERAGE_POOL_2D"):
         for padding, shape_out in ((SAME, (1, 5, 3, 2)), (VALID, (1, 4, 2, 2))):
             fields = {"Padding": padding, "StrideH": 2, "StrideW": 1, "FilterHeight": 3, "FilterWidth": 2}

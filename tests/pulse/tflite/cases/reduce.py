@@ -47,7 +47,7 @@ def reductions() -> Iterator[TfliteCase]:
 
 
 def extremes() -> Iterator[TfliteCase]:
-    """Places of an extreme."""
+    """ARG_MAX and ARG_MIN."""
     for kind, options in (("ARG_MAX", "ArgMaxOptions"), ("ARG_MIN", "ArgMinOptions")):
         graph = SubgraphBuilder()
         axis = graph.constant(np.array(1, np.int32))

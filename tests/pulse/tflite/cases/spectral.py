@@ -9,7 +9,7 @@ from tests.pulse.tflite.cases.case import TfliteCase, case_of
 
 
 def spectra() -> Iterator[TfliteCase]:
-    """RFFT2D and what reads it."""
+    """RFFT2D and the operators that read complex numbers."""
     for kind, options in (("COMPLEX_ABS", ""), ("REAL", ""), ("IMAG", "")):
         graph = SubgraphBuilder()
         x, lengths = graph.input((3, 1, 16)), graph.constant(np.array([1, 16], np.int32))

@@ -1,4 +1,4 @@
-"""Every operator that is supported gives what LiteRT gives."""
+"""Supported operators compute what LiteRT computes."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests.pulse.tflite.litert import calls, check_equal
 
 CALLS = 4
 SHARE = 0.01
-"""Of the codes that may differ by a step: of int16, and of 8 bits in a quotient; other 8-bit codes are equal."""
+"""Share of codes that may differ by a step: int16 codes, and 8-bit codes of quotients. Other 8-bit codes are equal."""
 
 
 @pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.name.replace(" ", "_"))

@@ -75,7 +75,7 @@ def test_damage_is_named(data: bytes, words: str) -> None:
         pulse.load(data).analyse()
 
 
-def test_an_option_that_is_left_out_has_its_default_of_the_schema() -> None:
+def test_an_omitted_option_has_the_default_of_the_schema() -> None:
     """Beta of a softmax is 0: all values weigh the same."""
     typed = pulse.load(file_of_operator("SOFTMAX", options="SoftmaxOptions")).analyse()
     (y,) = typed.run(np.arange(10, dtype=np.float32).reshape(2, 5)).values()

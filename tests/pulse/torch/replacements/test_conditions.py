@@ -89,7 +89,7 @@ class Cropped(torch.nn.Module):
         return y[..., 2 : 2 + frames].reshape(1, 2, -1, frames)
 
 
-def test_a_condition_on_the_length_is_named_where_a_size_is_not_known() -> None:
+def test_a_condition_on_an_unknown_length_is_named() -> None:
     line = (
         r"decided these conditions for all lengths: test_conditions.py line \d+ \(if frames % 4:\); compute"
     )

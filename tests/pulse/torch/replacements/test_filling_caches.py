@@ -62,7 +62,7 @@ def call_in_chunks(module: Any, x: Any) -> Array:
     ("left", "right", "memory", "batch"), [(6, 1, 0, 1), (10, 2, 3, 1), (0, 0, 2, 2)], ids=str
 )
 def test_streams_as_the_author_calls_it(left: int, right: int, memory: int, batch: int) -> None:
-    """From the first call on, while caches fill, and when old frames and vectors leave them."""
+    """Frames are compared from the first call, while caches fill, and when old frames and vectors leave them."""
     module = module_of(left, right, memory)
     before = {name: value.clone() for name, value in module.state_dict().items()}
     attributes = [set(vars(layer)) for layer in module.emformer_layers]

@@ -84,7 +84,7 @@ def test_layers_in_a_row_stream_without_delay(layers: list[tuple[str, dict[str, 
     ("module", "example", "axis", "pulse_frames"),
     [(Encoder, (1, 1, 200), 2, 4), (Spectrum, (1, 400), 1, 16), (DualPath, (1, 12, 6, 4), 1, 1)],
 )
-def test_layers_behind_other_layers_stream(
+def test_layers_after_other_layers_stream(
     module: type[Any], example: tuple[int, ...], axis: int, pulse_frames: int
 ) -> None:
     torch.manual_seed(0)

@@ -27,10 +27,10 @@ class RunningResults(nn.Module):
     """Products and extremes so far, and where these were."""
 
     def forward(self, x: Any) -> Any:
-        least, place = torch.cummin(x, -1)
+        smallest, place = torch.cummin(x, -1)
         most = x.cummax(2)
         product = torch.cumprod(0.9 + 0.1 * x, dim=2)
-        return product, least, place, most.values, most.indices
+        return product, smallest, place, most.values, most.indices
 
 
 class Empty(nn.Module):

@@ -71,15 +71,15 @@ def test_rows_longer_than_the_memory_of_digits_are_accurate(rng: np.random.Gener
     np.testing.assert_allclose(y, x.astype(np.float64) @ w, rtol=0, atol=0.2)
 
 
-@pytest.mark.parametrize("at", [0, 5, 32])
+@pytest.mark.parametrize("column", [0, 5, 32])
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 def test_infinities_and_nan_reach_the_sums_of_their_row_alone(
-    rng: np.random.Generator, value: float, at: int
+    rng: np.random.Generator, value: float, column: int
 ) -> None:
-    """In any element, also one of the last, which has no digits; the other row is not touched by it."""
+    """Any element may be infinite or NaN, also one of the last, which have no digits; the other row stays finite."""
     x, w = next_noise(rng, 2, 33), codes(rng, 33, 40)
-    w[at, 3] = 5
-    x[1, at] = value
+    w[column, 3] = 5
+    x[1, column] = value
     with np.errstate(invalid="ignore"):
         expected = x @ w.astype(np.float32)
     for y in outputs(x, [0], 33, w, python=True):

@@ -91,7 +91,9 @@ SHAPES = [
 
 @pytest.mark.parametrize(("M", "T", "K", "N"), SHAPES)
 @pytest.mark.parametrize(("accumulate", "activation"), [(0, 0), (1, 0), (0, 1), (1, 1)])
-def test_product_agrees_with_numpy(rng: np.random.Generator, M, T, K, N, accumulate, activation) -> None:
+def test_product_agrees_with_numpy(
+    rng: np.random.Generator, M: int, T: int, K: int, N: int, accumulate: int, activation: int
+) -> None:
     row, expected = window_case(rng, M, T, K, N, accumulate, activation)
     for after in run_both(row):
         np.testing.assert_allclose(
@@ -104,7 +106,16 @@ def test_product_agrees_with_numpy(rng: np.random.Generator, M, T, K, N, accumul
 @pytest.mark.parametrize("form", ["f32", "bf16", "int8"])
 @pytest.mark.parametrize(("eight", "whole"), [(True, True), (True, False), (False, False)])
 def test_products_agree_with_numpy_whatever_the_registers(
-    rng: np.random.Generator, monkeypatch, M, T, K, N, accumulate, form, eight, whole
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+    M: int,
+    T: int,
+    K: int,
+    N: int,
+    accumulate: int,
+    form: str,
+    eight: bool,
+    whole: bool,
 ) -> None:
     """This runs plain Python; the compiled kernels have the registers of this processor."""
     for module in (product, product_blocks):
@@ -126,7 +137,15 @@ SMALL_SHAPES = [
 @pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("form", ["f32", "f16", "bf16", "int8"])
 def test_few_columns_agree_with_numpy(
-    rng: np.random.Generator, M, T, K, N, accumulate, activation, dense, form
+    rng: np.random.Generator,
+    M: int,
+    T: int,
+    K: int,
+    N: int,
+    accumulate: int,
+    activation: int,
+    dense: bool,
+    form: str,
 ) -> None:
     for width in (width for width in WIDTHS if width >= N and K * width % 16 == 0):
         row, expected = window_case(
@@ -147,7 +166,9 @@ def test_few_columns_agree_with_numpy(
         (0, 16, 1, None), (8, 24, 1, (2, 24)), (8, 343, 1, (1, 336)), (8, 17, 1, None), (216, 10, 1, None),
     ],
 )  # fmt: skip
-def test_few_columns_are_chosen_if_they_multiply_less(M, K, N, chosen) -> None:
+def test_few_columns_are_chosen_if_they_multiply_less(
+    M: int, K: int, N: int, chosen: tuple[int, int] | None
+) -> None:
     assert few_columns(M, 1, K, N) == chosen
 
 
@@ -186,8 +207,10 @@ AFTER = {
     [(step, M, N, False) for step in STEPS for M, N in [(2, 53), (3, 32)]]
     + [(step, M, N, step not in BY_COLUMN) for step in STEPS for M, N in [(7, 11), (1, 16), (8, 24)]],
 )
-def test_steps_after_a_product_agree_with_numpy(rng: np.random.Generator, step, M, N, flat) -> None:
-    """In pairs of vectors, in one, and in a part of one."""
+def test_steps_after_a_product_agree_with_numpy(
+    rng: np.random.Generator, step: str, M: int, N: int, flat: bool
+) -> None:
+    """Columns fill pairs of vectors, one vector, or a part of one."""
     row, expected = window_case(rng, M, 1, 4, N, dense=True)
     operand, rows = next_noise(rng, M, N), np.arange(M) * N
     if step in BY_COLUMN:
@@ -210,7 +233,9 @@ def test_products_of_random_shapes_agree_with_numpy(rng: np.random.Generator) ->
 
 @pytest.mark.parametrize(("M", "T", "K", "N"), SHAPES)
 @pytest.mark.parametrize("form", ["f16", "bf16", "int8"])
-def test_rounded_weights_agree_with_numpy(rng: np.random.Generator, M, T, K, N, form) -> None:
+def test_rounded_weights_agree_with_numpy(
+    rng: np.random.Generator, M: int, T: int, K: int, N: int, form: str
+) -> None:
     row, expected = window_case(rng, M, T, K, N, M % 2, N % 2, form=form)
     for after in run_both(row):
         np.testing.assert_allclose(
@@ -219,7 +244,7 @@ def test_rounded_weights_agree_with_numpy(rng: np.random.Generator, M, T, K, N, 
 
 
 @pytest.mark.parametrize("columns", [1, 16, 17, 24, 25, 32, 33, 48, 49, 96])
-def test_packing_is_panels_of_rows(rng: np.random.Generator, columns) -> None:
+def test_packing_is_panels_of_rows(rng: np.random.Generator, columns: int) -> None:
     w = next_noise(rng, 5, columns)
     packed = pack_product(w)
     assert packed.dtype == np.float32
@@ -229,7 +254,7 @@ def test_packing_is_panels_of_rows(rng: np.random.Generator, columns) -> None:
 
 
 @pytest.mark.parametrize("columns", [17, 24, 25, 49, 56])
-def test_the_last_panel_of_up_to_24_columns_repeats_its_first(rng: np.random.Generator, columns) -> None:
+def test_the_last_panel_of_up_to_24_columns_repeats_its_first(rng: np.random.Generator, columns: int) -> None:
     w = next_noise(rng, 5, columns)
     panels = pack_product(w).reshape(-1, 5, PANEL)
     rest = columns - (len(panels) - 1) * PANEL
@@ -240,7 +265,7 @@ def test_the_last_panel_of_up_to_24_columns_repeats_its_first(rng: np.random.Gen
 
 
 @pytest.mark.parametrize(("M", "K", "N"), [(5, 4, 20), (8, 5, 7), (9, 4, 24)])
-def test_products_pass_infinities_and_nan_on(rng: np.random.Generator, M, K, N) -> None:
+def test_products_pass_infinities_and_nan_on(rng: np.random.Generator, M: int, K: int, N: int) -> None:
     row, _ = window_case(rng, M, 1, K, N)
     row.x[:] = np.inf
     row.W[:] = 1
@@ -266,7 +291,16 @@ def strides(shape, order):
 @pytest.mark.parametrize("order_a", [(1, 0), (0, 1)])
 @pytest.mark.parametrize("order_b", [(1, 0), (0, 1)])
 @pytest.mark.parametrize("order_y", [(1, 0), (0, 1)])
-def test_matmul_agrees_with_numpy(rng: np.random.Generator, B, M, K, N, order_a, order_b, order_y) -> None:
+def test_matmul_agrees_with_numpy(
+    rng: np.random.Generator,
+    B: int,
+    M: int,
+    K: int,
+    N: int,
+    order_a: tuple[int, ...],
+    order_b: tuple[int, ...],
+    order_y: tuple[int, ...],
+) -> None:
     (am, ak), (bk, bn), (ym, yn) = (
         strides((M, K), order_a),
         strides((K, N), order_b),

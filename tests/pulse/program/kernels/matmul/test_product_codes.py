@@ -65,7 +65,7 @@ SHAPES = [
 @pytest.mark.parametrize(("accumulate", "activation"), [(0, 0), (1, 1)])
 @pytest.mark.parametrize("form", ["int8", "bf16"])
 def test_products_of_codes_agree_with_numpy(
-    rng: np.random.Generator, M, T, K, N, accumulate, activation, form
+    rng: np.random.Generator, M: int, T: int, K: int, N: int, accumulate: int, activation: int, form: str
 ) -> None:
     row, expected = case(rng, M, T, K, N, accumulate, activation, form)
     python, compiled = (after["y"] for after in run_both(row))
@@ -74,7 +74,7 @@ def test_products_of_codes_agree_with_numpy(
 
 
 @pytest.mark.parametrize("form", ["int8", "bf16"])
-def test_rows_are_bit_identical_alone_and_in_blocks(rng: np.random.Generator, form) -> None:
+def test_rows_are_bit_identical_alone_and_in_blocks(rng: np.random.Generator, form: str) -> None:
     row, _ = case(rng, 9, 2, 37, 147, form=form)
     together = run_row(row, python=False)["y"]
     for m in range(9):
@@ -85,10 +85,10 @@ def test_rows_are_bit_identical_alone_and_in_blocks(rng: np.random.Generator, fo
 
 
 @pytest.mark.parametrize("M", [1, 4])
-def test_a_nan_of_a_bf16_row_reaches_its_sums_and_no_others(rng: np.random.Generator, M) -> None:
+def test_a_nan_of_a_bf16_row_reaches_its_sums_and_no_others(rng: np.random.Generator, M: int) -> None:
     row, expected = case(rng, M, 1, 24, 40, form="bf16")
-    at = int(row.rows_x[M - 1])
-    row.x[at + 23 if M > 1 else at] = np.nan
+    row_start = int(row.rows_x[M - 1])
+    row.x[row_start + 23 if M > 1 else row_start] = np.nan
     for after in run_both(row):
         for m in range(M):
             columns = slice(int(row.rows_y[m]), int(row.rows_y[m]) + 40)
@@ -100,11 +100,13 @@ def test_a_nan_of_a_bf16_row_reaches_its_sums_and_no_others(rng: np.random.Gener
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
 @pytest.mark.parametrize("M", [1, 4])
-def test_a_row_with_an_infinity_or_nan_is_nan_and_no_other_is(rng: np.random.Generator, bad, M) -> None:
+def test_a_row_with_an_infinity_or_nan_is_nan_and_no_other_is(
+    rng: np.random.Generator, bad: float, M: int
+) -> None:
     row, _ = case(rng, M, 1, 24, 40)
-    at = int(row.rows_x[M - 1])
+    row_start = int(row.rows_x[M - 1])
     row.x[:] = 0
-    row.x[at + (0 if M == 1 else 23)] = bad
+    row.x[row_start + (0 if M == 1 else 23)] = bad
     for after in run_both(row):
         for m in range(M):
             inside = row.x[int(row.rows_x[m]) :][:24]
@@ -114,7 +116,7 @@ def test_a_row_with_an_infinity_or_nan_is_nan_and_no_other_is(rng: np.random.Gen
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-38, 1e-30, 1e-28, 1e37])
-def test_very_small_rows_count_as_zeros_and_large_ones_stay_finite(rng: np.random.Generator, size) -> None:
+def test_tiny_rows_become_zeros_and_large_rows_stay_finite(rng: np.random.Generator, size: float) -> None:
     row, _ = case(rng, 1, 1, 32, 16)
     row.x[:] = row.x / np.abs(row.x).max() * np.float32(size)
     values = round_rows(row.x[int(row.rows_x[0]) :][:32])

@@ -69,7 +69,7 @@ def test_rounded_weights_agree_with_the_cell(
 @pytest.mark.parametrize(("kind", "before"), [("gru", True), ("lstm", False)])
 @pytest.mark.parametrize("form", ["f32", "bf16", "int8"])
 @pytest.mark.parametrize("eight", [False, True])
-def test_groups_of_states_agree_with_the_cell_whatever_the_registers(
+def test_state_groups_agree_with_the_cell_for_all_registers(
     monkeypatch: pytest.MonkeyPatch, kind: CellKind, before: bool, form: Form, eight: bool
 ) -> None:
     """This runs plain Python; the compiled kernels have the registers of this processor."""

@@ -154,7 +154,7 @@ def states(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_errors_of_the_usual_activations_are_a_few_ulp(kind: type[SmallGruFields]) -> None:
-    """The error of each gate alone: 5 ulp of 1 for tanh, 3 for the sigmoids."""
+    """Each gate alone has an error of at most 5 ulp of 1 for tanh, 3 for the sigmoids."""
     x, large = np.linspace(-30, 30, 60001), np.full(60001, 200.0)
     ulp = float(np.finfo(np.float32).eps) / 2
     x = x.astype(np.float32).astype(np.float64)

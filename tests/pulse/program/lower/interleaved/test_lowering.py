@@ -17,7 +17,7 @@ def tensor(region: Region, size: int, dtype: type[np.generic]) -> Value:
 
 
 def softmax(rows_y: Value) -> SoftmaxRow:
-    """Two rows of four elements."""
+    """A softmax of two rows of four elements."""
     x, y = (tensor(Region.ARENA, 8, np.float32) for _ in "xy")
     rows_x = tensor(Region.WEIGHTS, 2, np.int64)
     return SoftmaxRow(x=x, y=y, M=2, rows_x=rows_x, rows_y=rows_y, R=4, log=False)

@@ -1,4 +1,4 @@
-"""Operators whose stream is not what they say: each kind of lie shows in some stream that a proof runs by itself."""
+"""Operators whose streams differ from offline: a proof finds each kind of defect without hints."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,41 +17,43 @@ from pulse.support.record import record
 from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.plain_ops import PointwiseOp, SameFactOp
 
-Lie = Callable[[Array, Array, int, Clock, TDim], Array]
-"""What a stream gives for a pulse: x, y of the honest op, the number of its first frame, the clock, the length."""
+pytestmark = pytest.mark.full_proofs
+
+StreamDefect = Callable[[Array, Array, int, Clock, TDim], Array]
+"""A function that returns a pulse from x, the correct y, the index of its first frame, the clock and the length."""
 
 
 @record(eq=False)
-class TwiceWithLie(SameFactOp):
-    """Twice the input, offline; its stream is wrong."""
+class DoubleWithDefect(SameFactOp):
+    """Doubles its input offline; its stream has a defect."""
 
-    lie: Lie
+    defect: StreamDefect
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         return [2 * inputs[0]]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         def make_stream(offset: int, length: TDim, past: Sequence[Array] | None) -> Op:
-            return PlainStream(self, offset, length)
+            return DefectiveStream(self, offset, length)
 
         return Cumulative((2,), make_stream)
 
 
 @record(eq=False)
-class PlainStream(OnPulses):
-    """The op in a stream."""
+class DefectiveStream(OnPulses):
+    """The streaming form of ``DoubleWithDefect``."""
 
     op: Any
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         (x,) = inputs
         first = clock.pulse * x.shape[2] - self.offset
-        return [self.op.lie(x, 2 * x, first, clock, self.length)]
+        return [self.op.defect(x, 2 * x, first, clock, self.length)]
 
 
 @record(eq=False)
 class Echo(PointwiseOp):
-    """Adds what was 3,000 frames before, and says that it looks at one frame."""
+    """Adds the frame ``back`` frames earlier, and declares that it reads one frame only."""
 
     back: int = 3000
 
@@ -65,52 +67,47 @@ class Echo(PointwiseOp):
 
 
 def drift(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
-    """Right for 2,000 frames."""
+    """Correct up to frame 2,000."""
     frames = first + np.arange(x.shape[2])
     return np.where(frames > 2000, y + np.float32(0.01), y)
 
 
 def wrong_at_lengths_of_seven(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
-    """Wrong in streams whose length is a multiple of seven."""
     ends = clock.end is not None and clock.end % 7 == 0
     return y + np.float32(0.01) if ends else y
 
 
 def wrong_in_each_seventh_pulse(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
-    """Wrong in every seventh pulse."""
     return y + np.float32(0.01) if clock.pulse % 7 == 6 else y
 
 
-def limit(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
-    """Wrong where the input is large."""
+def clip_large_inputs(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
+    """Wrong for large inputs."""
     return 2 * np.clip(x, -6, 6)
 
 
 def without_small_values(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
-    """Small values are lost."""
     return np.where(np.abs(x) < 1e-5, 0, y).astype(y.dtype)
 
 
 def noise_in_silence(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
-    """Silence is not silent."""
     return np.where(x == 0, np.float32(1e-3), y)
 
 
-LIES = {
+DEFECTS = {
     f.__name__: f
     for f in (
         drift,
         wrong_at_lengths_of_seven,
         wrong_in_each_seventh_pulse,
-        limit,
+        clip_large_inputs,
         without_small_values,
         noise_in_silence,
     )
 }
 
 
-def honest(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
-    """Give the correct pulse."""
+def correct(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
     return y
 
 
@@ -119,29 +116,29 @@ def model_of(op: Op) -> Any:
     return builder.model(builder.add("op", op, builder["x"]))
 
 
-def test_an_honest_operator_is_proved() -> None:
-    """The proof does not fail without a lie."""
-    assert pulse.verify(model_of(TwiceWithLie(honest)), pulse=4, backend="numpy").require().equal
+def test_a_correct_operator_is_proved() -> None:
+    """The other tests fail only because of the defect."""
+    assert pulse.verify(model_of(DoubleWithDefect(correct)), pulse=4, backend="numpy").require().equal
 
 
 @pytest.mark.parametrize(
-    ("lie", "pulse_frames"),
+    ("defect", "pulse_frames"),
     [
         # in pulses of one frame all have been sent before the end is known
-        (lie, 2 if lie == "wrong_at_lengths_of_seven" and frames == 1 else frames)
-        for lie in LIES
+        (defect, 2 if defect == "wrong_at_lengths_of_seven" and frames == 1 else frames)
+        for defect in DEFECTS
         for frames in (1, 4)
     ],
 )
-def test_a_lie_is_found(lie: str, pulse_frames: int) -> None:
-    report = pulse.verify(model_of(TwiceWithLie(LIES[lie])), pulse=pulse_frames, backend="numpy")
+def test_a_defect_is_found(defect: str, pulse_frames: int) -> None:
+    report = pulse.verify(model_of(DoubleWithDefect(DEFECTS[defect])), pulse=pulse_frames, backend="numpy")
     assert report.outcome == "diverged"
     assert report.divergence is not None
     assert report.divergence.wire == "op"
 
 
 def test_an_undeclared_window_is_found() -> None:
-    """The receptive field says one frame, and the operator looks 3,000 back."""
+    """The declared receptive field is one frame, but the operator reads 3,000 frames back."""
     report = pulse.verify(model_of(Echo()), pulse=4, backend="numpy")
     assert report.trials.receptive_frames == 1
     assert report.divergence is not None

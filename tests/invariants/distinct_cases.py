@@ -1,14 +1,14 @@
-"""A model of every kind of operator, on streams that are late or early."""
+"""A streaming case of each set of operators and each stream axis."""
 
 from collections.abc import Iterator
 
-from tests.invariants.moved_cases import StreamingCase, assignments, movable_cases, streaming_case
+from tests.invariants.shifted_cases import StreamingCase, assignments, shiftable_cases, streaming_case
 
 
-def every_kind() -> Iterator[StreamingCase]:
+def distinct_cases() -> Iterator[StreamingCase]:
     """A case for each set of operators, number of streaming inputs, and axis counted from the end."""
     kinds: set[object] = set()
-    for case in movable_cases():
+    for case in shiftable_cases():
         operators = frozenset(node.op_type for node in case[1].graph.node)
         for axes in assignments(case[2]):
             name, axis = next(iter(axes.items()))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pulse
-from tests.pulse.pulsify.delay_oracle import least_delay
+from tests.pulse.pulsify.delay_oracle import smallest_delay
 from tests.pulse.torch.exporter import F, nn, torch
 
 
@@ -118,7 +118,7 @@ def resamplers(rng: Any) -> tuple[Any, int, int]:
 KINDS = (spectra, masks, encoders, decoders, resamplers)
 
 
-def check_delay_is_least(kind: Callable[[Any], tuple[Any, int, int]], seed: int) -> None:
+def check_delay_is_smallest(kind: Callable[[Any], tuple[Any, int, int]], seed: int) -> None:
     """The delay is the minimum, and the stream equals the model."""
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
@@ -126,19 +126,19 @@ def check_delay_is_least(kind: Callable[[Any], tuple[Any, int, int]], seed: int)
     pulse_frames *= int(rng.integers(1, 3))
     typed = pulse.from_torch(module.eval(), torch.randn(1, 1, 120), {"x": {2: "T"}}).analyse().declutter()
     (output,) = typed.pulsify(pulse=pulse_frames).outputs
-    assert output.delay == least_delay(typed, pulse_frames, output.frames, reach), (kind.__name__, seed)
+    assert output.delay == smallest_delay(typed, pulse_frames, output.frames, reach), (kind.__name__, seed)
     pulse.verify(typed, pulse=pulse_frames).require()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_exported_pipeline_has_the_least_delay(kind: Callable[[Any], tuple[Any, int, int]]) -> None:
-    check_delay_is_least(kind, 0)
+def test_an_exported_pipeline_has_the_smallest_delay(kind: Callable[[Any], tuple[Any, int, int]]) -> None:
+    check_delay_is_smallest(kind, 0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 16))
 @pytest.mark.parametrize("kind", KINDS)
-def test_exported_pipelines_have_the_least_delay(
+def test_exported_pipelines_have_the_smallest_delay(
     kind: Callable[[Any], tuple[Any, int, int]], seed: int
 ) -> None:
-    check_delay_is_least(kind, seed)
+    check_delay_is_smallest(kind, seed)

@@ -14,7 +14,7 @@ from pulse.models import TypedModel
 from pulse.ops.conv import Conv, ConvTranspose
 from pulse.pulsify.driver import pulsify
 from tests.pulse.model_builder import ModelBuilder, pads_of
-from tests.pulse.pulsify.delay_oracle import least_delay
+from tests.pulse.pulsify.delay_oracle import smallest_delay
 
 MIRRORS = ("edge", "reflect")
 
@@ -113,7 +113,7 @@ LINEAR = tuple(step for step in STEPS if step != "pool")
 def compare_delays(typed: TypedModel, pulse: int, reach: int) -> tuple[int, int]:
     """The reported delay and the smallest possible one."""
     (port,) = pulsify(typed, pulse=pulse).outputs
-    return port.delay, least_delay(typed, pulse, port.frames, reach)
+    return port.delay, smallest_delay(typed, pulse, port.frames, reach)
 
 
 def grow_chain(seed: int, steps: Sequence[str], last: Sequence[str] = ()) -> tuple[TypedModel, int, int]:
@@ -132,35 +132,35 @@ GAPPED = ("gapped_conv", "gapped_deconv")
 
 @pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 100), marks=pytest.mark.slow)], ids=len)
 def test_taps_without_weight_add_no_delay(seeds: range) -> None:
-    """Zeros before a kernel and after it, of convolutions and their transposes."""
+    """Kernels of convolutions and transposed ones have zeros before and after them."""
     reached: Counter[bool] = Counter()
     for seed in seeds:
         try:
             typed, reach, pulse = grow_chain(seed, STEPS, GAPPED)
         except FactError:
             continue
-        reported, least = compare_delays(typed, pulse, reach)
-        assert reported == least, (seed, pulse)
-        reached[least > 0] += 1
+        reported, smallest = compare_delays(typed, pulse, reach)
+        assert reported == smallest, (seed, pulse)
+        reached[smallest > 0] += 1
     assert min(reached.values()) >= 4, reached
 
 
 @pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 150), marks=pytest.mark.slow)], ids=len)
-def test_random_chains_have_the_least_delay(seeds: range) -> None:
+def test_random_chains_have_the_smallest_delay(seeds: range) -> None:
     """Convolutions, pools, deconvolutions, constant padding, slices and branches, of any order."""
     reached: Counter[str] = Counter()
     for seed in seeds:
         typed, reach, pulse = grow_chain(seed, STEPS)
-        reported, least = compare_delays(typed, pulse, reach)
-        assert reported == least, (seed, pulse)
-        reached["delayed"] += least > 0
-        reached["not delayed"] += least == 0
+        reported, smallest = compare_delays(typed, pulse, reach)
+        assert reported == smallest, (seed, pulse)
+        reached["delayed"] += smallest > 0
+        reached["not delayed"] += smallest == 0
     assert min(reached["delayed"], reached["not delayed"]) >= len(seeds) // 4, reached
 
 
 @pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 80), marks=pytest.mark.slow)], ids=len)
 @pytest.mark.parametrize(("steps", "mirrors"), [(STEPS, MIRRORS), (LINEAR, ("symmetric",))])
-def test_mirrors_at_the_end_of_random_chains_have_the_least_delay(
+def test_random_chains_ending_in_mirrors_have_the_smallest_delay(
     steps: Sequence[str], mirrors: Sequence[str], seeds: range
 ) -> None:
     """Edge, reflect and symmetric padding whose new frames are themselves what the model gives.
@@ -173,23 +173,23 @@ def test_mirrors_at_the_end_of_random_chains_have_the_least_delay(
             typed, reach, pulse = grow_chain(seed, steps, mirrors)
         except FactError:
             continue
-        reported, least = compare_delays(typed, pulse, reach)
+        reported, smallest = compare_delays(typed, pulse, reach)
         model = pulsify(typed, pulse=pulse)
         (mirror,) = model.typed.graph.outputs
         source = model.wires[model.typed.graph.node(mirror).inputs[0]].fact.stream
         assert source is not None
-        assert reported == least, (seed, pulse)
+        assert reported == smallest, (seed, pulse)
         reached["prefix" if source.prefix_frames else "no prefix"] += 1
     assert reached["no prefix"] >= len(seeds) // 2, reached
     assert reached["prefix"] >= 1, reached
 
 
 def mirrored_conv(mode: str, pads: tuple[int, int]) -> Callable[[ModelBuilder], OutletId]:
-    return lambda s: s.conv(s.pad(s["x"], pads, mode), 3)  # type: ignore[arg-type]
+    return lambda builder: builder.conv(builder.pad(builder["x"], pads, mode), 3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("build", "least"),
+    ("build", "smallest"),
     [
         (mirrored_conv("edge", (2, 0)), 0),
         (mirrored_conv("edge", (1, 1)), 1),
@@ -199,16 +199,16 @@ def mirrored_conv(mode: str, pads: tuple[int, int]) -> Callable[[ModelBuilder], 
     ids=["edge causal", "edge same", "edge end", "reflect same"],
 )
 @pytest.mark.parametrize("pulse", [1, 4])
-def test_windows_over_mirrors_have_the_least_delay(
-    build: Callable[[ModelBuilder], OutletId], least: int, pulse: int
+def test_windows_over_mirrors_have_the_smallest_delay(
+    build: Callable[[ModelBuilder], OutletId], smallest: int, pulse: int
 ) -> None:
     """Padding as exporters write it before a convolution of 3 taps."""
     builder = ModelBuilder(x="1,1,T")
-    assert compare_delays(builder.model(build(builder)), pulse, 5) == (least, least)
+    assert compare_delays(builder.model(build(builder)), pulse, 5) == (smallest, smallest)
 
 
 @pytest.mark.parametrize(
-    ("build", "least"),
+    ("build", "smallest"),
     [
         (
             lambda builder: builder.conv(
@@ -233,25 +233,25 @@ def test_windows_over_mirrors_have_the_least_delay(
     ids=["both ends", "at the start", "apart", "twice"],
 )
 @pytest.mark.parametrize("pulse", [1, 4])
-def test_windows_over_constants_around_a_mirror_have_the_least_delay(
-    build: Callable[[ModelBuilder], OutletId], least: int, pulse: int
+def test_windows_over_padded_mirrors_have_the_smallest_delay(
+    build: Callable[[ModelBuilder], OutletId], smallest: int, pulse: int
 ) -> None:
     """The window fills in the constants and the mirrored frames."""
     builder = ModelBuilder(x="1,1,T")
     model = builder.model(build(builder))
-    reported, least_correct = compare_delays(model, pulse, 9)
-    assert reported == least_correct
+    reported, smallest_correct = compare_delays(model, pulse, 9)
+    assert reported == smallest_correct
     if pulse == 1:
-        assert least_correct == least
+        assert smallest_correct == smallest
     verify(model, pulse=pulse).require()
 
 
 def test_the_oracle_finds_the_delays_of_models_made_by_hand() -> None:
     """A valid convolution looks 2 frames ahead, a causal one none; a gap of a deconvolution may be the end."""
     builder = ModelBuilder(x="1,1,T")
-    assert least_delay(builder.model(builder.conv(builder["x"], 3)), 1, 1, 5) == 2
-    assert least_delay(builder.model(builder.conv(builder.pad(builder["x"], (2, 0)), 3)), 1, 1, 5) == 0
+    assert smallest_delay(builder.model(builder.conv(builder["x"], 3)), 1, 1, 5) == 2
+    assert smallest_delay(builder.model(builder.conv(builder.pad(builder["x"], (2, 0)), 3)), 1, 1, 5) == 0
     gaps = builder.pad(builder.deconv(builder["x"], 1, 2, name="gaps"), (0, 1), fill=7.0)
-    assert least_delay(builder.model(gaps), 1, 2, 4) == 1
-    assert least_delay(builder.model(gaps), 1, 2, 4, ends=False) == 0
+    assert smallest_delay(builder.model(gaps), 1, 2, 4) == 1
+    assert smallest_delay(builder.model(gaps), 1, 2, 4, ends=False) == 0
     assert pulsify(builder.model(gaps), pulse=1).outputs[0].delay == 1
