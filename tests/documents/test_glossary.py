@@ -67,7 +67,7 @@ FRAGMENTS = re.compile(r"\A(It|Then|As|What|So|Also|Although)\b")
 """First words of docstrings that are read only after the name above them."""
 PREPOSITIONS = re.compile(r"\A(To|From|With|Without|For|Of|In|By)\b")
 """Other such first words."""
-TESTS = ("tests/pulse", "tests/invariants", "tests/conformance")
+TESTS = ("tests",)
 """Tests whose names keep the rules of words, and whose docstrings begin with no preposition."""
 
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef

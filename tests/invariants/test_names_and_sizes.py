@@ -260,7 +260,7 @@ def test_scripts_follow_the_rules_of_names() -> None:
     assert not {name: names for name, text in texts.items() if (names := misnamed_in_script(text))}
 
 
-TESTS = ("tests/pulse", "tests/invariants", "tests/conformance")
+TESTS = ("tests",)
 
 
 def test_names_of_tests_are_short() -> None:
