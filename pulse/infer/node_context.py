@@ -13,6 +13,8 @@ from pulse.graph import OutletId
 from pulse.infer.file_node import FileNode
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.op import Op
+from pulse.ops.shape import RemoveAxis, Reshape, Transpose
+from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.support.budget import current_spending
 from pulse.support.record import record
@@ -171,6 +173,36 @@ class NodeContext(FileNode):
         """Cast a wire to a type; return the wire itself if it has that type."""
         return x if self.graph.fact(x).dtype == dtype else self.wire(Cast(dtype), [x], suffix)
 
+    def as_scalar(self, x: OutletId, subject: str) -> OutletId:
+        """Return a wire of one element as a scalar. Raises LoadError: it has more or fewer elements."""
+        fact = self.graph.fact(x)
+        if fact.rank == 0:
+            return x
+        if any(dim != 1 for dim in fact.shape):
+            raise self.error(f"its {subject} must be one value, got {fact}")
+        return self.wire(Reshape(()), [x], subject)
+
+    def transpose(self, x: OutletId, perm: Sequence[int], suffix: str = "") -> OutletId:
+        """Transpose axes; return the wire itself if their order is unchanged."""
+        return x if list(perm) == list(range(len(perm))) else self.wire(Transpose(tuple(perm)), [x], suffix)
+
+    def complex_part(self, x: OutletId, part: int, suffix: str | None = None) -> OutletId:
+        """Return the real (0) or imaginary (1) part of a wire whose last axis has the two."""
+        last = self.graph.fact(x).rank - 1
+        name = f"part{part}" if suffix is None else suffix
+        cut = self.wire(Slice(last, TDim.of(part), TDim.of(part + 1)), [x], f"{name or 'own'}_cut")
+        return self.wire(RemoveAxis(last), [cut], name)
+
+    def floor_quotient(self, x: OutletId, y: OutletId) -> OutletId:
+        """Wire a quotient rounded down, which ONNX has no operator for but other formats have."""
+        facts = [self.graph.fact(x), self.graph.fact(y)]
+        if np.issubdtype(facts[0].dtype, np.floating):
+            return self.apply("floor", self.apply("div", x, y, suffix="quotient"))
+        if any(fact.value is not None and is_symbolic(fact.value) for fact in facts):
+            return self.apply("div", x, y)  # of sizes, it rounds down
+        remainder = self.apply("mod", x, y, suffix="remainder")
+        return self.apply("div", self.apply("sub", x, remainder, suffix="multiple"), y)
+
     def constant(self, value: Array, suffix: str = "") -> OutletId:
         """Add a constant."""
         return constant(self.graph, f"{self.wire_name}.{suffix}" if suffix else self.wire_name, value)
@@ -184,6 +216,11 @@ class NodeContext(FileNode):
             return self.constant(np.array(numbers, dtype=np.int64), suffix)
         value = np.empty(len(dims), dtype=object)
         value[:] = list(dims)
+        return self.constant(value, suffix)
+
+    def dim_constant(self, dim: TDim, suffix: str = "") -> OutletId:
+        """Add one dim as an i64 constant; as a plain number if it depends on no symbol."""
+        value: Array = np.array(int(dim), np.int64) if dim.is_const else np.array(dim, dtype=object)
         return self.constant(value, suffix)
 
     def scalar_constant(self, number: float, like: TypedFact, suffix: str) -> OutletId:

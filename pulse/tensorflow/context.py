@@ -1,26 +1,20 @@
 """A TensorFlow node as its translator sees it."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from typing import Protocol
 
 import numpy as np
 
-from pulse.dim import SymbolScope, TDim
+from pulse.dim import SymbolScope
 from pulse.facts import DType, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
-from pulse.onnx.operators import families as families
-from pulse.onnx.registry import TRANSLATORS
 from pulse.ops.elementwise import Cast
-from pulse.ops.shape import RemoveAxis, Transpose
-from pulse.ops.slice import Slice
 from pulse.support.record import record
 from pulse.tensorflow.nodes import LibraryFunction, called_function
 from pulse.tensorflow.tensors import FunctionName, KnownSizes, TensorType, dims_in
 from pulse.typed import TypedNetwork
 
-OPSET = 13
-"""The opset of the ONNX operators that translators use."""
 I64 = np.dtype(np.int64)
 
 
@@ -57,31 +51,6 @@ class TensorflowNode(NodeContext):
         if self.library is None:
             raise self.error("the file has no functions; export the model again")
         return self.library
-
-    def as_onnx(
-        self, op_type: str, inputs: Sequence[OutletId | None], suffix: str = "", **attributes: Any
-    ) -> OutletId:
-        """Wire what an ONNX operator is wired to; its first output. Raises LoadError, FactError."""
-        return self.as_onnx_all(op_type, inputs, suffix, 1, **attributes)[0]
-
-    def as_onnx_all(
-        self, op_type: str, inputs: Sequence[OutletId | None], suffix: str, outputs: int, **attributes: Any
-    ) -> list[OutletId]:
-        """Wire an ONNX operator with several outputs."""
-        name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
-        names = (name, *(f"{name}:{slot}" for slot in range(1, outputs)))
-        context = NodeContext(
-            op_type=op_type,
-            opset=OPSET,
-            wire_name=name,
-            attributes=attributes,
-            inputs=tuple(inputs),
-            outputs=names,
-            graph=self.graph,
-            scope=self.scope,
-        )
-        outlets: Any = TRANSLATORS[op_type](context)
-        return [outlets] if isinstance(outlets, OutletId) else list(cast("Sequence[OutletId]", outlets))
 
     def type_of(self, name: str) -> TensorType:
         """Return a type attribute. Raises LoadError."""
@@ -133,19 +102,6 @@ class TensorflowNode(NodeContext):
             return self.constant(fact.value.astype(np.int64), suffix)
         return self.wire(Cast(I64), [outlet], suffix)
 
-    def transpose(self, x: OutletId, perm: Sequence[int], suffix: str = "") -> OutletId:
-        """Transpose axes; return the wire itself if their order is unchanged."""
-        if list(perm) == list(range(len(perm))):
-            return x
-        return self.wire(Transpose(tuple(perm)), [x], suffix)
-
     def number(self, value: float, dtype: DType, suffix: str) -> OutletId:
         """Add one number as a constant."""
         return self.constant(np.array(value, dtype), suffix)
-
-    def as_real(self, x: OutletId, part: int, suffix: str | None = None) -> OutletId:
-        """Return the real (0) or imaginary (1) part of a complex wire."""
-        last = self.graph.fact(x).rank - 1
-        name = f"part{part}" if suffix is None else suffix
-        cut = self.wire(Slice(last, TDim.of(part), TDim.of(part + 1)), [x], f"{name or 'own'}_cut")
-        return self.wire(RemoveAxis(last), [cut], name)

@@ -9,6 +9,7 @@ from pulse.errors import LoadError
 from pulse.facts import dtype_name
 from pulse.graph import OutletId
 from pulse.infer.op import ModelOp
+from pulse.infer.translators import wire_node
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.support.record import record
 from pulse.tflite.node import F32, I64, Body, TfliteNode
@@ -57,14 +58,12 @@ class TfliteOp(ModelOp):
             outputs=names,
             graph=target.graph,
             scope=target.scope,
-            captures={},
             input_tensors=self.input_tensors,
             output_tensors=self.output_tensors,
             body=self.body,
             inner=self.inner,
         )
-        result = TRANSLATORS[self.op_type](node)
-        outlets = [result] if isinstance(result, OutletId) else list(result)
+        outlets = wire_node(TRANSLATORS[self.op_type], node)
         count = len(self.output_tensors) + len(STATES.get(self.op_type, ()))
         if len(outlets) < count:
             raise LoadError(

@@ -11,9 +11,9 @@ from pulse.errors import WriteError
 from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads
 from pulse.nnef.write.expansion import Expansion, expands
-from pulse.onnx.recurrent_layers import CELL_KINDS, ONNX_ACTIVATIONS, read_activations
 from pulse.ops.recurrent_cells import ACTIVATION_DEFAULTS, USUAL_ACTIVATIONS, Activation
 from pulse.ops.recurrent_gates import GATE_COUNTS
+from pulse.ops.recurrent_layers import CELL_KINDS, ONNX_ACTIVATIONS, read_activations
 from pulse.support.record import record
 
 

@@ -33,7 +33,7 @@ ELEMENT_TYPES: Mapping[str, type[np.generic]] = {
 SUPPORTED_EXTENSIONS = ("KHR_enable_fragment_definitions", "KHR_enable_operator_expressions")
 
 
-def read_nnef(files: Files, budget: Mapping[str, float] | None = None) -> ModelProto:
+def read_nnef(files: Files, budget: Mapping[str, float] | None) -> ModelProto:
     """Return the model of files as ONNX.
 
     budget  limits of what fragments and lists unfold to; see ``pulse.support.budget``

@@ -8,7 +8,7 @@ from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
-from pulse.onnx.operators.source import scalar_dim, steps
+from pulse.onnx.operators.source import steps
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.node import NodeWriter
@@ -19,7 +19,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.norm import Softmax
 from pulse.ops.op import unify
 from pulse.ops.pad import Pad
-from pulse.ops.shape import AddAxis, Expand, Reshape, Transpose, exact_quotient
+from pulse.ops.shape import AddAxis, Expand, Reshape, Transpose, exact_quotient, matrix_transpose
 from pulse.support.record import record
 
 MASK, PAST_KEY, PAST_VALUE, VALID = 3, 4, 5, 6
@@ -205,9 +205,9 @@ def _rows_and_columns(node: NodeContext, scores: TypedFact, name: str) -> tuple[
     rows = node.wire(AddAxis(1), [rows], f"{name}_row_column")
     before = None
     if node.has(PAST_KEY):
-        before = scalar_dim(node, node.fact(PAST_KEY).shape[2], f"{name}_past")
+        before = node.dim_constant(node.fact(PAST_KEY).shape[2], f"{name}_past")
     elif node.has(VALID):
-        queries = scalar_dim(node, scores.shape[-2], f"{name}_queries")
+        queries = node.dim_constant(scores.shape[-2], f"{name}_queries")
         before = node.apply("sub", _valid(node, name), queries, suffix=f"{name}_before")
     if before is not None:
         rows = node.apply("add", rows, before, suffix=f"{name}_positions")
@@ -259,7 +259,7 @@ def _band_scores(w: NodeWriter, op: BandedAttention) -> str:
     """Return the scores of each query and each key of the window."""
     q, k = w.inputs[:2]
     rank = len(w.sizes(1))
-    keys = w.transpose(k, (*range(rank - 2), rank - 1, rank - 2), "keys")
+    keys = w.transpose(k, matrix_transpose(rank), "keys")
     product = w.emit("MatMul", [q, keys], "scores")
     if op.scale == 1:
         return product

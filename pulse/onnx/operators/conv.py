@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pulse.dim import TDim, ceil_div, dim_max
+from pulse.dim import TDim, dim_max
 from pulse.graph import OutletId
+from pulse.infer.nhwc import same_pair, split_total
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, SameRank, SameSize, SameType, SizeMultiple
 from pulse.infer.wire_facts import Axis
@@ -27,18 +28,6 @@ def auto_pad(node: NodeContext) -> str:
     if rule not in AUTO_PADS:
         raise node.error(f"auto_pad {rule!r} is not supported")
     return rule
-
-
-def split_total(total: TDim, upper: bool) -> tuple[TDim, TDim]:
-    """Return the padding before and after; an odd frame is added after (upper) or before."""
-    small = total // 2
-    return (small, total - small) if upper else (total - small, small)
-
-
-def same_pads(size: TDim, span: int, stride: int, upper: bool) -> tuple[TDim, TDim]:
-    """Return the padding that gives one output frame for every ``stride`` input frames."""
-    total = dim_max(0, (ceil_div(size, stride) - 1) * stride + span - size)
-    return split_total(total, upper)
 
 
 def spatial_list(node: NodeContext, name: str, rank: int, minimum: int) -> tuple[int, ...]:
@@ -73,7 +62,7 @@ def window_pads(
     if rule == "VALID":
         return no_pads(len(sizes))
     upper = rule == "SAME_UPPER"
-    return tuple(same_pads(size, span, stride, upper) for size, span, stride in zip(sizes, spans, strides))
+    return tuple(same_pair(size, span, stride, upper) for size, span, stride in zip(sizes, spans, strides))
 
 
 def _kernel(node: NodeContext) -> tuple[int, ...]:

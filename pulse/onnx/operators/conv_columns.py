@@ -12,9 +12,9 @@ from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
+from pulse.infer.slices import at_least
 from pulse.onnx.operators.conv import attribute_pads, spatial_list
 from pulse.onnx.operators.conv_silence import silent_start
-from pulse.onnx.operators.slice import at_least
 from pulse.onnx.registry import onnx_op
 from pulse.ops.conv import ConvTranspose
 from pulse.ops.pad import Pad

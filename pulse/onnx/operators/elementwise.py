@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pulse.facts import is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasType, SameShape, SameType
@@ -58,17 +57,6 @@ def power(node: NodeContext) -> OutletId:
         wide = node.apply("pow", node.cast(x, f64, "wide"), node.cast(y, f64, "exponent"), suffix="real")
         return node.wire(Cast(dtype), [wide])
     return node.apply("pow", x, y)
-
-
-def floor_quotient(node: NodeContext, x: OutletId, y: OutletId) -> OutletId:
-    """Wire a quotient rounded down, which ONNX has no operator for but other formats have."""
-    facts = [node.graph.fact(x), node.graph.fact(y)]
-    if np.issubdtype(facts[0].dtype, np.floating):
-        return node.apply("floor", node.apply("div", x, y, suffix="quotient"))
-    if any(fact.value is not None and is_symbolic(fact.value) for fact in facts):
-        return node.apply("div", x, y)  # of sizes, it rounds down
-    remainder = node.apply("mod", x, y, suffix="rest")
-    return node.apply("div", node.apply("sub", x, remainder, suffix="whole"), y)
 
 
 BOOL = np.dtype(np.bool_)

@@ -7,7 +7,6 @@ from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, SameShape, SameType
 from pulse.onnx.inference_node import InferenceNode, same_type_and_shape
-from pulse.onnx.operators.control import as_scalar
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 
@@ -80,7 +79,7 @@ def clip(node: NodeContext) -> OutletId:
             if attribute in node.attributes:
                 limits.append((function, node.real(attribute)))
         elif node.has(slot):
-            limits.append((function, as_scalar(node, node.input(slot), attribute)))
+            limits.append((function, node.as_scalar(node.input(slot), attribute)))
     x = node.input(0)
     for index, (function, bound) in enumerate(limits):
         last = index == len(limits) - 1

@@ -13,7 +13,6 @@ from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.operators.gather_positions import gather_by_positions
 from pulse.onnx.operators.gather_progression import gather_by_slices, is_count, progression
 from pulse.onnx.operators.gather_steady import unchanging_values
-from pulse.onnx.operators.source import scalar_dim
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
@@ -113,9 +112,9 @@ def _flat_index(node: NodeContext, indices: OutletId, sizes: tuple[TDim, ...]) -
         if size.is_const:
             index = node.wire(Within(-int(size), int(size) - 1), [index], f"inside{axis}")
         below = node.apply("less", index, 0, suffix=f"below{axis}")
-        around = node.apply("add", index, scalar_dim(node, size, f"size{axis}"), suffix=f"around{axis}")
+        around = node.apply("add", index, node.dim_constant(size, f"size{axis}"), suffix=f"around{axis}")
         front = node.apply("where", below, around, index, suffix=f"front{axis}")
-        offset = node.apply("mul", front, scalar_dim(node, step, f"step{axis}"), suffix=f"scaled{axis}")
+        offset = node.apply("mul", front, node.dim_constant(step, f"step{axis}"), suffix=f"scaled{axis}")
         total = offset if total is None else node.apply("add", total, offset, suffix=f"total{axis}")
     assert total is not None
     return total

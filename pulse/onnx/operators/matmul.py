@@ -13,7 +13,7 @@ from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.matmul import MatMul
-from pulse.ops.shape import Transpose
+from pulse.ops.shape import Transpose, matrix_transpose
 
 
 @onnx_op("MatMul")
@@ -52,7 +52,7 @@ def fused_mat_mul(node: NodeContext) -> OutletId:
     for slot, name in ((0, "A"), (1, "B")):
         x, rank = node.input(slot), node.fact(slot).rank
         if node.flag(f"trans{name}") and rank > 1:
-            x = node.wire(Transpose((*range(rank - 2), rank - 1, rank - 2)), [x], f"{name}_transposed")
+            x = node.wire(Transpose(matrix_transpose(rank)), [x], f"{name}_transposed")
         operands.append(x)
     alpha = node.real("alpha", 1.0)
     y = node.wire(MatMul(), operands, "product")

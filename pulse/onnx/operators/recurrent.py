@@ -10,13 +10,13 @@ from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, HasSize, SameSize, SameType, SizeMultiple
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.inference_node import InferenceNode
-from pulse.onnx.recurrent_layers import CELL_KINDS, ONNX_ACTIVATIONS, read_activations
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.ops.concat import Concat
 from pulse.ops.recurrent import Recurrent
 from pulse.ops.recurrent_cells import USUAL_ACTIVATIONS, Cell
 from pulse.ops.recurrent_gates import GATE_COUNTS, CellKind
+from pulse.ops.recurrent_layers import CELL_KINDS, ONNX_ACTIVATIONS, read_activations
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Transpose
 from pulse.ops.slice import Slice
 from pulse.wiring import wire

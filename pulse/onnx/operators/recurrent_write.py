@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from pulse.onnx.recurrent_layers import ONNX_ACTIVATIONS
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.onnx.write.scan import ScanWriter
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.recurrent_cells import USUAL_ACTIVATIONS, Activation
+from pulse.ops.recurrent_layers import ONNX_ACTIVATIONS
 from pulse.ops.scan import ScanAxis
 from pulse.support.record import record
 

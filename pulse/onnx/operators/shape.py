@@ -23,7 +23,6 @@ from pulse.infer.relations import (
 from pulse.infer.shapes import SameCount
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.inference_node import InferenceNode, same_type_and_rank
-from pulse.onnx.operators.source import scalar_dim
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
@@ -127,7 +126,7 @@ def shape(node: NodeContext) -> OutletId:
 @onnx_op("Size")
 def element_count(node: NodeContext) -> OutletId:
     """The number of elements."""
-    return scalar_dim(node, volume(node.fact(0).shape))
+    return node.dim_constant(volume(node.fact(0).shape))
 
 
 INT64 = np.dtype(np.int64)

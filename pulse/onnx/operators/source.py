@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pulse.dim import Ratio, TDim, dim_max
-from pulse.facts import Array, DType, is_symbolic
+from pulse.facts import DType, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, HasSizes, HasType, SameType
@@ -44,12 +44,6 @@ def constant_of_shape(node: NodeContext) -> OutletId:
     if value.size != 1:
         raise node.error("attribute value must be a tensor of one element")
     return node.wire(Expand(node.dims(0, "shape")), [node.constant(value.reshape(()), "value")])
-
-
-def scalar_dim(node: NodeContext, dim: TDim, suffix: str = "") -> OutletId:
-    """Add one dim as an i64 constant; as a plain number if it depends on no symbol."""
-    value: Array = np.array(int(dim), dtype=np.int64) if dim.is_const else np.array(dim, dtype=object)
-    return node.constant(value, suffix)
 
 
 @onnx_op("Range")
@@ -96,7 +90,7 @@ def _symbolic_range(node: NodeContext, ends: Sequence[Ratio], dtype: DType) -> O
             f"it begins at {start} and goes in steps of {delta}; begin at a constant, or count in integers"
         )
     multiples = node.wire(Range(0, _number(delta), length, np.dtype(np.int64)), [], "multiples")
-    values = node.apply("add", multiples, scalar_dim(node, start.num, "start"))
+    values = node.apply("add", multiples, node.dim_constant(start.num, "start"))
     return node.cast(values, dtype, "cast")
 
 

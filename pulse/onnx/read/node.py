@@ -16,6 +16,7 @@ from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.op import ModelOp
 from pulse.infer.relations import FactRelation
+from pulse.infer.translators import wire_node
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.proto import TensorShapeProto, ValueInfoProto
@@ -93,8 +94,7 @@ class OnnxOp(ModelOp):
             scope=target.scope,
             captures=dict(zip(self.captures, inputs[len(inputs) - len(self.captures) :])),
         )
-        result = translator(context)
-        outlets: list[OutletId] = [result] if isinstance(result, OutletId) else list(result)
+        outlets = wire_node(translator, context)
         extra = [name for name in self.outputs[len(outlets) :] if name]
         if extra:
             raise LoadError(f"{wire} ({self.type}): its outputs {', '.join(extra)} are not supported")

@@ -58,7 +58,7 @@ def to_onnx(model: PulsedNetwork, opset: int = 17, metadata: Mapping[str, str] |
     return _Export(model, opset).proto(metadata or {})
 
 
-def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
+def offline_to_onnx(model: TypedNetwork, opset: int) -> ModelProto:
     """Write an offline model with standard operators, its symbols as names of sizes.
 
     Raises  WriteError: ops that ONNX of this opset cannot express, or that need a length in numbers

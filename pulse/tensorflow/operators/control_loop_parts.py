@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
-from pulse.onnx.operators.control_loop import NotUnrolledError
+from pulse.infer.unrolling import NotUnrolledError
 from pulse.ops.elementwise import Cast
 from pulse.ops.source import Const, Source
 from pulse.support.record import record

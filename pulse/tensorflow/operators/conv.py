@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pulse.dim import TDim, dim_max
 from pulse.graph import OutletId
 from pulse.infer import nhwc
-from pulse.onnx.operators.conv import split_total
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.conv import ConvTranspose
 from pulse.ops.shape import Reshape
 from pulse.tensorflow.context import TensorflowNode
@@ -90,7 +90,7 @@ def _convolve(
     x = to_second(node, node.input(0))
     w = node.transpose(node.input(1) if kernel is None else kernel, perm, "kernel")
     steps = {"strides": spatial(node, "strides", rank), "dilations": spatial(node, "dilations", rank)}
-    y = node.as_onnx("Conv", [x, w], "convolved", group=group, **steps, **pads_of(node, rank))
+    y = wire_onnx(node, "Conv", [x, w], "convolved", group=group, **steps, **pads_of(node, rank))
     return from_second(node, y)
 
 
@@ -127,7 +127,7 @@ def conv_transpose(node: TensorflowNode) -> OutletId:
         raise node.error(
             f"its output's sizes {[str(goal) for goal in goals]} do not follow those of its input"
         )
-    pads = tuple(split_total(dim_max(0, total), True) for total in totals)
+    pads = tuple(nhwc.split_total(dim_max(0, total)) for total in totals)
     extra = tuple(max(0, -int(total)) for total in totals)
     if any(more >= stride > 0 for more, stride in zip(extra, strides)) and any(extra):
         raise node.error(f"its output's sizes {[str(goal) for goal in goals]} are too long for its input")

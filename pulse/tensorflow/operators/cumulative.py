@@ -1,6 +1,7 @@
 """Running sums and products."""
 
 from pulse.graph import OutletId
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.cumulative import CumSum
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
@@ -17,4 +18,4 @@ def cum_sum(node: TensorflowNode) -> OutletId:
 def cumprod(node: TensorflowNode) -> OutletId:
     """Running products along an axis."""
     exclusive, reverse = int(node.flag("exclusive")), int(node.flag("reverse"))
-    return node.as_onnx("CumProd", [node.input(0), node.input(1)], exclusive=exclusive, reverse=reverse)
+    return wire_onnx(node, "CumProd", [node.input(0), node.input(1)], exclusive=exclusive, reverse=reverse)

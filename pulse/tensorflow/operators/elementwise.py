@@ -7,7 +7,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import is_symbolic
 from pulse.graph import OutletId
-from pulse.onnx.operators.elementwise import floor_quotient
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.shape import Expand, Reshape
@@ -48,8 +48,8 @@ def exp(node: TensorflowNode) -> OutletId:
     """The exponential, of complex numbers a + bi too: cos b + i sin b, times exp of a."""
     if not node.is_complex():
         return node.apply("exp", node.input(0))
-    size = node.apply("exp", node.as_real(node.input(0), 0), suffix="size")
-    phase = node.as_real(node.input(0), 1)
+    size = node.apply("exp", node.complex_part(node.input(0), 0), suffix="size")
+    phase = node.complex_part(node.input(0), 1)
     parts = [node.apply(function, phase, suffix=function) for function in ("cos", "sin")]
     real, imaginary = (
         node.apply("mul", size, part, suffix=f"part_{index}") for index, part in enumerate(parts)
@@ -122,7 +122,7 @@ def not_equal(node: TensorflowNode) -> OutletId:
 @tensorflow_op("IsInf")
 def is_inf(node: TensorflowNode) -> OutletId:
     """Whether a number is an infinity."""
-    return node.as_onnx("IsInf", [node.input(0)])
+    return wire_onnx(node, "IsInf", [node.input(0)])
 
 
 @tensorflow_op("IsFinite")
@@ -142,7 +142,7 @@ def clip_by_value(node: TensorflowNode) -> OutletId:
 @tensorflow_op("FloorDiv")
 def floor_div(node: TensorflowNode) -> OutletId:
     """The quotient rounded down."""
-    return floor_quotient(node, *node.alike([node.input(0), node.input(1)]))
+    return node.floor_quotient(*node.alike([node.input(0), node.input(1)]))
 
 
 @tensorflow_op(*GUARDED)
@@ -171,7 +171,7 @@ def cast(node: TensorflowNode) -> OutletId:
             return node.input(0)
         return complex_of(node)
     if node.is_complex("SrcT"):
-        return node.wire(Cast(dtype), [node.as_real(node.input(0), 0)])
+        return node.wire(Cast(dtype), [node.complex_part(node.input(0), 0)])
     symbolic = fact.value is not None and is_symbolic(fact.value)
     if fact.dtype == dtype or (symbolic and np.issubdtype(dtype, np.integer)):
         return node.input(0)

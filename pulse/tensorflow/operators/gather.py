@@ -1,6 +1,7 @@
 """Lookups."""
 
 from pulse.graph import OutletId
+from pulse.onnx.wiring import wire_onnx
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
@@ -11,10 +12,10 @@ def gather(node: TensorflowNode) -> OutletId:
     if node.integer("batch_dims", 0):
         raise node.error("other entries for each batch (batch_dims) are not supported")
     axis = node.integer_at(2, "axis") if node.has(2) else 0
-    return node.as_onnx("Gather", [node.input(0), node.input(1)], axis=axis)
+    return wire_onnx(node, "Gather", [node.input(0), node.input(1)], axis=axis)
 
 
 @tensorflow_op("GatherNd", "ResourceGatherNd")
 def gather_nd(node: TensorflowNode) -> OutletId:
     """Slices by index."""
-    return node.as_onnx("GatherND", [node.input(0), node.widen(node.input(1), "places")])
+    return wire_onnx(node, "GatherND", [node.input(0), node.widen(node.input(1), "places")])

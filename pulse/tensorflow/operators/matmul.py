@@ -1,7 +1,9 @@
 """Matrix products."""
 
 from pulse.graph import OutletId
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.matmul import MatMul
+from pulse.ops.shape import matrix_transpose
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
@@ -18,7 +20,7 @@ def matmul(node: TensorflowNode) -> OutletId:
         if rank < 2:
             raise node.error(f"a factor {node.fact(slot)} is not a matrix")
         if node.flag(name):
-            x = node.transpose(x, (*range(rank - 2), rank - 1, rank - 2), name)
+            x = node.transpose(x, matrix_transpose(rank), name)
         factors.append(x)
     return node.wire(MatMul(), factors)
 
@@ -26,4 +28,4 @@ def matmul(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Einsum")
 def einsum(node: TensorflowNode) -> OutletId:
     """Products summed over indices."""
-    return node.as_onnx("Einsum", node.given_inputs(), equation=node.text("equation"))
+    return wire_onnx(node, "Einsum", node.given_inputs(), equation=node.text("equation"))

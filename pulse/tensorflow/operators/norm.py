@@ -2,6 +2,7 @@
 
 from pulse.graph import OutletId
 from pulse.onnx.operators.norm_batch import normalise
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.norm import Softmax
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Reshape
@@ -44,7 +45,7 @@ def local_response(node: TensorflowNode) -> OutletId:
     numbers = {"alpha": node.real("alpha", 1.0) * size, "bias": node.real("bias", 1.0)}
     beta = node.real("beta", 0.5)
     x = to_second(node, node.input(0))
-    return from_second(node, node.as_onnx("LRN", [x], "normalised", size=size, beta=beta, **numbers))
+    return from_second(node, wire_onnx(node, "LRN", [x], "normalised", size=size, beta=beta, **numbers))
 
 
 @tensorflow_op("Softmax", "LogSoftmax")

@@ -1,6 +1,7 @@
 """Pools over windows."""
 
 from pulse.graph import OutletId
+from pulse.onnx.wiring import wire_onnx
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.operators.conv import from_second, pads_of, spatial, to_second
 from pulse.tensorflow.registry import tensorflow_op
@@ -16,7 +17,7 @@ def pool(node: TensorflowNode) -> OutletId:
         raise node.error(f"it needs an image of 4 axes, got {node.fact(0)}")
     kernel, strides = spatial(node, "ksize", rank), spatial(node, "strides", rank)
     x = to_second(node, node.input(0))
-    y = node.as_onnx(
-        KINDS[node.op_type], [x], "pooled", kernel_shape=kernel, strides=strides, **pads_of(node, rank)
+    y = wire_onnx(
+        node, KINDS[node.op_type], [x], "pooled", kernel_shape=kernel, strides=strides, **pads_of(node, rank)
     )
     return from_second(node, y)

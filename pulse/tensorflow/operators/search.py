@@ -3,6 +3,7 @@
 import numpy as np
 
 from pulse.graph import OutletId
+from pulse.onnx.wiring import wire_onnx_all
 from pulse.ops.shape import AddAxis
 from pulse.ops.time_position import Range
 from pulse.tensorflow.context import TensorflowNode
@@ -53,4 +54,4 @@ def where(node: TensorflowNode) -> OutletId:
 @tensorflow_op("TopKV2")
 def top_k(node: TensorflowNode) -> list[OutletId]:
     """The largest values along the last axis, and their indices."""
-    return node.as_onnx_all("TopK", [node.input(0), node.input(1)], "", 2)
+    return wire_onnx_all(node, "TopK", [node.input(0), node.input(1)], "", 2)

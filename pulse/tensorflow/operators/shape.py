@@ -5,7 +5,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Shape, volume
 from pulse.graph import OutletId
-from pulse.onnx.operators.source import scalar_dim
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.op import broadcast_shapes
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Tile, resolve_shape
 from pulse.tensorflow.context import TensorflowNode
@@ -31,7 +31,7 @@ def shapes(node: TensorflowNode) -> list[OutletId]:
 @tensorflow_op("Size")
 def size(node: TensorflowNode) -> OutletId:
     """The number of elements."""
-    return scalar_dim(node, volume(node.fact(0).shape))
+    return node.dim_constant(volume(node.fact(0).shape))
 
 
 @tensorflow_op("Rank")
@@ -106,7 +106,7 @@ def transpose(node: TensorflowNode) -> OutletId:
 @tensorflow_op("BroadcastTo")
 def broadcast_to(node: TensorflowNode) -> OutletId:
     """Broadcast to a shape."""
-    return node.as_onnx("Expand", [node.input(0), node.input(1)])
+    return wire_onnx(node, "Expand", [node.input(0), node.input(1)])
 
 
 @tensorflow_op("BroadcastArgs")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from pulse.graph import OutletId
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.shape import Expand
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
@@ -17,7 +18,7 @@ def fill(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Range")
 def range_(node: TensorflowNode) -> OutletId:
     """Numbers at even distances; the length may be symbolic."""
-    return node.as_onnx("Range", node.alike(node.given_inputs()))
+    return wire_onnx(node, "Range", node.alike(node.given_inputs()))
 
 
 @tensorflow_op("LinSpace")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from pulse.graph import OutletId
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.concat import Concat
 from pulse.ops.op import broadcast_shapes
 from pulse.ops.reduce import Reduce
@@ -33,7 +34,7 @@ def complex_(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Real", "Imag")
 def part(node: TensorflowNode) -> OutletId:
     """One part of a complex tensor."""
-    return node.as_real(node.input(0), int(node.op_type == "Imag"), "")
+    return node.complex_part(node.input(0), int(node.op_type == "Imag"), "")
 
 
 @tensorflow_op("Conj")
@@ -52,7 +53,7 @@ def complex_abs(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Angle")
 def angle(node: TensorflowNode) -> OutletId:
     """The phase, from the arctangent of a half: 2 atan(y / (|z| + x))."""
-    return arctangent(node, node.as_real(node.input(0), 1), node.as_real(node.input(0), 0))
+    return arctangent(node, node.complex_part(node.input(0), 1), node.complex_part(node.input(0), 0))
 
 
 @tensorflow_op("Atan2")
@@ -81,8 +82,8 @@ def arctangent(node: TensorflowNode, y: OutletId, x: OutletId) -> OutletId:
 
 def complex_product(node: TensorflowNode) -> OutletId:
     """Return (a + bi)(c + di)."""
-    a, b = node.as_real(node.input(0), 0, "a"), node.as_real(node.input(0), 1, "b")
-    c, d = node.as_real(node.input(1), 0, "c"), node.as_real(node.input(1), 1, "d")
+    a, b = node.complex_part(node.input(0), 0, "a"), node.complex_part(node.input(0), 1, "b")
+    c, d = node.complex_part(node.input(1), 0, "c"), node.complex_part(node.input(1), 1, "d")
 
     def times(x: OutletId, y: OutletId, name: str) -> OutletId:
         return node.apply("mul", x, y, suffix=name)
@@ -105,7 +106,7 @@ def rfft(node: TensorflowNode) -> OutletId:
     fact, length = node.fact(0), _length(node)
     column = node.wire(AddAxis(fact.rank), [node.input(0)], "column")
     points = node.constant(np.array(length, np.int64), "points")
-    return node.as_onnx("DFT", [column, points], axis=fact.rank - 1, onesided=1)
+    return wire_onnx(node, "DFT", [column, points], axis=fact.rank - 1, onesided=1)
 
 
 @tensorflow_op("IRFFT")
@@ -113,7 +114,7 @@ def irfft(node: TensorflowNode) -> OutletId:
     """The real signal of a one-sided spectrum."""
     fact = node.fact(0)
     points = node.constant(np.array(_length(node), np.int64), "points")
-    y = node.as_onnx("DFT", [node.input(0), points], "signal", axis=fact.rank - 2, onesided=1, inverse=1)
+    y = wire_onnx(node, "DFT", [node.input(0), points], "signal", axis=fact.rank - 2, onesided=1, inverse=1)
     return node.wire(RemoveAxis(fact.rank - 1), [y])
 
 
@@ -121,4 +122,6 @@ def irfft(node: TensorflowNode) -> OutletId:
 def fft(node: TensorflowNode) -> OutletId:
     """The spectrum of a complex signal, and back."""
     fact = node.fact(0)
-    return node.as_onnx("DFT", [node.input(0), None], axis=fact.rank - 2, inverse=int(node.op_type == "IFFT"))
+    return wire_onnx(
+        node, "DFT", [node.input(0), None], axis=fact.rank - 2, inverse=int(node.op_type == "IFFT")
+    )

@@ -8,6 +8,7 @@ from pulse.errors import LoadError
 from pulse.graph import OutletId
 from pulse.infer.op import ModelOp
 from pulse.infer.relations import FactRelation
+from pulse.infer.translators import wire_node
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.registry import translator_of
 from pulse.support.record import record
@@ -78,11 +79,9 @@ class TensorflowOp(ModelOp):
             outputs=self.outputs,
             graph=target.graph,
             scope=target.scope,
-            captures={},
             library=self.library,
         )
-        result = translator(context)
-        outlets: list[OutletId] = [result] if isinstance(result, OutletId) else list(result)
+        outlets = wire_node(translator, context)
         if len(outlets) < len(self.outputs):
             missing = ", ".join(self.outputs[len(outlets) :])
             raise LoadError(f"{wire} ({self.type}): its outputs {missing} are not supported")

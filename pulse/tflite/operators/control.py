@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
-from pulse.onnx.subgraph import inline
+from pulse.infer.unrolling import MAX_ITERATIONS, MAX_NODES, inline, retire_from
 from pulse.ops.control import Loop
 from pulse.support.budget import current_spending
 from pulse.tflite.node import TfliteNode
@@ -15,23 +15,31 @@ from pulse.tflite.registry import tflite_op
 from pulse.typed import TypedGraph, TypedNetwork, add_source, known_value, sources
 from pulse.wiring import wire
 
-MAX_ITERATIONS = 1024
-"""A loop of more iterations is one op rather than its iterations one after the other."""
-
 
 @tflite_op("WHILE")
 def while_(node: TfliteNode) -> Sequence[OutletId]:
     """Unroll the loop if its number of iterations is known; else wire a scan over frames, or one op."""
-    states = [node.input(slot) for slot in range(len(node.inputs))]
-    for _ in range(MAX_ITERATIONS):
-        go_on = _number(node, _run(node, "CondSubgraphIndex", states)[0])
-        if go_on is None:
-            break
-        if not go_on:
-            return states
-        states = _run(node, "BodySubgraphIndex", states)
+    unrolled = _unroll(node)
+    if unrolled is not None:
+        return unrolled
     outlets = scan(node, lambda option, facts: _to_typed(node, option, facts))
     return _op(node) if outlets is None else outlets
+
+
+def _unroll(node: TfliteNode) -> Sequence[OutletId] | None:
+    """Return the states after the last iteration; None if the loop is too long, or if its end is not known."""
+    states = [node.input(slot) for slot in range(len(node.inputs))]
+    before, account = len(node.graph.nodes), current_spending()
+    max_nodes = account.nodes + MAX_NODES
+    for _ in range(MAX_ITERATIONS):
+        go_on = _number(node, _run(node, "CondSubgraphIndex", states)[0])
+        if go_on is False:
+            return states
+        if go_on is None or account.nodes > max_nodes:
+            break
+        states = _run(node, "BodySubgraphIndex", states)
+    retire_from(node.graph, before)
+    return None
 
 
 def _to_typed(node: TfliteNode, option: str, facts: Mapping[int, TypedFact]) -> TypedNetwork:

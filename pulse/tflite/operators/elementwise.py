@@ -6,7 +6,6 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.onnx.operators.elementwise import floor_quotient
 from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.shape import Reshape
@@ -148,7 +147,7 @@ def _squared_difference_of_codes(node: TfliteNode) -> OutletId:
 @tflite_op("FLOOR_DIV")
 def floor_div(node: TfliteNode) -> OutletId:
     """The quotient rounded down."""
-    return floor_quotient(node, node.values(0), node.values(1))
+    return node.floor_quotient(node.values(0), node.values(1))
 
 
 @tflite_op("FLOOR_MOD")

@@ -8,7 +8,7 @@ from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul
-from pulse.ops.shape import Reshape, Transpose
+from pulse.ops.shape import Reshape, Transpose, matrix_transpose
 from pulse.tflite.codes import (
     MAX_EXACT,
     X_DIGIT,
@@ -118,7 +118,7 @@ def batch_matmul(node: TfliteNode) -> OutletId:
         if not node.flag(name):
             return x
         rank = node.graph.fact(x).rank
-        return node.wire(Transpose((*range(rank - 2), rank - 1, rank - 2)), [x], f"transposed{slot}")
+        return node.wire(Transpose(matrix_transpose(rank)), [x], f"transposed{slot}")
 
     a, b = operand(0, "AdjX"), operand(1, "AdjY")
     if not node.has_codes:
