@@ -93,15 +93,15 @@ class GraphReader:
             unsized = [at for at, wire in enumerate(cropped) if axis < wire.rank and wire.sizes[axis] is None]
             if len({cropped[at].name for at in unsized}) < 2:
                 continue
-            ends = [self._op("Shape", [cropped[at].name], start=axis, end=axis + 1) for at in unsized]
-            end, begin = self._op("Min", ends), self.constant(np.zeros(1, np.int64), "begin").name
+            ends = [self._add_op("Shape", [cropped[at].name], start=axis, end=axis + 1) for at in unsized]
+            end, begin = self._add_op("Min", ends), self.constant(np.zeros(1, np.int64), "begin").name
             on = self.constant(np.array([axis], np.int64), "axis").name
             for at in unsized:
-                result_name = self._op("Slice", [cropped[at].name, begin, end, on])
+                result_name = self._add_op("Slice", [cropped[at].name, begin, end, on])
                 cropped[at] = NnefWire(result_name, cropped[at].dtype, cropped[at].sizes)
         return cropped
 
-    def _op(self, op_type: str, inputs: Sequence[str], **attributes: Any) -> str:
+    def _add_op(self, op_type: str, inputs: Sequence[str], **attributes: Any) -> str:
         name = self.names.new(f"{inputs[0]}.{op_type.lower()}")
         self.nodes.append(helper.make_node(op_type, inputs, [name], name, **attributes))
         return name

@@ -160,18 +160,20 @@ class _Pulsed(_Export):
         for name in inputs:
             axis = axes.get(name)
             if axis is None:
-                scan.full(name, self.root.wire(name))
+                scan.add_whole(name, self.root.wire(name))
             else:
-                scan.slice(name, self.root.wire(name), axis, self._frames(name, axis))
+                scan.add_slice(name, self.root.wire(name), axis, self._frames(name, axis))
         for state in self._metadata.states:
             value = state.value()
             dtype, sizes = self.root.fact(state.input)
             initial = np.zeros([int(size) for size in sizes], dtype) if value is None else value
-            scan.state(state.input, self.root.tensor(initial, f"{state.input}.initial"), state.output)
+            scan.add_state(state.input, self.root.tensor(initial, f"{state.input}.initial"), state.output)
         results = [self.shared.identifier(name) for name in outputs]
         write_nodes(scan.inner, self.graph.node)
         for port in self._metadata.outputs:
-            scan.result(port.name, port.axis, 1 if port.axis is None else self._frames(port.name, port.axis))
+            scan.add_result(
+                port.name, port.axis, 1 if port.axis is None else self._frames(port.name, port.axis)
+            )
         scan.finish(results, resets=False)
         return results
 

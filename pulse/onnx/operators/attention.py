@@ -274,7 +274,7 @@ def _band_bias(w: NodeWriter, op: BandedAttentionStream, pulse: int) -> str:
     if all(np.array_equal(table, tables[0]) for table in tables[1:]):
         return w.constant(tables[0].astype(w.dtype(2)), "bias")
     every = w.constant(np.stack(tables).astype(w.dtype(2)), "biases")
-    row = w.clock.op("Mod", [w.clock.pulses, w.clock.number(int(count))], f"pulses%{count}")
+    row = w.clock.add_op("Mod", [w.clock.pulses, w.clock.number(int(count))], f"pulses%{count}")
     return w.emit("Gather", [every, row], "bias", axis=0)
 
 

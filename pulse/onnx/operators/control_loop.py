@@ -54,7 +54,7 @@ class _LoopTranslation:
             return self._unroll(limit) if self._enters(limit, condition) else self._skip()
         except NotUnrolledError:
             retire_from(node.graph, before)
-            return self._op(limit, condition)
+            return self._wire_op(limit, condition)
 
     def _require_small(self) -> None:
         """Refuse to unroll nested loops if a single iteration already has too many nodes. Raises NotUnrolledError."""
@@ -169,7 +169,7 @@ class _LoopTranslation:
         facts = dict(zip(self.graph.inputs, body_inputs)) | captured
         return self.graph.to_typed(facts, node.scope, f"{node.wire_name}.body")
 
-    def _op(self, limit: OutletId, condition: OutletId) -> list[OutletId]:
+    def _wire_op(self, limit: OutletId, condition: OutletId) -> list[OutletId]:
         node, model = self.node, self._model
         open_names = tuple(
             name for name, outlet in node.captures.items() if node.graph.fact(outlet).value is None

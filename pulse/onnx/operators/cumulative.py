@@ -100,7 +100,7 @@ def write_cum_sum_stream(w: NodeWriter, op: CumSumStream) -> list[str]:
     """The sum so far is the state; frames outside the stream add nothing to it."""
     axis, pulse = op.op.axis, w.sizes()[op.op.axis]
     (initial,) = op.initial_state()
-    state = w.graph.state(f"{w.name}.state", initial.astype(sum_dtype(w.dtype())))
+    state = w.graph.add_state(f"{w.name}.state", initial.astype(sum_dtype(w.dtype())))
     x = only_valid(w, w.inputs[0], axis, pulse, op.offset, op.length if w.output_is_used[1] else None)
     source = _widen(w, x)
     running = w.emit("CumSum", [source, w.clock.number(axis)], "running", exclusive=int(op.op.exclusive))

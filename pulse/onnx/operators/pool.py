@@ -136,16 +136,16 @@ def write_pool(w: NodeWriter, op: Pool) -> str:
     if op.kind == "lp":
         power = w.number(op.p, w.dtype(), "p")
         powers = w.emit("Pow", [w.emit("Abs", [x], "abs"), power], "powers")
-        total = _sums(w, op, powers, "sums")
+        total = _write_sums(w, op, powers, "sums")
         return w.emit("Pow", [total, w.number(1 / op.p, w.dtype(), "root")])
     if op.kind == "sum":
-        return _sums(w, op, x)
+        return _write_sums(w, op, x)
     divisor = op.divisor(np.empty(w.sizes(), np.float32), {})
-    total = _sums(w, op, x, "sums")
+    total = _write_sums(w, op, x, "sums")
     return w.emit("Div", [total, w.constant(np.asarray(divisor).astype(w.dtype()), "divisor")])
 
 
-def _sums(w: NodeWriter, op: Pool, x: str, suffix: str = "") -> str:
+def _write_sums(w: NodeWriter, op: Pool, x: str, suffix: str = "") -> str:
     """Return the sum of every window: each channel convolved with ones."""
     batch, channels, *spatial = w.sizes()
     kernel = np.ones((1, 1, *op.kernel), w.dtype())

@@ -68,14 +68,14 @@ def trilu(node: NodeContext) -> OutletId:
 @onnx_op("NonZero")
 def non_zero(node: NodeContext) -> OutletId:
     """The indices of a constant's nonzero elements; for data, their number is unknown."""
-    value = _constant(node, 0, "places")
+    value = _require_constant(node, 0, "places")
     return node.constant(np.array(np.nonzero(np.atleast_1d(value)), np.int64))
 
 
 @onnx_op("Compress")
 def compress(node: NodeContext) -> OutletId:
     """The entries of an axis, or of all elements, that a constant condition chooses."""
-    entries = np.flatnonzero(_constant(node, 1, "chosen entries"))
+    entries = np.flatnonzero(_require_constant(node, 1, "chosen entries"))
     x, fact = node.input(0), node.fact(0)
     if "axis" in node.attributes:
         axis = node.axis(node.integer("axis"), fact.rank)
@@ -87,7 +87,7 @@ def compress(node: NodeContext) -> OutletId:
 @onnx_op("Unique")
 def unique(node: NodeContext) -> list[OutletId]:
     """The distinct entries of a constant, their first indices, the inverse indices, and the counts."""
-    value = _constant(node, 0, "distinct entries")
+    value = _require_constant(node, 0, "distinct entries")
     axis = node.axis(node.integer("axis"), value.ndim) if "axis" in node.attributes else None
     y, first, inverse, counts = np.unique(value, True, True, True, axis=axis)
     if not node.flag("sorted", True):
@@ -101,7 +101,7 @@ def unique(node: NodeContext) -> list[OutletId]:
     ]
 
 
-def _constant(node: NodeContext, slot: int, what: str) -> Array:
+def _require_constant(node: NodeContext, slot: int, what: str) -> Array:
     value = known_value(node.graph, node.input(slot))
     if value is None or is_symbolic(value):
         raise node.error(

@@ -82,7 +82,7 @@ class _Builder:
         self._infos = {value.name: value for value in (*proto.value_info, *proto.output)}
         for name, fact in inputs.items():
             if fact.value is not None:
-                self._constant(name, fact.value)
+                self._add_constant(name, fact.value)
                 continue
             (outlet,) = self.graph.add(name, Input(fact), (), [fact])
             self.graph.inputs.append(outlet)
@@ -90,11 +90,11 @@ class _Builder:
         for tensor in proto.initializer:
             override = tensors.get(tensor.name)
             what = f"initializer {tensor.name}"
-            self._constant(
+            self._add_constant(
                 tensor.name, tensor_value(tensor, self._folder, what) if override is None else override
             )
         for node in proto.node:
-            self._node(node)
+            self._add_node(node)
         outputs = [value.name for value in proto.output]
         self.graph.set_outputs([self._value(name, "the list of outputs") for name in outputs], outputs)
 
@@ -130,18 +130,18 @@ class _Builder:
             )
         return self._values[name]
 
-    def _constant(self, name: str, value: Array) -> None:
+    def _add_constant(self, name: str, value: Array) -> None:
         current_spending().stored += value.size
         self._define(name, add_constant(self.graph, name, value))
 
-    def _node(self, node: NodeProto) -> None:
+    def _add_node(self, node: NodeProto) -> None:
         op_type, title, inputs, outputs = node.op_type, node.name, list(node.input), tuple(node.output)
         what = title or (outputs[0] if outputs else op_type)
         names_read = [name for name in inputs if name]
         slots = iter(range(len(names_read)))
         attributes = {entry.name: self._attribute(entry, what) for entry in node.attribute}
         if op_type == "Constant" and len(outputs) == 1 and _is_stored(node, attributes):
-            self._constant(outputs[0], attributes["value"])
+            self._add_constant(outputs[0], attributes["value"])
             return
         bodies = [value for value in attributes.values() if isinstance(value, BodyGraph)]
         captures = tuple(dict.fromkeys(name for body in bodies for name in body.captures))

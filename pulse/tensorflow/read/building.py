@@ -137,7 +137,7 @@ class _Building:
             if endpoint not in self._outlets and self._graph.nodes[endpoint.node].op in REFERENCES
         }
         for node in self._order:
-            self._node(node)
+            self._add_node(node)
         fetch_outlets = {
             name: before[endpoint] if endpoint in before else self._outlet(endpoint, "the request")
             for name, endpoint in request.fetches.items()
@@ -160,7 +160,7 @@ class _Building:
         if variable not in self._current:
             node, value = self._graph.nodes[variable], self._request.values.get(variable)
             if value is not None and self._request.frozen and variable not in self._assigned:
-                self._current[variable] = self._constant(variable, value)
+                self._current[variable] = self._add_constant(variable, value)
             else:
                 self._variables_read.add(variable)
                 state = self._request.held_variables.get(variable) or variable_fact(node)
@@ -168,7 +168,7 @@ class _Building:
                 self._current[variable] = self._input(variable, fact)
         return self._current[variable]
 
-    def _constant(self, name: str, value: Array) -> OutletId:
+    def _add_constant(self, name: str, value: Array) -> OutletId:
         current_spending().stored += value.size
         return add_constant(self._model, name, value)
 
@@ -186,7 +186,7 @@ class _Building:
         )
         raise LoadError(f"{self._graph.title}: {reader} reads {str(endpoint)!r}: {problem}; check the name")
 
-    def _node(self, node: GraphNode) -> None:
+    def _add_node(self, node: GraphNode) -> None:
         if node.op in VARIABLES or node.op in WITHOUT_RESULT or self._variables.is_handle(node):
             return
         if all(
@@ -199,9 +199,9 @@ class _Building:
         elif changed:
             self._branch(node, changed)
         elif node.op == "Const":
-            self._outlets[NodeOutput(node.name)] = self._constant(node.name, constant_value(node))
+            self._outlets[NodeOutput(node.name)] = self._add_constant(node.name, constant_value(node))
         elif node.op in INITIALISED_QUERIES:
-            self._outlets[NodeOutput(node.name)] = self._constant(node.name, np.array(self._is_set(node)))
+            self._outlets[NodeOutput(node.name)] = self._add_constant(node.name, np.array(self._is_set(node)))
         elif node.op == "PlaceholderWithDefault" and node.inputs:
             self._outlets[NodeOutput(node.name)] = self._outlet(node.inputs[0], node.name)
         elif node.op == "Placeholder":

@@ -23,7 +23,7 @@ def while_(node: TfliteNode) -> Sequence[OutletId]:
     if unrolled is not None:
         return unrolled
     outlets = scan(node, lambda option, facts: _to_typed(node, option, facts))
-    return _op(node) if outlets is None else outlets
+    return _wire_op(node) if outlets is None else outlets
 
 
 def _unroll(node: TfliteNode) -> Sequence[OutletId] | None:
@@ -66,7 +66,7 @@ def _run(
     return results
 
 
-def _op(node: TfliteNode) -> Sequence[OutletId]:
+def _wire_op(node: TfliteNode) -> Sequence[OutletId]:
     """Return a loop whose number of iterations is known only at run time."""
     states = [node.input(slot) for slot in range(len(node.inputs))]
     graph = TypedGraph()

@@ -164,7 +164,7 @@ class _Builder:
             dim is None or not dim.is_const for fact in facts.values() for dim in fact.shape or ()
         )
         for index, name in inputs.items():
-            self._port(index, name, facts[name])
+            self._add_port(index, name, facts[name])
         self._walk()
         names = [*outputs.values()]
         results = [self._result(index, name) for index, name in outputs.items()]
@@ -184,7 +184,7 @@ class _Builder:
         for port, index in enumerate(self._subgraph.inputs):
             fact = facts[port]
             if fact.value is not None:
-                self._constant(index, fact.value)
+                self._define_constant(index, fact.value)
                 continue
             known_fact = InferenceFact(fact.dtype, fact.shape)
             (outlet,) = self.graph.add(f"in{port}", Input(known_fact), (), [known_fact])
@@ -200,7 +200,7 @@ class _Builder:
         self.graph.set_outputs(results, [f"out{index}" for index in range(len(results))])
         return FileNetwork(self.graph, self._scope, self._title)
 
-    def _port(self, index: int, name: str, fact: InferenceFact) -> None:
+    def _add_port(self, index: int, name: str, fact: InferenceFact) -> None:
         tensor = self._subgraph.tensors[index]
         if fact.value is not None:
             outlet = self._add_constant(name, fact.value)
@@ -224,7 +224,7 @@ class _Builder:
             elif operator.op_type in _HANDLES:
                 self._access(index)
             else:
-                self._node(index)
+                self._add_node(index)
 
     def _call_once(self, index: int) -> None:
         """Store the first values of variables, from a subgraph that assigns them."""
@@ -325,7 +325,7 @@ class _Builder:
         current_spending().stored += value.size
         return add_constant(self.graph, name, value)
 
-    def _constant(self, index: int, value: Array) -> None:
+    def _define_constant(self, index: int, value: Array) -> None:
         self._values[index] = self._add_constant(self._subgraph.tensors[index].name, value)
 
     def _value(self, index: int, reader: str) -> OutletId:
@@ -333,7 +333,7 @@ class _Builder:
             tensor = self._subgraph.tensors[index]
             if tensor.data is None:
                 if tensor.shape is not None and 0 in tensor.shape and tensor.dtype is not None:
-                    self._constant(
+                    self._define_constant(
                         index,
                         np.zeros(
                             [max(size, 0) for size in tensor.shape], F32 if tensor.has_codes else tensor.dtype
@@ -344,12 +344,12 @@ class _Builder:
                     f"{self._title}: {reader} reads {tensor.name}, which no node before it defines; "
                     "convert the model again"
                 )
-            self._constant(
+            self._define_constant(
                 index, tensor.data.astype(np.int64) if tensor.type_name == "INT32" else tensor.data
             )
         return self._values[index]
 
-    def _node(self, node: int) -> None:
+    def _add_node(self, node: int) -> None:
         operator, tensors = self._subgraph.operators[node], self._subgraph.tensors
         what = f"{operator.op_type} {node} of {self._subgraph.name}"
         if not operator.outputs or any(index < 0 for index in operator.outputs):

@@ -121,9 +121,9 @@ class _Body:
     def output(self, values: Sequence[Any]) -> Any:
         """Return the value in the body that is ``values[k]`` in step k."""
         value = self._value(tuple(values))
-        return self._node("Identity", [value], values[0])
+        return self._add_node("Identity", [value], values[0])
 
-    def _node(self, op_type: str, inputs: list[Any], like: Any) -> Any:
+    def _add_node(self, op_type: str, inputs: list[Any], like: Any) -> Any:
         node = self._ir.Node("", op_type, inputs, num_outputs=1)
         node.outputs[0].type, node.outputs[0].shape = like.type, like.shape
         self._nodes.append(node)
@@ -150,7 +150,7 @@ class _Body:
             if levels[0] is not None:
                 raise _NoScanError("all steps use the result of one of them")
             return first
-        frame = self._frame(values)
+        frame = self._find_frame(values)
         if frame is not None:
             return frame
         if (
@@ -158,7 +158,7 @@ class _Body:
             and any(level is not None for level in levels)
             and all(level is None or level < step for step, level in enumerate(levels))
         ):
-            return self._state(values)
+            return self._add_state(values)
         constants = [_constant(value) for value in values]
         if all(constant is not None for constant in constants):
             if all(_are_equal(constant, constants[0]) for constant in constants):
@@ -166,7 +166,7 @@ class _Body:
             raise _NoScanError("it computes with the step number")
         return self._operation(values)
 
-    def _frame(self, values: tuple[Any, ...]) -> Any:
+    def _find_frame(self, values: tuple[Any, ...]) -> Any:
         nodes = [value.producer() for value in values]
         if any(node is None or node.domain != LOOP_DOMAIN or node.op_type != "Frame" for node in nodes):
             return None
@@ -185,7 +185,7 @@ class _Body:
             name=f"loop{self._loop_index}.{prefix}{index}", type=like.type, shape=like.shape
         )
 
-    def _state(self, values: tuple[Any, ...]) -> Any:
+    def _add_state(self, values: tuple[Any, ...]) -> Any:
         """Add a state, which each step takes from the step before and the first from ``values[0]``; return it."""
         value, index = self._input("state", values[1]), len(self._nexts)
         self._begins.append(self._begin(values[0], values[1]))
@@ -248,7 +248,7 @@ class _Body:
         ir = self._ir
         while self._pending:  # after all outputs, because these are compared up to the last step
             index, values = self._pending.pop()
-            self._nexts[index] = self._node("Identity", [self._value(values)], values[0])
+            self._nexts[index] = self._add_node("Identity", [self._value(values)], values[0])
         last_values = self._keep_last_values()
         frames = list(self._frames.values())
         if not frames:
@@ -335,7 +335,7 @@ class _Body:
             self._begins.append(begin.outputs[0])
             self._state_inputs.append(self._input("kept", value))
             last_values.append((value, len(self._nexts)))
-            self._nexts.append(self._node("Identity", [inner], value))
+            self._nexts.append(self._add_node("Identity", [inner], value))
         return last_values
 
 
