@@ -48,39 +48,39 @@ class NodeContext(FileNode):
         """Return the value of an input, an array of numbers or of TDim; None if unknown."""
         return self.fact(slot).value
 
-    def numbers(self, slot: int, what: str) -> Array:
+    def numbers(self, slot: int, subject: str) -> Array:
         """Return the value of an input, which must be known and without symbols. Raises LoadError."""
         value = self.value(slot)
         if value is None:
-            raise self.error(f"its {what} is computed while running; only a constant is supported")
+            raise self.error(f"its {subject} is computed while running; only a constant is supported")
         if is_symbolic(value):
             raise self.error(
-                f"its {what} {symbolic_text(value)} depends on a length; only a constant is supported"
+                f"its {subject} {symbolic_text(value)} depends on a length; only a constant is supported"
             )
         return value
 
-    def scalar(self, slot: int, what: str) -> Any:
+    def scalar(self, slot: int, subject: str) -> Any:
         """Return the one number of an input. Raises LoadError."""
-        value = self.numbers(slot, what)
+        value = self.numbers(slot, subject)
         if value.size != 1:
-            raise self.error(f"its {what} must be one number, got shape {list(value.shape)}")
+            raise self.error(f"its {subject} must be one number, got shape {list(value.shape)}")
         return value.reshape(()).item()
 
-    def integer_at(self, slot: int, what: str) -> int:
+    def integer_at(self, slot: int, subject: str) -> int:
         """Return the one number of an input, which must be an integer. Raises LoadError."""
-        number = self.scalar(slot, what)
+        number = self.scalar(slot, subject)
         if number != number or abs(number) >= 1 << 63 or number != int(number):
-            raise self.error(f"its {what} {number} is not an integer of 64 bits")
+            raise self.error(f"its {subject} {number} is not an integer of 64 bits")
         return int(number)
 
-    def count(self, size: int, what: str) -> int:
+    def count(self, size: int, subject: str) -> int:
         """Take elements that are to be computed while the model is read. Raises LoadError: they are too many."""
         if size < 0:
-            raise self.error(f"its {what} is {size}, which is negative")
+            raise self.error(f"its {subject} is {size}, which is negative")
         account = current_spending()
         reason = account.excess(size)
         if reason:
-            raise self.error(f"its {what} is {size}: {reason}")
+            raise self.error(f"its {subject} is {size}: {reason}")
         account.elements += size
         return size
 
@@ -92,12 +92,12 @@ class NodeContext(FileNode):
         account.elements += size
         return True
 
-    def require_rank(self, slot: int, ranks: Sequence[int], what: str) -> None:
+    def require_rank(self, slot: int, ranks: Sequence[int], subject: str) -> None:
         """Raises LoadError if an input has another number of axes."""
         fact = self.fact(slot)
         if fact.rank not in ranks:
             raise self.error(
-                f"its {what} of shape {shape_text(fact.shape)} must have {' or '.join(map(str, ranks))} axes"
+                f"its {subject} of shape {shape_text(fact.shape)} must have {' or '.join(map(str, ranks))} axes"
             )
 
     def require_floats(self, slot: int) -> None:
@@ -116,11 +116,11 @@ class NodeContext(FileNode):
         reason = next((unfolded[name] for name in before if name in unfolded), None)
         return super().error(message if reason is None else f"{message}. {reason}")
 
-    def integers(self, slot: int, what: str) -> list[int]:
+    def integers(self, slot: int, subject: str) -> list[int]:
         """Return the constant integers of an input. Raises LoadError."""
-        return [int(number) for number in self.numbers(slot, what).ravel().tolist()]
+        return [int(number) for number in self.numbers(slot, subject).ravel().tolist()]
 
-    def dims(self, slot: int, what: str) -> Shape:
+    def dims(self, slot: int, subject: str) -> Shape:
         """Return the integers of an input, which may depend on symbols. Raises LoadError."""
         value = self.value(slot)
         if value is None:
@@ -133,10 +133,11 @@ class NodeContext(FileNode):
             )
             cache = "; give a cache its full size, and a mask of what is not there yet" if data else ""
             raise self.error(
-                f"its {what} is computed {cause}; only constants and integer arithmetic on shapes are supported{cache}"
+                f"its {subject} is computed {cause}; only constants and integer arithmetic on shapes are "
+                f"supported{cache}"
             )
         if not is_symbolic(value) and not np.issubdtype(value.dtype, np.integer):
-            raise self.error(f"its {what} must be integers")
+            raise self.error(f"its {subject} must be integers")
         return tuple(TDim.of(dim) for dim in value.ravel().tolist())
 
     def with_name(self, wire_name: str) -> "NodeContext":

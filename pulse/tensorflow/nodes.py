@@ -141,7 +141,7 @@ def declared_type(node: GraphNode) -> tuple[TensorType | None, KnownSizes]:
     return (type_ if isinstance(type_, TensorType) else None), dims_in(shape)
 
 
-def _attribute(value: Proto, where: str, values: Mapping[str, Any]) -> Any:
+def _attribute(value: Proto, location: str, values: Mapping[str, Any]) -> Any:
     attribute_type = value.WhichOneof("value")
     match attribute_type:
         case None:
@@ -150,19 +150,19 @@ def _attribute(value: Proto, where: str, values: Mapping[str, Any]) -> Any:
             for name in ("s", "i", "f", "b", "type", "shape", "tensor", "func"):
                 items = getattr(value.list, name)
                 if len(items):
-                    return [_convert_item(name, item, where) for item in items]
+                    return [_convert_item(name, item, location) for item in items]
             return []
         case "placeholder":
             if value.placeholder not in values:
                 raise LoadError(
-                    f"{where}: its value {value.placeholder!r} is not given; export the model again"
+                    f"{location}: its value {value.placeholder!r} is not given; export the model again"
                 )
             return values[value.placeholder]
         case _:
-            return _convert_item(attribute_type, getattr(value, attribute_type), where)
+            return _convert_item(attribute_type, getattr(value, attribute_type), location)
 
 
-def _convert_item(attribute_type: str, item: Any, where: str) -> Any:
+def _convert_item(attribute_type: str, item: Any, location: str) -> Any:
     match attribute_type:
         case "s":
             return item.decode(errors="replace")
@@ -171,9 +171,9 @@ def _convert_item(attribute_type: str, item: Any, where: str) -> Any:
         case "shape":
             return dims_of(item)
         case "tensor":
-            return tensor_value(item, where)
+            return tensor_value(item, location)
         case "func":
-            attributes = {name: _attribute(item.attr[name], where, {}) for name in sorted(item.attr)}
+            attributes = {name: _attribute(item.attr[name], location, {}) for name in sorted(item.attr)}
             return FunctionName(item.name, attributes)
         case _:
             return item
@@ -197,7 +197,7 @@ class LibraryFunction:
     effects: tuple[str, ...] = ()
 
 
-def graph_nodes(protos: Sequence[Proto], what: str) -> list[GraphNode]:
+def graph_nodes(protos: Sequence[Proto], subject: str) -> list[GraphNode]:
     """Return the nodes of a GraphDef. Raises LoadError: two have one name."""
     nodes: list[GraphNode] = []
     names: set[str] = set()
@@ -208,7 +208,7 @@ def graph_nodes(protos: Sequence[Proto], what: str) -> list[GraphNode]:
                 if proto.name in names
                 else "a node without name or operator"
             )
-            raise LoadError(f"{what}: {problem}; the file is damaged, export it again")
+            raise LoadError(f"{subject}: {problem}; the file is damaged, export it again")
         names.add(proto.name)
         inputs = tuple(NodeOutput.parse(text) for text in proto.input if not text.startswith("^"))
         controls = tuple(text[1:] for text in proto.input if text.startswith("^"))
@@ -220,7 +220,7 @@ def function_of(
     proto: Proto, values: Mapping[str, Any], outputs_of: Mapping[str, tuple[str, ...]]
 ) -> LibraryFunction:
     """Return a function of the library, its placeholders of attributes being ``values``. Raises LoadError."""
-    what = f"function {proto.signature.name}"
+    subject = f"function {proto.signature.name}"
     ops = {node.name: node.op for node in proto.node_def}
 
     def endpoint(text: str) -> NodeOutput:
@@ -230,7 +230,7 @@ def function_of(
         name = parts[0]
         number = parts[-1] if len(parts) == 3 else "0"
         if len(parts) > 3 or name not in ops or not number.isdecimal() or len(number) > 6:
-            raise LoadError(f"{what}: {text!r} is not an output of a node in it; export the model again")
+            raise LoadError(f"{subject}: {text!r} is not an output of a node in it; export the model again")
         names = outputs_of.get(ops[name], ())
         first = names.index(parts[1]) if parts[1] in names else 0
         return NodeOutput(name, first + int(number))
@@ -243,7 +243,7 @@ def function_of(
     signature = proto.signature
     missing = [arg.name for arg in signature.output_arg if arg.name not in proto.ret]
     if missing:
-        raise LoadError(f"{what}: nothing gives its output {missing[0]}; export the model again")
+        raise LoadError(f"{subject}: nothing gives its output {missing[0]}; export the model again")
     return LibraryFunction(
         signature.name,
         tuple(arg.name for arg in signature.input_arg),

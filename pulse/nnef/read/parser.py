@@ -115,10 +115,10 @@ class _Parser:
         if not self._skip(text):
             self._fail(self._next.line, f"{text} is expected, not {printable(self._next.text)}")
 
-    def _word(self, what: str = "a name") -> str:
+    def _word(self, expected: str = "a name") -> str:
         token = self._next
         if token.kind != "word":
-            self._fail(token.line, f"{what} is expected, not {printable(token.text)}")
+            self._fail(token.line, f"{expected} is expected, not {printable(token.text)}")
         self._at += 1
         return _unquote(token.text[1:]) if token.text.startswith('i"') else token.text
 

@@ -162,8 +162,8 @@ class _Pulsed(StreamTiming):
         if delay == 0:
             return wire
         bounds = [
-            graph.constant(np.array([number], np.int64), f"{wire.name}.{what}").name
-            for what, number in (("begin", delay), ("end", (1 << 63) - 1), ("axis", axis))
+            graph.constant(np.array([number], np.int64), f"{wire.name}.{subject}").name
+            for subject, number in (("begin", delay), ("end", (1 << 63) - 1), ("axis", axis))
         ]
         name = self.document.outputs[index]
         unique = name if name in self.late_outputs else graph.names.new(name)

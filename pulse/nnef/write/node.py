@@ -84,11 +84,11 @@ class OperationWriter:
         """Return the value of an input if it is stored."""
         return self.scope.constants.get(self.inputs[slot]) if self.has(slot) else None
 
-    def integers(self, slot: int, what: str) -> list[int]:
+    def integers(self, slot: int, subject: str) -> list[int]:
         """Return the stored integers of an input. Raises WriteError: they are computed."""
         value = self.known_value(slot)
         if value is None:
-            raise self.error(f"take {what} as constants only", f"give the model a constant for {what}")
+            raise self.error(f"take {subject} as constants only", f"give the model a constant for {subject}")
         return [int(number) for number in value.ravel()]
 
     def x(self, slot: int = 0) -> Name:

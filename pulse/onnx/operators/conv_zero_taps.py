@@ -42,7 +42,12 @@ def _leading_zeros(factor: Array, shape: Shape, distance: TDim, block: int) -> i
     """Return how many elements at the start of each block a factor makes zero."""
     for axis, dim in enumerate(shape):
         factor_axis = axis - len(shape) + factor.ndim
-        if dim.is_const and int(dim) % block == 0 and volume(shape[axis + 1 :]) == distance and factor_axis >= 0:
+        if (
+            dim.is_const
+            and int(dim) % block == 0
+            and volume(shape[axis + 1 :]) == distance
+            and factor_axis >= 0
+        ):
             if factor.shape[factor_axis] != int(dim):
                 return 0
             is_nonzero = np.moveaxis(factor, factor_axis, 0).reshape(int(dim), -1).any(1)

@@ -93,6 +93,6 @@ class _Branch:
     def _wire(self, op: Elementwise | Cast, inputs: list[OutletId]) -> OutletId:
         return self._node.wire(op, inputs, self._name("selected"))
 
-    def _name(self, what: str) -> str:
+    def _name(self, suffix: str) -> str:
         self._count += 1
-        return f"{what}{self._slot}_{self._count}"
+        return f"{suffix}{self._slot}_{self._count}"

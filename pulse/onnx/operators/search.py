@@ -101,11 +101,11 @@ def unique(node: NodeContext) -> list[OutletId]:
     ]
 
 
-def _require_constant(node: NodeContext, slot: int, what: str) -> Array:
+def _require_constant(node: NodeContext, slot: int, subject: str) -> Array:
     value = known_value(node.graph, node.input(slot))
     if value is None or is_symbolic(value):
         raise node.error(
-            f"the number of {what} depends on data, so the shape of its output is not known; "
+            f"the number of {subject} depends on data, so the shape of its output is not known; "
             "use a mask (Where) instead of a selection"
         )
     return value

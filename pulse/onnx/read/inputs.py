@@ -127,9 +127,11 @@ def frees_lengths(graph: GraphProto, shapes: Mapping[str, str]) -> bool:
     )
 
 
-def _dtype(tensor_type: TypeProto.Tensor, what: str) -> DType | None:
+def _dtype(tensor_type: TypeProto.Tensor, subject: str) -> DType | None:
     """Return the type, None if the file leaves it open. Raises LoadError if it is not supported."""
-    return onnx_dtype(tensor_type.elem_type, what) if tensor_type.elem_type != TensorProto.UNDEFINED else None
+    return (
+        onnx_dtype(tensor_type.elem_type, subject) if tensor_type.elem_type != TensorProto.UNDEFINED else None
+    )
 
 
 def _declare(value: ValueInfoProto, fixed: Fixed, scope: SymbolScope) -> InferenceFact:

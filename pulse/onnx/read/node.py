@@ -156,7 +156,7 @@ def is_stated(value: ValueInfoProto | None) -> bool:
 
 
 def stated_facts(
-    values: Sequence[ValueInfoProto | None], scope: SymbolScope, symbols: Collection[Symbol], what: str
+    values: Sequence[ValueInfoProto | None], scope: SymbolScope, symbols: Collection[Symbol], subject: str
 ) -> list[TypedFact] | None:
     """Return the facts of wires; None if one is not stated in terms of the inputs' symbols. Raises LoadError."""
     facts: list[TypedFact] = []
@@ -167,7 +167,7 @@ def stated_facts(
         shape = tuple(_size(dim, scope) for dim in tensor.shape.dim)
         if any(symbol not in symbols for size in shape for symbol in size.symbols):
             return None
-        facts.append(TypedFact(onnx_dtype(tensor.elem_type, what), shape))
+        facts.append(TypedFact(onnx_dtype(tensor.elem_type, subject), shape))
     return facts
 
 

@@ -89,9 +89,9 @@ class _Builder:
             self._define(name, outlet)
         for tensor in proto.initializer:
             override = tensors.get(tensor.name)
-            what = f"initializer {tensor.name}"
+            subject = f"initializer {tensor.name}"
             self._add_constant(
-                tensor.name, tensor_value(tensor, self._folder, what) if override is None else override
+                tensor.name, tensor_value(tensor, self._folder, subject) if override is None else override
             )
         for node in proto.node:
             self._add_node(node)
@@ -136,10 +136,10 @@ class _Builder:
 
     def _add_node(self, node: NodeProto) -> None:
         op_type, title, inputs, outputs = node.op_type, node.name, list(node.input), tuple(node.output)
-        what = title or (outputs[0] if outputs else op_type)
+        subject = title or (outputs[0] if outputs else op_type)
         names_read = [name for name in inputs if name]
         slots = iter(range(len(names_read)))
-        attributes = {entry.name: self._attribute(entry, what) for entry in node.attribute}
+        attributes = {entry.name: self._attribute(entry, subject) for entry in node.attribute}
         if op_type == "Constant" and len(outputs) == 1 and _is_stored(node, attributes):
             self._add_constant(outputs[0], attributes["value"])
             return
@@ -157,8 +157,8 @@ class _Builder:
             captures=captures,
             stated=tuple([self._infos.get(name) for name in outputs if name]),
         )
-        reads = [self._value(name, what) for name in (*names_read, *captures)]
-        label = next((name for name in outputs if name), what)
+        reads = [self._value(name, subject) for name in (*names_read, *captures)]
+        label = next((name for name in outputs if name), subject)
         outlets = self.graph.add(label, op, reads, [InferenceFact() for _ in outputs])
         for name, outlet in zip(outputs, outlets):
             if name:
@@ -169,8 +169,8 @@ class _Builder:
         builder.read(proto, inputs, {})
         return builder.graph
 
-    def _attribute(self, attribute: AttributeProto, what: str) -> Any:
-        attribute_type, where = attribute.type, f"{what}, attribute {attribute.name}"
+    def _attribute(self, attribute: AttributeProto, subject: str) -> Any:
+        attribute_type, where = attribute.type, f"{subject}, attribute {attribute.name}"
         if attribute_type == AttributeProto.TENSOR:
             return tensor_value(attribute.t, self._folder, where)
         if attribute_type == AttributeProto.GRAPH:

@@ -40,14 +40,14 @@ def kernel_of(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -> 
     return value.transpose(perm) if codes else np.ascontiguousarray(value.transpose(perm))
 
 
-def numbers(node: TfliteNode, slot: int, what: str) -> Array:
+def numbers(node: TfliteNode, slot: int, subject: str) -> Array:
     """Return a constant as f32: stored, or computed of stored ones, as f16 is decoded. Raises LoadError."""
     tensor = node.input_tensor(slot)
     if tensor.data is not None:
         return decode(tensor) if tensor.quantization is not None else tensor.data.astype(np.float32)
     value = node.value(slot)
     if value is None:
-        raise node.error(f"its {what} is computed while running; only a constant is supported")
+        raise node.error(f"its {subject} is computed while running; only a constant is supported")
     return value.astype(np.float32)
 
 

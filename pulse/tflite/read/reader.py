@@ -351,9 +351,9 @@ class _Builder:
 
     def _add_node(self, node: int) -> None:
         operator, tensors = self._subgraph.operators[node], self._subgraph.tensors
-        what = f"{operator.op_type} {node} of {self._subgraph.name}"
+        subject = f"{operator.op_type} {node} of {self._subgraph.name}"
         if not operator.outputs or any(index < 0 for index in operator.outputs):
-            raise LoadError(f"{self._title}: {what} has no output; convert the model again")
+            raise LoadError(f"{self._title}: {subject} has no output; convert the model again")
         states = [
             operator.inputs[slot]
             for slot in STATES.get(operator.op_type, ())
@@ -373,7 +373,7 @@ class _Builder:
             self._body,
             tuple(tensors[index] for index in operator.inner if index >= 0),
         )
-        reads = [self._value(index, what) for index in indices]
+        reads = [self._value(index, subject) for index in indices]
         count = len(operator.outputs) + len(STATES.get(operator.op_type, ()))
         outlets = self.graph.add(tensors[operator.outputs[0]].name, op, reads, [InferenceFact()] * count)
         self._values.update(zip(operator.outputs, outlets))
