@@ -2,7 +2,7 @@
 
 The translators already compute the facts of outputs from those of inputs. So a node is translated alone, into a
 separate graph. If the operator is uniform, each unknown size is a symbol there, a *hole*. The sizes of the outputs are
-then expressions of holes, and the conditions of the translator are assumptions about holes. Both give equations; those
+then expressions of holes, and the conditions of the translator are assumptions about holes. Both yield equations; those
 with one unknown are solved.
 """
 
@@ -28,7 +28,7 @@ class Outcome:
     """The result of a translation.
 
     holes     the positions of the holes of its inputs
-    facts     of the outputs, in terms of holes
+    facts     the facts of the outputs, in terms of holes
     demands   dims that must be 0
     """
 

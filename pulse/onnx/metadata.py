@@ -14,7 +14,7 @@ pulse_awaits       JSON list of {frames, offset, length}: pulses continue until 
                    each pulse, have been run
 pulse_assumptions  JSON list of what must hold of the symbol
 sample_rate        frames of the symbol a second, if that is known
-title              the name of the model, if a recipe gives one
+title              the name of the model, if a recipe sets one
 
 Lengths are integer arithmetic on the symbol: + - * min max, and / that rounds down.
 
@@ -43,7 +43,7 @@ RATE_KEY = "sample_rate"
 
 
 def stated_rate_hz(metadata: Mapping[str, str]) -> int | None:
-    """Return how many frames of its symbol a model has each second; None if it states no positive whole number."""
+    """Return how many frames of its symbol a model has each second; None if it states no positive integer."""
     text = metadata.get(RATE_KEY, "")
     return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
 

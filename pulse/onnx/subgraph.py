@@ -15,6 +15,7 @@ from pulse.typed import TypedNetwork
 class BodyGraph:
     """A body that a node runs.
 
+    proto      the graph in the file
     captures   names of values around the node that the body reads
     read       the body as a graph, from the facts of its inputs and captures
     """

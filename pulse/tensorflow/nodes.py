@@ -45,7 +45,7 @@ OUTPUT_NAMES: dict[str, tuple[str, ...]] = {
     "Qr": ("q", "r"),
     "Svd": ("s", "u", "v"),
 }
-"""Operators whose outputs have several names, which the inputs in a function's body give."""
+"""Operators whose outputs have several names, by which the inputs in a function's body read them."""
 
 
 class NodeOutput(NamedTuple):
@@ -82,10 +82,13 @@ def called_function(
 class GraphNode:
     """One node.
 
+    name       its name in the graph
+    op         its operator
+    inputs     the tensors that it reads
     controls   nodes that have to run before it
     stored     its attributes in the file
-    added      attributes that are not of the file
-    values     of the attributes of the enclosing function
+    added      attributes that the file does not have
+    values     the values of the enclosing function's attributes
     """
 
     name: str
@@ -243,7 +246,7 @@ def function_of(
     signature = proto.signature
     missing = [arg.name for arg in signature.output_arg if arg.name not in proto.ret]
     if missing:
-        raise LoadError(f"{subject}: nothing gives its output {missing[0]}; export the model again")
+        raise LoadError(f"{subject}: nothing computes its output {missing[0]}; export the model again")
     return LibraryFunction(
         signature.name,
         tuple(arg.name for arg in signature.input_arg),

@@ -27,7 +27,7 @@ from pulse.tensorflow.tensors import RESOURCE, TensorType
 from pulse.typed import TypedNetwork
 
 MAX_PLANS = 64
-"""The most plans that a session keeps."""
+"""Maximum number of plans that a session keeps; the oldest is dropped."""
 _NEEDS_VALUE = ("Placeholder", "PlaceholderV2", "RestoreV2", "Restore", "RestoreSlice")
 _TYPES = ("DstT", "out_type", "output_type", "dtype", "T", "Tidx")
 """Attributes that may have the type of a node's first output."""

@@ -29,7 +29,7 @@ _TYPES: dict[int, DType] = {
     23: np.dtype(np.uint64),
 }
 _OTHER = {7: "string", 14: "bfloat16", 20: "resource", 21: "variant"}
-_REFERENCE = 100
+_REFERENCE_OFFSET = 100
 """The offset of a reference type's number from the number of its type."""
 _VALUES = {
     1: "float_val",
@@ -49,7 +49,7 @@ _VALUES = {
 }
 STRING, RESOURCE, VARIANT = 7, 20, 21
 MAX_ELEMENTS = 1 << 31
-"""The most elements of a tensor."""
+"""Maximum number of elements of a tensor; more are refused."""
 
 KnownSizes: TypeAlias = "tuple[int | None, ...] | None"
 """Sizes, with None for unknown ones; None for a shape of unknown rank."""
@@ -64,7 +64,7 @@ class TensorType:
     @property
     def plain(self) -> int:
         """The number of the type without the reference."""
-        return self.number - _REFERENCE if self.number > _REFERENCE else self.number
+        return self.number - _REFERENCE_OFFSET if self.number > _REFERENCE_OFFSET else self.number
 
     @property
     def known_type(self) -> DType | None:

@@ -120,8 +120,8 @@ def exact_sum(
 ) -> OutletId:
     """Return an exact sum of products of codes: in f32 if that suffices, else in f64.
 
-    weights, bias  whole numbers; ``output_axis`` of the weights has the outputs
-    largest        of ``abs(x)``
+    weights, bias  integers; ``output_axis`` of the weights has the outputs
+    largest        maximum of ``abs(x)``
     spread         the shape in which one number for each output broadcasts to the sums
     """
     summed = tuple(axis for axis in range(weights.ndim) if axis != output_axis % weights.ndim)
@@ -193,7 +193,7 @@ def finish_sum(
 ) -> OutletId:
     """Convert exact sums to codes of the output, after its activation; ``shape`` spreads the factors of channels.
 
-    rescale   f64 sums times f64 factors as whole numbers, of int16 codes; None: multipliers of 15 bits
+    rescale   f64 sums times f64 factors as integers, of int16 codes; None: multipliers of 15 bits
     """
     activation, tensor = fused_activation(node), node.output_tensors[0]
     spread = factor.reshape(shape) if factor.size > 1 else factor.reshape(())

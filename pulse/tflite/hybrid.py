@@ -96,7 +96,7 @@ def _zero_point_of_frames(
 
 
 def half_away(node: TfliteNode, x: OutletId) -> OutletId:
-    """Return the nearest whole number, halves away from zero."""
+    """Return the nearest integer, halves away from zero."""
     size = node.apply("add", node.apply("abs", x, suffix="away.size"), 0.5, suffix="away.half")
     size = node.apply("floor", size, suffix="away.whole")
     return node.apply("mul", node.apply("sign", x, suffix="away.sign"), size, suffix="away")

@@ -27,7 +27,13 @@ _MAX_TEXT = 60
 class TfliteOp(ModelOp):
     """An operator of a subgraph.
 
-    slots  for each input slot of the operator the node's input; None if omitted
+    op_type         the operator
+    options         its options, by their names in the schema
+    slots           the index of the input for each input slot of the operator; None if omitted
+    input_tensors   the tensors that it reads; None if omitted
+    output_tensors  the tensors that it makes
+    body            reads another subgraph of the file
+    inner           tensors that only state the scales of its inner sums
     """
 
     op_type: str

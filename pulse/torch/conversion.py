@@ -39,7 +39,7 @@ class Conversion:
     title   its name in messages
     state   restores its buffers before each run
     dtype   the type of floats to compute in; None: the module's own
-    states  of ``from_torch``
+    states  the argument ``states`` of ``from_torch``
     """
 
     def __init__(

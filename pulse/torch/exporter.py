@@ -34,8 +34,11 @@ _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")
 
 
 class Export(NamedTuple):
-    """A file, notes for the user, and whether a slice drops a number of last frames that depends on the length.
+    """An exported file.
 
+    proto     the file
+    notes     notes for the user
+    trims     whether a slice drops a number of last frames that depends on the length
     tensors   initializers whose data is not in the file, by name
     branches  lines of the module's code whose conditions on lengths the example has decided
     """
@@ -50,10 +53,11 @@ class Export(NamedTuple):
 class ExportRequest(NamedTuple):
     """A request for an export.
 
-    module   in eval mode
+    torch    the package
+    module   the module, in eval mode
     call     its example and its dynamic axes
     opset    the version of ONNX; None: the exporter's own choice
-    title    of the module, for messages
+    title    the name of the module, for messages
     outputs  their names; None: the exporter names them
     state    what the module holds
     """

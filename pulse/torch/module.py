@@ -78,7 +78,7 @@ def float_types(torch: Any, module: Any, call: ModuleCall) -> set[Any]:
 class ModuleOracle:
     """Arrays by the names of the exported model's inputs to arrays by the names of its outputs.
 
-    Each run begins with the state that ``restore`` gives, and computes in ``dtype`` (None: as the module is). Complex
+    Each run begins with the state that ``restore`` sets, and computes in ``dtype`` (None: as the module is). Complex
     numbers are pairs on a last axis, as in the exported model.
     Raises   InputError: the module raises
     """
@@ -167,7 +167,7 @@ def samples(torch: Any, call: ModuleCall, inputs: Sequence[str], title: str) -> 
     if unknown:
         raise LoadError(
             f"{title}: the exported model has inputs that are not of the example ({', '.join(unknown)}), so the two "
-            "cannot be compared; give each tensor as a parameter of forward, or compare=False"
+            "cannot be compared; pass each tensor as a parameter of forward, or compare=False"
         )
     return {name: SampledInputs(array_of(torch, leaves[name]), call.axes.get(name, {})) for name in inputs}
 

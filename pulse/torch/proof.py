@@ -43,11 +43,11 @@ def prove_module(
 ) -> "ProofReport":
     """Prove the model that ``from_torch`` makes of a module, and compare its streams with the module.
 
-    module, example, dynamic, states, method  as in ``from_torch``
-    twin    its frames, joined, must be the first ones that the module gives for the whole input
+    module, example, dynamic, states, method  see ``from_torch``
+    twin    its frames, joined, must be the first ones that the module returns for the whole input
     choice  which streams
-    pulse, backend, max_context, prepare  as in ``pulse.verify``
-    Raises  as ``from_torch``; DivergenceError: the twin differs
+    pulse, backend, max_context, prepare  see ``pulse.verify``
+    Raises  the errors of ``from_torch``; DivergenceError: the twin differs
     """
     if example is None:
         raise InputError(
@@ -77,7 +77,7 @@ def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, see
     reference = Reference.of(pulsed.typed, feeds, seed)
     if any(len(frame) != len(pulsed.outputs) for frame in frames):
         raise DivergenceError(
-            f"{title}: the twin gives {len(frames[0])} outputs for a pulse, the model {len(pulsed.outputs)}"
+            f"{title}: the twin returns {len(frames[0])} outputs for a pulse, the model {len(pulsed.outputs)}"
         )
     for index, port in enumerate(pulsed.outputs):
         joined = np.concatenate([outputs[index] for outputs in frames], port.axis or 0)

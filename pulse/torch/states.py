@@ -29,7 +29,7 @@ CALLS = 3
 class StateLeaf:
     """A tensor that each call takes and passes on to the next.
 
-    parameter  of ``forward`` that holds it
+    parameter  the parameter of ``forward`` that holds it
     input      its name in the model
     output     the index of its next value among all outputs
     initial    its value in the first call
@@ -49,7 +49,7 @@ def find_states(
     Without ``choices``: each parameter named as one (cache, state, memory …) or holding several tensors, matched with
     the only part of the result of equal dtypes and shapes.
 
-    result   what the module gives for the example
+    result   the result of the module for the example
     choices  parameter -> part of the result: a place of a tuple, or a key of a dict
     Raises   InputError: ``choices`` does not fit, or a state changes its shape
     """

@@ -10,9 +10,9 @@ from pulse.nnef.write.bounds import ARITHMETIC
 from pulse.nnef.write.node import OperationWriter
 from pulse.support.wording import spell
 
-END = (1 << 63) - 1
+AXIS_END = (1 << 63) - 1
 """The end of a slice that goes to the end of the axis."""
-FAR = 1 << 31
+MIN_OPEN_END = 1 << 31
 """An end from here on means the end of the axis."""
 MAX_PARTS = 1 << 12
 """Into how many parts an axis is taken apart."""
@@ -41,7 +41,7 @@ def _cut_by_text(w: OperationWriter) -> Name:
         Name(texts[w.inputs[slot]]) if w.inputs[slot] in texts else w.integers(slot, "bounds")[0]
         for slot in (1, 2)
     )
-    if end == END:
+    if end == AXIS_END:
         end = 0
     stride: list[tuple[str, Expression]] = [("stride", [step])] if step > 1 else []
     return w.assign(Call("slice", (w.x(),), (("axes", [axis]), ("begin", [begin]), ("end", [end]), *stride)))
@@ -75,7 +75,7 @@ def _cut_symbolic(
             f"cannot express the size {size or 'of its input'}", f"fix the length with {spell('inputs')}"
         )
     begin: Expression = start if start >= 0 else Name(f"{size}-{-start}")
-    end: Expression = Name(size) if stop >= FAR else stop if stop > 0 else Name(f"{size}-{-stop}")
+    end: Expression = Name(size) if stop >= MIN_OPEN_END else stop if stop > 0 else Name(f"{size}-{-stop}")
     stride: list[tuple[str, Expression]] = [("stride", [step])] if step > 1 else []
     return w.assign(
         Call("slice", (x,), (("axes", [axis]), ("begin", [begin]), ("end", [end]), *stride)), suffix
@@ -90,7 +90,7 @@ def read_slice(node: NodeReader) -> NnefWire:
     steps = node.integers("stride") if node.arguments["stride"] != [] else [1] * len(axes)
     if not len(axes) == len(begins) == len(ends) == len(steps) or any(step == 0 for step in steps):
         raise node.error("axes, begin, end and stride must be lists of one length, no stride 0")
-    ends = [END if end == 0 and step > 0 else end for end, step in zip(ends, steps)]
+    ends = [AXIS_END if end == 0 and step > 0 else end for end, step in zip(ends, steps)]
     sizes = [*x.sizes]
     for axis, begin, end, step in zip(axes, begins, ends, steps):
         size = sizes[axis]
@@ -139,6 +139,6 @@ def read_downsample(node: NodeReader) -> NnefWire:
     sizes = [None if at == axis else size for at, size in enumerate(x.sizes)]
     tensors = [
         node.integers_tensor([number], what)
-        for number, what in ((modulo, "begin"), (END, "end"), (axis, "axes"), (stride, "stride"))
+        for number, what in ((modulo, "begin"), (AXIS_END, "end"), (axis, "axes"), (stride, "stride"))
     ]
     return node.add("Slice", [x, *tensors], x.dtype, sizes)

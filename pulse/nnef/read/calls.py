@@ -28,10 +28,12 @@ EXTERNALS = ("external", "tract_core_external")
 class Definitions:
     """The definitions of a document except its graph: files, fragments and symbols.
 
-    title     the document, for errors
-    symbols   by name
-    standard  whether the file is plain NNEF: tract stores some things otherwise
-    timing    of a model in pulses; empty if it is offline
+    title      the document, for errors
+    files      the files, with the stored tensors
+    fragments  fragments with a body, by name
+    symbols    symbols by name
+    standard   whether the file is plain NNEF: tract stores some things otherwise
+    timing     the timing of a model in pulses; empty if it is offline
     """
 
     title: str
@@ -57,7 +59,7 @@ class Calls:
         graph: GraphReader,
         new_name: Callable[[str], str] = str,
     ) -> None:
-        """Assign values to names in ``scope``; ``new_name`` gives the names of their results. Raises LoadError."""
+        """Assign values to names in ``scope``; ``new_name`` makes the names of their results. Raises LoadError."""
         for assignment in body:
             names = flat_names(assignment.target)
             at = Position(scope, graph, tuple(map(new_name, names)), self._definitions.title, assignment.line)

@@ -21,10 +21,7 @@ SINGLE, LONG, TRUTH = np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool
 
 @record(eq=False)
 class NnefWire:
-    """A tensor: its name in ONNX, its fact, and its value if it is constant.
-
-    sizes  None for an axis of unknown size
-    """
+    """A tensor: its name in ONNX, its type and sizes (None if unknown), and its value if it is constant."""
 
     name: str
     dtype: DType
@@ -121,8 +118,12 @@ class GraphReader:
 class NodeReader:
     """One call of an operator while it is read.
 
-    targets    the names that the results are to have
-    arguments  by name, defaults included
+    graph      the graph to which it adds nodes
+    operator   the operator that is called
+    targets    the intended names of the results
+    arguments  arguments by name, defaults included
+    location   the file and the line, for errors
+    standard   whether the file is plain NNEF: tract stores some things otherwise
     """
 
     graph: GraphReader
@@ -131,7 +132,6 @@ class NodeReader:
     arguments: Mapping[str, NnefValue]
     location: str
     standard: bool = True
-    """Whether the file is plain NNEF: tract stores some things otherwise."""
 
     def error(self, reason: str) -> LoadError:
         """Return a LoadError that names the operator and its place."""

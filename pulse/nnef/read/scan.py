@@ -31,7 +31,7 @@ def read_scan(
 ) -> NnefWire | tuple[NnefWire, ...]:
     """Return a scan over frames, each of size 1; or one iteration over the whole axis. Raises LoadError.
 
-    timing  of the file, if the scan is not inside another one
+    timing  the timing of the file, if the scan is not inside another one
     """
     entries = _entries(node, fragment)
     skip = node.integer("skip")
@@ -121,7 +121,7 @@ def _entries(node: NodeReader, fragment: Fragment) -> Entries:
 def _result(node: NodeReader, results: dict[str, NnefValue], name: str) -> NnefWire:
     value = results.get(name)
     if not isinstance(value, NnefWire):
-        raise node.error(f"its body gives no {name}")
+        raise node.error(f"its body has no result {name}")
     return value
 
 

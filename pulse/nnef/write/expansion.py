@@ -23,8 +23,12 @@ expands = EXPANDERS.register
 class Expansion:
     """The nodes that replace one node.
 
-    constants  of the whole model, by name; new ones are added
+    title      the node's name, with which new names begin
+    names      the names of the whole model
+    constants  constants of the whole model, by name; new ones are added
     values     declared wires by name
+    added      the new constants
+    nodes      the new nodes
     """
 
     title: str

@@ -44,7 +44,7 @@ def to_nnef(model: PulsedNetwork | TypedNetwork) -> Archive:
 
     Raises  WriteError: nodes that these cannot express, by name
 
-    An offline model is plain NNEF as far as its operators are; its symbols are tract's. So is a pulsed model without
+    An offline model is plain NNEF as far as its operators are; its symbols are tract's. A pulsed model is, too, without
     states. One with states is one call of ``tract_core_scan``, whose states tract keeps from run to run; each run is
     one iteration of it. The stream's length, if it is needed, is the last input: 1 << 45 until the stream has ended.
     """

@@ -19,8 +19,10 @@ SINGLE = np.dtype(np.float32)
 class OperationWriter:
     """One node while it is written.
 
+    scope            the scope to which it adds assignments
+    name, op_type    its name and its operator in ONNX
     inputs, outputs  names in ONNX; empty if omitted
-    attributes       by name, as Python values; a body as its GraphProto
+    attributes       attributes by name, as Python values; a body as its GraphProto
     """
 
     scope: Scope

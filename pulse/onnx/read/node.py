@@ -42,7 +42,7 @@ class OnnxOp(ModelOp):
     title          the node's name in the file, which may be empty
     attributes     numbers, text, lists of them, arrays, Subgraphs
     trace          the exporter's stack trace, if the file has one
-    slots          for each input slot of the operator the node's input; None if omitted
+    slots          the index of the input for each input slot of the operator; None if omitted
     outputs        the names of the outputs; empty if they are not used
     captures       the names of the node's last inputs: values that its Subgraphs read
     stated         what the file states of the outputs

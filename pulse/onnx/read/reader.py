@@ -108,7 +108,7 @@ class _Builder:
         return tuple((outlet, fact) for outlet, fact in claims if fact is not None)
 
     def names(self, proto: GraphProto, scope: SymbolScope) -> tuple[Claim, ...]:
-        """Return the names that the file gives to sizes of its outputs, if an input is not fully known."""
+        """Return the file's names for sizes of its outputs, if an input is not fully known."""
         if all(self.graph.fact(outlet).to_typed() is not None for outlet in self.graph.inputs):
             return ()
         outputs = ((self._values[value.name], value) for value in proto.output)
@@ -170,20 +170,22 @@ class _Builder:
         return builder.graph
 
     def _attribute(self, attribute: AttributeProto, subject: str) -> Any:
-        attribute_type, where = attribute.type, f"{subject}, attribute {attribute.name}"
+        attribute_type, location = attribute.type, f"{subject}, attribute {attribute.name}"
         if attribute_type == AttributeProto.TENSOR:
-            return tensor_value(attribute.t, self._folder, where)
+            return tensor_value(attribute.t, self._folder, location)
         if attribute_type == AttributeProto.GRAPH:
             return BodyGraph(attribute.g, free_names(attribute.g), self._body)
         if attribute.ref_attr_name:
             raise LoadError(
-                f"{where}: cannot be read (it is a parameter of a function); export the model again"
+                f"{location}: cannot be read (it is a parameter of a function); export the model again"
             )
         if attribute_type == AttributeProto.UNDEFINED:
             return None
         name = _FIELDS.get(attribute_type)
         if name is None:
-            raise LoadError(f"{where}: cannot be read (its type is {attribute_type}); export the model again")
+            raise LoadError(
+                f"{location}: cannot be read (its type is {attribute_type}); export the model again"
+            )
         value: Any = getattr(attribute, name)
         if attribute_type == AttributeProto.STRING:
             return value.decode(errors="replace")

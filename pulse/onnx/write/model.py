@@ -41,7 +41,7 @@ OPSETS = range(13, 27)
 def to_onnx(model: PulsedNetwork, opset: int = 17, metadata: Mapping[str, str] | None = None) -> ModelProto:
     """Write a pulsed model with standard operators, each of its states as an input and an output.
 
-    opset     of the default domain
+    opset     the opset of the default domain
     metadata  more entries for the file; those of the model that was read are kept
     Raises    WriteError: ops that ONNX of this opset cannot express
 

@@ -21,9 +21,8 @@ START = "START"
 
 @record
 class SequenceState:
-    """A state of a sequence: the input that it is read from, the output that it is written to, its type and shape.
-
-    element_type  of ONNX
+    """A state of a sequence: the input that it is read from, the output that it is written to, its type (ONNX's number
+    of it) and its shape.
     """
 
     input: str

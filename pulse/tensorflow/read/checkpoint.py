@@ -17,13 +17,13 @@ from pulse.facts import Array
 from pulse.tensorflow.messages import BundleEntryProto, BundleHeaderProto, Proto
 from pulse.tensorflow.tensors import STRING, TensorType, dims_of
 
-_FOOTER = 48
+_FOOTER_BYTES = 48
 """The bytes of the footer at the end of an index."""
 _MAGIC = 0xDB4775248B80FB57
 """The last eight bytes of an index."""
-_TRAILER = 5
+_TRAILER_BYTES = 5
 """Bytes after a block: how it is compressed, and a checksum."""
-_CHECKSUM = 4
+_CHECKSUM_BYTES = 4
 """Bytes of the checksum between the length of a text and the text."""
 
 
@@ -72,9 +72,9 @@ class CheckpointTensors:
             raise self._damage_error("an entry cannot be decoded") from None
 
     def _read_entries(self) -> None:
-        if len(self._data) < _FOOTER or int.from_bytes(self._data[-8:], "little") != _MAGIC:
+        if len(self._data) < _FOOTER_BYTES or int.from_bytes(self._data[-8:], "little") != _MAGIC:
             raise self._damage_error("it is not a table of tensors")
-        footer = self._data[-_FOOTER:-8]
+        footer = self._data[-_FOOTER_BYTES:-8]
         _, at = self._read_handle(footer, 0)
         index, _ = self._read_handle(footer, at)
         for _, value in self._block(index):
@@ -103,7 +103,7 @@ class CheckpointTensors:
 
     def _block(self, handle: _Handle) -> Iterator[tuple[bytes, bytes]]:
         end = handle.offset + handle.size
-        if end + _TRAILER > len(self._data):
+        if end + _TRAILER_BYTES > len(self._data):
             raise self._damage_error("a block is outside it")
         if self._data[end] != 0:
             raise self._damage_error("a block is compressed, which is not supported")
@@ -142,9 +142,9 @@ class CheckpointTensors:
         entry = self._entry(key)
         data = self._bytes(self._shard(entry, key), entry.offset, entry.size)
         length, at = self._varint(data, 0)
-        if entry.dtype != STRING or entry.shape.dim or at + _CHECKSUM + length != len(data):
+        if entry.dtype != STRING or entry.shape.dim or at + _CHECKSUM_BYTES + length != len(data):
             raise self._damage_error(f"{key} is not text of {entry.size} bytes")
-        return data[at + _CHECKSUM :]
+        return data[at + _CHECKSUM_BYTES :]
 
     def _entry(self, key: str) -> Any:
         if key not in self._entries:

@@ -19,7 +19,7 @@ _RETURNING = tuple(
 )
 """Assignments that pass on the reference."""
 MAX_WORK = 200_000_000
-"""The most steps for finding the order of reads and assignments."""
+"""Maximum number of steps for finding the order of reads and assignments; beyond it, the file is refused."""
 
 
 class Variables:
@@ -182,7 +182,7 @@ def refuse_hidden(graph: FlatGraph, library: FunctionLibrary) -> None:
         if node.op in ASSIGNMENTS and _is_switched(graph, node):
             raise node.error(
                 "a Switch decides whether it assigns a variable; export the model again with functional branches (If), "
-                "or assign what the branches give"
+                "or assign what the branches return"
             )
 
 

@@ -35,8 +35,11 @@ class Signature:
 class Contents:
     """The contents of a file.
 
-    values      what variables hold, by the names of their nodes
-    signatures  of a SavedModel
+    nodes       the nodes of the graph
+    library     its functions
+    title       the file, for errors
+    values      the values of variables, by the names of their nodes
+    signatures  the signatures of a SavedModel, by their keys
     """
 
     nodes: tuple[GraphNode, ...]

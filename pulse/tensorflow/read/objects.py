@@ -42,7 +42,7 @@ def captured_values(
         object_numbers = list(objects.concrete_functions[function.name].bound_inputs)
         if len(object_numbers) > len(node.inputs):
             raise LoadError(
-                f"{subject}: {node.name} ({node.op}) gives {len(node.inputs)} tensors to a function that captures "
+                f"{subject}: {node.name} ({node.op}) passes {len(node.inputs)} tensors to a function that captures "
                 f"{len(object_numbers)} objects; the file is damaged, get it again"
             )
         handles = node.inputs[len(node.inputs) - len(object_numbers) :]

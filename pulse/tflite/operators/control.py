@@ -62,7 +62,7 @@ def _run(
     feeds = {f"in{index}": outlet for index, outlet in enumerate(inputs)}
     results = inline(graph, body, feeds)
     if (len(results) < len(node.output_tensors) and option != "CondSubgraphIndex") or not results:
-        raise node.error(f"its subgraph gives {len(results)} tensors for {len(node.output_tensors)}")
+        raise node.error(f"its subgraph returns {len(results)} tensors for {len(node.output_tensors)}")
     return results
 
 
@@ -94,7 +94,7 @@ def if_(node: TfliteNode) -> Sequence[OutletId]:
     then, otherwise = (_run(node, name, inputs) for name in ("ThenSubgraphIndex", "ElseSubgraphIndex"))
     for yes, no in zip(then, otherwise):
         if not node.graph.fact(yes).agrees(node.graph.fact(no)):
-            raise node.error(f"its branches give {node.graph.fact(yes)} and {node.graph.fact(no)}")
+            raise node.error(f"its branches return {node.graph.fact(yes)} and {node.graph.fact(no)}")
     return [
         node.apply("where", condition, yes, no, suffix=f"selected{index}")
         for index, (yes, no) in enumerate(zip(then, otherwise))

@@ -33,7 +33,7 @@ MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
 class LstmWeights:
     """The weights of a layer as the file stores them; gates in the order input, output, forget, cell.
 
-    w, r    [4 * H, I] and [4 * H, H], whole numbers; ``w_scale`` and ``r_scale`` have one number for each row
+    w, r    [4 * H, I] and [4 * H, H], integers; ``w_scale`` and ``r_scale`` have one number for each row
     bias    [4 * H], in steps of the sums of frames
     clip    the largest size of the cell; 0: no limit
     """

@@ -21,7 +21,7 @@ from pulse.tflite.operators.recurrent_frames import scan_frames
 
 @record
 class WeightRows:
-    """Weights [rows, size]: f32 for floats, or whole numbers with a scale for each row for codes."""
+    """Weights [rows, size]: f32 for floats, or integers with a scale for each row for codes."""
 
     values: Array
     scale: Array | None

@@ -52,12 +52,12 @@ class Quantization:
 class Tensor:
     """A tensor of a subgraph.
 
-    name      as in the file
-    type_name      its type as named in the schema
-    shape     -1 for a size that is not fixed; None if the rank is unknown
-    quantization  of codes; None for plain numbers
-    data      its value if the file stores it
-    variable  whether it is kept from call to call
+    name          its name in the file
+    type_name     its type as named in the schema
+    shape         its sizes, -1 if one is not fixed; None if the rank is unknown
+    quantization  the scale and zero point of codes; None for plain numbers
+    data          its value if the file stores it
+    variable      whether it is kept from call to call
     """
 
     name: str

@@ -80,7 +80,7 @@ def _port_names(
 
 
 def _ports(graph: Subgraph, names: Mapping[int, str], sized_names: Collection[str]) -> GraphProto:
-    """Return the inputs in the form that ``input_facts`` reads; the caller gives the sizes of ``sized_names``."""
+    """Return the inputs in the form that ``input_facts`` reads; the caller sets the sizes of ``sized_names``."""
     values = [_port(graph.tensors[index], name, name in sized_names) for index, name in names.items()]
     return helper.make_graph([], "inputs", values, [])
 
@@ -96,7 +96,7 @@ def _port(tensor: Tensor, name: str, sized: bool) -> Any:
 
 
 def _dims(shape: Sequence[int], sized: bool) -> list[int | str]:
-    """Return sizes, with names for open ones. Unless the caller gives it, an open batch (the first of several axes) is
+    """Return sizes, with names for open ones. Unless the caller sets it, an open batch (the first of several axes) is
     1 as in LiteRT.
     """
     free = [axis for axis, size in enumerate(shape) if size < 0 and (axis > 0 or len(shape) == 1)]
@@ -385,6 +385,6 @@ class _Builder:
         current_spending().unfold(len(builder._subgraph.operators), title)
         if len(facts) != len(builder._subgraph.inputs):
             raise LoadError(
-                f"{title}: gives {len(facts)} tensors to a body of {len(builder._subgraph.inputs)} inputs"
+                f"{title}: passes {len(facts)} tensors to a body of {len(builder._subgraph.inputs)} inputs"
             )
         return builder.body(facts).analyse()

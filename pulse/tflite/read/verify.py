@@ -14,7 +14,7 @@ from pulse.errors import LoadError
 from pulse.support.record import record
 from pulse.tflite.recognition import IDENTIFIER, is_tflite
 
-WIDEST = 8
+MAX_SCALAR_BYTES = 8
 """The size of the widest scalar in bytes."""
 
 
@@ -130,7 +130,7 @@ class _Walk:
     def follow(self, byte: int, layout: FieldLayout, part: str) -> None:
         target = self.indirect(byte, part)
         if isinstance(layout, Union):
-            if any(at + WIDEST > len(self.data) for at in self.fields(target, "options").values()):
+            if any(at + MAX_SCALAR_BYTES > len(self.data) for at in self.fields(target, "options").values()):
                 raise self.error(part, "extends beyond the end of the file")
         elif layout == TEXT:
             self.vector(target, 1, part)

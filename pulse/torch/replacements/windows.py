@@ -30,7 +30,7 @@ def pool_maxima(
 
 
 def strided_windows(torch: Any, x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
-    """Return ``as_strided`` as ``unfold`` of the last axis; None if it gives anything but windows of a
+    """Return ``as_strided`` as ``unfold`` of the last axis; None if it returns anything but windows of a
     contiguous tensor.
     """
     size, stride = tuple(size), tuple(stride)

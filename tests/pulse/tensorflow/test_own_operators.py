@@ -98,7 +98,7 @@ def test_misfits_are_refused() -> None:
     with pytest.raises(FactError, match="and i32 is declared"):
         pulse.load(builder.data).model.analyse()
     register_kernel("ZeroOut")(lambda x: x[:1])
-    with pytest.raises(InputError, match="its kernel gives zeroed as 1,i32, and 3,i32 is declared"):
+    with pytest.raises(InputError, match="its kernel returns zeroed as 1,i32, and 3,i32 is declared"):
         operator([1, 2, 3])
     bare = register_op("Bare", "x:f32", "y:f32")
     with pytest.raises(InputError, match="it has no kernel"):
