@@ -57,10 +57,10 @@ class Conditional:
 
 @record
 class Subscript:
-    """``values[at]``."""
+    """``values[index]``."""
 
     values: "Expression"
-    at: "Expression"
+    index: "Expression"
 
 
 @record

@@ -73,7 +73,7 @@ def _qualified_name(translator: Translator) -> tuple[str, str]:
     return translator.__module__, translator.__qualname__
 
 
-def translator_of(name: str) -> "Translator | None":
+def find_translator(name: str) -> "Translator | None":
     """Return the function that wires an operator; plugins are loaded if no other entry has it. Raises LoadError."""
     if name not in GIVEN and name not in TRANSLATORS:
         load_plugins(ENTRY_POINT_GROUP)

@@ -52,16 +52,16 @@ class TensorflowNode(NodeContext):
             raise self.error("the file has no functions; export the model again")
         return self.library
 
-    def type_of(self, name: str) -> TensorType:
+    def require_type(self, name: str) -> TensorType:
         """Return a type attribute. Raises LoadError."""
         value = self.attributes.get(name)
         if not isinstance(value, TensorType):
             raise self.error(f"attribute {name} is missing or no type; export the model again")
         return value
 
-    def dtype_of(self, name: str) -> DType:
+    def require_dtype(self, name: str) -> DType:
         """Return the type of an attribute, of numbers. Raises LoadError."""
-        type_ = self.type_of(name)
+        type_ = self.require_type(name)
         if type_.known_type is None:
             raise self.error(f"a tensor of {type_} is not supported")
         return type_.known_type

@@ -12,7 +12,7 @@ from pulse.support.budget import Budget, Spending, count_spending
 from pulse.tensorflow.picture import picture
 from pulse.tensorflow.read.file import Contents, read_contents
 from pulse.tensorflow.read.flat import FlatGraph
-from pulse.tensorflow.read.reader import model_of
+from pulse.tensorflow.read.reader import read_model
 
 if TYPE_CHECKING:
     from pulse.tensorflow.session import Session
@@ -57,6 +57,6 @@ def load(
     check_given(inputs, constants)
     with count_spending(Spending(Budget.of(budget))):
         contents = read_contents(source)
-        model, nodes = model_of(contents, inputs or {}, constants or {}, signature, outputs)
+        model, nodes = read_model(contents, inputs or {}, constants or {}, signature, outputs)
     values = {field.name: getattr(model, field.name) for field in fields(model)}
     return TensorflowModel(**values, contents=contents, nodes=nodes)

@@ -132,7 +132,7 @@ class GraphNode:
         return replace(self, inputs=tuple(inputs), controls=control_names)
 
 
-def tensor_of(node: GraphNode) -> Array | None:
+def read_tensor(node: GraphNode) -> Array | None:
     """Return the tensor of a Const. Raises LoadError."""
     value: Any = node.attributes.get("value")
     return cast("Array", value) if isinstance(value, np.ndarray) else None
@@ -219,7 +219,7 @@ def graph_nodes(protos: Sequence[Proto], subject: str) -> list[GraphNode]:
     return nodes
 
 
-def function_of(
+def read_function(
     proto: Proto, values: Mapping[str, Any], outputs_of: Mapping[str, tuple[str, ...]]
 ) -> LibraryFunction:
     """Return a function of the library, its placeholders of attributes being ``values``. Raises LoadError."""

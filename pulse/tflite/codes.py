@@ -276,7 +276,7 @@ def truncate(y: Array, scale: np.float32, zero: np.float32) -> Array:
     return np.trunc(y / scale)
 
 
-def table_of(node: TfliteNode, function: Callable[[Array], Array], whole: RoundingFunction) -> Array:
+def make_table(node: TfliteNode, function: Callable[[Array], Array], whole: RoundingFunction) -> Array:
     """Return the output's ``code - zero`` for each code of the input, from the smallest one on.
 
     The function's values are f32.

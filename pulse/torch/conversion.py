@@ -68,7 +68,7 @@ class Conversion:
         """
         with self._quiet_conversion():
             self.module, self.call, lengths_of = follow_lengths(
-                self._torch, self.module, self.call, self._time_of if finds_time else None
+                self._torch, self.module, self.call, self._find_time if finds_time else None
             )
             if lengths_of:
                 self._run_example()
@@ -79,7 +79,7 @@ class Conversion:
         """Find the axis of time, if the lengths do not determine it. Returns notes for the user."""
         if not self.call.axes:
             with silence_exporter():
-                self.call = replace(self.call, axes=self._time_of(self.module, self.call))
+                self.call = replace(self.call, axes=self._find_time(self.module, self.call))
         return [describe_time(self.call.axes)] if self.call.axes else []
 
     def keep_buffers(self) -> None:
@@ -167,6 +167,6 @@ class Conversion:
     def _find_states(self) -> list[StateLeaf]:
         return find_states(self._torch, self.call, self._result, self._title, self._states)
 
-    def _time_of(self, module: Any, call: ModuleCall) -> InputAxes:
+    def _find_time(self, module: Any, call: ModuleCall) -> InputAxes:
         oracle = ModuleOracle(self._torch, module, call, self._state.restore_eval, [], self._dtype)
         return find_time(self._title, oracle, tensors(self._torch, call, self._own))

@@ -101,7 +101,7 @@ class ModuleOracle:
         except Exception as error:
             raise InputError(f"{type(error).__name__}: {plain_message(error)}") from error
         leaves = self.torch.utils._pytree.tree_leaves(result)
-        arrays = [array_of(self.torch, leaf) for leaf in leaves if self.torch.is_tensor(leaf)]
+        arrays = [to_array(self.torch, leaf) for leaf in leaves if self.torch.is_tensor(leaf)]
         names = [*self.outputs, *(f"output {index}" for index in range(len(self.outputs), len(arrays)))]
         return dict(zip(names, arrays))
 
@@ -154,7 +154,7 @@ def tensors_of(torch: Any, module: Any) -> dict[str, Any]:
 def tensors(torch: Any, call: ModuleCall, besides: Collection[str] = ()) -> dict[str, Array]:
     """Return the examples that are tensors, by the names of ``forward``'s parameters, ``besides`` some."""
     return {
-        name: array_of(torch, value)
+        name: to_array(torch, value)
         for name, value in call.arguments.items()
         if torch.is_tensor(value) and name not in besides
     }
@@ -169,10 +169,10 @@ def samples(torch: Any, call: ModuleCall, inputs: Sequence[str], title: str) -> 
             f"{title}: the exported model has inputs that are not of the example ({', '.join(unknown)}), so the two "
             "cannot be compared; pass each tensor as a parameter of forward, or compare=False"
         )
-    return {name: SampledInputs(array_of(torch, leaves[name]), call.axes.get(name, {})) for name in inputs}
+    return {name: SampledInputs(to_array(torch, leaves[name]), call.axes.get(name, {})) for name in inputs}
 
 
-def array_of(torch: Any, value: Any) -> Array:
+def to_array(torch: Any, value: Any) -> Array:
     """Return a tensor as an array, complex numbers as pairs on a last axis."""
     if not torch.is_tensor(value):
         return np.asarray(value)

@@ -13,7 +13,7 @@ from pulse.proof.tolerance import Feeds
 from pulse.support.record import record
 from pulse.torch.arguments import ModuleCall
 from pulse.torch.inputs import SampledInputs, draw_inputs
-from pulse.torch.module import ModuleOracle, array_of
+from pulse.torch.module import ModuleOracle, to_array
 from pulse.torch.preservation import preserve_state
 from pulse.torch.states import StateLeaf
 
@@ -53,7 +53,7 @@ class ModuleOriginal:
         for port in model.inputs:
             symbol = str(port.length)
             samples[port.name] = SampledInputs(
-                array_of(self.torch, leaves[port.name]), {} if port.axis is None else {port.axis: symbol}
+                to_array(self.torch, leaves[port.name]), {} if port.axis is None else {port.axis: symbol}
             )
             lengths[symbol] = port.length.eval({model.symbol: frames})
         return draw_inputs(samples, lengths, np.random.default_rng((seed, frames)))

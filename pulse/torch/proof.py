@@ -14,7 +14,7 @@ from pulse.models import PulsedModel
 from pulse.proof.tolerance import Reference
 from pulse.torch import convert_module
 from pulse.torch.arguments import Dynamic
-from pulse.torch.module import array_of
+from pulse.torch.module import to_array
 from pulse.torch.original import ModuleOriginal
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Twin: TypeAlias = Callable[..., Any]
 """An author's own streaming mode: takes a pulse of each input, returns the ready frames of each output."""
 
-PULSES = 8
+TWIN_PULSES = 8
 """The number of pulses given to a twin."""
 
 
@@ -64,11 +64,11 @@ def prove_module(
 def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, seed: int) -> None:
     """Compare the twin with the module. Raises DivergenceError."""
     torch, title = original.torch, original.name
-    feeds = original.draw(pulsed, PULSES * pulsed.pulse, seed)
+    feeds = original.draw(pulsed, TWIN_PULSES * pulsed.pulse, seed)
     with torch.no_grad():
         frames = [
             [
-                array_of(torch, leaf)
+                to_array(torch, leaf)
                 for leaf in torch.utils._pytree.tree_leaves(twin(*tensors))
                 if torch.is_tensor(leaf)
             ]
@@ -105,7 +105,9 @@ def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, see
 def _pulses(torch: Any, feeds: dict[str, Array], pulsed: PulsedModel) -> list[list[Any]]:
     """Return the tensors of each pulse, in the order of the inputs."""
     split = [
-        [feeds[port.name]] * PULSES if port.axis is None else np.split(feeds[port.name], PULSES, port.axis)
+        [feeds[port.name]] * TWIN_PULSES
+        if port.axis is None
+        else np.split(feeds[port.name], TWIN_PULSES, port.axis)
         for port in pulsed.inputs
     ]
     return [[torch.from_numpy(np.ascontiguousarray(part)) for part in pulse] for pulse in zip(*split)]

@@ -15,13 +15,13 @@ from pulse.proof.tolerance import Reference, offline
 from pulse.torch.arguments import ModuleCall, path_key
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import SampledInputs, draw_inputs
-from pulse.torch.module import ModuleOracle, array_of, tensors_of
+from pulse.torch.module import ModuleOracle, tensors_of, to_array
 from pulse.torch.preservation import Restore
 from pulse.typed import Variable
 
 BUFFERS = "buffers"
 """The name of the parameter for the buffers that a module assigns."""
-CALLS = 3
+COMPARED_CALLS = 3
 """The number of consecutive calls that are compared."""
 
 
@@ -74,7 +74,7 @@ def find_states(
             )
         for index, (leaf, (now, later)) in enumerate(zip(before, zip(before.values(), after))):
             _require_same(title, leaf, now, later)
-            leaves.append(StateLeaf(name, leaf, first[key] + index, array_of(torch, now)))
+            leaves.append(StateLeaf(name, leaf, first[key] + index, to_array(torch, now)))
     return leaves
 
 
@@ -252,7 +252,7 @@ def require_equal_calls(
         for sample in samples.values()
         for axis, symbol in sample.axes.items()
     }
-    for call in range(CALLS):
+    for call in range(COMPARED_CALLS):
         feeds = {**draw_inputs(samples, lengths, rng), **states}
         feeds = {
             name: value if name in states else rng.permutation(value.ravel()).reshape(value.shape)

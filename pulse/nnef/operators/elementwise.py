@@ -320,7 +320,7 @@ def read_sum(node: NodeReader) -> NnefWire:
     values = node.arguments["x"]
     if not isinstance(values, list) or not values:
         raise node.error("x must be a list of tensors")
-    wires = node.align([(f"x{at}", value) for at, value in enumerate(values)])
+    wires = node.align([(f"x{index}", value) for index, value in enumerate(values)])
     return node.add("Sum", wires, wires[0].dtype, node.broadcast(wires))
 
 

@@ -207,10 +207,10 @@ def read_gru(node: NodeReader) -> NnefWire:
     update, reset = (
         node.apply(
             "Sigmoid",
-            node.apply("Add", *(_gate(node, y, at, hidden, name) for y in (x, r)), suffix=f"{name}.sum"),
+            node.apply("Add", *(_gate(node, y, index, hidden, name) for y in (x, r)), suffix=f"{name}.sum"),
             suffix=name,
         )
-        for at, name in enumerate(("update", "reset"))
+        for index, name in enumerate(("update", "reset"))
     )
     recurrent = node.apply("Mul", reset, _gate(node, r, 2, hidden, "candidate.r"), suffix="candidate.product")
     total = node.apply("Add", _gate(node, x, 2, hidden, "candidate.x"), recurrent, suffix="candidate.sum")
@@ -227,8 +227,8 @@ def read_lstm(node: NodeReader) -> tuple[NnefWire, NnefWire]:
     if x.rank != 2:
         raise node.error(f"its products have {x.rank} axes, not 2")
     input_gate, output_gate, forget_gate = (
-        node.apply("Sigmoid", _gate(node, x, at, hidden, f"{name}.x"), suffix=name)
-        for at, name in enumerate(("input_gate", "output_gate", "forget_gate"))
+        node.apply("Sigmoid", _gate(node, x, index, hidden, f"{name}.x"), suffix=name)
+        for index, name in enumerate(("input_gate", "output_gate", "forget_gate"))
     )
     candidate = node.apply("Tanh", _gate(node, x, 3, hidden, "candidate.x"), suffix="candidate")
     retained = node.apply("Mul", forget_gate, c, suffix="retained")

@@ -126,8 +126,8 @@ def read_unstack(node: NodeReader) -> list[NnefWire]:
     size = x.sizes[axis]
     if size is None or size > MAX_PARTS:
         raise node.error(f"an axis of {size} is not unstacked")
-    parts = [node.slice_axis(x, axis, at, at + 1, f"slice{at}") for at in range(size)]
-    return [node.remove_axes(part, [axis], f"part{at}") for at, part in enumerate(parts)]
+    parts = [node.slice_axis(x, axis, index, index + 1, f"slice{index}") for index in range(size)]
+    return [node.remove_axes(part, [axis], f"part{index}") for index, part in enumerate(parts)]
 
 
 @reads("tract_core_downsample", parameters="input axis stride modulo")
@@ -136,7 +136,7 @@ def read_downsample(node: NodeReader) -> NnefWire:
     axis = node.axis("axis", x.rank)
     if stride < 1 or modulo < 0:
         raise node.error(f"every {stride}-th frame from {modulo} on is not supported")
-    sizes = [None if at == axis else size for at, size in enumerate(x.sizes)]
+    sizes = [None if index == axis else size for index, size in enumerate(x.sizes)]
     tensors = [
         node.integers_tensor([number], what)
         for number, what in ((modulo, "begin"), (AXIS_END, "end"), (axis, "axes"), (stride, "stride"))

@@ -87,15 +87,19 @@ class GraphReader:
         """Trim wires to the shortest on an axis of unknown size, if ``trims``."""
         cropped = [*wires]
         for axis in range(max(wire.rank for wire in wires) if self.trims else 0):
-            unsized = [at for at, wire in enumerate(cropped) if axis < wire.rank and wire.sizes[axis] is None]
-            if len({cropped[at].name for at in unsized}) < 2:
+            unsized = [
+                index for index, wire in enumerate(cropped) if axis < wire.rank and wire.sizes[axis] is None
+            ]
+            if len({cropped[index].name for index in unsized}) < 2:
                 continue
-            ends = [self._add_op("Shape", [cropped[at].name], start=axis, end=axis + 1) for at in unsized]
+            ends = [
+                self._add_op("Shape", [cropped[index].name], start=axis, end=axis + 1) for index in unsized
+            ]
             end, begin = self._add_op("Min", ends), self.constant(np.zeros(1, np.int64), "begin").name
             on = self.constant(np.array([axis], np.int64), "axis").name
-            for at in unsized:
-                result_name = self._add_op("Slice", [cropped[at].name, begin, end, on])
-                cropped[at] = NnefWire(result_name, cropped[at].dtype, cropped[at].sizes)
+            for index in unsized:
+                result_name = self._add_op("Slice", [cropped[index].name, begin, end, on])
+                cropped[index] = NnefWire(result_name, cropped[index].dtype, cropped[index].sizes)
         return cropped
 
     def _add_op(self, op_type: str, inputs: Sequence[str], **attributes: Any) -> str:
@@ -307,10 +311,10 @@ class NodeReader:
         if all(isinstance(number, int) for number in numbers):
             return self.integers_tensor([int(number) for number in numbers], suffix)
         parts = [
-            self.integers_tensor([number], f"{suffix}{at}")
+            self.integers_tensor([number], f"{suffix}{index}")
             if isinstance(number, int)
-            else self.add_axes(self.length(number), [0], f"{suffix}{at}")
-            for at, number in enumerate(numbers)
+            else self.add_axes(self.length(number), [0], f"{suffix}{index}")
+            for index, number in enumerate(numbers)
         ]
         return self.add("Concat", parts, LONG, [len(parts)], suffix, axis=0)
 
@@ -332,7 +336,7 @@ class NodeReader:
         self, x: NnefWire, axis: int, begin: int, end: "int | TDim | None", suffix: str = ""
     ) -> NnefWire:
         """Slice an axis; all frames from ``begin`` on if there is no end."""
-        sizes = [None if at == axis else size for at, size in enumerate(x.sizes)]
+        sizes = [None if index == axis else size for index, size in enumerate(x.sizes)]
         size = x.sizes[axis]
         if size is not None and not isinstance(end, TDim):
             sizes[axis] = max(0, (size if end is None else min(end, size)) - begin)

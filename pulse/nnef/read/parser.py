@@ -78,15 +78,15 @@ class _Parser:
 
     def _split(self, text: str) -> list[Token]:
         tokens: list[Token] = []
-        at, line = 0, 1
-        while at < len(text):
-            match = TOKEN.match(text, at)
+        position, line = 0, 1
+        while position < len(text):
+            match = TOKEN.match(text, position)
             assert match is not None
             kind = match.lastgroup or ""
             if kind != "skip":
                 tokens.append(Token(kind, match[0], line))
             line += match[0].count("\n")
-            at = match.end()
+            position = match.end()
         tokens.append(Token("", "the end", line))
         return tokens
 
@@ -303,11 +303,11 @@ class _Parser:
             if self._skip(":"):
                 value = Subrange(value, None, None if self._is("]") else self._expression())
             else:
-                at = self._expression()
+                index = self._expression()
                 if self._skip(":"):
-                    value = Subrange(value, at, None if self._is("]") else self._expression())
+                    value = Subrange(value, index, None if self._is("]") else self._expression())
                 else:
-                    value = Subscript(value, at)
+                    value = Subscript(value, index)
             self._need("]")
         return value
 

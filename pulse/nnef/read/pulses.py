@@ -15,8 +15,8 @@ from pulse.nnef.properties import (
     OUTPUT_AXES,
     SYMBOL_PROPERTY,
     Properties,
-    properties_of,
     read_metadata,
+    read_properties,
 )
 from pulse.nnef.read.node import GraphReader, NnefValue, NnefWire, NodeReader
 from pulse.nnef.syntax import Document
@@ -52,9 +52,9 @@ class StreamTiming:
         """Complete the model. Raises LoadError."""
 
 
-def timing_of(document: Document, title: str) -> StreamTiming:
+def read_timing(document: Document, title: str) -> StreamTiming:
     """Return the timing of a document. Raises LoadError: its properties do not fit it."""
-    properties = properties_of(document)
+    properties = read_properties(document)
     if FRAMES_PROPERTY in properties:
         return _Stream(document, properties, title)
     return _Pulsed(document, properties, title) if DELAY_PROPERTY in properties else StreamTiming()

@@ -210,7 +210,7 @@ def _inputs_of_body(
         )
         inside[name] = replace(initial, name=names[name], value=None)
     for name, (wire, axis, _) in entries.scanned.items():
-        sizes = [size for at, size in enumerate(wire.sizes) if at != axis]
+        sizes = [size for index, size in enumerate(wire.sizes) if index != axis]
         inputs.append(helper.make_tensor_value_info(names[name], element_type(wire.dtype), sizes))
         frame = NnefWire(names[name], wire.dtype, tuple(sizes))
         inside[name] = body.add_axes(frame, [axis], f"{name}.frame")
@@ -247,6 +247,6 @@ def _outputs(
             continue
         if name not in states:
             raise node.error(f"its output {name} is the last value of something that is not a state")
-        at = states.index(name)
-        result_wires.append(replace(results[at], name=ends[at]))
+        index = states.index(name)
+        result_wires.append(replace(results[index], name=ends[index]))
     return result_wires

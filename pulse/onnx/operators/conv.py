@@ -11,7 +11,7 @@ from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, SameRank, SameSize, SameType, SizeMultiple
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.inference_node import InferenceNode
-from pulse.onnx.operators.elementwise import function_of
+from pulse.onnx.operators.elementwise import make_function
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
@@ -153,7 +153,7 @@ def fused_conv(node: NodeContext) -> OutletId:
 def _activation(node: NodeContext, name: str) -> Op:
     if name not in ACTIVATIONS:
         raise node.error(f"activation {name!r} is not supported; use {', '.join(ACTIVATIONS)}")
-    return function_of(
+    return make_function(
         name, node.real_list("activation_params") if "activation_params" in node.attributes else ()
     )
 

@@ -26,7 +26,7 @@ OWN_READERS = ("Pow", "Where")
 """Operators of the table that are read by a function of their own: they may convert their inputs."""
 
 
-def function_of(op_type: str, params: Sequence[float]) -> Elementwise:
+def make_function(op_type: str, params: Sequence[float]) -> Elementwise:
     """Return the function that an operator is; parameters that are not given have their defaults."""
     function = OPERATORS[op_type]
     defaults = tuple(ELEMENTWISE[function].names.params.values())
@@ -38,7 +38,7 @@ def plain(node: NodeContext) -> OutletId:
     """A row of the table; its parameters are float attributes."""
     defaults = ELEMENTWISE[OPERATORS[node.op_type]].names.params
     params = [node.real(name, default) for name, default in defaults.items()]
-    return node.wire(function_of(node.op_type, params), node.given_inputs())
+    return node.wire(make_function(node.op_type, params), node.given_inputs())
 
 
 @onnx_op("Mod")

@@ -90,7 +90,10 @@ def write_recurrent(w: NodeWriter, op: Recurrent) -> list[str]:
     batch = w.size(1)
     slots = {name: op.optional_slot(name) for name in ("h", "c")[: op.cell.states]}
     states = ["" if slot is None else _initial(w, op, name, slot, batch) for name, slot in slots.items()]
-    names = ["wide", *(f"last_{name}" if w.output_is_used[1 + at] else None for at, name in enumerate(slots))]
+    names = [
+        "wide",
+        *(f"last_{name}" if w.output_is_used[1 + slot] else None for slot, name in enumerate(slots)),
+    ]
     outputs = _layer(w, op).run(w.inputs[0], states, names)
     outputs += [""] * (1 + len(slots) - len(outputs))
     return _narrow(w, outputs)

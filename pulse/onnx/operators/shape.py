@@ -265,13 +265,18 @@ def write_reshape(w: NodeWriter, op: Reshape) -> str:
     before, sizes = w.input_facts[0].shape, w.output_facts[0].shape
     if all(size.is_const for size in sizes):
         return w.reshape(w.inputs[0], w.output_shape())
-    stays = [at < len(before) and before[at] == size and not size.is_const for at, size in enumerate(sizes)]
-    open_axes = [at for at, size in enumerate(sizes) if not size.is_const and not stays[at]]
+    stays = [
+        index < len(before) and before[index] == size and not size.is_const
+        for index, size in enumerate(sizes)
+    ]
+    open_axes = [index for index, size in enumerate(sizes) if not size.is_const and not stays[index]]
     if len(open_axes) > 1 or any(size == 0 for size in sizes):
         raise w.error(
             f"more than one size of {list(map(str, sizes))} cannot be expressed in ONNX; write the model in pulses"
         )
-    target = [0 if stays[at] else -1 if at in open_axes else int(size) for at, size in enumerate(sizes)]
+    target = [
+        0 if stays[index] else -1 if index in open_axes else int(size) for index, size in enumerate(sizes)
+    ]
     return w.emit("Reshape", [w.inputs[0], w.integers(target, "shape")])
 
 

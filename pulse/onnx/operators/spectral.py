@@ -163,10 +163,13 @@ def mel_weight_matrix(node: NodeContext) -> OutletId:
         raise node.error(f"its edges {low} Hz and {high} Hz are not between 0 and {rate / 2} Hz")
     y = np.zeros((bins, int(bands)))
     for band, (left, centre, right) in enumerate(zip(edges, edges[1:], edges[2:])):
-        at = np.arange(bins)
-        up, down = (at >= left) & (at <= centre), (at > centre) & (at < right)
-        y[up, band] = (at[up] - left) / (centre - left) if centre > left else 1.0
-        y[down, band] = (right - at[down]) / (right - centre) if right > centre else 0.0
+        bin_numbers = np.arange(bins)
+        up, down = (
+            (bin_numbers >= left) & (bin_numbers <= centre),
+            (bin_numbers > centre) & (bin_numbers < right),
+        )
+        y[up, band] = (bin_numbers[up] - left) / (centre - left) if centre > left else 1.0
+        y[down, band] = (right - bin_numbers[down]) / (right - centre) if right > centre else 0.0
     return node.constant(y.astype(_output_type(node)))
 
 

@@ -21,7 +21,7 @@ from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.proto import TensorShapeProto, ValueInfoProto
 from pulse.onnx.read.inputs import named_dim
-from pulse.onnx.registry import DEFAULT_DOMAINS, TRANSLATORS, operator_name, translator_of
+from pulse.onnx.registry import DEFAULT_DOMAINS, TRANSLATORS, find_translator, operator_name
 from pulse.onnx.rules import DEFAULT, RULES, Rule
 from pulse.onnx.tensors import onnx_dtype
 from pulse.ops.generic import Generic
@@ -75,11 +75,11 @@ class OnnxOp(ModelOp):
 
     @property
     def is_supported(self) -> bool:
-        has_translator = translator_of(self.name) is not None
+        has_translator = find_translator(self.name) is not None
         return has_translator or (bool(self.stated) and all(map(is_stated, self.stated)))
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
-        translator = translator_of(self.name)
+        translator = find_translator(self.name)
         if translator is None:
             return self._keep(target, wire, inputs)
         slots = self._slots(inputs)
@@ -122,7 +122,7 @@ class OnnxOp(ModelOp):
     @property
     def _rule(self) -> Rule:
         """How the facts of its wires determine each other; without our rules, only by the translator."""
-        plain = self.domain in DEFAULT_DOMAINS and translator_of(self.type) is TRANSLATORS.get(self.type)
+        plain = self.domain in DEFAULT_DOMAINS and find_translator(self.type) is TRANSLATORS.get(self.type)
         return RULES.get(self.type, DEFAULT) if plain else DEFAULT
 
     def relations(

@@ -37,7 +37,9 @@ def _has_changed(node: NodeProto, version: int) -> bool:
     from onnx import defs
 
     try:
-        old, supported = (defs.get_schema(node.op_type, at, "").since_version for at in (version, OPSETS[0]))
+        old, supported = (
+            defs.get_schema(node.op_type, opset, "").since_version for opset in (version, OPSETS[0])
+        )
     except defs.SchemaError:
         return True
     return old != supported

@@ -111,7 +111,7 @@ def reserve(node: TensorflowNode) -> OutletId:
     dims: KnownSizes = None
     if value is not None and value.ndim == 1 and value.dtype != object:
         dims = tuple(int(dim) if dim >= 0 else None for dim in value.tolist())
-    return _reserve(node, _count(node, 1), dims, node.dtype_of("element_dtype"))
+    return _reserve(node, _count(node, 1), dims, node.require_dtype("element_dtype"))
 
 
 @tensorflow_op("TensorListFromTensor", "TensorListStack")
@@ -152,7 +152,7 @@ def array(node: TensorflowNode) -> list[OutletId]:
     """An empty array: its handle is unused here, since the flow has the data."""
     handle = node.constant(np.array(0, np.int32), "handle")
     dims = node.sizes("element_shape")
-    return [handle, _reserve(node, _count(node, 0), dims, node.dtype_of("dtype"))]
+    return [handle, _reserve(node, _count(node, 0), dims, node.require_dtype("dtype"))]
 
 
 @tensorflow_op("TensorArrayReadV3")

@@ -47,7 +47,7 @@ def spatial(node: TensorflowNode, name: str, rank: int) -> list[int]:
     return inner
 
 
-def pads_of(node: TensorflowNode, rank: int) -> dict[str, object]:
+def read_pads(node: TensorflowNode, rank: int) -> dict[str, object]:
     """Return the padding as ONNX writes it. Raises LoadError."""
     padding = node.text("padding")
     if padding == "VALID":
@@ -90,7 +90,7 @@ def _convolve(
     x = to_second(node, node.input(0))
     w = node.transpose(node.input(1) if kernel is None else kernel, perm, "kernel")
     steps = {"strides": spatial(node, "strides", rank), "dilations": spatial(node, "dilations", rank)}
-    y = wire_onnx(node, "Conv", [x, w], "convolved", group=group, **steps, **pads_of(node, rank))
+    y = wire_onnx(node, "Conv", [x, w], "convolved", group=group, **steps, **read_pads(node, rank))
     return from_second(node, y)
 
 

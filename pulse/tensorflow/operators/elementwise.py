@@ -165,7 +165,7 @@ def no_nan(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Cast")
 def cast(node: TensorflowNode) -> OutletId:
     """Convert to the type of an attribute."""
-    fact, dtype = node.fact(0), node.dtype_of("DstT")
+    fact, dtype = node.fact(0), node.require_dtype("DstT")
     if node.is_complex("DstT"):
         if node.is_complex("SrcT"):
             return node.input(0)

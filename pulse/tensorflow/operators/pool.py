@@ -3,7 +3,7 @@
 from pulse.graph import OutletId
 from pulse.onnx.wiring import wire_onnx
 from pulse.tensorflow.context import TensorflowNode
-from pulse.tensorflow.operators.conv import from_second, pads_of, spatial, to_second
+from pulse.tensorflow.operators.conv import from_second, read_pads, spatial, to_second
 from pulse.tensorflow.registry import tensorflow_op
 
 KINDS = {"MaxPool": "MaxPool", "AvgPool": "AveragePool"}
@@ -18,6 +18,12 @@ def pool(node: TensorflowNode) -> OutletId:
     kernel, strides = spatial(node, "ksize", rank), spatial(node, "strides", rank)
     x = to_second(node, node.input(0))
     y = wire_onnx(
-        node, KINDS[node.op_type], [x], "pooled", kernel_shape=kernel, strides=strides, **pads_of(node, rank)
+        node,
+        KINDS[node.op_type],
+        [x],
+        "pooled",
+        kernel_shape=kernel,
+        strides=strides,
+        **read_pads(node, rank),
     )
     return from_second(node, y)

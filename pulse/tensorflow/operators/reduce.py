@@ -62,7 +62,7 @@ def logic(node: TensorflowNode) -> OutletId:
 def arg_reduce(node: TensorflowNode) -> OutletId:
     """The first index of the largest or smallest entry of an axis."""
     axis = node.axis(node.integer_at(1, "axis"), node.fact(0).rank)
-    dtype = node.dtype_of("output_type") if "output_type" in node.attributes else np.dtype(np.int64)
+    dtype = node.require_dtype("output_type") if "output_type" in node.attributes else np.dtype(np.int64)
     op = ArgReduce(EXTREMES[node.op_type], axis, False, False)
     if dtype == np.int64:
         return node.wire(op, [node.input(0)])

@@ -3,7 +3,7 @@
 from pulse.graph import OutletId
 from pulse.infer import nhwc
 from pulse.tensorflow.context import TensorflowNode
-from pulse.tensorflow.operators.pad import pairs_of
+from pulse.tensorflow.operators.pad import read_pairs
 from pulse.tensorflow.registry import tensorflow_op
 
 
@@ -12,7 +12,7 @@ def move_blocks_to_batch(node: TensorflowNode) -> OutletId:
     """The positions in a block of spatial axes moved to the batch, or back."""
     blocks = node.integers(1, "block_shape")
     wire = nhwc.space_to_batch if node.op_type == "SpaceToBatchND" else nhwc.batch_to_space
-    return wire(node, node.input(0), blocks, pairs_of(node, 2, len(blocks)))
+    return wire(node, node.input(0), blocks, read_pairs(node, 2, len(blocks)))
 
 
 @tensorflow_op("SpaceToDepth", "DepthToSpace")

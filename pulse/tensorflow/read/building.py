@@ -14,7 +14,7 @@ from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, add_co
 from pulse.support.budget import current_spending
 from pulse.support.record import record
 from pulse.tensorflow.library import FunctionLibrary
-from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput, declared_type, tensor_of
+from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput, declared_type, read_tensor
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.branch_effects import assigned_places
 from pulse.tensorflow.read.branches import branches_to_selects
@@ -175,7 +175,7 @@ class _Building:
     def _outlet(self, endpoint: NodeOutput, reader: str) -> OutletId:
         if endpoint in self._outlets:
             return self._outlets[endpoint]
-        variable = self._variables.variable_of(endpoint)
+        variable = self._variables.find_variable(endpoint)
         if variable is not None:
             return self._references[endpoint] if endpoint in self._references else self._value(variable)
         node = self._graph.nodes.get(endpoint.node)
@@ -211,7 +211,7 @@ class _Building:
 
     def _is_set(self, node: GraphNode) -> bool:
         """Return whether a variable holds something at this moment of the run."""
-        variable = self._variables.variable_of(node.inputs[0]) if node.inputs else None
+        variable = self._variables.find_variable(node.inputs[0]) if node.inputs else None
         mappings = (self._request.values, self._request.held_variables, self._current)
         return any(variable in mapping for mapping in mappings)
 
@@ -332,7 +332,7 @@ def function_model(
 
 def constant_value(node: GraphNode) -> Array:
     """Return the tensor of a Const. Raises LoadError."""
-    value = tensor_of(node)
+    value = read_tensor(node)
     if value is None:
         raise node.error("attribute value must be a tensor; export the model again")
     if value.dtype.kind == "c":

@@ -75,8 +75,8 @@ class CheckpointTensors:
         if len(self._data) < _FOOTER_BYTES or int.from_bytes(self._data[-8:], "little") != _MAGIC:
             raise self._damage_error("it is not a table of tensors")
         footer = self._data[-_FOOTER_BYTES:-8]
-        _, at = self._read_handle(footer, 0)
-        index, _ = self._read_handle(footer, at)
+        _, position = self._read_handle(footer, 0)
+        index, _ = self._read_handle(footer, position)
         for _, value in self._block(index):
             handle, _ = self._read_handle(value, 0)
             for key, entry in self._block(handle):
@@ -85,21 +85,21 @@ class CheckpointTensors:
                 except UnicodeDecodeError:
                     raise self._damage_error("a name in it is not text") from None
 
-    def _varint(self, data: bytes, at: int) -> tuple[int, int]:
+    def _varint(self, data: bytes, position: int) -> tuple[int, int]:
         value = shift = 0
-        while at < len(data) and shift < 64:
-            byte = data[at]
-            at += 1
+        while position < len(data) and shift < 64:
+            byte = data[position]
+            position += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
-                return value, at
+                return value, position
             shift += 7
         raise self._damage_error("a number in it does not end")
 
-    def _read_handle(self, data: bytes, at: int) -> tuple[_Handle, int]:
-        offset, at = self._varint(data, at)
-        size, at = self._varint(data, at)
-        return _Handle(offset, size), at
+    def _read_handle(self, data: bytes, position: int) -> tuple[_Handle, int]:
+        offset, position = self._varint(data, position)
+        size, position = self._varint(data, position)
+        return _Handle(offset, size), position
 
     def _block(self, handle: _Handle) -> Iterator[tuple[bytes, bytes]]:
         end = handle.offset + handle.size
@@ -111,16 +111,16 @@ class CheckpointTensors:
         if len(block) < 4:
             raise self._damage_error("a block is too short")
         stop = len(block) - 4 - 4 * int.from_bytes(block[-4:], "little")
-        at, key = 0, b""
-        while at < stop:
-            shared, at = self._varint(block, at)
-            fresh, at = self._varint(block, at)
-            length, at = self._varint(block, at)
-            if shared > len(key) or at + fresh + length > stop:
+        position, key = 0, b""
+        while position < stop:
+            shared, position = self._varint(block, position)
+            fresh, position = self._varint(block, position)
+            length, position = self._varint(block, position)
+            if shared > len(key) or position + fresh + length > stop:
                 raise self._damage_error("an entry is outside its block")
-            key = key[:shared] + block[at : at + fresh]
-            yield key, block[at + fresh : at + fresh + length]
-            at += fresh + length
+            key = key[:shared] + block[position : position + fresh]
+            yield key, block[position + fresh : position + fresh + length]
+            position += fresh + length
 
     def tensor(self, key: str) -> Array:
         """Return a tensor of numbers. Raises LoadError."""
@@ -141,10 +141,10 @@ class CheckpointTensors:
         """Return a tensor of one text: its length, a checksum, its bytes. Raises LoadError."""
         entry = self._entry(key)
         data = self._bytes(self._shard(entry, key), entry.offset, entry.size)
-        length, at = self._varint(data, 0)
-        if entry.dtype != STRING or entry.shape.dim or at + _CHECKSUM_BYTES + length != len(data):
+        length, position = self._varint(data, 0)
+        if entry.dtype != STRING or entry.shape.dim or position + _CHECKSUM_BYTES + length != len(data):
             raise self._damage_error(f"{key} is not text of {entry.size} bytes")
-        return data[at + _CHECKSUM_BYTES :]
+        return data[position + _CHECKSUM_BYTES :]
 
     def _entry(self, key: str) -> Any:
         if key not in self._entries:

@@ -33,7 +33,7 @@ _TIMES = "T"
 _STREAMS = "N"
 
 
-def model_of(
+def read_model(
     contents: Contents,
     inputs: Mapping[str, str],
     constants: Mapping[str, Any],

@@ -16,11 +16,11 @@ from pulse.tflite.codes import (
     clamp_wide,
     code_limits,
     input_range,
+    make_table,
     quantized_output,
     round_half_away,
     round_half_even,
     scale_by_slope,
-    table_of,
     truncate,
 )
 from pulse.tflite.int16_tables import activation_table, interpolate
@@ -55,7 +55,7 @@ def hard_swish(node: TfliteNode) -> OutletId:
 def root(node: TfliteNode) -> OutletId:
     """The square root; of codes the step below it."""
     if node.has_codes:
-        return pick(node, table_of(node, np.sqrt, truncate))
+        return pick(node, make_table(node, np.sqrt, truncate))
     return apply(node, "sqrt")
 
 
@@ -110,15 +110,15 @@ def apply(node: TfliteNode, name: str, params: tuple[float, ...] = ()) -> Outlet
         return np.where((x > 0) | (name != "log"), ELEMENTWISE[name].run(x, *params), -np.inf)
 
     if tensor.dtype != np.int16:
-        return pick(node, table_of(node, function, round_half_even if name in XNNPACK else round_half_away))
+        return pick(node, make_table(node, function, round_half_even if name in XNNPACK else round_half_away))
     if name in ("sigmoid", "tanh"):
         return pick(node, activation_table(name, float(node.quantization(0).scale[0])))
     if name in INTERPOLATED:
-        return pick(node, lines_of(node, function))
+        return pick(node, make_lines(node, function))
     return plain(node, node.apply(name, node.values(0), suffix="value", params=params))
 
 
-def lines_of(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
+def make_lines(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
     """Return a table of int16 codes: straight lines between 513 values of the function."""
     return interpolate(
         function, float(node.quantization(0).scale[0]), float(quantized_output(node)[1].scale[0])
@@ -141,7 +141,7 @@ def of_codes(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
 def square(node: TfliteNode) -> OutletId:
     """The square."""
     if node.has_codes:
-        return pick(node, table_of(node, np.square, round_half_away))
+        return pick(node, make_table(node, np.square, round_half_away))
     return node.apply("mul", node.values(0), node.values(0))
 
 
@@ -155,7 +155,7 @@ def reciprocal_root(node: TfliteNode) -> OutletId:
     if not node.has_codes:
         return node.apply("reciprocal", node.apply("sqrt", node.values(0), suffix="root"))
     if node.input_tensor(0).dtype == np.int16:
-        return pick(node, lines_of(node, lambda x: np.where(x > 0, 1 / np.sqrt(x), np.inf)))
+        return pick(node, make_lines(node, lambda x: np.where(x > 0, 1 / np.sqrt(x), np.inf)))
     step = 1 / (np.sqrt(float(node.quantization(0).scale[0])) * float(quantized_output(node)[1].scale[0]))
 
     def scale(x: Array) -> Array:

@@ -24,7 +24,7 @@ from pulse.tflite.codes import (
 from pulse.tflite.hybrid import combine, row_codes
 from pulse.tflite.multipliers import multiply_rounding_once, multiply_rounding_twice
 from pulse.tflite.node import F64, TfliteNode, subtract_zero
-from pulse.tflite.operators.conv import bias_of, kernel_of
+from pulse.tflite.operators.conv import read_bias, read_kernel
 from pulse.tflite.registry import tflite_op
 
 
@@ -35,7 +35,7 @@ def fully_connected(node: TfliteNode) -> OutletId:
         return _multiply_computed(node)
     if node.integer("WeightsFormat", 0):
         raise node.error("shuffled weights are not supported; convert the model again")
-    weights, bias = kernel_of(node, 1, (1, 0), node.has_codes), bias_of(node, 2)
+    weights, bias = read_kernel(node, 1, (1, 0), node.has_codes), read_bias(node, 2)
 
     def apply(x: OutletId, matrix: Array, offsets: Array | None, suffix: str) -> OutletId:
         operands = [x, node.constant(matrix, f"{suffix}.matrix")]
@@ -79,7 +79,7 @@ def _rescale_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId
 
 def _multiply_hybrid(node: TfliteNode, bias: Array | None) -> OutletId:
     """Multiply floats by stored codes."""
-    weights = kernel_of(node, 1, (1, 0), True).astype(np.float32)
+    weights = read_kernel(node, 1, (1, 0), True).astype(np.float32)
     x = _rows(node, node.values(0), weights.shape[0])
     codes, step = row_codes(node, x, [node.graph.fact(x).rank - 1])
     total = node.wire(MatMul(), [codes, node.constant(weights, "codes")], "sum")

@@ -10,9 +10,9 @@ from pulse.ops.recurrent import Recurrent
 from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.ops.shape import AddAxis, RemoveAxis, Transpose
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.conv import numbers
-from pulse.tflite.operators.recurrent_codes import lstm_of_codes, parts_of
-from pulse.tflite.operators.recurrent_hybrid import lstm_of_floats, rnn_of_floats, rows_of
+from pulse.tflite.operators.conv import read_numbers
+from pulse.tflite.operators.recurrent_codes import lstm_of_codes, read_weights
+from pulse.tflite.operators.recurrent_hybrid import lstm_of_floats, read_rows, rnn_of_floats
 from pulse.tflite.registry import tflite_op
 
 ACTIVATIONS = {1: "relu", 4: "tanh"}
@@ -23,7 +23,7 @@ GATES = (0, 3, 1, 2)
 
 def _weights(node: TfliteNode, slot: int) -> Array | None:
     """Return constant weights as f32; None if omitted."""
-    return numbers(node, slot, f"input {slot}") if node.has(slot) else None
+    return read_numbers(node, slot, f"input {slot}") if node.has(slot) else None
 
 
 def _read_needed(node: TfliteNode, slots: Sequence[int]) -> list[Array]:
@@ -97,8 +97,8 @@ def lstm(node: TfliteNode) -> list[OutletId]:
                 "convert the model with unfused layers"
             )
         if node.input_tensor(0).has_codes:
-            return lstm_of_codes(node, parts_of(node, GATES))
-        w, r = (rows_of(node, [first + gate for gate in GATES]) for first in (1, 5))
+            return lstm_of_codes(node, read_weights(node, GATES))
+        w, r = (read_rows(node, [first + gate for gate in GATES]) for first in (1, 5))
         bias = np.concatenate(_read_needed(node, [12 + gate for gate in GATES]))
         return lstm_of_floats(node, w, r, bias, _activation(node).name)
     w, r, b = (_read_needed(node, [first + gate for gate in GATES]) for first in (1, 5, 12))
@@ -115,7 +115,7 @@ def rnn(node: TfliteNode) -> list[OutletId]:
     """A plain layer: h = f(W x + R h + b)."""
     if _meets_codes(node, 1):
         bias = np.concatenate(_read_needed(node, (3,)))
-        return rnn_of_floats(node, rows_of(node, (1,)), rows_of(node, (2,)), bias, _activation(node).name)
+        return rnn_of_floats(node, read_rows(node, (1,)), read_rows(node, (2,)), bias, _activation(node).name)
     w, r, b = _read_needed(node, (1, 2, 3))
     bias = np.concatenate([b, np.zeros_like(b)])
     return _layer(node, Cell("rnn", (_activation(node),)), [w, r, bias], (4,), None)

@@ -46,7 +46,7 @@ class LstmWeights:
     clip: float
 
 
-def parts_of(node: TfliteNode, gates: Sequence[int]) -> LstmWeights:
+def read_weights(node: TfliteNode, gates: Sequence[int]) -> LstmWeights:
     """Return the weights of the gates, in an order of the gates of the file. Raises LoadError."""
 
     def read_stored(first: int) -> tuple[Array, Array]:

@@ -228,7 +228,7 @@ class _Builder:
 
     def _call_once(self, index: int) -> None:
         """Store the first values of variables, from a subgraph that assigns them."""
-        builder = self._builder_of(index, "CALL_ONCE", self._title)
+        builder = self._require_builder(index, "CALL_ONCE", self._title)
         builder._walk()
         typed = builder._build_network().analyse()
         for name, outlet in zip(typed.graph.output_names, typed.graph.outputs):
@@ -246,7 +246,7 @@ class _Builder:
         self.graph.set_outputs(list(self._current.values()), list(self._current))
         return FileNetwork(self.graph, self._scope, self._title)
 
-    def _builder_of(self, index: int, reader: str, title: str) -> "_Builder":
+    def _require_builder(self, index: int, reader: str, title: str) -> "_Builder":
         """Return the builder of a subgraph that an operator runs. Raises LoadError."""
         if not 0 <= index < len(self._file.subgraphs):
             raise LoadError(
@@ -381,7 +381,7 @@ class _Builder:
             self._values[index] = self._current[tensors[index].name] = outlet
 
     def _body(self, index: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
-        builder = self._builder_of(index, title, title)
+        builder = self._require_builder(index, title, title)
         current_spending().unfold(len(builder._subgraph.operators), title)
         if len(facts) != len(builder._subgraph.inputs):
             raise LoadError(

@@ -130,7 +130,10 @@ class _Walk:
     def follow(self, byte: int, layout: FieldLayout, part: str) -> None:
         target = self.indirect(byte, part)
         if isinstance(layout, Union):
-            if any(at + MAX_SCALAR_BYTES > len(self.data) for at in self.fields(target, "options").values()):
+            if any(
+                offset + MAX_SCALAR_BYTES > len(self.data)
+                for offset in self.fields(target, "options").values()
+            ):
                 raise self.error(part, "extends beyond the end of the file")
         elif layout == TEXT:
             self.vector(target, 1, part)
