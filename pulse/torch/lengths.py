@@ -35,13 +35,15 @@ def variations(lengths: Lengths, symbols: Sequence[str]) -> tuple[list[Lengths],
 
 
 def _shorter_lengths(frames: int) -> list[int]:
-    """About a third; half; then shorter ones that strides divide."""
+    """Return about a third; half; then shorter ones that strides divide."""
     third = [frames // 3 + step_up for step_up in range(1, CONSECUTIVE_LENGTHS + 1)]
     return list(dict.fromkeys([*third, frames // 2, *(frames - step for step in _steps(frames))]))
 
 
 def _longer_lengths(frames: int) -> list[int]:
-    """More than twice, as lengths may be rounded up to powers of two; twice; then longer ones that strides divide."""
+    """Return more than twice, as lengths may be rounded up to powers of two; twice; then longer ones that strides
+    divide.
+    """
     twice = [2 * frames + step_up for step_up in range(1, CONSECUTIVE_LENGTHS + 1)]
     return list(dict.fromkeys([*twice, 2 * frames, *(frames + step for step in _steps(frames))]))
 

@@ -245,7 +245,7 @@ def require_equal_calls(
     states: dict[str, Array] = {
         variable.input: variable.initial for variable in variables if variable.initial is not None
     }
-    nexts = {variable.output: variable.input for variable in variables}
+    input_of_output = {variable.output: variable.input for variable in variables}
     rng = np.random.default_rng(0)
     lengths = {
         symbol: sample.value.shape[axis]
@@ -266,4 +266,4 @@ def require_equal_calls(
                 f"{gap}; what the module keeps besides tensors that are returned or buffers, such as numbers and "
                 "lists of Python, is not in the model: make each a buffer of constant shape, or an input and an output"
             )
-        states = {nexts[name]: value for name, value in expected.items() if name in nexts}
+        states = {input_of_output[name]: value for name, value in expected.items() if name in input_of_output}

@@ -9,7 +9,7 @@ from pulse.support.printable import printable
 
 @writes("MatMul")
 def write_matmul(w: OperationWriter) -> Name:
-    """Both sides with equally many axes; a vector gets the axis that ONNX adds to it."""
+    """Write both sides with equally many axes; a vector gets the axis that ONNX adds to it."""
     if w.dtype().kind != "f":
         raise w.error("only have matrix products of floats", "give the node floats")
     ranks = [w.rank(0), w.rank(1)]

@@ -37,7 +37,7 @@ def write_max(w: OperationWriter) -> Name:
 
 @writes("AveragePool")
 def write_average(w: OperationWriter) -> Name:
-    """The border determines whether the padding counts."""
+    """Write an average; the border determines whether the padding counts."""
     border = "constant" if w.attribute("count_include_pad", 0) else "ignore"
     return w.emit("box", w.x(), **_arguments(w), border=border, normalize=True)
 

@@ -202,7 +202,7 @@ def _gate(node: NodeReader, x: NnefWire, index: int, hidden: int, name: str) -> 
 
 @reads("tract_core_gru_epilogue", parameters="xh rh h_prev hidden")
 def read_gru(node: NodeReader) -> NnefWire:
-    """The cell after its two products, [B, 3H] each, gates z r h: the reset gate multiplies the recurrent product."""
+    """Read the cell after its products [B, 3H], gates z r h: the reset gate multiplies the recurrent product."""
     x, r, h, hidden = node.wire("xh"), node.wire("rh"), node.wire("h_prev"), node.integer("hidden")
     update, reset = (
         node.apply(
@@ -222,7 +222,7 @@ def read_gru(node: NodeReader) -> NnefWire:
 
 @reads("tract_core_lstm_epilogue", parameters="preact c_prev hidden")
 def read_lstm(node: NodeReader) -> tuple[NnefWire, NnefWire]:
-    """The cell after its products [B, 4H], gates i o f c."""
+    """Read the cell after its products [B, 4H], gates i o f c."""
     x, c, hidden = node.wire("preact"), node.wire("c_prev"), node.integer("hidden")
     if x.rank != 2:
         raise node.error(f"its products have {x.rank} axes, not 2")

@@ -16,7 +16,7 @@ def write_reshape(w: OperationWriter) -> Name:
 
 @writes("Shape")
 def write_shape(w: OperationWriter) -> Name:
-    """Tract has a separate type for sizes."""
+    """Write a shape, for which tract has a separate type of sizes."""
     return w.cast(w.emit("tract_core_shape_of", w.x(), suffix="dims"), LONG)
 
 

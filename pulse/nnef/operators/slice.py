@@ -20,7 +20,7 @@ MAX_PARTS = 1 << 12
 
 @writes("Slice")
 def write_slice(w: OperationWriter) -> Name:
-    """Forward slices as one node; an axis that is reversed is read by index."""
+    """Write forward slices as one node; an axis that is reversed is read by index."""
     rank = w.rank()
     if any(name in w.scope.shared.bounds for name in w.inputs[1:3]):
         return _cut_by_text(w)

@@ -57,8 +57,8 @@ class SymbolicSizes:
         if symbol not in self.axis_of:
             raise WriteError(f"the symbol {symbol.name} is not the size of any input's axis")
         name, axis = self.axis_of[symbol]
-        shape = self._dims.op("Shape", [name], f"shape.{name}")
-        return self._dims.op("Gather", [shape, self._dims.number(axis)], f"size.{symbol.name}")
+        shape = self._dims.add_op("Shape", [name], f"shape.{name}")
+        return self._dims.add_op("Gather", [shape, self._dims.number(axis)], f"size.{symbol.name}")
 
 
 @record(eq=False)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pulse.dim import TDim
+from pulse.dim import ZERO, TDim
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
@@ -15,6 +15,7 @@ from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.ops.concat import Concat
+from pulse.ops.conv import NO_PAD
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import Softmax
 from pulse.ops.op import unify
@@ -46,7 +47,7 @@ class Scores:
 
 @onnx_op("Attention")
 def attention(node: NodeContext) -> list[OutletId]:
-    """Softmax(scale * q @ transpose(k) + mask) @ v, with past keys and values prepended.
+    """Wire softmax(scale * q @ transpose(k) + mask) @ v, with past keys and values prepended.
 
     Half precision is for the inputs and outputs only: everything between them is computed in f32.
     """
@@ -189,8 +190,7 @@ def _mask(node: NodeContext, scores: TypedFact) -> OutletId:
     if not columns.prove_gt(width).yes:
         unify(width, columns, f"{node.wire_name} (Attention): frames of keys and of the mask")
         return mask
-    none = TDim.of(0)
-    pads = (*((none, none),) * (fact.rank - 1), (none, columns - width))
+    pads = (*(NO_PAD,) * (fact.rank - 1), (ZERO, columns - width))
     return node.wire(Pad(pads, fill=0.0 if fact.dtype == np.bool_ else -math.inf), [mask], "padded_mask")
 
 
@@ -200,17 +200,17 @@ def _rows_and_columns(node: NodeContext, scores: TypedFact, name: str) -> tuple[
     A query comes after the keys of the past, or is one of the last keys that are not padding.
     """
     rows, columns = (
-        steps(node, scores.shape[axis], f"{name}_{what}") for axis, what in ((-2, "rows"), (-1, "columns"))
+        steps(node, scores.shape[axis], f"{name}_{side}") for axis, side in ((-2, "rows"), (-1, "columns"))
     )
     rows = node.wire(AddAxis(1), [rows], f"{name}_row_column")
-    before = None
+    keys_before = None
     if node.has(PAST_KEY):
-        before = node.dim_constant(node.fact(PAST_KEY).shape[2], f"{name}_past")
+        keys_before = node.dim_constant(node.fact(PAST_KEY).shape[2], f"{name}_past")
     elif node.has(VALID):
         queries = node.dim_constant(scores.shape[-2], f"{name}_queries")
-        before = node.apply("sub", _valid(node, name), queries, suffix=f"{name}_before")
-    if before is not None:
-        rows = node.apply("add", rows, before, suffix=f"{name}_positions")
+        keys_before = node.apply("sub", _valid(node, name), queries, suffix=f"{name}_before")
+    if keys_before is not None:
+        rows = node.apply("add", rows, keys_before, suffix=f"{name}_positions")
     return rows, columns
 
 
@@ -223,7 +223,7 @@ def _valid(node: NodeContext, name: str = "keys") -> OutletId:
 
 @writes(BandedAttention)
 def write_attention(w: NodeWriter, op: BandedAttention) -> str:
-    """All frames with every pulse: the whole mask is a constant."""
+    """Write all frames with every pulse: the whole mask is a constant."""
     bias = op.full_bias(w.sizes()[-2]).astype(w.dtype(2))
     scores = w.emit("Add", [_band_scores(w, op), w.constant(bias, "bias")], "biased")
     return _weigh(w, op, scores, w.inputs[2], bool((bias == -np.inf).all(-1).any()))

@@ -26,7 +26,7 @@ TIME_AXIS = 1
 
 @onnx_op("LinearAttention", "com.microsoft::LinearAttention")
 def linear_attention(node: NodeContext) -> list[OutletId]:
-    """The state S [B, heads, dk, dv] of each frame, and queries times it; computed in f32 at least.
+    """Wire the state S [B, heads, dk, dv] of each frame, and queries times it; computed in f32 at least.
 
     ``linear``       S = S + k v
     ``gated``        S = exp(g) S + k v

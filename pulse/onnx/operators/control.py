@@ -25,7 +25,7 @@ def body(node: NodeContext, name: str) -> BodyGraph:
 
 @onnx_op("If")
 def if_(node: NodeContext) -> Sequence[OutletId]:
-    """The branch that the condition selects; both and a choice between them if it is not constant."""
+    """Wire the branch that the condition selects; both and a choice between them if it is not constant."""
     condition = node.as_scalar(node.input(0), "condition")
     fact = node.graph.fact(condition)
     if fact.dtype != np.bool_:

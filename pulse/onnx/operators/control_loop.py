@@ -201,7 +201,7 @@ class _LoopTranslation:
 
 @writes(Loop)
 def write_loop(w: NodeWriter, op: Loop) -> list[str]:
-    """The body takes the number of the iteration, the condition, and the states."""
+    """Write a loop whose body takes the number of the iteration, the condition, and the states."""
     inner, graph = replace(w, graph=w.graph.body()), op.body.graph
     count = len(op.names)
     facts = [(np.dtype(np.int64), ()), (np.dtype(np.bool_), ())]

@@ -91,7 +91,7 @@ def _group(node: NodeContext) -> int:
 
 @onnx_op("Conv")
 def conv(node: NodeContext) -> OutletId:
-    """A convolution."""
+    """Wire a convolution."""
     kernel = _kernel(node)
     rank = len(kernel)
     strides = spatial_list(node, "strides", rank, 1)
@@ -102,7 +102,7 @@ def conv(node: NodeContext) -> OutletId:
 
 @onnx_op("ConvTranspose")
 def conv_transpose(node: NodeContext) -> OutletId:
-    """A transposed convolution; its padding may be stated by the output's size (output_shape, SAME rules)."""
+    """Wire a transposed convolution; its padding may be stated by the output's size (output_shape, SAME rules)."""
     kernel = _kernel(node)
     rank = len(kernel)
     strides = spatial_list(node, "strides", rank, 1)
@@ -139,7 +139,7 @@ ACTIVATIONS = ("Relu", "Tanh", "Sigmoid", "LeakyRelu", "HardSigmoid")
 
 @onnx_op("com.microsoft::FusedConv")
 def fused_conv(node: NodeContext) -> OutletId:
-    """A convolution, plus an optional tensor, then an activation."""
+    """Wire a convolution, plus an optional tensor, then an activation."""
     inner = replace(node, wire_name=f"{node.wire_name}.conv", inputs=node.inputs[:3])
     y = conv(inner)
     if node.has(3):
@@ -160,7 +160,7 @@ def _activation(node: NodeContext, name: str) -> Op:
 
 @rule("Conv", uniform=True)
 def infer_conv(node: InferenceNode) -> Iterator[FactRelation]:
-    """Shapes of x [N, C, X...], w [O, C/group, K...], b [O] -> y [N, O, Y...]."""
+    """Relate the shapes of x [N, C, X...], w [O, C/group, K...], b [O] -> y [N, O, Y...]."""
     x, w, y = node.input(0), node.input(1), node.output
     yield from _match_operands(node)
     yield SizeMultiple(Axis(x, 1), Axis(w, 1), node.integer("group", 1))
@@ -170,7 +170,7 @@ def infer_conv(node: InferenceNode) -> Iterator[FactRelation]:
 
 @rule("ConvTranspose", uniform=True)
 def infer_conv_transpose(node: InferenceNode) -> Iterator[FactRelation]:
-    """Shapes of x [N, C, X...], w [C, O/group, K...], b [O] -> y [N, O, Y...]."""
+    """Relate the shapes of x [N, C, X...], w [C, O/group, K...], b [O] -> y [N, O, Y...]."""
     x, w, y = node.input(0), node.input(1), node.output
     yield from _match_operands(node)
     yield SameSize([Axis(x, 1), Axis(w, 0)])

@@ -24,7 +24,7 @@ from pulse.ops.slice import Slice
 
 @onnx_op("Col2Im")
 def col2im(node: NodeContext) -> OutletId:
-    """Columns [N, C * block, L] summed where their blocks overlap in an image [N, C, image]."""
+    """Sum columns [N, C * block, L] where their blocks overlap in an image [N, C, image]."""
     x = node.fact(0)
     if x.rank != 3:
         raise node.error(f"{x} must have 3 axes")

@@ -35,7 +35,7 @@ def make_function(op_type: str, params: Sequence[float]) -> Elementwise:
 
 @onnx_op(*(op_type for op_type in OPERATORS if op_type not in OWN_READERS))
 def plain(node: NodeContext) -> OutletId:
-    """A row of the table; its parameters are float attributes."""
+    """Wire the function of a row of the table; its parameters are float attributes."""
     defaults = ELEMENTWISE[OPERATORS[node.op_type]].names.params
     params = [node.real(name, default) for name, default in defaults.items()]
     return node.wire(make_function(node.op_type, params), node.given_inputs())
@@ -43,13 +43,13 @@ def plain(node: NodeContext) -> OutletId:
 
 @onnx_op("Mod")
 def mod(node: NodeContext) -> OutletId:
-    """Remainder with the sign of the divisor, or of the dividend (fmod)."""
+    """Wire the remainder with the sign of the divisor, or of the dividend (fmod)."""
     return node.apply("fmod" if node.flag("fmod") else "mod", node.input(0), node.input(1))
 
 
 @onnx_op("Pow")
 def power(node: NodeContext) -> OutletId:
-    """``x ** y``, in the type of x; an integer to the power of a float in f64."""
+    """Wire ``x ** y``, in the type of x; an integer to the power of a float in f64."""
     x, y = node.input(0), node.input(1)
     dtype = node.fact(0).dtype
     if np.issubdtype(dtype, np.integer) and np.issubdtype(node.fact(1).dtype, np.floating):
@@ -116,7 +116,7 @@ def infer_prelu(node: InferenceNode) -> Iterator[FactRelation]:
 
 @writes(Elementwise)
 def write_elementwise(w: NodeWriter, op: Elementwise) -> str:
-    """A composition if there is one, else the operator of the same meaning."""
+    """Write a composition if there is one, else the operator of the same meaning."""
     if op.kind in COMPOSED:
         return COMPOSED[op.kind](w, op)
     names = ELEMENTWISE[op.kind].names
@@ -222,7 +222,7 @@ SHIFTS = {"LEFT": "shift_left", "RIGHT": "shift_right"}
 
 @onnx_op("BitShift")
 def bit_shift(node: NodeContext) -> OutletId:
-    """Bits moved to higher or lower places."""
+    """Shift bits to higher or lower places."""
     direction = node.text("direction")
     if direction not in SHIFTS:
         raise node.error(f"direction {direction!r} is not supported; use LEFT or RIGHT")
@@ -231,6 +231,6 @@ def bit_shift(node: NodeContext) -> OutletId:
 
 @onnx_op("BitCast")
 def bit_cast(node: NodeContext) -> OutletId:
-    """The same bits read as another type."""
+    """Read the same bits as another type."""
     dtype = onnx_dtype(node.integer("to"), f"{node.wire_name} (BitCast)")
     return node.input(0) if node.fact(0).dtype == dtype else node.wire(BitCast(dtype), [node.input(0)])

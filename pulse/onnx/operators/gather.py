@@ -29,7 +29,7 @@ from pulse.typed import known_value
 
 @onnx_op("GatherElements")
 def gather_elements(node: NodeContext) -> OutletId:
-    """An index for each element; constant ones that only follow the axis are one lookup."""
+    """Look up an index for each element; constant ones that only follow the axis are one lookup."""
     x, fact = node.fact(0), node.fact(1)
     axis = node.axis(node.integer("axis", 0), x.rank)
     op = GatherElements(axis)
@@ -64,7 +64,7 @@ def _from_front(node: NodeContext, index: Array, size: int) -> Array:
 
 @onnx_op("GatherND")
 def gather_nd(node: NodeContext) -> OutletId:
-    """Slices by index: the indexed axes become one, on which there is one lookup; batches have an op."""
+    """Look up slices: the indexed axes become one, on which there is one lookup; batches have an op."""
     batch = node.integer("batch_dims", 0)
     op = GatherBatches(batch)
     op.facts([node.fact(0), node.fact(1)])
@@ -122,7 +122,7 @@ def _flat_index(node: NodeContext, indices: OutletId, sizes: tuple[TDim, ...]) -
 
 @onnx_op("Gather")
 def gather(node: NodeContext) -> OutletId:
-    """Entries by index; constant negative indices are counted from the front, evenly spaced ones are slices."""
+    """Look up entries; constant negative indices are counted from the front, evenly spaced ones are slices."""
     shape = node.fact(0).shape
     axis = node.axis(node.integer("axis", 0), len(shape))
     indices = node.input(1)
@@ -160,17 +160,17 @@ def infer_gather_elements(node: InferenceNode) -> Iterator[FactRelation]:
 
 @writes(Gather)
 def write_gather(w: NodeWriter, op: Gather) -> str:
-    """Entries of an axis."""
+    """Write a lookup of entries of an axis."""
     return w.emit("Gather", w.inputs, axis=op.axis)
 
 
 @writes(GatherElements)
 def write_gather_elements(w: NodeWriter, op: GatherElements) -> str:
-    """An index for each element."""
+    """Write a lookup with an index for each element."""
     return w.emit("GatherElements", w.inputs, axis=op.axis)
 
 
 @writes(GatherBatches)
 def write_gather_batches(w: NodeWriter, op: GatherBatches) -> str:
-    """An index for each slice; its operator takes i64."""
+    """Write a lookup with an index for each slice; its operator takes i64."""
     return w.emit("GatherND", w.inputs, batch_dims=op.batch)

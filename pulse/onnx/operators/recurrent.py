@@ -29,7 +29,7 @@ LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES = 4, 5, 6, 7
 
 @onnx_op(*CELL_KINDS)
 def recurrent(node: NodeContext) -> Sequence[OutletId]:
-    """One layer for each direction, their outputs side by side; layout 1 is transposed around it."""
+    """Wire one layer for each direction, their outputs side by side; layout 1 is transposed around it."""
     cell_kind = CELL_KINDS[node.op_type]
     direction = node.text("direction", "forward")
     if direction not in DIRECTIONS:

@@ -22,7 +22,7 @@ from pulse.wiring import wire
 
 @onnx_op("Scan")
 def scan(node: NodeContext) -> Sequence[OutletId]:
-    """States first, then tensors that are run through; before opset 9 for each example of a batch."""
+    """Wire a scan: states first, then tensors to run through; before opset 9 for each example of a batch."""
     body = node.attributes.get("body")
     if not isinstance(body, BodyGraph):
         raise node.error("its body is missing; export the model again")
@@ -121,7 +121,7 @@ def write_scan(w: NodeWriter, op: Scan) -> list[str]:
 
 @writes(ScanStream)
 def write_scan_stream(w: NodeWriter, op: ScanStream) -> list[str]:
-    """The states are fed back; only frames of the stream touch them."""
+    """Feed the states back; only frames of the stream touch them."""
     first = len(op.op.scanned)
     begin: list[str] = []
     states: list[str] = []

@@ -44,7 +44,7 @@ class PlaceRange:
 
 @onnx_op("ScatterND")
 def scatter_nd(node: NodeContext) -> OutletId:
-    """Slices updated by index."""
+    """Update slices by index."""
     reduction = _reduction(node)
     x, indices = node.fact(0), node.fact(1)
     op = ScatterND(reduction)
@@ -101,7 +101,7 @@ def _overlap_add_frames(node: NodeContext) -> OutletId | None:
 
 @onnx_op("ScatterElements", "Scatter")
 def scatter_elements(node: NodeContext) -> OutletId:
-    """Elements updated by index."""
+    """Update elements by index."""
     reduction = _reduction(node)
     x = node.fact(0)
     axis = node.axis(node.integer("axis", 0), x.rank)
@@ -278,13 +278,13 @@ rule("ScatterND", "ScatterElements")(same_type_and_shape)
 
 @writes(ScatterND)
 def write_scatter_nd(w: NodeWriter, op: ScatterND) -> str:
-    """Slices replaced by updates, or combined with them."""
+    """Replace slices by updates, or combine them."""
     return w.emit("ScatterND", w.inputs, **_how(op))
 
 
 @writes(ScatterElements)
 def write_scatter_elements(w: NodeWriter, op: ScatterElements) -> str:
-    """Elements replaced by updates, or combined with them."""
+    """Replace elements by updates, or combine them."""
     return w.emit("ScatterElements", w.inputs, axis=op.axis, **_how(op))
 
 

@@ -22,7 +22,7 @@ MAX_WRITTEN_FRAMES = 64
 
 @onnx_op("TensorScatter")
 def tensor_scatter(node: NodeContext) -> OutletId:
-    """The cache with new frames from an index of each batch on; round the end if it is circular."""
+    """Write new frames into the cache, from an index of each batch on; round the end if it is circular."""
     cache, update = node.fact(0), node.fact(1)
     axis = node.axis(node.integer("axis", -2), cache.rank)
     mode = node.text("mode", "linear")

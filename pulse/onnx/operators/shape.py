@@ -51,7 +51,7 @@ def _reshape(node: NodeContext, target: Shape) -> OutletId:
 
 @onnx_op("Flatten")
 def flatten(node: NodeContext) -> OutletId:
-    """To two axes: those before ``axis``, and the rest."""
+    """Reshape to two axes: those before ``axis``, and the rest."""
     in_shape = node.fact(0).shape
     axis = node.integer("axis", 1)
     axis = axis if axis == len(in_shape) else node.axis(axis, len(in_shape))
@@ -74,7 +74,7 @@ def _read_axes(node: NodeContext) -> Sequence[int] | None:
 
 @onnx_op("Unsqueeze")
 def unsqueeze(node: NodeContext) -> OutletId:
-    """New axes of size 1, which count in the output."""
+    """Insert axes of size 1, which count in the output."""
     axis_numbers = _read_axes(node)
     if axis_numbers is None:
         raise node.error("axes are missing")
@@ -87,7 +87,7 @@ def unsqueeze(node: NodeContext) -> OutletId:
 
 @onnx_op("Squeeze")
 def squeeze(node: NodeContext) -> OutletId:
-    """Axes of size 1 taken away; all of them if none is listed."""
+    """Remove axes of size 1; all of them if none is listed."""
     in_shape = node.fact(0).shape
     axis_numbers = _read_axes(node)
     if axis_numbers is None:
@@ -118,14 +118,14 @@ def tile(node: NodeContext) -> OutletId:
 
 @onnx_op("Shape")
 def shape(node: NodeContext) -> OutletId:
-    """The dims of a tensor, including symbolic ones."""
+    """Return the dims of a tensor, including symbolic ones."""
     dims = node.fact(0).shape
     return node.dims_constant(dims[node.integer("start", 0) : node.integer("end", len(dims))])
 
 
 @onnx_op("Size")
 def element_count(node: NodeContext) -> OutletId:
-    """The number of elements."""
+    """Return the number of elements."""
     return node.dim_constant(volume(node.fact(0).shape))
 
 
@@ -179,7 +179,7 @@ def infer_transpose(node: InferenceNode) -> Iterator[FactRelation]:
 
 @rule("Unsqueeze", parts=(0,))
 def infer_unsqueeze(node: InferenceNode) -> Iterator[FactRelation]:
-    """New axes of size 1, which count in the output."""
+    """Relate the axes; new ones of size 1 count in the output."""
     x, y = node.input(0), node.output
     yield SameType([x, y])
     axes = node.find_axes(since=13)
@@ -219,7 +219,7 @@ def _relate_squeezed(
 
 @rule("Flatten")
 def infer_flatten(node: InferenceNode) -> Iterator[FactRelation]:
-    """To two axes: those before ``axis``, and the rest."""
+    """Relate two axes with those before ``axis``, and the rest."""
     x, y = node.input(0), node.output
     yield SameType([x, y])
     yield HasRank([y], 2)
@@ -282,25 +282,25 @@ def write_reshape(w: NodeWriter, op: Reshape) -> str:
 
 @writes(Transpose)
 def write_transpose(w: NodeWriter, op: Transpose) -> str:
-    """Axes in another order."""
+    """Put axes in another order."""
     return w.transpose(w.inputs[0], op.perm)
 
 
 @writes(AddAxis)
 def write_add_axis(w: NodeWriter, op: AddAxis) -> str:
-    """A new axis."""
+    """Insert an axis."""
     return w.add_axis(w.inputs[0], op.axis)
 
 
 @writes(RemoveAxis)
 def write_remove_axis(w: NodeWriter, op: RemoveAxis) -> str:
-    """An axis less."""
+    """Remove an axis."""
     return w.remove_axis(w.inputs[0], op.axis)
 
 
 @writes(Expand)
 def write_expand(w: NodeWriter, op: Expand) -> str:
-    """To the sizes of a pulse."""
+    """Broadcast to the sizes of a pulse."""
     return w.emit("Expand", [w.inputs[0], w.integers(w.output_shape(), "shape")])
 
 

@@ -63,7 +63,7 @@ def space_to_depth(node: NodeContext) -> OutletId:
 
 @rule("DepthToSpace", "SpaceToDepth")
 def infer_blocks(node: InferenceNode) -> Iterator[FactRelation]:
-    """Between channels and blocks of an image [N, C, H, W]."""
+    """Relate channels and blocks of an image [N, C, H, W]."""
     x, y = node.input(0), node.output
     yield SameType([x, y])
     yield HasRank([x, y], 4)

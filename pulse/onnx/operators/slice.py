@@ -27,7 +27,7 @@ from pulse.ops.slice_frames import Frames
 
 @onnx_op("Slice")
 def slice_(node: NodeContext) -> OutletId:
-    """Bounds are attributes before opset 10, then inputs; they may depend on lengths."""
+    """Slice: by attributes before opset 10, then by inputs, which may depend on lengths."""
     rank = node.fact(0).rank
     if node.opset < 10:
         starts: Sequence[TDim] = [TDim.of(bound) for bound in node.integer_list("starts")]
@@ -50,7 +50,7 @@ def slice_(node: NodeContext) -> OutletId:
 
 @onnx_op("Split")
 def split(node: NodeContext) -> list[OutletId]:
-    """One slice for each part."""
+    """Wire one slice for each part."""
     shape = node.fact(0).shape
     axis = node.axis(node.integer("axis", 0), len(shape))
     sizes = _split_sizes(node, shape[axis])
@@ -101,7 +101,7 @@ def reverse_sequence(node: NodeContext) -> OutletId:
 
 @rule("Split", uniform=True)
 def infer_split(node: InferenceNode) -> Iterator[FactRelation]:
-    """The inverse of a concatenation; before opset 18 without lengths, all parts are equally long."""
+    """Invert a concatenation; before opset 18 without lengths, all parts are equally long."""
     x, parts = node.input(0), node.outlets
     yield SameType([x, *parts])
     yield SameRank([x, *parts])
@@ -155,7 +155,7 @@ def _written_bound(bound: TDim, size: TDim) -> int | None:
 
 @writes(Decimate)
 def write_decimate(w: NodeWriter, op: Decimate) -> str:
-    """A slice with a step."""
+    """Write a slice with a step."""
     return w.crop(w.inputs[0], op.axis, op.first, int(np.iinfo(np.int64).max), step=op.step)
 
 

@@ -23,7 +23,7 @@ from pulse.wiring import size_ratios
 
 @onnx_op("Constant")
 def constant(node: NodeContext) -> OutletId:
-    """A tensor, a number or a list of numbers."""
+    """Wire a tensor, a number or a list of numbers."""
     if "value" in node.attributes:
         return node.constant(node.tensor("value"))
     if "value_int" in node.attributes:
@@ -39,7 +39,7 @@ def constant(node: NodeContext) -> OutletId:
 
 @onnx_op("ConstantOfShape")
 def constant_of_shape(node: NodeContext) -> OutletId:
-    """One number, everywhere."""
+    """Repeat one number to a shape."""
     value = node.tensor("value", np.zeros(1, dtype=np.float32))
     if value.size != 1:
         raise node.error("attribute value must be a tensor of one element")
@@ -48,7 +48,7 @@ def constant_of_shape(node: NodeContext) -> OutletId:
 
 @onnx_op("Range")
 def range_(node: NodeContext) -> OutletId:
-    """Numbers at even distances; the length may be symbolic."""
+    """Wire numbers at even distances; the length may be symbolic."""
     values = [node.value(slot) for slot in range(3)]
     if any(value is None for value in values):
         values = [size_ratios(node.graph, node.input(slot)) for slot in range(3)]
@@ -100,7 +100,7 @@ def _number(ratio: Ratio) -> float | int:
 
 @onnx_op("EyeLike")
 def eye_like(node: NodeContext) -> OutletId:
-    """Ones on a diagonal, in the shape of another matrix."""
+    """Wire ones on a diagonal, in the shape of another matrix."""
     fact, k = node.fact(0), node.integer("k", 0)
     if fact.rank != 2:
         raise node.error(f"{fact} is not a matrix")
@@ -134,7 +134,7 @@ def infer_range(node: InferenceNode) -> Iterator[FactRelation]:
 
 @writes(Range)
 def write_range(w: NodeWriter, op: Range) -> str:
-    """Numbers that do not depend on the stream."""
+    """Store numbers that do not depend on the stream."""
     return w.constant(op.eval([], {})[0], "numbers")
 
 

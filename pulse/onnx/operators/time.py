@@ -14,7 +14,7 @@ from pulse.ops.time_position import Positions, TableRows
 
 @writes(Delay)
 def write_delay(w: NodeWriter, op: Delay) -> str:
-    """The past frames are the state; nothing is moved that need not be."""
+    """Keep the past frames as the state; nothing is moved that need not be."""
     (x,) = w.inputs
     axis, pulse = op.axis, w.sizes()[op.axis]
     frames = op.delay + op.overlap
@@ -38,7 +38,7 @@ def write_delay(w: NodeWriter, op: Delay) -> str:
 
 @writes(LastFrames)
 def write_last_frames(w: NodeWriter, op: LastFrames) -> str:
-    """The frames of the state and the pulse up to the last one of the stream; before its first one are zeros."""
+    """Write the frames of the state and the pulse up to the last one of the stream; before its first one are zeros."""
     (x,) = w.inputs
     axis, pulse = op.axis, w.sizes()[op.axis]
     (initial,) = op.initial_state()
@@ -81,7 +81,7 @@ def write_positions(w: NodeWriter, op: Positions) -> str:
 
 @writes(TableRows)
 def write_table_rows(w: NodeWriter, op: TableRows) -> str:
-    """Rows by position; positions outside the table belong to no frame of the stream."""
+    """Look up rows by position; positions outside the table belong to no frame of the stream."""
     rows = w.clock.positions(op.frames, -op.offset, op.frames)
     if op.step_size != 1:
         rows = w.emit("Mul", [rows, w.number(op.step_size, np.dtype(np.int64), "step")], "scaled")
@@ -94,7 +94,7 @@ def write_table_rows(w: NodeWriter, op: TableRows) -> str:
 
 @writes(StreamEnd)
 def write_stream_end(w: NodeWriter, op: StreamEnd) -> str:
-    """The register itself, or a length that follows from it."""
+    """Return the register itself, or compute a length that follows from it."""
     if op.frames == TDim.of(w.clock.symbol):
         return w.clock.stream_end(w.outputs[0])
     return w.emit("Identity", [w.clock.length(op.frames)])

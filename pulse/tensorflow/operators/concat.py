@@ -10,7 +10,7 @@ from pulse.tensorflow.registry import tensorflow_op
 
 @tensorflow_op("ConcatV2", "Concat")
 def concat(node: TensorflowNode) -> OutletId:
-    """Joined along an axis, which is the last input, or the first of Concat."""
+    """Join along an axis, which is the last input, or the first of Concat."""
     inputs = node.given_inputs()
     if len(inputs) < 2:
         raise node.error("nothing to join")
@@ -23,7 +23,7 @@ def concat(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Pack")
 def pack(node: TensorflowNode) -> OutletId:
-    """Stacked along a new axis."""
+    """Stack along a new axis."""
     parts = node.alike(node.given_inputs())
     if not parts:
         raise node.error("nothing to stack")

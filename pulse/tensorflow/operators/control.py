@@ -12,7 +12,7 @@ SIDES = ("then_branch", "else_branch")
 
 @tensorflow_op("If", "StatelessIf")
 def if_(node: TensorflowNode) -> list[OutletId]:
-    """The taken branch; both, and a choice, if the condition is only known at run time.
+    """Wire the taken branch; both, and a choice, if the condition is only known at run time.
 
     The next values of the variables that a branch assigns follow the results.
     """

@@ -106,7 +106,7 @@ def _count(node: TensorflowNode, slot: int) -> TDim:
 
 @tensorflow_op("TensorListReserve")
 def reserve(node: TensorflowNode) -> OutletId:
-    """A list of zeros."""
+    """Make a list of zeros."""
     value = node.value(0)
     dims: KnownSizes = None
     if value is not None and value.ndim == 1 and value.dtype != object:
@@ -116,25 +116,25 @@ def reserve(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("TensorListFromTensor", "TensorListStack")
 def as_it_is(node: TensorflowNode) -> OutletId:
-    """A list is the tensor of its elements already."""
+    """Return the list: it is the tensor of its elements already."""
     return node.input(0)
 
 
 @tensorflow_op("TensorListLength")
 def length(node: TensorflowNode) -> OutletId:
-    """The number of elements."""
+    """Return the number of elements."""
     return node.dim_constant(node.size(0, 0))
 
 
 @tensorflow_op("TensorListGetItem")
 def get_item(node: TensorflowNode) -> OutletId:
-    """One element."""
+    """Read one element."""
     return _item(node, node.input(0))
 
 
 @tensorflow_op("TensorListSetItem")
 def set_item(node: TensorflowNode) -> OutletId:
-    """Another element."""
+    """Write one element."""
     return node.wire(ListWrite(), [node.input(0), node.input(1), node.input(2)])
 
 
@@ -149,7 +149,7 @@ def _item(node: TensorflowNode, x: OutletId) -> OutletId:
 
 @tensorflow_op("TensorArrayV3")
 def array(node: TensorflowNode) -> list[OutletId]:
-    """An empty array: its handle is unused here, since the flow has the data."""
+    """Make an empty array: its handle is unused here, since the flow has the data."""
     handle = node.constant(np.array(0, np.int32), "handle")
     dims = node.sizes("element_shape")
     return [handle, _reserve(node, _count(node, 0), dims, node.require_dtype("dtype"))]
@@ -157,19 +157,19 @@ def array(node: TensorflowNode) -> list[OutletId]:
 
 @tensorflow_op("TensorArrayReadV3")
 def read(node: TensorflowNode) -> OutletId:
-    """One element; inputs are handle, index, flow."""
+    """Read one element; inputs are handle, index, flow."""
     return _item(node, node.input(2))
 
 
 @tensorflow_op("TensorArrayWriteV3")
 def write(node: TensorflowNode) -> OutletId:
-    """Another element; inputs are handle, index, value, flow."""
+    """Write one element; inputs are handle, index, value, flow."""
     return node.wire(ListWrite(), [node.input(3), node.input(1), node.input(2)])
 
 
 @tensorflow_op("TensorArrayScatterV3")
 def scatter(node: TensorflowNode) -> OutletId:
-    """All elements at once; inputs are handle, indices, value, flow."""
+    """Write all elements at once; inputs are handle, indices, value, flow."""
     if not _all_in_order(node, node.size(2, 0)):
         raise node.error("only all elements in their order are supported")
     return node.input(2)
@@ -177,7 +177,7 @@ def scatter(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("TensorArrayGatherV3")
 def gather(node: TensorflowNode) -> OutletId:
-    """Elements as one tensor; inputs are handle, indices, flow."""
+    """Read elements as one tensor; inputs are handle, indices, flow."""
     flow = node.input(2)
     if _all_in_order(node, node.size(2, 0)):
         return flow
@@ -197,5 +197,5 @@ def _all_in_order(node: TensorflowNode, count: TDim) -> bool:
 
 @tensorflow_op("TensorArraySizeV3")
 def size(node: TensorflowNode) -> OutletId:
-    """The number of elements; inputs are handle and flow."""
+    """Return the number of elements; inputs are handle and flow."""
     return node.dim_constant(node.size(1, 0))

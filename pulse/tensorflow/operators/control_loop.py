@@ -397,8 +397,8 @@ class _While:
         }
         present = {source: inner[index] for source, index in outer.items()}
         results = graft(body, [body.graph.outputs[index] for index in states], graph, present)
-        nexts = dict(zip(states, results))
-        after = {source: nexts.get(index, inner[index]) for source, index in tested.items()}
+        next_states = dict(zip(states, results))
+        after = {source: next_states.get(index, inner[index]) for source, index in tested.items()}
         (again,) = graft(condition, [condition.graph.outputs[0]], graph, after, "next/")
         graph.inputs = sources(graph)
         graph.set_outputs([again, *results], [f"result{result}" for result in range(1 + len(results))])

@@ -66,7 +66,7 @@ def read_pads(node: TensorflowNode, rank: int) -> dict[str, object]:
 
 @tensorflow_op("Conv2D", "Conv3D")
 def conv(node: TensorflowNode) -> OutletId:
-    """The kernel is [spatial..., channels of a group, kernels]."""
+    """Wire a convolution; the kernel is [spatial..., channels of a group, kernels]."""
     x, kernel = node.fact(0), node.fact(1)
     rank = x.rank
     if rank != kernel.rank or rank != (4 if node.op_type == "Conv2D" else 5):
@@ -96,7 +96,7 @@ def _convolve(
 
 @tensorflow_op("DepthwiseConv2dNative")
 def depthwise(node: TensorflowNode) -> OutletId:
-    """Each channel has its own kernels: [height, width, channels, kernels of each]."""
+    """Convolve each channel with its own kernels: [height, width, channels, kernels of each]."""
     kernel = node.fact(1)
     if kernel.rank != 4 or node.fact(0).rank != 4 or not all(dim.is_const for dim in kernel.shape):
         raise node.error(f"x ({node.fact(0)}) and the kernel ({kernel}) do not fit")
@@ -107,7 +107,7 @@ def depthwise(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Conv2DBackpropInput")
 def conv_transpose(node: TensorflowNode) -> OutletId:
-    """A transposed convolution; the first input is the shape of its output, the kernel is [h, w, out, in]."""
+    """Wire a transposed convolution; inputs are the shape of its output, the kernel [h, w, out, in], and x."""
     rank = 4
     kernel, x = node.fact(1), node.fact(2)
     if kernel.rank != rank or x.rank != rank or not all(dim.is_const for dim in kernel.shape):
@@ -139,7 +139,7 @@ def conv_transpose(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("BiasAdd", "BiasAddV1")
 def bias_add(node: TensorflowNode) -> OutletId:
-    """A number for each channel."""
+    """Add a number for each channel."""
     rank, bias = node.fact(0).rank, node.input(1)
     if channels_first(node) and rank > 2:
         shape = (node.fact(1).shape[0], *(TDim.of(1),) * (rank - 2))

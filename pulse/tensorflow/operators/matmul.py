@@ -10,7 +10,7 @@ from pulse.tensorflow.registry import tensorflow_op
 
 @tensorflow_op("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def matmul(node: TensorflowNode) -> OutletId:
-    """The product over the last two axes, either of them transposed first."""
+    """Multiply over the last two axes, either of them transposed first."""
     if node.is_complex():
         raise node.error("products of complex matrices are not supported")
     names = ("transpose_a", "transpose_b") if node.op_type == "MatMul" else ("adj_x", "adj_y")
@@ -27,5 +27,5 @@ def matmul(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Einsum")
 def einsum(node: TensorflowNode) -> OutletId:
-    """Products summed over indices."""
+    """Sum products over indices."""
     return wire_onnx(node, "Einsum", node.given_inputs(), equation=node.text("equation"))

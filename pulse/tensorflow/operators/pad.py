@@ -26,7 +26,7 @@ def _require_outside(node: TensorflowNode, pads: list[tuple[TDim, TDim]]) -> Non
 
 @tensorflow_op("Pad", "PadV2", "MirrorPad")
 def pad(node: TensorflowNode) -> OutletId:
-    """Frames added at the ends of axes."""
+    """Add frames at the ends of axes."""
     rank = node.fact(0).rank - node.is_complex()
     pads = read_pairs(node, 1, rank)
     _require_outside(node, pads)
@@ -45,7 +45,7 @@ def pad(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op(PADDED)
 def pad_of_dilation(node: TensorflowNode) -> OutletId:
-    """Padding without the crops that a convolution without padding would leave of it."""
+    """Pad without the crops that a convolution without padding would leave of it."""
     x, rank = node.input(0), node.fact(0).rank
     ends = remaining_pads(node.dims(1, "paddings"), node.dims(2, "crops"), rank)
     if ends is None:

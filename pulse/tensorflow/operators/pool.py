@@ -11,7 +11,7 @@ KINDS = {"MaxPool": "MaxPool", "AvgPool": "AveragePool"}
 
 @tensorflow_op(*KINDS)
 def pool(node: TensorflowNode) -> OutletId:
-    """The largest entry or the mean of each window; padding does not count."""
+    """Wire the largest entry or the mean of each window; padding does not count."""
     rank = node.fact(0).rank
     if rank != 4:
         raise node.error(f"it needs an image of 4 axes, got {node.fact(0)}")

@@ -15,7 +15,7 @@ from pulse.tensorflow.registry import tensorflow_op
 
 @tensorflow_op("TensorScatterUpdate", "TensorScatterAdd")
 def scatter_nd(node: TensorflowNode) -> OutletId:
-    """Slices updated, or added to, by index."""
+    """Update slices, or add to them, by index."""
     reduction = "add" if node.op_type == "TensorScatterAdd" else "none"
     indices = node.widen(node.input(1), "places")
     return wire_onnx(node, "ScatterND", [node.input(0), indices, node.input(2)], reduction=reduction)
@@ -23,7 +23,7 @@ def scatter_nd(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("ScatterUpdate", "ScatterAdd")
 def scatter_rows(node: TensorflowNode) -> OutletId:
-    """Rows updated, or added to, by index: of a variable, whose new value this is."""
+    """Update rows, or add to them, by index: of a variable, whose new value this is."""
     reduction = "add" if node.op_type == "ScatterAdd" else "none"
     indices = node.widen(node.input(1), "places")
     indices = node.wire(AddAxis(node.graph.fact(indices).rank), [indices], "rows")
@@ -36,7 +36,7 @@ def scatter_rows(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("TensorStridedSliceUpdate")
 def update_slices(node: TensorflowNode) -> OutletId:
-    """Slices replaced; inputs are x, begin, end, strides, and what takes their place."""
+    """Replace slices; inputs are x, begin, end, strides, and what takes their place."""
     shape = node.fact(0).shape
     if not all(dim.is_const for dim in shape):
         raise node.error(f"the tensor that it updates must have a known shape, not {node.fact(0)}")

@@ -9,7 +9,7 @@ from pulse.tensorflow.registry import tensorflow_op
 
 @tensorflow_op("SpaceToBatchND", "BatchToSpaceND")
 def move_blocks_to_batch(node: TensorflowNode) -> OutletId:
-    """The positions in a block of spatial axes moved to the batch, or back."""
+    """Move the positions in a block of spatial axes to the batch, or back."""
     blocks = node.integers(1, "block_shape")
     wire = nhwc.space_to_batch if node.op_type == "SpaceToBatchND" else nhwc.batch_to_space
     return wire(node, node.input(0), blocks, read_pairs(node, 2, len(blocks)))
@@ -17,7 +17,7 @@ def move_blocks_to_batch(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("SpaceToDepth", "DepthToSpace")
 def move_blocks_to_channels(node: TensorflowNode) -> OutletId:
-    """The positions in a block of an image moved to its channels, or back."""
+    """Move the positions in a block of an image to its channels, or back."""
     if node.text("data_format", "NHWC") != "NHWC":
         raise node.error(f"data_format {node.text('data_format')} is not supported, only NHWC")
     wire = nhwc.space_to_depth if node.op_type == "SpaceToDepth" else nhwc.depth_to_space

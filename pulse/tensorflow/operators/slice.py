@@ -18,7 +18,7 @@ MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
 
 @tensorflow_op("Slice")
 def slice_(node: TensorflowNode) -> OutletId:
-    """Along each axis ``size`` entries from ``begin`` on; a size of -1 is the rest of the axis."""
+    """Take along each axis ``size`` entries from ``begin`` on; a size of -1 is the rest of the axis."""
     shape = node.fact(0).shape
     begins, sizes = node.dims(1, "begin"), node.dims(2, "size")
     if len(begins) > len(shape) or len(begins) != len(sizes):
@@ -73,7 +73,7 @@ def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
 
 @tensorflow_op("Split")
 def split(node: TensorflowNode) -> list[OutletId]:
-    """Equal parts; the axis is the first input."""
+    """Split into equal parts; the axis is the first input."""
     shape = node.fact(1).shape
     axis = node.axis(node.integer_at(0, "axis"), len(shape) - node.is_complex())
     count = node.divisor("num_split", shape[axis], f"frames of axis {axis}")
@@ -83,7 +83,7 @@ def split(node: TensorflowNode) -> list[OutletId]:
 
 @tensorflow_op("SplitV")
 def split_v(node: TensorflowNode) -> list[OutletId]:
-    """Parts of given sizes, one of which may be -1: inferred from the others."""
+    """Split into parts of given sizes, one of which may be -1: inferred from the others."""
     shape = node.fact(0).shape
     axis = node.axis(node.integer_at(2, "axis"), len(shape) - node.is_complex())
     sizes = list(node.dims(1, "sizes"))
@@ -121,7 +121,7 @@ def roll(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("ReverseV2")
 def reverse(node: TensorflowNode) -> OutletId:
-    """Axes from the last frame to the first."""
+    """Reverse axes."""
     shape = node.fact(0).shape
     axes = node.axes(node.integers(1, "axis"), len(shape) - node.is_complex())
     ops = [slice_op(node, axis, shape[axis], TDim.of(OPEN_BOUND), TDim.of(-OPEN_BOUND), -1) for axis in axes]

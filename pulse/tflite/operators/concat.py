@@ -29,7 +29,7 @@ def concatenation(node: TfliteNode) -> OutletId:
 
 @tflite_op("PACK")
 def pack(node: TfliteNode) -> OutletId:
-    """Tensors side by side on a new axis."""
+    """Stack tensors on a new axis."""
     require_real(node)
     axis = node.axis(node.integer("Axis", 0), node.fact(0).rank + 1)
     return stack(
@@ -39,7 +39,7 @@ def pack(node: TfliteNode) -> OutletId:
 
 @tflite_op("UNPACK")
 def unpack(node: TfliteNode) -> list[OutletId]:
-    """The entries of an axis, one tensor each."""
+    """Wire the entries of an axis, one tensor each."""
     require_real(node)
     shape = node.fact(0).shape
     axis = node.axis(node.integer("Axis", 0), len(shape))

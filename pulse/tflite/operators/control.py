@@ -85,7 +85,7 @@ def _wire_op(node: TfliteNode) -> Sequence[OutletId]:
 
 @tflite_op("IF")
 def if_(node: TfliteNode) -> Sequence[OutletId]:
-    """The branch that a constant condition selects; else both branches, and a choice of each result."""
+    """Wire the branch that a constant condition selects; else both branches, and a choice of each result."""
     inputs = [node.input(slot) for slot in range(1, len(node.inputs))]
     condition = node.input(0)
     condition_value = _number(node, condition)
@@ -103,5 +103,5 @@ def if_(node: TfliteNode) -> Sequence[OutletId]:
 
 @tflite_op("CALL")
 def call(node: TfliteNode) -> Sequence[OutletId]:
-    """A subgraph in place of the node."""
+    """Wire a subgraph in place of the node."""
     return _run(node, "Subgraph", [node.input(slot) for slot in range(len(node.inputs))])

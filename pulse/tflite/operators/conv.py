@@ -61,7 +61,7 @@ def read_bias(node: TfliteNode, slot: int) -> Array | None:
 
 @tflite_op("CONV_2D", "DEPTHWISE_CONV_2D")
 def conv(node: TfliteNode) -> OutletId:
-    """Kernels [O, H, W, C]; depthwise [1, H, W, C*M]."""
+    """Wire a convolution; kernels [O, H, W, C], depthwise [1, H, W, C*M]."""
     alone = node.op_type == "DEPTHWISE_CONV_2D"
     perm = (3, 0, 1, 2) if alone else (0, 3, 1, 2)
     kernel = read_kernel(node, 1, perm, node.has_codes)
@@ -138,7 +138,7 @@ def _meets_codes(node: TfliteNode, slot: int) -> bool:
 
 @tflite_op("TRANSPOSE_CONV")
 def transpose_conv(node: TfliteNode) -> OutletId:
-    """Inputs: the shape of the output, kernel [O, H, W, C], x, bias."""
+    """Wire a transposed convolution; inputs: the shape of the output, kernel [O, H, W, C], x, bias."""
     perm = (3, 0, 1, 2)
     kernel = read_kernel(node, 1, perm, node.has_codes)
     sizes, shape = node.dims(0, "output shape"), node.fact(2).shape

@@ -39,7 +39,7 @@ def plain(node: TfliteNode, y: OutletId) -> OutletId:
 
 @tflite_op(*BINARY)
 def binary(node: TfliteNode) -> OutletId:
-    """Two tensors that broadcast."""
+    """Wire a function of two tensors that broadcast."""
     if node.has_codes and node.op_type in CODED:
         return CODED[node.op_type](node)
     return plain(node, node.apply(BINARY[node.op_type], node.values(0), node.values(1), suffix="value"))
@@ -146,25 +146,25 @@ def _squared_difference_of_codes(node: TfliteNode) -> OutletId:
 
 @tflite_op("FLOOR_DIV")
 def floor_div(node: TfliteNode) -> OutletId:
-    """The quotient rounded down."""
+    """Wire the quotient rounded down."""
     return node.floor_quotient(node.values(0), node.values(1))
 
 
 @tflite_op("FLOOR_MOD")
 def floor_mod(node: TfliteNode) -> OutletId:
-    """The remainder of that."""
+    """Wire the remainder of the quotient rounded down."""
     return node.apply("mod", node.values(0), node.values(1))
 
 
 @tflite_op("ADD_N")
 def add_n(node: TfliteNode) -> OutletId:
-    """The sum of all inputs."""
+    """Add all inputs."""
     return node.apply("sum", *(node.values(slot) for slot in range(max(1, len(node.inputs)))))
 
 
 @tflite_op("SELECT", "SELECT_V2")
 def select(node: TfliteNode) -> OutletId:
-    """One of two tensors, element by element; a condition of one axis chooses rows (SELECT)."""
+    """Choose from two tensors, element by element; a condition of one axis chooses rows (SELECT)."""
     condition = node.input(0)
     shape, rank = node.graph.fact(condition).shape, node.graph.fact(node.input(1)).rank
     if node.op_type == "SELECT" and len(shape) == 1 and rank > 1:

@@ -30,7 +30,7 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("FULLY_CONNECTED")
 def fully_connected(node: TfliteNode) -> OutletId:
-    """Rows x [..., K] times weights [N, K] transposed; all leading axes become one unless the file keeps them."""
+    """Multiply rows x [..., K] by weights [N, K] transposed; all leading axes become one unless the file keeps them."""
     if node.input_tensor(1).data is None:
         return _multiply_computed(node)
     if node.integer("WeightsFormat", 0):

@@ -83,7 +83,7 @@ def _layer(
 
 @tflite_op("UNIDIRECTIONAL_SEQUENCE_LSTM", states=(18, 19))
 def lstm(node: TfliteNode) -> list[OutletId]:
-    """Four gates, each with its own weights; without projection and normalisation."""
+    """Wire four gates, each with its own weights; without projection and normalisation."""
     for slots, what in (((16, 17), "a projection"), ((20, 21, 22, 23), "normalised gates")):
         if any(node.has(slot) for slot in slots):
             raise node.error(f"{what} is not supported; convert the model with unfused layers")
@@ -112,7 +112,7 @@ def lstm(node: TfliteNode) -> list[OutletId]:
 
 @tflite_op("UNIDIRECTIONAL_SEQUENCE_RNN", "RNN", states=(4,))
 def rnn(node: TfliteNode) -> list[OutletId]:
-    """A plain layer: h = f(W x + R h + b)."""
+    """Wire a plain layer: h = f(W x + R h + b)."""
     if _meets_codes(node, 1):
         bias = np.concatenate(_read_needed(node, (3,)))
         return rnn_of_floats(node, read_rows(node, (1,)), read_rows(node, (2,)), bias, _activation(node).name)

@@ -19,7 +19,7 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("SVDF", states=(4,))
 def svdf(node: TfliteNode) -> list[OutletId]:
-    """The outputs for x [B, I], features [F, I], time [F, M], bias [U], memory [B, F*M]; each unit adds F/U filters.
+    """Wire each unit's F/U filters of x [B, I]; features [F, I], time [F, M], bias [U], memory [B, F*M].
 
     LiteRT takes a fused relu of codes for the range of the output and nothing more.
     """

@@ -9,7 +9,7 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND")
 def move_blocks_to_batch(node: TfliteNode) -> OutletId:
-    """The positions in a block of spatial axes moved to the batch, or back."""
+    """Move the positions in a block of spatial axes to the batch, or back."""
     require_real(node)
     blocks, amounts = node.integers(1, "block"), node.dims(2, "amounts")
     if len(amounts) != 2 * len(blocks):
@@ -20,7 +20,7 @@ def move_blocks_to_batch(node: TfliteNode) -> OutletId:
 
 @tflite_op("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
 def move_blocks_to_channels(node: TfliteNode) -> OutletId:
-    """The positions in a block of an image moved to its channels, or back."""
+    """Move the positions in a block of an image to its channels, or back."""
     require_real(node)
     wire = nhwc.space_to_depth if node.op_type == "SPACE_TO_DEPTH" else nhwc.depth_to_space
     return wire(node, requantize_input(node), node.integer("BlockSize", 1))

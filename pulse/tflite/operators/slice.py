@@ -23,14 +23,14 @@ MASKS = {
 
 @tflite_op("STRIDED_SLICE")
 def strided_slice(node: TfliteNode) -> OutletId:
-    """Bounds and steps with their masks, which have one bit for each entry of the bounds."""
+    """Slice by bounds and steps; their masks have one bit for each entry of the bounds."""
     masks = {name: node.integer(f"{option}Mask", 0) for name, option in MASKS.items()}
     return wire_strided_slice(node, requantize_input(node), own_rank(node), (1, 2, 3), masks)
 
 
 @tflite_op("SLICE")
 def slice_(node: TfliteNode) -> OutletId:
-    """This many entries from ``begin`` on; a size of -1 goes to the end."""
+    """Take this many entries from ``begin`` on; a size of -1 goes to the end."""
     require_real(node)
     begin, sizes, shape = node.dims(1, "begin"), node.dims(2, "size"), node.fact(0).shape
     if not len(begin) == len(sizes) == len(shape):
@@ -47,7 +47,7 @@ def slice_(node: TfliteNode) -> OutletId:
 
 @tflite_op("SPLIT")
 def split(node: TfliteNode) -> list[OutletId]:
-    """Equal parts of an axis; the axis comes first."""
+    """Split an axis into equal parts; the axis comes first."""
     shape = node.fact(1).shape
     axis, count = node.axis(node.integer_at(0, "axis"), len(shape)), len(node.output_tensors)
     size = shape[axis]
@@ -58,7 +58,7 @@ def split(node: TfliteNode) -> list[OutletId]:
 
 @tflite_op("SPLIT_V")
 def split_v(node: TfliteNode) -> list[OutletId]:
-    """Parts of an axis; a size of -1 is inferred from the others."""
+    """Split an axis into parts; a size of -1 is inferred from the others."""
     shape, sizes = node.fact(0).shape, list(node.dims(1, "sizes"))
     axis = node.axis(node.integer_at(2, "axis"), len(shape))
     if len(sizes) != len(node.output_tensors):
@@ -77,7 +77,7 @@ def _split(node: TfliteNode, slot: int, axis: int, sizes: Sequence[TDim]) -> lis
 
 @tflite_op("REVERSE_V2")
 def reverse(node: TfliteNode) -> OutletId:
-    """Axes from the last entry to the first."""
+    """Reverse axes."""
     require_real(node)
     x, shape = requantize_input(node), node.fact(0).shape
     for axis in node.axes(node.integers(1, "axes"), len(shape)):

@@ -14,7 +14,7 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("RFFT2D")
 def rfft2d(node: TfliteNode) -> OutletId:
-    """The transform of the last two axes, cut or padded with zeros to the given lengths."""
+    """Transform the last two axes, cut or padded with zeros to the given lengths."""
     rows, columns = node.integers(1, "lengths") if node.fact(1).shape == (TDim.of(2),) else (0, 0)
     rank = node.fact(0).rank
     if rows < 1 or columns < 1 or rank < 2:
@@ -46,11 +46,11 @@ def _complex_input(node: TfliteNode) -> OutletId:
 
 @tflite_op("REAL", "IMAG")
 def part(node: TfliteNode) -> OutletId:
-    """One part of a complex number."""
+    """Return one part of a complex number."""
     return node.complex_part(_complex_input(node), int(node.op_type == "IMAG"), "")
 
 
 @tflite_op("COMPLEX_ABS")
 def complex_abs(node: TfliteNode) -> OutletId:
-    """The magnitude."""
+    """Wire the magnitude."""
     return node.wire(Reduce("l2", (node.fact(0).rank - 1,), False), [_complex_input(node)])

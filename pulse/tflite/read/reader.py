@@ -169,8 +169,10 @@ class _Builder:
         names = [*outputs.values()]
         results = [self._result(index, name) for index, name in outputs.items()]
         variables = [self._variable(name, names) for name in self._begins]
-        nexts = [self._current[variable.input] for variable in variables]
-        self.graph.set_outputs([*results, *nexts], [*names, *(variable.output for variable in variables)])
+        next_states = [self._current[variable.input] for variable in variables]
+        self.graph.set_outputs(
+            [*results, *next_states], [*names, *(variable.output for variable in variables)]
+        )
         ports = [(name, self._subgraph.tensors[index]) for index, name in ({**inputs, **outputs}).items()]
         codes = dict(
             codes_entry(name, Codes(float(tensor.quantization.scale[0]), int(tensor.quantization.zero[0])))
