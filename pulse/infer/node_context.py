@@ -40,7 +40,10 @@ class NodeContext(FileNode):
         return self.graph.fact(self.input(slot))
 
     def size(self, slot: int, axis: int) -> TDim:
-        """Return the size of an input along an axis, which may be counted from the end. Raises FactError."""
+        """Return the size of an input along an axis, which may be counted from the end.
+
+        Raises FactError: it has no such axis.
+        """
         shape = self.fact(slot).shape
         return shape[self.axis(axis, len(shape))]
 
@@ -49,7 +52,7 @@ class NodeContext(FileNode):
         return self.fact(slot).value
 
     def numbers(self, slot: int, subject: str) -> Array:
-        """Return the value of an input, which must be known and without symbols. Raises LoadError."""
+        """Return the value of an input, which must be known and without symbols. Raises LoadError: it is not."""
         value = self.value(slot)
         if value is None:
             raise self.error(f"its {subject} is computed while running; only a constant is supported")
@@ -60,14 +63,14 @@ class NodeContext(FileNode):
         return value
 
     def scalar(self, slot: int, subject: str) -> Any:
-        """Return the one number of an input. Raises LoadError."""
+        """Return the one number of an input. Raises LoadError: it is not one known number."""
         value = self.numbers(slot, subject)
         if value.size != 1:
             raise self.error(f"its {subject} must be one number, got shape {list(value.shape)}")
         return value.reshape(()).item()
 
     def integer_at(self, slot: int, subject: str) -> int:
-        """Return the one number of an input, which must be an integer. Raises LoadError."""
+        """Return the one number of an input, which must be an integer. Raises LoadError: it is not."""
         number = self.scalar(slot, subject)
         if number != number or abs(number) >= 1 << 63 or number != int(number):
             raise self.error(f"its {subject} {number} is not an integer of 64 bits")
@@ -117,11 +120,14 @@ class NodeContext(FileNode):
         return super().error(message if reason is None else f"{message}. {reason}")
 
     def integers(self, slot: int, subject: str) -> list[int]:
-        """Return the constant integers of an input. Raises LoadError."""
+        """Return the constant integers of an input. Raises LoadError: it is not constant."""
         return [int(number) for number in self.numbers(slot, subject).ravel().tolist()]
 
     def dims(self, slot: int, subject: str) -> Shape:
-        """Return the integers of an input, which may depend on symbols. Raises LoadError."""
+        """Return the integers of an input, which may depend on symbols.
+
+        Raises LoadError: they are computed from data.
+        """
         value = self.value(slot)
         if value is None:
             nodes = [self.graph.nodes[number] for number in self.graph.order([self.input(slot)])]
@@ -145,7 +151,10 @@ class NodeContext(FileNode):
         return replace(self, wire_name=wire_name)
 
     def wire(self, op: Op, inputs: Sequence[OutletId], suffix: str = "") -> OutletId:
-        """Add an op with one output; the last op of a node has no suffix. Raises FactError."""
+        """Add an op with one output; the last op of a node has no suffix.
+
+        Raises FactError: the inputs do not fit it.
+        """
         name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
         return wire(self.graph, name, op, inputs)[0]
 

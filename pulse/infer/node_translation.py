@@ -83,7 +83,7 @@ def _source(graph: TypedGraph, name: str, fact: TypedFact) -> OutletId:
 
 
 def conclude(outcome: Outcome, wire_facts: WireFacts, outputs: Sequence[OutletId]) -> None:
-    """Refine the facts with an outcome and the known facts of the outputs. Raises FactError."""
+    """Refine the facts with an outcome and the known facts of the outputs. Raises FactError: they contradict."""
     equations = [(demand, TDim.of(0)) for demand in outcome.demands]
     for outlet, fact in zip(outputs, outcome.facts):
         sizes = InferenceFact(fact.dtype, (None,) * fact.rank)

@@ -102,7 +102,10 @@ def read_metadata(
     outputs: Sequence[str],
     states: Sequence[StateMetadata],
 ) -> StreamMetadata:
-    """Return what ``properties_fragment`` wrote, with the states of the file. Raises LoadError."""
+    """Return what ``properties_fragment`` wrote, with the states of the file.
+
+    Raises LoadError: they do not fit the file.
+    """
 
     def column(name: str, count: int) -> list[Any]:
         values = properties.get(name, [])

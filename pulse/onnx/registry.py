@@ -74,7 +74,10 @@ def _qualified_name(translator: Translator) -> tuple[str, str]:
 
 
 def find_translator(name: str) -> "Translator | None":
-    """Return the function that wires an operator; plugins are loaded if no other entry has it. Raises LoadError."""
+    """Return the function that wires an operator; plugins are loaded if no other entry has it.
+
+    Raises LoadError: a plugin fails.
+    """
     if name not in GIVEN and name not in TRANSLATORS:
         load_plugins(ENTRY_POINT_GROUP)
     return GIVEN.get(name) or TRANSLATORS.get(name)

@@ -48,7 +48,10 @@ def onnx_dtype(code: int, subject: str) -> DType:
 
 
 def tensor_value(tensor: TensorProto, folder: Path | None, subject: str) -> Array:
-    """Return the array of a stored tensor; outside data only from the model's own folder. Raises LoadError."""
+    """Return the array of a stored tensor; outside data only from the model's own folder.
+
+    Raises LoadError: its data is missing, damaged or elsewhere.
+    """
     dtype = onnx_dtype(tensor.data_type, subject)
     if any(size < 0 for size in tensor.dims):
         raise LoadError(f"{subject}: its shape {list(tensor.dims)} is negative; export the model again")

@@ -16,7 +16,10 @@ OPSET = 13
 def wire_onnx(
     node: NodeContext, op_type: str, inputs: Sequence[OutletId | None], suffix: str = "", **attributes: Any
 ) -> OutletId:
-    """Wire an ONNX operator for a node, and return its first output. Raises LoadError, FactError."""
+    """Wire an ONNX operator for a node, and return its first output.
+
+    Raises LoadError, FactError: the inputs do not fit.
+    """
     return wire_onnx_all(node, op_type, inputs, suffix, 1, **attributes)[0]
 
 
@@ -28,7 +31,7 @@ def wire_onnx_all(
     outputs: int,
     **attributes: Any,
 ) -> list[OutletId]:
-    """Wire an ONNX operator with several outputs for a node. Raises LoadError, FactError."""
+    """Wire an ONNX operator with several outputs for a node. Raises LoadError, FactError: the inputs do not fit."""
     name = f"{node.wire_name}.{suffix}" if suffix else node.wire_name
     context = NodeContext(
         op_type=op_type,

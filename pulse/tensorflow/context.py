@@ -32,7 +32,10 @@ class Functions(Protocol):
     def to_typed(
         self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
     ) -> TypedNetwork:
-        """Return a function as a model; arguments with known values are constants in it. Raises LoadError."""
+        """Return a function as a model; arguments with known values are constants in it.
+
+        Raises LoadError: it cannot be read.
+        """
         ...
 
 
@@ -53,14 +56,14 @@ class TensorflowNode(NodeContext):
         return self.library
 
     def require_type(self, name: str) -> TensorType:
-        """Return a type attribute. Raises LoadError."""
+        """Return a type attribute. Raises LoadError: it is missing."""
         value = self.attributes.get(name)
         if not isinstance(value, TensorType):
             raise self.error(f"attribute {name} is missing or no type; export the model again")
         return value
 
     def require_dtype(self, name: str) -> DType:
-        """Return the type of an attribute, of numbers. Raises LoadError."""
+        """Return the type of an attribute, of numbers. Raises LoadError: it is missing or another type."""
         type_ = self.require_type(name)
         if type_.known_type is None:
             raise self.error(f"a tensor of {type_} is not supported")
@@ -76,11 +79,11 @@ class TensorflowNode(NodeContext):
         return dims_in(self.attributes.get(name))
 
     def function(self, name: str) -> FunctionName:
-        """Return a function among the attributes. Raises LoadError."""
+        """Return a function among the attributes. Raises LoadError: it is missing."""
         return called_function(self.attributes, name, self.error)
 
     def read_list(self, name: str, count: int) -> list[int]:
-        """Return a list of integers of that length; ones if it is missing. Raises LoadError."""
+        """Return a list of integers of that length; ones if it is missing. Raises LoadError: it has another length."""
         values = self.integer_list(name, [1] * count)
         if len(values) != count:
             raise self.error(f"attribute {name} has {len(values)} entries instead of {count}")

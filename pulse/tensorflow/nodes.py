@@ -59,7 +59,7 @@ class NodeOutput(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "NodeOutput":
-        """Return ``node`` or ``node:1``. Raises LoadError."""
+        """Return ``node`` or ``node:1``. Raises LoadError: the text is not the name of a tensor."""
         name, colon, slot = text.rpartition(":")
         if not colon:
             return cls(text)
@@ -115,7 +115,7 @@ class GraphNode:
         return LoadError(f"{self.name} ({self.op}): {message}")
 
     def function(self, name: str) -> FunctionName:
-        """Return a function among the attributes. Raises LoadError."""
+        """Return a function among the attributes. Raises LoadError: it is missing."""
         return called_function(self.attributes, name, self.error)
 
     def type_number(self, *names: str) -> int:

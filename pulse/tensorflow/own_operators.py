@@ -63,7 +63,10 @@ class OwnOperator:
         return tuple(port.name for port in self.outputs)
 
     def __call__(self, *inputs: Any, **attributes: Any) -> Any:
-        """Run the kernel on arrays: an array, or a list for several outputs. Raises InputError, FactError."""
+        """Run the kernel on arrays: an array, or a list for several outputs.
+
+        Raises InputError: it has no kernel, or returns other arrays than declared; FactError: the inputs do not fit.
+        """
         if len(inputs) != len(self.inputs):
             raise InputError(
                 f"{self.name}: {len(inputs)} inputs for {', '.join(port.name for port in self.inputs)}"

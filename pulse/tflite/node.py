@@ -92,7 +92,7 @@ class TfliteNode(NodeContext):
         return self.constant(subtract_zero(tensor).astype(np.float32), f"codes{slot}")
 
     def graph_wires(self, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
-        """Add an op of several outputs. Raises FactError."""
+        """Add an op of several outputs. Raises FactError: the inputs do not fit it."""
         return wire(self.graph, f"{self.wire_name}.all", op, inputs)
 
 

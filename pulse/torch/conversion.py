@@ -97,7 +97,7 @@ class Conversion:
                 )
 
     def export(self, opset: int | None) -> Export:
-        """Run PyTorch's exporter. Raises LoadError."""
+        """Run PyTorch's exporter. Raises LoadError: it fails."""
         torch, leaves = self._torch, self.state_leaves
         outputs = name_results(torch, self._result, leaves) if leaves else name_outputs(torch, self._result)
         self._state.restore_eval()
@@ -107,7 +107,10 @@ class Conversion:
             )
 
     def compare(self, model: Model, onnx_export: Export, lengths: Sequence[Lengths] | None) -> list[str]:
-        """Run the module and its model, at the length of the example and others. Returns notes. Raises LoadError."""
+        """Run the module and its model, at the length of the example and others. Returns notes.
+
+        Raises LoadError: they differ.
+        """
         with silence_exporter():
             typed = self._analyse(model, onnx_export.branches)
             examples = samples(self._torch, self.call, list(typed.inputs), self._title)

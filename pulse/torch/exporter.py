@@ -71,12 +71,12 @@ class ExportRequest(NamedTuple):
     state: ModuleState
 
     def run(self) -> Any:
-        """Return the module's result for the example. Raises InputError."""
+        """Return the module's result for the example. Raises InputError: the module raises."""
         return run_example(self.torch, self.module, self.call, self.title)
 
 
 def export(request: ExportRequest) -> Export:
-    """Return the exported model. Raises LoadError."""
+    """Return the exported model. Raises LoadError: the exporter fails."""
     result = _export(request) if find_spec("onnxscript") is not None else _trace(request)
     _require_dynamic(result.proto, request.call, request.title)
     result.proto.graph.name = request.title
@@ -122,7 +122,7 @@ def _export_calls(torch: Any, module: Any) -> Generator[None]:
 
 
 def run_example(torch: Any, module: Any, call: ModuleCall, title: str) -> Any:
-    """Return the module's result for the example. Raises InputError."""
+    """Return the module's result for the example. Raises InputError: the module raises."""
     positional, named = call.fill(torch, {})
     try:
         with torch.no_grad():

@@ -64,7 +64,10 @@ def even_length(lengths: Lengths, symbol: str) -> list[Lengths]:
 
 
 def read_lengths(lengths: Any, traced: Lengths) -> list[Lengths] | None:
-    """Return the lengths of every symbol at which the caller compares, or None if not given. Raises InputError."""
+    """Return the lengths of every symbol at which the caller compares, or None if not given.
+
+    Raises InputError: one is not a length of a symbol.
+    """
     if lengths is None:
         return None
     if isinstance(lengths, str) or not isinstance(lengths, Sequence):

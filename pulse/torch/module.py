@@ -129,7 +129,7 @@ class ModuleOracle:
 
 
 def method_module(torch: Any, module: Any, method: str) -> Any:
-    """Return a module whose ``forward`` is a method of another one. Raises InputError."""
+    """Return a module whose ``forward`` is a method of another one. Raises InputError: it does not have the method."""
     function = getattr(module, method, None)
     if not callable(function):
         raise InputError(f"{type(module).__name__} has no method {method!r}")

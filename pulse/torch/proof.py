@@ -62,7 +62,7 @@ def prove_module(
 
 
 def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, seed: int) -> None:
-    """Compare the twin with the module. Raises DivergenceError."""
+    """Compare the twin with the module. Raises DivergenceError: they differ."""
     torch, title = original.torch, original.name
     feeds = original.draw(pulsed, TWIN_PULSES * pulsed.pulse, seed)
     with torch.no_grad():

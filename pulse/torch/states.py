@@ -241,7 +241,10 @@ def require_equal_calls(
     samples: Mapping[str, SampledInputs],
     variables: Sequence[Variable],
 ) -> None:
-    """Compare module and model call by call, each with the states that the module gave before. Raises LoadError."""
+    """Compare module and model call by call, each with the states that the module gave before.
+
+    Raises LoadError: they differ.
+    """
     states: dict[str, Array] = {
         variable.input: variable.initial for variable in variables if variable.initial is not None
     }

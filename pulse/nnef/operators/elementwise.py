@@ -244,7 +244,7 @@ BINARY = tuple(name for name, row in KINDS.items() if row.arity in (2, -1))
 
 
 def parse_type(node: NodeReader, name: str) -> DType:
-    """Return a type by tract's name, such as F32 and i64. Raises LoadError."""
+    """Return a type by tract's name, such as F32 and i64. Raises LoadError: the name is unknown."""
     letter, digits = name[:1].lower(), name[1:]
     if name.lower() == "bool":
         return TRUTH

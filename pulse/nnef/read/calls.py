@@ -69,7 +69,7 @@ class Calls:
             _assign(assignment.target, self._expressions.value(assignment.value, position), scope, position)
 
     def node(self, call: Call, position: Position) -> NodeReader:
-        """Return a call of an operator, its arguments evaluated. Raises LoadError."""
+        """Return a call of an operator, its arguments evaluated. Raises LoadError: they do not fit it."""
         arguments = self._arguments(call, SIGNATURES[call.operator], position)
         return self._node(call.operator, position.targets or (call.operator,), arguments, position)
 

@@ -49,7 +49,7 @@ class Evaluator:
         self._symbols, self._spending, self._operate, self._call = symbols, spending, operate, call
 
     def value(self, expression: Expression, position: Position) -> NnefValue:
-        """Return the value of an expression. Raises LoadError."""
+        """Return the value of an expression. Raises LoadError: it has no value."""
         match expression:
             case bool() | int() | float() | str():
                 return expression

@@ -146,11 +146,11 @@ class NodeReader:
     # arguments
 
     def wire(self, name: str, like: DType | None = None) -> NnefWire:
-        """Return a tensor; a number becomes one of the type ``like``. Raises LoadError."""
+        """Return a tensor; a number becomes one of the type ``like``. Raises LoadError: it is neither."""
         return self.as_wire(self.arguments[name], name, like)
 
     def as_wire(self, value: NnefValue, name: str, like: DType | None = None) -> NnefWire:
-        """Return a value as a tensor: a number, or nested lists of numbers. Raises LoadError."""
+        """Return a value as a tensor: a number, or nested lists of numbers. Raises LoadError: it is neither."""
         if isinstance(value, NnefWire):
             return value
         length, depth = value, 0
@@ -171,7 +171,7 @@ class NodeReader:
         return self.graph.constant(array.astype(dtype), f"{self.targets[0]}.{name}")
 
     def integers(self, name: str) -> list[int]:
-        """Return a list of integers. Raises LoadError."""
+        """Return a list of integers. Raises LoadError: the argument is not one."""
         value = self.arguments[name]
         if isinstance(value, NnefWire) and value.value is not None:
             value = value.value.ravel().tolist()
@@ -182,7 +182,7 @@ class NodeReader:
         )
 
     def plain(self, value: NnefValue, name: str) -> int:
-        """Return a value as an integer. Raises LoadError."""
+        """Return a value as an integer. Raises LoadError: it is not one."""
         if isinstance(value, NnefWire) and value.value is not None and value.value.size == 1:
             value = value.value.reshape(()).item()
         if isinstance(value, TDim) and value.is_const:
@@ -199,7 +199,7 @@ class NodeReader:
             raise self.error(f"{error}") from error
 
     def bounds(self, name: str) -> "list[int | TDim]":
-        """Return a list of integers that may depend on symbols. Raises LoadError."""
+        """Return a list of integers that may depend on symbols. Raises LoadError: the argument is not one."""
         value = self.arguments[name]
         values = value if isinstance(value, list) else [value]
         return [
@@ -208,11 +208,11 @@ class NodeReader:
         ]
 
     def integer(self, name: str) -> int:
-        """Return one integer. Raises LoadError."""
+        """Return one integer. Raises LoadError: the argument is not one."""
         return self.plain(self.arguments[name], name)
 
     def number(self, name: str) -> float:
-        """Return one number. Raises LoadError."""
+        """Return one number. Raises LoadError: the argument is not one."""
         value = self.arguments[name]
         if isinstance(value, NnefWire) and value.value is not None and value.value.size == 1:
             value = value.value.reshape(()).item()
@@ -228,14 +228,14 @@ class NodeReader:
         return value
 
     def text(self, name: str) -> str:
-        """Return a string. Raises LoadError."""
+        """Return a string. Raises LoadError: the argument is not one."""
         value = self.arguments[name]
         if not isinstance(value, str):
             raise self.error(f"{name} must be a string")
         return value
 
     def pairs(self, name: str) -> list[tuple[int, int]]:
-        """Return a list of pairs of integers. Raises LoadError."""
+        """Return a list of pairs of integers. Raises LoadError: the argument is not one."""
         value = self.arguments[name]
         pairs: list[tuple[int, int]] = []
         for pair in value if isinstance(value, list) else [value]:
@@ -245,14 +245,17 @@ class NodeReader:
         return pairs
 
     def axes(self, name: str, rank: int) -> list[int]:
-        """Return axes of a tensor, all different. Raises LoadError."""
+        """Return axes of a tensor, all different.
+
+        Raises LoadError: the tensor does not have one, or one is named twice.
+        """
         axes = self.integers(name)
         if len(set(axes)) != len(axes) or any(not 0 <= axis < rank for axis in axes):
             raise self.error(f"{name} {axes} are not distinct axes of a tensor of rank {rank}")
         return axes
 
     def axis(self, name: str, rank: int) -> int:
-        """Return one axis. Raises LoadError."""
+        """Return one axis. Raises LoadError: the tensor does not have it."""
         axis = self.integer(name)
         if not 0 <= axis < rank:
             raise self.error(f"{name} {axis} is out of range for rank {rank}")
@@ -393,7 +396,7 @@ class NodeReader:
         return self.graph.crop_ends(aligned)
 
     def broadcast(self, wires: Sequence[NnefWire]) -> "list[int | None]":
-        """Return the sizes of what operands broadcast to. Raises LoadError."""
+        """Return the sizes of what operands broadcast to. Raises LoadError: they do not broadcast."""
         rank = max(wire.rank for wire in wires)
         result: list[int | None] = []
         for axis in range(rank):

@@ -62,7 +62,7 @@ def parse(text: str, title: str) -> Document:
 
 
 def parse_fragments(text: str, title: str) -> tuple[Fragment, ...]:
-    """Return fragments without a graph. Raises LoadError."""
+    """Return fragments without a graph. Raises LoadError: the text is not valid NNEF."""
     parser = _Parser(text, title)
     fragments = parser.fragments()
     parser.end()

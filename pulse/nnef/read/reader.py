@@ -77,7 +77,7 @@ class _DocumentReader:
         self._inputs: dict[str, ValueInfoProto] = {}
 
     def model(self) -> ModelProto:
-        """Return the whole document. Raises LoadError."""
+        """Return the whole document. Raises LoadError: it is not valid."""
         document, graph = self._document, self._graph
         scope: dict[str, NnefValue] = {}
         for assignment in document.body:

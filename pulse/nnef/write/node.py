@@ -53,7 +53,7 @@ class OperationWriter:
         return self._numbers(self.scope.fact(self.inputs[slot])[1])
 
     def size(self, axis: int, slot: int = 0) -> int:
-        """Return the size of one axis of an input. Raises WriteError."""
+        """Return the size of one axis of an input. Raises WriteError: it depends on a symbol."""
         return self._numbers(self.scope.fact(self.inputs[slot])[1][axis : axis + 1])[0]
 
     def rank(self, slot: int = 0) -> int:

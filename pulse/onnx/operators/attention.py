@@ -37,7 +37,7 @@ class Scores:
     weights: OutletId
 
     def choose(self, node: NodeContext) -> OutletId:
-        """Return the scores that an attribute chooses. Raises LoadError."""
+        """Return the scores that an attribute chooses. Raises LoadError: it has another value."""
         mode = node.integer("qk_matmul_output_mode", 0)
         outputs = (self.product, self.capped, self.masked, self.weights)
         if not 0 <= mode < len(outputs):

@@ -16,7 +16,7 @@ SCALAR: Shape = ()
 
 
 def body(node: NodeContext, name: str) -> BodyGraph:
-    """Return a graph among the attributes. Raises LoadError."""
+    """Return a graph among the attributes. Raises LoadError: it is missing."""
     graph = node.attributes.get(name)
     if not isinstance(graph, BodyGraph):
         raise node.error(f"attribute {name} must be a graph; export the model again")

@@ -31,7 +31,10 @@ def auto_pad(node: NodeContext) -> str:
 
 
 def spatial_list(node: NodeContext, name: str, rank: int, minimum: int) -> tuple[int, ...]:
-    """Return an attribute with one integer for each spatial axis, ``minimum`` by default. Raises LoadError."""
+    """Return an attribute with one integer for each spatial axis, ``minimum`` by default.
+
+    Raises LoadError: their number is wrong, or one is less.
+    """
     values = node.integer_list(name, (minimum,) * rank)
     if len(values) != rank:
         raise node.error(f"attribute {name} has {len(values)} entries for {rank} spatial axes")
@@ -43,7 +46,10 @@ def spatial_list(node: NodeContext, name: str, rank: int, minimum: int) -> tuple
 
 
 def attribute_pads(node: NodeContext, rank: int) -> Pads:
-    """Return the attribute ``pads``: all befores, then all afters. Raises LoadError."""
+    """Return the attribute ``pads``: all befores, then all afters.
+
+    Raises LoadError: their number is wrong, or one is negative.
+    """
     values = node.integer_list("pads", (0,) * (2 * rank))
     if len(values) != 2 * rank:
         raise node.error(f"attribute pads has {len(values)} entries for {rank} spatial axes")
@@ -84,7 +90,10 @@ def _spans(kernel: Sequence[int], dilations: Sequence[int]) -> list[int]:
 
 
 def _group(node: NodeContext) -> int:
-    """Return the number of groups, which both channels and kernels are cut into. Raises LoadError."""
+    """Return the number of groups, which both channels and kernels are cut into.
+
+    Raises LoadError: it does not divide them.
+    """
     node.divisor("group", node.fact(0).shape[1], "channels of its input", 1)
     return node.divisor("group", node.fact(1).shape[0], "kernels", 1)
 

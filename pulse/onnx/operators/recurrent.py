@@ -52,7 +52,10 @@ def recurrent(node: NodeContext) -> Sequence[OutletId]:
 
 
 def _hidden_size(node: NodeContext, cell_kind: CellKind) -> int:
-    """Return the size of the state, on which the weights and the attribute must agree. Raises LoadError."""
+    """Return the size of the state, on which the weights and the attribute must agree.
+
+    Raises LoadError: they do not.
+    """
     fact = node.fact(2)
     rows, hidden = fact.shape[1:]
     if not rows.is_const or not hidden.is_const or int(rows) != GATE_COUNTS[cell_kind] * int(hidden):

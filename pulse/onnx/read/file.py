@@ -33,7 +33,7 @@ class FileSource(NamedTuple):
 
 
 def read_source(source: ModelSource) -> FileSource:
-    """Return the model, without functions, all names in it text. Raises LoadError."""
+    """Return the model, without functions, all names in it text. Raises LoadError: it is not a readable ONNX model."""
     if isinstance(source, ModelProto):
         return FileSource(_check(source, "the model"), source.graph.name or "model", None)
     if isinstance(source, bytes):

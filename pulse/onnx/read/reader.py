@@ -51,7 +51,7 @@ def read(
     ignore_value_info: bool = False,
     tensors: Mapping[str, Array] | None = None,
 ) -> FileNetwork:
-    """Return the model of a path, of bytes or of a ModelProto. Raises LoadError."""
+    """Return the model of a path, of bytes or of a ModelProto. Raises LoadError: it is not valid ONNX."""
     proto, title, folder = read_source(source)
     scope = SymbolScope()
     facts = input_facts(proto.graph, inputs, scope, constants)

@@ -82,7 +82,10 @@ class GraphWriter:
         self.nodes.append(helper.make_node(op_type, list(inputs), list(outputs), name, **attributes))
 
     def constant(self, value: Array, name: str) -> str:
-        """Store a tensor once, and return its name; equal tensors share it. Raises WriteError."""
+        """Store a tensor once, and return its name; equal tensors share it.
+
+        Raises WriteError: it depends on a length.
+        """
         from onnx import numpy_helper
 
         if is_symbolic(value):

@@ -54,7 +54,7 @@ class NodeWriter:
         return self._numbers(self.input_facts[slot].shape)
 
     def size(self, axis: int, slot: int = 0) -> int:
-        """Return the size of one axis of an input. Raises WriteError."""
+        """Return the size of one axis of an input. Raises WriteError: it depends on a length."""
         return self._numbers([self.input_facts[slot].shape[axis]])[0]
 
     def _numbers(self, dims: Sequence[TDim]) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from pulse.tensorflow.registry import tensorflow_op
 
 
 def channels_first(node: TensorflowNode) -> bool:
-    """Return whether channels are the second axis. Raises LoadError."""
+    """Return whether channels are the second axis. Raises LoadError: the format is unknown."""
     data_format = node.text("data_format", "NHWC")
     if data_format not in ("NHWC", "NCHW", "NWC", "NCW", "NDHWC", "NCDHW"):
         raise node.error(f"data_format {data_format!r} is not supported")
@@ -37,7 +37,10 @@ def from_second(node: TensorflowNode, x: OutletId) -> OutletId:
 
 
 def spatial(node: TensorflowNode, name: str, rank: int) -> list[int]:
-    """Return an attribute that lists every axis: those between batch and channels. Raises LoadError."""
+    """Return an attribute that lists every axis: those between batch and channels.
+
+    Raises LoadError: the others are not 1.
+    """
     values = node.read_list(name, rank)
     first = channels_first(node)
     outer = (values[0], values[1] if first else values[-1])
@@ -48,7 +51,7 @@ def spatial(node: TensorflowNode, name: str, rank: int) -> list[int]:
 
 
 def read_pads(node: TensorflowNode, rank: int) -> dict[str, object]:
-    """Return the padding as ONNX writes it. Raises LoadError."""
+    """Return the padding as ONNX writes it. Raises LoadError: the padding is unknown."""
     padding = node.text("padding")
     if padding == "VALID":
         return {"auto_pad": "VALID"}

@@ -279,7 +279,7 @@ class Bodies:
     library: FunctionLibrary
 
     def find(self, name: FunctionName) -> LibraryFunction:
-        """Return a function. Raises LoadError."""
+        """Return a function. Raises LoadError: the file does not have it."""
         return self.library.find(name)
 
     def assignments(self, name: FunctionName) -> dict[int, str]:

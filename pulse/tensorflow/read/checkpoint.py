@@ -123,7 +123,7 @@ class CheckpointTensors:
             position += fresh + length
 
     def tensor(self, key: str) -> Array:
-        """Return a tensor of numbers. Raises LoadError."""
+        """Return a tensor of numbers. Raises LoadError: it is missing or damaged."""
         entry = self._entry(key)
         type_, dims = TensorType(entry.dtype), dims_of(entry.shape)
         dtype = type_.known_type
@@ -138,7 +138,10 @@ class CheckpointTensors:
         return np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
 
     def text(self, key: str) -> bytes:
-        """Return a tensor of one text: its length, a checksum, its bytes. Raises LoadError."""
+        """Return a tensor of one text: its length, a checksum, its bytes.
+
+        Raises LoadError: it is missing or damaged.
+        """
         entry = self._entry(key)
         data = self._bytes(self._shard(entry, key), entry.offset, entry.size)
         length, position = self._varint(data, 0)

@@ -50,7 +50,7 @@ class Contents:
 
 
 def read_contents(source: "str | PathLike[str] | bytes") -> Contents:
-    """Return a GraphDef by its path or bytes, or the folder of a SavedModel. Raises LoadError."""
+    """Return a GraphDef by its path or bytes, or the folder of a SavedModel. Raises LoadError: it is neither."""
     if isinstance(source, bytes):
         return _graph(source, "these bytes", "model")
     try:
@@ -68,7 +68,7 @@ def read_contents(source: "str | PathLike[str] | bytes") -> Contents:
 
 
 def file_bytes(path: Path) -> bytes:
-    """Return the bytes of a file. Raises LoadError."""
+    """Return the bytes of a file. Raises LoadError: it is not a regular file."""
     try:
         if path.exists() and not path.is_file():
             raise LoadError(f"{path}: is not a regular file; give one, or its bytes")
@@ -98,7 +98,7 @@ def _graph(data: bytes, subject: str, title: str) -> Contents:
 
 
 def decode(message_class: Proto, data: bytes, subject: str) -> Proto:
-    """Return a message. Raises LoadError."""
+    """Return a message. Raises LoadError: the bytes are damaged."""
     try:
         return message_class.FromString(data)
     except DecodeError:

@@ -22,7 +22,7 @@ CHANNELS = (-1, 1, 1)
 
 
 def spatial(node: TfliteNode, name: str) -> tuple[int, int]:
-    """Return an option of height and width, at least 1. Raises LoadError."""
+    """Return an option of height and width, at least 1. Raises LoadError: one is less."""
     sizes = node.integer(f"{name}H", 1), node.integer(f"{name}W", 1)
     if min(sizes) < 1:
         raise node.error(f"{name} is {list(sizes)}")
@@ -41,7 +41,10 @@ def read_kernel(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -
 
 
 def read_numbers(node: TfliteNode, slot: int, subject: str) -> Array:
-    """Return a constant as f32: stored, or computed of stored ones, as f16 is decoded. Raises LoadError."""
+    """Return a constant as f32: stored, or computed of stored ones, as f16 is decoded.
+
+    Raises LoadError: it is not constant.
+    """
     tensor = node.input_tensor(slot)
     if tensor.data is not None:
         return decode(tensor) if tensor.quantization is not None else tensor.data.astype(np.float32)
@@ -52,7 +55,7 @@ def read_numbers(node: TfliteNode, slot: int, subject: str) -> Array:
 
 
 def read_bias(node: TfliteNode, slot: int) -> Array | None:
-    """Return the bias as stored, or as f32, or None. Raises LoadError."""
+    """Return the bias as stored, or as f32, or None. Raises LoadError: it is not constant."""
     if not node.has(slot):
         return None
     data = node.input_tensor(slot).data

@@ -32,7 +32,10 @@ _HANDLES = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
 def read(
     data: bytes, title: str, inputs: Mapping[str, str], constants: Mapping[str, Any], key: str | None = None
 ) -> FileNetwork:
-    """Return the model of the bytes of a .tflite file, by the signature of a key. Raises LoadError."""
+    """Return the model of the bytes of a .tflite file, by the signature of a key.
+
+    Raises LoadError: the file is damaged or not supported.
+    """
     file = parse(data, title)
     signature = _choose(file.signatures, key, title)
     index = 0 if signature is None else signature.subgraph
