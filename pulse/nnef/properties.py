@@ -32,7 +32,7 @@ Properties: TypeAlias = Mapping[str, "list[int | str]"]
 def properties_fragment(metadata: StreamMetadata, inputs: Sequence[str], outputs: Sequence[str]) -> Fragment:
     """Return the properties of a pulsed model, in tract's form.
 
-    inputs, outputs  the identifiers of the file, in the order of the properties; then that of the end, if any
+    inputs, outputs  the identifiers of the file, in the order of the properties; then the end's, if any
     """
     entries: dict[str, Sequence[int] | Sequence[str]] = {
         DELAY_PROPERTY: [port.delay for port in metadata.outputs],

@@ -1,4 +1,4 @@
-"""The registry of operators: those of this package, of plugins and of the user.
+"""The registry of operators of this package, of plugins and of the user.
 
 An operator is named by its type in the default domain, and as ``domain::Type`` in any other.
 """

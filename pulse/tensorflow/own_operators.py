@@ -24,7 +24,7 @@ NumpyKernel: TypeAlias = Callable[..., Any]
 Shapes: TypeAlias = Callable[..., Any]
 Streaming: TypeAlias = Callable[[Sequence[TypedFact], Sequence[int | None]], Relation]
 ANY = "any"
-"""In place of a type: that of the first input of this kind."""
+"""In place of a type: the type of the first input of this kind."""
 BACKENDS = ("numpy", "numba")
 
 

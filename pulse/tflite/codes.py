@@ -172,7 +172,7 @@ def largest_code(tensor: Tensor) -> int:
 
 
 def product_factor(node: TfliteNode, x: Quantization, weights: Quantization) -> Array:
-    """Return the scale of a sum of products over that of the output, for each channel: f32, of int16 codes f64."""
+    """Return the scale of a sum of products over the output's scale, for each channel: f32, of int16 codes f64."""
     tensor, quantization = quantized_output(node)
     if tensor.dtype == np.int16:
         return (

@@ -139,7 +139,7 @@ def _require_one_length(arguments: Mapping[str, Any], axes: Mapping[str, AxisNam
             other, count = first.setdefault(symbol, (name, frames))
             if frames != count:
                 raise InputError(
-                    f"{symbol} is {count} frames in the example of {other} and {frames} in that of {name}; give "
+                    f"{symbol} is {count} frames in the example of {other} and {frames} in the example of {name}; give "
                     "examples of one length, or two names for the axes"
                 )
 

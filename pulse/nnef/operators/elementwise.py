@@ -17,7 +17,7 @@ NAMES: Mapping[str, str] = {
 }
 """Operators that both formats have: the name in ONNX -> the one in NNEF."""
 FOLDED: Mapping[str, str] = {"Sum": "add", "Max": NAMES["Max"], "Min": NAMES["Min"]}
-"""Operators of any number of inputs -> those of two."""
+"""Operators of any number of inputs -> operators of two."""
 COMPOSED = ("Mul", *FOLDED, "Reciprocal", "Sigmoid", "Tanh", "Softplus", "HardSwish")
 """Operators that are written by a function of their own, although NNEF has them: tract's are less exact, or fewer."""
 SAME = {"Identity": "copy"} | {kind: name for kind, name in NAMES.items() if kind not in COMPOSED}

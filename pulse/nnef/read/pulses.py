@@ -26,7 +26,7 @@ from pulse.support.printable import printable
 
 
 class StreamTiming:
-    """The timing of a file; this class is that of an offline file, which is read without change."""
+    """The timing of a file; this class is for offline files, which are read without change."""
 
     symbol: str | None = None
     """The symbol that sizes of inputs get though the file has numbers there."""
@@ -140,7 +140,7 @@ class _Pulsed(StreamTiming):
         self._pulses.add(node.plain(dims[axis], "shape"))
         if len(self._pulses) > 1:
             raise node.error(
-                "its pulse differs in length from that of another input; give the model before it was pulsified"
+                "its pulse differs in length from another input's; give the model before it was pulsified"
             )
         return [*dims[:axis], stream, *dims[axis + 1 :]]
 

@@ -267,7 +267,7 @@ def _band_scores(w: NodeWriter, op: BandedAttention) -> str:
 
 
 def _band_bias(w: NodeWriter, op: BandedAttentionStream, pulse: int) -> str:
-    """Return the table for the rows and columns of a pulse; of several, that of this pulse's place in the period."""
+    """Return the table for a pulse's rows and columns; of several, the one for its place in the period."""
     period = op.op.period
     count = period // np.gcd(pulse, period)
     tables = [_unroll(op.op, pulse, (n * pulse - op.offset) % period) for n in range(int(count))]

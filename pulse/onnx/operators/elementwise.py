@@ -76,7 +76,7 @@ PARTIAL = ("Add", "Sub", "Mul")
 
 
 def infer_function(node: InferenceNode) -> Iterator[FactRelation]:
-    """The type of a result is that of the inputs, or bool; shapes are broadcast."""
+    """Results have the type of the inputs, or bool; shapes are broadcast."""
     row = ELEMENTWISE[KINDS[node.op_type]]
     inputs = node.given_inputs()
     first, end = row.typed_by

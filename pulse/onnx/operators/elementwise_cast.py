@@ -83,7 +83,7 @@ def infer_cast(node: InferenceNode) -> Iterator[FactRelation]:
 
 @rule("CastLike")
 def infer_cast_like(node: InferenceNode) -> Iterator[FactRelation]:
-    """The shape stays; the type is that of another wire."""
+    """The shape stays; another wire has the type."""
     yield SameType([node.input(1), node.output])
     yield SameShape([node.input(0), node.output])
 

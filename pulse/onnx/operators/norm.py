@@ -1,4 +1,4 @@
-"""Normalisations: the shape stays, and the channels are those of the parameters."""
+"""Normalisations: the shape stays, and the parameters have the channels."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -100,7 +100,7 @@ def _channels(node: NodeContext, slot: int, x: TypedFact, name: str) -> OutletId
 
 
 def _largest_magnitude(node: NodeContext, outlet: OutletId) -> Array:
-    """Return the largest magnitude of each number; that of the type if they are unknown."""
+    """Return the largest magnitude of each number; the largest of the type if they are unknown."""
     value = known_value(node.graph, outlet)
     return np.array(MAX_CODE) if value is None else np.abs(value.astype(np.float64))
 

@@ -41,7 +41,7 @@ def tensor_scatter(node: NodeContext) -> OutletId:
 
 
 def _choose(node: NodeContext, axis: int, circular: bool) -> OutletId:
-    """Return one choice for each new frame: where its place is that of the cache's frame."""
+    """Return one choice for each new frame: whether its place is the place of the cache's frame."""
     cache, update = node.fact(0), node.fact(1)
     size, count = cache.shape[axis], update.shape[axis]
     if not size.is_const or not count.is_const or int(count) > MAX_WRITTEN_FRAMES:

@@ -227,8 +227,8 @@ def infer_flatten(node: InferenceNode) -> Iterator[FactRelation]:
     if rank is not None:
         axis = node.integer("axis", 1)
         axis = axis if axis == rank else node.axis(axis, rank)
-        yield SameCount([Axis(x, before) for before in range(axis)], [Axis(y, 0)])
-        yield SameCount([Axis(x, behind) for behind in range(axis, rank)], [Axis(y, 1)])
+        yield SameCount([Axis(x, index) for index in range(axis)], [Axis(y, 0)])
+        yield SameCount([Axis(x, index) for index in range(axis, rank)], [Axis(y, 1)])
 
 
 @rule("Reshape")

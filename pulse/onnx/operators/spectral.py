@@ -125,7 +125,7 @@ WINDOWS = {
     "HammingWindow": (25 / 46, 21 / 46),
     "BlackmanWindow": (0.42, 0.5, -0.08),
 }
-"""Operator -> the weight of a constant, and those of the cosines of 1, 2 … periods that are subtracted from it."""
+"""Operator -> the weight of a constant, and the weights of cosines of 1, 2 … periods that are subtracted from it."""
 
 
 @onnx_op(*WINDOWS)

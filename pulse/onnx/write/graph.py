@@ -40,7 +40,7 @@ class StatePair:
 
 @record
 class Names:
-    """The names of one file, all different, those of bodies included."""
+    """The names of one file, bodies included, all different."""
 
     used_names: set[str] = field(default_factory=set[str])
 

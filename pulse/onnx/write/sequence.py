@@ -33,7 +33,7 @@ class SequenceState:
 
 @record(eq=False)
 class SequenceModel:
-    """A model with START, and its states; all other inputs and outputs are those of the model that it was made of."""
+    """A model with START, and its states; all other inputs and outputs are the original model's."""
 
     proto: ModelProto
     states: tuple[SequenceState, ...]

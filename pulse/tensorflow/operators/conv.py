@@ -128,7 +128,7 @@ def conv_transpose(node: TensorflowNode) -> OutletId:
     ]
     if any(not total.is_const for total in totals):
         raise node.error(
-            f"its output's sizes {[str(goal) for goal in goals]} do not follow those of its input"
+            f"its output's sizes {[str(goal) for goal in goals]} do not follow its input's sizes"
         )
     pads = tuple(nhwc.split_total(dim_max(0, total)) for total in totals)
     extra = tuple(max(0, -int(total)) for total in totals)

@@ -15,7 +15,7 @@ from pulse.tensorflow.registry import tensorflow_op
 def batch_norm(node: TensorflowNode) -> OutletId:
     """Wire ``x * k + (offset - mean * k)``, with ``k = scale / sqrt(variance + epsilon)``.
 
-    Without given statistics, those of each channel of the batch: the form of Keras 2 for LayerNormalization, whose
+    Without given statistics, each channel of the batch has its own: the form of Keras 2 for LayerNormalization, whose
     frames are channels.
     """
     mean, variance = _of_batch(node) if node.flag("is_training", True) else (node.input(3), node.input(4))

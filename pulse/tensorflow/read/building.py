@@ -84,7 +84,7 @@ def build_model(
 ) -> FileNetwork:
     """Return the model of one run: its inputs are the feeds and the variables, its outputs the fetches and next values.
 
-    labels   other names of feeds than those of their tensors
+    labels   names of feeds, if not their tensors' names
     Raises   LoadError
     """
     names = [
@@ -216,7 +216,7 @@ class _Building:
         return any(variable in mapping for mapping in mappings)
 
     def _branch(self, node: GraphNode, changed: Sequence[str]) -> None:
-        """Add an If whose results are those of its branches, then the values of the variables after it."""
+        """Add an If: its branches' results, then the values of the variables after it."""
         count = len(self._library.find(node.function("then_branch")).outputs)
         reads = [self._outlet(endpoint, node.name) for endpoint in node.inputs]
         outlets = self._model.add(

@@ -79,7 +79,7 @@ def conv(node: TfliteNode) -> OutletId:
 
 
 def dilation(node: TfliteNode) -> tuple[int, int]:
-    """Return the option, whose fields have other names than those of strides."""
+    """Return the option, whose fields are not named like those of strides."""
     factors = node.integer("DilationHFactor", 1), node.integer("DilationWFactor", 1)
     if min(factors) < 1:
         raise node.error(f"Dilation is {list(factors)}")

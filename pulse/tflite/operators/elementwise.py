@@ -50,7 +50,7 @@ SUM_SHIFT, INT16_SHIFT, DIFFERENCE_SHIFT = 20, 15, 7
 SUM_BITS = 21
 """The bits of the multipliers of XNNPACK's sums."""
 SUM_SCALES = 2.0**-10, 2.0**8
-"""The ratios of a term's scale to that of the sum in XNNPACK's sums: from the first on, and below the second."""
+"""The ratios of a term's scale to the sum's scale in XNNPACK's sums: from the first on, and below the second."""
 
 
 def _sum(node: TfliteNode) -> OutletId:
@@ -135,7 +135,7 @@ def squared_difference(node: TfliteNode) -> OutletId:
 
 
 def _squared_difference_of_codes(node: TfliteNode) -> OutletId:
-    """Both terms in steps of twice the coarser scale over 2**7, then the square in those of the output."""
+    """Both terms in steps of twice the coarser scale over 2**7, then the square in steps of the output."""
     _, quantization = quantized_output(node)
     left, right, coarse = _terms(node, DIFFERENCE_SHIFT)
     difference = node.apply("sub", left, right, suffix="difference")

@@ -132,7 +132,7 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
 
 
 def _hidden_scale(node: TfliteNode) -> float:
-    """Return the scales of the gates' results; that of the state if the file does not state them."""
+    """Return the scales of the gates' results; the state's if the file does not state them."""
     quantization = node.inner[4].quantization if len(node.inner) > 4 else None
     return float((quantization or node.quantization(18)).scale[0])
 

@@ -75,7 +75,7 @@ def _features(node: TfliteNode, weights: Array) -> OutletId:
 
 
 def _filter(node: TfliteNode, memory: OutletId, time: Array, batch: TDim, units: int, rank: int) -> OutletId:
-    """Return each filter over its memory, those of a unit added; sums of codes in f64."""
+    """Return the filters over their memory, summed for each unit; sums of codes in f64."""
     dtype = F64 if node.has_codes else F32
     weights = node.constant(time.astype(dtype), "time")
     product = node.apply("mul", node.cast(memory, dtype, "wide"), weights, suffix="products")

@@ -14,7 +14,7 @@ def pool_maxima(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Return ``max_pool1d`` as the maxima of windows, or as that of one row; None if its indices are requested.
+    """Return ``max_pool1d`` as the maxima of windows, or as the maximum of one row; None if its indices are requested.
 
     In ONNX a row that is shorter than a window may have a maximum. Windows have none there, as in PyTorch.
     """
