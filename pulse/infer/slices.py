@@ -66,7 +66,10 @@ def _forward(node: NodeContext, bound: TDim, size: TDim) -> TDim:
 
 
 def slice_op(node: NodeContext, axis: int, size: TDim, start: TDim, end: TDim, step: int) -> Slice | None:
-    """Return the slice of one axis as ONNX defines it; None if it takes everything. Raises LoadError."""
+    """Return the slice of one axis as ONNX defines it; None if it takes everything.
+
+    Raises LoadError: the step is 0, or a bound has no clear sign.
+    """
     if step == 0:
         raise node.error("a step of 0")
     if step > 0:
@@ -86,18 +89,15 @@ def slice_each(node: NodeContext, ops: Sequence[Slice]) -> OutletId:
     return x
 
 
-def wire_strided_slice(
-    node: NodeContext, x: OutletId, rank: int, slots: Sequence[int], masks: Mapping[str, int]
-) -> OutletId:
-    """Slice each axis of a wire; the bits of the masks say which entries omit a bound, or add or remove an axis.
+def wire_strided_slice(node: NodeContext, x: OutletId, rank: int, masks: Mapping[str, int]) -> OutletId:
+    """Slice each axis of a wire; inputs 1, 2 and 3 have the bounds and the step of each entry.
 
     rank    number of axes of x that have entries
-    slots   the inputs with the first and the last bound of each entry, and its step
-    masks   begin, end, ellipsis, new_axis, shrink_axis
+    masks   begin, end, ellipsis, new_axis, shrink_axis: bit i says that entry i omits a bound, or is another kind
     Raises  LoadError: the entries do not fit the axes
     """
-    begins, ends = node.dims(slots[0], "begin"), node.dims(slots[1], "end")
-    steps, count = node.integers(slots[2], "strides"), len(begins)
+    begins, ends = node.dims(1, "begin"), node.dims(2, "end")
+    steps, count = node.integers(3, "strides"), len(begins)
     if not count == len(ends) == len(steps) or count > MAX_SLICE_ENTRIES:
         raise node.error(f"{count} begins, {len(ends)} ends and {len(steps)} strides")
     kinds = [_entry_kind(masks, index) for index in range(count)]

@@ -38,7 +38,7 @@ def strided_slice(node: TensorflowNode) -> OutletId:
     masks = {name: node.integer(f"{name}_mask", 0) for name in MASKS}
     if node.value(1) is None:
         return _by_index(node, masks)
-    return wire_strided_slice(node, node.input(0), rank, (1, 2, 3), masks)
+    return wire_strided_slice(node, node.input(0), rank, masks)
 
 
 def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:

@@ -25,7 +25,7 @@ MASKS = {
 def strided_slice(node: TfliteNode) -> OutletId:
     """Slice by bounds and steps; their masks have one bit for each entry of the bounds."""
     masks = {name: node.integer(f"{option}Mask", 0) for name, option in MASKS.items()}
-    return wire_strided_slice(node, requantize_input(node), own_rank(node), (1, 2, 3), masks)
+    return wire_strided_slice(node, requantize_input(node), own_rank(node), masks)
 
 
 @tflite_op("SLICE")
