@@ -1,4 +1,4 @@
-"""Tensors with their channels last, as TensorFlow has them, for ops that have them first; and its padding."""
+"""Tensors with their channels last, as in TensorFlow and TFLite: orders of axes, padding, and blocks of space."""
 
 from collections.abc import Sequence
 from itertools import chain

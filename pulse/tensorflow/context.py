@@ -59,7 +59,7 @@ class TensorflowNode(NodeContext):
         """Return a type attribute. Raises LoadError: it is missing."""
         value = self.attributes.get(name)
         if not isinstance(value, TensorType):
-            raise self.error(f"attribute {name} is missing or no type; export the model again")
+            raise self.error(f"attribute {name} is missing or is not a type; export the model again")
         return value
 
     def require_dtype(self, name: str) -> DType:
