@@ -6,7 +6,7 @@ pulse_frames       frames of the symbol in each pulse
 pulse_inputs       JSON list of {name, axis, delay, rate, length}; axis null: given once, with every call
 pulse_outputs      the same; axis null or rate 0: known when the stream has ended. ``port`` is the model's own name
                    of it, if that is taken in the file
-pulse_states       JSON list of {input, output, initial}: feed the input with what the output gave in the pulse
+pulse_states       JSON list of {input, output, initial}: feed the input with the value of the output in the pulse
                    before; ``initial`` is an .npy file in base64, left out if it is zeros
 pulse_end          the input, i64 scalar, that is fed with the frames of the symbol in the whole stream, and as long as
                    the stream has not ended with 1 << 45; left out if the model does not ask

@@ -241,7 +241,7 @@ def require_equal_calls(
     samples: Mapping[str, SampledInputs],
     variables: Sequence[Variable],
 ) -> None:
-    """Compare module and model call by call, each with the states that the module gave before.
+    """Compare module and model call by call, each with the states that the module returned before.
 
     Raises LoadError: they differ.
     """
