@@ -1,4 +1,3 @@
-# pyright: basic
 """Attributes of PyTorch that are replaced while it exports."""
 
 import contextlib
