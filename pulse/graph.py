@@ -217,10 +217,10 @@ class Graph(Generic[F, O]):
             self._outputs[index] = new
             self._output_indices.setdefault(new, []).append(index)
 
-    def retire(self, node_id: int) -> None:
+    def retire(self, node_id: int, first: int = 0) -> None:
         """Take a node out if it is not read, then what only it read; their names are free again.
 
-        Inputs and outputs of the model stay.
+        Inputs and outputs of the model stay, and nodes before number ``first``.
         """
         doomed = [node_id]
         while doomed:
@@ -232,7 +232,8 @@ class Graph(Generic[F, O]):
                 continue
             for slot, outlet in enumerate(node.inputs):
                 del self.outlet(outlet).successors[InletId(node.id, slot)]
-                doomed.append(outlet.node)
+                if outlet.node >= first:
+                    doomed.append(outlet.node)
             node.inputs, node.outputs = [], []
             self._release_name(node.name)
             for view in self.views.values():

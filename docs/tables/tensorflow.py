@@ -20,7 +20,9 @@ def document() -> str:
     families: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name, translator in TRANSLATORS.items():
         if not name.startswith("_"):
-            summary = (translator.__doc__ or "").strip().splitlines()[0]
+            summary = (translator.__doc__ or "").strip().splitlines()[0].removeprefix("Wire ")
+            if "(" not in summary.split()[0]:
+                summary = summary[0].upper() + summary[1:]
             families[translator.__module__][summary].append(name)
     parts = [HEAD]
     for module in sorted(families):

@@ -10,8 +10,8 @@ from pulse.build.operators import OperatorInput, make_node
 from pulse.build.structure import Sequential
 from pulse.build.weights import constant_parameter, parameter
 from pulse.errors import InputError
-from pulse.onnx.recurrent_layers import CELL_KINDS
 from pulse.ops.recurrent_gates import GATE_COUNTS
+from pulse.ops.recurrent_layers import CELL_KINDS
 
 
 class OperatorFunction(Protocol):

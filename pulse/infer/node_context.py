@@ -13,6 +13,8 @@ from pulse.graph import OutletId
 from pulse.infer.file_node import FileNode
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.op import Op
+from pulse.ops.shape import RemoveAxis, Reshape, Transpose
+from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.support.budget import current_spending
 from pulse.support.record import record
@@ -38,7 +40,10 @@ class NodeContext(FileNode):
         return self.graph.fact(self.input(slot))
 
     def size(self, slot: int, axis: int) -> TDim:
-        """Return the size of an input along an axis, which may be counted from the end. Raises FactError."""
+        """Return the size of an input along an axis, which may be counted from the end.
+
+        Raises FactError: it has no such axis.
+        """
         shape = self.fact(slot).shape
         return shape[self.axis(axis, len(shape))]
 
@@ -46,39 +51,39 @@ class NodeContext(FileNode):
         """Return the value of an input, an array of numbers or of TDim; None if unknown."""
         return self.fact(slot).value
 
-    def numbers(self, slot: int, what: str) -> Array:
-        """Return the value of an input, which must be known and without symbols. Raises LoadError."""
+    def numbers(self, slot: int, subject: str) -> Array:
+        """Return the value of an input, which must be known and without symbols. Raises LoadError: it is not."""
         value = self.value(slot)
         if value is None:
-            raise self.error(f"its {what} is computed while running; only a constant is supported")
+            raise self.error(f"its {subject} is computed while running; only a constant is supported")
         if is_symbolic(value):
             raise self.error(
-                f"its {what} {symbolic_text(value)} depends on a length; only a constant is supported"
+                f"its {subject} {symbolic_text(value)} depends on a length; only a constant is supported"
             )
         return value
 
-    def scalar(self, slot: int, what: str) -> Any:
-        """Return the one number of an input. Raises LoadError."""
-        value = self.numbers(slot, what)
+    def scalar(self, slot: int, subject: str) -> Any:
+        """Return the one number of an input. Raises LoadError: it is not one known number."""
+        value = self.numbers(slot, subject)
         if value.size != 1:
-            raise self.error(f"its {what} must be one number, got shape {list(value.shape)}")
+            raise self.error(f"its {subject} must be one number, got shape {list(value.shape)}")
         return value.reshape(()).item()
 
-    def integer_at(self, slot: int, what: str) -> int:
-        """Return the one number of an input, which must be an integer. Raises LoadError."""
-        number = self.scalar(slot, what)
+    def integer_at(self, slot: int, subject: str) -> int:
+        """Return the one number of an input, which must be an integer. Raises LoadError: it is not."""
+        number = self.scalar(slot, subject)
         if number != number or abs(number) >= 1 << 63 or number != int(number):
-            raise self.error(f"its {what} {number} is not an integer of 64 bits")
+            raise self.error(f"its {subject} {number} is not an integer of 64 bits")
         return int(number)
 
-    def count(self, size: int, what: str) -> int:
+    def count(self, size: int, subject: str) -> int:
         """Take elements that are to be computed while the model is read. Raises LoadError: they are too many."""
         if size < 0:
-            raise self.error(f"its {what} is {size}, which is negative")
+            raise self.error(f"its {subject} is {size}, which is negative")
         account = current_spending()
         reason = account.excess(size)
         if reason:
-            raise self.error(f"its {what} is {size}: {reason}")
+            raise self.error(f"its {subject} is {size}: {reason}")
         account.elements += size
         return size
 
@@ -90,12 +95,12 @@ class NodeContext(FileNode):
         account.elements += size
         return True
 
-    def require_rank(self, slot: int, ranks: Sequence[int], what: str) -> None:
+    def require_rank(self, slot: int, ranks: Sequence[int], subject: str) -> None:
         """Raises LoadError if an input has another number of axes."""
         fact = self.fact(slot)
         if fact.rank not in ranks:
             raise self.error(
-                f"its {what} of shape {shape_text(fact.shape)} must have {' or '.join(map(str, ranks))} axes"
+                f"its {subject} of shape {shape_text(fact.shape)} must have {' or '.join(map(str, ranks))} axes"
             )
 
     def require_floats(self, slot: int) -> None:
@@ -114,12 +119,15 @@ class NodeContext(FileNode):
         reason = next((unfolded[name] for name in before if name in unfolded), None)
         return super().error(message if reason is None else f"{message}. {reason}")
 
-    def integers(self, slot: int, what: str) -> list[int]:
-        """Return the constant integers of an input. Raises LoadError."""
-        return [int(number) for number in self.numbers(slot, what).ravel().tolist()]
+    def integers(self, slot: int, subject: str) -> list[int]:
+        """Return the constant integers of an input. Raises LoadError: it is not constant."""
+        return [int(number) for number in self.numbers(slot, subject).ravel().tolist()]
 
-    def dims(self, slot: int, what: str) -> Shape:
-        """Return the integers of an input, which may depend on symbols. Raises LoadError."""
+    def dims(self, slot: int, subject: str) -> Shape:
+        """Return the integers of an input, which may depend on symbols.
+
+        Raises LoadError: they are computed from data.
+        """
         value = self.value(slot)
         if value is None:
             nodes = [self.graph.nodes[number] for number in self.graph.order([self.input(slot)])]
@@ -131,10 +139,11 @@ class NodeContext(FileNode):
             )
             cache = "; give a cache its full size, and a mask of what is not there yet" if data else ""
             raise self.error(
-                f"its {what} is computed {cause}; only constants and integer arithmetic on shapes are supported{cache}"
+                f"its {subject} is computed {cause}; only constants and integer arithmetic on shapes are "
+                f"supported{cache}"
             )
         if not is_symbolic(value) and not np.issubdtype(value.dtype, np.integer):
-            raise self.error(f"its {what} must be integers")
+            raise self.error(f"its {subject} must be integers")
         return tuple(TDim.of(dim) for dim in value.ravel().tolist())
 
     def with_name(self, wire_name: str) -> "NodeContext":
@@ -142,7 +151,10 @@ class NodeContext(FileNode):
         return replace(self, wire_name=wire_name)
 
     def wire(self, op: Op, inputs: Sequence[OutletId], suffix: str = "") -> OutletId:
-        """Add an op with one output; the last op of a node has no suffix. Raises FactError."""
+        """Add an op with one output; the last op of a node has no suffix.
+
+        Raises FactError: the inputs do not fit it.
+        """
         name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
         return wire(self.graph, name, op, inputs)[0]
 
@@ -171,6 +183,36 @@ class NodeContext(FileNode):
         """Cast a wire to a type; return the wire itself if it has that type."""
         return x if self.graph.fact(x).dtype == dtype else self.wire(Cast(dtype), [x], suffix)
 
+    def as_scalar(self, x: OutletId, subject: str) -> OutletId:
+        """Return a wire of one element as a scalar. Raises LoadError: it has more or fewer elements."""
+        fact = self.graph.fact(x)
+        if fact.rank == 0:
+            return x
+        if any(dim != 1 for dim in fact.shape):
+            raise self.error(f"its {subject} must be one value, got {fact}")
+        return self.wire(Reshape(()), [x], subject)
+
+    def transpose(self, x: OutletId, perm: Sequence[int], suffix: str = "") -> OutletId:
+        """Transpose axes; return the wire itself if their order is unchanged."""
+        return x if list(perm) == list(range(len(perm))) else self.wire(Transpose(tuple(perm)), [x], suffix)
+
+    def complex_part(self, x: OutletId, part: int, suffix: str | None = None) -> OutletId:
+        """Return the real (0) or imaginary (1) part of a wire whose last axis has the two."""
+        last = self.graph.fact(x).rank - 1
+        name = f"part{part}" if suffix is None else suffix
+        cut = self.wire(Slice(last, TDim.of(part), TDim.of(part + 1)), [x], f"{name or 'own'}_cut")
+        return self.wire(RemoveAxis(last), [cut], name)
+
+    def floor_quotient(self, x: OutletId, y: OutletId) -> OutletId:
+        """Wire a quotient rounded down, which ONNX has no operator for but other formats have."""
+        facts = [self.graph.fact(x), self.graph.fact(y)]
+        if np.issubdtype(facts[0].dtype, np.floating):
+            return self.apply("floor", self.apply("div", x, y, suffix="quotient"))
+        if any(fact.value is not None and is_symbolic(fact.value) for fact in facts):
+            return self.apply("div", x, y)  # of sizes, it rounds down
+        remainder = self.apply("mod", x, y, suffix="remainder")
+        return self.apply("div", self.apply("sub", x, remainder, suffix="multiple"), y)
+
     def constant(self, value: Array, suffix: str = "") -> OutletId:
         """Add a constant."""
         return constant(self.graph, f"{self.wire_name}.{suffix}" if suffix else self.wire_name, value)
@@ -184,6 +226,11 @@ class NodeContext(FileNode):
             return self.constant(np.array(numbers, dtype=np.int64), suffix)
         value = np.empty(len(dims), dtype=object)
         value[:] = list(dims)
+        return self.constant(value, suffix)
+
+    def dim_constant(self, dim: TDim, suffix: str = "") -> OutletId:
+        """Add one dim as an i64 constant; as a plain number if it depends on no symbol."""
+        value: Array = np.array(int(dim), np.int64) if dim.is_const else np.array(dim, dtype=object)
         return self.constant(value, suffix)
 
     def scalar_constant(self, number: float, like: TypedFact, suffix: str) -> OutletId:

@@ -2,7 +2,7 @@
 
 The translators already compute the facts of outputs from those of inputs. So a node is translated alone, into a
 separate graph. If the operator is uniform, each unknown size is a symbol there, a *hole*. The sizes of the outputs are
-then expressions of holes, and the conditions of the translator are assumptions about holes. Both give equations; those
+then expressions of holes, and the conditions of the translator are assumptions about holes. Both yield equations; those
 with one unknown are solved.
 """
 
@@ -28,7 +28,7 @@ class Outcome:
     """The result of a translation.
 
     holes     the positions of the holes of its inputs
-    facts     of the outputs, in terms of holes
+    facts     the facts of the outputs, in terms of holes
     demands   dims that must be 0
     """
 
@@ -83,7 +83,7 @@ def _source(graph: TypedGraph, name: str, fact: TypedFact) -> OutletId:
 
 
 def conclude(outcome: Outcome, wire_facts: WireFacts, outputs: Sequence[OutletId]) -> None:
-    """Refine the facts with an outcome and the known facts of the outputs. Raises FactError."""
+    """Refine the facts with an outcome and the known facts of the outputs. Raises FactError: they contradict."""
     equations = [(demand, TDim.of(0)) for demand in outcome.demands]
     for outlet, fact in zip(outputs, outcome.facts):
         sizes = InferenceFact(fact.dtype, (None,) * fact.rank)

@@ -12,8 +12,14 @@ Outlets: TypeAlias = OutletId | Sequence[OutletId]
 R = TypeVar("R", bound=Outlets)
 
 
+def wire_node(translator: Callable[[N], Outlets], node: N) -> list[OutletId]:
+    """Wire a node with its translator, and return its outputs."""
+    outlets = translator(node)
+    return [outlets] if isinstance(outlets, OutletId) else list(outlets)
+
+
 class Translators(Registry[str, Callable[[N], Outlets]]):
-    """Operator -> the function that wires it and gives its outputs; each operator has one."""
+    """Operator -> the function that wires it and returns its outputs; each operator has one."""
 
     def register(self, *keys: str) -> Callable[[Callable[[N], R]], Callable[[N], R]]:
         """Register a function as the translator of operators. Raises ValueError: an operator has one already."""

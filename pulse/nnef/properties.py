@@ -32,7 +32,7 @@ Properties: TypeAlias = Mapping[str, "list[int | str]"]
 def properties_fragment(metadata: StreamMetadata, inputs: Sequence[str], outputs: Sequence[str]) -> Fragment:
     """Return the properties of a pulsed model, in tract's form.
 
-    inputs, outputs  the identifiers of the file, in the order of the properties; then that of the end, if any
+    inputs, outputs  the identifiers of the file, in the order of the properties; then the end's, if any
     """
     entries: dict[str, Sequence[int] | Sequence[str]] = {
         DELAY_PROPERTY: [port.delay for port in metadata.outputs],
@@ -51,18 +51,18 @@ def properties_fragment(metadata: StreamMetadata, inputs: Sequence[str], outputs
         "pulse.await_lengths": [awaited.length for awaited in metadata.awaits],
         "pulse.assumptions": metadata.assumptions,
     }
-    pairs: list[Expression] = [(name, _expression_of(values)) for name, values in entries.items() if values]
+    pairs: list[Expression] = [(name, _to_expression(values)) for name, values in entries.items() if values]
     body = (Assignment("properties", pairs),)
     return Fragment(FRAGMENT, (), (("properties", "(string, tensor<scalar>)[]"),), body)
 
 
-def _expression_of(values: Sequence[int] | Sequence[str]) -> Expression:
+def _to_expression(values: Sequence[int] | Sequence[str]) -> Expression:
     if isinstance(values[0], str):
         return [*values]
     return Call("tract_core_cast", ([*values],), (("to", "i64"),))
 
 
-def properties_of(document: Document) -> Properties:
+def read_properties(document: Document) -> Properties:
     """Return the properties of a file that are lists of integers or texts; tract has no others here."""
     properties: dict[str, list[int | str]] = {}
     for fragment in document.fragments:
@@ -102,7 +102,10 @@ def read_metadata(
     outputs: Sequence[str],
     states: Sequence[StateMetadata],
 ) -> StreamMetadata:
-    """Return what ``properties_fragment`` wrote, with the states of the file. Raises LoadError."""
+    """Return what ``properties_fragment`` wrote, with the states of the file.
+
+    Raises LoadError: they do not fit the file.
+    """
 
     def column(name: str, count: int) -> list[Any]:
         values = properties.get(name, [])

@@ -6,7 +6,7 @@ GRAPH, TENSOR = "graph.nnef", ".dat"
 GZIP = b"\x1f\x8b"
 MAGIC = slice(257, 262)
 """The offset of a tar's magic number."""
-UNPACKED = 1 << 14
+UNPACKED_BYTES = 1 << 14
 """The bytes of an archive that are unpacked to recognise it."""
 
 
@@ -18,7 +18,7 @@ def holds_graph(path: Path | None, head: bytes) -> bool:
         import zlib
 
         try:
-            head = zlib.decompressobj(31).decompress(head, UNPACKED)
+            head = zlib.decompressobj(31).decompress(head, UNPACKED_BYTES)
         except zlib.error:
             return False
     return head[MAGIC] == b"ustar" and (

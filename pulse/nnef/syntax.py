@@ -57,10 +57,10 @@ class Conditional:
 
 @record
 class Subscript:
-    """``values[at]``."""
+    """``values[index]``."""
 
     values: "Expression"
-    at: "Expression"
+    index: "Expression"
 
 
 @record
@@ -135,8 +135,13 @@ class Fragment:
 class Document:
     """A graph and its preamble.
 
-    version     as it is written
+    name        the name of the graph
+    inputs      the identifiers of its inputs
+    outputs     the identifiers of its outputs
+    body        its assignments
+    fragments   the fragments before it
     extensions  the words of each line
+    version     the version as written
     """
 
     name: str

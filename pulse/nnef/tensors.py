@@ -13,7 +13,7 @@ HEADER = struct.Struct("<2sBBII8IIHH32s11I")
 """Magic, version, bytes of data, rank, sizes, bits of an entry, kind and vendor, parameters, padding."""
 MAGIC = b"N\xef"
 MAX_RANK = 8
-"""The most axes of a tensor in a file; more are an error of the writer."""
+"""Maximum number of axes of a tensor in a file; the writer refuses more."""
 FLOAT, UNSIGNED, QUANTIZED_UNSIGNED, QUANTIZED_SIGNED, SIGNED, BOOL = range(6)
 TRACT = ord("T") << 8 | ord("R")
 """The vendor of the kinds that only tract has."""

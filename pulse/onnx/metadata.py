@@ -6,7 +6,7 @@ pulse_frames       frames of the symbol in each pulse
 pulse_inputs       JSON list of {name, axis, delay, rate, length}; axis null: given once, with every call
 pulse_outputs      the same; axis null or rate 0: known when the stream has ended. ``port`` is the model's own name
                    of it, if that is taken in the file
-pulse_states       JSON list of {input, output, initial}: feed the input with what the output gave in the pulse
+pulse_states       JSON list of {input, output, initial}: feed the input with the value of the output in the pulse
                    before; ``initial`` is an .npy file in base64, left out if it is zeros
 pulse_end          the input, i64 scalar, that is fed with the frames of the symbol in the whole stream, and as long as
                    the stream has not ended with 1 << 45; left out if the model does not ask
@@ -14,7 +14,7 @@ pulse_awaits       JSON list of {frames, offset, length}: pulses continue until 
                    each pulse, have been run
 pulse_assumptions  JSON list of what must hold of the symbol
 sample_rate        frames of the symbol a second, if that is known
-title              the name of the model, if a recipe gives one
+title              the name of the model, if a recipe sets one
 
 Lengths are integer arithmetic on the symbol: + - * min max, and / that rounds down.
 
@@ -43,7 +43,7 @@ RATE_KEY = "sample_rate"
 
 
 def stated_rate_hz(metadata: Mapping[str, str]) -> int | None:
-    """Return how many frames of its symbol a model has each second; None if it states no positive whole number."""
+    """Return how many frames of its symbol a model has each second; None if it states no positive integer."""
     text = metadata.get(RATE_KEY, "")
     return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
 

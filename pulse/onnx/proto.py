@@ -1,4 +1,4 @@
-"""The messages of ONNX files: those of the package onnx, the very same classes, without the rest of that package.
+"""The messages of ONNX files: the classes of the package onnx, without the rest of that package.
 
 To import onnx takes 60 ms, nearly all of it for what checks, infers and writes models. The messages are one generated
 module in it, which needs protobuf alone. It is run here under another name; protobuf has one class for each message, so

@@ -1,4 +1,4 @@
-"""The registry of operators: those of this package, of plugins and of the user.
+"""The registry of operators of this package, of plugins and of the user.
 
 An operator is named by its type in the default domain, and as ``domain::Type`` in any other.
 """
@@ -73,8 +73,11 @@ def _qualified_name(translator: Translator) -> tuple[str, str]:
     return translator.__module__, translator.__qualname__
 
 
-def translator_of(name: str) -> "Translator | None":
-    """Return the function that wires an operator; plugins are loaded if no other entry has it. Raises LoadError."""
+def find_translator(name: str) -> "Translator | None":
+    """Return the function that wires an operator; plugins are loaded if no other entry has it.
+
+    Raises LoadError: a plugin fails.
+    """
     if name not in GIVEN and name not in TRANSLATORS:
         load_plugins(ENTRY_POINT_GROUP)
     return GIVEN.get(name) or TRANSLATORS.get(name)

@@ -4,20 +4,18 @@ from collections.abc import Callable, Mapping
 
 from pulse.dim import SymbolScope
 from pulse.facts import TypedFact
-from pulse.graph import OutletId
 from pulse.infer.network import FileNetwork, InferenceFact, ModelGraph
 from pulse.onnx.proto import AttributeProto, GraphProto
-from pulse.ops.source import Const, Source
 from pulse.support.budget import current_spending
 from pulse.support.record import record
-from pulse.typed import TypedGraph, TypedNetwork, constant
-from pulse.wiring import wire
+from pulse.typed import TypedNetwork
 
 
 @record(eq=False)
 class BodyGraph:
     """A body that a node runs.
 
+    proto      the graph in the file
     captures   names of values around the node that the body reads
     read       the body as a graph, from the facts of its inputs and captures
     """
@@ -41,22 +39,6 @@ class BodyGraph:
             name: InferenceFact(fact.dtype, fact.shape, fact.value) for name, fact in facts.items()
         }
         return FileNetwork(self.read(self.proto, input_facts), scope, title).analyse()
-
-
-def inline(graph: TypedGraph, body: TypedNetwork, feeds: Mapping[str, OutletId]) -> list[OutletId]:
-    """Wire a body into a graph whose wires feed its inputs, and return its outputs. Raises FactError."""
-    wires: dict[OutletId, OutletId] = {}
-    for number in body.graph.order():
-        node = body.graph.nodes[number]
-        op = node.op
-        if isinstance(op, Source):
-            outlets = [feeds[node.name]]
-        elif isinstance(op, Const):
-            outlets = [constant(graph, node.name, op.value)]
-        else:
-            outlets = wire(graph, node.name, op, [wires[outlet] for outlet in node.inputs])
-        wires.update({OutletId(number, slot): outlet for slot, outlet in enumerate(outlets)})
-    return [wires[outlet] for outlet in body.graph.outputs]
 
 
 def nodes_inside(graph: GraphProto) -> int:

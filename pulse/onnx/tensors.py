@@ -38,26 +38,29 @@ def element_type(dtype: DType) -> int:
     return _CODES[dtype]
 
 
-def onnx_dtype(code: int, what: str) -> DType:
+def onnx_dtype(code: int, subject: str) -> DType:
     """Return the numpy type of an ONNX element type. Raises LoadError if it is not supported."""
     if code in _SUPPORTED_TYPES:
         return _SUPPORTED_TYPES[code]
     if code not in TensorProto.DataType.values():
-        raise LoadError(f"{what}: unknown element type {code}")
-    raise LoadError(f"{what}: element type {TensorProto.DataType.Name(code)} is not supported")
+        raise LoadError(f"{subject}: unknown element type {code}")
+    raise LoadError(f"{subject}: element type {TensorProto.DataType.Name(code)} is not supported")
 
 
-def tensor_value(tensor: TensorProto, folder: Path | None, what: str) -> Array:
-    """Return the array of a stored tensor; outside data only from the model's own folder. Raises LoadError."""
-    dtype = onnx_dtype(tensor.data_type, what)
+def tensor_value(tensor: TensorProto, folder: Path | None, subject: str) -> Array:
+    """Return the array of a stored tensor; outside data only from the model's own folder.
+
+    Raises LoadError: its data is missing, damaged or elsewhere.
+    """
+    dtype = onnx_dtype(tensor.data_type, subject)
     if any(size < 0 for size in tensor.dims):
-        raise LoadError(f"{what}: its shape {list(tensor.dims)} is negative; export the model again")
+        raise LoadError(f"{subject}: its shape {list(tensor.dims)} is negative; export the model again")
     if tensor.data_location == TensorProto.EXTERNAL:
-        return _external_array(tensor, dtype, folder, what)
+        return _external_array(tensor, dtype, folder, subject)
     try:
         return _embedded_array(tensor, dtype)
     except (ValueError, TypeError, OverflowError) as error:
-        raise LoadError(f"{what}: its data cannot be read ({error}); export the model again") from error
+        raise LoadError(f"{subject}: its data cannot be read ({error}); export the model again") from error
 
 
 def _embedded_array(tensor: TensorProto, dtype: DType) -> Array:
@@ -74,27 +77,27 @@ def _embedded_array(tensor: TensorProto, dtype: DType) -> Array:
     return np.array(elements, _WIDE.get(dtype.kind, dtype)).astype(dtype).reshape(shape)
 
 
-def _external_array(tensor: TensorProto, dtype: DType, folder: Path | None, what: str) -> Array:
+def _external_array(tensor: TensorProto, dtype: DType, folder: Path | None, subject: str) -> Array:
     """Return the array of a tensor whose data is in a file next to the model: ``length`` bytes from ``offset`` on."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if folder is None:
         raise LoadError(
-            f"{what}: its data is in {location!r} outside the model; load the model from its path"
+            f"{subject}: its data is in {location!r} outside the model; load the model from its path"
         )
-    path = _external_path(folder, location, what)
+    path = _external_path(folder, location, subject)
     size = math.prod(tensor.dims) * dtype.itemsize
-    offset, length = _number(entries, "offset", 0, what), _number(entries, "length", size, what)
+    offset, length = _number(entries, "offset", 0, subject), _number(entries, "length", size, subject)
     if length != size:
         raise LoadError(
-            f"{what}: {length} bytes of data for shape {list(tensor.dims)}, which takes {size}; "
+            f"{subject}: {length} bytes of data for shape {list(tensor.dims)}, which takes {size}; "
             "export the model again"
         )
     with path.open("rb") as file:
         nbytes = os.fstat(file.fileno()).st_size
         if offset + size > nbytes:
             raise LoadError(
-                f"{what}: bytes {offset} to {offset + size} of {location!r}, which has {nbytes}; "
+                f"{subject}: bytes {offset} to {offset + size} of {location!r}, which has {nbytes}; "
                 "get the file again, it may be truncated or belong to another model"
             )
         file.seek(offset)
@@ -103,31 +106,31 @@ def _external_array(tensor: TensorProto, dtype: DType, folder: Path | None, what
     return array.astype(dtype, copy=False)
 
 
-def _external_path(folder: Path, location: str, what: str) -> Path:
+def _external_path(folder: Path, location: str, subject: str) -> Path:
     """Return the path of a data file, links followed, which must be a regular file in the model's folder."""
     try:
         path = Path(os.path.realpath(folder / location))
     except ValueError as error:
-        raise LoadError(f"{what}: its data file {location!r} is not a path ({error})") from error
+        raise LoadError(f"{subject}: its data file {location!r} is not a path ({error})") from error
     if not path.is_relative_to(os.path.realpath(folder)):
         raise LoadError(
-            f"{what}: its data {location!r} is outside the model's folder; move it into that folder"
+            f"{subject}: its data {location!r} is outside the model's folder; move it into that folder"
         )
     if not os.path.lexists(path):
-        raise LoadError(f"{what}: its data file {location!r} is missing; put it into the model's folder")
+        raise LoadError(f"{subject}: its data file {location!r} is missing; put it into the model's folder")
     if not path.is_file():
         raise LoadError(
-            f"{what}: its data {location!r} is not a regular file; put the data file into the model's folder"
+            f"{subject}: its data {location!r} is not a regular file; put the data file into the model's folder"
         )
     return path
 
 
-def _number(entries: dict[str, str], key: str, default: int, what: str) -> int:
+def _number(entries: dict[str, str], key: str, default: int, subject: str) -> int:
     text = entries.get(key, "")
     if not text:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 20):
         raise LoadError(
-            f"{what}: the {key} of its data, {text[:40]!r}, is not a number of bytes; export it again"
+            f"{subject}: the {key} of its data, {text[:40]!r}, is not a number of bytes; export it again"
         )
     return int(text)

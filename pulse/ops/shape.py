@@ -161,6 +161,11 @@ def with_dim(shape: Shape, axis: int, dim: TDim | int) -> Shape:
     return (*shape[:axis], TDim.of(dim), *shape[axis + 1 :])
 
 
+def matrix_transpose(rank: int) -> tuple[int, ...]:
+    """Return the order of axes that swaps the last two."""
+    return (*range(rank - 2), rank - 1, rank - 2)
+
+
 @record
 class Transpose(Op):
     """Axes in another order: axis i of the output is axis ``perm[i]`` of the input.

@@ -1,26 +1,20 @@
 """A TensorFlow node as its translator sees it."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from typing import Protocol
 
 import numpy as np
 
-from pulse.dim import SymbolScope, TDim
+from pulse.dim import SymbolScope
 from pulse.facts import DType, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
-from pulse.onnx.operators import families as families
-from pulse.onnx.registry import TRANSLATORS
 from pulse.ops.elementwise import Cast
-from pulse.ops.shape import RemoveAxis, Transpose
-from pulse.ops.slice import Slice
 from pulse.support.record import record
 from pulse.tensorflow.nodes import LibraryFunction, called_function
 from pulse.tensorflow.tensors import FunctionName, KnownSizes, TensorType, dims_in
 from pulse.typed import TypedNetwork
 
-OPSET = 13
-"""The opset of the ONNX operators that translators use."""
 I64 = np.dtype(np.int64)
 
 
@@ -38,7 +32,10 @@ class Functions(Protocol):
     def to_typed(
         self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
     ) -> TypedNetwork:
-        """Return a function as a model; arguments with known values are constants in it. Raises LoadError."""
+        """Return a function as a model; arguments with known values are constants in it.
+
+        Raises LoadError: it cannot be read.
+        """
         ...
 
 
@@ -58,41 +55,16 @@ class TensorflowNode(NodeContext):
             raise self.error("the file has no functions; export the model again")
         return self.library
 
-    def as_onnx(
-        self, op_type: str, inputs: Sequence[OutletId | None], suffix: str = "", **attributes: Any
-    ) -> OutletId:
-        """Wire what an ONNX operator is wired to; its first output. Raises LoadError, FactError."""
-        return self.as_onnx_all(op_type, inputs, suffix, 1, **attributes)[0]
-
-    def as_onnx_all(
-        self, op_type: str, inputs: Sequence[OutletId | None], suffix: str, outputs: int, **attributes: Any
-    ) -> list[OutletId]:
-        """Wire an ONNX operator with several outputs."""
-        name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
-        names = (name, *(f"{name}:{slot}" for slot in range(1, outputs)))
-        context = NodeContext(
-            op_type=op_type,
-            opset=OPSET,
-            wire_name=name,
-            attributes=attributes,
-            inputs=tuple(inputs),
-            outputs=names,
-            graph=self.graph,
-            scope=self.scope,
-        )
-        outlets: Any = TRANSLATORS[op_type](context)
-        return [outlets] if isinstance(outlets, OutletId) else list(cast("Sequence[OutletId]", outlets))
-
-    def type_of(self, name: str) -> TensorType:
-        """Return a type attribute. Raises LoadError."""
+    def require_type(self, name: str) -> TensorType:
+        """Return a type attribute. Raises LoadError: it is missing."""
         value = self.attributes.get(name)
         if not isinstance(value, TensorType):
-            raise self.error(f"attribute {name} is missing or no type; export the model again")
+            raise self.error(f"attribute {name} is missing or is not a type; export the model again")
         return value
 
-    def dtype_of(self, name: str) -> DType:
-        """Return the type of an attribute, of numbers. Raises LoadError."""
-        type_ = self.type_of(name)
+    def require_dtype(self, name: str) -> DType:
+        """Return the type of an attribute, of numbers. Raises LoadError: it is missing or another type."""
+        type_ = self.require_type(name)
         if type_.known_type is None:
             raise self.error(f"a tensor of {type_} is not supported")
         return type_.known_type
@@ -107,11 +79,11 @@ class TensorflowNode(NodeContext):
         return dims_in(self.attributes.get(name))
 
     def function(self, name: str) -> FunctionName:
-        """Return a function among the attributes. Raises LoadError."""
+        """Return a function among the attributes. Raises LoadError: it is missing."""
         return called_function(self.attributes, name, self.error)
 
     def read_list(self, name: str, count: int) -> list[int]:
-        """Return a list of integers of that length; ones if it is missing. Raises LoadError."""
+        """Return a list of integers of that length; ones if it is missing. Raises LoadError: it has another length."""
         values = self.integer_list(name, [1] * count)
         if len(values) != count:
             raise self.error(f"attribute {name} has {len(values)} entries instead of {count}")
@@ -133,19 +105,6 @@ class TensorflowNode(NodeContext):
             return self.constant(fact.value.astype(np.int64), suffix)
         return self.wire(Cast(I64), [outlet], suffix)
 
-    def transpose(self, x: OutletId, perm: Sequence[int], suffix: str = "") -> OutletId:
-        """Transpose axes; return the wire itself if their order is unchanged."""
-        if list(perm) == list(range(len(perm))):
-            return x
-        return self.wire(Transpose(tuple(perm)), [x], suffix)
-
     def number(self, value: float, dtype: DType, suffix: str) -> OutletId:
         """Add one number as a constant."""
         return self.constant(np.array(value, dtype), suffix)
-
-    def as_real(self, x: OutletId, part: int, suffix: str | None = None) -> OutletId:
-        """Return the real (0) or imaginary (1) part of a complex wire."""
-        last = self.graph.fact(x).rank - 1
-        name = f"part{part}" if suffix is None else suffix
-        cut = self.wire(Slice(last, TDim.of(part), TDim.of(part + 1)), [x], f"{name or 'own'}_cut")
-        return self.wire(RemoveAxis(last), [cut], name)

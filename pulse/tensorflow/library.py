@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pulse.errors import LoadError
 from pulse.tensorflow.messages import Proto
-from pulse.tensorflow.nodes import OUTPUT_NAMES, LibraryFunction, function_of
+from pulse.tensorflow.nodes import OUTPUT_NAMES, LibraryFunction, read_function
 from pulse.tensorflow.own_operators import OWN
 from pulse.tensorflow.tensors import FunctionName
 
@@ -35,9 +35,9 @@ class FunctionLibrary:
                 f"function {function_name.name}: the file does not define it; export the model again"
             )
         if function_name.attributes:
-            return function_of(proto, function_name.attributes, self._names())
+            return read_function(proto, function_name.attributes, self._names())
         if function_name.name not in self._functions:
-            self._functions[function_name.name] = function_of(proto, {}, self._names())
+            self._functions[function_name.name] = read_function(proto, {}, self._names())
         return self._functions[function_name.name]
 
     def _names(self) -> dict[str, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
 Proto: TypeAlias = Any
-"""A message of the pool; its fields are those of the table."""
+"""A message of the pool, with the fields of the table."""
 
 _FIELDS = {
     "GraphDef": "1 *node:NodeDef, 2 library:FunctionDefLibrary",

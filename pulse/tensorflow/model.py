@@ -12,7 +12,7 @@ from pulse.support.budget import Budget, Spending, count_spending
 from pulse.tensorflow.picture import picture
 from pulse.tensorflow.read.file import Contents, read_contents
 from pulse.tensorflow.read.flat import FlatGraph
-from pulse.tensorflow.read.reader import model_of
+from pulse.tensorflow.read.reader import read_model
 
 if TYPE_CHECKING:
     from pulse.tensorflow.session import Session
@@ -49,14 +49,14 @@ def load(
     """Read a GraphDef, by its path or bytes, or the folder of a SavedModel.
 
     inputs, constants, budget   as in ``pulse.load``; an input may be any tensor, ``node`` or ``node:1``
-    signature  of a SavedModel; ``serving_default``, or the first, if none is given
-    outputs    of a graph any tensors, which are all that is analysed; of a SavedModel some of the signature's.
-               By default the tensors that no node reads, or all of the signature's
-    Raises     LoadError
+    signature  the signature of a SavedModel: by default ``serving_default``, or the first
+    outputs    the tensors to analyse: any of a graph, or some of a signature's. By default the tensors that no node
+               reads, or all of the signature's
+    Raises     LoadError: the file cannot be read, or has an operator that is not supported
     """
     check_given(inputs, constants)
     with count_spending(Spending(Budget.of(budget))):
         contents = read_contents(source)
-        model, nodes = model_of(contents, inputs or {}, constants or {}, signature, outputs)
+        model, nodes = read_model(contents, inputs or {}, constants or {}, signature, outputs)
     values = {field.name: getattr(model, field.name) for field in fields(model)}
     return TensorflowModel(**values, contents=contents, nodes=nodes)

@@ -45,7 +45,7 @@ OUTPUT_NAMES: dict[str, tuple[str, ...]] = {
     "Qr": ("q", "r"),
     "Svd": ("s", "u", "v"),
 }
-"""Operators whose outputs have several names, which the inputs in a function's body give."""
+"""Operators whose outputs have several names, by which the inputs in a function's body read them."""
 
 
 class NodeOutput(NamedTuple):
@@ -59,7 +59,7 @@ class NodeOutput(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "NodeOutput":
-        """Return ``node`` or ``node:1``. Raises LoadError."""
+        """Return ``node`` or ``node:1``. Raises LoadError: the text is not the name of a tensor."""
         name, colon, slot = text.rpartition(":")
         if not colon:
             return cls(text)
@@ -82,10 +82,13 @@ def called_function(
 class GraphNode:
     """One node.
 
+    name       its name in the graph
+    op         its operator
+    inputs     the tensors that it reads
     controls   nodes that have to run before it
     stored     its attributes in the file
-    added      attributes that are not of the file
-    values     of the attributes of the enclosing function
+    added      attributes that the file does not have
+    values     the values of the enclosing function's attributes
     """
 
     name: str
@@ -112,7 +115,7 @@ class GraphNode:
         return LoadError(f"{self.name} ({self.op}): {message}")
 
     def function(self, name: str) -> FunctionName:
-        """Return a function among the attributes. Raises LoadError."""
+        """Return a function among the attributes. Raises LoadError: it is missing."""
         return called_function(self.attributes, name, self.error)
 
     def type_number(self, *names: str) -> int:
@@ -129,7 +132,7 @@ class GraphNode:
         return replace(self, inputs=tuple(inputs), controls=control_names)
 
 
-def tensor_of(node: GraphNode) -> Array | None:
+def read_tensor(node: GraphNode) -> Array | None:
     """Return the tensor of a Const. Raises LoadError."""
     value: Any = node.attributes.get("value")
     return cast("Array", value) if isinstance(value, np.ndarray) else None
@@ -141,7 +144,7 @@ def declared_type(node: GraphNode) -> tuple[TensorType | None, KnownSizes]:
     return (type_ if isinstance(type_, TensorType) else None), dims_in(shape)
 
 
-def _attribute(value: Proto, where: str, values: Mapping[str, Any]) -> Any:
+def _attribute(value: Proto, location: str, values: Mapping[str, Any]) -> Any:
     attribute_type = value.WhichOneof("value")
     match attribute_type:
         case None:
@@ -150,19 +153,19 @@ def _attribute(value: Proto, where: str, values: Mapping[str, Any]) -> Any:
             for name in ("s", "i", "f", "b", "type", "shape", "tensor", "func"):
                 items = getattr(value.list, name)
                 if len(items):
-                    return [_convert_item(name, item, where) for item in items]
+                    return [_convert_item(name, item, location) for item in items]
             return []
         case "placeholder":
             if value.placeholder not in values:
                 raise LoadError(
-                    f"{where}: its value {value.placeholder!r} is not given; export the model again"
+                    f"{location}: its value {value.placeholder!r} is not given; export the model again"
                 )
             return values[value.placeholder]
         case _:
-            return _convert_item(attribute_type, getattr(value, attribute_type), where)
+            return _convert_item(attribute_type, getattr(value, attribute_type), location)
 
 
-def _convert_item(attribute_type: str, item: Any, where: str) -> Any:
+def _convert_item(attribute_type: str, item: Any, location: str) -> Any:
     match attribute_type:
         case "s":
             return item.decode(errors="replace")
@@ -171,9 +174,9 @@ def _convert_item(attribute_type: str, item: Any, where: str) -> Any:
         case "shape":
             return dims_of(item)
         case "tensor":
-            return tensor_value(item, where)
+            return tensor_value(item, location)
         case "func":
-            attributes = {name: _attribute(item.attr[name], where, {}) for name in sorted(item.attr)}
+            attributes = {name: _attribute(item.attr[name], location, {}) for name in sorted(item.attr)}
             return FunctionName(item.name, attributes)
         case _:
             return item
@@ -197,7 +200,7 @@ class LibraryFunction:
     effects: tuple[str, ...] = ()
 
 
-def graph_nodes(protos: Sequence[Proto], what: str) -> list[GraphNode]:
+def graph_nodes(protos: Sequence[Proto], subject: str) -> list[GraphNode]:
     """Return the nodes of a GraphDef. Raises LoadError: two have one name."""
     nodes: list[GraphNode] = []
     names: set[str] = set()
@@ -208,7 +211,7 @@ def graph_nodes(protos: Sequence[Proto], what: str) -> list[GraphNode]:
                 if proto.name in names
                 else "a node without name or operator"
             )
-            raise LoadError(f"{what}: {problem}; the file is damaged, export it again")
+            raise LoadError(f"{subject}: {problem}; the file is damaged, export it again")
         names.add(proto.name)
         inputs = tuple(NodeOutput.parse(text) for text in proto.input if not text.startswith("^"))
         controls = tuple(text[1:] for text in proto.input if text.startswith("^"))
@@ -216,11 +219,11 @@ def graph_nodes(protos: Sequence[Proto], what: str) -> list[GraphNode]:
     return nodes
 
 
-def function_of(
+def read_function(
     proto: Proto, values: Mapping[str, Any], outputs_of: Mapping[str, tuple[str, ...]]
 ) -> LibraryFunction:
     """Return a function of the library, its placeholders of attributes being ``values``. Raises LoadError."""
-    what = f"function {proto.signature.name}"
+    subject = f"function {proto.signature.name}"
     ops = {node.name: node.op for node in proto.node_def}
 
     def endpoint(text: str) -> NodeOutput:
@@ -230,7 +233,7 @@ def function_of(
         name = parts[0]
         number = parts[-1] if len(parts) == 3 else "0"
         if len(parts) > 3 or name not in ops or not number.isdecimal() or len(number) > 6:
-            raise LoadError(f"{what}: {text!r} is not an output of a node in it; export the model again")
+            raise LoadError(f"{subject}: {text!r} is not an output of a node in it; export the model again")
         names = outputs_of.get(ops[name], ())
         first = names.index(parts[1]) if parts[1] in names else 0
         return NodeOutput(name, first + int(number))
@@ -243,7 +246,7 @@ def function_of(
     signature = proto.signature
     missing = [arg.name for arg in signature.output_arg if arg.name not in proto.ret]
     if missing:
-        raise LoadError(f"{what}: nothing gives its output {missing[0]}; export the model again")
+        raise LoadError(f"{subject}: nothing computes its output {missing[0]}; export the model again")
     return LibraryFunction(
         signature.name,
         tuple(arg.name for arg in signature.input_arg),

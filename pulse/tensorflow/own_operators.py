@@ -24,7 +24,7 @@ NumpyKernel: TypeAlias = Callable[..., Any]
 Shapes: TypeAlias = Callable[..., Any]
 Streaming: TypeAlias = Callable[[Sequence[TypedFact], Sequence[int | None]], Relation]
 ANY = "any"
-"""In place of a type: that of the first input of this kind."""
+"""In place of a type: the type of the first input of this kind."""
 BACKENDS = ("numpy", "numba")
 
 
@@ -40,10 +40,13 @@ class OperatorPort:
 class OwnOperator:
     """An operator that was declared; a function of arrays once it has a kernel.
 
-    shape      shapes of the inputs, tuples of dims -> that of the output, or a list of shapes
-    attributes names of attributes of the node, which kernels take by name, with their defaults
-    stream     how outputs depend on time, as ``Op.relation``; refused in streams if there is none
-    kernels    backend -> function of the inputs' arrays that gives an array, or several
+    name        its name in graphs
+    inputs      its inputs
+    outputs     its outputs
+    shape       shapes of the inputs, tuples of dims -> the output's shape, or a list of shapes
+    attributes  names of attributes of the node, which kernels take by name, with their defaults
+    stream      how outputs depend on time, as ``Op.relation``; refused in streams if there is none
+    kernels     backend -> function of the inputs' arrays that returns an array, or several
     """
 
     name: str
@@ -60,7 +63,10 @@ class OwnOperator:
         return tuple(port.name for port in self.outputs)
 
     def __call__(self, *inputs: Any, **attributes: Any) -> Any:
-        """Run the kernel on arrays: an array, or a list for several outputs. Raises InputError, FactError."""
+        """Run the kernel on arrays: an array, or a list for several outputs.
+
+        Raises InputError: it has no kernel, or returns other arrays than declared; FactError: the inputs do not fit.
+        """
         if len(inputs) != len(self.inputs):
             raise InputError(
                 f"{self.name}: {len(inputs)} inputs for {', '.join(port.name for port in self.inputs)}"
@@ -86,8 +92,8 @@ OWN: dict[str, OwnOperator] = {}
 class OwnCall(Op):
     """The op of a declared operator.
 
-    Inputs, outputs   as the operator declares them
-    Stream            as the operator declares; else refused
+    Inputs, outputs   the operator's
+    Stream            the operator's declaration; else refused
     Raises            FactError: other types or numbers of inputs than declared; shapes that do not fit
     Source            TensorFlow, "Create an op"
     """
@@ -125,7 +131,7 @@ class OwnCall(Op):
         shapes_out: list[Any] = [answer] if isinstance(answer, tuple) else list(answer)
         if len(shapes_out) != len(operator.outputs):
             raise FactError(
-                f"{operator.name}: its shape function gives {len(shapes_out)} shapes "
+                f"{operator.name}: its shape function returns {len(shapes_out)} shapes "
                 f"for {len(operator.outputs)} outputs"
             )
         return [shape_of(*shape) for shape in shapes_out]
@@ -145,13 +151,13 @@ class OwnCall(Op):
         facts = self.facts([TypedFact(array.dtype, shape_of(*array.shape)) for array in inputs])
         if len(results) != len(facts):
             raise InputError(
-                f"{operator.name}: its kernel gives {len(results)} arrays for {len(facts)} outputs"
+                f"{operator.name}: its kernel returns {len(results)} arrays for {len(facts)} outputs"
             )
         for port, fact, array in zip(operator.outputs, facts, results):
             shape = dims_value(fact.shape, env)
             if array.dtype != fact.dtype or array.shape != shape:
                 raise InputError(
-                    f"{operator.name}: its kernel gives {port.name} as "
+                    f"{operator.name}: its kernel returns {port.name} as "
                     f"{shape_text(array.shape)},{dtype_name(array.dtype)}, "
                     f"and {shape_text(shape)},{dtype_name(fact.dtype)} is declared"
                 )
@@ -177,13 +183,13 @@ def register_op(
     attributes: Mapping[str, Any] | None = None,
     stream: Streaming | None = None,
 ) -> OwnOperator:
-    """Declare an operator; the result is a function of arrays once ``register_kernel`` gave it a kernel.
+    """Declare an operator; the result is a function of arrays once it has a kernel, see ``register_kernel``.
 
     inputs, outputs  names and types: ``"to_zero:i32, mask:bool"``; ``any`` is the type of the first input of any type
-    shape       function of the inputs' shapes, and of the attributes by name, that gives the output's shape, or a
-                list of shapes; that of the first input by default. Dims may be symbols
+    shape       function of the inputs' shapes, and of the attributes by name, that returns the output's shape, or a
+                list of shapes; by default the first input's shape. Dims may be symbols
     attributes  name -> default
-    stream      as ``Op.relation`` of docs/extend.md; without it the operator is refused in streams
+    stream      the relation, see ``Op.relation`` in docs/extend.md; without it the operator is refused in streams
     Raises      LoadError: the declaration cannot be read, or a built-in operator has this name
     """
     registered = OwnOperator(

@@ -11,7 +11,7 @@ from pulse.tensorflow.tensors import FunctionName, TensorType
 from pulse.text.picture import Picture
 
 _MAX_ATTRIBUTE_LENGTH = 60
-"""The most characters of an attribute."""
+"""Maximum number of characters of an attribute; a longer one is cut."""
 
 
 def picture(model: FileNetwork, graph: FlatGraph) -> str:

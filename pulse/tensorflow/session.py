@@ -27,7 +27,7 @@ from pulse.tensorflow.tensors import RESOURCE, TensorType
 from pulse.typed import TypedNetwork
 
 MAX_PLANS = 64
-"""The most plans that a session keeps."""
+"""Maximum number of plans that a session keeps; the oldest is dropped."""
 _NEEDS_VALUE = ("Placeholder", "PlaceholderV2", "RestoreV2", "Restore", "RestoreSlice")
 _TYPES = ("DstT", "out_type", "output_type", "dtype", "T", "Tidx")
 """Attributes that may have the type of a node's first output."""
@@ -114,9 +114,9 @@ class Session:
 
         Raises InputError: a name is unknown
         """
-        for names, what in ((fetches, "fetch"), (feeds, "feed"), (targets, "target")):
+        for names, subject in ((fetches, "fetch"), (feeds, "feed"), (targets, "target")):
             for name in names:
-                self._endpoint(name, what)
+                self._endpoint(name, subject)
         return PartialRun(self, tuple(fetches), tuple(feeds), tuple(targets))
 
     def prevent_feeding(self, name: str) -> None:
@@ -276,10 +276,10 @@ class Session:
             raise LoadError(f"{duplicates[0]}: the graph has a node of this name already; give another")
         self._nodes.update((node.name, node) for node in nodes)
 
-    def _endpoint(self, name: str, what: str) -> NodeOutput:
+    def _endpoint(self, name: str, subject: str) -> NodeOutput:
         endpoint = NodeOutput.parse(name)
         if endpoint.node not in self._nodes:
-            raise InputError(f"{what} {name}: no node of {self._title} is called so; check the name")
+            raise InputError(f"{subject} {name}: no node of {self._title} is called so; check the name")
         return endpoint
 
     def _is_silent(self, name: str) -> bool:

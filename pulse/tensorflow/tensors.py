@@ -29,7 +29,7 @@ _TYPES: dict[int, DType] = {
     23: np.dtype(np.uint64),
 }
 _OTHER = {7: "string", 14: "bfloat16", 20: "resource", 21: "variant"}
-_REFERENCE = 100
+_REFERENCE_OFFSET = 100
 """The offset of a reference type's number from the number of its type."""
 _VALUES = {
     1: "float_val",
@@ -49,7 +49,7 @@ _VALUES = {
 }
 STRING, RESOURCE, VARIANT = 7, 20, 21
 MAX_ELEMENTS = 1 << 31
-"""The most elements of a tensor."""
+"""Maximum number of elements of a tensor; more are refused."""
 
 KnownSizes: TypeAlias = "tuple[int | None, ...] | None"
 """Sizes, with None for unknown ones; None for a shape of unknown rank."""
@@ -64,7 +64,7 @@ class TensorType:
     @property
     def plain(self) -> int:
         """The number of the type without the reference."""
-        return self.number - _REFERENCE if self.number > _REFERENCE else self.number
+        return self.number - _REFERENCE_OFFSET if self.number > _REFERENCE_OFFSET else self.number
 
     @property
     def known_type(self) -> DType | None:
@@ -104,43 +104,43 @@ def dims_in(value: object) -> KnownSizes:
     )
 
 
-def tensor_value(proto: Proto, where: str) -> Array:
+def tensor_value(proto: Proto, location: str) -> Array:
     """Return a TensorProto; a list that is shorter than the tensor repeats its last element. Raises LoadError."""
     type_ = TensorType(proto.dtype)
     dtype = type_.known_type
     if dtype is None:
-        raise LoadError(f"{where}: a tensor of {type_} is not supported")
+        raise LoadError(f"{location}: a tensor of {type_} is not supported")
     dims = dims_of(proto.tensor_shape)
     if dims is None or None in dims:
-        raise LoadError(f"{where}: a tensor without a shape; the file is damaged, export it again")
+        raise LoadError(f"{location}: a tensor without a shape; the file is damaged, export it again")
     shape = tuple(dim for dim in dims if dim is not None)
     size = math.prod(shape)
     if size > MAX_ELEMENTS:
-        raise LoadError(f"{where}: a tensor of {size} elements; the file is damaged, export it again")
+        raise LoadError(f"{location}: a tensor of {size} elements; the file is damaged, export it again")
     if proto.tensor_content:
         if len(proto.tensor_content) != size * dtype.itemsize:
             raise LoadError(
-                f"{where}: {len(proto.tensor_content)} bytes for {size} elements of {dtype}; "
+                f"{location}: {len(proto.tensor_content)} bytes for {size} elements of {dtype}; "
                 "the file is damaged, export it again"
             )
         return np.frombuffer(proto.tensor_content, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
-    values = _read_list(proto, type_, dtype, where)
+    values = _read_list(proto, type_, dtype, location)
     if len(values) > size:
         raise LoadError(
-            f"{where}: {len(values)} values for {size} elements; the file is damaged, export it again"
+            f"{location}: {len(values)} values for {size} elements; the file is damaged, export it again"
         )
     if len(values) < size:
         account = current_spending()
         reason = account.excess(size)
         if reason:
-            raise LoadError(f"{where}: one value for {size} elements: {reason}")
+            raise LoadError(f"{location}: one value for {size} elements: {reason}")
         account.elements += size
         last = values[-1] if len(values) else dtype.type(0)
         values = np.concatenate([values, np.full(size - len(values), last, dtype)])
     return values.reshape(shape)
 
 
-def _read_list(proto: Proto, type_: TensorType, dtype: DType, where: str) -> Array:
+def _read_list(proto: Proto, type_: TensorType, dtype: DType, location: str) -> Array:
     """Return the values that are listed one by one, in their type."""
     raw: Any = getattr(proto, _VALUES[type_.number if type_.number in _VALUES else type_.plain])
     if type_.is_complex:
@@ -152,5 +152,5 @@ def _read_list(proto: Proto, type_: TensorType, dtype: DType, where: str) -> Arr
     if numbers.size and dtype.kind in "iu":
         limits = np.iinfo(dtype)
         if int(numbers.min()) < limits.min or int(numbers.max()) > limits.max:
-            raise LoadError(f"{where}: a value does not fit {dtype}; the file is damaged, export it again")
+            raise LoadError(f"{location}: a value does not fit {dtype}; the file is damaged, export it again")
     return numbers.astype(dtype)

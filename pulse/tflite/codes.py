@@ -120,8 +120,8 @@ def exact_sum(
 ) -> OutletId:
     """Return an exact sum of products of codes: in f32 if that suffices, else in f64.
 
-    weights, bias  whole numbers; ``output_axis`` of the weights has the outputs
-    largest        of ``abs(x)``
+    weights, bias  integers; ``output_axis`` of the weights has the outputs
+    largest        maximum of ``abs(x)``
     spread         the shape in which one number for each output broadcasts to the sums
     """
     summed = tuple(axis for axis in range(weights.ndim) if axis != output_axis % weights.ndim)
@@ -172,7 +172,7 @@ def largest_code(tensor: Tensor) -> int:
 
 
 def product_factor(node: TfliteNode, x: Quantization, weights: Quantization) -> Array:
-    """Return the scale of a sum of products over that of the output, for each channel: f32, of int16 codes f64."""
+    """Return the scale of a sum of products over the output's scale, for each channel: f32, of int16 codes f64."""
     tensor, quantization = quantized_output(node)
     if tensor.dtype == np.int16:
         return (
@@ -193,7 +193,7 @@ def finish_sum(
 ) -> OutletId:
     """Convert exact sums to codes of the output, after its activation; ``shape`` spreads the factors of channels.
 
-    rescale   f64 sums times f64 factors as whole numbers, of int16 codes; None: multipliers of 15 bits
+    rescale   f64 sums times f64 factors as integers, of int16 codes; None: multipliers of 15 bits
     """
     activation, tensor = fused_activation(node), node.output_tensors[0]
     spread = factor.reshape(shape) if factor.size > 1 else factor.reshape(())
@@ -276,7 +276,7 @@ def truncate(y: Array, scale: np.float32, zero: np.float32) -> Array:
     return np.trunc(y / scale)
 
 
-def table_of(node: TfliteNode, function: Callable[[Array], Array], whole: RoundingFunction) -> Array:
+def make_table(node: TfliteNode, function: Callable[[Array], Array], whole: RoundingFunction) -> Array:
     """Return the output's ``code - zero`` for each code of the input, from the smallest one on.
 
     The function's values are f32.

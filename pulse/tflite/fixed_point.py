@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from pulse.facts import Array
 
 IntegerArray = NDArray[np.int64]
-BITS = 15
+FRACTION_BITS = 15
 """The bits after the point."""
-MAX_FRACTION = (1 << BITS) - 1
+MAX_FRACTION = (1 << FRACTION_BITS) - 1
 EXPONENTS = range(-2, 5)
 """The powers of two for which the exponential has a constant."""
 _POLYNOMIAL = -1 / 8
 """The middle of the interval of the polynomial, as in gemmlowp."""
-_ROUNDS = 3
+_NEWTON_STEPS = 3
 """Steps of Newton's method for an inverse, as in gemmlowp."""
 
 
@@ -33,7 +33,7 @@ def sigmoid(codes: Array, whole: int) -> Array:
     x = codes.astype(np.int64)
     share = _twice_reciprocal(_exponential(np.where(x > 0, -x, x), whole)) << 1
     y = np.clip(share, -MAX_FRACTION - 1, MAX_FRACTION)
-    return np.where(x == 0, 1 << (BITS - 1), np.where(x > 0, y, MAX_FRACTION - y)).astype(np.float32)
+    return np.where(x == 0, 1 << (FRACTION_BITS - 1), np.where(x > 0, y, MAX_FRACTION - y)).astype(np.float32)
 
 
 def tanh(codes: Array, whole: int) -> Array:
@@ -41,7 +41,7 @@ def tanh(codes: Array, whole: int) -> Array:
     x = codes.astype(np.int64)
     negative = np.where(x < 0, x, -x)
     y = np.clip(
-        (_twice_reciprocal(_exponential(negative, whole + 1)) - (1 << (BITS - 2))) << 2,
+        (_twice_reciprocal(_exponential(negative, whole + 1)) - (1 << (FRACTION_BITS - 2))) << 2,
         -MAX_FRACTION - 1,
         MAX_FRACTION,
     )
@@ -49,7 +49,7 @@ def tanh(codes: Array, whole: int) -> Array:
 
 
 def hard_swish(codes: Array, scale: float, out_scale: float) -> Array:
-    """Return 8-bit codes times a line from 0 at -3 to 1 at 3, in steps of the output; whole numbers.
+    """Return 8-bit codes times a line from 0 at -3 to 1 at 3, in steps of the output; integers.
 
     codes        ``code - zero`` of 8 bits
     scale, out_scale  of the input and the output
@@ -59,9 +59,9 @@ def hard_swish(codes: Array, scale: float, out_scale: float) -> Array:
     line, line_shift = _multiplier(scale / 128 / (3 / 32768))
     y = _clamp(fine << max(line_shift - 1, 0))
     y = _clamp(_product(y, line) << min(max(line_shift, 0), 1))
-    y = (_divide(y, max(-line_shift, 0)) + (1 << BITS)) >> 1
+    y = (_divide(y, max(-line_shift, 0)) + (1 << FRACTION_BITS)) >> 1
     both = y * _product(fine, out)
-    product = np.where(both >= 0, both >> BITS, -(-both >> BITS))
+    product = np.where(both >= 0, both >> FRACTION_BITS, -(-both >> FRACTION_BITS))
     return _divide(product, max(-out_shift, 0)).astype(np.float64)
 
 
@@ -83,8 +83,8 @@ def _fix(value: float, whole: int = 0) -> int:
 
 def _product(a: IntegerArray | int, b: IntegerArray | int) -> IntegerArray:
     both = np.asarray(a, np.int64) * b
-    nudged = both + np.where(both >= 0, 1 << (BITS - 1), 1 - (1 << (BITS - 1)))
-    return np.where(nudged >= 0, nudged >> BITS, -(-nudged >> BITS))
+    nudged = both + np.where(both >= 0, 1 << (FRACTION_BITS - 1), 1 - (1 << (FRACTION_BITS - 1)))
+    return np.where(nudged >= 0, nudged >> FRACTION_BITS, -(-nudged >> FRACTION_BITS))
 
 
 def _divide(x: IntegerArray, bits: int) -> IntegerArray:
@@ -95,7 +95,7 @@ def _divide(x: IntegerArray, bits: int) -> IntegerArray:
 
 def _on_last_quarter(x: IntegerArray) -> IntegerArray:
     """Return the exponential of -1/4 <= x < 0 without integer bits, by its series around -1/8."""
-    centred = x + (1 << (BITS - 3))
+    centred = x + (1 << (FRACTION_BITS - 3))
     square = _product(centred, centred)
     cube, fourth = _product(square, centred), _product(square, square)
     third = _product(_divide(fourth, 2) + cube, _fix(1 / 3))
@@ -106,7 +106,7 @@ def _on_last_quarter(x: IntegerArray) -> IntegerArray:
 
 def _exponential(x: IntegerArray, whole: int) -> IntegerArray:
     """Return the exponential of x <= 0."""
-    fraction = BITS - whole
+    fraction = FRACTION_BITS - whole
     quarter = 1 << (fraction - 2)
     inside = (x & (quarter - 1)) - quarter
     y = _on_last_quarter(np.clip(inside << whole, -MAX_FRACTION - 1, MAX_FRACTION))
@@ -123,7 +123,7 @@ def _twice_reciprocal(x: IntegerArray) -> IntegerArray:
     total = x + MAX_FRACTION
     half = np.where(total >= 0, (total + 1) >> 1, -((1 - total) >> 1))
     y = _fix(48 / 17, 2) + _product(half, _fix(-32 / 17, 2))
-    for _ in range(_ROUNDS):
-        error = (1 << (BITS - 2)) - _product(half, y)
+    for _ in range(_NEWTON_STEPS):
+        error = (1 << (FRACTION_BITS - 2)) - _product(half, y)
         y = y + np.clip(_product(y, error) << 2, -MAX_FRACTION - 1, MAX_FRACTION)
     return y

@@ -12,7 +12,7 @@ from pulse.graph import OutletId
 from pulse.ops.reduce import Reduce
 from pulse.tflite.node import F32, F64, TfliteNode
 
-STEPS = 255.0
+CODE_STEPS = 255.0
 """The steps from the smallest code to the largest one."""
 LOW, HIGH = -128.0, 127.0
 """The smallest and the largest code."""
@@ -26,7 +26,7 @@ def row_codes(node: TfliteNode, x: OutletId, axes: Sequence[int]) -> tuple[Outle
     extent = node.apply("sub", high, low, suffix="extent")
     empty = node.apply("equal", extent, 0.0, suffix="empty")
     safe = node.apply("where", empty, 1.0, extent, suffix="safe")
-    steps = node.apply("div", STEPS, safe, suffix="row_steps")
+    steps = node.apply("div", CODE_STEPS, safe, suffix="row_steps")
     scale = node.apply("where", empty, 1.0, steps, suffix="row_scale")
     zero = _zero_point_of_rows(node, low, high, scale)
     codes = node.apply("mul_round", x, scale, suffix="rounded")
@@ -48,7 +48,7 @@ def frame_codes(node: TfliteNode, x: OutletId, asymmetric: bool) -> tuple[Outlet
     high = node.wire(Reduce("max", along, True), [x], "largest")
     if asymmetric:
         low, high = node.apply("min", low, 0.0, suffix="low"), node.apply("max", high, 0.0, suffix="high")
-        extent, steps = node.apply("sub", high, low, suffix="extent"), STEPS
+        extent, steps = node.apply("sub", high, low, suffix="extent"), CODE_STEPS
     else:
         size = node.apply("max", node.apply("neg", low, suffix="below"), high, suffix="size")
         extent, steps = size, HIGH
@@ -96,7 +96,7 @@ def _zero_point_of_frames(
 
 
 def half_away(node: TfliteNode, x: OutletId) -> OutletId:
-    """Return the nearest whole number, halves away from zero."""
+    """Return the nearest integer, halves away from zero."""
     size = node.apply("add", node.apply("abs", x, suffix="away.size"), 0.5, suffix="away.half")
     size = node.apply("floor", size, suffix="away.whole")
     return node.apply("mul", node.apply("sign", x, suffix="away.sign"), size, suffix="away")

@@ -17,14 +17,14 @@ from pulse.tflite.fixed_point import IntegerArray
 
 ENTRIES, POINTS = 256, 24
 """The entries of the table of the sigmoid, and how many of them are between 0 and 1."""
-UNIT = 3 * 4096
+ONE = 3 * 4096
 """The argument of the table that means 1."""
 MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
 """The smallest and the largest code of 16 bits."""
 WHOLE = {"sigmoid": (3,), "tanh": (3, 4)}
 _SHIFT = 9
 """The bits of a place between two entries."""
-STEPS = 512
+TABLE_STEPS = 512
 """The number of entries of a general table, minus one."""
 Real: TypeAlias = np.float32 | np.float64
 
@@ -44,7 +44,7 @@ def activation_table(activation: str, scale: float) -> Array:
 
 
 def _multiplier(scale: float) -> tuple[int, int]:
-    factor, shift = scale * UNIT, 0
+    factor, shift = scale * ONE, 0
     while factor <= MAX_CODE / 2 and shift <= 30:
         factor, shift = factor * 2, shift + 1
     return int(factor), shift
@@ -100,15 +100,15 @@ def lines(function: Callable[[Array], Array], low: Real, high: Real, unit: Real)
     unit        codes of the output for 1
     """
     two = type(low)(2)
-    step = (high - low) / type(low)(STEPS)
-    x = low + step * np.arange(STEPS + 1, dtype=type(low))
+    step = (high - low) / type(low)(TABLE_STEPS)
+    x = low + step * np.arange(TABLE_STEPS + 1, dtype=type(low))
     y, middle = function(x) * unit, _round(function(x[:-1] + step / two) * unit)
     error = _round((y[1:] + _round(y[:-1])) / two) - middle
     last = _round(function(np.array([high])) * unit)
     entries = np.append(_round(y[:-1]) - _round(error / two), last)
     entries = np.clip(entries, MIN_CODE, MAX_CODE).astype(np.int64)
     value = np.arange(MIN_CODE, MAX_CODE + 1)
-    index = STEPS // 2 + (value >> 7)
+    index = TABLE_STEPS // 2 + (value >> 7)
     slope = entries[index + 1] - entries[index]
     return (entries[index] + ((slope * (value & 127) + 64) >> 7)).astype(np.float32)
 

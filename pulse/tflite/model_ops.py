@@ -9,6 +9,7 @@ from pulse.errors import LoadError
 from pulse.facts import dtype_name
 from pulse.graph import OutletId
 from pulse.infer.op import ModelOp
+from pulse.infer.translators import wire_node
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.support.record import record
 from pulse.tflite.node import F32, I64, Body, TfliteNode
@@ -26,7 +27,13 @@ _MAX_TEXT = 60
 class TfliteOp(ModelOp):
     """An operator of a subgraph.
 
-    slots  for each input slot of the operator the node's input; None if omitted
+    op_type         the operator
+    options         its options, by their names in the schema
+    slots           the index of the input for each input slot of the operator; None if omitted
+    input_tensors   the tensors that it reads; None if omitted
+    output_tensors  the tensors that it makes
+    body            reads another subgraph of the file
+    inner           tensors that only state the scales of its inner sums
     """
 
     op_type: str
@@ -57,14 +64,12 @@ class TfliteOp(ModelOp):
             outputs=names,
             graph=target.graph,
             scope=target.scope,
-            captures={},
             input_tensors=self.input_tensors,
             output_tensors=self.output_tensors,
             body=self.body,
             inner=self.inner,
         )
-        result = TRANSLATORS[self.op_type](node)
-        outlets = [result] if isinstance(result, OutletId) else list(result)
+        outlets = wire_node(TRANSLATORS[self.op_type], node)
         count = len(self.output_tensors) + len(STATES.get(self.op_type, ()))
         if len(outlets) < count:
             raise LoadError(

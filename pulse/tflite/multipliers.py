@@ -7,7 +7,7 @@ from pulse.graph import OutletId
 from pulse.tflite.node import TfliteNode
 
 
-def multiplier_of(factor: Array) -> tuple[Array, Array]:
+def make_multiplier(factor: Array) -> tuple[Array, Array]:
     """Return real multipliers as ``multiplier / 2**31 * 2**shift`` with multipliers of 31 bits."""
     mantissa, shift = np.frexp(np.asarray(factor, np.float64))
     multiplier = np.floor(mantissa * (1 << 31) + 0.5).astype(np.int64)
@@ -17,14 +17,14 @@ def multiplier_of(factor: Array) -> tuple[Array, Array]:
 
 def multiply(x: Array, factor: float) -> Array:
     """Multiply integers by a factor and round, as ``multiply_rounding_twice`` does."""
-    multiplier, shift = multiplier_of(np.asarray(factor))
+    multiplier, shift = make_multiplier(np.asarray(factor))
     y = np.floor(x * (np.exp2(np.maximum(shift, 0) - 31) * multiplier) + 0.5)
     return np.sign(y) * np.floor(np.abs(y) * np.exp2(np.minimum(shift, 0)) + 0.5)
 
 
-def multiplier_of_mean(factor: float, count: int) -> tuple[Array, Array]:
+def make_mean_multiplier(factor: float, count: int) -> tuple[Array, Array]:
     """Return the multiplier of sums over ``count`` numbers: the multiplier of a code itself, divided without a rest."""
-    multiplier, shift = multiplier_of(np.asarray(factor))
+    multiplier, shift = make_multiplier(np.asarray(factor))
     extra_bits = min(count.bit_length() - 1, 31 + int(shift))
     return (multiplier << extra_bits) // count, shift - extra_bits
 
@@ -37,7 +37,7 @@ def multiply_rounding_twice(
     up     halves up there too
     count  a factor of sums over this many numbers
     """
-    multiplier, shift = multiplier_of(factor) if count == 1 else multiplier_of_mean(float(factor), count)
+    multiplier, shift = make_multiplier(factor) if count == 1 else make_mean_multiplier(float(factor), count)
     y = _round(node, x, np.exp2(np.maximum(shift, 0) - 31) * multiplier, name)
     right = np.maximum(-shift, 0)
     return (
@@ -49,7 +49,7 @@ def multiply_rounding_twice(
 
 def multiply_rounding_once(node: TfliteNode, x: OutletId, factor: Array, bits: int) -> OutletId:
     """Multiply f64 integers by factors of 15 or 31 bits, rounded once, halves up."""
-    multiplier, shift = multiplier_of(factor)
+    multiplier, shift = make_multiplier(factor)
     if bits == 15:
         multiplier = np.where(multiplier < 0x7FFF0000, (multiplier + 0x8000) >> 16, 0x7FFF)
     return _round(node, x, multiplier * np.exp2(shift - bits), "rescaled")

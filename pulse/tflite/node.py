@@ -1,6 +1,6 @@
 """A node as its translator sees it: the wires of its inputs, its options, and the tensors as the file states them.
 
-An activation that the file stores as codes is an f32 wire that holds ``code - zero``: whole numbers, which sums and
+An activation that the file stores as codes is an f32 wire that holds ``code - zero``: integers, which sums and
 f32 products keep exactly up to 2**24. So all ops of floats serve for codes as well. Integers of 32 bits are
 wires of i64, as shapes are. Constants of codes are as they are stored.
 """
@@ -92,7 +92,7 @@ class TfliteNode(NodeContext):
         return self.constant(subtract_zero(tensor).astype(np.float32), f"codes{slot}")
 
     def graph_wires(self, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
-        """Add an op of several outputs. Raises FactError."""
+        """Add an op of several outputs. Raises FactError: the inputs do not fit it."""
         return wire(self.graph, f"{self.wire_name}.all", op, inputs)
 
 

@@ -50,12 +50,12 @@ def from_torch(
     opset    the version of ONNX operators to export to; by default the exporter chooses
     compare  whether the model is compared with the module
     lengths  the lengths at which they are compared, in frames of each symbol: ``[{"T": 4000}, {"T": 9000}]``. A symbol
-             without a length keeps that of the example. By default they are found by trial
+             without a length keeps its length in the example. By default they are found by trial
     method   the method that is called in place of ``forward``, such as "encode"
-    states   for a module that takes one chunk in each call and returns its caches: parameter -> the position (in a
-             tuple) or the key (in a dict) of its next value in the result, such as ``{"cache": 1}``. States begin with
-             the example's values, and the model is called chunk by chunk. If no axis is time, states are found, and so
-             are buffers that a call assigns
+    states   the states of a module that takes one chunk per call and returns its caches: parameter -> the position
+             (in a tuple) or the key (in a dict) of its next value in the result, as in ``{"cache": 1}``. States begin
+             with the example's values, and the model is called chunk by chunk. If no axis is time, states are found,
+             as are buffers that a call assigns
     Raises   InputError: torch is missing, ``example``, ``dynamic`` or ``lengths`` do not fit ``forward``, or the module
              runs at no other length than the example's, or along several axes;
              LoadError: the exporter fails, or has fixed a dynamic axis to the example's length, or the model differs

@@ -33,10 +33,10 @@ DATA_HELP = (
 """Advice for a size or condition that depends on the values of a tensor."""
 
 MAX_BRANCHES = 3
-"""The most conditions that a message lists."""
+"""Maximum number of conditions that a message lists; the others are left out."""
 
 MAX_REASON_LENGTH = 1000
-"""The most characters shown of a message of PyTorch."""
+"""Maximum number of characters shown of a message of PyTorch; a longer one is cut."""
 
 _ENDINGS = (
     "While executing",

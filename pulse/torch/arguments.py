@@ -23,7 +23,7 @@ class ModuleCall:
     positional: bool
 
     def leaves(self, torch: Any) -> dict[str, Any]:
-        """Return the tensors and numbers of the arguments, by the names that the exporter gives them: ``state_0``."""
+        """Return the tensors and numbers of the arguments, by the exporter's names: ``state_0``."""
         paths, _ = torch.utils._pytree.tree_flatten_with_path(self.arguments)
         return {"_".join(map(path_key, path)): leaf for path, leaf in paths}
 
@@ -75,7 +75,7 @@ def read_call(torch: Any, module: Any, title: str, example: Any, dynamic: Dynami
         )
     if isinstance(module, torch.jit.ScriptModule):
         raise InputError(
-            f"{title} is a TorchScript program, which PyTorch's exporter does not take; give the module that it was "
+            f"{title} is a TorchScript program, which PyTorch's exporter does not take; pass the module that it was "
             "made from, or load an ONNX file of it with pulse.load"
         )
     parameters = list(inspect.signature(module.forward).parameters.values())
@@ -139,7 +139,7 @@ def _require_one_length(arguments: Mapping[str, Any], axes: Mapping[str, AxisNam
             other, count = first.setdefault(symbol, (name, frames))
             if frames != count:
                 raise InputError(
-                    f"{symbol} is {count} frames in the example of {other} and {frames} in that of {name}; give "
+                    f"{symbol} is {count} frames in the example of {other} and {frames} in the example of {name}; give "
                     "examples of one length, or two names for the axes"
                 )
 

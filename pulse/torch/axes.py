@@ -15,7 +15,7 @@ from pulse.torch.lengths import MIN_LENGTH, variations
 
 SYMBOL = "T"
 MAX_TRIALS = 16
-"""The most lengths of an axis that are tried."""
+"""Maximum number of lengths of an axis that are tried."""
 
 InputAxes: TypeAlias = dict[str, dict[int, str]]
 
@@ -23,7 +23,7 @@ InputAxes: TypeAlias = dict[str, dict[int, str]]
 def find_time(title: str, module: RunWhole, examples: Mapping[str, Array]) -> InputAxes:
     """Return the one axis, or one axis of each of several inputs, along which the module runs at another length.
 
-    examples  of all inputs that are tensors
+    examples  the examples of all inputs that are tensors
     returns   nothing if the module takes the example's lengths only
     Raises    InputError: the module runs at other lengths along several axes, or not on the example
     """
@@ -89,6 +89,6 @@ def describe_time(axes: Mapping[str, Mapping[int, str]]) -> str:
 def describe_no_time() -> str:
     """Return the text for a module without frames."""
     return (
-        "no axis is assumed to be time: along none does the module run at other lengths and give outputs that become "
+        "no axis is assumed to be time: along none does the module run at other lengths and return outputs that become "
         f"longer; {spell('dynamic', {'x': {2: SYMBOL}})} names one, {spell('dynamic', {})} says that there is none"
     )

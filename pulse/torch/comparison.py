@@ -41,11 +41,12 @@ class ModuleTrial(NamedTuple):
 class Comparison:
     """Both sides, and the examples of the inputs.
 
-    title    of the module, for messages
+    title    the name of the module, for messages
     module   the reference
     model    the oracle that must equal it; any PulseError refuses the inputs
     samples  the example of each input of ``model``
     dynamic  the dynamic axes, for messages
+    seed     the seed of the inputs that are drawn
     precise  the module in f64: the reference if the module's own sums, in an order that rounds more, are further
              off than rounding may move the model
     bind     raises InputError for inputs that are not as long as the model says that it needs
@@ -71,8 +72,8 @@ class Comparison:
     ) -> list[str]:
         """Compare at other lengths than the example's; without dynamic axes, or if none is given, on the example.
 
-        lengths          by default a shorter and a longer one of each symbol, of those that the module takes
-        try_even_length  by default, also at a length that powers of two divide
+        lengths          the lengths; by default a shorter and a longer one of each symbol that the module takes
+        try_even_length  whether to try a length, too, that powers of two divide, if ``lengths`` are the default
         returns          what was not compared
         Raises           LoadError: they differ, or the module differs from itself; InputError: the module does not take
                          one of ``lengths``, or by default no other than the example's
@@ -211,7 +212,7 @@ class Comparison:
             cause = _difference(example, example_outputs, {})
             raise LoadError(
                 f"{self.title}: the exported model differs from the module on the example itself, so lengths are not "
-                f"the cause: {cause}; compare=False gives the model as the exporter wrote it"
+                f"the cause: {cause}; compare=False returns the model as the exporter wrote it"
             )
         raise LoadError(
             f"{self.title}: the exported model equals the module at the example's length "

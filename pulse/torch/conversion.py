@@ -39,7 +39,7 @@ class Conversion:
     title   its name in messages
     state   restores its buffers before each run
     dtype   the type of floats to compute in; None: the module's own
-    states  of ``from_torch``
+    states  the argument ``states`` of ``from_torch``
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Conversion:
         """
         with self._quiet_conversion():
             self.module, self.call, lengths_of = follow_lengths(
-                self._torch, self.module, self.call, self._time_of if finds_time else None
+                self._torch, self.module, self.call, self._find_time if finds_time else None
             )
             if lengths_of:
                 self._run_example()
@@ -79,7 +79,7 @@ class Conversion:
         """Find the axis of time, if the lengths do not determine it. Returns notes for the user."""
         if not self.call.axes:
             with silence_exporter():
-                self.call = replace(self.call, axes=self._time_of(self.module, self.call))
+                self.call = replace(self.call, axes=self._find_time(self.module, self.call))
         return [describe_time(self.call.axes)] if self.call.axes else []
 
     def keep_buffers(self) -> None:
@@ -97,7 +97,7 @@ class Conversion:
                 )
 
     def export(self, opset: int | None) -> Export:
-        """Run PyTorch's exporter. Raises LoadError."""
+        """Run PyTorch's exporter. Raises LoadError: it fails."""
         torch, leaves = self._torch, self.state_leaves
         outputs = name_results(torch, self._result, leaves) if leaves else name_outputs(torch, self._result)
         self._state.restore_eval()
@@ -107,7 +107,10 @@ class Conversion:
             )
 
     def compare(self, model: Model, onnx_export: Export, lengths: Sequence[Lengths] | None) -> list[str]:
-        """Run the module and its model, at the length of the example and others. Returns notes. Raises LoadError."""
+        """Run the module and its model, at the length of the example and others. Returns notes.
+
+        Raises LoadError: they differ.
+        """
         with silence_exporter():
             typed = self._analyse(model, onnx_export.branches)
             examples = samples(self._torch, self.call, list(typed.inputs), self._title)
@@ -167,6 +170,6 @@ class Conversion:
     def _find_states(self) -> list[StateLeaf]:
         return find_states(self._torch, self.call, self._result, self._title, self._states)
 
-    def _time_of(self, module: Any, call: ModuleCall) -> InputAxes:
+    def _find_time(self, module: Any, call: ModuleCall) -> InputAxes:
         oracle = ModuleOracle(self._torch, module, call, self._state.restore_eval, [], self._dtype)
         return find_time(self._title, oracle, tensors(self._torch, call, self._own))

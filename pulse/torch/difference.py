@@ -14,17 +14,17 @@ def first_difference(
     """Return the first output that differs, and its first frame; None if all agree.
 
     module   its outputs by name
-    model    what the model gives for the same inputs, and how far rounding may move that
+    model    the model's outputs for the same inputs, and how far rounding may move them
     example  the module's outputs for the example: frames are along the first axis whose length differs
-    runs     of the model with random errors, if the result is not clear without
+    runs     runs of the model with random errors, if the result is not clear without
     """
     if len(module) != len(model.native):
-        return f"the module gives {len(module)} outputs, the model {len(model.native)}"
+        return f"the module returns {len(module)} outputs, the model {len(model.native)}"
     for name, value in module.items():
         native = model.native[name]
         if value.shape != native.shape:
             return (
-                f"output {name}: the module gives shape {list(value.shape)}, the model {list(native.shape)}"
+                f"output {name}: the module returns shape {list(value.shape)}, the model {list(native.shape)}"
             )
         axis = _frame_axis(value, example.get(name))
         wrong = model.judge(name, value.astype(native.dtype, copy=False), axis, runs).wrong
@@ -32,7 +32,7 @@ def first_difference(
             location = _first_index(wrong, axis)
             frame = "" if axis is None else f"frame {location[axis]}, "
             return (
-                f"output {name}, {frame}at {list(location)}: the module gives {float(value[location]):.6g}, "
+                f"output {name}, {frame}at {list(location)}: the module returns {float(value[location]):.6g}, "
                 f"the model {float(native[location]):.6g}"
             )
     return None

@@ -34,8 +34,11 @@ _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")
 
 
 class Export(NamedTuple):
-    """A file, notes for the user, and whether a slice drops a number of last frames that depends on the length.
+    """An exported file.
 
+    proto     the file
+    notes     notes for the user
+    trims     whether a slice drops a number of last frames that depends on the length
     tensors   initializers whose data is not in the file, by name
     branches  lines of the module's code whose conditions on lengths the example has decided
     """
@@ -50,10 +53,11 @@ class Export(NamedTuple):
 class ExportRequest(NamedTuple):
     """A request for an export.
 
-    module   in eval mode
+    torch    the package
+    module   the module, in eval mode
     call     its example and its dynamic axes
     opset    the version of ONNX; None: the exporter's own choice
-    title    of the module, for messages
+    title    the name of the module, for messages
     outputs  their names; None: the exporter names them
     state    what the module holds
     """
@@ -67,12 +71,12 @@ class ExportRequest(NamedTuple):
     state: ModuleState
 
     def run(self) -> Any:
-        """Return the module's result for the example. Raises InputError."""
+        """Return the module's result for the example. Raises InputError: the module raises."""
         return run_example(self.torch, self.module, self.call, self.title)
 
 
 def export(request: ExportRequest) -> Export:
-    """Return the exported model. Raises LoadError."""
+    """Return the exported model. Raises LoadError: the exporter fails."""
     result = _export(request) if find_spec("onnxscript") is not None else _trace(request)
     _require_dynamic(result.proto, request.call, request.title)
     result.proto.graph.name = request.title
@@ -118,7 +122,7 @@ def _export_calls(torch: Any, module: Any) -> Generator[None]:
 
 
 def run_example(torch: Any, module: Any, call: ModuleCall, title: str) -> Any:
-    """Return the module's result for the example. Raises InputError."""
+    """Return the module's result for the example. Raises InputError: the module raises."""
     positional, named = call.fill(torch, {})
     try:
         with torch.no_grad():

@@ -11,7 +11,7 @@ KEPT = {
     *("unsqueeze", "squeeze", "view", "reshape", "flatten", "expand", "__getitem__"),
     *("max", "min", "amax", "amin"),
 }
-"""Functions of a tensor of equal integers that give the same integers."""
+"""Functions of a tensor of equal integers that return the same integers."""
 COMPUTED: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -40,7 +40,7 @@ class KnownNumbers:
         self._numbers: dict[int, tuple[Any, Any]] = {}
 
     def watch(self) -> Any:
-        """Return a context in which functions of known tensors give known ones."""
+        """Return a context in which functions of known tensors return known ones."""
         call = self._call
 
         class Watch(self._torch.overrides.TorchFunctionMode):

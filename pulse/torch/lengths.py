@@ -11,7 +11,7 @@ Lengths: TypeAlias = dict[str, int]
 
 MIN_LENGTH = 2
 """PyTorch's exporter takes lengths of 0 and 1 for constants."""
-NEAR = 4
+CONSECUTIVE_LENGTHS = 4
 """The number of consecutive lengths that are tried: one of them suits a small stride."""
 
 
@@ -35,14 +35,16 @@ def variations(lengths: Lengths, symbols: Sequence[str]) -> tuple[list[Lengths],
 
 
 def _shorter_lengths(frames: int) -> list[int]:
-    """About a third; half; then shorter ones that strides divide."""
-    third = [frames // 3 + step_up for step_up in range(1, NEAR + 1)]
+    """Return about a third; half; then shorter ones that strides divide."""
+    third = [frames // 3 + step_up for step_up in range(1, CONSECUTIVE_LENGTHS + 1)]
     return list(dict.fromkeys([*third, frames // 2, *(frames - step for step in _steps(frames))]))
 
 
 def _longer_lengths(frames: int) -> list[int]:
-    """More than twice, as lengths may be rounded up to powers of two; twice; then longer ones that strides divide."""
-    twice = [2 * frames + step_up for step_up in range(1, NEAR + 1)]
+    """Return more than twice, as lengths may be rounded up to powers of two; twice; then longer ones that strides
+    divide.
+    """
+    twice = [2 * frames + step_up for step_up in range(1, CONSECUTIVE_LENGTHS + 1)]
     return list(dict.fromkeys([*twice, 2 * frames, *(frames + step for step in _steps(frames))]))
 
 
@@ -62,7 +64,10 @@ def even_length(lengths: Lengths, symbol: str) -> list[Lengths]:
 
 
 def read_lengths(lengths: Any, traced: Lengths) -> list[Lengths] | None:
-    """Return the lengths of every symbol at which the caller compares, or None if not given. Raises InputError."""
+    """Return the lengths of every symbol at which the caller compares, or None if not given.
+
+    Raises InputError: one is not a length of a symbol.
+    """
     if lengths is None:
         return None
     if isinstance(lengths, str) or not isinstance(lengths, Sequence):
@@ -79,7 +84,7 @@ def _read_lengths(entry: Any, traced: Lengths) -> Iterator[tuple[str, int]]:
                 f"lengths: dynamic has no symbol {symbol!r}; it has {', '.join(traced) or 'none'}"
             )
         if isinstance(frames, bool) or not isinstance(frames, int) or frames < 1:
-            raise InputError(f"lengths: {frames!r} frames of {symbol}; give a whole number from 1 on")
+            raise InputError(f"lengths: {frames!r} frames of {symbol}; give a positive integer")
         yield symbol, frames
 
 

@@ -78,7 +78,7 @@ def float_types(torch: Any, module: Any, call: ModuleCall) -> set[Any]:
 class ModuleOracle:
     """Arrays by the names of the exported model's inputs to arrays by the names of its outputs.
 
-    Each run begins with the state that ``restore`` gives, and computes in ``dtype`` (None: as the module is). Complex
+    Each run begins with the state that ``restore`` sets, and computes in ``dtype`` (None: as the module is). Complex
     numbers are pairs on a last axis, as in the exported model.
     Raises   InputError: the module raises
     """
@@ -101,7 +101,7 @@ class ModuleOracle:
         except Exception as error:
             raise InputError(f"{type(error).__name__}: {plain_message(error)}") from error
         leaves = self.torch.utils._pytree.tree_leaves(result)
-        arrays = [array_of(self.torch, leaf) for leaf in leaves if self.torch.is_tensor(leaf)]
+        arrays = [to_array(self.torch, leaf) for leaf in leaves if self.torch.is_tensor(leaf)]
         names = [*self.outputs, *(f"output {index}" for index in range(len(self.outputs), len(arrays)))]
         return dict(zip(names, arrays))
 
@@ -129,7 +129,7 @@ class ModuleOracle:
 
 
 def method_module(torch: Any, module: Any, method: str) -> Any:
-    """Return a module whose ``forward`` is a method of another one. Raises InputError."""
+    """Return a module whose ``forward`` is a method of another one. Raises InputError: it does not have the method."""
     function = getattr(module, method, None)
     if not callable(function):
         raise InputError(f"{type(module).__name__} has no method {method!r}")
@@ -154,7 +154,7 @@ def tensors_of(torch: Any, module: Any) -> dict[str, Any]:
 def tensors(torch: Any, call: ModuleCall, besides: Collection[str] = ()) -> dict[str, Array]:
     """Return the examples that are tensors, by the names of ``forward``'s parameters, ``besides`` some."""
     return {
-        name: array_of(torch, value)
+        name: to_array(torch, value)
         for name, value in call.arguments.items()
         if torch.is_tensor(value) and name not in besides
     }
@@ -167,12 +167,12 @@ def samples(torch: Any, call: ModuleCall, inputs: Sequence[str], title: str) -> 
     if unknown:
         raise LoadError(
             f"{title}: the exported model has inputs that are not of the example ({', '.join(unknown)}), so the two "
-            "cannot be compared; give each tensor as a parameter of forward, or compare=False"
+            "cannot be compared; pass each tensor as a parameter of forward, or compare=False"
         )
-    return {name: SampledInputs(array_of(torch, leaves[name]), call.axes.get(name, {})) for name in inputs}
+    return {name: SampledInputs(to_array(torch, leaves[name]), call.axes.get(name, {})) for name in inputs}
 
 
-def array_of(torch: Any, value: Any) -> Array:
+def to_array(torch: Any, value: Any) -> Array:
     """Return a tensor as an array, complex numbers as pairs on a last axis."""
     if not torch.is_tensor(value):
         return np.asarray(value)

@@ -13,7 +13,7 @@ from pulse.proof.tolerance import Feeds
 from pulse.support.record import record
 from pulse.torch.arguments import ModuleCall
 from pulse.torch.inputs import SampledInputs, draw_inputs
-from pulse.torch.module import ModuleOracle, array_of
+from pulse.torch.module import ModuleOracle, to_array
 from pulse.torch.preservation import preserve_state
 from pulse.torch.states import StateLeaf
 
@@ -22,7 +22,10 @@ from pulse.torch.states import StateLeaf
 class ModuleOriginal:
     """A module, how it is called, and what each call passes on to the next; see ``pulse.proof.original.Original``.
 
-    name     of its class, and its method
+    torch    the package
+    module   the module
+    call     its example and its dynamic axes
+    name     the name of its class, and its method
     outputs  their names in the model
     dtype    the type of floats to compute in; None: the module's own
     """
@@ -50,15 +53,15 @@ class ModuleOriginal:
         for port in model.inputs:
             symbol = str(port.length)
             samples[port.name] = SampledInputs(
-                array_of(self.torch, leaves[port.name]), {} if port.axis is None else {port.axis: symbol}
+                to_array(self.torch, leaves[port.name]), {} if port.axis is None else {port.axis: symbol}
             )
             lengths[symbol] = port.length.eval({model.symbol: frames})
         return draw_inputs(samples, lengths, np.random.default_rng((seed, frames)))
 
     def run(self, model: Interface, feeds: Feeds, precise: bool = False) -> dict[str, Array]:
-        """Return its outputs; those of a module of chunks joined, without the frames of their delay.
+        """Return its outputs; the chunks of a module of chunks are joined, without the frames of their delay.
 
-        precise  in f64
+        precise  whether to compute in f64
         Raises   InputError: the module raises
         """
         with preserve_state(self.torch, self.module, self.call) as state:

@@ -14,7 +14,7 @@ from pulse.models import PulsedModel
 from pulse.proof.tolerance import Reference
 from pulse.torch import convert_module
 from pulse.torch.arguments import Dynamic
-from pulse.torch.module import array_of
+from pulse.torch.module import to_array
 from pulse.torch.original import ModuleOriginal
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Twin: TypeAlias = Callable[..., Any]
 """An author's own streaming mode: takes a pulse of each input, returns the ready frames of each output."""
 
-PULSES = 8
+TWIN_PULSES = 8
 """The number of pulses given to a twin."""
 
 
@@ -43,11 +43,11 @@ def prove_module(
 ) -> "ProofReport":
     """Prove the model that ``from_torch`` makes of a module, and compare its streams with the module.
 
-    module, example, dynamic, states, method  as in ``from_torch``
-    twin    its frames, joined, must be the first ones that the module gives for the whole input
+    module, example, dynamic, states, method  see ``from_torch``
+    twin    its frames, joined, must be the first ones that the module returns for the whole input
     choice  which streams
-    pulse, backend, max_context, prepare  as in ``pulse.verify``
-    Raises  as ``from_torch``; DivergenceError: the twin differs
+    pulse, backend, max_context, prepare  see ``pulse.verify``
+    Raises  the errors of ``from_torch``; DivergenceError: the twin differs
     """
     if example is None:
         raise InputError(
@@ -62,13 +62,13 @@ def prove_module(
 
 
 def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, seed: int) -> None:
-    """Compare the twin with the module. Raises DivergenceError."""
+    """Compare the twin with the module. Raises DivergenceError: they differ."""
     torch, title = original.torch, original.name
-    feeds = original.draw(pulsed, PULSES * pulsed.pulse, seed)
+    feeds = original.draw(pulsed, TWIN_PULSES * pulsed.pulse, seed)
     with torch.no_grad():
         frames = [
             [
-                array_of(torch, leaf)
+                to_array(torch, leaf)
                 for leaf in torch.utils._pytree.tree_leaves(twin(*tensors))
                 if torch.is_tensor(leaf)
             ]
@@ -77,7 +77,7 @@ def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, see
     reference = Reference.of(pulsed.typed, feeds, seed)
     if any(len(frame) != len(pulsed.outputs) for frame in frames):
         raise DivergenceError(
-            f"{title}: the twin gives {len(frames[0])} outputs for a pulse, the model {len(pulsed.outputs)}"
+            f"{title}: the twin returns {len(frames[0])} outputs for a pulse, the model {len(pulsed.outputs)}"
         )
     for index, port in enumerate(pulsed.outputs):
         joined = np.concatenate([outputs[index] for outputs in frames], port.axis or 0)
@@ -105,7 +105,9 @@ def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, see
 def _pulses(torch: Any, feeds: dict[str, Array], pulsed: PulsedModel) -> list[list[Any]]:
     """Return the tensors of each pulse, in the order of the inputs."""
     split = [
-        [feeds[port.name]] * PULSES if port.axis is None else np.split(feeds[port.name], PULSES, port.axis)
+        [feeds[port.name]] * TWIN_PULSES
+        if port.axis is None
+        else np.split(feeds[port.name], TWIN_PULSES, port.axis)
         for port in pulsed.inputs
     ]
     return [[torch.from_numpy(np.ascontiguousarray(part)) for part in pulse] for pulse in zip(*split)]

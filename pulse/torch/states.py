@@ -15,13 +15,13 @@ from pulse.proof.tolerance import Reference, offline
 from pulse.torch.arguments import ModuleCall, path_key
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import SampledInputs, draw_inputs
-from pulse.torch.module import ModuleOracle, array_of, tensors_of
+from pulse.torch.module import ModuleOracle, tensors_of, to_array
 from pulse.torch.preservation import Restore
 from pulse.typed import Variable
 
 BUFFERS = "buffers"
 """The name of the parameter for the buffers that a module assigns."""
-CALLS = 3
+COMPARED_CALLS = 3
 """The number of consecutive calls that are compared."""
 
 
@@ -29,7 +29,7 @@ CALLS = 3
 class StateLeaf:
     """A tensor that each call takes and passes on to the next.
 
-    parameter  of ``forward`` that holds it
+    parameter  the parameter of ``forward`` that holds it
     input      its name in the model
     output     the index of its next value among all outputs
     initial    its value in the first call
@@ -49,7 +49,7 @@ def find_states(
     Without ``choices``: each parameter named as one (cache, state, memory …) or holding several tensors, matched with
     the only part of the result of equal dtypes and shapes.
 
-    result   what the module gives for the example
+    result   the result of the module for the example
     choices  parameter -> part of the result: a place of a tuple, or a key of a dict
     Raises   InputError: ``choices`` does not fit, or a state changes its shape
     """
@@ -74,7 +74,7 @@ def find_states(
             )
         for index, (leaf, (now, later)) in enumerate(zip(before, zip(before.values(), after))):
             _require_same(title, leaf, now, later)
-            leaves.append(StateLeaf(name, leaf, first[key] + index, array_of(torch, now)))
+            leaves.append(StateLeaf(name, leaf, first[key] + index, to_array(torch, now)))
     return leaves
 
 
@@ -241,18 +241,21 @@ def require_equal_calls(
     samples: Mapping[str, SampledInputs],
     variables: Sequence[Variable],
 ) -> None:
-    """Compare module and model call by call, each with the states that the module gave before. Raises LoadError."""
+    """Compare module and model call by call, each with the states that the module returned before.
+
+    Raises LoadError: they differ.
+    """
     states: dict[str, Array] = {
         variable.input: variable.initial for variable in variables if variable.initial is not None
     }
-    nexts = {variable.output: variable.input for variable in variables}
+    input_of_output = {variable.output: variable.input for variable in variables}
     rng = np.random.default_rng(0)
     lengths = {
         symbol: sample.value.shape[axis]
         for sample in samples.values()
         for axis, symbol in sample.axes.items()
     }
-    for call in range(CALLS):
+    for call in range(COMPARED_CALLS):
         feeds = {**draw_inputs(samples, lengths, rng), **states}
         feeds = {
             name: value if name in states else rng.permutation(value.ravel()).reshape(value.shape)
@@ -266,4 +269,4 @@ def require_equal_calls(
                 f"{gap}; what the module keeps besides tensors that are returned or buffers, such as numbers and "
                 "lists of Python, is not in the model: make each a buffer of constant shape, or an input and an output"
             )
-        states = {nexts[name]: value for name, value in expected.items() if name in nexts}
+        states = {input_of_output[name]: value for name, value in expected.items() if name in input_of_output}

@@ -18,7 +18,7 @@ def _wires(node: NodeReader) -> list[NnefWire]:
     values = node.arguments["values"]
     if not isinstance(values, list) or not values:
         raise node.error("values must be a list of tensors")
-    wires = [node.as_wire(value, f"values{at}") for at, value in enumerate(values)]
+    wires = [node.as_wire(value, f"values{index}") for index, value in enumerate(values)]
     if len({(wire.rank, wire.dtype) for wire in wires}) != 1:
         raise node.error("values have different types or numbers of axes")
     return wires
@@ -29,7 +29,7 @@ def _join(node: NodeReader, wires: list[NnefWire], axis: int) -> NnefWire:
         wires = node.graph.crop_ends(wires)
     lengths = [wire.sizes[axis] for wire in wires]
     length = None if None in lengths else sum(size for size in lengths if size is not None)
-    sizes = [length if at == axis else size for at, size in enumerate(wires[0].sizes)]
+    sizes = [length if index == axis else size for index, size in enumerate(wires[0].sizes)]
     return node.add("Concat", wires, wires[0].dtype, sizes, axis=axis)
 
 
@@ -43,4 +43,6 @@ def read_concat(node: NodeReader) -> NnefWire:
 def read_stack(node: NodeReader) -> NnefWire:
     wires = _wires(node)
     axis = node.axis("axis", wires[0].rank + 1)
-    return _join(node, [node.add_axes(wire, [axis], f"part{at}") for at, wire in enumerate(wires)], axis)
+    return _join(
+        node, [node.add_axes(wire, [axis], f"part{index}") for index, wire in enumerate(wires)], axis
+    )

@@ -17,7 +17,7 @@ def window_arguments(w: OperationWriter, spatial: int) -> dict[str, Any]:
     if w.attribute("auto_pad", "NOTSET") != "NOTSET":
         raise w.error("only have numeric padding", "give the node pads instead of auto_pad")
     return {
-        "padding": [(int(pads[at]), int(pads[spatial + at])) for at in range(spatial)],
+        "padding": [(int(pads[index]), int(pads[spatial + index])) for index in range(spatial)],
         "stride": [int(stride) for stride in w.attribute("strides", [1] * spatial)],
         "dilation": [int(dilation) for dilation in w.attribute("dilations", [1] * spatial)],
     }
@@ -168,14 +168,17 @@ def _surplus_frames(
     if "pads" not in window or len(shape) != spatial:
         raise node.error("output_shape needs padding in numbers")
     sizes: list[int] = []
-    for at, (size, target) in enumerate(zip(x.sizes[2:], shape)):
+    for index, (size, target) in enumerate(zip(x.sizes[2:], shape)):
         if size is None:
             raise node.error("output_shape of an input whose size is not known; leave it out")
-        span = (taps[at] - 1) * window["dilations"][at] + 1
+        span = (taps[index] - 1) * window["dilations"][index] + 1
         shortest = (
-            (size - 1) * window["strides"][at] + span - window["pads"][at] - window["pads"][spatial + at]
+            (size - 1) * window["strides"][index]
+            + span
+            - window["pads"][index]
+            - window["pads"][spatial + index]
         )
-        if not 0 <= target - shortest < max(window["strides"][at], window["dilations"][at]):
+        if not 0 <= target - shortest < max(window["strides"][index], window["dilations"][index]):
             raise node.error(f"output_shape {shape} does not follow from the input")
         sizes.append(target - shortest)
     return sizes

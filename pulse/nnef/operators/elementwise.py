@@ -17,7 +17,7 @@ NAMES: Mapping[str, str] = {
 }
 """Operators that both formats have: the name in ONNX -> the one in NNEF."""
 FOLDED: Mapping[str, str] = {"Sum": "add", "Max": NAMES["Max"], "Min": NAMES["Min"]}
-"""Operators of any number of inputs -> those of two."""
+"""Operators of any number of inputs -> operators of two."""
 COMPOSED = ("Mul", *FOLDED, "Reciprocal", "Sigmoid", "Tanh", "Softplus", "HardSwish")
 """Operators that are written by a function of their own, although NNEF has them: tract's are less exact, or fewer."""
 SAME = {"Identity": "copy"} | {kind: name for kind, name in NAMES.items() if kind not in COMPOSED}
@@ -31,7 +31,7 @@ def write_same(w: OperationWriter) -> Name:
 
 @writes("Mul")
 def write_product(w: OperationWriter) -> Name:
-    """A position times a constant becomes a sum.
+    """Turn the product of a position and a constant into a sum.
 
     tract 0.23 takes an integer factor for a mask of the other operand, and then refuses the scan that carries it.
     """
@@ -90,7 +90,7 @@ def write_reciprocal(w: OperationWriter) -> Name:
 
 @writes("Mod")
 def write_mod(w: OperationWriter) -> Name:
-    """The remainder has the divisor's sign; with ``fmod`` the dividend's, as tract's division rounds."""
+    """Write the remainder with the divisor's sign; with ``fmod`` the dividend's, as tract's division rounds."""
     x, y = w.operands()
     if w.dtype().kind == "f":
         raise w.error("have no exact remainders of floats", "compute it with integers")
@@ -172,14 +172,14 @@ def write_celu(w: OperationWriter) -> Name:
 
 @writes("Sigmoid")
 def write_sigmoid(w: OperationWriter) -> Name:
-    """In exponentials: tract's own sigmoid of -20 is 200 times too large."""
+    """Write exponentials: tract's own sigmoid of -20 is 200 times too large."""
     power = w.emit("exp", w.emit("neg", w.x(), suffix="neg"), suffix="exp")
     return w.apply("div", 1, w.apply("add", 1, power, suffix="sum"))
 
 
 @writes("Tanh")
 def write_tanh(w: OperationWriter) -> Name:
-    """Near 0 tract's tanh; farther out exponentials, because tract's is off by 10 units in the last place there."""
+    """Write tract's tanh near 0; farther out exponentials, since tract's is off by 10 units in the last place there."""
     x = w.x()
     size = w.emit("abs", x, suffix="abs")
     twice = w.emit("add", size, size, suffix="twice")
@@ -244,7 +244,7 @@ BINARY = tuple(name for name, row in KINDS.items() if row.arity in (2, -1))
 
 
 def parse_type(node: NodeReader, name: str) -> DType:
-    """Return a type by tract's name, such as F32 and i64. Raises LoadError."""
+    """Return a type by tract's name, such as F32 and i64. Raises LoadError: the name is unknown."""
     letter, digits = name[:1].lower(), name[1:]
     if name.lower() == "bool":
         return TRUTH
@@ -320,7 +320,7 @@ def read_sum(node: NodeReader) -> NnefWire:
     values = node.arguments["x"]
     if not isinstance(values, list) or not values:
         raise node.error("x must be a list of tensors")
-    wires = node.align([(f"x{at}", value) for at, value in enumerate(values)])
+    wires = node.align([(f"x{index}", value) for index, value in enumerate(values)])
     return node.add("Sum", wires, wires[0].dtype, node.broadcast(wires))
 
 

@@ -9,7 +9,7 @@ from pulse.support.printable import printable
 
 @writes("MatMul")
 def write_matmul(w: OperationWriter) -> Name:
-    """Both sides with equally many axes; a vector gets the axis that ONNX adds to it."""
+    """Write both sides with equally many axes; a vector gets the axis that ONNX adds to it."""
     if w.dtype().kind != "f":
         raise w.error("only have matrix products of floats", "give the node floats")
     ranks = [w.rank(0), w.rank(1)]
@@ -54,8 +54,8 @@ def read_matmul(node: NodeReader) -> NnefWire:
 def read_einsum(node: NodeReader) -> NnefWire:
     values = node.arguments["inputs"]
     wires = [
-        node.as_wire(value, f"input{at}")
-        for at, value in enumerate(values if isinstance(values, list) else [values])
+        node.as_wire(value, f"input{index}")
+        for index, value in enumerate(values if isinstance(values, list) else [values])
     ]
     expression = node.text("expr")
     operands, arrow, result = expression.partition("->")
@@ -72,7 +72,7 @@ def read_einsum(node: NodeReader) -> NnefWire:
         for letter, size in zip(term, wire.sizes)
         if size != 1
     }
-    fresh = [at for at, letter in enumerate(result) if letter not in operands]
+    fresh = [index for index, letter in enumerate(result) if letter not in operands]
     letters = "".join(letter for letter in result if letter in operands)
     dims = [sizes.get(letter, 1) for letter in letters]
     total = node.add(

@@ -41,7 +41,7 @@ def read_softmax(node: NodeReader) -> NnefWire:
 def read_root_mean_square(node: NodeReader) -> NnefWire:
     x = node.wire("input")
     axis = node.axis("axis", x.rank)
-    sizes = [1 if at == axis else size for at, size in enumerate(x.sizes)]
+    sizes = [1 if index == axis else size for index, size in enumerate(x.sizes)]
     square = node.apply("Mul", x, x, suffix="square")
     mean = node.add("ReduceMean", [square], x.dtype, sizes, "mean", axes=[axis], keepdims=1)
     sure = node.apply("Add", mean, node.number("eps"), suffix="sure")

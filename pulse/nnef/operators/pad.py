@@ -15,8 +15,8 @@ def write_pad(w: OperationWriter) -> Name:
     rank, pads = w.rank(), w.integers(1, "pads")
     axes = [axis % rank for axis in w.integers(3, "axes")] if w.has(3) else [*range(rank)]
     padding = [(0, 0)] * rank
-    for at, axis in enumerate(axes):
-        padding[axis] = pads[at], pads[len(axes) + at]
+    for index, axis in enumerate(axes):
+        padding[axis] = pads[index], pads[len(axes) + index]
     mode = str(w.attribute("mode", "constant"))
     if mode not in BORDERS or any(min(pair) < 0 for pair in padding):
         raise w.error(
@@ -39,10 +39,10 @@ def _pad_by_joining(w: OperationWriter, padding: list[tuple[int, int]], border_v
     x, sizes = w.x(), list(w.sizes())
     for axis, (before, after) in enumerate(padding):
         parts: list[Expression] = [x]
-        for count, at in ((before, 0), (after, len(parts) + 1)):
+        for count, index in ((before, 0), (after, len(parts) + 1)):
             if count:
                 shape = [count if padded_axis == axis else size for padded_axis, size in enumerate(sizes)]
-                parts.insert(at, w.tensor(np.full(shape, border_value, w.dtype()), f"border{axis}"))
+                parts.insert(index, w.tensor(np.full(shape, border_value, w.dtype()), f"border{axis}"))
         if len(parts) > 1:
             x = w.emit("concat", parts, suffix=f"axis{axis}", axis=axis)
             sizes[axis] += before + after

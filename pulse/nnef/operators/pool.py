@@ -37,7 +37,7 @@ def write_max(w: OperationWriter) -> Name:
 
 @writes("AveragePool")
 def write_average(w: OperationWriter) -> Name:
-    """The border determines whether the padding counts."""
+    """Write an average; the border determines whether the padding counts."""
     border = "constant" if w.attribute("count_include_pad", 0) else "ignore"
     return w.emit("box", w.x(), **_arguments(w), border=border, normalize=True)
 
@@ -61,7 +61,7 @@ def _read_pool(node: NodeReader) -> tuple[NnefWire, dict[str, Any], str]:
     first = [size[:2], window["strides"][:2], window["dilations"][:2]]
     pads = window.get("pads")
     if any(number != 1 for numbers in first for number in numbers) or (
-        pads and any(pads[at] for at in (0, 1, x.rank, x.rank + 1))
+        pads and any(pads[index] for index in (0, 1, x.rank, x.rank + 1))
     ):
         raise node.error("windows over the first two axes are not supported; transpose the input")
     spatial: dict[str, Any] = {

@@ -11,9 +11,9 @@ from pulse.errors import WriteError
 from pulse.nnef.read.node import NnefWire, NodeReader
 from pulse.nnef.registry import reads
 from pulse.nnef.write.expansion import Expansion, expands
-from pulse.onnx.recurrent_layers import CELL_KINDS, ONNX_ACTIVATIONS, read_activations
 from pulse.ops.recurrent_cells import ACTIVATION_DEFAULTS, USUAL_ACTIVATIONS, Activation
 from pulse.ops.recurrent_gates import GATE_COUNTS
+from pulse.ops.recurrent_layers import CELL_KINDS, ONNX_ACTIVATIONS, read_activations
 from pulse.support.record import record
 
 
@@ -34,9 +34,9 @@ class CellWriter:
     peepholes: str | None
     body: list[NodeProto] = field(default_factory=list[NodeProto])
 
-    def op(self, op_type: str, *inputs: str, **attributes: Any) -> str:
+    def add_op(self, op_type: str, *inputs: str, **attributes: Any) -> str:
         """Add a node to the body; return its output."""
-        return self.e.node(self.body, op_type, inputs, op_type.lower(), **attributes)
+        return self.e.add_node(self.body, op_type, inputs, op_type.lower(), **attributes)
 
     def part(self, x: str, first: int, last: int) -> str:
         """Return some gates of [B, G*H], or of [G*H]."""
@@ -46,60 +46,60 @@ class CellWriter:
         """Return an activation, with its inputs clipped if the node has a clip."""
         clip = self.attributes.get("clip")
         if clip is not None:
-            x = self.op("Min", self.op("Max", x, self.e.number(-clip)), self.e.number(clip))
+            x = self.add_op("Min", self.add_op("Max", x, self.e.number(-clip)), self.e.number(clip))
         return self.activation(gate, x)
 
     def activation(self, gate: int, x: str) -> str:
         function = self.functions[gate]
         if function.name == "affine":
-            scaled = self.op("Mul", x, self.e.number(function.alpha))
-            return self.op("Add", scaled, self.e.number(function.beta))
+            scaled = self.add_op("Mul", x, self.e.number(function.alpha))
+            return self.add_op("Add", scaled, self.e.number(function.beta))
         if function.name == "scaled_tanh":
-            inner = self.op("Tanh", self.op("Mul", x, self.e.number(function.beta)))
-            return self.op("Mul", inner, self.e.number(function.alpha))
+            inner = self.add_op("Tanh", self.add_op("Mul", x, self.e.number(function.beta)))
+            return self.add_op("Mul", inner, self.e.number(function.alpha))
         parameters = zip(ACTIVATION_DEFAULTS[function.name], function.parameters)
-        return self.op(ONNX_ACTIVATIONS[function.name], x, **dict(parameters))
+        return self.add_op(ONNX_ACTIVATIONS[function.name], x, **dict(parameters))
 
     def product(self, x: str, first: int, last: int) -> str:
         """Return some gates of a state times the recurrent weights, plus their bias."""
         span = first * self.hidden, last * self.hidden
         weights, bias = (self.e.crop(self.body, tensor, *span) for tensor in (self.recurrent, self.bias))
-        return self.op("Add", self.op("MatMul", x, weights), bias)
+        return self.add_op("Add", self.add_op("MatMul", x, weights), bias)
 
     def states(self, x: str, before: Sequence[str]) -> list[str]:
         """Return the states after a frame [B, G*H]."""
         if self.cell == "RNN":
-            return [self.apply(0, self.op("Add", x, self.product(before[0], 0, 1)))]
+            return [self.apply(0, self.add_op("Add", x, self.product(before[0], 0, 1)))]
         return [self._gru(x, before[0])] if self.cell == "GRU" else self._lstm(x, *before)
 
     def _gru(self, x: str, h: str) -> str:
-        gates = self.apply(0, self.op("Add", self.part(x, 0, 2), self.product(h, 0, 2)))
+        gates = self.apply(0, self.add_op("Add", self.part(x, 0, 2), self.product(h, 0, 2)))
         update, reset = self.part(gates, 0, 1), self.part(gates, 1, 2)
         if self.attributes.get("linear_before_reset"):
-            recurrent = self.op("Mul", reset, self.product(h, 2, 3))
+            recurrent = self.add_op("Mul", reset, self.product(h, 2, 3))
         else:
-            recurrent = self.product(self.op("Mul", reset, h), 2, 3)
-        candidate = self.apply(1, self.op("Add", self.part(x, 2, 3), recurrent))
-        complement = self.op("Sub", self.e.number(1), update)
-        return self.op("Add", self.op("Mul", complement, candidate), self.op("Mul", update, h))
+            recurrent = self.product(self.add_op("Mul", reset, h), 2, 3)
+        candidate = self.apply(1, self.add_op("Add", self.part(x, 2, 3), recurrent))
+        complement = self.add_op("Sub", self.e.number(1), update)
+        return self.add_op("Add", self.add_op("Mul", complement, candidate), self.add_op("Mul", update, h))
 
     def _lstm(self, x: str, h: str, c: str) -> list[str]:
-        total = self.op("Add", x, self.product(h, 0, 4))
+        total = self.add_op("Add", x, self.product(h, 0, 4))
         i, o, f, candidate = (self.part(total, gate, gate + 1) for gate in range(4))
         input_gate = self.apply(0, self._peek(i, c, 0))
         if self.attributes.get("input_forget"):
-            forget_gate = self.op("Sub", self.e.number(1), input_gate)
+            forget_gate = self.add_op("Sub", self.e.number(1), input_gate)
         else:
             forget_gate = self.apply(0, self._peek(f, c, 2))
-        update = self.op("Mul", input_gate, self.apply(1, candidate))
-        after = self.op("Add", self.op("Mul", forget_gate, c), update)
+        update = self.add_op("Mul", input_gate, self.apply(1, candidate))
+        after = self.add_op("Add", self.add_op("Mul", forget_gate, c), update)
         output_gate = self.apply(0, self._peek(o, after, 1))
-        return [self.op("Mul", output_gate, self.activation(2, after)), after]
+        return [self.add_op("Mul", output_gate, self.activation(2, after)), after]
 
     def _peek(self, gate: str, c: str, index: int) -> str:
         if self.peepholes is None:
             return gate
-        return self.op("Add", gate, self.op("Mul", self.part(self.peepholes, index, index + 1), c))
+        return self.add_op("Add", gate, self.add_op("Mul", self.part(self.peepholes, index, index + 1), c))
 
 
 @expands("RNN", "GRU", "LSTM")
@@ -132,8 +132,8 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
         bias=recurrent_bias,
         peepholes=e.squeeze(e.nodes, p) if p else None,
     )
-    product = e.node(e.nodes, "MatMul", (x, e.transpose(e.nodes, e.squeeze(e.nodes, w))), "product")
-    frames = e.node(e.nodes, "Add", (product, input_bias), "frames")
+    product = e.add_node(e.nodes, "MatMul", (x, e.transpose(e.nodes, e.squeeze(e.nodes, w))), "product")
+    frames = e.add_node(e.nodes, "Add", (product, input_bias), "frames")
     starts = [h, c][: 2 if op_type == "LSTM" else 1]
     sequence, last = _scan(cell, frames, starts, e.sizes(x)[1], rows, direction == "reverse")
     for name, value, axis in (
@@ -166,8 +166,8 @@ def _scan(
     states = [e.name(f"state{index}") for index in range(len(begin))]
     frame = e.name("frame")
     after = cell.states(frame, states)
-    output = e.node(cell.body, "Identity", (after[0],), "output")
-    after = [e.node(cell.body, "Identity", (value,), "next") for value in after]
+    output = e.add_node(cell.body, "Identity", (after[0],), "output")
+    after = [e.add_node(cell.body, "Identity", (value,), "next") for value in after]
     body: GraphProto = helper.make_graph(
         cell.body,
         "cell",
@@ -202,15 +202,15 @@ def _gate(node: NodeReader, x: NnefWire, index: int, hidden: int, name: str) -> 
 
 @reads("tract_core_gru_epilogue", parameters="xh rh h_prev hidden")
 def read_gru(node: NodeReader) -> NnefWire:
-    """The cell after its two products, [B, 3H] each, gates z r h: the reset gate multiplies the recurrent product."""
+    """Read the cell after its products [B, 3H], gates z r h: the reset gate multiplies the recurrent product."""
     x, r, h, hidden = node.wire("xh"), node.wire("rh"), node.wire("h_prev"), node.integer("hidden")
     update, reset = (
         node.apply(
             "Sigmoid",
-            node.apply("Add", *(_gate(node, y, at, hidden, name) for y in (x, r)), suffix=f"{name}.sum"),
+            node.apply("Add", *(_gate(node, y, index, hidden, name) for y in (x, r)), suffix=f"{name}.sum"),
             suffix=name,
         )
-        for at, name in enumerate(("update", "reset"))
+        for index, name in enumerate(("update", "reset"))
     )
     recurrent = node.apply("Mul", reset, _gate(node, r, 2, hidden, "candidate.r"), suffix="candidate.product")
     total = node.apply("Add", _gate(node, x, 2, hidden, "candidate.x"), recurrent, suffix="candidate.sum")
@@ -222,13 +222,13 @@ def read_gru(node: NodeReader) -> NnefWire:
 
 @reads("tract_core_lstm_epilogue", parameters="preact c_prev hidden")
 def read_lstm(node: NodeReader) -> tuple[NnefWire, NnefWire]:
-    """The cell after its products [B, 4H], gates i o f c."""
+    """Read the cell after its products [B, 4H], gates i o f c."""
     x, c, hidden = node.wire("preact"), node.wire("c_prev"), node.integer("hidden")
     if x.rank != 2:
         raise node.error(f"its products have {x.rank} axes, not 2")
     input_gate, output_gate, forget_gate = (
-        node.apply("Sigmoid", _gate(node, x, at, hidden, f"{name}.x"), suffix=name)
-        for at, name in enumerate(("input_gate", "output_gate", "forget_gate"))
+        node.apply("Sigmoid", _gate(node, x, index, hidden, f"{name}.x"), suffix=name)
+        for index, name in enumerate(("input_gate", "output_gate", "forget_gate"))
     )
     candidate = node.apply("Tanh", _gate(node, x, 3, hidden, "candidate.x"), suffix="candidate")
     retained = node.apply("Mul", forget_gate, c, suffix="retained")

@@ -40,7 +40,7 @@ def write_reduce(w: OperationWriter) -> Name:
 
 @writes(*SUMS)
 def write_sum(w: OperationWriter) -> Name:
-    """Sums of a function of the entries, and a function of the sum."""
+    """Write sums of a function of the entries, and a function of the sum."""
     x, axes = w.x(), _axes(w)
     if w.op_type == "ReduceLogSumExp":
         return _log_sum_exp(w, x, axes)

@@ -13,7 +13,7 @@ from pulse.nnef.write.walk import write_nodes
 
 @writes("Scan")
 def write_scan(w: OperationWriter) -> list[Name]:
-    """Every run begins with the initial states; tract keeps the axis of frames in the body."""
+    """Write a scan: every run begins with the initial states; tract keeps the axis of frames in the body."""
     body: GraphProto = w.attributes["body"]
     count = int(w.attributes["num_scan_inputs"])
     states = len(w.inputs) - count
@@ -23,21 +23,21 @@ def write_scan(w: OperationWriter) -> list[Name]:
     scan = ScanOperationWriter.begin(w.scope, f"{w.name}.body")
     inner = replace(w, scope=scan.inner)
     for slot, (value, result) in enumerate(zip(body.input[:states], body.output)):
-        scan.state(value.name, w.x(slot), result.name)
+        scan.add_state(value.name, w.x(slot), result.name)
     for slot, (value, axis, step) in enumerate(zip(body.input[states:], axes, steps), states):
         axis %= w.rank(slot)
-        piece = scan.slice(f"{value.name}.piece", w.x(slot), axis, step)
+        piece = scan.add_slice(f"{value.name}.piece", w.x(slot), axis, step)
         scan.inner.wire_of_name[value.name] = inner.remove_axes(piece, [axis], value.name)
     write_nodes(scan.inner, body.node)
     for result in body.output[:states]:
-        scan.result(result.name, None, 1)
+        scan.add_result(result.name, None, 1)
     axes = [int(axis) for axis in w.attribute("scan_output_axes", [0] * outputs)]
     steps = [-1 if back else 1 for back in w.attribute("scan_output_directions", [0] * outputs)]
     for slot, (result, axis, step) in enumerate(zip(body.output[states:], axes, steps), states):
         axis %= w.output_rank(slot) if w.has_output(slot) else len(scan.inner.fact(result.name)[1]) + 1
         piece = f"{result.name}.piece"
         scan.inner.wire_of_name[piece] = inner.add_axes(scan.inner.wire(result.name), [axis], piece)
-        scan.result(piece, axis, step)
+        scan.add_result(piece, axis, step)
     targets = [
         w.scope.shared.identifier(w.outputs[slot] if w.has_output(slot) else f"{w.name}.unused{slot}")
         for slot in range(len(body.output))

@@ -21,7 +21,7 @@ def write_top(w: OperationWriter) -> list[Name]:
 def read_top(node: NodeReader) -> tuple[NnefWire, NnefWire]:
     x, count = node.wire("input"), node.integer("k")
     axis = node.axis("axis", x.rank)
-    sizes = [count if at == axis else size for at, size in enumerate(x.sizes)]
+    sizes = [count if index == axis else size for index, size in enumerate(x.sizes)]
     values = node.add(
         "TopK",
         [x, node.integers_tensor([count], "k")],

@@ -16,7 +16,7 @@ def write_reshape(w: OperationWriter) -> Name:
 
 @writes("Shape")
 def write_shape(w: OperationWriter) -> Name:
-    """Tract has a separate type for sizes."""
+    """Write a shape, for which tract has a separate type of sizes."""
     return w.cast(w.emit("tract_core_shape_of", w.x(), suffix="dims"), LONG)
 
 
@@ -77,12 +77,12 @@ def read_reshape(node: NodeReader) -> NnefWire:
         start < 0
         or count < 0
         or stop > x.rank
-        or any(size == 0 and start + at >= x.rank for at, size in enumerate(shape))
+        or any(size == 0 and start + index >= x.rank for index, size in enumerate(shape))
     ):
         raise node.error(f"axes {start} to {stop} of a tensor with {x.rank} cannot be reshaped like this")
     if sum(size == -1 for size in shape) > 1 or any(isinstance(size, int) and size < -1 for size in shape):
         raise node.error(f"the shape {shape} has more than one open size, or a negative one")
-    sizes = [x.sizes[start + at] if size == 0 else size for at, size in enumerate(shape)]
+    sizes = [x.sizes[start + index] if size == 0 else size for index, size in enumerate(shape)]
     fixed_sizes = [size if isinstance(size, int) and size > 0 else None for size in sizes]
     target = node.bounds_tensor([*[0] * start, *shape], "shape")
     if stop < x.rank:

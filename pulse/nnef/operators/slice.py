@@ -10,9 +10,9 @@ from pulse.nnef.write.bounds import ARITHMETIC
 from pulse.nnef.write.node import OperationWriter
 from pulse.support.wording import spell
 
-END = (1 << 63) - 1
+AXIS_END = (1 << 63) - 1
 """The end of a slice that goes to the end of the axis."""
-FAR = 1 << 31
+MIN_OPEN_END = 1 << 31
 """An end from here on means the end of the axis."""
 MAX_PARTS = 1 << 12
 """Into how many parts an axis is taken apart."""
@@ -20,7 +20,7 @@ MAX_PARTS = 1 << 12
 
 @writes("Slice")
 def write_slice(w: OperationWriter) -> Name:
-    """Forward slices as one node; an axis that is reversed is read by index."""
+    """Write forward slices as one node; an axis that is reversed is read by index."""
     rank = w.rank()
     if any(name in w.scope.shared.bounds for name in w.inputs[1:3]):
         return _cut_by_text(w)
@@ -41,7 +41,7 @@ def _cut_by_text(w: OperationWriter) -> Name:
         Name(texts[w.inputs[slot]]) if w.inputs[slot] in texts else w.integers(slot, "bounds")[0]
         for slot in (1, 2)
     )
-    if end == END:
+    if end == AXIS_END:
         end = 0
     stride: list[tuple[str, Expression]] = [("stride", [step])] if step > 1 else []
     return w.assign(Call("slice", (w.x(),), (("axes", [axis]), ("begin", [begin]), ("end", [end]), *stride)))
@@ -75,7 +75,7 @@ def _cut_symbolic(
             f"cannot express the size {size or 'of its input'}", f"fix the length with {spell('inputs')}"
         )
     begin: Expression = start if start >= 0 else Name(f"{size}-{-start}")
-    end: Expression = Name(size) if stop >= FAR else stop if stop > 0 else Name(f"{size}-{-stop}")
+    end: Expression = Name(size) if stop >= MIN_OPEN_END else stop if stop > 0 else Name(f"{size}-{-stop}")
     stride: list[tuple[str, Expression]] = [("stride", [step])] if step > 1 else []
     return w.assign(
         Call("slice", (x,), (("axes", [axis]), ("begin", [begin]), ("end", [end]), *stride)), suffix
@@ -90,7 +90,7 @@ def read_slice(node: NodeReader) -> NnefWire:
     steps = node.integers("stride") if node.arguments["stride"] != [] else [1] * len(axes)
     if not len(axes) == len(begins) == len(ends) == len(steps) or any(step == 0 for step in steps):
         raise node.error("axes, begin, end and stride must be lists of one length, no stride 0")
-    ends = [END if end == 0 and step > 0 else end for end, step in zip(ends, steps)]
+    ends = [AXIS_END if end == 0 and step > 0 else end for end, step in zip(ends, steps)]
     sizes = [*x.sizes]
     for axis, begin, end, step in zip(axes, begins, ends, steps):
         size = sizes[axis]
@@ -126,8 +126,8 @@ def read_unstack(node: NodeReader) -> list[NnefWire]:
     size = x.sizes[axis]
     if size is None or size > MAX_PARTS:
         raise node.error(f"an axis of {size} is not unstacked")
-    parts = [node.slice_axis(x, axis, at, at + 1, f"slice{at}") for at in range(size)]
-    return [node.remove_axes(part, [axis], f"part{at}") for at, part in enumerate(parts)]
+    parts = [node.slice_axis(x, axis, index, index + 1, f"slice{index}") for index in range(size)]
+    return [node.remove_axes(part, [axis], f"part{index}") for index, part in enumerate(parts)]
 
 
 @reads("tract_core_downsample", parameters="input axis stride modulo")
@@ -136,9 +136,9 @@ def read_downsample(node: NodeReader) -> NnefWire:
     axis = node.axis("axis", x.rank)
     if stride < 1 or modulo < 0:
         raise node.error(f"every {stride}-th frame from {modulo} on is not supported")
-    sizes = [None if at == axis else size for at, size in enumerate(x.sizes)]
+    sizes = [None if index == axis else size for index, size in enumerate(x.sizes)]
     tensors = [
         node.integers_tensor([number], what)
-        for number, what in ((modulo, "begin"), (END, "end"), (axis, "axes"), (stride, "stride"))
+        for number, what in ((modulo, "begin"), (AXIS_END, "end"), (axis, "axes"), (stride, "stride"))
     ]
     return node.add("Slice", [x, *tensors], x.dtype, sizes)

@@ -8,7 +8,7 @@ from pulse.nnef.registry import reads
 
 @reads("constant", parameters="shape value")
 def read_constant(node: NodeReader) -> NnefWire:
-    """One number for all entries, or one for each."""
+    """Read one number for all entries, or one for each."""
     value = node.arguments["value"]
     wire = node.as_wire(
         value if isinstance(value, list) else [value] if isinstance(value, bool | int | float) else value,

@@ -29,7 +29,7 @@ def read_transform(node: NodeReader) -> NnefWire:
 
 @reads("tract_core_stft", parameters="input axis frame stride window=[]")
 def read_frames(node: NodeReader) -> NnefWire:
-    """The spectra of x [N, T, 2], one for every ``stride`` samples: [N, frames, frame, 2]."""
+    """Read the spectra of x [N, T, 2], one for every ``stride`` samples: [N, frames, frame, 2]."""
     x, frame, stride = _complex_input(node), node.integer("frame"), node.integer("stride")
     if x.rank != 3 or node.integer("axis") != 1 or frame < 1 or stride < 1:
         raise node.error("it is supported along axis 1 of [N, T, 2], with positive numbers")

@@ -24,7 +24,7 @@ def read_delay(node: NodeReader) -> NnefWire:
     parameters="input axis before after begin_input end_input border='constant' value=0.0 overlap=0",
 )
 def read_border(node: NodeReader) -> NnefWire:
-    """The frames before ``begin_input`` and from ``end_input`` on, as far as other nodes read them."""
+    """Read the frames before ``begin_input`` and from ``end_input`` on, as far as other nodes read them."""
     x, border = node.wire("input"), node.text("border")
     modes = {name: mode for mode, name in BORDERS.items()}
     if border not in modes:
@@ -45,7 +45,7 @@ def read_border(node: NodeReader) -> NnefWire:
 
 @reads("tract_pulse_cumsum", parameters="input axis exclusive=False skip=0")
 def read_cum_sum_stream(node: NodeReader) -> NnefWire:
-    """A running sum that begins at frame ``skip``."""
+    """Read a running sum that begins at frame ``skip``."""
     x, skip = node.wire("input"), node.integer("skip")
     axis = node.axis("axis", x.rank)
     inner = node.slice_axis(x, axis, skip, None, "stream") if skip else x

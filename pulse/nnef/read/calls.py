@@ -28,10 +28,12 @@ EXTERNALS = ("external", "tract_core_external")
 class Definitions:
     """The definitions of a document except its graph: files, fragments and symbols.
 
-    title     the document, for errors
-    symbols   by name
-    standard  whether the file is plain NNEF: tract stores some things otherwise
-    timing    of a model in pulses; empty if it is offline
+    title      the document, for errors
+    files      the files, with the stored tensors
+    fragments  fragments with a body, by name
+    symbols    symbols by name
+    standard   whether the file is plain NNEF: tract stores some things otherwise
+    timing     the timing of a model in pulses; empty if it is offline
     """
 
     title: str
@@ -57,51 +59,59 @@ class Calls:
         graph: GraphReader,
         new_name: Callable[[str], str] = str,
     ) -> None:
-        """Assign values to names in ``scope``; ``new_name`` gives the names of their results. Raises LoadError."""
+        """Assign values to names in ``scope``; ``new_name`` makes the names of their results. Raises LoadError."""
         for assignment in body:
             names = flat_names(assignment.target)
-            at = Position(scope, graph, tuple(map(new_name, names)), self._definitions.title, assignment.line)
-            require_unassigned(names, at)
-            _assign(assignment.target, self._expressions.value(assignment.value, at), scope, at)
+            position = Position(
+                scope, graph, tuple(map(new_name, names)), self._definitions.title, assignment.line
+            )
+            require_unassigned(names, position)
+            _assign(assignment.target, self._expressions.value(assignment.value, position), scope, position)
 
-    def node(self, call: Call, at: Position) -> NodeReader:
-        """Return a call of an operator, its arguments evaluated. Raises LoadError."""
-        arguments = self._arguments(call, SIGNATURES[call.operator], at)
-        return self._node(call.operator, at.targets or (call.operator,), arguments, at)
+    def node(self, call: Call, position: Position) -> NodeReader:
+        """Return a call of an operator, its arguments evaluated. Raises LoadError: they do not fit it."""
+        arguments = self._arguments(call, SIGNATURES[call.operator], position)
+        return self._node(call.operator, position.targets or (call.operator,), arguments, position)
 
     def _node(
-        self, operator: str, targets: tuple[str, ...], arguments: Mapping[str, NnefValue], at: Position
+        self, operator: str, targets: tuple[str, ...], arguments: Mapping[str, NnefValue], position: Position
     ) -> NodeReader:
-        return NodeReader(at.graph, operator, targets, arguments, at.text, self._definitions.standard)
+        return NodeReader(
+            position.graph, operator, targets, arguments, position.text, self._definitions.standard
+        )
 
-    def _operate(self, operator: str, operands: Sequence[NnefValue], at: Position) -> NnefValue:
+    def _operate(self, operator: str, operands: Sequence[NnefValue], position: Position) -> NnefValue:
         """Return the result of an operator between tensors."""
-        self._spending.unfold(1, at.title)
+        self._spending.unfold(1, position.title)
         arguments = dict(zip(SIGNATURES[operator].names, operands))
-        return _value_of(READERS[operator](self._node(operator, at.targets or (operator,), arguments, at)))
+        return _to_value(
+            READERS[operator](self._node(operator, position.targets or (operator,), arguments, position))
+        )
 
-    def _call(self, call: Call, at: Position) -> NnefValue:
-        self._spending.unfold(1, at.title)
+    def _call(self, call: Call, position: Position) -> NnefValue:
+        self._spending.unfold(1, position.title)
         name = call.operator
         if name in SIZE_FUNCTIONS and len(call.positional) == 1:
-            value = apply(name, self._expressions.value(call.positional[0], at.part(0)))
+            value = apply(name, self._expressions.value(call.positional[0], position.part(0)))
             if value is None:
-                raise at.error(f"{name} has no value here")
+                raise position.error(f"{name} has no value here")
             return value
         fragment = self._definitions.fragments.get(name)
         if fragment is not None:
-            return self._unfold(fragment, call, at)
+            return self._unfold(fragment, call, position)
         if name in EXTERNALS:
-            raise at.error(f"{name} must be the whole right side, with the name of an input on the left")
+            raise position.error(
+                f"{name} must be the whole right side, with the name of an input on the left"
+            )
         if name == "tract_core_scan":
-            return self._scan(self.node(call, at))
+            return self._scan(self.node(call, position))
         if name == "variable":
-            return self._variable(self.node(call, at))
+            return self._variable(self.node(call, position))
         if name not in READERS:
-            raise at.error(
+            raise position.error(
                 f"the operator {printable(name)} is not supported; define it as a fragment of others"
             )
-        return _value_of(READERS[name](self.node(call, at)))
+        return _to_value(READERS[name](self.node(call, position)))
 
     def _variable(self, node: NodeReader) -> NnefWire:
         value: Array = self._definitions.files.tensor(node.text("label"))
@@ -110,41 +120,47 @@ class Calls:
             raise node.error(f"its shape is {list(shape)}, and {list(value.shape)} in the file")
         return node.graph.constant(value, node.targets[0])
 
-    def _arguments(self, call: Call, signature: OperatorSignature, at: Position) -> dict[str, NnefValue]:
+    def _arguments(
+        self, call: Call, signature: OperatorSignature, position: Position
+    ) -> dict[str, NnefValue]:
         title = f"{printable(call.operator)}(…)"
         if len(call.positional) > len(signature.names):
-            raise at.error(f"{title} takes {len(signature.names)} arguments, not {len(call.positional)}")
+            raise position.error(
+                f"{title} takes {len(signature.names)} arguments, not {len(call.positional)}"
+            )
         expressions: dict[str, Expression] = dict(zip(signature.names, call.positional))
         for name, expression in call.named:
             if name not in signature.names or name in expressions:
                 reason = "given twice" if name in expressions else "not known"
-                raise at.error(f"{title}: the argument {printable(name)} is {reason}")
+                raise position.error(f"{title}: the argument {printable(name)} is {reason}")
             expressions[name] = expression
         arguments: dict[str, NnefValue] = {}
         for name in signature.names:
             if name in expressions:
-                arguments[name] = self._expressions.value(expressions[name], at.part(name))
+                arguments[name] = self._expressions.value(expressions[name], position.part(name))
             elif name in signature.defaults:
                 arguments[name] = signature.defaults[name]
             else:
-                raise at.error(f"{title}: the argument {name} is missing")
+                raise position.error(f"{title}: the argument {name} is missing")
         return arguments
 
-    def _unfold(self, fragment: Fragment, call: Call, at: Position) -> NnefValue:
-        scope = self._arguments(call, signature_of(fragment), at)
+    def _unfold(self, fragment: Fragment, call: Call, position: Position) -> NnefValue:
+        scope = self._arguments(call, signature_of(fragment), position)
         results = [name for name, _ in fragment.results]
-        renamed = dict(zip(results, at.targets))
-        prefix = at.targets[0] if at.targets else fragment.name
+        renamed = dict(zip(results, position.targets))
+        prefix = position.targets[0] if position.targets else fragment.name
         self._run_fragment(
             fragment,
             scope,
-            at.graph,
+            position.graph,
             lambda name: renamed.get(name, f"{prefix}.{name}"),
-            at.error(f"fragments call each other more than {MAX_DEPTH} deep"),
+            position.error(f"fragments call each other more than {MAX_DEPTH} deep"),
         )
         missing = [name for name in results if name not in scope]
         if missing:
-            raise at.error(f"the fragment {printable(fragment.name)} does not assign {printable(missing[0])}")
+            raise position.error(
+                f"the fragment {printable(fragment.name)} does not assign {printable(missing[0])}"
+            )
         values = tuple(scope[name] for name in results)
         return values[0] if len(values) == 1 else values
 
@@ -182,14 +198,16 @@ def flat_names(target: AssignmentTarget) -> list[str]:
     return [target] if isinstance(target, str) else [name for part in target for name in flat_names(part)]
 
 
-def require_unassigned(names: Sequence[str], at: Position) -> None:
+def require_unassigned(names: Sequence[str], position: Position) -> None:
     """Raise LoadError if one of the names has a value already."""
     for name in names:
-        if name in at.scope:
-            raise at.error(f"{printable(name)} is assigned twice")
+        if name in position.scope:
+            raise position.error(f"{printable(name)} is assigned twice")
 
 
-def _assign(target: AssignmentTarget, value: NnefValue, scope: dict[str, NnefValue], at: Position) -> None:
+def _assign(
+    target: AssignmentTarget, value: NnefValue, scope: dict[str, NnefValue], position: Position
+) -> None:
     if isinstance(target, str):
         if isinstance(value, tuple) and len(value) == 1:
             value = value[0]
@@ -197,12 +215,12 @@ def _assign(target: AssignmentTarget, value: NnefValue, scope: dict[str, NnefVal
         return
     if not isinstance(value, tuple | list) or len(value) < len(target):
         results = 1 if isinstance(value, NnefWire) else "other"
-        raise at.error(f"{len(target)} names stand for {results} results")
+        raise position.error(f"{len(target)} names stand for {results} results")
     for name, item in zip(target, value):
-        _assign(name, item, scope, at)
+        _assign(name, item, scope, position)
 
 
-def _value_of(results: NnefWire | Sequence[NnefWire]) -> NnefValue:
+def _to_value(results: NnefWire | Sequence[NnefWire]) -> NnefValue:
     if isinstance(results, NnefWire):
         return results
     return list[NnefValue](results) if isinstance(results, list) else tuple(results)

@@ -48,105 +48,108 @@ class Evaluator:
     ) -> None:
         self._symbols, self._spending, self._operate, self._call = symbols, spending, operate, call
 
-    def value(self, expression: Expression, at: Position) -> NnefValue:
-        """Return the value of an expression. Raises LoadError."""
+    def value(self, expression: Expression, position: Position) -> NnefValue:
+        """Return the value of an expression. Raises LoadError: it has no value."""
         match expression:
             case bool() | int() | float() | str():
                 return expression
             case Name():
-                return self._name(expression.text, at)
+                return self._name(expression.text, position)
             case list():
-                return [self.value(part, at.part(index)) for index, part in enumerate(expression)]
+                return [self.value(part, position.part(index)) for index, part in enumerate(expression)]
             case tuple():
-                return tuple(self.value(part, at.part(index)) for index, part in enumerate(expression))
+                return tuple(self.value(part, position.part(index)) for index, part in enumerate(expression))
             case Call():
-                return self._call(expression, at)
+                return self._call(expression, position)
             case Unary():
-                return self._unary(expression, at)
+                return self._unary(expression, position)
             case Binary():
-                return self._binary(expression, at)
+                return self._binary(expression, position)
             case Conditional():
-                condition = self.value(expression.condition, at.part(0))
+                condition = self.value(expression.condition, position.part(0))
                 if not isinstance(condition, bool):
-                    raise at.error("the condition of if is not known before running; use select")
-                return self.value(expression.value if condition else expression.other, at)
+                    raise position.error("the condition of if is not known before running; use select")
+                return self.value(expression.value if condition else expression.other, position)
             case Subscript():
-                return self._index(expression, at)
+                return self._index(expression, position)
             case Subrange():
-                return self._subrange(expression, at)
+                return self._subrange(expression, position)
             case Comprehension():
-                return self._comprehension(expression, at)
+                return self._comprehension(expression, position)
 
-    def _name(self, name: str, at: Position) -> NnefValue:
-        if name in at.scope:
-            return at.scope[name]
+    def _name(self, name: str, position: Position) -> NnefValue:
+        if name in position.scope:
+            return position.scope[name]
         if name in self._symbols:
             return self._symbols[name]
-        raise at.error(f"{printable(name)} is not known; it must be assigned above")
+        raise position.error(f"{printable(name)} is not known; it must be assigned above")
 
-    def _integer(self, expression: Expression, at: Position) -> int:
-        value = self.value(expression, at.part(1))
+    def _integer(self, expression: Expression, position: Position) -> int:
+        value = self.value(expression, position.part(1))
         if isinstance(value, bool) or not isinstance(value, int):
-            raise at.error("an integer is expected")
+            raise position.error("an integer is expected")
         return value
 
-    def _index(self, expression: Subscript, at: Position) -> NnefValue:
-        values = self.value(expression.values, at.part(0))
-        index = self._integer(expression.at, at)
+    def _index(self, expression: Subscript, position: Position) -> NnefValue:
+        values = self.value(expression.values, position.part(0))
+        index = self._integer(expression.index, position)
         if not isinstance(values, list | tuple) or not -len(values) <= index < len(values):
-            raise at.error(f"there is no entry {index}")
+            raise position.error(f"there is no entry {index}")
         return values[index]
 
-    def _subrange(self, expression: Subrange, at: Position) -> NnefValue:
-        values = self.value(expression.values, at.part(0))
+    def _subrange(self, expression: Subrange, position: Position) -> NnefValue:
+        values = self.value(expression.values, position.part(0))
         start, stop = (
-            None if bound is None else self._integer(bound, at)
+            None if bound is None else self._integer(bound, position)
             for bound in (expression.start, expression.stop)
         )
         if not isinstance(values, list | tuple | str):
-            raise at.error("only lists have ranges")
+            raise position.error("only lists have ranges")
         return values[start:stop]
 
-    def _unary(self, expression: Unary, at: Position) -> NnefValue:
-        x, sign = self.value(expression.operand, at.part(0)), expression.sign
+    def _unary(self, expression: Unary, position: Position) -> NnefValue:
+        x, sign = self.value(expression.operand, position.part(0)), expression.sign
         if sign == "!" and isinstance(x, bool):
             return not x
         if isinstance(x, int | float | TDim) and not isinstance(x, bool) and sign in "+-":
             return -x if sign == "-" else x
         if isinstance(x, NnefWire) and sign in "+-!":
-            return x if sign == "+" else self._operate(UNARY_OPERATORS[sign], [x], at)
-        raise at.error(f"{sign} has no meaning before this")
+            return x if sign == "+" else self._operate(UNARY_OPERATORS[sign], [x], position)
+        raise position.error(f"{sign} has no meaning before this")
 
-    def _binary(self, expression: Binary, at: Position) -> NnefValue:
-        left, right = self.value(expression.left, at.part(0)), self.value(expression.right, at.part(1))
+    def _binary(self, expression: Binary, position: Position) -> NnefValue:
+        left, right = (
+            self.value(expression.left, position.part(0)),
+            self.value(expression.right, position.part(1)),
+        )
         sign = expression.sign
         if isinstance(left, NnefWire) or isinstance(right, NnefWire):
             if sign not in BINARY_OPERATORS:
-                raise at.error(f"{sign} has no meaning between tensors")
-            return self._operate(BINARY_OPERATORS[sign], [left, right], at)
+                raise position.error(f"{sign} has no meaning between tensors")
+            return self._operate(BINARY_OPERATORS[sign], [left, right], position)
         try:
             return compute(left, sign, right)
         except (TypeError, ValueError, ZeroDivisionError, OverflowError, DimError) as error:
-            raise at.error(f"{sign} cannot be computed here ({printable(str(error))})") from error
+            raise position.error(f"{sign} cannot be computed here ({printable(str(error))})") from error
 
-    def _comprehension(self, expression: Comprehension, at: Position) -> list[NnefValue]:
+    def _comprehension(self, expression: Comprehension, position: Position) -> list[NnefValue]:
         lists: list[list[NnefValue]] = []
         for _, iterable in expression.loops:
-            items = self.value(iterable, at.part(0))
+            items = self.value(iterable, position.part(0))
             if not isinstance(items, list):
-                raise at.error("for iterates over lists")
+                raise position.error("for iterates over lists")
             lists.append(items)
         if len({len(entries) for entries in lists}) != 1:
-            raise at.error("the lists of a for have different lengths")
+            raise position.error("the lists of a for have different lengths")
         results: list[NnefValue] = []
         for index, values in enumerate(zip(*lists)):
-            self._spending.unfold(1, at.title)
+            self._spending.unfold(1, position.title)
             names = {name: value for (name, _), value in zip(expression.loops, values)}
-            item = at.in_scope({**at.scope, **names}).part(index)
+            item = position.in_scope({**position.scope, **names}).part(index)
             if expression.condition is not None:
                 condition = self.value(expression.condition, item)
                 if not isinstance(condition, bool):
-                    raise at.error("the condition of a for must be true or false")
+                    raise position.error("the condition of a for must be true or false")
                 if not condition:
                     continue
             results.append(self.value(expression.result, item))

@@ -32,7 +32,7 @@ class Files:
 
     @classmethod
     def of(cls, source: "Path | bytes") -> "Files":
-        """Return the files of a folder, or of an archive's path or bytes. Raises LoadError."""
+        """Return the files of a folder, or of an archive's path or bytes. Raises LoadError: they cannot be read."""
         if isinstance(source, bytes):
             return cls("the archive", None, _unpack(source, "the archive"))
         title = printable(str(source))
@@ -68,7 +68,7 @@ class Files:
             ) from error
 
     def tensor(self, label: str) -> Array:
-        """Return a stored tensor. Raises LoadError."""
+        """Return a stored tensor. Raises LoadError: it is missing or damaged."""
         name = f"{label}{TENSOR}"
         shown = f"{self.title}: {printable(name)}"
         parts = PurePosixPath(label).parts

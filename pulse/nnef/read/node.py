@@ -21,10 +21,7 @@ SINGLE, LONG, TRUTH = np.dtype(np.float32), np.dtype(np.int64), np.dtype(np.bool
 
 @record(eq=False)
 class NnefWire:
-    """A tensor: its name in ONNX, its fact, and its value if it is constant.
-
-    sizes  None for an axis of unknown size
-    """
+    """A tensor: its name in ONNX, its type and sizes (None if unknown), and its value if it is constant."""
 
     name: str
     dtype: DType
@@ -60,8 +57,8 @@ class SymbolicSizes:
         if symbol not in self.axis_of:
             raise WriteError(f"the symbol {symbol.name} is not the size of any input's axis")
         name, axis = self.axis_of[symbol]
-        shape = self._dims.op("Shape", [name], f"shape.{name}")
-        return self._dims.op("Gather", [shape, self._dims.number(axis)], f"size.{symbol.name}")
+        shape = self._dims.add_op("Shape", [name], f"shape.{name}")
+        return self._dims.add_op("Gather", [shape, self._dims.number(axis)], f"size.{symbol.name}")
 
 
 @record(eq=False)
@@ -90,18 +87,22 @@ class GraphReader:
         """Trim wires to the shortest on an axis of unknown size, if ``trims``."""
         cropped = [*wires]
         for axis in range(max(wire.rank for wire in wires) if self.trims else 0):
-            unsized = [at for at, wire in enumerate(cropped) if axis < wire.rank and wire.sizes[axis] is None]
-            if len({cropped[at].name for at in unsized}) < 2:
+            unsized = [
+                index for index, wire in enumerate(cropped) if axis < wire.rank and wire.sizes[axis] is None
+            ]
+            if len({cropped[index].name for index in unsized}) < 2:
                 continue
-            ends = [self._op("Shape", [cropped[at].name], start=axis, end=axis + 1) for at in unsized]
-            end, begin = self._op("Min", ends), self.constant(np.zeros(1, np.int64), "begin").name
+            ends = [
+                self._add_op("Shape", [cropped[index].name], start=axis, end=axis + 1) for index in unsized
+            ]
+            end, begin = self._add_op("Min", ends), self.constant(np.zeros(1, np.int64), "begin").name
             on = self.constant(np.array([axis], np.int64), "axis").name
-            for at in unsized:
-                result_name = self._op("Slice", [cropped[at].name, begin, end, on])
-                cropped[at] = NnefWire(result_name, cropped[at].dtype, cropped[at].sizes)
+            for index in unsized:
+                result_name = self._add_op("Slice", [cropped[index].name, begin, end, on])
+                cropped[index] = NnefWire(result_name, cropped[index].dtype, cropped[index].sizes)
         return cropped
 
-    def _op(self, op_type: str, inputs: Sequence[str], **attributes: Any) -> str:
+    def _add_op(self, op_type: str, inputs: Sequence[str], **attributes: Any) -> str:
         name = self.names.new(f"{inputs[0]}.{op_type.lower()}")
         self.nodes.append(helper.make_node(op_type, inputs, [name], name, **attributes))
         return name
@@ -121,8 +122,12 @@ class GraphReader:
 class NodeReader:
     """One call of an operator while it is read.
 
-    targets    the names that the results are to have
-    arguments  by name, defaults included
+    graph      the graph to which it adds nodes
+    operator   the operator that is called
+    targets    the intended names of the results
+    arguments  arguments by name, defaults included
+    location   the file and the line, for errors
+    standard   whether the file is plain NNEF: tract stores some things otherwise
     """
 
     graph: GraphReader
@@ -131,7 +136,6 @@ class NodeReader:
     arguments: Mapping[str, NnefValue]
     location: str
     standard: bool = True
-    """Whether the file is plain NNEF: tract stores some things otherwise."""
 
     def error(self, reason: str) -> LoadError:
         """Return a LoadError that names the operator and its place."""
@@ -142,11 +146,11 @@ class NodeReader:
     # arguments
 
     def wire(self, name: str, like: DType | None = None) -> NnefWire:
-        """Return a tensor; a number becomes one of the type ``like``. Raises LoadError."""
+        """Return a tensor; a number becomes one of the type ``like``. Raises LoadError: it is neither."""
         return self.as_wire(self.arguments[name], name, like)
 
     def as_wire(self, value: NnefValue, name: str, like: DType | None = None) -> NnefWire:
-        """Return a value as a tensor: a number, or nested lists of numbers. Raises LoadError."""
+        """Return a value as a tensor: a number, or nested lists of numbers. Raises LoadError: it is neither."""
         if isinstance(value, NnefWire):
             return value
         length, depth = value, 0
@@ -167,7 +171,7 @@ class NodeReader:
         return self.graph.constant(array.astype(dtype), f"{self.targets[0]}.{name}")
 
     def integers(self, name: str) -> list[int]:
-        """Return a list of integers. Raises LoadError."""
+        """Return a list of integers. Raises LoadError: the argument is not one."""
         value = self.arguments[name]
         if isinstance(value, NnefWire) and value.value is not None:
             value = value.value.ravel().tolist()
@@ -178,7 +182,7 @@ class NodeReader:
         )
 
     def plain(self, value: NnefValue, name: str) -> int:
-        """Return a value as an integer. Raises LoadError."""
+        """Return a value as an integer. Raises LoadError: it is not one."""
         if isinstance(value, NnefWire) and value.value is not None and value.value.size == 1:
             value = value.value.reshape(()).item()
         if isinstance(value, TDim) and value.is_const:
@@ -195,7 +199,7 @@ class NodeReader:
             raise self.error(f"{error}") from error
 
     def bounds(self, name: str) -> "list[int | TDim]":
-        """Return a list of integers that may depend on symbols. Raises LoadError."""
+        """Return a list of integers that may depend on symbols. Raises LoadError: the argument is not one."""
         value = self.arguments[name]
         values = value if isinstance(value, list) else [value]
         return [
@@ -204,11 +208,11 @@ class NodeReader:
         ]
 
     def integer(self, name: str) -> int:
-        """Return one integer. Raises LoadError."""
+        """Return one integer. Raises LoadError: the argument is not one."""
         return self.plain(self.arguments[name], name)
 
     def number(self, name: str) -> float:
-        """Return one number. Raises LoadError."""
+        """Return one number. Raises LoadError: the argument is not one."""
         value = self.arguments[name]
         if isinstance(value, NnefWire) and value.value is not None and value.value.size == 1:
             value = value.value.reshape(()).item()
@@ -224,14 +228,14 @@ class NodeReader:
         return value
 
     def text(self, name: str) -> str:
-        """Return a string. Raises LoadError."""
+        """Return a string. Raises LoadError: the argument is not one."""
         value = self.arguments[name]
         if not isinstance(value, str):
             raise self.error(f"{name} must be a string")
         return value
 
     def pairs(self, name: str) -> list[tuple[int, int]]:
-        """Return a list of pairs of integers. Raises LoadError."""
+        """Return a list of pairs of integers. Raises LoadError: the argument is not one."""
         value = self.arguments[name]
         pairs: list[tuple[int, int]] = []
         for pair in value if isinstance(value, list) else [value]:
@@ -241,14 +245,17 @@ class NodeReader:
         return pairs
 
     def axes(self, name: str, rank: int) -> list[int]:
-        """Return axes of a tensor, all different. Raises LoadError."""
+        """Return axes of a tensor, all different.
+
+        Raises LoadError: the tensor does not have one, or one is named twice.
+        """
         axes = self.integers(name)
         if len(set(axes)) != len(axes) or any(not 0 <= axis < rank for axis in axes):
             raise self.error(f"{name} {axes} are not distinct axes of a tensor of rank {rank}")
         return axes
 
     def axis(self, name: str, rank: int) -> int:
-        """Return one axis. Raises LoadError."""
+        """Return one axis. Raises LoadError: the tensor does not have it."""
         axis = self.integer(name)
         if not 0 <= axis < rank:
             raise self.error(f"{name} {axis} is out of range for rank {rank}")
@@ -307,10 +314,10 @@ class NodeReader:
         if all(isinstance(number, int) for number in numbers):
             return self.integers_tensor([int(number) for number in numbers], suffix)
         parts = [
-            self.integers_tensor([number], f"{suffix}{at}")
+            self.integers_tensor([number], f"{suffix}{index}")
             if isinstance(number, int)
-            else self.add_axes(self.length(number), [0], f"{suffix}{at}")
-            for at, number in enumerate(numbers)
+            else self.add_axes(self.length(number), [0], f"{suffix}{index}")
+            for index, number in enumerate(numbers)
         ]
         return self.add("Concat", parts, LONG, [len(parts)], suffix, axis=0)
 
@@ -332,7 +339,7 @@ class NodeReader:
         self, x: NnefWire, axis: int, begin: int, end: "int | TDim | None", suffix: str = ""
     ) -> NnefWire:
         """Slice an axis; all frames from ``begin`` on if there is no end."""
-        sizes = [None if at == axis else size for at, size in enumerate(x.sizes)]
+        sizes = [None if index == axis else size for index, size in enumerate(x.sizes)]
         size = x.sizes[axis]
         if size is not None and not isinstance(end, TDim):
             sizes[axis] = max(0, (size if end is None else min(end, size)) - begin)
@@ -389,7 +396,7 @@ class NodeReader:
         return self.graph.crop_ends(aligned)
 
     def broadcast(self, wires: Sequence[NnefWire]) -> "list[int | None]":
-        """Return the sizes of what operands broadcast to. Raises LoadError."""
+        """Return the sizes of what operands broadcast to. Raises LoadError: they do not broadcast."""
         rank = max(wire.rank for wire in wires)
         result: list[int | None] = []
         for axis in range(rank):

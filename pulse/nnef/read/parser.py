@@ -62,7 +62,7 @@ def parse(text: str, title: str) -> Document:
 
 
 def parse_fragments(text: str, title: str) -> tuple[Fragment, ...]:
-    """Return fragments without a graph. Raises LoadError."""
+    """Return fragments without a graph. Raises LoadError: the text is not valid NNEF."""
     parser = _Parser(text, title)
     fragments = parser.fragments()
     parser.end()
@@ -78,15 +78,15 @@ class _Parser:
 
     def _split(self, text: str) -> list[Token]:
         tokens: list[Token] = []
-        at, line = 0, 1
-        while at < len(text):
-            match = TOKEN.match(text, at)
+        position, line = 0, 1
+        while position < len(text):
+            match = TOKEN.match(text, position)
             assert match is not None
             kind = match.lastgroup or ""
             if kind != "skip":
                 tokens.append(Token(kind, match[0], line))
             line += match[0].count("\n")
-            at = match.end()
+            position = match.end()
         tokens.append(Token("", "the end", line))
         return tokens
 
@@ -115,10 +115,10 @@ class _Parser:
         if not self._skip(text):
             self._fail(self._next.line, f"{text} is expected, not {printable(self._next.text)}")
 
-    def _word(self, what: str = "a name") -> str:
+    def _word(self, expected: str = "a name") -> str:
         token = self._next
         if token.kind != "word":
-            self._fail(token.line, f"{what} is expected, not {printable(token.text)}")
+            self._fail(token.line, f"{expected} is expected, not {printable(token.text)}")
         self._at += 1
         return _unquote(token.text[1:]) if token.text.startswith('i"') else token.text
 
@@ -303,11 +303,11 @@ class _Parser:
             if self._skip(":"):
                 value = Subrange(value, None, None if self._is("]") else self._expression())
             else:
-                at = self._expression()
+                index = self._expression()
                 if self._skip(":"):
-                    value = Subrange(value, at, None if self._is("]") else self._expression())
+                    value = Subrange(value, index, None if self._is("]") else self._expression())
                 else:
-                    value = Subscript(value, at)
+                    value = Subscript(value, index)
             self._need("]")
         return value
 

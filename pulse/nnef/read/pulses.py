@@ -15,8 +15,8 @@ from pulse.nnef.properties import (
     OUTPUT_AXES,
     SYMBOL_PROPERTY,
     Properties,
-    properties_of,
     read_metadata,
+    read_properties,
 )
 from pulse.nnef.read.node import GraphReader, NnefValue, NnefWire, NodeReader
 from pulse.nnef.syntax import Document
@@ -26,7 +26,7 @@ from pulse.support.printable import printable
 
 
 class StreamTiming:
-    """The timing of a file; this class is that of an offline file, which is read without change."""
+    """The timing of a file; this class is for offline files, which are read without change."""
 
     symbol: str | None = None
     """The symbol that sizes of inputs get though the file has numbers there."""
@@ -52,9 +52,9 @@ class StreamTiming:
         """Complete the model. Raises LoadError."""
 
 
-def timing_of(document: Document, title: str) -> StreamTiming:
+def read_timing(document: Document, title: str) -> StreamTiming:
     """Return the timing of a document. Raises LoadError: its properties do not fit it."""
-    properties = properties_of(document)
+    properties = read_properties(document)
     if FRAMES_PROPERTY in properties:
         return _Stream(document, properties, title)
     return _Pulsed(document, properties, title) if DELAY_PROPERTY in properties else StreamTiming()
@@ -140,7 +140,7 @@ class _Pulsed(StreamTiming):
         self._pulses.add(node.plain(dims[axis], "shape"))
         if len(self._pulses) > 1:
             raise node.error(
-                "its pulse differs in length from that of another input; give the model before it was pulsified"
+                "its pulse differs in length from another input's; give the model before it was pulsified"
             )
         return [*dims[:axis], stream, *dims[axis + 1 :]]
 
@@ -162,8 +162,8 @@ class _Pulsed(StreamTiming):
         if delay == 0:
             return wire
         bounds = [
-            graph.constant(np.array([number], np.int64), f"{wire.name}.{what}").name
-            for what, number in (("begin", delay), ("end", (1 << 63) - 1), ("axis", axis))
+            graph.constant(np.array([number], np.int64), f"{wire.name}.{subject}").name
+            for subject, number in (("begin", delay), ("end", (1 << 63) - 1), ("axis", axis))
         ]
         name = self.document.outputs[index]
         unique = name if name in self.late_outputs else graph.names.new(name)

@@ -14,7 +14,7 @@ from pulse.nnef.read.files import Files
 from pulse.nnef.read.node import GraphReader, NnefValue, NnefWire
 from pulse.nnef.read.parser import parse
 from pulse.nnef.read.position import Position
-from pulse.nnef.read.pulses import timing_of
+from pulse.nnef.read.pulses import read_timing
 from pulse.nnef.read.standard import standard_fragments
 from pulse.nnef.syntax import Assignment, Call, Document
 from pulse.onnx.tensors import element_type
@@ -33,7 +33,7 @@ ELEMENT_TYPES: Mapping[str, type[np.generic]] = {
 SUPPORTED_EXTENSIONS = ("KHR_enable_fragment_definitions", "KHR_enable_operator_expressions")
 
 
-def read_nnef(files: Files, budget: Mapping[str, float] | None = None) -> ModelProto:
+def read_nnef(files: Files, budget: Mapping[str, float] | None) -> ModelProto:
     """Return the model of files as ONNX.
 
     budget  limits of what fragments and lists unfold to; see ``pulse.support.budget``
@@ -49,7 +49,7 @@ def read_nnef(files: Files, budget: Mapping[str, float] | None = None) -> ModelP
 def _definitions(files: Files, document: Document, title: str) -> Definitions:
     """Return fragments, symbols and extensions. Raises LoadError: an extension is not supported."""
     bodies = {fragment.name: fragment for fragment in document.fragments if fragment.body is not None}
-    timing = timing_of(document, title)
+    timing = read_timing(document, title)
     names = [] if timing.symbol is None else [timing.symbol]
     for words in document.extensions:
         keyword = words[0] if words else ""
@@ -77,7 +77,7 @@ class _DocumentReader:
         self._inputs: dict[str, ValueInfoProto] = {}
 
     def model(self) -> ModelProto:
-        """Return the whole document. Raises LoadError."""
+        """Return the whole document. Raises LoadError: it is not valid."""
         document, graph = self._document, self._graph
         scope: dict[str, NnefValue] = {}
         for assignment in document.body:
@@ -101,14 +101,14 @@ class _DocumentReader:
             self._calls.run([assignment], scope, self._graph)
             return
         names = flat_names(target)
-        at = Position(scope, self._graph, tuple(names), self._definitions.title, assignment.line)
-        require_unassigned(names, at)
+        position = Position(scope, self._graph, tuple(names), self._definitions.title, assignment.line)
+        require_unassigned(names, position)
         if not isinstance(target, str) or target not in self._document.inputs:
-            raise at.error(f"{printable(str(names))} is not an input of the graph")
-        scope[target] = self._external(target, call, at)
+            raise position.error(f"{printable(str(names))} is not an input of the graph")
+        scope[target] = self._external(target, call, position)
 
-    def _external(self, name: str, call: Call, at: Position) -> NnefWire:
-        node, graph = self._calls.node(call, at), self._graph
+    def _external(self, name: str, call: Call, position: Position) -> NnefWire:
+        node, graph = self._calls.node(call, position), self._graph
         shape = node.arguments["shape"]
         if not isinstance(shape, list):
             raise node.error("shape must be a list")

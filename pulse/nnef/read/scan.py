@@ -31,7 +31,7 @@ def read_scan(
 ) -> NnefWire | tuple[NnefWire, ...]:
     """Return a scan over frames, each of size 1; or one iteration over the whole axis. Raises LoadError.
 
-    timing  of the file, if the scan is not inside another one
+    timing  the timing of the file, if the scan is not inside another one
     """
     entries = _entries(node, fragment)
     skip = node.integer("skip")
@@ -121,7 +121,7 @@ def _entries(node: NodeReader, fragment: Fragment) -> Entries:
 def _result(node: NodeReader, results: dict[str, NnefValue], name: str) -> NnefWire:
     value = results.get(name)
     if not isinstance(value, NnefWire):
-        raise node.error(f"its body gives no {name}")
+        raise node.error(f"its body has no result {name}")
     return value
 
 
@@ -210,7 +210,7 @@ def _inputs_of_body(
         )
         inside[name] = replace(initial, name=names[name], value=None)
     for name, (wire, axis, _) in entries.scanned.items():
-        sizes = [size for at, size in enumerate(wire.sizes) if at != axis]
+        sizes = [size for index, size in enumerate(wire.sizes) if index != axis]
         inputs.append(helper.make_tensor_value_info(names[name], element_type(wire.dtype), sizes))
         frame = NnefWire(names[name], wire.dtype, tuple(sizes))
         inside[name] = body.add_axes(frame, [axis], f"{name}.frame")
@@ -247,6 +247,6 @@ def _outputs(
             continue
         if name not in states:
             raise node.error(f"its output {name} is the last value of something that is not a state")
-        at = states.index(name)
-        result_wires.append(replace(results[at], name=ends[at]))
+        index = states.index(name)
+        result_wires.append(replace(results[index], name=ends[index]))
     return result_wires

@@ -46,7 +46,7 @@ SIGNATURES: dict[str, OperatorSignature] = {
         "body scan full state output seq_length=-1 skip=0 reset_every_turn=False external_state=False"
     ),
 }
-"""Operator -> signature; ``reads`` adds those of the operators that it registers."""
+"""Operator -> signature; ``reads`` adds the operators that it registers."""
 
 
 def signature_of(fragment: Fragment) -> OperatorSignature:

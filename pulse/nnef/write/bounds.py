@@ -60,8 +60,8 @@ def without_bounds(
         other_nodes.append(node)
         reads = [
             name
-            for at, name in enumerate(node.input)
-            if node.op_type != "Slice" or at == 0 or name not in texts
+            for slot, name in enumerate(node.input)
+            if node.op_type != "Slice" or slot == 0 or name not in texts
         ]
         needed.update(reads)
     return other_nodes[::-1]

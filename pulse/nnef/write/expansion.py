@@ -23,8 +23,12 @@ expands = EXPANDERS.register
 class Expansion:
     """The nodes that replace one node.
 
-    constants  of the whole model, by name; new ones are added
+    title      the node's name, with which new names begin
+    names      the names of the whole model
+    constants  constants of the whole model, by name; new ones are added
     values     declared wires by name
+    added      the new constants
+    nodes      the new nodes
     """
 
     title: str
@@ -42,7 +46,7 @@ class Expansion:
         """Add a node whose outputs have names."""
         self.nodes.append(helper.make_node(op_type, list(inputs), list(outputs), outputs[-1], **attributes))
 
-    def node(
+    def add_node(
         self, nodes: list[NodeProto], op_type: str, inputs: Sequence[str], suffix: str, **attributes: Any
     ) -> str:
         """Add a node; return its one output."""
@@ -79,19 +83,19 @@ class Expansion:
         """Remove the first axis."""
         if x in self.constants:
             return self.constant(self.constants[x][0])
-        return self.node(nodes, "Squeeze", (x, self.integers([0])), "squeezed")
+        return self.add_node(nodes, "Squeeze", (x, self.integers([0])), "squeezed")
 
     def transpose(self, nodes: list[NodeProto], x: str) -> str:
         """Transpose a matrix."""
         if x in self.constants:
             return self.constant(self.constants[x].T)
-        return self.node(nodes, "Transpose", (x,), "transposed", perm=[1, 0])
+        return self.add_node(nodes, "Transpose", (x,), "transposed", perm=[1, 0])
 
     def crop(self, nodes: list[NodeProto], x: str, start: int, stop: int) -> str:
         """Crop the last axis to some entries."""
         if x in self.constants:
             return self.constant(self.constants[x][..., start:stop])
-        return self.node(
+        return self.add_node(
             nodes, "Slice", (x, self.integers([start]), self.integers([stop]), self.integers([-1])), "part"
         )
 

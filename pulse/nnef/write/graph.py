@@ -46,9 +46,11 @@ def kind_of(dtype: DType) -> str:
 class DocumentParts:
     """The parts of a document that all scopes share.
 
-    tensors    by label, each a .dat file
-    fragments  the bodies of scans
-    bounds     integers of the ONNX graph that depend on a symbol -> their text
+    used_names  identifiers of the document
+    tensors     stored tensors by label, each a .dat file
+    labels      type, sizes and bytes of a stored tensor -> its label
+    fragments   the bodies of scans
+    bounds      integers of the ONNX graph that depend on a symbol -> their text
     """
 
     used_names: set[str] = field(default_factory=set[str])
@@ -75,10 +77,13 @@ class DocumentParts:
 class Scope:
     """Assignments in order. A body has an enclosing scope: the wires that it reads from it become parameters.
 
+    shared        the parts of the document that all scopes share
     constants     the stored tensors of the ONNX graph, by name
     facts         type and sizes of every wire, by its name in ONNX
+    outer         the enclosing scope
     wire_of_name  identifiers of wires, by their names in ONNX
-    captured      identifiers of a body -> those of the enclosing scope
+    body          the assignments
+    captured      identifiers of a body -> identifiers of the enclosing scope
     """
 
     shared: DocumentParts

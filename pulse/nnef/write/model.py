@@ -44,7 +44,7 @@ def to_nnef(model: PulsedNetwork | TypedNetwork) -> Archive:
 
     Raises  WriteError: nodes that these cannot express, by name
 
-    An offline model is plain NNEF as far as its operators are; its symbols are tract's. So is a pulsed model without
+    An offline model is plain NNEF as far as its operators are; its symbols are tract's. A pulsed model is, too, without
     states. One with states is one call of ``tract_core_scan``, whose states tract keeps from run to run; each run is
     one iteration of it. The stream's length, if it is needed, is the last input: 1 << 45 until the stream has ended.
     """
@@ -160,18 +160,20 @@ class _Pulsed(_Export):
         for name in inputs:
             axis = axes.get(name)
             if axis is None:
-                scan.full(name, self.root.wire(name))
+                scan.add_whole(name, self.root.wire(name))
             else:
-                scan.slice(name, self.root.wire(name), axis, self._frames(name, axis))
+                scan.add_slice(name, self.root.wire(name), axis, self._frames(name, axis))
         for state in self._metadata.states:
             value = state.value()
             dtype, sizes = self.root.fact(state.input)
             initial = np.zeros([int(size) for size in sizes], dtype) if value is None else value
-            scan.state(state.input, self.root.tensor(initial, f"{state.input}.initial"), state.output)
+            scan.add_state(state.input, self.root.tensor(initial, f"{state.input}.initial"), state.output)
         results = [self.shared.identifier(name) for name in outputs]
         write_nodes(scan.inner, self.graph.node)
         for port in self._metadata.outputs:
-            scan.result(port.name, port.axis, 1 if port.axis is None else self._frames(port.name, port.axis))
+            scan.add_result(
+                port.name, port.axis, 1 if port.axis is None else self._frames(port.name, port.axis)
+            )
         scan.finish(results, resets=False)
         return results
 

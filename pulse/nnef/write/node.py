@@ -19,8 +19,10 @@ SINGLE = np.dtype(np.float32)
 class OperationWriter:
     """One node while it is written.
 
+    scope            the scope to which it adds assignments
+    name, op_type    its name and its operator in ONNX
     inputs, outputs  names in ONNX; empty if omitted
-    attributes       by name, as Python values; a body as its GraphProto
+    attributes       attributes by name, as Python values; a body as its GraphProto
     """
 
     scope: Scope
@@ -51,7 +53,7 @@ class OperationWriter:
         return self._numbers(self.scope.fact(self.inputs[slot])[1])
 
     def size(self, axis: int, slot: int = 0) -> int:
-        """Return the size of one axis of an input. Raises WriteError."""
+        """Return the size of one axis of an input. Raises WriteError: it depends on a symbol."""
         return self._numbers(self.scope.fact(self.inputs[slot])[1][axis : axis + 1])[0]
 
     def rank(self, slot: int = 0) -> int:
@@ -84,11 +86,11 @@ class OperationWriter:
         """Return the value of an input if it is stored."""
         return self.scope.constants.get(self.inputs[slot]) if self.has(slot) else None
 
-    def integers(self, slot: int, what: str) -> list[int]:
+    def integers(self, slot: int, subject: str) -> list[int]:
         """Return the stored integers of an input. Raises WriteError: they are computed."""
         value = self.known_value(slot)
         if value is None:
-            raise self.error(f"take {what} as constants only", f"give the model a constant for {what}")
+            raise self.error(f"take {subject} as constants only", f"give the model a constant for {subject}")
         return [int(number) for number in value.ravel()]
 
     def x(self, slot: int = 0) -> Name:

@@ -12,7 +12,7 @@ class ScanOperationWriter:
     """A scan under construction.
 
     outer  the scope around it
-    name   of its body
+    name   the name of its body
     inner  the scope of the body
     """
 
@@ -30,25 +30,25 @@ class ScanOperationWriter:
         """Return a scan with an empty body."""
         return cls(outer, name, outer.inner())
 
-    def slice(self, name: str, value: Name, axis: int, chunk: int) -> Name:
+    def add_slice(self, name: str, value: Name, axis: int, chunk: int) -> Name:
         """Add a wire to the body that is a piece of one around it; return its name."""
         inside = self._parameter(name)
         self._scanned.append((inside.text, value, axis, chunk))
         return inside
 
-    def full(self, name: str, value: Name) -> Name:
+    def add_whole(self, name: str, value: Name) -> Name:
         """Add a wire to the body that is the whole of one around it; return its name."""
         inside = self._parameter(name)
         self._full.append((inside.text, value))
         return inside
 
-    def state(self, name: str, initial: Name, result: str) -> Name:
+    def add_state(self, name: str, initial: Name, result: str) -> Name:
         """Add a state to the body: first ``initial``, then the previous value of the body's wire ``result``."""
         inside = self._parameter(name)
         self._states.append((inside.text, initial, result))
         return inside
 
-    def result(self, name: str, axis: int | None, chunk: int) -> None:
+    def add_result(self, name: str, axis: int | None, chunk: int) -> None:
         """Add an output: the body's wire ``name`` of all iterations joined along an axis, or of the last one."""
         self._results.append((name, axis, chunk))
 

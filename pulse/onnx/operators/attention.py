@@ -4,22 +4,23 @@ import math
 
 import numpy as np
 
-from pulse.dim import TDim
+from pulse.dim import ZERO, TDim
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
-from pulse.onnx.operators.source import scalar_dim, steps
+from pulse.onnx.operators.source import steps
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.ops.concat import Concat
+from pulse.ops.conv import NO_PAD
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import Softmax
 from pulse.ops.op import unify
 from pulse.ops.pad import Pad
-from pulse.ops.shape import AddAxis, Expand, Reshape, Transpose, exact_quotient
+from pulse.ops.shape import AddAxis, Expand, Reshape, Transpose, exact_quotient, matrix_transpose
 from pulse.support.record import record
 
 MASK, PAST_KEY, PAST_VALUE, VALID = 3, 4, 5, 6
@@ -36,7 +37,7 @@ class Scores:
     weights: OutletId
 
     def choose(self, node: NodeContext) -> OutletId:
-        """Return the scores that an attribute chooses. Raises LoadError."""
+        """Return the scores that an attribute chooses. Raises LoadError: it has another value."""
         mode = node.integer("qk_matmul_output_mode", 0)
         outputs = (self.product, self.capped, self.masked, self.weights)
         if not 0 <= mode < len(outputs):
@@ -46,7 +47,7 @@ class Scores:
 
 @onnx_op("Attention")
 def attention(node: NodeContext) -> list[OutletId]:
-    """Softmax(scale * q @ transpose(k) + mask) @ v, with past keys and values prepended.
+    """Wire softmax(scale * q @ transpose(k) + mask) @ v, with past keys and values prepended.
 
     Half precision is for the inputs and outputs only: everything between them is computed in f32.
     """
@@ -189,8 +190,7 @@ def _mask(node: NodeContext, scores: TypedFact) -> OutletId:
     if not columns.prove_gt(width).yes:
         unify(width, columns, f"{node.wire_name} (Attention): frames of keys and of the mask")
         return mask
-    none = TDim.of(0)
-    pads = (*((none, none),) * (fact.rank - 1), (none, columns - width))
+    pads = (*(NO_PAD,) * (fact.rank - 1), (ZERO, columns - width))
     return node.wire(Pad(pads, fill=0.0 if fact.dtype == np.bool_ else -math.inf), [mask], "padded_mask")
 
 
@@ -200,17 +200,17 @@ def _rows_and_columns(node: NodeContext, scores: TypedFact, name: str) -> tuple[
     A query comes after the keys of the past, or is one of the last keys that are not padding.
     """
     rows, columns = (
-        steps(node, scores.shape[axis], f"{name}_{what}") for axis, what in ((-2, "rows"), (-1, "columns"))
+        steps(node, scores.shape[axis], f"{name}_{side}") for axis, side in ((-2, "rows"), (-1, "columns"))
     )
     rows = node.wire(AddAxis(1), [rows], f"{name}_row_column")
-    before = None
+    keys_before = None
     if node.has(PAST_KEY):
-        before = scalar_dim(node, node.fact(PAST_KEY).shape[2], f"{name}_past")
+        keys_before = node.dim_constant(node.fact(PAST_KEY).shape[2], f"{name}_past")
     elif node.has(VALID):
-        queries = scalar_dim(node, scores.shape[-2], f"{name}_queries")
-        before = node.apply("sub", _valid(node, name), queries, suffix=f"{name}_before")
-    if before is not None:
-        rows = node.apply("add", rows, before, suffix=f"{name}_positions")
+        queries = node.dim_constant(scores.shape[-2], f"{name}_queries")
+        keys_before = node.apply("sub", _valid(node, name), queries, suffix=f"{name}_before")
+    if keys_before is not None:
+        rows = node.apply("add", rows, keys_before, suffix=f"{name}_positions")
     return rows, columns
 
 
@@ -223,7 +223,7 @@ def _valid(node: NodeContext, name: str = "keys") -> OutletId:
 
 @writes(BandedAttention)
 def write_attention(w: NodeWriter, op: BandedAttention) -> str:
-    """All frames with every pulse: the whole mask is a constant."""
+    """Write all frames with every pulse: the whole mask is a constant."""
     bias = op.full_bias(w.sizes()[-2]).astype(w.dtype(2))
     scores = w.emit("Add", [_band_scores(w, op), w.constant(bias, "bias")], "biased")
     return _weigh(w, op, scores, w.inputs[2], bool((bias == -np.inf).all(-1).any()))
@@ -259,7 +259,7 @@ def _band_scores(w: NodeWriter, op: BandedAttention) -> str:
     """Return the scores of each query and each key of the window."""
     q, k = w.inputs[:2]
     rank = len(w.sizes(1))
-    keys = w.transpose(k, (*range(rank - 2), rank - 1, rank - 2), "keys")
+    keys = w.transpose(k, matrix_transpose(rank), "keys")
     product = w.emit("MatMul", [q, keys], "scores")
     if op.scale == 1:
         return product
@@ -267,14 +267,14 @@ def _band_scores(w: NodeWriter, op: BandedAttention) -> str:
 
 
 def _band_bias(w: NodeWriter, op: BandedAttentionStream, pulse: int) -> str:
-    """Return the table for the rows and columns of a pulse; of several, that of this pulse's place in the period."""
+    """Return the table for a pulse's rows and columns; of several, the one for its place in the period."""
     period = op.op.period
     count = period // np.gcd(pulse, period)
     tables = [_unroll(op.op, pulse, (n * pulse - op.offset) % period) for n in range(int(count))]
     if all(np.array_equal(table, tables[0]) for table in tables[1:]):
         return w.constant(tables[0].astype(w.dtype(2)), "bias")
     every = w.constant(np.stack(tables).astype(w.dtype(2)), "biases")
-    row = w.clock.op("Mod", [w.clock.pulses, w.clock.number(int(count))], f"pulses%{count}")
+    row = w.clock.add_op("Mod", [w.clock.pulses, w.clock.number(int(count))], f"pulses%{count}")
     return w.emit("Gather", [every, row], "bias", axis=0)
 
 

@@ -20,13 +20,13 @@ RULES = {"linear": (), "gated": ("decay",), "delta": ("beta",), "gated_delta": (
 """Update rule -> the optional inputs that it needs."""
 PAST, DECAY, BETA = 3, 4, 5
 """The numbers of optional inputs."""
-FRAMES = 1
+TIME_AXIS = 1
 """The axis of time."""
 
 
 @onnx_op("LinearAttention", "com.microsoft::LinearAttention")
 def linear_attention(node: NodeContext) -> list[OutletId]:
-    """The state S [B, heads, dk, dv] of each frame, and queries times it; computed in f32 at least.
+    """Wire the state S [B, heads, dk, dv] of each frame, and queries times it; computed in f32 at least.
 
     ``linear``       S = S + k v
     ``gated``        S = exp(g) S + k v
@@ -50,7 +50,7 @@ def linear_attention(node: NodeContext) -> list[OutletId]:
     batch, _, heads, group, size = q.shape
     state = TypedFact(state_dtype, (batch, heads, size, v.shape[4]))
     body = _body(node, rule, state, {name: node.graph.fact(outlet) for name, outlet in frames.items()})
-    op = Scan(body, ("S",), tuple(frames), (), (ScanAxis(FRAMES),) * len(frames), (ScanAxis(FRAMES),))
+    op = Scan(body, ("S",), tuple(frames), (), (ScanAxis(TIME_AXIS),) * len(frames), (ScanAxis(TIME_AXIS),))
     results = wire(node.graph, f"{node.wire_name}.scan", op, [*frames.values(), _initial(node, state)])
     flat = (*q.shape[:2], heads * group * v.shape[4])
     y = node.wire(Reshape(flat), [results[0]], "flat")

@@ -13,7 +13,7 @@ from pulse.ops.slice import Slice
 
 @onnx_op("RotaryEmbedding")
 def rotary_embedding(node: NodeContext) -> OutletId:
-    """Pairs of channels turned by the angle of their frame: halves of each head, or neighbours (interleaved)."""
+    """Turn pairs of channels by the angle of their frame: halves of each head, or neighbours (interleaved)."""
     x, shape = node.input(0), node.fact(0).shape
     if len(shape) not in (3, 4):
         raise node.error(f"{node.fact(0)} must have 3 or 4 axes")

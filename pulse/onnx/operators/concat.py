@@ -26,7 +26,7 @@ def concat(node: NodeContext) -> OutletId:
 
 @rule("Concat", parts=EVERY)
 def infer_concat(node: InferenceNode) -> Iterator[FactRelation]:
-    """The sizes of one axis add up; those of the others are equal."""
+    """Relate sizes: along one axis they add up, along the others they are equal."""
     parts, y = node.given_inputs(), node.output
     yield SameType([*parts, y])
     yield SameRank([*parts, y])
@@ -40,5 +40,5 @@ def infer_concat(node: InferenceNode) -> Iterator[FactRelation]:
 
 @writes(Concat)
 def write_concat(w: NodeWriter, op: Concat) -> str:
-    """Tensors side by side."""
+    """Write tensors side by side."""
     return w.emit("Concat", w.inputs, axis=op.axis)

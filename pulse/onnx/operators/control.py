@@ -8,35 +8,25 @@ from pulse.errors import PulseError
 from pulse.facts import Shape, dtype_name, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
+from pulse.infer.unrolling import inline
 from pulse.onnx.registry import onnx_op
-from pulse.onnx.subgraph import BodyGraph, inline
-from pulse.ops.shape import Reshape
+from pulse.onnx.subgraph import BodyGraph
 
 SCALAR: Shape = ()
 
 
 def body(node: NodeContext, name: str) -> BodyGraph:
-    """Return a graph among the attributes. Raises LoadError."""
+    """Return a graph among the attributes. Raises LoadError: it is missing."""
     graph = node.attributes.get(name)
     if not isinstance(graph, BodyGraph):
         raise node.error(f"attribute {name} must be a graph; export the model again")
     return graph
 
 
-def as_scalar(node: NodeContext, outlet: OutletId, what: str) -> OutletId:
-    """Return a wire of one element as a scalar. Raises LoadError."""
-    fact = node.graph.fact(outlet)
-    if fact.rank == 0:
-        return outlet
-    if any(dim != 1 for dim in fact.shape):
-        raise node.error(f"its {what} must be one value, got {fact}")
-    return node.wire(Reshape(SCALAR), [outlet], what)
-
-
 @onnx_op("If")
 def if_(node: NodeContext) -> Sequence[OutletId]:
-    """The branch that the condition selects; both and a choice between them if it is not constant."""
-    condition = as_scalar(node, node.input(0), "condition")
+    """Wire the branch that the condition selects; both and a choice between them if it is not constant."""
+    condition = node.as_scalar(node.input(0), "condition")
     fact = node.graph.fact(condition)
     if fact.dtype != np.bool_:
         raise node.error(f"its condition must be bool, got {dtype_name(fact.dtype)}")

@@ -11,9 +11,10 @@ from pulse.errors import LoadError, PulseError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
-from pulse.onnx.operators.control import SCALAR, as_scalar, body
+from pulse.infer.unrolling import ENDLESS, MAX_ITERATIONS, MAX_NODES, NotUnrolledError, inline, retire_from
+from pulse.onnx.operators.control import SCALAR, body
 from pulse.onnx.registry import onnx_op
-from pulse.onnx.subgraph import BodyGraph, inline
+from pulse.onnx.subgraph import BodyGraph
 from pulse.onnx.write.graph import value_info
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
@@ -26,24 +27,13 @@ from pulse.support.record import record
 from pulse.typed import TypedNetwork, known_value
 from pulse.wiring import wire
 
-MAX_ITERATIONS = 1024
-
-MAX_NODES = 10_000
-"""A loop of more iterations, or of more nodes with all loops in it, is one op, not unrolled."""
-
 REPEATING = ("Loop", "Scan", "If")
-
-ENDLESS = np.iinfo(np.int64).max
 
 
 @onnx_op("Loop")
 def loop(node: NodeContext) -> Sequence[OutletId]:
     """Unroll the loop if its number of iterations is known; else wire one op."""
     return _LoopTranslation(node, body(node, "body")).wire()
-
-
-class NotUnrolledError(Exception):
-    """A loop can be neither unrolled nor run over frames: the number of iterations is unknown or too large."""
 
 
 @record(eq=False)
@@ -63,9 +53,8 @@ class _LoopTranslation:
             self._require_small()
             return self._unroll(limit) if self._enters(limit, condition) else self._skip()
         except NotUnrolledError:
-            for node_id in reversed(range(before, len(node.graph.nodes))):
-                node.graph.retire(node_id)
-            return self._op(limit, condition)
+            retire_from(node.graph, before)
+            return self._wire_op(limit, condition)
 
     def _require_small(self) -> None:
         """Refuse to unroll nested loops if a single iteration already has too many nodes. Raises NotUnrolledError."""
@@ -87,12 +76,12 @@ class _LoopTranslation:
     def _limit(self) -> OutletId:
         if not self.node.has(0):
             return self.node.constant(np.array(ENDLESS), "endless")
-        return as_scalar(self.node, self.node.input(0), "trip_count")
+        return self.node.as_scalar(self.node.input(0), "trip_count")
 
     def _condition(self) -> OutletId:
         if not self.node.has(1):
             return self.node.constant(np.array(True), "condition")
-        return as_scalar(self.node, self.node.input(1), "condition")
+        return self.node.as_scalar(self.node.input(1), "condition")
 
     def _states(self) -> list[OutletId]:
         return [self.node.input(slot) for slot in range(2, len(self.node.inputs))]
@@ -180,7 +169,7 @@ class _LoopTranslation:
         facts = dict(zip(self.graph.inputs, body_inputs)) | captured
         return self.graph.to_typed(facts, node.scope, f"{node.wire_name}.body")
 
-    def _op(self, limit: OutletId, condition: OutletId) -> list[OutletId]:
+    def _wire_op(self, limit: OutletId, condition: OutletId) -> list[OutletId]:
         node, model = self.node, self._model
         open_names = tuple(
             name for name, outlet in node.captures.items() if node.graph.fact(outlet).value is None
@@ -212,7 +201,7 @@ class _LoopTranslation:
 
 @writes(Loop)
 def write_loop(w: NodeWriter, op: Loop) -> list[str]:
-    """The body takes the number of the iteration, the condition, and the states."""
+    """Write a loop whose body takes the number of the iteration, the condition, and the states."""
     inner, graph = replace(w, graph=w.graph.body()), op.body.graph
     count = len(op.names)
     facts = [(np.dtype(np.int64), ()), (np.dtype(np.bool_), ())]

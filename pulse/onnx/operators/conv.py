@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pulse.dim import TDim, ceil_div, dim_max
+from pulse.dim import TDim, dim_max
 from pulse.graph import OutletId
+from pulse.infer.nhwc import same_pair, split_total
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, SameRank, SameSize, SameType, SizeMultiple
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.inference_node import InferenceNode
-from pulse.onnx.operators.elementwise import function_of
+from pulse.onnx.operators.elementwise import make_function
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
@@ -29,20 +30,11 @@ def auto_pad(node: NodeContext) -> str:
     return rule
 
 
-def split_total(total: TDim, upper: bool) -> tuple[TDim, TDim]:
-    """Return the padding before and after; an odd frame is added after (upper) or before."""
-    small = total // 2
-    return (small, total - small) if upper else (total - small, small)
-
-
-def same_pads(size: TDim, span: int, stride: int, upper: bool) -> tuple[TDim, TDim]:
-    """Return the padding that gives one output frame for every ``stride`` input frames."""
-    total = dim_max(0, (ceil_div(size, stride) - 1) * stride + span - size)
-    return split_total(total, upper)
-
-
 def spatial_list(node: NodeContext, name: str, rank: int, minimum: int) -> tuple[int, ...]:
-    """Return an attribute with one integer for each spatial axis, ``minimum`` by default. Raises LoadError."""
+    """Return an attribute with one integer for each spatial axis, ``minimum`` by default.
+
+    Raises LoadError: their number is wrong, or one is less.
+    """
     values = node.integer_list(name, (minimum,) * rank)
     if len(values) != rank:
         raise node.error(f"attribute {name} has {len(values)} entries for {rank} spatial axes")
@@ -54,7 +46,10 @@ def spatial_list(node: NodeContext, name: str, rank: int, minimum: int) -> tuple
 
 
 def attribute_pads(node: NodeContext, rank: int) -> Pads:
-    """Return the attribute ``pads``: all befores, then all afters. Raises LoadError."""
+    """Return the attribute ``pads``: all befores, then all afters.
+
+    Raises LoadError: their number is wrong, or one is negative.
+    """
     values = node.integer_list("pads", (0,) * (2 * rank))
     if len(values) != 2 * rank:
         raise node.error(f"attribute pads has {len(values)} entries for {rank} spatial axes")
@@ -73,7 +68,7 @@ def window_pads(
     if rule == "VALID":
         return no_pads(len(sizes))
     upper = rule == "SAME_UPPER"
-    return tuple(same_pads(size, span, stride, upper) for size, span, stride in zip(sizes, spans, strides))
+    return tuple(same_pair(size, span, stride, upper) for size, span, stride in zip(sizes, spans, strides))
 
 
 def _kernel(node: NodeContext) -> tuple[int, ...]:
@@ -95,14 +90,17 @@ def _spans(kernel: Sequence[int], dilations: Sequence[int]) -> list[int]:
 
 
 def _group(node: NodeContext) -> int:
-    """Return the number of groups, which both channels and kernels are cut into. Raises LoadError."""
+    """Return the number of groups, which both channels and kernels are cut into.
+
+    Raises LoadError: it does not divide them.
+    """
     node.divisor("group", node.fact(0).shape[1], "channels of its input", 1)
     return node.divisor("group", node.fact(1).shape[0], "kernels", 1)
 
 
 @onnx_op("Conv")
 def conv(node: NodeContext) -> OutletId:
-    """A convolution."""
+    """Wire a convolution."""
     kernel = _kernel(node)
     rank = len(kernel)
     strides = spatial_list(node, "strides", rank, 1)
@@ -113,7 +111,7 @@ def conv(node: NodeContext) -> OutletId:
 
 @onnx_op("ConvTranspose")
 def conv_transpose(node: NodeContext) -> OutletId:
-    """A transposed convolution; its padding may be stated by the output's size (output_shape, SAME rules)."""
+    """Wire a transposed convolution; its padding may be stated by the output's size (output_shape, SAME rules)."""
     kernel = _kernel(node)
     rank = len(kernel)
     strides = spatial_list(node, "strides", rank, 1)
@@ -150,7 +148,7 @@ ACTIVATIONS = ("Relu", "Tanh", "Sigmoid", "LeakyRelu", "HardSigmoid")
 
 @onnx_op("com.microsoft::FusedConv")
 def fused_conv(node: NodeContext) -> OutletId:
-    """A convolution, plus an optional tensor, then an activation."""
+    """Wire a convolution, plus an optional tensor, then an activation."""
     inner = replace(node, wire_name=f"{node.wire_name}.conv", inputs=node.inputs[:3])
     y = conv(inner)
     if node.has(3):
@@ -164,14 +162,14 @@ def fused_conv(node: NodeContext) -> OutletId:
 def _activation(node: NodeContext, name: str) -> Op:
     if name not in ACTIVATIONS:
         raise node.error(f"activation {name!r} is not supported; use {', '.join(ACTIVATIONS)}")
-    return function_of(
+    return make_function(
         name, node.real_list("activation_params") if "activation_params" in node.attributes else ()
     )
 
 
 @rule("Conv", uniform=True)
 def infer_conv(node: InferenceNode) -> Iterator[FactRelation]:
-    """Shapes of x [N, C, X...], w [O, C/group, K...], b [O] -> y [N, O, Y...]."""
+    """Relate the shapes of x [N, C, X...], w [O, C/group, K...], b [O] -> y [N, O, Y...]."""
     x, w, y = node.input(0), node.input(1), node.output
     yield from _match_operands(node)
     yield SizeMultiple(Axis(x, 1), Axis(w, 1), node.integer("group", 1))
@@ -181,7 +179,7 @@ def infer_conv(node: InferenceNode) -> Iterator[FactRelation]:
 
 @rule("ConvTranspose", uniform=True)
 def infer_conv_transpose(node: InferenceNode) -> Iterator[FactRelation]:
-    """Shapes of x [N, C, X...], w [C, O/group, K...], b [O] -> y [N, O, Y...]."""
+    """Relate the shapes of x [N, C, X...], w [C, O/group, K...], b [O] -> y [N, O, Y...]."""
     x, w, y = node.input(0), node.input(1), node.output
     yield from _match_operands(node)
     yield SameSize([Axis(x, 1), Axis(w, 0)])

@@ -19,7 +19,7 @@ UNSET = {"ndim": 1, "channels_last": 0, "state_window": 0, "state_update_capacit
 
 @onnx_op("CausalConvWithState", "com.microsoft::CausalConvWithState")
 def causal_conv_with_state(node: NodeContext) -> list[OutletId]:
-    """A depthwise convolution of the input preceded by past frames (zeros by default).
+    """Wire a depthwise convolution of the input preceded by past frames (zeros by default).
 
     The new state is the last ``(kernel - 1) * dilation`` of those frames; only onnxruntime's operator is dilated.
     """

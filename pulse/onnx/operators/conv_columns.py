@@ -12,9 +12,9 @@ from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
+from pulse.infer.slices import at_least
 from pulse.onnx.operators.conv import attribute_pads, spatial_list
-from pulse.onnx.operators.conv_silence import silent_start
-from pulse.onnx.operators.slice import at_least
+from pulse.onnx.operators.conv_zero_taps import count_zero_taps
 from pulse.onnx.registry import onnx_op
 from pulse.ops.conv import ConvTranspose
 from pulse.ops.pad import Pad
@@ -24,7 +24,7 @@ from pulse.ops.slice import Slice
 
 @onnx_op("Col2Im")
 def col2im(node: NodeContext) -> OutletId:
-    """Columns [N, C * block, L] summed where their blocks overlap in an image [N, C, image]."""
+    """Sum columns [N, C * block, L] where their blocks overlap in an image [N, C, image]."""
     x = node.fact(0)
     if x.rank != 3:
         raise node.error(f"{x} must have 3 axes")
@@ -43,7 +43,7 @@ def col2im(node: NodeContext) -> OutletId:
         (axis,) = axes
         lengths = [TDim.of(1)] * rank
         lengths[axis] = image[axis]
-        silent = silent_start(node.graph, node.input(0), blocks, block[axis])
+        zero_taps = count_zero_taps(node.graph, node.input(0), blocks, block[axis])
         signals = overlap_add(
             node=node,
             x=node.input(0),
@@ -52,7 +52,7 @@ def col2im(node: NodeContext) -> OutletId:
             stride=strides[axis],
             before=int(pads[axis][0]),
             image=image[axis],
-            silent=silent,
+            zero_taps=zero_taps,
         )
         return node.name_result(node.wire(Reshape((batch, TDim.of(channels), *lengths)), [signals], "image"))
     extents = [goal + sum(pad, TDim.of(0)) - span for goal, pad, span in zip(image, pads, spans)]
@@ -80,21 +80,20 @@ def overlap_add(
     stride: int,
     before: int,
     image: TDim,
-    silent: int,
+    zero_taps: int,
 ) -> OutletId:
     """Return blocks [N, C * block, L] as C signals [N, C, image] without the first ``before`` frames.
 
-    silent  elements at the start of each block that are zeros: frames do not wait for the block that begins
-            there
+    zero_taps  elements at the start of each block that are zeros: frames do not wait for the block that begins there
     """
     batch, _, blocks = node.graph.fact(x).shape
     parts = -(-block // stride)
     x = node.wire(Reshape((batch, TDim.of(channels), TDim.of(block), blocks)), [x], "blocks")
-    skipped = min(silent, stride)
-    in_front = max(0, skipped - before)
+    skipped = min(zero_taps, stride)
+    leading = max(0, skipped - before)
     if skipped:
-        x = node.wire(Slice(2, TDim.of(skipped), TDim.of(block)), [x], "sounding")
-        block, before, image = block - skipped, before + in_front - skipped, image - in_front
+        x = node.wire(Slice(2, TDim.of(skipped), TDim.of(block)), [x], "nonzero")
+        block, before, image = block - skipped, before + leading - skipped, image - leading
     if parts * stride > block:
         x = node.wire(Pad(_pads(4, 2, TDim.of(0), TDim.of(parts * stride - block))), [x], "filled")
     total: OutletId | None = None
@@ -112,7 +111,7 @@ def overlap_add(
     if missing != 0:
         line = node.wire(Pad(_pads(3, 2, TDim.of(0), missing)), [line], "extended")
     line = node.wire(Slice(2, TDim.of(before), image + before), [line], "cut")
-    return node.wire(Pad(_pads(3, 2, TDim.of(in_front), TDim.of(0))), [line], "silent") if in_front else line
+    return node.wire(Pad(_pads(3, 2, TDim.of(leading), TDim.of(0))), [line], "silent") if leading else line
 
 
 def _pads(rank: int, axis: int, before: TDim, after: TDim) -> tuple[tuple[TDim, TDim], ...]:

@@ -25,7 +25,7 @@ from pulse.wiring import wire
 
 @onnx_op("CumProd")
 def cum_prod(node: NodeContext) -> OutletId:
-    """x[0] * … * x[j] along an axis, without x[j] itself if it is exclusive, backwards in reverse."""
+    """Wire x[0] * … * x[j] along an axis, without x[j] itself if it is exclusive, backwards in reverse."""
     x = node.fact(0)
     axis = node.axis(int(node.scalar(1, "axis")), x.rank)
     size = x.shape[axis]
@@ -74,7 +74,7 @@ def _body(node: NodeContext, frame: TypedFact, exclusive: bool) -> TypedNetwork:
 
 @onnx_op("CumSum")
 def cum_sum(node: NodeContext) -> OutletId:
-    """Along a constant axis."""
+    """Wire running sums along a constant axis."""
     axis = node.axis(node.integer_at(1, "axis"), node.fact(0).rank)
     if dtype_name(node.fact(0).dtype) == "bool":
         raise node.error("sums of bool are not defined; cast it to numbers")
@@ -86,7 +86,7 @@ rule("CumSum")(same_type_and_shape)
 
 @writes(CumSum)
 def write_cum_sum(w: NodeWriter, op: CumSum) -> list[str]:
-    """Sums of one pulse; the total if it is read."""
+    """Write the sums of one pulse; the total if it is read."""
     (x,) = w.inputs
     how = {"exclusive": int(op.exclusive), "reverse": int(op.reverse)}
     axis = w.clock.number(op.axis)
@@ -97,10 +97,10 @@ def write_cum_sum(w: NodeWriter, op: CumSum) -> list[str]:
 
 @writes(CumSumStream)
 def write_cum_sum_stream(w: NodeWriter, op: CumSumStream) -> list[str]:
-    """The sum so far is the state; frames outside the stream add nothing to it."""
+    """Write running sums: the sum so far is the state; frames outside the stream add nothing to it."""
     axis, pulse = op.op.axis, w.sizes()[op.op.axis]
     (initial,) = op.initial_state()
-    state = w.graph.state(f"{w.name}.state", initial.astype(sum_dtype(w.dtype())))
+    state = w.graph.add_state(f"{w.name}.state", initial.astype(sum_dtype(w.dtype())))
     x = only_valid(w, w.inputs[0], axis, pulse, op.offset, op.length if w.output_is_used[1] else None)
     source = _widen(w, x)
     running = w.emit("CumSum", [source, w.clock.number(axis)], "running", exclusive=int(op.op.exclusive))

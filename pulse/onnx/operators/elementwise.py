@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pulse.facts import is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasType, SameShape, SameType
@@ -27,7 +26,7 @@ OWN_READERS = ("Pow", "Where")
 """Operators of the table that are read by a function of their own: they may convert their inputs."""
 
 
-def function_of(op_type: str, params: Sequence[float]) -> Elementwise:
+def make_function(op_type: str, params: Sequence[float]) -> Elementwise:
     """Return the function that an operator is; parameters that are not given have their defaults."""
     function = OPERATORS[op_type]
     defaults = tuple(ELEMENTWISE[function].names.params.values())
@@ -36,21 +35,21 @@ def function_of(op_type: str, params: Sequence[float]) -> Elementwise:
 
 @onnx_op(*(op_type for op_type in OPERATORS if op_type not in OWN_READERS))
 def plain(node: NodeContext) -> OutletId:
-    """A row of the table; its parameters are float attributes."""
+    """Wire the function of a row of the table; its parameters are float attributes."""
     defaults = ELEMENTWISE[OPERATORS[node.op_type]].names.params
     params = [node.real(name, default) for name, default in defaults.items()]
-    return node.wire(function_of(node.op_type, params), node.given_inputs())
+    return node.wire(make_function(node.op_type, params), node.given_inputs())
 
 
 @onnx_op("Mod")
 def mod(node: NodeContext) -> OutletId:
-    """Remainder with the sign of the divisor, or of the dividend (fmod)."""
+    """Wire the remainder with the sign of the divisor, or of the dividend (fmod)."""
     return node.apply("fmod" if node.flag("fmod") else "mod", node.input(0), node.input(1))
 
 
 @onnx_op("Pow")
 def power(node: NodeContext) -> OutletId:
-    """``x ** y``, in the type of x; an integer to the power of a float in f64."""
+    """Wire ``x ** y``, in the type of x; an integer to the power of a float in f64."""
     x, y = node.input(0), node.input(1)
     dtype = node.fact(0).dtype
     if np.issubdtype(dtype, np.integer) and np.issubdtype(node.fact(1).dtype, np.floating):
@@ -58,17 +57,6 @@ def power(node: NodeContext) -> OutletId:
         wide = node.apply("pow", node.cast(x, f64, "wide"), node.cast(y, f64, "exponent"), suffix="real")
         return node.wire(Cast(dtype), [wide])
     return node.apply("pow", x, y)
-
-
-def floor_quotient(node: NodeContext, x: OutletId, y: OutletId) -> OutletId:
-    """Wire a quotient rounded down, which ONNX has no operator for but other formats have."""
-    facts = [node.graph.fact(x), node.graph.fact(y)]
-    if np.issubdtype(facts[0].dtype, np.floating):
-        return node.apply("floor", node.apply("div", x, y, suffix="quotient"))
-    if any(fact.value is not None and is_symbolic(fact.value) for fact in facts):
-        return node.apply("div", x, y)  # of sizes, it rounds down
-    remainder = node.apply("mod", x, y, suffix="rest")
-    return node.apply("div", node.apply("sub", x, remainder, suffix="whole"), y)
 
 
 BOOL = np.dtype(np.bool_)
@@ -88,7 +76,7 @@ PARTIAL = ("Add", "Sub", "Mul")
 
 
 def infer_function(node: InferenceNode) -> Iterator[FactRelation]:
-    """The type of a result is that of the inputs, or bool; shapes are broadcast."""
+    """Results have the type of the inputs, or bool; shapes are broadcast."""
     row = ELEMENTWISE[KINDS[node.op_type]]
     inputs = node.given_inputs()
     first, end = row.typed_by
@@ -128,7 +116,7 @@ def infer_prelu(node: InferenceNode) -> Iterator[FactRelation]:
 
 @writes(Elementwise)
 def write_elementwise(w: NodeWriter, op: Elementwise) -> str:
-    """A composition if there is one, else the operator of the same meaning."""
+    """Write a composition if there is one, else the operator of the same meaning."""
     if op.kind in COMPOSED:
         return COMPOSED[op.kind](w, op)
     names = ELEMENTWISE[op.kind].names
@@ -234,7 +222,7 @@ SHIFTS = {"LEFT": "shift_left", "RIGHT": "shift_right"}
 
 @onnx_op("BitShift")
 def bit_shift(node: NodeContext) -> OutletId:
-    """Bits moved to higher or lower places."""
+    """Shift bits to higher or lower places."""
     direction = node.text("direction")
     if direction not in SHIFTS:
         raise node.error(f"direction {direction!r} is not supported; use LEFT or RIGHT")
@@ -243,6 +231,6 @@ def bit_shift(node: NodeContext) -> OutletId:
 
 @onnx_op("BitCast")
 def bit_cast(node: NodeContext) -> OutletId:
-    """The same bits read as another type."""
+    """Read the same bits as another type."""
     dtype = onnx_dtype(node.integer("to"), f"{node.wire_name} (BitCast)")
     return node.input(0) if node.fact(0).dtype == dtype else node.wire(BitCast(dtype), [node.input(0)])

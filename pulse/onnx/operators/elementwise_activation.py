@@ -7,7 +7,6 @@ from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, SameShape, SameType
 from pulse.onnx.inference_node import InferenceNode, same_type_and_shape
-from pulse.onnx.operators.control import as_scalar
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 
@@ -30,7 +29,7 @@ def is_inf(node: NodeContext) -> OutletId:
 
 @onnx_op("Shrink")
 def shrink(node: NodeContext) -> OutletId:
-    """Towards zero by ``bias`` outside -lambd … lambd, zero inside."""
+    """Move towards zero by ``bias`` outside -lambd … lambd, zero inside."""
     x, limit, bias = node.input(0), node.real("lambd", 0.5), node.real("bias", 0.0)
     below, above = (
         node.apply("less", x, -limit, suffix="below"),
@@ -42,14 +41,14 @@ def shrink(node: NodeContext) -> OutletId:
 
 @onnx_op("SwiGLU")
 def swiglu(node: NodeContext) -> OutletId:
-    """Swish of one tensor times the other."""
+    """Wire swish of one tensor times the other."""
     gate = node.apply("swish", node.input(0), suffix="gate", params=(node.real("alpha", 1.0),))
     return node.apply("mul", gate, node.input(1))
 
 
 @onnx_op("com.microsoft::Gelu", "com.microsoft::BiasGelu", "com.microsoft::FastGelu")
 def bias_gelu(node: NodeContext) -> OutletId:
-    """Gelu of x, or of x and a bias; FastGelu computes it by tanh."""
+    """Wire gelu of x, or of x and a bias; FastGelu computes it by tanh."""
     x = node.input(0)
     if node.has(1):
         x = node.apply("add", x, node.input(1), suffix="biased")
@@ -58,13 +57,13 @@ def bias_gelu(node: NodeContext) -> OutletId:
 
 @onnx_op("com.microsoft::QuickGelu")
 def quick_gelu(node: NodeContext) -> OutletId:
-    """``x * sigmoid(alpha * x)``."""
+    """Wire ``x * sigmoid(alpha * x)``."""
     return node.apply("swish", node.input(0), params=(node.real("alpha", 1.702),))
 
 
 @onnx_op("Gelu")
 def gelu(node: NodeContext) -> OutletId:
-    """Gelu, exact or by tanh."""
+    """Wire gelu, exact or by tanh."""
     approximate = node.text("approximate", "none")
     if approximate not in ("none", "tanh"):
         raise node.error(f"approximate {approximate!r} is not supported")
@@ -73,14 +72,14 @@ def gelu(node: NodeContext) -> OutletId:
 
 @onnx_op("Clip")
 def clip(node: NodeContext) -> OutletId:
-    """Bounds are attributes before opset 11, then inputs."""
+    """Limit to bounds: attributes before opset 11, then inputs."""
     limits: list[tuple[str, OutletId | float]] = []
     for function, attribute, slot in (("max", "min", 1), ("min", "max", 2)):
         if node.opset < 11:
             if attribute in node.attributes:
                 limits.append((function, node.real(attribute)))
         elif node.has(slot):
-            limits.append((function, as_scalar(node, node.input(slot), attribute)))
+            limits.append((function, node.as_scalar(node.input(slot), attribute)))
     x = node.input(0)
     for index, (function, bound) in enumerate(limits):
         last = index == len(limits) - 1

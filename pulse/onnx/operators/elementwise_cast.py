@@ -45,13 +45,13 @@ def optional_has_element(node: NodeContext) -> OutletId:
 
 @onnx_op("Identity", "OptionalGetElement")
 def identity(node: NodeContext) -> OutletId:
-    """The same wire."""
+    """Return the same wire."""
     return node.input(0)
 
 
 @onnx_op("Dropout")
 def dropout(node: NodeContext) -> list[OutletId]:
-    """Nothing happens outside training, nor with a ratio of 0; from opset 12 on the mask keeps everything."""
+    """Change nothing outside training or with a ratio of 0; from opset 12 on the mask keeps everything."""
     if node.has(2) and bool(node.scalar(2, "training_mode")):
         ratio = float(node.scalar(1, "ratio")) if node.has(1) else 0.5
         if ratio != 0:
@@ -83,7 +83,7 @@ def infer_cast(node: InferenceNode) -> Iterator[FactRelation]:
 
 @rule("CastLike")
 def infer_cast_like(node: InferenceNode) -> Iterator[FactRelation]:
-    """The shape stays; the type is that of another wire."""
+    """The shape stays; another wire has the type."""
     yield SameType([node.input(1), node.output])
     yield SameShape([node.input(0), node.output])
 
@@ -96,5 +96,5 @@ def write_cast(w: NodeWriter, op: Cast) -> str:
 
 @writes(Within)
 def write_within(w: NodeWriter, op: Within) -> str:
-    """The wire itself, unchanged."""
+    """Return the wire unchanged."""
     return w.inputs[0]

@@ -16,9 +16,9 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.typed import TypedNode
 
 UNBOUNDED = ("log", "reciprocal", "sqrt", "div", "pow")
-"""Functions that may give NaN or infinity for the arguments that a choice leaves out."""
+"""Functions that may return NaN or infinity for the arguments that a choice leaves out."""
 MAX_EXAMINED_OPS = 12
-"""The most ops that are examined between a choice and a conversion."""
+"""Maximum number of ops that are examined between a choice and a conversion; beyond it, the choice stays."""
 
 
 @onnx_op("Where")
@@ -93,6 +93,6 @@ class _Branch:
     def _wire(self, op: Elementwise | Cast, inputs: list[OutletId]) -> OutletId:
         return self._node.wire(op, inputs, self._name("selected"))
 
-    def _name(self, what: str) -> str:
+    def _name(self, suffix: str) -> str:
         self._count += 1
-        return f"{what}{self._slot}_{self._count}"
+        return f"{suffix}{self._slot}_{self._count}"

@@ -13,7 +13,6 @@ from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.operators.gather_positions import gather_by_positions
 from pulse.onnx.operators.gather_progression import gather_by_slices, is_count, progression
 from pulse.onnx.operators.gather_steady import unchanging_values
-from pulse.onnx.operators.source import scalar_dim
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
@@ -30,7 +29,7 @@ from pulse.typed import known_value
 
 @onnx_op("GatherElements")
 def gather_elements(node: NodeContext) -> OutletId:
-    """An index for each element; constant ones that only follow the axis are one lookup."""
+    """Look up an index for each element; constant ones that only follow the axis are one lookup."""
     x, fact = node.fact(0), node.fact(1)
     axis = node.axis(node.integer("axis", 0), x.rank)
     op = GatherElements(axis)
@@ -65,7 +64,7 @@ def _from_front(node: NodeContext, index: Array, size: int) -> Array:
 
 @onnx_op("GatherND")
 def gather_nd(node: NodeContext) -> OutletId:
-    """Slices by index: the indexed axes become one, on which there is one lookup; batches have an op."""
+    """Look up slices: the indexed axes become one, on which there is one lookup; batches have an op."""
     batch = node.integer("batch_dims", 0)
     op = GatherBatches(batch)
     op.facts([node.fact(0), node.fact(1)])
@@ -113,9 +112,9 @@ def _flat_index(node: NodeContext, indices: OutletId, sizes: tuple[TDim, ...]) -
         if size.is_const:
             index = node.wire(Within(-int(size), int(size) - 1), [index], f"inside{axis}")
         below = node.apply("less", index, 0, suffix=f"below{axis}")
-        around = node.apply("add", index, scalar_dim(node, size, f"size{axis}"), suffix=f"around{axis}")
+        around = node.apply("add", index, node.dim_constant(size, f"size{axis}"), suffix=f"around{axis}")
         front = node.apply("where", below, around, index, suffix=f"front{axis}")
-        offset = node.apply("mul", front, scalar_dim(node, step, f"step{axis}"), suffix=f"scaled{axis}")
+        offset = node.apply("mul", front, node.dim_constant(step, f"step{axis}"), suffix=f"scaled{axis}")
         total = offset if total is None else node.apply("add", total, offset, suffix=f"total{axis}")
     assert total is not None
     return total
@@ -123,7 +122,7 @@ def _flat_index(node: NodeContext, indices: OutletId, sizes: tuple[TDim, ...]) -
 
 @onnx_op("Gather")
 def gather(node: NodeContext) -> OutletId:
-    """Entries by index; constant negative indices are counted from the front, evenly spaced ones are slices."""
+    """Look up entries; constant negative indices are counted from the front, evenly spaced ones are slices."""
     shape = node.fact(0).shape
     axis = node.axis(node.integer("axis", 0), len(shape))
     indices = node.input(1)
@@ -161,17 +160,17 @@ def infer_gather_elements(node: InferenceNode) -> Iterator[FactRelation]:
 
 @writes(Gather)
 def write_gather(w: NodeWriter, op: Gather) -> str:
-    """Entries of an axis."""
+    """Write a lookup of entries of an axis."""
     return w.emit("Gather", w.inputs, axis=op.axis)
 
 
 @writes(GatherElements)
 def write_gather_elements(w: NodeWriter, op: GatherElements) -> str:
-    """An index for each element."""
+    """Write a lookup with an index for each element."""
     return w.emit("GatherElements", w.inputs, axis=op.axis)
 
 
 @writes(GatherBatches)
 def write_gather_batches(w: NodeWriter, op: GatherBatches) -> str:
-    """An index for each slice; its operator takes i64."""
+    """Write a lookup with an index for each slice; its operator takes i64."""
     return w.emit("GatherND", w.inputs, batch_dims=op.batch)

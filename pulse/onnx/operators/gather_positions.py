@@ -18,8 +18,8 @@ from pulse.typed import TypedGraph
 class IndexPosition:
     """One number of each index: 0, or the place along one axis of the result.
 
-    axis   of the indices; None: it is 0
-    count  how many places there are
+    axis   the axis of the indices; None: the number is 0
+    count  the number of places
     """
 
     axis: int | None

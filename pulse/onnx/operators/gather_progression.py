@@ -158,20 +158,20 @@ def gather_by_slices(node: NodeContext, x: OutletId, axis: int, indices: Progres
     if indices.starts.size > MAX_SLICES:
         return None if size.is_const else _cut_frames(node, x, axis, indices, reach)
 
-    def part(at: Sequence[int], final: bool) -> OutletId:
-        depth = len(at)
+    def part(place: Sequence[int], final: bool) -> OutletId:
+        depth = len(place)
         if depth == indices.starts.ndim:
-            start = int(indices.starts[tuple(at)])
+            start = int(indices.starts[tuple(place)])
             op = Slice(axis, TDim.of(start), reach + start + 1, indices.step)
             return node.wire(op, [x], "" if final else f"slice{start}")
         if depth == indices.axis:
-            return part([*at, 0], final)
+            return part([*place, 0], final)
         count, stack_axis = indices.starts.shape[depth], axis + (indices.axis < depth)
-        label = "_".join(map(str, at))
+        label = "_".join(map(str, place))
         wide = [
             node.wire(
                 AddAxis(stack_axis),
-                [part([*at, i], False)],
+                [part([*place, i], False)],
                 "" if final and count == 1 else f"wide{label}_{i}",
             )
             for i in range(count)

@@ -13,18 +13,18 @@ from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.matmul import MatMul
-from pulse.ops.shape import Transpose
+from pulse.ops.shape import Transpose, matrix_transpose
 
 
 @onnx_op("MatMul")
 def matmul(node: NodeContext) -> OutletId:
-    """Numpy's matmul."""
+    """Wire numpy's matmul."""
     return node.wire(MatMul(), [node.input(0), node.input(1)])
 
 
 @onnx_op("Gemm")
 def gemm(node: NodeContext) -> OutletId:
-    """A @ B * alpha + C * beta, either of A and B transposed."""
+    """Wire A @ B * alpha + C * beta, either of A and B transposed."""
     a, b = node.input(0), node.input(1)
     if node.fact(0).rank != 2 or node.fact(1).rank != 2:
         raise node.error(f"two matrices are needed, got {node.fact(0)} and {node.fact(1)}")
@@ -45,14 +45,14 @@ def gemm(node: NodeContext) -> OutletId:
 
 @onnx_op("com.microsoft::FusedMatMul", "com.microsoft::TransposeMatMul")
 def fused_mat_mul(node: NodeContext) -> OutletId:
-    """The product of matrices, either of them transposed, times alpha."""
+    """Wire the product of matrices, either of them transposed, times alpha."""
     if node.flag("transBatchA") or node.flag("transBatchB"):
         raise node.error("transposed batches are not supported")
     operands: list[OutletId] = []
     for slot, name in ((0, "A"), (1, "B")):
         x, rank = node.input(slot), node.fact(slot).rank
         if node.flag(f"trans{name}") and rank > 1:
-            x = node.wire(Transpose((*range(rank - 2), rank - 1, rank - 2)), [x], f"{name}_transposed")
+            x = node.wire(Transpose(matrix_transpose(rank)), [x], f"{name}_transposed")
         operands.append(x)
     alpha = node.real("alpha", 1.0)
     y = node.wire(MatMul(), operands, "product")
@@ -96,7 +96,7 @@ def _ranks(node: InferenceNode) -> Iterator[FactRelation]:
 
 @rule("Gemm")
 def infer_gemm(node: InferenceNode) -> Iterator[FactRelation]:
-    """Shapes of a [M, K], b [K, N], either transposed, c broadcast to y [M, N]."""
+    """Relate the shapes of a [M, K], b [K, N], either transposed, c broadcast to y [M, N]."""
     a, b, y = node.input(0), node.input(1), node.output
     across, down = node.flag("transA"), node.flag("transB")
     yield SameType([*node.given_inputs(), y])

@@ -32,7 +32,7 @@ class Term:
 
 @onnx_op("Einsum")
 def einsum(node: NodeContext) -> OutletId:
-    """A sum over the labels that the output does not have, of products of the operands.
+    """Wire a sum, over the labels that the output does not have, of products of the operands.
 
     An ellipsis means axes that broadcast; without ``->`` the output has the labels that occur once, sorted.
     """

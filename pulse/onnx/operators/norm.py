@@ -1,4 +1,4 @@
-"""Normalisations: the shape stays, and the channels are those of the parameters."""
+"""Normalisations: the shape stays, and the parameters have the channels."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ from pulse.support.record import record
 
 @onnx_op("Softmax", "LogSoftmax")
 def softmax(node: NodeContext) -> OutletId:
-    """One axis from opset 13 on; before, all axes from ``axis`` on together."""
+    """Wire softmax along one axis from opset 13 on; before, along all axes from ``axis`` on together."""
     shape = node.fact(0).shape
     rank, log = len(shape), node.op_type == "LogSoftmax"
     if node.opset >= 13:
@@ -44,7 +44,7 @@ def softmax(node: NodeContext) -> OutletId:
 
 @onnx_op("LayerNormalization")
 def layer_norm(node: NodeContext) -> list[OutletId]:
-    """The normalised tensor and, if the node has these outputs, the mean and the reciprocal of the deviation."""
+    """Normalise; also return the mean and the reciprocal of the deviation if the node has these outputs."""
     axis = node.axis(node.integer("axis", -1), node.fact(0).rank)
     epsilon = node.real("epsilon", 1e-5)
     y = node.wire(LayerNorm(axis, epsilon), node.given_inputs())
@@ -102,7 +102,7 @@ def _scale(node: NodeContext, x: OutletId, suffix: str = "") -> OutletId:
 
 @onnx_op("InstanceNormalization")
 def instance_norm(node: NodeContext) -> OutletId:
-    """Statistics of each channel of each example; scale and bias for each channel."""
+    """Normalise each channel of each example; scale and bias for each channel."""
     if node.fact(0).rank < 3:
         raise node.error(f"{node.fact(0)} must be [N, C, X...]")
     return _scale(node, _normalise_rows(node, node.input(0)))
@@ -110,13 +110,13 @@ def instance_norm(node: NodeContext) -> OutletId:
 
 @onnx_op("GroupNormalization")
 def group_norm(node: NodeContext) -> OutletId:
-    """Statistics of groups of channels; scale and bias for each group before opset 21, then for each channel."""
+    """Normalise groups of channels; scale and bias for each group before opset 21, then for each channel."""
     shape = node.fact(0).shape
     if len(shape) < 3:
         raise node.error(f"{node.fact(0)} must be [N, C, X...]")
     groups = node.divisor("num_groups", node.fact(0).shape[1], "channels of its input")
-    inner = exact_quotient([shape[1]], [TDim.of(groups)], f"{node.wire_name} (GroupNormalization)")
-    split = (shape[0], TDim.of(groups), inner, *shape[2:])
+    group_size = exact_quotient([shape[1]], [TDim.of(groups)], f"{node.wire_name} (GroupNormalization)")
+    split = (shape[0], TDim.of(groups), group_size, *shape[2:])
     x = node.wire(Reshape(split), [node.input(0)], "groups")
     x = _normalise_rows(node, x)
     if node.opset < 21:
@@ -126,7 +126,7 @@ def group_norm(node: NodeContext) -> OutletId:
 
 @onnx_op("LpNormalization")
 def lp_norm(node: NodeContext) -> OutletId:
-    """Divided by the sum of magnitudes or the length of an axis; zeros stay zeros."""
+    """Wire Lp normalisation along an axis; all-zero vectors stay zero."""
     x = node.input(0)
     p = node.integer("p", 2)
     if p not in (1, 2):
@@ -149,7 +149,7 @@ def mean_variance_norm(node: NodeContext) -> OutletId:
 
 @onnx_op("RMSNormalization")
 def rms_norm(node: NodeContext) -> OutletId:
-    """Divided by the root of the mean square of all axes from ``axis`` on, times a scale."""
+    """Divide by the root of the mean square of all axes from ``axis`` on, times a scale."""
     x = node.input(0)
     rank = node.fact(0).rank
     axis = node.axis(node.integer("axis", -1), rank)
@@ -162,7 +162,7 @@ def rms_norm(node: NodeContext) -> OutletId:
 
 @onnx_op("LRN")
 def lrn(node: NodeContext) -> OutletId:
-    """``x / (bias + alpha / size * s) ** beta``; s is the sum of the squares of neighbouring channels."""
+    """Wire ``x / (bias + alpha / size * s) ** beta``; s is the sum of the squares of neighbouring channels."""
     x, fact = node.input(0), node.fact(0)
     size = node.integer("size")
     if fact.rank < 2 or size < 1:
@@ -183,7 +183,7 @@ def lrn(node: NodeContext) -> OutletId:
 
 @onnx_op("com.microsoft::SkipLayerNormalization")
 def skip_layer_normalization(node: NodeContext) -> Sequence[OutletId]:
-    """The sum of two tensors and a bias, normalised over the last axis; the sum is the fourth output."""
+    """Add two tensors and a bias, and normalise over the last axis; the sum is the fourth output."""
     total = node.apply("add", node.input(0), node.input(1), suffix="sum")
     if node.has(4):
         total = node.apply("add", total, node.input(4), suffix="biased")
@@ -201,14 +201,14 @@ def skip_layer_normalization(node: NodeContext) -> Sequence[OutletId]:
 
 @rule("BatchNormalization", "InstanceNormalization")
 def infer_channelwise(node: InferenceNode) -> Iterator[FactRelation]:
-    """Shapes of x [N, C, X...] and parameters [C] each."""
+    """Relate the shapes of x [N, C, X...] and parameters [C] each."""
     yield from same_type_and_shape(node)
     yield from _channels(node)
 
 
 @rule("GroupNormalization")
 def infer_group_norm(node: InferenceNode) -> Iterator[FactRelation]:
-    """Shapes of x [N, C, X...]; each parameter is [C] from opset 21 on, one for each group before."""
+    """Relate the shapes of x [N, C, X...] and parameters: [C] from opset 21 on, one for each group before."""
     yield from same_type_and_shape(node)
     if node.opset >= 21:
         yield from _channels(node)
@@ -235,13 +235,13 @@ rule("Softmax", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "L
 
 @writes(Softmax)
 def write_softmax(w: NodeWriter, op: Softmax) -> str:
-    """Softmax along one axis."""
+    """Write softmax along one axis."""
     return w.emit("LogSoftmax" if op.log else "Softmax", w.inputs, axis=op.axis)
 
 
 @writes(LayerNorm)
 def write_layer_norm(w: NodeWriter, op: LayerNorm) -> str:
-    """The operator from opset 17 on; scale and bias have the normalised shape, as runtimes require."""
+    """Write the operator from opset 17 on; scale and bias have the normalised shape, as runtimes require."""
     x = w.inputs[0]
     rank = len(w.input_facts[0].shape)
     inner = tuple(w.size(axis) for axis in range(op.axis, rank))

@@ -12,7 +12,7 @@ from pulse.ops.shape import Reshape
 def batch_norm(node: NodeContext) -> list[OutletId]:
     """Normalise with given statistics, as a multiplication and an addition: x * k + (bias - mean * k).
 
-    In training mode the statistics are those of the batch; the outputs are weighted sums of these and the given ones.
+    In training mode the batch has the statistics; the outputs are weighted sums of these and the given ones.
     """
     if node.opset < 9 and not node.flag("spatial", True):
         raise node.error("only statistics for each channel are supported")
@@ -37,7 +37,7 @@ def _of_the_batch(node: NodeContext) -> tuple[OutletId, OutletId]:
 
 
 def _mix_running(node: NodeContext, slot: int, now: OutletId, name: str) -> OutletId:
-    """Return a given statistic mixed with the one of the batch: given * momentum + now * (1 - momentum)."""
+    """Return a given statistic mixed with the batch's: given * momentum + now * (1 - momentum)."""
     momentum = node.real("momentum", 0.9)
     before = node.apply("mul", node.input(slot), momentum, suffix=f"{name}_before")
     share = node.apply("mul", now, 1 - momentum, suffix=f"{name}_now")

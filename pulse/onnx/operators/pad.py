@@ -24,7 +24,7 @@ MODES: dict[str, PadMode] = {"constant": "constant", "edge": "edge", "reflect": 
 
 @onnx_op("Pad")
 def pad(node: NodeContext) -> OutletId:
-    """Pads are an attribute before opset 11, then inputs; a negative pad is a slice."""
+    """Pad: by an attribute before opset 11, then by inputs; a negative pad is a slice."""
     mode = node.text("mode", "constant")
     if mode not in (*MODES, "wrap"):
         raise node.error(f"mode {mode!r} is not supported; {', '.join(MODES)} and wrap are")
@@ -89,7 +89,7 @@ def _fill(node: NodeContext) -> float:
 
 @onnx_op("CenterCropPad")
 def center_crop_pad(node: NodeContext) -> OutletId:
-    """Axes cut, or padded with zeros, on both sides to a size."""
+    """Cut axes, or pad them with zeros, on both sides to a size."""
     x, fact = node.input(0), node.fact(0)
     goals = node.dims(1, "shape")
     axis_numbers = node.integer_list("axes", range(fact.rank))
@@ -114,7 +114,7 @@ rule("Pad", uniform=True)(same_type_and_rank)
 
 @writes(Pad)
 def write_pad(w: NodeWriter, op: Pad) -> str:
-    """Around each axis."""
+    """Write padding around each axis."""
     if op.mode == "symmetric":
         return _mirror(w, op)
     pads = [int(pair[side]) for side in (0, 1) for pair in op.pads]

@@ -42,7 +42,7 @@ def _shortfall(total: TDim, span: int, stride: int) -> TDim:
 
 @onnx_op(*KINDS)
 def pool(node: NodeContext) -> list[OutletId]:
-    """A pool over windows; of a maximum also the indices, if the node has that output."""
+    """Wire a pool over windows; of a maximum also the indices, if the node has that output."""
     rank = max(0, node.fact(0).rank - 2)
     if "kernel_shape" not in node.attributes:
         raise node.error("attribute kernel_shape is missing")
@@ -83,7 +83,7 @@ def pool(node: NodeContext) -> list[OutletId]:
 
 @onnx_op("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 def global_pool(node: NodeContext) -> OutletId:
-    """A reduction of every spatial axis."""
+    """Reduce every spatial axis."""
     norms: dict[int, ReduceKind] = {1: "l1", 2: "l2"}
     kind: ReduceKind = "mean" if node.op_type == "GlobalAveragePool" else "max"
     if node.op_type == "GlobalLpPool":
@@ -97,7 +97,7 @@ def global_pool(node: NodeContext) -> OutletId:
 
 @rule("MaxPool", "AveragePool", "LpPool", uniform=True)
 def infer_pool(node: InferenceNode) -> Iterator[FactRelation]:
-    """Shapes of x [N, C, X...] -> y [N, C, Y...], with one spatial axis for each of the kernel."""
+    """Relate the shapes of x [N, C, X...] -> y [N, C, Y...], with one spatial axis for each of the kernel."""
     x, y = node.input(0), node.output
     yield SameType([x, y])
     yield HasRank([x, *node.outlets], len(node.integer_list("kernel_shape")) + 2)
@@ -106,7 +106,7 @@ def infer_pool(node: InferenceNode) -> Iterator[FactRelation]:
 
 @rule("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", uniform=True)
 def infer_global_pool(node: InferenceNode) -> Iterator[FactRelation]:
-    """Shapes of x [N, C, X...] -> y [N, C, 1...]."""
+    """Relate the shapes of x [N, C, X...] -> y [N, C, 1...]."""
     yield SameType([node.input(0), node.output])
     yield SameRank([node.input(0), node.output])
     yield from _keep_channels(node)
@@ -119,7 +119,7 @@ def _keep_channels(node: InferenceNode) -> Iterator[FactRelation]:
 
 @writes(Pool)
 def write_pool(w: NodeWriter, op: Pool) -> str:
-    """The operator if it has the needed attributes, else a convolution with ones."""
+    """Write the operator if it has the needed attributes, else a convolution with ones."""
     (x,) = w.inputs
     window: dict[str, Any] = {
         "kernel_shape": list(op.kernel),
@@ -136,16 +136,16 @@ def write_pool(w: NodeWriter, op: Pool) -> str:
     if op.kind == "lp":
         power = w.number(op.p, w.dtype(), "p")
         powers = w.emit("Pow", [w.emit("Abs", [x], "abs"), power], "powers")
-        total = _sums(w, op, powers, "sums")
+        total = _write_sums(w, op, powers, "sums")
         return w.emit("Pow", [total, w.number(1 / op.p, w.dtype(), "root")])
     if op.kind == "sum":
-        return _sums(w, op, x)
+        return _write_sums(w, op, x)
     divisor = op.divisor(np.empty(w.sizes(), np.float32), {})
-    total = _sums(w, op, x, "sums")
+    total = _write_sums(w, op, x, "sums")
     return w.emit("Div", [total, w.constant(np.asarray(divisor).astype(w.dtype()), "divisor")])
 
 
-def _sums(w: NodeWriter, op: Pool, x: str, suffix: str = "") -> str:
+def _write_sums(w: NodeWriter, op: Pool, x: str, suffix: str = "") -> str:
     """Return the sum of every window: each channel convolved with ones."""
     batch, channels, *spatial = w.sizes()
     kernel = np.ones((1, 1, *op.kernel), w.dtype())
@@ -165,7 +165,7 @@ def _sums(w: NodeWriter, op: Pool, x: str, suffix: str = "") -> str:
 
 @writes(MaxPlace)
 def write_max_place(w: NodeWriter, op: MaxPlace) -> str:
-    """The second output of the operator."""
+    """Write the second output of the operator."""
     max_pool = op.pool
     _, indices = w.emit_all(
         "MaxPool",

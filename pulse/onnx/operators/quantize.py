@@ -30,7 +30,7 @@ QUANTIZED = tuple(map(np.dtype, (np.uint8, np.int8, np.uint16, np.int16)))
 
 @onnx_op("QuantizeLinear")
 def quantize_linear(node: NodeContext) -> OutletId:
-    """Round to even of x / scale, plus the zero point, cut to the type's range."""
+    """Wire round to even of x / scale, plus the zero point, cut to the type's range."""
     scale = node.fact(1).dtype
     quantized_dtype = _quantized_dtype(node)
     precision = node.integer("precision", 0)
@@ -118,7 +118,7 @@ def spread_row(node: NodeContext, row: OutletId, x: TypedFact, axis: int, name: 
 
 @onnx_op("DequantizeLinear")
 def dequantize_linear(node: NodeContext) -> OutletId:
-    """(x - zero point) * scale, in f32 inside."""
+    """Wire (x - zero point) * scale, in f32 inside."""
     x, scale_dtype = node.fact(0), node.fact(1).dtype
     if x.dtype not in (*QUANTIZED, I32):
         raise node.error(f"{dtype_name(x.dtype)} is not supported; use 8-bit, 16-bit or 32-bit integers")
@@ -166,7 +166,7 @@ def dynamic_quantize_linear(node: NodeContext) -> list[OutletId]:
 
 @writes(CodeTable)
 def write_code_table(w: NodeWriter, op: CodeTable) -> str:
-    """An entry by its index in the table, counted from the first."""
+    """Look up an entry by its index in the table, counted from the first."""
     x, table = w.inputs
     dtype, last = w.dtype(), int(w.sizes(1)[0]) - 1
     offset = w.emit("Sub", [x, w.number(op.first, dtype, "first")], "offset")
@@ -182,7 +182,7 @@ SUMS_AND_PRODUCTS = {"QLinearAdd": "add", "QLinearMul": "mul"}
 
 @onnx_op(*(f"com.microsoft::{name}" for name in SUMS_AND_PRODUCTS))
 def q_linear_arithmetic(node: NodeContext) -> OutletId:
-    """The sum or product of quantized numbers, each operand with a scale and a zero point, quantized again."""
+    """Add or multiply quantized numbers, each with a scale and a zero point, and quantize the result."""
     operands = [_floats(node, 0, "a"), _floats(node, 3, "b")]
     y = node.apply(SUMS_AND_PRODUCTS[node.op_type], *operands, suffix="value")
     return _codes(node, y, 6)
@@ -190,7 +190,7 @@ def q_linear_arithmetic(node: NodeContext) -> OutletId:
 
 @onnx_op("com.microsoft::QLinearSigmoid", "com.microsoft::QLinearLeakyRelu")
 def q_linear_activation(node: NodeContext) -> OutletId:
-    """A function of quantized numbers, quantized again."""
+    """Apply a function to quantized numbers, and quantize the result."""
     functions = {"QLinearLeakyRelu": Elementwise("leaky_relu", (node.real("alpha", 0.01),))}
     function = functions.get(node.op_type, Elementwise("sigmoid"))
     return _codes(node, node.wire(function, [_floats(node, 0, "x")], "value"), 3)

@@ -34,7 +34,7 @@ MAX_PARTS = 32
 
 @onnx_op("MatMulInteger")
 def mat_mul_integer(node: NodeContext) -> OutletId:
-    """(a - zero of a) @ (b - zero of b) in i32."""
+    """Wire (a - zero of a) @ (b - zero of b) in i32."""
     a = _subtract_matrix_zero(node, 0, 2, "a")
     b = _subtract_matrix_zero(node, 1, 3, "b")
     return node.name_result(_product(node, a, b))
@@ -42,13 +42,13 @@ def mat_mul_integer(node: NodeContext) -> OutletId:
 
 @onnx_op("ConvInteger")
 def conv_integer(node: NodeContext) -> OutletId:
-    """A convolution of x - zero of x with w - zero of w in i32; padding counts as the zero point."""
+    """Convolve x - zero of x with w - zero of w in i32; padding counts as the zero point."""
     return node.name_result(_convolve(node, (0, 2), (1, 3)))
 
 
 @onnx_op("QLinearMatMul")
 def q_linear_mat_mul(node: NodeContext) -> OutletId:
-    """The product of quantized matrices, quantized again."""
+    """Multiply quantized matrices, and quantize the product."""
     a = _subtract_matrix_zero(node, 0, 2, "a")
     b = _subtract_matrix_zero(node, 3, 5, "b")
     product = _product(node, a, b)
@@ -58,7 +58,7 @@ def q_linear_mat_mul(node: NodeContext) -> OutletId:
 
 @onnx_op("QLinearConv")
 def q_linear_conv(node: NodeContext) -> OutletId:
-    """The convolution of quantized numbers plus an i32 bias, quantized again."""
+    """Convolve quantized numbers, add an i32 bias, and quantize the sum."""
     y = _convolve(node, (0, 2), (3, 5))
     fact = node.graph.fact(y)
     if node.has(8):
@@ -100,7 +100,7 @@ def _channels(node: NodeContext, slot: int, x: TypedFact, name: str) -> OutletId
 
 
 def _largest_magnitude(node: NodeContext, outlet: OutletId) -> Array:
-    """Return the largest magnitude of each number; that of the type if they are unknown."""
+    """Return the largest magnitude of each number; the largest of the type if they are unknown."""
     value = known_value(node.graph, outlet)
     return np.array(MAX_CODE) if value is None else np.abs(value.astype(np.float64))
 

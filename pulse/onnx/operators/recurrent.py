@@ -10,13 +10,13 @@ from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, HasSize, SameSize, SameType, SizeMultiple
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.inference_node import InferenceNode
-from pulse.onnx.recurrent_layers import CELL_KINDS, ONNX_ACTIVATIONS, read_activations
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.ops.concat import Concat
 from pulse.ops.recurrent import Recurrent
 from pulse.ops.recurrent_cells import USUAL_ACTIVATIONS, Cell
 from pulse.ops.recurrent_gates import GATE_COUNTS, CellKind
+from pulse.ops.recurrent_layers import CELL_KINDS, ONNX_ACTIVATIONS, read_activations
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Transpose
 from pulse.ops.slice import Slice
 from pulse.wiring import wire
@@ -29,7 +29,7 @@ LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES = 4, 5, 6, 7
 
 @onnx_op(*CELL_KINDS)
 def recurrent(node: NodeContext) -> Sequence[OutletId]:
-    """One layer for each direction, their outputs side by side; layout 1 is transposed around it."""
+    """Wire one layer for each direction, their outputs side by side; layout 1 is transposed around it."""
     cell_kind = CELL_KINDS[node.op_type]
     direction = node.text("direction", "forward")
     if direction not in DIRECTIONS:
@@ -52,7 +52,10 @@ def recurrent(node: NodeContext) -> Sequence[OutletId]:
 
 
 def _hidden_size(node: NodeContext, cell_kind: CellKind) -> int:
-    """Return the size of the state, on which the weights and the attribute must agree. Raises LoadError."""
+    """Return the size of the state, on which the weights and the attribute must agree.
+
+    Raises LoadError: they do not.
+    """
     fact = node.fact(2)
     rows, hidden = fact.shape[1:]
     if not rows.is_const or not hidden.is_const or int(rows) != GATE_COUNTS[cell_kind] * int(hidden):

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from pulse.onnx.recurrent_layers import ONNX_ACTIVATIONS
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.onnx.write.scan import ScanWriter
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.recurrent_cells import USUAL_ACTIVATIONS, Activation
+from pulse.ops.recurrent_layers import ONNX_ACTIVATIONS
 from pulse.ops.scan import ScanAxis
 from pulse.support.record import record
 
@@ -90,7 +90,10 @@ def write_recurrent(w: NodeWriter, op: Recurrent) -> list[str]:
     batch = w.size(1)
     slots = {name: op.optional_slot(name) for name in ("h", "c")[: op.cell.states]}
     states = ["" if slot is None else _initial(w, op, name, slot, batch) for name, slot in slots.items()]
-    names = ["wide", *(f"last_{name}" if w.output_is_used[1 + at] else None for at, name in enumerate(slots))]
+    names = [
+        "wide",
+        *(f"last_{name}" if w.output_is_used[1 + slot] else None for slot, name in enumerate(slots)),
+    ]
     outputs = _layer(w, op).run(w.inputs[0], states, names)
     outputs += [""] * (1 + len(slots) - len(outputs))
     return _narrow(w, outputs)
@@ -156,7 +159,7 @@ def _states(w: NodeWriter, op: RecurrentStream) -> list[str]:
             begin[index] = np.broadcast_to(value, begin[index].shape).astype(op.dtype)
     suffixes = ("state",) if len(begin) == 1 else ("h", "c")
     return [
-        w.graph.state(f"{w.name}.{suffix}", np.ascontiguousarray(first[None]))
+        w.graph.add_state(f"{w.name}.{suffix}", np.ascontiguousarray(first[None]))
         for suffix, first in zip(suffixes, begin)
     ]
 
@@ -180,9 +183,11 @@ def _write_last_states(
     """Write the states after the last frame of the stream. Of several frames, h is among the outputs."""
     stop = w.clock.stop(pulse, op.offset, op.length)
     if pulse > 1:
-        row = w.emit("Gather", [y, w.clock.op("Sub", [stop, w.clock.number(1)], f"{stop}-1")], "last", axis=0)
+        row = w.emit(
+            "Gather", [y, w.clock.add_op("Sub", [stop, w.clock.number(1)], f"{stop}-1")], "last", axis=0
+        )
         current = [row]
-    has_frames = w.clock.op(
+    has_frames = w.clock.add_op(
         "Greater", [stop, w.clock.start(pulse, op.offset)], f"{stop}>start of {op.offset}"
     )
     return [
@@ -198,14 +203,14 @@ def _frame_by_frame(
     (pulse, batch, features), hidden = w.sizes(), op.op.hidden
     scan = ScanWriter.begin(w)
     letters, sizes = ("h", "c"), (1, batch, hidden)
-    old = [scan.state(value, letter, op.dtype, sizes) for letter, value in zip(letters, begin)]
-    x = scan.frame(w.inputs[0], "x", w.dtype(), (batch, features), ScanAxis(0))
+    old = [scan.add_state(value, letter, op.dtype, sizes) for letter, value in zip(letters, begin)]
+    x = scan.add_frame(w.inputs[0], "x", w.dtype(), (batch, features), ScanAxis(0))
     valid = scan.valid(pulse, op.offset, op.length)
     frame = scan.inner.add_axis(x, 0, "frame")
     y, *new = layer.run(frame, old, ["frame_y", "frame_h", "frame_c"], scan.inner)
     for letter, after, before in zip(letters, new, old):
         scan.keep(valid, after, before, letter, op.dtype, sizes)
-    scan.gather(scan.inner.remove_axis(y, 0, "y"), "frames", op.dtype, sizes, ScanAxis(0))
+    scan.add_scan_output(scan.inner.remove_axis(y, 0, "y"), "frames", op.dtype, sizes, ScanAxis(0))
     *current, y = scan.finish(["last_h", "last_c", "wide"])
     for state, value in zip(states, current):
         w.graph.keep(state, value)

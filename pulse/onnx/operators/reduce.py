@@ -33,7 +33,7 @@ EXTREMES: dict[str, Literal["max", "min"]] = {"ArgMax": "max", "ArgMin": "min"}
 
 @onnx_op(*KINDS)
 def reduce(node: NodeContext) -> OutletId:
-    """Axes are an attribute before opset 18 (13 for a sum), then an input; none means all."""
+    """Reduce axes: an attribute before opset 18 (13 for a sum), then an input; none means all."""
     rank = node.fact(0).rank
     since = 13 if node.op_type == "ReduceSum" else 18
     if node.opset < since:
@@ -50,7 +50,7 @@ def reduce(node: NodeContext) -> OutletId:
 
 @onnx_op(*EXTREMES)
 def arg_reduce(node: NodeContext) -> OutletId:
-    """The index of the largest or smallest entry."""
+    """Wire the index of the largest or smallest entry."""
     axis = node.axis(node.integer("axis", 0), node.fact(0).rank)
     op = ArgReduce(EXTREMES[node.op_type], axis, node.flag("keepdims", True), node.flag("select_last_index"))
     return node.wire(op, [node.input(0)])
@@ -88,7 +88,7 @@ NAMES = {kind: op_type for op_type, kind in KINDS.items()}
 
 @writes(Reduce)
 def write_reduce(w: NodeWriter, op: Reduce) -> str:
-    """The operator of that kind; a reduction of no axes is one over a new axis of size 1."""
+    """Write the operator of that kind; a reduction of no axes is one over a new axis of size 1."""
     (x,) = w.inputs
     if op.axes:
         return w.reduce(NAMES[op.kind], x, op.axes, keepdims=op.keepdims)
@@ -97,7 +97,7 @@ def write_reduce(w: NodeWriter, op: Reduce) -> str:
 
 @writes(ArgReduce)
 def write_arg_reduce(w: NodeWriter, op: ArgReduce) -> str:
-    """The index of an extreme: of equal entries the first, or the last."""
+    """Write the index of an extreme: of equal entries the first, or the last."""
     return w.emit(
         "ArgMax" if op.kind == "max" else "ArgMin",
         w.inputs,

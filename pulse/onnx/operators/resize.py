@@ -229,7 +229,7 @@ rule("Resize", "Upsample")(same_type_and_rank)
 
 @writes(Polyphase)
 def write_polyphase(w: NodeWriter, op: Polyphase) -> str:
-    """Each group of output frames from its position among the input frames."""
+    """Compute each group of output frames from its position among the input frames."""
     groups = w.output_shape()[op.axis] // len(op.taps)
     tap_count = max(len(taps) for taps in op.taps)
     equal_taps = [(*taps, *((taps[0][0], 0.0),) * (tap_count - len(taps))) for taps in op.taps]
@@ -247,7 +247,7 @@ def write_polyphase(w: NodeWriter, op: Polyphase) -> str:
 
 @writes(Interpolate)
 def write_interpolate(w: NodeWriter, op: Interpolate) -> str:
-    """An axis that does not stream: its length is a number."""
+    """Resize an axis that does not stream: its length is a number."""
     frames, length = w.sizes()[op.axis], w.output_shape()[op.axis]
     ratio = Fraction(length, frames) if op.ratio is None else op.ratio
     return _weigh_frames(w, op.axis, *op.sampling.table(ratio, frames, length))

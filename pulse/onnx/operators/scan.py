@@ -22,7 +22,7 @@ from pulse.wiring import wire
 
 @onnx_op("Scan")
 def scan(node: NodeContext) -> Sequence[OutletId]:
-    """States first, then tensors that are run through; before opset 9 for each example of a batch."""
+    """Wire a scan: states first, then tensors to run through; before opset 9 for each example of a batch."""
     body = node.attributes.get("body")
     if not isinstance(body, BodyGraph):
         raise node.error("its body is missing; export the model again")
@@ -121,14 +121,14 @@ def write_scan(w: NodeWriter, op: Scan) -> list[str]:
 
 @writes(ScanStream)
 def write_scan_stream(w: NodeWriter, op: ScanStream) -> list[str]:
-    """The states are fed back; only frames of the stream touch them."""
+    """Feed the states back; only frames of the stream touch them."""
     first = len(op.op.scanned)
     begin: list[str] = []
     states: list[str] = []
     for index, (name, zeros) in enumerate(zip(op.op.states, op.initial_state())):
         slot = first + index
         value = w.known_value(slot) if op.reload else None
-        state = w.graph.state(name, zeros if value is None else value)
+        state = w.graph.add_state(name, zeros if value is None else value)
         states.append(state)
         if op.reload and value is None:
             state = w.emit("Where", [w.clock.has_reached(1), state, w.inputs[slot]], f"{name}.begin")
@@ -149,18 +149,20 @@ def _emit_scan(w: NodeWriter, op: Scan, begin: Sequence[str], offset: int, lengt
     inside = dict(zip(op.captured, w.inputs[len(op.scanned) + len(op.states) :]))
     results, sizes = _results(op)
     for name, value, fact, shape in zip(op.states, begin, results, sizes):
-        inside[name] = writer.state(value, name, fact.dtype, shape)
+        inside[name] = writer.add_state(value, name, fact.dtype, shape)
     for slot, (name, scan_axis) in enumerate(zip(op.frames, op.scanned)):
         whole = w.sizes(slot)
         shape = (*whole[: scan_axis.axis], *whole[scan_axis.axis + 1 :])
-        inside[name] = writer.frame(w.inputs[slot], name, w.dtype(slot), shape, scan_axis)
+        inside[name] = writer.add_frame(w.inputs[slot], name, w.dtype(slot), shape, scan_axis)
     valid = writer.valid(w.sizes()[op.scanned[0].axis], offset, length)
     values = write_body(writer.inner, op.body.graph, inside)
     count = len(op.states)
     for name, value, fact, shape in zip(op.states, values, results, sizes):
         writer.keep(valid, value, inside[name], name, fact.dtype, shape)
     for index, (value, scan_axis) in enumerate(zip(values[count:], op.gathered)):
-        writer.gather(value, f"frame{index}", results[count + index].dtype, sizes[count + index], scan_axis)
+        writer.add_scan_output(
+            value, f"frame{index}", results[count + index].dtype, sizes[count + index], scan_axis
+        )
     return writer.finish(
         [*(f"{name}.last" for name in op.states), *(f"frames{n}" for n in range(len(op.gathered)))]
     )

@@ -15,7 +15,7 @@ from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.onnx.inference_node import same_type_and_shape
 from pulse.onnx.operators.conv_columns import overlap_add
-from pulse.onnx.operators.conv_silence import silent_start
+from pulse.onnx.operators.conv_zero_taps import count_zero_taps
 from pulse.onnx.operators.gather_progression import progression
 from pulse.onnx.operators.gather_steady import unchanging_values
 from pulse.onnx.registry import onnx_op
@@ -44,7 +44,7 @@ class PlaceRange:
 
 @onnx_op("ScatterND")
 def scatter_nd(node: NodeContext) -> OutletId:
-    """Slices updated by index."""
+    """Update slices by index."""
     reduction = _reduction(node)
     x, indices = node.fact(0), node.fact(1)
     op = ScatterND(reduction)
@@ -76,7 +76,7 @@ def _overlap_add_frames(node: NodeContext) -> OutletId | None:
         return None
     columns = node.wire(Reshape((rows.length, TDim.of(block), TDim.of(width))), [node.input(2)], "frames")
     columns = node.wire(Transpose((2, 1, 0)), [columns], "columns")
-    silent = silent_start(node.graph, node.input(2), TDim.of(width), block)
+    zero_taps = count_zero_taps(node.graph, node.input(2), TDim.of(width), block)
     first = int(rows.starts.min())
     signal = overlap_add(
         node=node,
@@ -86,7 +86,7 @@ def _overlap_add_frames(node: NodeContext) -> OutletId | None:
         stride=rows.step,
         before=0,
         image=x.shape[0] - first,
-        silent=silent,
+        zero_taps=zero_taps,
     )
     line = node.wire(Reshape((TDim.of(width), x.shape[0] - first)), [signal], "lines")
     line = node.wire(Transpose((1, 0)), [line], "transposed_back")
@@ -101,7 +101,7 @@ def _overlap_add_frames(node: NodeContext) -> OutletId | None:
 
 @onnx_op("ScatterElements", "Scatter")
 def scatter_elements(node: NodeContext) -> OutletId:
-    """Elements updated by index."""
+    """Update elements by index."""
     reduction = _reduction(node)
     x = node.fact(0)
     axis = node.axis(node.integer("axis", 0), x.rank)
@@ -278,13 +278,13 @@ rule("ScatterND", "ScatterElements")(same_type_and_shape)
 
 @writes(ScatterND)
 def write_scatter_nd(w: NodeWriter, op: ScatterND) -> str:
-    """Slices replaced by updates, or combined with them."""
+    """Replace slices by updates, or combine them."""
     return w.emit("ScatterND", w.inputs, **_how(op))
 
 
 @writes(ScatterElements)
 def write_scatter_elements(w: NodeWriter, op: ScatterElements) -> str:
-    """Elements replaced by updates, or combined with them."""
+    """Replace elements by updates, or combine them."""
     return w.emit("ScatterElements", w.inputs, axis=op.axis, **_how(op))
 
 

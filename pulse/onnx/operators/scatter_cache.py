@@ -22,7 +22,7 @@ MAX_WRITTEN_FRAMES = 64
 
 @onnx_op("TensorScatter")
 def tensor_scatter(node: NodeContext) -> OutletId:
-    """The cache with new frames from an index of each batch on; round the end if it is circular."""
+    """Write new frames into the cache, from an index of each batch on; round the end if it is circular."""
     cache, update = node.fact(0), node.fact(1)
     axis = node.axis(node.integer("axis", -2), cache.rank)
     mode = node.text("mode", "linear")
@@ -41,7 +41,7 @@ def tensor_scatter(node: NodeContext) -> OutletId:
 
 
 def _choose(node: NodeContext, axis: int, circular: bool) -> OutletId:
-    """Return one choice for each new frame: where its place is that of the cache's frame."""
+    """Return one choice for each new frame: whether its place is the place of the cache's frame."""
     cache, update = node.fact(0), node.fact(1)
     size, count = cache.shape[axis], update.shape[axis]
     if not size.is_const or not count.is_const or int(count) > MAX_WRITTEN_FRAMES:

@@ -22,7 +22,7 @@ from pulse.wiring import wire
 
 @onnx_op("TopK")
 def top_k(node: NodeContext) -> list[OutletId]:
-    """The count is an attribute before opset 10; the result is always sorted."""
+    """Wire the largest or smallest entries, always sorted; the count is an attribute before opset 10."""
     x = node.fact(0)
     axis = node.axis(node.integer("axis", -1), x.rank)
     count = node.integer("k") if node.opset < 10 else node.integer_at(1, "k")
@@ -32,7 +32,7 @@ def top_k(node: NodeContext) -> list[OutletId]:
 
 @onnx_op("OneHot")
 def one_hot(node: NodeContext) -> OutletId:
-    """A comparison with 0, 1, 2 … along a new axis; a negative index counts from the end."""
+    """Compare with 0, 1, 2 … along a new axis; a negative index counts from the end."""
     indices = node.fact(0)
     depth = node.integer_at(1, "depth")
     values = node.numbers(2, "values").ravel()
@@ -52,7 +52,7 @@ def one_hot(node: NodeContext) -> OutletId:
 
 @onnx_op("Trilu")
 def trilu(node: NodeContext) -> OutletId:
-    """Zeros below the diagonal k (upper), or above it."""
+    """Set zeros below the diagonal k (upper), or above it."""
     x = node.fact(0)
     if x.rank < 2:
         raise node.error(f"{x} is not a matrix")
@@ -67,15 +67,15 @@ def trilu(node: NodeContext) -> OutletId:
 
 @onnx_op("NonZero")
 def non_zero(node: NodeContext) -> OutletId:
-    """The indices of a constant's nonzero elements; for data, their number is unknown."""
-    value = _constant(node, 0, "places")
+    """Return the indices of a constant's nonzero elements; for data, their number is unknown."""
+    value = _require_constant(node, 0, "places")
     return node.constant(np.array(np.nonzero(np.atleast_1d(value)), np.int64))
 
 
 @onnx_op("Compress")
 def compress(node: NodeContext) -> OutletId:
-    """The entries of an axis, or of all elements, that a constant condition chooses."""
-    entries = np.flatnonzero(_constant(node, 1, "chosen entries"))
+    """Keep the entries of an axis, or of all elements, that a constant condition chooses."""
+    entries = np.flatnonzero(_require_constant(node, 1, "chosen entries"))
     x, fact = node.input(0), node.fact(0)
     if "axis" in node.attributes:
         axis = node.axis(node.integer("axis"), fact.rank)
@@ -86,8 +86,8 @@ def compress(node: NodeContext) -> OutletId:
 
 @onnx_op("Unique")
 def unique(node: NodeContext) -> list[OutletId]:
-    """The distinct entries of a constant, their first indices, the inverse indices, and the counts."""
-    value = _constant(node, 0, "distinct entries")
+    """Return the distinct entries of a constant, their first indices, the inverse indices, and the counts."""
+    value = _require_constant(node, 0, "distinct entries")
     axis = node.axis(node.integer("axis"), value.ndim) if "axis" in node.attributes else None
     y, first, inverse, counts = np.unique(value, True, True, True, axis=axis)
     if not node.flag("sorted", True):
@@ -101,11 +101,11 @@ def unique(node: NodeContext) -> list[OutletId]:
     ]
 
 
-def _constant(node: NodeContext, slot: int, what: str) -> Array:
+def _require_constant(node: NodeContext, slot: int, subject: str) -> Array:
     value = known_value(node.graph, node.input(slot))
     if value is None or is_symbolic(value):
         raise node.error(
-            f"the number of {what} depends on data, so the shape of its output is not known; "
+            f"the number of {subject} depends on data, so the shape of its output is not known; "
             "use a mask (Where) instead of a selection"
         )
     return value
@@ -113,7 +113,7 @@ def _constant(node: NodeContext, slot: int, what: str) -> Array:
 
 @onnx_op("Hardmax")
 def hardmax(node: NodeContext) -> OutletId:
-    """One at the first largest entry of an axis, else zero; before opset 13 of all axes from ``axis`` on together."""
+    """Set 1 at the first largest entry of an axis, else 0; before opset 13 of all axes from ``axis`` on together."""
     x, shape = node.input(0), node.fact(0).shape
     axis = node.axis(node.integer("axis", -1 if node.opset >= 13 else 1), len(shape))
     flat = node.opset < 13 and axis < len(shape) - 1
@@ -134,6 +134,6 @@ rule("Trilu")(same_type_and_rank)
 
 @writes(TopK)
 def write_top_k(w: NodeWriter, op: TopK) -> list[str]:
-    """Sorted, of equal entries the first one first."""
+    """Write the operator, sorted; of equal entries the first one comes first."""
     inputs = [w.inputs[0], w.integers([op.count], "k")]
     return w.emit_all("TopK", inputs, ("", ""), axis=op.axis, largest=int(op.largest), sorted=1)

@@ -23,7 +23,6 @@ from pulse.infer.relations import (
 from pulse.infer.shapes import SameCount
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.inference_node import InferenceNode, same_type_and_rank
-from pulse.onnx.operators.source import scalar_dim
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
@@ -52,7 +51,7 @@ def _reshape(node: NodeContext, target: Shape) -> OutletId:
 
 @onnx_op("Flatten")
 def flatten(node: NodeContext) -> OutletId:
-    """To two axes: those before ``axis``, and the rest."""
+    """Reshape to two axes: those before ``axis``, and the rest."""
     in_shape = node.fact(0).shape
     axis = node.integer("axis", 1)
     axis = axis if axis == len(in_shape) else node.axis(axis, len(in_shape))
@@ -75,7 +74,7 @@ def _read_axes(node: NodeContext) -> Sequence[int] | None:
 
 @onnx_op("Unsqueeze")
 def unsqueeze(node: NodeContext) -> OutletId:
-    """New axes of size 1, which count in the output."""
+    """Insert axes of size 1, which count in the output."""
     axis_numbers = _read_axes(node)
     if axis_numbers is None:
         raise node.error("axes are missing")
@@ -88,7 +87,7 @@ def unsqueeze(node: NodeContext) -> OutletId:
 
 @onnx_op("Squeeze")
 def squeeze(node: NodeContext) -> OutletId:
-    """Axes of size 1 taken away; all of them if none is listed."""
+    """Remove axes of size 1; all of them if none is listed."""
     in_shape = node.fact(0).shape
     axis_numbers = _read_axes(node)
     if axis_numbers is None:
@@ -119,15 +118,15 @@ def tile(node: NodeContext) -> OutletId:
 
 @onnx_op("Shape")
 def shape(node: NodeContext) -> OutletId:
-    """The dims of a tensor, including symbolic ones."""
+    """Return the dims of a tensor, including symbolic ones."""
     dims = node.fact(0).shape
     return node.dims_constant(dims[node.integer("start", 0) : node.integer("end", len(dims))])
 
 
 @onnx_op("Size")
 def element_count(node: NodeContext) -> OutletId:
-    """The number of elements."""
-    return scalar_dim(node, volume(node.fact(0).shape))
+    """Return the number of elements."""
+    return node.dim_constant(volume(node.fact(0).shape))
 
 
 INT64 = np.dtype(np.int64)
@@ -180,7 +179,7 @@ def infer_transpose(node: InferenceNode) -> Iterator[FactRelation]:
 
 @rule("Unsqueeze", parts=(0,))
 def infer_unsqueeze(node: InferenceNode) -> Iterator[FactRelation]:
-    """New axes of size 1, which count in the output."""
+    """Relate the axes; new ones of size 1 count in the output."""
     x, y = node.input(0), node.output
     yield SameType([x, y])
     axes = node.find_axes(since=13)
@@ -220,7 +219,7 @@ def _relate_squeezed(
 
 @rule("Flatten")
 def infer_flatten(node: InferenceNode) -> Iterator[FactRelation]:
-    """To two axes: those before ``axis``, and the rest."""
+    """Relate two axes with those before ``axis``, and the rest."""
     x, y = node.input(0), node.output
     yield SameType([x, y])
     yield HasRank([y], 2)
@@ -228,8 +227,8 @@ def infer_flatten(node: InferenceNode) -> Iterator[FactRelation]:
     if rank is not None:
         axis = node.integer("axis", 1)
         axis = axis if axis == rank else node.axis(axis, rank)
-        yield SameCount([Axis(x, before) for before in range(axis)], [Axis(y, 0)])
-        yield SameCount([Axis(x, behind) for behind in range(axis, rank)], [Axis(y, 1)])
+        yield SameCount([Axis(x, index) for index in range(axis)], [Axis(y, 0)])
+        yield SameCount([Axis(x, index) for index in range(axis, rank)], [Axis(y, 1)])
 
 
 @rule("Reshape")
@@ -266,37 +265,42 @@ def write_reshape(w: NodeWriter, op: Reshape) -> str:
     before, sizes = w.input_facts[0].shape, w.output_facts[0].shape
     if all(size.is_const for size in sizes):
         return w.reshape(w.inputs[0], w.output_shape())
-    stays = [at < len(before) and before[at] == size and not size.is_const for at, size in enumerate(sizes)]
-    open_axes = [at for at, size in enumerate(sizes) if not size.is_const and not stays[at]]
+    stays = [
+        index < len(before) and before[index] == size and not size.is_const
+        for index, size in enumerate(sizes)
+    ]
+    open_axes = [index for index, size in enumerate(sizes) if not size.is_const and not stays[index]]
     if len(open_axes) > 1 or any(size == 0 for size in sizes):
         raise w.error(
             f"more than one size of {list(map(str, sizes))} cannot be expressed in ONNX; write the model in pulses"
         )
-    target = [0 if stays[at] else -1 if at in open_axes else int(size) for at, size in enumerate(sizes)]
+    target = [
+        0 if stays[index] else -1 if index in open_axes else int(size) for index, size in enumerate(sizes)
+    ]
     return w.emit("Reshape", [w.inputs[0], w.integers(target, "shape")])
 
 
 @writes(Transpose)
 def write_transpose(w: NodeWriter, op: Transpose) -> str:
-    """Axes in another order."""
+    """Put axes in another order."""
     return w.transpose(w.inputs[0], op.perm)
 
 
 @writes(AddAxis)
 def write_add_axis(w: NodeWriter, op: AddAxis) -> str:
-    """A new axis."""
+    """Insert an axis."""
     return w.add_axis(w.inputs[0], op.axis)
 
 
 @writes(RemoveAxis)
 def write_remove_axis(w: NodeWriter, op: RemoveAxis) -> str:
-    """An axis less."""
+    """Remove an axis."""
     return w.remove_axis(w.inputs[0], op.axis)
 
 
 @writes(Expand)
 def write_expand(w: NodeWriter, op: Expand) -> str:
-    """To the sizes of a pulse."""
+    """Broadcast to the sizes of a pulse."""
     return w.emit("Expand", [w.inputs[0], w.integers(w.output_shape(), "shape")])
 
 

@@ -28,7 +28,7 @@ def _image(node: NodeContext) -> tuple[Shape, TDim]:
 
 
 def _order(node: NodeContext) -> str:
-    """Return whether blocks come before channels (DCR) or after (CRD). Raises LoadError."""
+    """Return whether blocks come before channels (DCR) or after (CRD). Raises LoadError: it is another mode."""
     mode = node.text("mode", "DCR")
     if mode not in ("DCR", "CRD"):
         raise node.error(f"mode {mode!r} is not supported; use DCR or CRD")
@@ -63,7 +63,7 @@ def space_to_depth(node: NodeContext) -> OutletId:
 
 @rule("DepthToSpace", "SpaceToDepth")
 def infer_blocks(node: InferenceNode) -> Iterator[FactRelation]:
-    """Between channels and blocks of an image [N, C, H, W]."""
+    """Relate channels and blocks of an image [N, C, H, W]."""
     x, y = node.input(0), node.output
     yield SameType([x, y])
     yield HasRank([x, y], 4)

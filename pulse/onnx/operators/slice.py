@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pulse.dim import TDim, ceil_div, dim_max, dim_min
-from pulse.errors import DimError
+from pulse.dim import TDim, ceil_div, dim_min
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, SameRank, SameSize, SameType, SizeMultiple, SizeSum
+from pulse.infer.slices import at_most, slice_each, slice_op, split_parts
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.inference_node import InferenceNode, same_type_and_rank
 from pulse.onnx.operators.source import steps
@@ -24,74 +24,10 @@ from pulse.ops.shape import AddAxis, Transpose
 from pulse.ops.slice import Decimate, Slice
 from pulse.ops.slice_frames import Frames
 
-FAR_END = 2**31 - 1
-"""Bounds from here on mean "as far as it goes"."""
-
-
-def at_most(dim: TDim, limit: TDim) -> TDim:
-    """Return the smaller dim, in its simplest form."""
-    if limit.prove_ge(dim).yes:
-        return dim
-    return limit if dim.prove_ge(limit).yes else dim_min(dim, limit)
-
-
-def at_least(dim: TDim, limit: TDim) -> TDim:
-    """Return the larger dim, in its simplest form."""
-    if dim.prove_ge(limit).yes:
-        return dim
-    return limit if limit.prove_ge(dim).yes else dim_max(dim, limit)
-
-
-def _from_front(node: NodeContext, bound: TDim, size: TDim) -> TDim:
-    """Return a bound that may count from the end, counted from the front.
-
-    Where its sign depends on a length it is assumed to be positive, which is checked when the model runs.
-    """
-    sign = bound.prove_ge(0)
-    if sign.no:
-        return bound + size
-    if sign.unknown:
-        try:
-            node.scope.assume(f"{bound} >= 0")
-        except DimError as error:
-            raise node.error(f"the bound {bound} has no clear sign: {error}") from error
-    return bound
-
-
-def _clamp_bound(node: NodeContext, bound: TDim, size: TDim, low: int, high: TDim) -> TDim:
-    """Return a bound of a slice, clamped to ``low .. high``."""
-    if bound.is_const and int(bound) >= FAR_END:
-        return high
-    if bound.is_const and int(bound) <= -FAR_END:
-        return TDim.of(low)
-    return at_least(at_most(_from_front(node, bound, size), high), TDim.of(low))
-
-
-def _forward(node: NodeContext, bound: TDim, size: TDim) -> TDim:
-    """Return a bound of a slice with a positive step, counted from the front; the op clamps it to the size."""
-    if bound.is_const and int(bound) >= FAR_END:
-        return size
-    if bound.is_const and int(bound) <= -FAR_END:
-        return TDim.of(0)
-    return at_least(_from_front(node, bound, size), TDim.of(0))
-
-
-def slice_op(node: NodeContext, axis: int, size: TDim, start: TDim, end: TDim, step: int) -> Slice | None:
-    """Return the slice of one axis as ONNX defines it; None if it takes everything. Raises LoadError."""
-    if step == 0:
-        raise node.error("a step of 0")
-    if step > 0:
-        first, last = _forward(node, start, size), _forward(node, end, size)
-        everything = step == 1 and first == 0 and last.prove_ge(size).yes
-        return None if everything else Slice(axis, first, last, step)
-    first = _clamp_bound(node, start, size, 0, size - 1)
-    last = at_most(_clamp_bound(node, end, size, -1, size - 1), first)
-    return Slice(axis, first, last, step)
-
 
 @onnx_op("Slice")
 def slice_(node: NodeContext) -> OutletId:
-    """Bounds are attributes before opset 10, then inputs; they may depend on lengths."""
+    """Slice: by attributes before opset 10, then by inputs, which may depend on lengths."""
     rank = node.fact(0).rank
     if node.opset < 10:
         starts: Sequence[TDim] = [TDim.of(bound) for bound in node.integer_list("starts")]
@@ -112,28 +48,14 @@ def slice_(node: NodeContext) -> OutletId:
     return slice_each(node, [op for op in ops if op is not None])
 
 
-def slice_each(node: NodeContext, ops: Sequence[Slice]) -> OutletId:
-    """Wire slices of the node's first input, one axis after the other."""
-    x = node.input(0)
-    for op in ops:
-        x = node.wire(op, [x], "" if op is ops[-1] else f"axis{op.axis}")
-    return x
-
-
 @onnx_op("Split")
 def split(node: NodeContext) -> list[OutletId]:
-    """One slice for each part."""
+    """Wire one slice for each part."""
     shape = node.fact(0).shape
     axis = node.axis(node.integer("axis", 0), len(shape))
     sizes = _split_sizes(node, shape[axis])
     unify(sum(sizes, TDim.of(0)), shape[axis], f"{node.wire_name} (Split): the parts of axis {axis}")
-    outlets: list[OutletId] = []
-    start = TDim.of(0)
-    for name, size in zip(node.outputs, sizes):
-        part = node.with_name(name) if name else node
-        outlets.append(part.wire(Slice(axis, start, start + size), [node.input(0)]))
-        start = start + size
-    return outlets
+    return split_parts(node, [node.input(0)] * len(node.outputs), axis, sizes)
 
 
 def _split_sizes(node: NodeContext, size: TDim) -> list[TDim]:
@@ -179,7 +101,7 @@ def reverse_sequence(node: NodeContext) -> OutletId:
 
 @rule("Split", uniform=True)
 def infer_split(node: InferenceNode) -> Iterator[FactRelation]:
-    """The inverse of a concatenation; before opset 18 without lengths, all parts are equally long."""
+    """Invert a concatenation; before opset 18 without lengths, all parts are equally long."""
     x, parts = node.input(0), node.outlets
     yield SameType([x, *parts])
     yield SameRank([x, *parts])
@@ -233,7 +155,7 @@ def _written_bound(bound: TDim, size: TDim) -> int | None:
 
 @writes(Decimate)
 def write_decimate(w: NodeWriter, op: Decimate) -> str:
-    """A slice with a step."""
+    """Write a slice with a step."""
     return w.crop(w.inputs[0], op.axis, op.first, int(np.iinfo(np.int64).max), step=op.step)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pulse.dim import Ratio, TDim, dim_max
-from pulse.facts import Array, DType, is_symbolic
+from pulse.facts import DType, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, HasRank, HasSizes, HasType, SameType
@@ -23,7 +23,7 @@ from pulse.wiring import size_ratios
 
 @onnx_op("Constant")
 def constant(node: NodeContext) -> OutletId:
-    """A tensor, a number or a list of numbers."""
+    """Wire a tensor, a number or a list of numbers."""
     if "value" in node.attributes:
         return node.constant(node.tensor("value"))
     if "value_int" in node.attributes:
@@ -39,22 +39,16 @@ def constant(node: NodeContext) -> OutletId:
 
 @onnx_op("ConstantOfShape")
 def constant_of_shape(node: NodeContext) -> OutletId:
-    """One number, everywhere."""
+    """Repeat one number to a shape."""
     value = node.tensor("value", np.zeros(1, dtype=np.float32))
     if value.size != 1:
         raise node.error("attribute value must be a tensor of one element")
     return node.wire(Expand(node.dims(0, "shape")), [node.constant(value.reshape(()), "value")])
 
 
-def scalar_dim(node: NodeContext, dim: TDim, suffix: str = "") -> OutletId:
-    """Add one dim as an i64 constant; as a plain number if it depends on no symbol."""
-    value: Array = np.array(int(dim), dtype=np.int64) if dim.is_const else np.array(dim, dtype=object)
-    return node.constant(value, suffix)
-
-
 @onnx_op("Range")
 def range_(node: NodeContext) -> OutletId:
-    """Numbers at even distances; the length may be symbolic."""
+    """Wire numbers at even distances; the length may be symbolic."""
     values = [node.value(slot) for slot in range(3)]
     if any(value is None for value in values):
         values = [size_ratios(node.graph, node.input(slot)) for slot in range(3)]
@@ -96,7 +90,7 @@ def _symbolic_range(node: NodeContext, ends: Sequence[Ratio], dtype: DType) -> O
             f"it begins at {start} and goes in steps of {delta}; begin at a constant, or count in integers"
         )
     multiples = node.wire(Range(0, _number(delta), length, np.dtype(np.int64)), [], "multiples")
-    values = node.apply("add", multiples, scalar_dim(node, start.num, "start"))
+    values = node.apply("add", multiples, node.dim_constant(start.num, "start"))
     return node.cast(values, dtype, "cast")
 
 
@@ -106,7 +100,7 @@ def _number(ratio: Ratio) -> float | int:
 
 @onnx_op("EyeLike")
 def eye_like(node: NodeContext) -> OutletId:
-    """Ones on a diagonal, in the shape of another matrix."""
+    """Wire ones on a diagonal, in the shape of another matrix."""
     fact, k = node.fact(0), node.integer("k", 0)
     if fact.rank != 2:
         raise node.error(f"{fact} is not a matrix")
@@ -140,7 +134,7 @@ def infer_range(node: InferenceNode) -> Iterator[FactRelation]:
 
 @writes(Range)
 def write_range(w: NodeWriter, op: Range) -> str:
-    """Numbers that do not depend on the stream."""
+    """Store numbers that do not depend on the stream."""
     return w.constant(op.eval([], {})[0], "numbers")
 
 

@@ -24,7 +24,7 @@ MAX_MATRIX = 1 << 25
 
 @onnx_op("STFT")
 def stft(node: NodeContext) -> OutletId:
-    """A convolution with the windowed basis of a Fourier transform; the hop is its stride."""
+    """Convolve with the windowed basis of a Fourier transform; the hop is the stride."""
     signal = node.fact(0)
     parts = int(signal.shape[2]) if signal.rank == 3 and signal.shape[2].is_const else 1
     if signal.rank not in (2, 3) or parts not in (1, 2):
@@ -66,7 +66,7 @@ def _stft_window(node: NodeContext) -> Array:
 
 @onnx_op("DFT")
 def dft(node: NodeContext) -> OutletId:
-    """A product with a constant matrix if the axis has a constant length; the axis is an input since opset 20."""
+    """Multiply by a constant matrix if the axis has a constant length; the axis is an input since opset 20."""
     x = node.fact(0)
     axis = node.integer("axis", 1) if node.opset < 20 else -2
     if node.opset >= 20 and node.has(2):
@@ -125,12 +125,12 @@ WINDOWS = {
     "HammingWindow": (25 / 46, 21 / 46),
     "BlackmanWindow": (0.42, 0.5, -0.08),
 }
-"""Operator -> the weight of a constant, and those of the cosines of 1, 2 … periods that are subtracted from it."""
+"""Operator -> the weight of a constant, and the weights of cosines of 1, 2 … periods that are subtracted from it."""
 
 
 @onnx_op(*WINDOWS)
 def cosine_window(node: NodeContext) -> OutletId:
-    """A sum of cosines; a periodic window is a symmetric one of one more sample without the last."""
+    """Sum cosines; a periodic window is a symmetric one of one more sample without the last."""
     size = node.count(node.integer_at(0, "size"), "size")
     steps = size if node.flag("periodic", True) else size - 1
     angles = 2 * np.pi * np.arange(size) / max(1, steps)
@@ -147,7 +147,7 @@ def _output_type(node: NodeContext) -> Any:
 
 @onnx_op("MelWeightMatrix")
 def mel_weight_matrix(node: NodeContext) -> OutletId:
-    """Triangles between bins that are evenly spaced in mel, one column for each."""
+    """Return triangles between bins that are evenly spaced in mel, one column for each."""
     names = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
     bands, length, rate = (node.integer_at(slot, name) for slot, name in enumerate(names[:3]))
     low, high = (float(node.scalar(slot, names[slot])) for slot in (3, 4))
@@ -163,10 +163,13 @@ def mel_weight_matrix(node: NodeContext) -> OutletId:
         raise node.error(f"its edges {low} Hz and {high} Hz are not between 0 and {rate / 2} Hz")
     y = np.zeros((bins, int(bands)))
     for band, (left, centre, right) in enumerate(zip(edges, edges[1:], edges[2:])):
-        at = np.arange(bins)
-        up, down = (at >= left) & (at <= centre), (at > centre) & (at < right)
-        y[up, band] = (at[up] - left) / (centre - left) if centre > left else 1.0
-        y[down, band] = (right - at[down]) / (right - centre) if right > centre else 0.0
+        bin_numbers = np.arange(bins)
+        up, down = (
+            (bin_numbers >= left) & (bin_numbers <= centre),
+            (bin_numbers > centre) & (bin_numbers < right),
+        )
+        y[up, band] = (bin_numbers[up] - left) / (centre - left) if centre > left else 1.0
+        y[down, band] = (right - bin_numbers[down]) / (right - centre) if right > centre else 0.0
     return node.constant(y.astype(_output_type(node)))
 
 
@@ -176,7 +179,7 @@ def _mel(hertz: float) -> float:
 
 @writes(Dft)
 def write_dft(w: NodeWriter, op: Dft) -> str:
-    """A product with the transform's matrix: its answers to one point each."""
+    """Multiply by the transform's matrix: its answers to one point each."""
     sizes, shape = w.sizes(), w.output_shape()
     points = (sizes[op.axis], sizes[-1])
     single = np.eye(math.prod(points)).reshape(-1, *points)

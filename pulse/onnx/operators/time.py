@@ -14,13 +14,13 @@ from pulse.ops.time_position import Positions, TableRows
 
 @writes(Delay)
 def write_delay(w: NodeWriter, op: Delay) -> str:
-    """The past frames are the state; nothing is moved that need not be."""
+    """Keep the past frames as the state; nothing is moved that need not be."""
     (x,) = w.inputs
     axis, pulse = op.axis, w.sizes()[op.axis]
     frames = op.delay + op.overlap
     if frames == 0:
         return x
-    state = w.graph.state(f"{w.name}.state", op.initial)
+    state = w.graph.add_state(f"{w.name}.state", op.initial)
     if op.delay == 0:
         y = w.emit("Concat", [state, x], axis=axis)
         newest = x if frames <= pulse else y
@@ -38,16 +38,16 @@ def write_delay(w: NodeWriter, op: Delay) -> str:
 
 @writes(LastFrames)
 def write_last_frames(w: NodeWriter, op: LastFrames) -> str:
-    """The frames of the state and the pulse up to the last one of the stream; before its first one are zeros."""
+    """Write the frames of the state and the pulse up to the last one of the stream; before its first one are zeros."""
     (x,) = w.inputs
     axis, pulse = op.axis, w.sizes()[op.axis]
     (initial,) = op.initial_state()
-    state = w.graph.state(f"{w.name}.state", initial)
+    state = w.graph.add_state(f"{w.name}.state", initial)
     if op.offset > 0:
         x = only_valid(w, x, axis, pulse, op.offset, None)
     buffer = w.emit("Concat", [state, x], "buffer", axis=axis)
     stop = w.clock.stop(pulse, op.offset, op.length)
-    indices = w.clock.op("Add", [stop, w.integers(range(op.frames), "offsets")], f"{stop}+0..{op.frames}")
+    indices = w.clock.add_op("Add", [stop, w.integers(range(op.frames), "offsets")], f"{stop}+0..{op.frames}")
     y = w.emit("Gather", [buffer, indices], axis=axis)
     w.graph.keep(state, y)
     return y
@@ -81,7 +81,7 @@ def write_positions(w: NodeWriter, op: Positions) -> str:
 
 @writes(TableRows)
 def write_table_rows(w: NodeWriter, op: TableRows) -> str:
-    """Rows by position; positions outside the table belong to no frame of the stream."""
+    """Look up rows by position; positions outside the table belong to no frame of the stream."""
     rows = w.clock.positions(op.frames, -op.offset, op.frames)
     if op.step_size != 1:
         rows = w.emit("Mul", [rows, w.number(op.step_size, np.dtype(np.int64), "step")], "scaled")
@@ -94,7 +94,7 @@ def write_table_rows(w: NodeWriter, op: TableRows) -> str:
 
 @writes(StreamEnd)
 def write_stream_end(w: NodeWriter, op: StreamEnd) -> str:
-    """The register itself, or a length that follows from it."""
+    """Return the register itself, or compute a length that follows from it."""
     if op.frames == TDim.of(w.clock.symbol):
         return w.clock.stream_end(w.outputs[0])
     return w.emit("Identity", [w.clock.length(op.frames)])
@@ -128,7 +128,7 @@ def write_fill_ends(w: NodeWriter, op: FillEnds) -> str:
     if op.tail is not None:
         inside = w.clock.positions_inside(positions, False, op.length)
         assert inside is not None
-        behind = w.clock.op("Sub", [flat, w.clock.length(op.length)], f"{flat}-({op.length})")
+        behind = w.clock.add_op("Sub", [flat, w.clock.length(op.length)], f"{flat}-({op.length})")
         x = w.emit("Where", [inside, x, _rows(w, op, op.tail, behind, "tail")])
     return x
 
@@ -141,9 +141,9 @@ def _rows(w: NodeWriter, op: FillEnds, table: Array | None, frames: str, name: s
     if rows == 0:
         return w.number(0, w.dtype(), "zero")
     if name == "head":
-        frames = w.clock.op("Add", [frames, w.clock.number(rows)], f"{frames}+{rows}")
-    clamped = w.clock.op("Max", [frames, w.clock.number(0)], f"0..{frames}")
-    indices = w.clock.op("Min", [clamped, w.clock.number(rows - 1)], f"0..{frames}..{rows - 1}")
+        frames = w.clock.add_op("Add", [frames, w.clock.number(rows)], f"{frames}+{rows}")
+    clamped = w.clock.add_op("Max", [frames, w.clock.number(0)], f"0..{frames}")
+    indices = w.clock.add_op("Min", [clamped, w.clock.number(rows - 1)], f"0..{frames}..{rows - 1}")
     return w.emit(
         "Gather", [w.constant(table.astype(w.dtype()), name), indices], f"{name}_rows", axis=op.axis
     )
@@ -156,24 +156,24 @@ def _look_up(w: NodeWriter, op: FillEnds, step: int, frames: str) -> str:
     2 (length - 1) - f after the stream (reflect), or -1 - f and 2 length - 1 - f (symmetric).
     """
     clock, length = w.clock, w.clock.length(op.length)
-    last = clock.op("Sub", [length, clock.number(1)], f"{op.length}-1")
+    last = clock.add_op("Sub", [length, clock.number(1)], f"{op.length}-1")
     if op.mode == "edge":
-        inside = clock.op("Max", [frames, clock.number(0)], f"0..{frames}")
-        sources = clock.op("Min", [inside, last], f"0..{frames}..{op.length}-1")
+        inside = clock.add_op("Max", [frames, clock.number(0)], f"0..{frames}")
+        sources = clock.add_op("Min", [inside, last], f"0..{frames}..{op.length}-1")
     elif op.mode == "symmetric":
-        before = clock.op("Sub", [clock.number(-1), frames], f"-1-{frames}")
-        inside = clock.op("Max", [frames, before], f"max({frames},{before})")
-        both = clock.op("Add", [last, length], f"2*({op.length})-1")
-        mirrored = clock.op("Sub", [both, inside], f"2*({op.length})-1-{inside}")
-        sources = clock.op("Min", [inside, mirrored], f"mirrored twice {frames} of {op.length}")
+        before = clock.add_op("Sub", [clock.number(-1), frames], f"-1-{frames}")
+        inside = clock.add_op("Max", [frames, before], f"max({frames},{before})")
+        both = clock.add_op("Add", [last, length], f"2*({op.length})-1")
+        mirrored = clock.add_op("Sub", [both, inside], f"2*({op.length})-1-{inside}")
+        sources = clock.add_op("Min", [inside, mirrored], f"mirrored twice {frames} of {op.length}")
     else:
-        inside = clock.op("Abs", [frames], f"|{frames}|")
-        twice = clock.op("Add", [last, last], f"2*({op.length}-1)")
-        mirrored = clock.op("Sub", [twice, inside], f"2*({op.length}-1)-|{frames}|")
-        sources = clock.op("Min", [inside, mirrored], f"mirrored {frames} of {op.length}")
+        inside = clock.add_op("Abs", [frames], f"|{frames}|")
+        twice = clock.add_op("Add", [last, last], f"2*({op.length}-1)")
+        mirrored = clock.add_op("Sub", [twice, inside], f"2*({op.length}-1)-|{frames}|")
+        sources = clock.add_op("Min", [inside, mirrored], f"mirrored {frames} of {op.length}")
     base = clock.position(step, -op.offset - op.overlap)
-    at = clock.op("Sub", [sources, base], f"{sources}-({base})")
-    clamped = clock.op("Max", [at, clock.number(0)], f"0..{at}")
+    row = clock.add_op("Sub", [sources, base], f"{sources}-({base})")
+    clamped = clock.add_op("Max", [row, clock.number(0)], f"0..{row}")
     last_row = clock.number(w.sizes()[op.axis] - 1)
-    indices = clock.op("Min", [clamped, last_row], f"0..{at}..{w.sizes()[op.axis] - 1}")
+    indices = clock.add_op("Min", [clamped, last_row], f"0..{row}..{w.sizes()[op.axis] - 1}")
     return w.emit("Gather", [w.inputs[0], indices], axis=op.axis)

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
 
 _MAX_VARINT = 10
-"""The most bytes of a number; with more the file is not protobuf."""
-_HEAD = 16
+"""Maximum number of bytes of a number; a file with more is not protobuf."""
+_HEAD_BYTES = 16
 """The bytes from which a model is recognised."""
 _MAX_FIELDS = 1 << 14
-"""The most fields of a file: functions and entries are at most thousands. A file of zeros has a field in each byte."""
+"""Maximum number of fields that are read, more than functions and entries; a file of zeros has a field per byte."""
 
 
 def stored_values(source: "ModelSource", key: str) -> list[Any]:
@@ -48,7 +48,7 @@ def stored_values(source: "ModelSource", key: str) -> list[Any]:
 
 
 def _find(file: BinaryIO, size: int, key: str) -> list[Any]:
-    if not begins_model(file.read(_HEAD)):
+    if not begins_model(file.read(_HEAD_BYTES)):
         return []
     file.seek(0)
     values: list[Any] = []

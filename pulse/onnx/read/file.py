@@ -33,7 +33,7 @@ class FileSource(NamedTuple):
 
 
 def read_source(source: ModelSource) -> FileSource:
-    """Return the model, without functions, all names in it text. Raises LoadError."""
+    """Return the model, without functions, all names in it text. Raises LoadError: it is not a readable ONNX model."""
     if isinstance(source, ModelProto):
         return FileSource(_check(source, "the model"), source.graph.name or "model", None)
     if isinstance(source, bytes):
@@ -75,14 +75,14 @@ def _contents(path: Path) -> bytes:
         raise LoadError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
 
 
-def _require_likely(head: bytes, what: str) -> None:
+def _require_likely(head: bytes, subject: str) -> None:
     """Require that bytes begin like a ModelProto, with the key of one of its fields. Raises LoadError."""
     if begins_model(head):
         return
     likeness = unreadable_format(head)
     if likeness is None:
-        raise LoadError(f"{what}: not an ONNX model; give a file exported to ONNX")
-    raise LoadError(f"{what}: not an ONNX model, it looks like {likeness.what}; {likeness.advice}")
+        raise LoadError(f"{subject}: not an ONNX model; give a file exported to ONNX")
+    raise LoadError(f"{subject}: not an ONNX model, it looks like {likeness.contents}; {likeness.advice}")
 
 
 def begins_model(head: bytes) -> bool:
@@ -95,26 +95,26 @@ def begins_model(head: bytes) -> bool:
     return wire_type == (WIRETYPE_VARINT if is_integer else WIRETYPE_LENGTH_DELIMITED)
 
 
-def _decode(data: bytes, what: str) -> ModelProto:
+def _decode(data: bytes, subject: str) -> ModelProto:
     try:
-        return _check(ModelProto.FromString(data), what)
+        return _check(ModelProto.FromString(data), subject)
     except DecodeError:
         likeness = unreadable_format(data)
         if likeness is not None:
             raise LoadError(
-                f"{what}: not an ONNX model, it looks like {likeness.what}; {likeness.advice}"
+                f"{subject}: not an ONNX model, it looks like {likeness.contents}; {likeness.advice}"
             ) from None
-        raise LoadError(f"{what}: not an ONNX model, or truncated; export or download it again") from None
+        raise LoadError(f"{subject}: not an ONNX model, or truncated; export or download it again") from None
 
 
-def _check(proto: ModelProto, what: str) -> ModelProto:
+def _check(proto: ModelProto, subject: str) -> ModelProto:
     if not proto.HasField("graph") or not proto.opset_import or not proto.graph.output:
-        raise LoadError(f"{what}: not an ONNX model (no graph with outputs); give a file exported to ONNX")
+        raise LoadError(f"{subject}: not an ONNX model (no graph with outputs); give a file exported to ONNX")
     for text in _find_broken_texts(proto):
         raise LoadError(
-            f"{what}: a name in it is not text ({text[:40]!r}); the file is damaged, get it again"
+            f"{subject}: a name in it is not text ({text[:40]!r}); the file is damaged, get it again"
         )
-    return inline(proto, what)
+    return inline(proto, subject)
 
 
 def _find_broken_texts(message: Message) -> Iterator[bytes]:

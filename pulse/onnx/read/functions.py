@@ -10,7 +10,7 @@ from pulse.support.budget import current_spending
 Key: TypeAlias = tuple[str, str, str]
 
 
-def inline(model: ModelProto, what: str) -> ModelProto:
+def inline(model: ModelProto, subject: str) -> ModelProto:
     """Return the model without functions. Raises LoadError if they call themselves, or are too many nodes."""
     if not model.functions:
         return model
@@ -19,7 +19,9 @@ def inline(model: ModelProto, what: str) -> ModelProto:
     }
     counts: dict[Key, int | None] = {}
     for node in model.graph.node:
-        current_spending().unfold(_count([node], functions, counts, what) - 1, f"{what}: {_describe(node)}")
+        current_spending().unfold(
+            _count([node], functions, counts, subject) - 1, f"{subject}: {_describe(node)}"
+        )
     import onnx.inliner
     from onnx import checker
 
@@ -27,7 +29,7 @@ def inline(model: ModelProto, what: str) -> ModelProto:
         return onnx.inliner.inline_local_functions(model)
     except (RuntimeError, ValueError, IndexError, checker.ValidationError) as error:
         raise LoadError(
-            f"{what}: its functions cannot be unfolded ({error}); export it without functions"
+            f"{subject}: its functions cannot be unfolded ({error}); export it without functions"
         ) from error
 
 
@@ -43,7 +45,7 @@ def _count(
     nodes: Iterable[NodeProto],
     functions: Mapping[Key, FunctionProto],
     counts: dict[Key, int | None],
-    what: str,
+    subject: str,
 ) -> int:
     """Return nodes after unfolding, bodies included; ``counts`` has those of functions, None for one that is being
     counted.
@@ -53,16 +55,18 @@ def _count(
         total += 1
         for attribute in node.attribute:
             for graph in (attribute.g, *attribute.graphs):
-                total += _count(graph.node, functions, counts, what)
+                total += _count(graph.node, functions, counts, subject)
         key = _key(node.domain, node.op_type, node.overload)
         function = functions.get(key)
         if function is None:
             continue
         if key not in counts:
             counts[key] = None
-            counts[key] = _count(function.node, functions, counts, what)
+            counts[key] = _count(function.node, functions, counts, subject)
         count = counts[key]
         if count is None:
-            raise LoadError(f"{what}: its function {node.op_type} calls itself; export it without functions")
+            raise LoadError(
+                f"{subject}: its function {node.op_type} calls itself; export it without functions"
+            )
         total += count
     return total

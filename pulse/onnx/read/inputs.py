@@ -106,7 +106,7 @@ def claimed_fact(value: ValueInfoProto) -> InferenceFact | None:
 
 
 def named_fact(value: ValueInfoProto, scope: SymbolScope) -> InferenceFact:
-    """Return the names that a file gives to sizes of a wire other than an input; sizes without names are unknown."""
+    """Return the file's names for sizes of a wire other than an input; sizes without names are unknown."""
     shape = value.type.tensor_type.shape
     if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
         return InferenceFact()
@@ -116,7 +116,7 @@ def named_fact(value: ValueInfoProto, scope: SymbolScope) -> InferenceFact:
 
 
 def frees_lengths(graph: GraphProto, shapes: Mapping[str, str]) -> bool:
-    """Return whether the caller gives names to sizes that the file fixes, so that other shapes in the file
+    """Return whether the caller names sizes that the file fixes, so that other shapes in the file
     are stale.
     """
     fixed = {value.name: value.type.tensor_type.shape.dim for value in graph.input if value.name in shapes}
@@ -127,9 +127,11 @@ def frees_lengths(graph: GraphProto, shapes: Mapping[str, str]) -> bool:
     )
 
 
-def _dtype(tensor_type: TypeProto.Tensor, what: str) -> DType | None:
+def _dtype(tensor_type: TypeProto.Tensor, subject: str) -> DType | None:
     """Return the type, None if the file leaves it open. Raises LoadError if it is not supported."""
-    return onnx_dtype(tensor_type.elem_type, what) if tensor_type.elem_type != TensorProto.UNDEFINED else None
+    return (
+        onnx_dtype(tensor_type.elem_type, subject) if tensor_type.elem_type != TensorProto.UNDEFINED else None
+    )
 
 
 def _declare(value: ValueInfoProto, fixed: Fixed, scope: SymbolScope) -> InferenceFact:
@@ -207,7 +209,7 @@ class _Spec:
             if file_dim.HasField("dim_value"):
                 if dim.is_const and file_dim.dim_value >= 0 and int(dim) != file_dim.dim_value:
                     raise LoadError(
-                        f"input {self.name}: {self.text!r} gives axis {axis} as {dim}, "
+                        f"input {self.name}: {self.text!r} has axis {axis} as {dim}, "
                         f"the file fixes it to {file_dim.dim_value}"
                     )
             elif file_dim.dim_param and fixed.setdefault(file_dim.dim_param, dim) != dim:

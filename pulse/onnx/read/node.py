@@ -16,11 +16,12 @@ from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.op import ModelOp
 from pulse.infer.relations import FactRelation
+from pulse.infer.translators import wire_node
 from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.proto import TensorShapeProto, ValueInfoProto
 from pulse.onnx.read.inputs import named_dim
-from pulse.onnx.registry import DEFAULT_DOMAINS, TRANSLATORS, operator_name, translator_of
+from pulse.onnx.registry import DEFAULT_DOMAINS, TRANSLATORS, find_translator, operator_name
 from pulse.onnx.rules import DEFAULT, RULES, Rule
 from pulse.onnx.tensors import onnx_dtype
 from pulse.ops.generic import Generic
@@ -41,7 +42,7 @@ class OnnxOp(ModelOp):
     title          the node's name in the file, which may be empty
     attributes     numbers, text, lists of them, arrays, Subgraphs
     trace          the exporter's stack trace, if the file has one
-    slots          for each input slot of the operator the node's input; None if omitted
+    slots          the index of the input for each input slot of the operator; None if omitted
     outputs        the names of the outputs; empty if they are not used
     captures       the names of the node's last inputs: values that its Subgraphs read
     stated         what the file states of the outputs
@@ -74,11 +75,11 @@ class OnnxOp(ModelOp):
 
     @property
     def is_supported(self) -> bool:
-        has_translator = translator_of(self.name) is not None
+        has_translator = find_translator(self.name) is not None
         return has_translator or (bool(self.stated) and all(map(is_stated, self.stated)))
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
-        translator = translator_of(self.name)
+        translator = find_translator(self.name)
         if translator is None:
             return self._keep(target, wire, inputs)
         slots = self._slots(inputs)
@@ -93,8 +94,7 @@ class OnnxOp(ModelOp):
             scope=target.scope,
             captures=dict(zip(self.captures, inputs[len(inputs) - len(self.captures) :])),
         )
-        result = translator(context)
-        outlets: list[OutletId] = [result] if isinstance(result, OutletId) else list(result)
+        outlets = wire_node(translator, context)
         extra = [name for name in self.outputs[len(outlets) :] if name]
         if extra:
             raise LoadError(f"{wire} ({self.type}): its outputs {', '.join(extra)} are not supported")
@@ -122,7 +122,7 @@ class OnnxOp(ModelOp):
     @property
     def _rule(self) -> Rule:
         """How the facts of its wires determine each other; without our rules, only by the translator."""
-        plain = self.domain in DEFAULT_DOMAINS and translator_of(self.type) is TRANSLATORS.get(self.type)
+        plain = self.domain in DEFAULT_DOMAINS and find_translator(self.type) is TRANSLATORS.get(self.type)
         return RULES.get(self.type, DEFAULT) if plain else DEFAULT
 
     def relations(
@@ -156,7 +156,7 @@ def is_stated(value: ValueInfoProto | None) -> bool:
 
 
 def stated_facts(
-    values: Sequence[ValueInfoProto | None], scope: SymbolScope, symbols: Collection[Symbol], what: str
+    values: Sequence[ValueInfoProto | None], scope: SymbolScope, symbols: Collection[Symbol], subject: str
 ) -> list[TypedFact] | None:
     """Return the facts of wires; None if one is not stated in terms of the inputs' symbols. Raises LoadError."""
     facts: list[TypedFact] = []
@@ -167,7 +167,7 @@ def stated_facts(
         shape = tuple(_size(dim, scope) for dim in tensor.shape.dim)
         if any(symbol not in symbols for size in shape for symbol in size.symbols):
             return None
-        facts.append(TypedFact(onnx_dtype(tensor.elem_type, what), shape))
+        facts.append(TypedFact(onnx_dtype(tensor.elem_type, subject), shape))
     return facts
 
 

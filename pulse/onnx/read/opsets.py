@@ -11,7 +11,7 @@ OPSETS = range(7, 29)
 
 
 def opsets(proto: ModelProto, title: str) -> dict[str, int]:
-    """Return the version of each domain. Raises LoadError if that of the default domain is not supported.
+    """Return the version of each domain. Raises LoadError if the default domain's is not supported.
 
     Versions before the first one of OPSETS are, as long as the file uses only operators that were already the same.
     """
@@ -37,7 +37,9 @@ def _has_changed(node: NodeProto, version: int) -> bool:
     from onnx import defs
 
     try:
-        old, supported = (defs.get_schema(node.op_type, at, "").since_version for at in (version, OPSETS[0]))
+        old, supported = (
+            defs.get_schema(node.op_type, opset, "").since_version for opset in (version, OPSETS[0])
+        )
     except defs.SchemaError:
         return True
     return old != supported

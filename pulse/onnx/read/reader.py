@@ -51,7 +51,7 @@ def read(
     ignore_value_info: bool = False,
     tensors: Mapping[str, Array] | None = None,
 ) -> FileNetwork:
-    """Return the model of a path, of bytes or of a ModelProto. Raises LoadError."""
+    """Return the model of a path, of bytes or of a ModelProto. Raises LoadError: it is not valid ONNX."""
     proto, title, folder = read_source(source)
     scope = SymbolScope()
     facts = input_facts(proto.graph, inputs, scope, constants)
@@ -82,19 +82,19 @@ class _Builder:
         self._infos = {value.name: value for value in (*proto.value_info, *proto.output)}
         for name, fact in inputs.items():
             if fact.value is not None:
-                self._constant(name, fact.value)
+                self._add_constant(name, fact.value)
                 continue
             (outlet,) = self.graph.add(name, Input(fact), (), [fact])
             self.graph.inputs.append(outlet)
             self._define(name, outlet)
         for tensor in proto.initializer:
             override = tensors.get(tensor.name)
-            what = f"initializer {tensor.name}"
-            self._constant(
-                tensor.name, tensor_value(tensor, self._folder, what) if override is None else override
+            subject = f"initializer {tensor.name}"
+            self._add_constant(
+                tensor.name, tensor_value(tensor, self._folder, subject) if override is None else override
             )
         for node in proto.node:
-            self._node(node)
+            self._add_node(node)
         outputs = [value.name for value in proto.output]
         self.graph.set_outputs([self._value(name, "the list of outputs") for name in outputs], outputs)
 
@@ -108,7 +108,7 @@ class _Builder:
         return tuple((outlet, fact) for outlet, fact in claims if fact is not None)
 
     def names(self, proto: GraphProto, scope: SymbolScope) -> tuple[Claim, ...]:
-        """Return the names that the file gives to sizes of its outputs, if an input is not fully known."""
+        """Return the file's names for sizes of its outputs, if an input is not fully known."""
         if all(self.graph.fact(outlet).to_typed() is not None for outlet in self.graph.inputs):
             return ()
         outputs = ((self._values[value.name], value) for value in proto.output)
@@ -130,18 +130,18 @@ class _Builder:
             )
         return self._values[name]
 
-    def _constant(self, name: str, value: Array) -> None:
+    def _add_constant(self, name: str, value: Array) -> None:
         current_spending().stored += value.size
         self._define(name, add_constant(self.graph, name, value))
 
-    def _node(self, node: NodeProto) -> None:
+    def _add_node(self, node: NodeProto) -> None:
         op_type, title, inputs, outputs = node.op_type, node.name, list(node.input), tuple(node.output)
-        what = title or (outputs[0] if outputs else op_type)
+        subject = title or (outputs[0] if outputs else op_type)
         names_read = [name for name in inputs if name]
         slots = iter(range(len(names_read)))
-        attributes = {entry.name: self._attribute(entry, what) for entry in node.attribute}
+        attributes = {entry.name: self._attribute(entry, subject) for entry in node.attribute}
         if op_type == "Constant" and len(outputs) == 1 and _is_stored(node, attributes):
-            self._constant(outputs[0], attributes["value"])
+            self._add_constant(outputs[0], attributes["value"])
             return
         bodies = [value for value in attributes.values() if isinstance(value, BodyGraph)]
         captures = tuple(dict.fromkeys(name for body in bodies for name in body.captures))
@@ -157,8 +157,8 @@ class _Builder:
             captures=captures,
             stated=tuple([self._infos.get(name) for name in outputs if name]),
         )
-        reads = [self._value(name, what) for name in (*names_read, *captures)]
-        label = next((name for name in outputs if name), what)
+        reads = [self._value(name, subject) for name in (*names_read, *captures)]
+        label = next((name for name in outputs if name), subject)
         outlets = self.graph.add(label, op, reads, [InferenceFact() for _ in outputs])
         for name, outlet in zip(outputs, outlets):
             if name:
@@ -169,21 +169,23 @@ class _Builder:
         builder.read(proto, inputs, {})
         return builder.graph
 
-    def _attribute(self, attribute: AttributeProto, what: str) -> Any:
-        attribute_type, where = attribute.type, f"{what}, attribute {attribute.name}"
+    def _attribute(self, attribute: AttributeProto, subject: str) -> Any:
+        attribute_type, location = attribute.type, f"{subject}, attribute {attribute.name}"
         if attribute_type == AttributeProto.TENSOR:
-            return tensor_value(attribute.t, self._folder, where)
+            return tensor_value(attribute.t, self._folder, location)
         if attribute_type == AttributeProto.GRAPH:
             return BodyGraph(attribute.g, free_names(attribute.g), self._body)
         if attribute.ref_attr_name:
             raise LoadError(
-                f"{where}: cannot be read (it is a parameter of a function); export the model again"
+                f"{location}: cannot be read (it is a parameter of a function); export the model again"
             )
         if attribute_type == AttributeProto.UNDEFINED:
             return None
         name = _FIELDS.get(attribute_type)
         if name is None:
-            raise LoadError(f"{where}: cannot be read (its type is {attribute_type}); export the model again")
+            raise LoadError(
+                f"{location}: cannot be read (its type is {attribute_type}); export the model again"
+            )
         value: Any = getattr(attribute, name)
         if attribute_type == AttributeProto.STRING:
             return value.decode(errors="replace")

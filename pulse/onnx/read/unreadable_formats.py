@@ -21,7 +21,7 @@ class UnreadableFormat(NamedTuple):
     """A kind of file: whether a head is one, what to call it, and what to do."""
 
     test: Callable[[bytes], bool]
-    what: str
+    contents: str
     advice: str
 
 

@@ -34,8 +34,8 @@ class ClockWriter:
     def pulses(self) -> str:
         """How many pulses came before this one."""
         if self._pulses is None:
-            self._pulses = self._graph.state(PULSES, np.array(0, np.int64))
-            self._graph.keep(self._pulses, self._op("Add", [self._pulses, self._number(1)], "pulses+1"))
+            self._pulses = self._graph.add_state(PULSES, np.array(0, np.int64))
+            self._graph.keep(self._pulses, self.add_op("Add", [self._pulses, self.number(1)], "pulses+1"))
         return self._pulses
 
     def stream_end(self, free: str | None = None) -> str:
@@ -57,46 +57,46 @@ class ClockWriter:
 
     def position(self, step: int, low: int) -> str:
         """Compute ``pulses*step + low``, an i64 scalar."""
-        return self._base(step) if low == 0 else self._plus(step, self._number(low), str(low))
+        return self._base(step) if low == 0 else self._plus(step, self.number(low), str(low))
 
     def positions_inside(self, positions: str, after_start: bool, before: TDim | None) -> str | None:
         """Return which positions are not negative, and less than a length; None if there is no condition."""
         answers: list[str] = []
         if after_start:
-            answers.append(self._op("GreaterOrEqual", [positions, self._number(0)], f"{positions}>=0"))
+            answers.append(self.add_op("GreaterOrEqual", [positions, self.number(0)], f"{positions}>=0"))
         if before is not None:
-            answers.append(self._op("Less", [positions, self.length(before)], f"{positions}<{before}"))
+            answers.append(self.add_op("Less", [positions, self.length(before)], f"{positions}<{before}"))
         if len(answers) == 2:
-            return self._op("And", answers, f"0<={positions}<{before}")
+            return self.add_op("And", answers, f"0<={positions}<{before}")
         return answers[0] if answers else None
 
     def has_reached(self, pulses: int) -> str:
         """Return whether this many pulses came before this one, bool scalar."""
-        return self._op("GreaterOrEqual", [self.pulses, self._number(pulses)], f"pulses>={pulses}")
+        return self.add_op("GreaterOrEqual", [self.pulses, self.number(pulses)], f"pulses>={pulses}")
 
     def start(self, step: int, offset: int) -> str:
         """Return how many of a pulse's frames come before the first one of the stream, i64 scalar in 0 … step."""
         if offset <= 0:
-            return self._number(0)
-        frames_before = self._op("Neg", [self.position(step, -offset)], f"{offset}-{step}p")
-        not_negative = self._op("Max", [frames_before, self._number(0)], f"0..{offset}-{step}p")
-        return self._op("Min", [not_negative, self._number(step)], f"start.{step}.{offset}")
+            return self.number(0)
+        frames_before = self.add_op("Neg", [self.position(step, -offset)], f"{offset}-{step}p")
+        not_negative = self.add_op("Max", [frames_before, self.number(0)], f"0..{offset}-{step}p")
+        return self.add_op("Min", [not_negative, self.number(step)], f"start.{step}.{offset}")
 
     def stop(self, step: int, offset: int, length: TDim) -> str:
         """Return how many of a pulse's frames come before the last one's end, i64 scalar in 0 … step."""
-        frames_before = self._op(
+        frames_before = self.add_op(
             "Sub", [self.length(length), self.position(step, -offset)], f"{length}-{step}p+{offset}"
         )
-        not_negative = self._op("Max", [frames_before, self._number(0)], f"0..{length}-{step}p+{offset}")
-        return self._op("Min", [not_negative, self._number(step)], f"stop.{length}.{step}.{offset}")
+        not_negative = self.add_op("Max", [frames_before, self.number(0)], f"0..{length}-{step}p+{offset}")
+        return self.add_op("Min", [not_negative, self.number(step)], f"stop.{length}.{step}.{offset}")
 
-    def op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
+    def add_op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
         """Add integer arithmetic on positions; ``text`` identifies it."""
-        return self._op(op_type, inputs, text)
+        return self._dims.add_op(op_type, inputs, text)
 
     def number(self, value: int) -> str:
         """Return a stored i64 scalar."""
-        return self._number(value)
+        return self._dims.number(value)
 
     def _symbol(self, symbol: Symbol) -> str:
         if symbol != self.symbol:
@@ -108,13 +108,7 @@ class ClockWriter:
     def _base(self, step: int) -> str:
         if step == 1:
             return self.pulses
-        return self._op("Mul", [self.pulses, self._number(step)], f"pulses*{step}")
+        return self.add_op("Mul", [self.pulses, self.number(step)], f"pulses*{step}")
 
     def _plus(self, step: int, other: str, text: str) -> str:
-        return self._op("Add", [self._base(step), other], f"pulses*{step}+{text}")
-
-    def _number(self, value: int) -> str:
-        return self._dims.number(value)
-
-    def _op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
-        return self._dims.op(op_type, inputs, text)
+        return self.add_op("Add", [self._base(step), other], f"pulses*{step}+{text}")

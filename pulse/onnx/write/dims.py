@@ -35,7 +35,7 @@ class DimWriter:
         """Store an i64 scalar; return its name."""
         return self._graph.constant(np.array(value, np.int64), f"number.{value}")
 
-    def op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
+    def add_op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
         """Add a node, once for each ``text``; return its output."""
         if text not in self._names:
             name = self._graph.names.new(f"time.{text.replace('time.', '')}")
@@ -52,8 +52,8 @@ class DimWriter:
 
     def _plus(self, name: str, text: str, const: int) -> str:
         if const < 0:
-            return self.op("Sub", [name, self.number(-const)], f"{text}{const}")
-        return self.op("Add", [name, self.number(const)], f"{text}+{const}")
+            return self.add_op("Sub", [name, self.number(-const)], f"{text}{const}")
+        return self.add_op("Add", [name, self.number(const)], f"{text}+{const}")
 
     def _sum(self, terms: Sequence[tuple[str, int, str]]) -> tuple[str, str] | None:
         """Return the sum of the terms, negative ones last."""
@@ -62,19 +62,19 @@ class DimWriter:
             size = abs(factor)
             if size != 1:
                 text = f"{size}*{text}"
-                name = self.op("Mul", [name, self.number(size)], text)
+                name = self.add_op("Mul", [name, self.number(size)], text)
             if total is None:
-                total = (name, text) if factor > 0 else (self.op("Neg", [name], f"-{text}"), f"-{text}")
+                total = (name, text) if factor > 0 else (self.add_op("Neg", [name], f"-{text}"), f"-{text}")
             else:
                 sign, op_type = ("+", "Add") if factor > 0 else ("-", "Sub")
                 expression = f"{total[1]}{sign}{text}"
-                total = (self.op(op_type, [total[0], name], expression), expression)
+                total = (self.add_op(op_type, [total[0], name], expression), expression)
         return total
 
     def _monomial(self, atoms: Sequence[Atom]) -> str:
         name = self._atom(atoms[0])
         for count in range(1, len(atoms)):
-            name = self.op("Mul", [name, self._atom(atoms[count])], _text(atoms[: count + 1]))
+            name = self.add_op("Mul", [name, self._atom(atoms[count])], _text(atoms[: count + 1]))
         return name
 
     def _atom(self, atom: Atom) -> str:
@@ -85,7 +85,7 @@ class DimWriter:
                 return self._quotient(atom)
             case Min() | Max():
                 op_type = "Min" if isinstance(atom, Min) else "Max"
-                return self.op(op_type, [self._dim(option) for option in atom.options], atom.text)
+                return self.add_op(op_type, [self._dim(option) for option in atom.options], atom.text)
             case Broadcast():
                 return self._broadcast(atom)
             case Ge():
@@ -102,25 +102,25 @@ class DimWriter:
         over, under = self._dim(atom.num), self.number(atom.k)
         minimum = atom.num.bounds()[0]
         if minimum is None or minimum < 0:
-            remainder = self.op("Mod", [over, under], f"({atom.num})%{atom.k}")
-            over = self.op("Sub", [over, remainder], f"({atom.num})-%{atom.k}")
-        return self.op("Div", [over, under], atom.text)
+            remainder = self.add_op("Mod", [over, under], f"({atom.num})%{atom.k}")
+            over = self.add_op("Sub", [over, remainder], f"({atom.num})-%{atom.k}")
+        return self.add_op("Div", [over, under], atom.text)
 
     def _broadcast(self, atom: Broadcast) -> str:
         """Return the largest option, or 0 if one is 0: of sizes that are 1 or agree."""
         sizes = [self._dim(option) for option in atom.options]
-        small, large = (self.op(op_type, sizes, f"{op_type}.{atom.text}") for op_type in ("Min", "Max"))
+        small, large = (self.add_op(op_type, sizes, f"{op_type}.{atom.text}") for op_type in ("Min", "Max"))
         nothing = self._as_integer(
-            self.op("Greater", [small, self.number(0)], f"{atom.text}>0"), f"{atom.text}>0"
+            self.add_op("Greater", [small, self.number(0)], f"{atom.text}>0"), f"{atom.text}>0"
         )
-        return self.op("Mul", [large, nothing], atom.text)
+        return self.add_op("Mul", [large, nothing], atom.text)
 
     def _truth(self, op_type: str, diff: TDim, text: str) -> str:
-        condition = self.op(op_type, [self._dim(diff), self.number(0)], f"{text}?")
+        condition = self.add_op(op_type, [self._dim(diff), self.number(0)], f"{text}?")
         return self._as_integer(condition, text)
 
     def _as_integer(self, condition: str, text: str) -> str:
-        return self.op("Where", [condition, self.number(1), self.number(0)], f"{text}:1")
+        return self.add_op("Where", [condition, self.number(1), self.number(0)], f"{text}:1")
 
 
 def _text(atoms: Sequence[Atom]) -> str:

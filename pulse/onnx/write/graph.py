@@ -40,7 +40,7 @@ class StatePair:
 
 @record
 class Names:
-    """The names of one file, all different, those of bodies included."""
+    """The names of one file, bodies included, all different."""
 
     used_names: set[str] = field(default_factory=set[str])
 
@@ -82,7 +82,10 @@ class GraphWriter:
         self.nodes.append(helper.make_node(op_type, list(inputs), list(outputs), name, **attributes))
 
     def constant(self, value: Array, name: str) -> str:
-        """Store a tensor once, and return its name; equal tensors share it. Raises WriteError."""
+        """Store a tensor once, and return its name; equal tensors share it.
+
+        Raises WriteError: it depends on a length.
+        """
         from onnx import numpy_helper
 
         if is_symbolic(value):
@@ -93,7 +96,7 @@ class GraphWriter:
             self.constants[key] = numpy_helper.from_array(dense, self.names.new(name))
         return self.constants[key].name
 
-    def state(self, name: str, initial: Array) -> str:
+    def add_state(self, name: str, initial: Array) -> str:
         """Add an input whose first value is ``initial``; ``keep`` sets its next value."""
         input_name = self.names.new(name)
         self.states.append(StatePair(input_name, self.names.new(f"{input_name}.next"), initial))
@@ -102,9 +105,9 @@ class GraphWriter:
     def keep(self, input_name: str, value: str) -> None:
         """Set the value that a state has in the next pulse."""
         (pair,) = (pair for pair in self.states if pair.read == input_name)
-        self.alias(value, pair.write)
+        self.record_alias(value, pair.write)
 
-    def alias(self, value: str, name: str) -> None:
+    def record_alias(self, value: str, name: str) -> None:
         """Record that a wire is to have the name of an output; ``rename_outputs`` renames it."""
         self.aliases.append((value, name))
 

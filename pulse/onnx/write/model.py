@@ -41,7 +41,7 @@ OPSETS = range(13, 27)
 def to_onnx(model: PulsedNetwork, opset: int = 17, metadata: Mapping[str, str] | None = None) -> ModelProto:
     """Write a pulsed model with standard operators, each of its states as an input and an output.
 
-    opset     of the default domain
+    opset     the opset of the default domain
     metadata  more entries for the file; those of the model that was read are kept
     Raises    WriteError: ops that ONNX of this opset cannot express
 
@@ -58,7 +58,7 @@ def to_onnx(model: PulsedNetwork, opset: int = 17, metadata: Mapping[str, str] |
     return _Export(model, opset).proto(metadata or {})
 
 
-def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
+def offline_to_onnx(model: TypedNetwork, opset: int) -> ModelProto:
     """Write an offline model with standard operators, its symbols as names of sizes.
 
     Raises  WriteError: ops that ONNX of this opset cannot express, or that need a length in numbers
@@ -89,7 +89,7 @@ def offline_to_onnx(model: TypedNetwork, opset: int = 17) -> ModelProto:
     write_nodes(writer, clock, graph, order, names, wire_names, graph.outputs)
     for outlet, name in zip(graph.outputs, outputs):
         if names[outlet] != name:
-            writer.alias(names[outlet], name)
+            writer.record_alias(names[outlet], name)
     new_names = writer.rename_outputs(outputs)
     if has_one_length and clock.end is not None:
         outlet, axis = next(iter(lengths.items()))
@@ -160,7 +160,7 @@ class _Export:
             self._names[outlet] = self._graph.names.new(port.name)
         outputs = [self._graph.names.new(port.name) for port in model.outputs]
         for register in model.registers:
-            self._names[register.read] = self._graph.state(register.name, register.initial)
+            self._names[register.read] = self._graph.add_state(register.name, register.initial)
         wire_names = {
             outlet: name
             for outlet, name in reversed(list(zip(graph.outputs, outputs)))
@@ -169,7 +169,7 @@ class _Export:
         write_nodes(self._graph, self._clock, graph, order, self._names, wire_names, model.targets)
         for outlet, name in zip(graph.outputs, outputs):
             if self._names[outlet] != name:
-                self._graph.alias(self._names[outlet], name)
+                self._graph.record_alias(self._names[outlet], name)
         for register in model.registers:
             self._graph.keep(self._names[register.read], self._names[register.write])
         new_names = self._graph.rename_outputs(outputs)

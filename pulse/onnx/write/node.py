@@ -19,12 +19,15 @@ from pulse.support.wording import spell
 class NodeWriter:
     """One node while it is written.
 
-    name            of the node; states and helpers are named after it
+    graph           the file's graph, or a body in it
+    clock           the positions and lengths in the file
+    name            the node's name; states and helpers are named after it
+    op_name         the name of its op
     inputs          the names of its inputs
     outputs         the intended names of its outputs, for those that are new wires
-    input_facts     of ``inputs``
-    output_facts    of ``outputs``
-    output_is_used  for each output, whether a node reads it
+    input_facts     the facts of ``inputs``
+    output_facts    the facts of ``outputs``
+    output_is_used  whether a node reads each output
     """
 
     graph: GraphWriter
@@ -51,7 +54,7 @@ class NodeWriter:
         return self._numbers(self.input_facts[slot].shape)
 
     def size(self, axis: int, slot: int = 0) -> int:
-        """Return the size of one axis of an input. Raises WriteError."""
+        """Return the size of one axis of an input. Raises WriteError: it depends on a length."""
         return self._numbers([self.input_facts[slot].shape[axis]])[0]
 
     def _numbers(self, dims: Sequence[TDim]) -> tuple[int, ...]:

@@ -37,14 +37,16 @@ class ScanWriter:
         """Return an empty body."""
         return cls(w, replace(w, graph=w.graph.body()))
 
-    def state(self, value: str, name: str, dtype: DType, sizes: Sequence[int]) -> str:
+    def add_state(self, value: str, name: str, dtype: DType, sizes: Sequence[int]) -> str:
         """Add a state that begins as ``value``; return its name in the body. All states come before the frames."""
-        return self._input(value, name, dtype, sizes)
+        return self._add_input(value, name, dtype, sizes)
 
-    def frame(self, value: str, name: str, dtype: DType, sizes: Sequence[int], scan_axis: ScanAxis) -> str:
+    def add_frame(
+        self, value: str, name: str, dtype: DType, sizes: Sequence[int], scan_axis: ScanAxis
+    ) -> str:
         """Add one frame of a wire outside; return its name in the body. ``sizes`` has no axis of frames."""
         self._input_axes.append(scan_axis)
-        return self._input(value, name, dtype, sizes)
+        return self._add_input(value, name, dtype, sizes)
 
     def valid(self, pulse: int, offset: int, length: TDim | None) -> str | None:
         """Return whether the frame is one of the stream; None if all are, or if it does not matter."""
@@ -53,7 +55,7 @@ class ScanWriter:
         positions = self.w.clock.positions(pulse, -offset, pulse)
         inside = self.w.clock.positions_inside(positions, offset > 0, length)
         assert inside is not None
-        return self.frame(inside, "valid", BOOL, (), ScanAxis(0))
+        return self.add_frame(inside, "valid", BOOL, (), ScanAxis(0))
 
     def keep(
         self, valid: str | None, new: str, old: str, name: str, dtype: DType, sizes: Sequence[int]
@@ -61,12 +63,14 @@ class ScanWriter:
         """Set a state after the frame; it is unchanged if the frame is outside the stream."""
         if valid is not None:
             new = self.inner.emit("Where", [valid, new, old], f"{name}.updated")
-        self._output(new, f"{name}.after", dtype, sizes)
+        self._add_output(new, f"{name}.after", dtype, sizes)
 
-    def gather(self, value: str, name: str, dtype: DType, sizes: Sequence[int], scan_axis: ScanAxis) -> None:
+    def add_scan_output(
+        self, value: str, name: str, dtype: DType, sizes: Sequence[int], scan_axis: ScanAxis
+    ) -> None:
         """Add an output of the body for each frame, after all states."""
         self._output_axes.append(scan_axis)
-        self._output(value, name, dtype, sizes)
+        self._add_output(value, name, dtype, sizes)
 
     def finish(self, suffixes: Sequence[str | None]) -> list[str]:
         """Add the node; the states after it, then the gathered frames."""
@@ -83,13 +87,13 @@ class ScanWriter:
         count = len(self._input_axes)
         return self.w.emit_all("Scan", self._fed, suffixes, body=body, num_scan_inputs=count, **non_defaults)
 
-    def _input(self, value: str, name: str, dtype: DType, sizes: Sequence[int]) -> str:
+    def _add_input(self, value: str, name: str, dtype: DType, sizes: Sequence[int]) -> str:
         inside = self.w.graph.names.new(f"{self.w.name}.{name}")
         self._inputs.append(value_info(inside, dtype, sizes))
         self._fed.append(value)
         return inside
 
-    def _output(self, value: str, name: str, dtype: DType, sizes: Sequence[int]) -> None:
+    def _add_output(self, value: str, name: str, dtype: DType, sizes: Sequence[int]) -> None:
         """Add an output; outputs of a body have their own names, made by its nodes."""
         is_inner = any(value in node.output for node in self.inner.graph.nodes)
         if not is_inner or any(value == output.name for output in self._outputs):

@@ -21,9 +21,8 @@ START = "START"
 
 @record
 class SequenceState:
-    """A state of a sequence: the input that it is read from, the output that it is written to, its type and shape.
-
-    element_type  of ONNX
+    """A state of a sequence: the input that it is read from, the output that it is written to, its type (ONNX's number
+    of it) and its shape.
     """
 
     input: str
@@ -34,7 +33,7 @@ class SequenceState:
 
 @record(eq=False)
 class SequenceModel:
-    """A model with START, and its states; all other inputs and outputs are those of the model that it was made of."""
+    """A model with START, and its states; all other inputs and outputs are the original model's."""
 
     proto: ModelProto
     states: tuple[SequenceState, ...]

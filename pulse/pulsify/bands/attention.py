@@ -12,7 +12,7 @@ from pulse.graph import Node, OutletId
 from pulse.ops.attention import BandedAttention
 from pulse.ops.norm import Softmax
 from pulse.ops.op import Op
-from pulse.ops.shape import Transpose
+from pulse.ops.shape import Transpose, matrix_transpose
 from pulse.patch import Patch
 from pulse.pulsify.bands.attention_refusals import refuse_attention, refuse_unknown_scores
 from pulse.pulsify.bands.attention_sums import join_products
@@ -212,22 +212,18 @@ def _rewrite(graph: TypedGraph, attention: Attention, reader: Reader, band: Band
     else:
         v = _transpose(graph, patch, values, f"{name}.v")
         y = patch.wire(f"{name}.rows", op, [q, k, v])[0]
-        patch.shunt(old, patch.wire(name, Transpose(_last_two(patch.graph.fact(y).rank)), [y])[0])
+        patch.shunt(old, patch.wire(name, Transpose(matrix_transpose(patch.graph.fact(y).rank)), [y])[0])
     patch.apply()
 
 
 def _transpose(graph: TypedGraph, patch: Patch, outlet: OutletId, name: str) -> OutletId:
     """Return a wire with its last two axes exchanged; undoes an existing transpose instead of adding one."""
     node = graph.node(outlet)
-    perm = _last_two(graph.fact(outlet).rank)
+    perm = matrix_transpose(graph.fact(outlet).rank)
     if isinstance(node.op, Transpose):
         outlet, perm = node.inputs[0], tuple(node.op.perm[axis] for axis in perm)
     inside = patch.tap(outlet)
     return inside if perm == tuple(range(len(perm))) else patch.wire(name, Transpose(perm), [inside])[0]
-
-
-def _last_two(rank: int) -> tuple[int, ...]:
-    return (*range(rank - 2), rank - 1, rank - 2)
 
 
 def _with_batch_axes(graph: TypedGraph, attention: Attention, bias: np.ndarray) -> np.ndarray:

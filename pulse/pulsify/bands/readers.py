@@ -8,7 +8,7 @@ from pulse.graph import Node, OutletId
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
-from pulse.ops.shape import Transpose
+from pulse.ops.shape import Transpose, matrix_transpose
 from pulse.pulsify.bands.scores import same_shape
 from pulse.support.record import record
 from pulse.typed import TypedGraph
@@ -59,7 +59,7 @@ def find_readers(
             yield from find_readers(graph, outlet, symbol, scores, hiding, cleaned, flipped)
         elif isinstance(node.op, Transpose) and not flipped:
             rank = len(node.op.perm)
-            if node.op.perm == (*range(rank - 2), rank - 1, rank - 2):
+            if node.op.perm == matrix_transpose(rank):
                 yield from find_readers(graph, outlet, symbol, scores, hiding, cleaned, True)
         elif node.op.keeps_order and not flipped:
             before, after = graph.fact(weights).shape, graph.fact(outlet).shape

@@ -1,10 +1,8 @@
 """Tensors side by side."""
 
-from pulse.dim import TDim
 from pulse.graph import OutletId
+from pulse.infer.slices import stack, unstack
 from pulse.ops.concat import Concat
-from pulse.ops.shape import AddAxis, RemoveAxis
-from pulse.ops.slice import Slice
 from pulse.support.wording import spell
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
@@ -12,7 +10,7 @@ from pulse.tensorflow.registry import tensorflow_op
 
 @tensorflow_op("ConcatV2", "Concat")
 def concat(node: TensorflowNode) -> OutletId:
-    """Joined along an axis, which is the last input, or the first of Concat."""
+    """Join along an axis, which is the last input, or the first of Concat."""
     inputs = node.given_inputs()
     if len(inputs) < 2:
         raise node.error("nothing to join")
@@ -25,16 +23,12 @@ def concat(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Pack")
 def pack(node: TensorflowNode) -> OutletId:
-    """Stacked along a new axis."""
+    """Stack along a new axis."""
     parts = node.alike(node.given_inputs())
     if not parts:
         raise node.error("nothing to stack")
     axis = node.axis(node.integer("axis", 0), node.graph.fact(parts[0]).rank - node.is_complex() + 1)
-    rows = [
-        node.wire(AddAxis(axis), [part], "" if len(parts) == 1 else f"row{index}")
-        for index, part in enumerate(parts)
-    ]
-    return rows[0] if len(rows) == 1 else node.wire(Concat(axis), rows)
+    return stack(node, parts, axis)
 
 
 @tensorflow_op("Unpack")
@@ -47,9 +41,4 @@ def unpack(node: TensorflowNode) -> list[OutletId]:
         raise node.error(
             f"{count} parts of axis {axis} of {node.fact(0)}; give that size with {spell('inputs')}"
         )
-    parts: list[OutletId] = []
-    for index, name in enumerate(node.outputs):
-        cut = Slice(axis, TDim.of(index), TDim.of(index + 1))
-        row = node.wire(cut, [node.input(0)], f"row{index}")
-        parts.append((node.with_name(name) if name else node).wire(RemoveAxis(axis), [row]))
-    return parts
+    return unstack(node, [node.input(0)] * len(node.outputs), axis)

@@ -2,8 +2,7 @@
 
 from pulse.errors import PulseError
 from pulse.graph import OutletId
-from pulse.onnx.operators.control import as_scalar
-from pulse.onnx.subgraph import inline
+from pulse.infer.unrolling import inline
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import known_value
@@ -13,11 +12,11 @@ SIDES = ("then_branch", "else_branch")
 
 @tensorflow_op("If", "StatelessIf")
 def if_(node: TensorflowNode) -> list[OutletId]:
-    """The taken branch; both, and a choice, if the condition is only known at run time.
+    """Wire the taken branch; both, and a choice, if the condition is only known at run time.
 
     The next values of the variables that a branch assigns follow the results.
     """
-    condition = as_scalar(node, node.input(0), "condition")
+    condition = node.as_scalar(node.input(0), "condition")
     value = known_value(node.graph, condition)
     if value is not None:
         return _branch(node, "then_branch" if bool(value) else "else_branch")

@@ -12,7 +12,6 @@ from pulse.errors import FactError
 from pulse.facts import Array, DType, Shape, TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.operators.gather_progression import progression
-from pulse.onnx.operators.source import scalar_dim
 from pulse.ops.gather import Gather
 from pulse.ops.op import Env, Op, dims_value
 from pulse.ops.shape import RemoveAxis
@@ -107,90 +106,90 @@ def _count(node: TensorflowNode, slot: int) -> TDim:
 
 @tensorflow_op("TensorListReserve")
 def reserve(node: TensorflowNode) -> OutletId:
-    """A list of zeros."""
+    """Make a list of zeros."""
     value = node.value(0)
     dims: KnownSizes = None
     if value is not None and value.ndim == 1 and value.dtype != object:
         dims = tuple(int(dim) if dim >= 0 else None for dim in value.tolist())
-    return _reserve(node, _count(node, 1), dims, node.dtype_of("element_dtype"))
+    return _reserve(node, _count(node, 1), dims, node.require_dtype("element_dtype"))
 
 
 @tensorflow_op("TensorListFromTensor", "TensorListStack")
 def as_it_is(node: TensorflowNode) -> OutletId:
-    """A list is the tensor of its elements already."""
+    """Return the list: it is the tensor of its elements already."""
     return node.input(0)
 
 
 @tensorflow_op("TensorListLength")
 def length(node: TensorflowNode) -> OutletId:
-    """The number of elements."""
-    return scalar_dim(node, node.size(0, 0))
+    """Return the number of elements."""
+    return node.dim_constant(node.size(0, 0))
 
 
 @tensorflow_op("TensorListGetItem")
 def get_item(node: TensorflowNode) -> OutletId:
-    """One element."""
-    return _item(node, node.input(0), 1)
+    """Read one element."""
+    return _item(node, node.input(0))
 
 
 @tensorflow_op("TensorListSetItem")
 def set_item(node: TensorflowNode) -> OutletId:
-    """Another element."""
+    """Write one element."""
     return node.wire(ListWrite(), [node.input(0), node.input(1), node.input(2)])
 
 
-def _item(node: TensorflowNode, x: OutletId, slot: int) -> OutletId:
-    value = node.value(slot)
+def _item(node: TensorflowNode, x: OutletId) -> OutletId:
+    value = node.value(1)
     if value is None or value.dtype == object or not node.graph.fact(x).rank:
-        return node.wire(ListItem(), [x, node.input(slot)])
-    index = node.integer_at(slot, "index")
+        return node.wire(ListItem(), [x, node.input(1)])
+    index = node.integer_at(1, "index")
     cut = node.wire(Slice(0, TDim.of(index), TDim.of(index + 1)), [x], "cut")
     return node.wire(RemoveAxis(0), [cut])
 
 
 @tensorflow_op("TensorArrayV3")
 def array(node: TensorflowNode) -> list[OutletId]:
-    """An empty array: its handle is unused here, since the flow has the data."""
+    """Make an empty array: its handle is unused here, since the flow has the data."""
     handle = node.constant(np.array(0, np.int32), "handle")
     dims = node.sizes("element_shape")
-    return [handle, _reserve(node, _count(node, 0), dims, node.dtype_of("dtype"))]
+    return [handle, _reserve(node, _count(node, 0), dims, node.require_dtype("dtype"))]
 
 
 @tensorflow_op("TensorArrayReadV3")
 def read(node: TensorflowNode) -> OutletId:
-    """One element; inputs are handle, index, flow."""
-    return _item(node, node.input(2), 1)
+    """Read one element; inputs are handle, index, flow."""
+    return _item(node, node.input(2))
 
 
 @tensorflow_op("TensorArrayWriteV3")
 def write(node: TensorflowNode) -> OutletId:
-    """Another element; inputs are handle, index, value, flow."""
+    """Write one element; inputs are handle, index, value, flow."""
     return node.wire(ListWrite(), [node.input(3), node.input(1), node.input(2)])
 
 
 @tensorflow_op("TensorArrayScatterV3")
 def scatter(node: TensorflowNode) -> OutletId:
-    """All elements at once; inputs are handle, indices, value, flow."""
-    if not _all_in_order(node, 1, node.size(2, 0)):
+    """Write all elements at once; inputs are handle, indices, value, flow."""
+    if not _all_in_order(node, node.size(2, 0)):
         raise node.error("only all elements in their order are supported")
     return node.input(2)
 
 
 @tensorflow_op("TensorArrayGatherV3")
 def gather(node: TensorflowNode) -> OutletId:
-    """Elements as one tensor; inputs are handle, indices, flow."""
+    """Read elements as one tensor; inputs are handle, indices, flow."""
     flow = node.input(2)
-    if _all_in_order(node, 1, node.size(2, 0)):
+    if _all_in_order(node, node.size(2, 0)):
         return flow
     return node.wire(Gather(0), [flow, node.input(1)])
 
 
-def _all_in_order(node: TensorflowNode, slot: int, count: TDim) -> bool:
-    """Return whether indices are 0, 1 … up to a count."""
-    value = node.value(slot)
+def _all_in_order(node: TensorflowNode, count: TDim) -> bool:
+    """Return whether input 1, the indices, is 0, 1 … up to a count."""
+    value = node.value(1)
     if value is not None and value.dtype != object:
         return count == len(value) and bool((value == np.arange(len(value))).all())
-    series = progression(node.graph, node.input(slot))
+    series = progression(node.graph, node.input(1))
     if series is None or series.starts.size != 1 or series.step != 1 or int(series.starts.reshape(())) != 0:
         return False
     return series.length == count or series.length.prove_eq(count).yes
@@ -198,5 +197,5 @@ def _all_in_order(node: TensorflowNode, slot: int, count: TDim) -> bool:
 
 @tensorflow_op("TensorArraySizeV3")
 def size(node: TensorflowNode) -> OutletId:
-    """The number of elements; inputs are handle and flow."""
-    return scalar_dim(node, node.size(1, 0))
+    """Return the number of elements; inputs are handle and flow."""
+    return node.dim_constant(node.size(1, 0))

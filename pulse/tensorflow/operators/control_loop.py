@@ -8,9 +8,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
-from pulse.onnx.operators.control import as_scalar
-from pulse.onnx.operators.control_loop import ENDLESS, MAX_ITERATIONS, MAX_NODES, NotUnrolledError
-from pulse.onnx.operators.source import scalar_dim
+from pulse.infer.unrolling import ENDLESS, MAX_ITERATIONS, MAX_NODES, NotUnrolledError, retire_from
 from pulse.ops.concat import Concat
 from pulse.ops.control import Loop
 from pulse.ops.elementwise import Cast
@@ -95,8 +93,7 @@ class _While:
         try:
             return self._unroll_or_scan()
         except NotUnrolledError:
-            for node_id in reversed(range(before, len(node.graph.nodes))):
-                node.graph.retire(node_id)
+            retire_from(node.graph, before)
             return self._loop_at_run_time()
 
     @cached_property
@@ -267,7 +264,7 @@ class _While:
         """Return a counter's value after some iterations."""
         value = counter.start + iteration * counter.step
         if not value.is_const:
-            return scalar_dim(self._node, value, f"counter{index}_{name}")
+            return self._node.dim_constant(value, f"counter{index}_{name}")
         dtype = self._node.graph.fact(self._first[index]).dtype
         return self._node.constant(np.array(int(value), dtype), f"counter{index}_{name}")
 
@@ -400,8 +397,8 @@ class _While:
         }
         present = {source: inner[index] for source, index in outer.items()}
         results = graft(body, [body.graph.outputs[index] for index in states], graph, present)
-        nexts = dict(zip(states, results))
-        after = {source: nexts.get(index, inner[index]) for source, index in tested.items()}
+        next_states = dict(zip(states, results))
+        after = {source: next_states.get(index, inner[index]) for source, index in tested.items()}
         (again,) = graft(condition, [condition.graph.outputs[0]], graph, after, "next/")
         graph.inputs = sources(graph)
         graph.set_outputs([again, *results], [f"result{result}" for result in range(1 + len(results))])
@@ -412,7 +409,7 @@ class _While:
         names = ("iteration", "go_on", *(graph.label(inner[index]) for index in states))
         op = Loop(model, names, tuple(graph.label(inner[index]) for index in open_), None)
         limit = node.constant(np.array(ENDLESS), "endless")
-        go_on = as_scalar(node, go_on, "condition")
+        go_on = node.as_scalar(go_on, "condition")
         operands = [limit, go_on, *(self._first[index] for index in (*states, *open_))]
         outlets = wire(node.graph, node.wire_name, op, operands)
         values = dict(zip(states, outlets))

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pulse.dim import TDim, ceil_div
 from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
-from pulse.onnx.operators.control_loop import NotUnrolledError
-from pulse.onnx.operators.slice import at_least, at_most
+from pulse.infer.slices import at_least, at_most
+from pulse.infer.unrolling import NotUnrolledError
 from pulse.ops.elementwise import Elementwise
 from pulse.support.record import record
 from pulse.tensorflow.operators.control_loop_parts import uncast

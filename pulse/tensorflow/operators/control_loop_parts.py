@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
-from pulse.onnx.operators.control_loop import NotUnrolledError
+from pulse.infer.unrolling import NotUnrolledError
 from pulse.ops.elementwise import Cast
 from pulse.ops.source import Const, Source
 from pulse.support.record import record
@@ -34,9 +34,9 @@ class LoopParts:
 
 
 class ScanBody:
-    """The body of a scan while it is made, and what the scan gives it.
+    """The body of a scan while it is made, and what the scan feeds it.
 
-    graph     of an iteration
+    graph     the graph of one iteration
     present   wires of the loop's body that are sources here already
     states, first    the labels of states, and their first values outside
     frames, x        the labels of what changes with the iteration, and the wires outside that have all of it

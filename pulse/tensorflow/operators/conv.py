@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pulse.dim import TDim, dim_max
 from pulse.graph import OutletId
 from pulse.infer import nhwc
-from pulse.onnx.operators.conv import split_total
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.conv import ConvTranspose
 from pulse.ops.shape import Reshape
 from pulse.tensorflow.context import TensorflowNode
@@ -13,7 +13,7 @@ from pulse.tensorflow.registry import tensorflow_op
 
 
 def channels_first(node: TensorflowNode) -> bool:
-    """Return whether channels are the second axis. Raises LoadError."""
+    """Return whether channels are the second axis. Raises LoadError: the format is unknown."""
     data_format = node.text("data_format", "NHWC")
     if data_format not in ("NHWC", "NCHW", "NWC", "NCW", "NDHWC", "NCDHW"):
         raise node.error(f"data_format {data_format!r} is not supported")
@@ -37,7 +37,10 @@ def from_second(node: TensorflowNode, x: OutletId) -> OutletId:
 
 
 def spatial(node: TensorflowNode, name: str, rank: int) -> list[int]:
-    """Return an attribute that lists every axis: those between batch and channels. Raises LoadError."""
+    """Return an attribute that lists every axis: those between batch and channels.
+
+    Raises LoadError: the others are not 1.
+    """
     values = node.read_list(name, rank)
     first = channels_first(node)
     outer = (values[0], values[1] if first else values[-1])
@@ -47,8 +50,8 @@ def spatial(node: TensorflowNode, name: str, rank: int) -> list[int]:
     return inner
 
 
-def pads_of(node: TensorflowNode, rank: int) -> dict[str, object]:
-    """Return the padding as ONNX writes it. Raises LoadError."""
+def read_pads(node: TensorflowNode, rank: int) -> dict[str, object]:
+    """Return the padding as ONNX writes it. Raises LoadError: the padding is unknown."""
     padding = node.text("padding")
     if padding == "VALID":
         return {"auto_pad": "VALID"}
@@ -66,7 +69,7 @@ def pads_of(node: TensorflowNode, rank: int) -> dict[str, object]:
 
 @tensorflow_op("Conv2D", "Conv3D")
 def conv(node: TensorflowNode) -> OutletId:
-    """The kernel is [spatial..., channels of a group, kernels]."""
+    """Wire a convolution; the kernel is [spatial..., channels of a group, kernels]."""
     x, kernel = node.fact(0), node.fact(1)
     rank = x.rank
     if rank != kernel.rank or rank != (4 if node.op_type == "Conv2D" else 5):
@@ -90,13 +93,13 @@ def _convolve(
     x = to_second(node, node.input(0))
     w = node.transpose(node.input(1) if kernel is None else kernel, perm, "kernel")
     steps = {"strides": spatial(node, "strides", rank), "dilations": spatial(node, "dilations", rank)}
-    y = node.as_onnx("Conv", [x, w], "convolved", group=group, **steps, **pads_of(node, rank))
+    y = wire_onnx(node, "Conv", [x, w], "convolved", group=group, **steps, **read_pads(node, rank))
     return from_second(node, y)
 
 
 @tensorflow_op("DepthwiseConv2dNative")
 def depthwise(node: TensorflowNode) -> OutletId:
-    """Each channel has its own kernels: [height, width, channels, kernels of each]."""
+    """Convolve each channel with its own kernels: [height, width, channels, kernels of each]."""
     kernel = node.fact(1)
     if kernel.rank != 4 or node.fact(0).rank != 4 or not all(dim.is_const for dim in kernel.shape):
         raise node.error(f"x ({node.fact(0)}) and the kernel ({kernel}) do not fit")
@@ -107,7 +110,7 @@ def depthwise(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Conv2DBackpropInput")
 def conv_transpose(node: TensorflowNode) -> OutletId:
-    """A transposed convolution; the first input is the shape of its output, the kernel is [h, w, out, in]."""
+    """Wire a transposed convolution; inputs are the shape of its output, the kernel [h, w, out, in], and x."""
     rank = 4
     kernel, x = node.fact(1), node.fact(2)
     if kernel.rank != rank or x.rank != rank or not all(dim.is_const for dim in kernel.shape):
@@ -125,9 +128,9 @@ def conv_transpose(node: TensorflowNode) -> OutletId:
     ]
     if any(not total.is_const for total in totals):
         raise node.error(
-            f"its output's sizes {[str(goal) for goal in goals]} do not follow those of its input"
+            f"its output's sizes {[str(goal) for goal in goals]} do not follow its input's sizes"
         )
-    pads = tuple(split_total(dim_max(0, total), True) for total in totals)
+    pads = tuple(nhwc.split_total(dim_max(0, total)) for total in totals)
     extra = tuple(max(0, -int(total)) for total in totals)
     if any(more >= stride > 0 for more, stride in zip(extra, strides)) and any(extra):
         raise node.error(f"its output's sizes {[str(goal) for goal in goals]} are too long for its input")
@@ -139,7 +142,7 @@ def conv_transpose(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("BiasAdd", "BiasAddV1")
 def bias_add(node: TensorflowNode) -> OutletId:
-    """A number for each channel."""
+    """Add a number for each channel."""
     rank, bias = node.fact(0).rank, node.input(1)
     if channels_first(node) and rank > 2:
         shape = (node.fact(1).shape[0], *(TDim.of(1),) * (rank - 2))

@@ -1,6 +1,7 @@
 """Running sums and products."""
 
 from pulse.graph import OutletId
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.cumulative import CumSum
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
@@ -8,13 +9,13 @@ from pulse.tensorflow.registry import tensorflow_op
 
 @tensorflow_op("Cumsum")
 def cum_sum(node: TensorflowNode) -> OutletId:
-    """Running sums along an axis."""
+    """Wire running sums along an axis."""
     axis = node.axis(node.integer_at(1, "axis"), node.fact(0).rank)
     return node.wire(CumSum(axis, node.flag("exclusive"), node.flag("reverse")), [node.input(0)])
 
 
 @tensorflow_op("Cumprod")
 def cumprod(node: TensorflowNode) -> OutletId:
-    """Running products along an axis."""
+    """Wire running products along an axis."""
     exclusive, reverse = int(node.flag("exclusive")), int(node.flag("reverse"))
-    return node.as_onnx("CumProd", [node.input(0), node.input(1)], exclusive=exclusive, reverse=reverse)
+    return wire_onnx(node, "CumProd", [node.input(0), node.input(1)], exclusive=exclusive, reverse=reverse)

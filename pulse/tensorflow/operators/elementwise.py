@@ -7,7 +7,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import is_symbolic
 from pulse.graph import OutletId
-from pulse.onnx.operators.elementwise import floor_quotient
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.shape import Expand, Reshape
@@ -29,7 +29,7 @@ GUARDED = {
 
 @tensorflow_op(*FUNCTIONS)
 def plain(node: TensorflowNode) -> OutletId:
-    """A row of the table; its parameters have their defaults."""
+    """Wire the function of a row of the table; its parameters have their defaults."""
     function = FUNCTIONS[node.op_type]
     params = tuple(ELEMENTWISE[function].names.params.values())
     return node.apply(function, *node.alike(node.given_inputs()), params=params)
@@ -37,7 +37,7 @@ def plain(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Mul")
 def mul(node: TensorflowNode) -> OutletId:
-    """A product, of complex numbers too."""
+    """Wire a product, of complex numbers too."""
     if node.is_complex():
         return complex_product(node)
     return node.apply("mul", *node.alike(node.given_inputs()))
@@ -45,11 +45,11 @@ def mul(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Exp")
 def exp(node: TensorflowNode) -> OutletId:
-    """The exponential, of complex numbers a + bi too: cos b + i sin b, times exp of a."""
+    """Wire the exponential, of complex numbers a + bi too: cos b + i sin b, times exp of a."""
     if not node.is_complex():
         return node.apply("exp", node.input(0))
-    size = node.apply("exp", node.as_real(node.input(0), 0), suffix="size")
-    phase = node.as_real(node.input(0), 1)
+    size = node.apply("exp", node.complex_part(node.input(0), 0), suffix="size")
+    phase = node.complex_part(node.input(0), 1)
     parts = [node.apply(function, phase, suffix=function) for function in ("cos", "sin")]
     real, imaginary = (
         node.apply("mul", size, part, suffix=f"part_{index}") for index, part in enumerate(parts)
@@ -59,7 +59,7 @@ def exp(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("LeakyRelu")
 def leaky_relu(node: TensorflowNode) -> OutletId:
-    """The slope is an attribute."""
+    """Wire LeakyRelu; the slope is an attribute."""
     return node.apply("leaky_relu", node.input(0), params=(node.real("alpha", 0.2),))
 
 
@@ -72,44 +72,44 @@ def identity(node: TensorflowNode) -> list[OutletId]:
 
 @tensorflow_op("Relu6")
 def relu6(node: TensorflowNode) -> OutletId:
-    """Between 0 and 6."""
+    """Limit to 0 … 6."""
     return node.apply("min", node.apply("relu", node.input(0), suffix="positive"), 6)
 
 
 @tensorflow_op("Rsqrt")
 def rsqrt(node: TensorflowNode) -> OutletId:
-    """1 / sqrt(x)."""
+    """Wire 1 / sqrt(x)."""
     return node.apply("reciprocal", node.apply("sqrt", node.input(0), suffix="root"))
 
 
 @tensorflow_op("Square")
 def square(node: TensorflowNode) -> OutletId:
-    """``x * x``."""
+    """Wire ``x * x``."""
     return node.apply("mul", node.input(0), node.input(0))
 
 
 @tensorflow_op("SquaredDifference")
 def squared_difference(node: TensorflowNode) -> OutletId:
-    """(x - y) squared."""
+    """Wire (x - y) squared."""
     difference = node.apply("sub", *node.alike(node.given_inputs()), suffix="difference")
     return node.apply("mul", difference, difference)
 
 
 @tensorflow_op("Erfc")
 def erfc(node: TensorflowNode) -> OutletId:
-    """1 - erf(x)."""
+    """Wire 1 - erf(x)."""
     return node.apply("sub", 1, node.apply("erf", node.input(0), suffix="erf"))
 
 
 @tensorflow_op("Log1p")
 def log1p(node: TensorflowNode) -> OutletId:
-    """log(1 + x)."""
+    """Wire log(1 + x)."""
     return node.apply("log", node.apply("add", node.input(0), 1, suffix="more"))
 
 
 @tensorflow_op("Expm1")
 def expm1(node: TensorflowNode) -> OutletId:
-    """exp(x) - 1."""
+    """Wire exp(x) - 1."""
     return node.apply("sub", node.apply("exp", node.input(0), suffix="exp"), 1)
 
 
@@ -122,7 +122,7 @@ def not_equal(node: TensorflowNode) -> OutletId:
 @tensorflow_op("IsInf")
 def is_inf(node: TensorflowNode) -> OutletId:
     """Whether a number is an infinity."""
-    return node.as_onnx("IsInf", [node.input(0)])
+    return wire_onnx(node, "IsInf", [node.input(0)])
 
 
 @tensorflow_op("IsFinite")
@@ -134,20 +134,20 @@ def is_finite(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("ClipByValue")
 def clip_by_value(node: TensorflowNode) -> OutletId:
-    """Between two tensors."""
+    """Limit to a range between two tensors."""
     x = node.apply("min", node.input(0), node.input(2), suffix="upper")
     return node.apply("max", x, node.input(1))
 
 
 @tensorflow_op("FloorDiv")
 def floor_div(node: TensorflowNode) -> OutletId:
-    """The quotient rounded down."""
-    return floor_quotient(node, *node.alike([node.input(0), node.input(1)]))
+    """Wire the quotient rounded down."""
+    return node.floor_quotient(*node.alike([node.input(0), node.input(1)]))
 
 
 @tensorflow_op(*GUARDED)
 def no_nan(node: TensorflowNode) -> OutletId:
-    """A quotient or product that is 0 if one operand is: the divisor, or the factor that the names begin with."""
+    """Wire a quotient or product that is 0 if one operand is: the divisor, or the factor that the names begin with."""
     x, y = node.input(0), node.input(1)
     function, operand = GUARDED[node.op_type]
     guard = (x, y)[operand]
@@ -165,13 +165,13 @@ def no_nan(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Cast")
 def cast(node: TensorflowNode) -> OutletId:
     """Convert to the type of an attribute."""
-    fact, dtype = node.fact(0), node.dtype_of("DstT")
+    fact, dtype = node.fact(0), node.require_dtype("DstT")
     if node.is_complex("DstT"):
         if node.is_complex("SrcT"):
             return node.input(0)
         return complex_of(node)
     if node.is_complex("SrcT"):
-        return node.wire(Cast(dtype), [node.as_real(node.input(0), 0)])
+        return node.wire(Cast(dtype), [node.complex_part(node.input(0), 0)])
     symbolic = fact.value is not None and is_symbolic(fact.value)
     if fact.dtype == dtype or (symbolic and np.issubdtype(dtype, np.integer)):
         return node.input(0)
@@ -186,7 +186,7 @@ def complex_of(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Select", "SelectV2")
 def select(node: TensorflowNode) -> OutletId:
-    """One of two tensors, by a condition; a condition of one axis chooses rows (Select)."""
+    """Choose from two tensors by a condition; a condition of one axis chooses rows (Select)."""
     condition = node.input(0)
     x, y = node.alike([node.input(1), node.input(2)])
     fact, rank = node.fact(0), node.graph.fact(x).rank
@@ -198,7 +198,7 @@ def select(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("ZerosLike", "OnesLike")
 def filled_like(node: TensorflowNode) -> OutletId:
-    """One number everywhere, in the shape of a tensor."""
+    """Repeat one number to the shape of a tensor."""
     fact = node.fact(0)
     number = node.number(int(node.op_type == "OnesLike"), fact.dtype, "number")
     return node.wire(Expand(fact.shape), [number])

@@ -1,20 +1,21 @@
 """Lookups."""
 
 from pulse.graph import OutletId
+from pulse.onnx.wiring import wire_onnx
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
 
 @tensorflow_op("GatherV2", "Gather", "ResourceGather")
 def gather(node: TensorflowNode) -> OutletId:
-    """Entries of an axis by index."""
+    """Look up entries of an axis."""
     if node.integer("batch_dims", 0):
         raise node.error("other entries for each batch (batch_dims) are not supported")
     axis = node.integer_at(2, "axis") if node.has(2) else 0
-    return node.as_onnx("Gather", [node.input(0), node.input(1)], axis=axis)
+    return wire_onnx(node, "Gather", [node.input(0), node.input(1)], axis=axis)
 
 
 @tensorflow_op("GatherNd", "ResourceGatherNd")
 def gather_nd(node: TensorflowNode) -> OutletId:
-    """Slices by index."""
-    return node.as_onnx("GatherND", [node.input(0), node.widen(node.input(1), "places")])
+    """Look up slices."""
+    return wire_onnx(node, "GatherND", [node.input(0), node.widen(node.input(1), "places")])

@@ -1,14 +1,16 @@
 """Matrix products."""
 
 from pulse.graph import OutletId
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.matmul import MatMul
+from pulse.ops.shape import matrix_transpose
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
 
 @tensorflow_op("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def matmul(node: TensorflowNode) -> OutletId:
-    """The product over the last two axes, either of them transposed first."""
+    """Multiply over the last two axes, either of them transposed first."""
     if node.is_complex():
         raise node.error("products of complex matrices are not supported")
     names = ("transpose_a", "transpose_b") if node.op_type == "MatMul" else ("adj_x", "adj_y")
@@ -18,12 +20,12 @@ def matmul(node: TensorflowNode) -> OutletId:
         if rank < 2:
             raise node.error(f"a factor {node.fact(slot)} is not a matrix")
         if node.flag(name):
-            x = node.transpose(x, (*range(rank - 2), rank - 1, rank - 2), name)
+            x = node.transpose(x, matrix_transpose(rank), name)
         factors.append(x)
     return node.wire(MatMul(), factors)
 
 
 @tensorflow_op("Einsum")
 def einsum(node: TensorflowNode) -> OutletId:
-    """Products summed over indices."""
-    return node.as_onnx("Einsum", node.given_inputs(), equation=node.text("equation"))
+    """Sum products over indices."""
+    return wire_onnx(node, "Einsum", node.given_inputs(), equation=node.text("equation"))

@@ -2,6 +2,7 @@
 
 from pulse.graph import OutletId
 from pulse.onnx.operators.norm_batch import normalise
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.norm import Softmax
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Reshape
@@ -12,9 +13,9 @@ from pulse.tensorflow.registry import tensorflow_op
 
 @tensorflow_op("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def batch_norm(node: TensorflowNode) -> OutletId:
-    """``x * k + (offset - mean * k)``, with ``k = scale / sqrt(variance + epsilon)``.
+    """Wire ``x * k + (offset - mean * k)``, with ``k = scale / sqrt(variance + epsilon)``.
 
-    Without given statistics, those of each channel of the batch: the form of Keras 2 for LayerNormalization, whose
+    Without given statistics, each channel of the batch has its own: the form of Keras 2 for LayerNormalization, whose
     frames are channels.
     """
     mean, variance = _of_batch(node) if node.flag("is_training", True) else (node.input(3), node.input(4))
@@ -39,15 +40,15 @@ def _of_batch(node: TensorflowNode) -> tuple[OutletId, OutletId]:
 
 @tensorflow_op("LRN")
 def local_response(node: TensorflowNode) -> OutletId:
-    """``x / (bias + alpha * s) ** beta``; s sums the squares of the channels at most depth_radius away."""
+    """Wire ``x / (bias + alpha * s) ** beta``; s sums the squares of the channels at most depth_radius away."""
     size = 2 * node.integer("depth_radius", 5) + 1
     numbers = {"alpha": node.real("alpha", 1.0) * size, "bias": node.real("bias", 1.0)}
     beta = node.real("beta", 0.5)
     x = to_second(node, node.input(0))
-    return from_second(node, node.as_onnx("LRN", [x], "normalised", size=size, beta=beta, **numbers))
+    return from_second(node, wire_onnx(node, "LRN", [x], "normalised", size=size, beta=beta, **numbers))
 
 
 @tensorflow_op("Softmax", "LogSoftmax")
 def softmax(node: TensorflowNode) -> OutletId:
-    """Softmax along the last axis."""
+    """Wire softmax along the last axis."""
     return node.wire(Softmax(node.fact(0).rank - 1, node.op_type == "LogSoftmax"), [node.input(0)])

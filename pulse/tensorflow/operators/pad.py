@@ -12,7 +12,7 @@ from pulse.tensorflow.registry import tensorflow_op
 MODES: dict[str, PadMode] = {"REFLECT": "reflect", "SYMMETRIC": "symmetric"}
 
 
-def pairs_of(node: TensorflowNode, slot: int, rank: int) -> list[tuple[TDim, TDim]]:
+def read_pairs(node: TensorflowNode, slot: int, rank: int) -> list[tuple[TDim, TDim]]:
     paddings = node.dims(slot, "paddings")
     if len(paddings) != 2 * rank:
         raise node.error(f"{len(paddings)} paddings for {rank} axes")
@@ -26,9 +26,9 @@ def _require_outside(node: TensorflowNode, pads: list[tuple[TDim, TDim]]) -> Non
 
 @tensorflow_op("Pad", "PadV2", "MirrorPad")
 def pad(node: TensorflowNode) -> OutletId:
-    """Frames added at the ends of axes."""
+    """Add frames at the ends of axes."""
     rank = node.fact(0).rank - node.is_complex()
-    pads = pairs_of(node, 1, rank)
+    pads = read_pairs(node, 1, rank)
     _require_outside(node, pads)
     pads += [NO_PAD] * node.is_complex()
     mode: PadMode = "constant"
@@ -45,7 +45,7 @@ def pad(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op(PADDED)
 def pad_of_dilation(node: TensorflowNode) -> OutletId:
-    """Padding without the crops that a convolution without padding would leave of it."""
+    """Pad without the crops that a convolution without padding would leave of it."""
     x, rank = node.input(0), node.fact(0).rank
     ends = remaining_pads(node.dims(1, "paddings"), node.dims(2, "crops"), rank)
     if ends is None:

@@ -1,8 +1,9 @@
 """Pools over windows."""
 
 from pulse.graph import OutletId
+from pulse.onnx.wiring import wire_onnx
 from pulse.tensorflow.context import TensorflowNode
-from pulse.tensorflow.operators.conv import from_second, pads_of, spatial, to_second
+from pulse.tensorflow.operators.conv import from_second, read_pads, spatial, to_second
 from pulse.tensorflow.registry import tensorflow_op
 
 KINDS = {"MaxPool": "MaxPool", "AvgPool": "AveragePool"}
@@ -10,13 +11,19 @@ KINDS = {"MaxPool": "MaxPool", "AvgPool": "AveragePool"}
 
 @tensorflow_op(*KINDS)
 def pool(node: TensorflowNode) -> OutletId:
-    """The largest entry or the mean of each window; padding does not count."""
+    """Wire the largest entry or the mean of each window; padding does not count."""
     rank = node.fact(0).rank
     if rank != 4:
         raise node.error(f"it needs an image of 4 axes, got {node.fact(0)}")
     kernel, strides = spatial(node, "ksize", rank), spatial(node, "strides", rank)
     x = to_second(node, node.input(0))
-    y = node.as_onnx(
-        KINDS[node.op_type], [x], "pooled", kernel_shape=kernel, strides=strides, **pads_of(node, rank)
+    y = wire_onnx(
+        node,
+        KINDS[node.op_type],
+        [x],
+        "pooled",
+        kernel_shape=kernel,
+        strides=strides,
+        **read_pads(node, rank),
     )
     return from_second(node, y)

@@ -48,7 +48,7 @@ def block_lstm(node: TensorflowNode) -> list[OutletId]:
 
 @tensorflow_op("LSTMBlockCell")
 def lstm_cell(node: TensorflowNode) -> list[OutletId]:
-    """One frame of ``BlockLSTM``; inputs are x, cs, h, w, wci, wcf, wco, b."""
+    """Wire one frame of ``BlockLSTM``; inputs are x, cs, h, w, wci, wcf, wco, b."""
     body, captures = _body(node, 0)
     slots = {"x": 0, "cs_before": 1, "h_before": 2, **captures}
     outlets = {outlet: node.input(slots[body.graph.label(outlet)]) for outlet in body.graph.inputs}
@@ -57,7 +57,7 @@ def lstm_cell(node: TensorflowNode) -> list[OutletId]:
 
 @tensorflow_op("GRUBlockCell")
 def gru_cell(node: TensorflowNode) -> list[OutletId]:
-    """One frame; inputs are x, h, the weights of r and u, those of c, and their biases. Gives r, u, c and h."""
+    """Wire one frame; inputs are x, h, weights of r and u, weights of c, and their biases. Returns r, u, c and h."""
     x, before = node.input(0), node.input(1)
     size = node.size(1, 1)
 

@@ -5,8 +5,9 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.onnx.recurrent_layers import CUDNN_CELLS
+from pulse.onnx.wiring import wire_onnx_all
 from pulse.ops.concat import Concat
+from pulse.ops.recurrent_layers import CUDNN_CELLS
 from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.tensorflow.context import TensorflowNode
@@ -141,8 +142,8 @@ def _layer(
     mine = Slice(0, TDim.of(directions * layer), TDim.of(directions * (layer + 1)))
     first = [node.wire(mine, [state], f"first{slot}_{layer}") for slot, state in enumerate(begin, H)]
     attributes = cell.attributes(size, directions)
-    outlets = node.as_onnx_all(
-        cell.operator, [x, w, r, b, None, *first], f"layer{layer}", 1 + len(first), **attributes
+    outlets = wire_onnx_all(
+        node, cell.operator, [x, w, r, b, None, *first], f"layer{layer}", 1 + len(first), **attributes
     )
     frames = node.graph.fact(outlets[0]).shape
     transposed = node.wire(Transpose((0, 2, 1, 3)), [outlets[0]], f"transposed{layer}")

@@ -30,7 +30,7 @@ def _axes(node: TensorflowNode) -> tuple[int, ...]:
 
 @tensorflow_op(*KINDS)
 def reduce(node: TensorflowNode) -> OutletId:
-    """Axes are an input; no axes change nothing."""
+    """Reduce the axes of an input; no axes change nothing."""
     if node.is_complex():
         raise node.error("reductions of complex tensors are not supported")
     axes = _axes(node)
@@ -41,7 +41,7 @@ def reduce(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("L2Loss")
 def half_square(node: TensorflowNode) -> OutletId:
-    """Half of the sum of all squares."""
+    """Wire half of the sum of all squares."""
     square = node.apply("mul", node.input(0), node.input(0), suffix="square")
     total = node.wire(Reduce("sum", tuple(range(node.fact(0).rank)), False), [square], "sum")
     return node.apply("mul", total, 0.5)
@@ -60,9 +60,9 @@ def logic(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op(*EXTREMES)
 def arg_reduce(node: TensorflowNode) -> OutletId:
-    """The first index of the largest or smallest entry of an axis."""
+    """Wire the first index of the largest or smallest entry of an axis."""
     axis = node.axis(node.integer_at(1, "axis"), node.fact(0).rank)
-    dtype = node.dtype_of("output_type") if "output_type" in node.attributes else np.dtype(np.int64)
+    dtype = node.require_dtype("output_type") if "output_type" in node.attributes else np.dtype(np.int64)
     op = ArgReduce(EXTREMES[node.op_type], axis, False, False)
     if dtype == np.int64:
         return node.wire(op, [node.input(0)])

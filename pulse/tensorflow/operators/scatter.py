@@ -6,6 +6,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.shape import AddAxis, Expand, Reshape
 from pulse.support.budget import current_spending
 from pulse.tensorflow.context import TensorflowNode
@@ -14,15 +15,15 @@ from pulse.tensorflow.registry import tensorflow_op
 
 @tensorflow_op("TensorScatterUpdate", "TensorScatterAdd")
 def scatter_nd(node: TensorflowNode) -> OutletId:
-    """Slices updated, or added to, by index."""
+    """Update slices, or add to them, by index."""
     reduction = "add" if node.op_type == "TensorScatterAdd" else "none"
     indices = node.widen(node.input(1), "places")
-    return node.as_onnx("ScatterND", [node.input(0), indices, node.input(2)], reduction=reduction)
+    return wire_onnx(node, "ScatterND", [node.input(0), indices, node.input(2)], reduction=reduction)
 
 
 @tensorflow_op("ScatterUpdate", "ScatterAdd")
 def scatter_rows(node: TensorflowNode) -> OutletId:
-    """Rows updated, or added to, by index: of a variable, whose new value this is."""
+    """Update rows, or add to them, by index: of a variable, whose new value this is."""
     reduction = "add" if node.op_type == "ScatterAdd" else "none"
     indices = node.widen(node.input(1), "places")
     indices = node.wire(AddAxis(node.graph.fact(indices).rank), [indices], "rows")
@@ -30,12 +31,12 @@ def scatter_rows(node: TensorflowNode) -> OutletId:
     updates = node.input(2)
     if node.fact(2).shape != shape:
         updates = node.wire(Expand(shape), [updates], "updates")
-    return node.as_onnx("ScatterND", [node.input(0), indices, updates], reduction=reduction)
+    return wire_onnx(node, "ScatterND", [node.input(0), indices, updates], reduction=reduction)
 
 
 @tensorflow_op("TensorStridedSliceUpdate")
 def update_slices(node: TensorflowNode) -> OutletId:
-    """Slices replaced; inputs are x, begin, end, strides, and what takes their place."""
+    """Replace slices; inputs are x, begin, end, strides, and what takes their place."""
     shape = node.fact(0).shape
     if not all(dim.is_const for dim in shape):
         raise node.error(f"the tensor that it updates must have a known shape, not {node.fact(0)}")
@@ -67,5 +68,5 @@ def update_slices(node: TensorflowNode) -> OutletId:
     updates = node.wire(Reshape((TDim.of(elements.size),)), [updates], "flat_updates")
     flat = node.wire(Reshape((TDim.of(math.prod(sizes)),)), [node.input(0)], "flat")
     index = node.constant(elements.reshape(-1, 1), "places")
-    updated = node.as_onnx("ScatterND", [flat, index, updates], "updated", reduction="none")
+    updated = wire_onnx(node, "ScatterND", [flat, index, updates], "updated", reduction="none")
     return node.wire(Reshape(shape), [updated])

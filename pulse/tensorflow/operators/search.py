@@ -3,6 +3,7 @@
 import numpy as np
 
 from pulse.graph import OutletId
+from pulse.onnx.wiring import wire_onnx_all
 from pulse.ops.shape import AddAxis
 from pulse.ops.time_position import Range
 from pulse.tensorflow.context import TensorflowNode
@@ -11,7 +12,7 @@ from pulse.tensorflow.registry import tensorflow_op
 
 @tensorflow_op("MatrixBandPart")
 def band_part(node: TensorflowNode) -> OutletId:
-    """The entries within two distances below and above the diagonal, zeros elsewhere; negative: no limit."""
+    """Keep the entries within two distances below and above the diagonal, else zeros; negative: no limit."""
     fact = node.fact(0)
     if fact.rank < 2:
         raise node.error(f"{fact} is not a matrix")
@@ -33,7 +34,7 @@ def band_part(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("OneHot")
 def one_hot(node: TensorflowNode) -> OutletId:
-    """The on value at the index, the off value elsewhere; the new axis is the last or ``axis``."""
+    """Wire the on value at the index, the off value elsewhere; the new axis is the last or ``axis``."""
     fact, depth = node.fact(0), node.count(node.integer_at(1, "depth"), "depth")
     axis = node.integer("axis", -1)
     axis = fact.rank if axis == -1 else node.axis(axis, fact.rank + 1)
@@ -45,12 +46,12 @@ def one_hot(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Where")
 def where(node: TensorflowNode) -> OutletId:
-    """The indices of true values, if they are constant."""
+    """Return the indices of true values, if they are constant."""
     value = node.numbers(0, "condition")
     return node.constant(np.argwhere(value).astype(np.int64))
 
 
 @tensorflow_op("TopKV2")
 def top_k(node: TensorflowNode) -> list[OutletId]:
-    """The largest values along the last axis, and their indices."""
-    return node.as_onnx_all("TopK", [node.input(0), node.input(1)], "", 2)
+    """Wire the largest values along the last axis, and their indices."""
+    return wire_onnx_all(node, "TopK", [node.input(0), node.input(1)], "", 2)

@@ -5,7 +5,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Shape, volume
 from pulse.graph import OutletId
-from pulse.onnx.operators.source import scalar_dim
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.op import broadcast_shapes
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Tile, resolve_shape
 from pulse.tensorflow.context import TensorflowNode
@@ -15,13 +15,13 @@ from pulse.tensorflow.registry import tensorflow_op
 
 @tensorflow_op("Shape")
 def shape(node: TensorflowNode) -> OutletId:
-    """The dims of a tensor, including symbolic ones."""
+    """Return the dims of a tensor, including symbolic ones."""
     return node.dims_constant(node.fact(0).shape)
 
 
 @tensorflow_op("ShapeN")
 def shapes(node: TensorflowNode) -> list[OutletId]:
-    """The dims of each tensor."""
+    """Return the dims of each tensor."""
     return [
         node.dims_constant(node.graph.fact(x).shape, f"shape{index}")
         for index, x in enumerate(node.given_inputs())
@@ -30,13 +30,13 @@ def shapes(node: TensorflowNode) -> list[OutletId]:
 
 @tensorflow_op("Size")
 def size(node: TensorflowNode) -> OutletId:
-    """The number of elements."""
-    return scalar_dim(node, volume(node.fact(0).shape))
+    """Return the number of elements."""
+    return node.dim_constant(volume(node.fact(0).shape))
 
 
 @tensorflow_op("Rank")
 def rank(node: TensorflowNode) -> OutletId:
-    """The number of axes."""
+    """Return the number of axes."""
     return node.constant(np.array(node.fact(0).rank, np.int64))
 
 
@@ -75,7 +75,7 @@ def _added_axes(source: Shape, target: Shape) -> list[int]:
 
 @tensorflow_op("ExpandDims")
 def expand_dims(node: TensorflowNode) -> OutletId:
-    """A new axis of size 1."""
+    """Insert an axis of size 1."""
     in_rank = node.fact(0).rank - node.is_complex()
     return node.wire(AddAxis(node.axis(node.integer_at(1, "axis"), in_rank + 1)), [node.input(0)])
 
@@ -95,7 +95,7 @@ def squeeze(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Transpose")
 def transpose(node: TensorflowNode) -> OutletId:
-    """Axes in another order."""
+    """Put axes in another order."""
     perm = node.integers(1, "perm")
     if node.is_complex():
         perm.append(len(perm))
@@ -106,12 +106,12 @@ def transpose(node: TensorflowNode) -> OutletId:
 @tensorflow_op("BroadcastTo")
 def broadcast_to(node: TensorflowNode) -> OutletId:
     """Broadcast to a shape."""
-    return node.as_onnx("Expand", [node.input(0), node.input(1)])
+    return wire_onnx(node, "Expand", [node.input(0), node.input(1)])
 
 
 @tensorflow_op("BroadcastArgs")
 def broadcast_args(node: TensorflowNode) -> OutletId:
-    """The shape that two shapes are broadcast to."""
+    """Return the shape that two shapes are broadcast to."""
     return node.dims_constant(
         broadcast_shapes([node.dims(0, "shape"), node.dims(1, "shape")], node.wire_name)
     )

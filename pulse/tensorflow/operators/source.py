@@ -3,6 +3,7 @@
 import numpy as np
 
 from pulse.graph import OutletId
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.shape import Expand
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
@@ -10,19 +11,19 @@ from pulse.tensorflow.registry import tensorflow_op
 
 @tensorflow_op("Fill")
 def fill(node: TensorflowNode) -> OutletId:
-    """One number everywhere."""
+    """Repeat one number to a shape."""
     return node.wire(Expand(node.dims(0, "dims")), [node.input(1)])
 
 
 @tensorflow_op("Range")
 def range_(node: TensorflowNode) -> OutletId:
-    """Numbers at even distances; the length may be symbolic."""
-    return node.as_onnx("Range", node.alike(node.given_inputs()))
+    """Wire numbers at even distances; the length may be symbolic."""
+    return wire_onnx(node, "Range", node.alike(node.given_inputs()))
 
 
 @tensorflow_op("LinSpace")
 def linspace(node: TensorflowNode) -> OutletId:
-    """A number of points between two."""
+    """Wire a number of points between two."""
     start, stop = float(node.scalar(0, "start")), float(node.scalar(1, "stop"))
     count = node.count(node.integer_at(2, "num"), "num")
     return node.constant(np.linspace(start, stop, count).astype(node.fact(0).dtype))

@@ -3,6 +3,7 @@
 import numpy as np
 
 from pulse.graph import OutletId
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.concat import Concat
 from pulse.ops.op import broadcast_shapes
 from pulse.ops.reduce import Reduce
@@ -26,38 +27,38 @@ def pair(node: TensorflowNode, real: OutletId, imaginary: OutletId) -> OutletId:
 
 @tensorflow_op("Complex")
 def complex_(node: TensorflowNode) -> OutletId:
-    """A complex tensor of its parts."""
+    """Join two parts to a complex tensor."""
     return pair(node, node.input(0), node.input(1))
 
 
 @tensorflow_op("Real", "Imag")
 def part(node: TensorflowNode) -> OutletId:
-    """One part of a complex tensor."""
-    return node.as_real(node.input(0), int(node.op_type == "Imag"), "")
+    """Return one part of a complex tensor."""
+    return node.complex_part(node.input(0), int(node.op_type == "Imag"), "")
 
 
 @tensorflow_op("Conj")
 def conjugate(node: TensorflowNode) -> OutletId:
-    """The imaginary part with the other sign."""
+    """Negate the imaginary part."""
     signs = node.constant(np.array([1, -1], node.fact(0).dtype), "signs")
     return node.apply("mul", node.input(0), signs)
 
 
 @tensorflow_op("ComplexAbs")
 def complex_abs(node: TensorflowNode) -> OutletId:
-    """The magnitude."""
+    """Wire the magnitude."""
     return node.wire(Reduce("l2", (node.fact(0).rank - 1,), False), [node.input(0)])
 
 
 @tensorflow_op("Angle")
 def angle(node: TensorflowNode) -> OutletId:
-    """The phase, from the arctangent of a half: 2 atan(y / (|z| + x))."""
-    return arctangent(node, node.as_real(node.input(0), 1), node.as_real(node.input(0), 0))
+    """Wire the phase, from the arctangent of a half: 2 atan(y / (|z| + x))."""
+    return arctangent(node, node.complex_part(node.input(0), 1), node.complex_part(node.input(0), 0))
 
 
 @tensorflow_op("Atan2")
 def atan2(node: TensorflowNode) -> OutletId:
-    """The angle of a point."""
+    """Wire the angle of a point."""
     return arctangent(node, node.input(0), node.input(1))
 
 
@@ -81,8 +82,8 @@ def arctangent(node: TensorflowNode, y: OutletId, x: OutletId) -> OutletId:
 
 def complex_product(node: TensorflowNode) -> OutletId:
     """Return (a + bi)(c + di)."""
-    a, b = node.as_real(node.input(0), 0, "a"), node.as_real(node.input(0), 1, "b")
-    c, d = node.as_real(node.input(1), 0, "c"), node.as_real(node.input(1), 1, "d")
+    a, b = node.complex_part(node.input(0), 0, "a"), node.complex_part(node.input(0), 1, "b")
+    c, d = node.complex_part(node.input(1), 0, "c"), node.complex_part(node.input(1), 1, "d")
 
     def times(x: OutletId, y: OutletId, name: str) -> OutletId:
         return node.apply("mul", x, y, suffix=name)
@@ -101,24 +102,26 @@ def _length(node: TensorflowNode) -> int:
 
 @tensorflow_op("RFFT")
 def rfft(node: TensorflowNode) -> OutletId:
-    """The one-sided spectrum of the last axis, cut or filled with zeros to fft_length."""
+    """Wire the one-sided spectrum of the last axis, cut or filled with zeros to fft_length."""
     fact, length = node.fact(0), _length(node)
     column = node.wire(AddAxis(fact.rank), [node.input(0)], "column")
     points = node.constant(np.array(length, np.int64), "points")
-    return node.as_onnx("DFT", [column, points], axis=fact.rank - 1, onesided=1)
+    return wire_onnx(node, "DFT", [column, points], axis=fact.rank - 1, onesided=1)
 
 
 @tensorflow_op("IRFFT")
 def irfft(node: TensorflowNode) -> OutletId:
-    """The real signal of a one-sided spectrum."""
+    """Wire the real signal of a one-sided spectrum."""
     fact = node.fact(0)
     points = node.constant(np.array(_length(node), np.int64), "points")
-    y = node.as_onnx("DFT", [node.input(0), points], "signal", axis=fact.rank - 2, onesided=1, inverse=1)
+    y = wire_onnx(node, "DFT", [node.input(0), points], "signal", axis=fact.rank - 2, onesided=1, inverse=1)
     return node.wire(RemoveAxis(fact.rank - 1), [y])
 
 
 @tensorflow_op("FFT", "IFFT")
 def fft(node: TensorflowNode) -> OutletId:
-    """The spectrum of a complex signal, and back."""
+    """Wire the spectrum of a complex signal, or the signal of a spectrum."""
     fact = node.fact(0)
-    return node.as_onnx("DFT", [node.input(0), None], axis=fact.rank - 2, inverse=int(node.op_type == "IFFT"))
+    return wire_onnx(
+        node, "DFT", [node.input(0), None], axis=fact.rank - 2, inverse=int(node.op_type == "IFFT")
+    )

@@ -25,7 +25,7 @@ def _graft(node: TensorflowNode, model: TypedNetwork, x: OutletId) -> OutletId:
 
 @tensorflow_op("AudioSpectrogram")
 def spectrogram(node: TensorflowNode) -> OutletId:
-    """The spectrogram of [samples, channels]: [channels, frames, frequencies]."""
+    """Wire the spectrogram of [samples, channels]: [channels, frames, frequencies]."""
     from pulse.front.tensorflow import tf_spectrogram
 
     x = node.fact(0)
@@ -45,7 +45,7 @@ def spectrogram(node: TensorflowNode) -> OutletId:
 
 @tensorflow_op("Mfcc")
 def mfcc(node: TensorflowNode) -> OutletId:
-    """The cepstrum of powers [channels, frames, frequencies]; the rate, an input, must be known."""
+    """Wire the cepstrum of powers [channels, frames, frequencies]; the rate, an input, must be known."""
     from pulse.front.tensorflow import tf_mfcc
 
     x = node.fact(0)

@@ -94,5 +94,5 @@ def refusal(node: GraphNode) -> LoadError:
     """Return the error for an assignment in a loop, or of a variable that is not an argument of the branch."""
     return node.error(
         "a loop assigns a variable, or a branch one that is not among its arguments; keep the state in the loop's own "
-        "variables, or assign what the branches give"
+        "variables, or assign what the branches return"
     )

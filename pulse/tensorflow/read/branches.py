@@ -29,7 +29,7 @@ class _Sides:
         self._graph = graph
         self._sides: dict[NodeOutput, dict[NodeOutput, int]] = {}
 
-    def condition_of(self, endpoint: NodeOutput) -> dict[NodeOutput, int]:
+    def find_condition(self, endpoint: NodeOutput) -> dict[NodeOutput, int]:
         """Return condition -> the output of Switch that a tensor depends on."""
         sides: dict[NodeOutput, int] = {}
         stack, visited = [endpoint], set[NodeOutput]()
@@ -55,7 +55,7 @@ class _Sides:
     def choice(self, merge: GraphNode) -> tuple[NodeOutput, NodeOutput, NodeOutput]:
         """Return the condition of a Merge, and its results if that is true and if it is false. Raises LoadError."""
         first, second = merge.inputs
-        sides = self.condition_of(first), self.condition_of(second)
+        sides = self.find_condition(first), self.find_condition(second)
         for condition, slot in sides[0].items():
             if sides[1].get(condition, slot) != slot:
                 return (condition, first, second) if slot == 1 else (condition, second, first)

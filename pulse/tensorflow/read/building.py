@@ -14,7 +14,7 @@ from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, add_co
 from pulse.support.budget import current_spending
 from pulse.support.record import record
 from pulse.tensorflow.library import FunctionLibrary
-from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput, declared_type, tensor_of
+from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput, declared_type, read_tensor
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.branch_effects import assigned_places
 from pulse.tensorflow.read.branches import branches_to_selects
@@ -84,7 +84,7 @@ def build_model(
 ) -> FileNetwork:
     """Return the model of one run: its inputs are the feeds and the variables, its outputs the fetches and next values.
 
-    labels   other names of feeds than those of their tensors
+    labels   names of feeds, if not their tensors' names
     Raises   LoadError
     """
     names = [
@@ -137,7 +137,7 @@ class _Building:
             if endpoint not in self._outlets and self._graph.nodes[endpoint.node].op in REFERENCES
         }
         for node in self._order:
-            self._node(node)
+            self._add_node(node)
         fetch_outlets = {
             name: before[endpoint] if endpoint in before else self._outlet(endpoint, "the request")
             for name, endpoint in request.fetches.items()
@@ -160,7 +160,7 @@ class _Building:
         if variable not in self._current:
             node, value = self._graph.nodes[variable], self._request.values.get(variable)
             if value is not None and self._request.frozen and variable not in self._assigned:
-                self._current[variable] = self._constant(variable, value)
+                self._current[variable] = self._add_constant(variable, value)
             else:
                 self._variables_read.add(variable)
                 state = self._request.held_variables.get(variable) or variable_fact(node)
@@ -168,14 +168,14 @@ class _Building:
                 self._current[variable] = self._input(variable, fact)
         return self._current[variable]
 
-    def _constant(self, name: str, value: Array) -> OutletId:
+    def _add_constant(self, name: str, value: Array) -> OutletId:
         current_spending().stored += value.size
         return add_constant(self._model, name, value)
 
     def _outlet(self, endpoint: NodeOutput, reader: str) -> OutletId:
         if endpoint in self._outlets:
             return self._outlets[endpoint]
-        variable = self._variables.variable_of(endpoint)
+        variable = self._variables.find_variable(endpoint)
         if variable is not None:
             return self._references[endpoint] if endpoint in self._references else self._value(variable)
         node = self._graph.nodes.get(endpoint.node)
@@ -186,7 +186,7 @@ class _Building:
         )
         raise LoadError(f"{self._graph.title}: {reader} reads {str(endpoint)!r}: {problem}; check the name")
 
-    def _node(self, node: GraphNode) -> None:
+    def _add_node(self, node: GraphNode) -> None:
         if node.op in VARIABLES or node.op in WITHOUT_RESULT or self._variables.is_handle(node):
             return
         if all(
@@ -199,9 +199,9 @@ class _Building:
         elif changed:
             self._branch(node, changed)
         elif node.op == "Const":
-            self._outlets[NodeOutput(node.name)] = self._constant(node.name, constant_value(node))
+            self._outlets[NodeOutput(node.name)] = self._add_constant(node.name, constant_value(node))
         elif node.op in INITIALISED_QUERIES:
-            self._outlets[NodeOutput(node.name)] = self._constant(node.name, np.array(self._is_set(node)))
+            self._outlets[NodeOutput(node.name)] = self._add_constant(node.name, np.array(self._is_set(node)))
         elif node.op == "PlaceholderWithDefault" and node.inputs:
             self._outlets[NodeOutput(node.name)] = self._outlet(node.inputs[0], node.name)
         elif node.op == "Placeholder":
@@ -211,12 +211,12 @@ class _Building:
 
     def _is_set(self, node: GraphNode) -> bool:
         """Return whether a variable holds something at this moment of the run."""
-        variable = self._variables.variable_of(node.inputs[0]) if node.inputs else None
+        variable = self._variables.find_variable(node.inputs[0]) if node.inputs else None
         mappings = (self._request.values, self._request.held_variables, self._current)
         return any(variable in mapping for mapping in mappings)
 
     def _branch(self, node: GraphNode, changed: Sequence[str]) -> None:
-        """Add an If whose results are those of its branches, then the values of the variables after it."""
+        """Add an If: its branches' results, then the values of the variables after it."""
         count = len(self._library.find(node.function("then_branch")).outputs)
         reads = [self._outlet(endpoint, node.name) for endpoint in node.inputs]
         outlets = self._model.add(
@@ -279,7 +279,7 @@ class Bodies:
     library: FunctionLibrary
 
     def find(self, name: FunctionName) -> LibraryFunction:
-        """Return a function. Raises LoadError."""
+        """Return a function. Raises LoadError: the file does not have it."""
         return self.library.find(name)
 
     def assignments(self, name: FunctionName) -> dict[int, str]:
@@ -332,7 +332,7 @@ def function_model(
 
 def constant_value(node: GraphNode) -> Array:
     """Return the tensor of a Const. Raises LoadError."""
-    value = tensor_of(node)
+    value = read_tensor(node)
     if value is None:
         raise node.error("attribute value must be a tensor; export the model again")
     if value.dtype.kind == "c":

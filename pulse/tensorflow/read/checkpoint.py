@@ -17,13 +17,13 @@ from pulse.facts import Array
 from pulse.tensorflow.messages import BundleEntryProto, BundleHeaderProto, Proto
 from pulse.tensorflow.tensors import STRING, TensorType, dims_of
 
-_FOOTER = 48
+_FOOTER_BYTES = 48
 """The bytes of the footer at the end of an index."""
 _MAGIC = 0xDB4775248B80FB57
 """The last eight bytes of an index."""
-_TRAILER = 5
+_TRAILER_BYTES = 5
 """Bytes after a block: how it is compressed, and a checksum."""
-_CHECKSUM = 4
+_CHECKSUM_BYTES = 4
 """Bytes of the checksum between the length of a text and the text."""
 
 
@@ -72,11 +72,11 @@ class CheckpointTensors:
             raise self._damage_error("an entry cannot be decoded") from None
 
     def _read_entries(self) -> None:
-        if len(self._data) < _FOOTER or int.from_bytes(self._data[-8:], "little") != _MAGIC:
+        if len(self._data) < _FOOTER_BYTES or int.from_bytes(self._data[-8:], "little") != _MAGIC:
             raise self._damage_error("it is not a table of tensors")
-        footer = self._data[-_FOOTER:-8]
-        _, at = self._read_handle(footer, 0)
-        index, _ = self._read_handle(footer, at)
+        footer = self._data[-_FOOTER_BYTES:-8]
+        _, position = self._read_handle(footer, 0)
+        index, _ = self._read_handle(footer, position)
         for _, value in self._block(index):
             handle, _ = self._read_handle(value, 0)
             for key, entry in self._block(handle):
@@ -85,25 +85,25 @@ class CheckpointTensors:
                 except UnicodeDecodeError:
                     raise self._damage_error("a name in it is not text") from None
 
-    def _varint(self, data: bytes, at: int) -> tuple[int, int]:
+    def _varint(self, data: bytes, position: int) -> tuple[int, int]:
         value = shift = 0
-        while at < len(data) and shift < 64:
-            byte = data[at]
-            at += 1
+        while position < len(data) and shift < 64:
+            byte = data[position]
+            position += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
-                return value, at
+                return value, position
             shift += 7
         raise self._damage_error("a number in it does not end")
 
-    def _read_handle(self, data: bytes, at: int) -> tuple[_Handle, int]:
-        offset, at = self._varint(data, at)
-        size, at = self._varint(data, at)
-        return _Handle(offset, size), at
+    def _read_handle(self, data: bytes, position: int) -> tuple[_Handle, int]:
+        offset, position = self._varint(data, position)
+        size, position = self._varint(data, position)
+        return _Handle(offset, size), position
 
     def _block(self, handle: _Handle) -> Iterator[tuple[bytes, bytes]]:
         end = handle.offset + handle.size
-        if end + _TRAILER > len(self._data):
+        if end + _TRAILER_BYTES > len(self._data):
             raise self._damage_error("a block is outside it")
         if self._data[end] != 0:
             raise self._damage_error("a block is compressed, which is not supported")
@@ -111,19 +111,19 @@ class CheckpointTensors:
         if len(block) < 4:
             raise self._damage_error("a block is too short")
         stop = len(block) - 4 - 4 * int.from_bytes(block[-4:], "little")
-        at, key = 0, b""
-        while at < stop:
-            shared, at = self._varint(block, at)
-            fresh, at = self._varint(block, at)
-            length, at = self._varint(block, at)
-            if shared > len(key) or at + fresh + length > stop:
+        position, key = 0, b""
+        while position < stop:
+            shared, position = self._varint(block, position)
+            fresh, position = self._varint(block, position)
+            length, position = self._varint(block, position)
+            if shared > len(key) or position + fresh + length > stop:
                 raise self._damage_error("an entry is outside its block")
-            key = key[:shared] + block[at : at + fresh]
-            yield key, block[at + fresh : at + fresh + length]
-            at += fresh + length
+            key = key[:shared] + block[position : position + fresh]
+            yield key, block[position + fresh : position + fresh + length]
+            position += fresh + length
 
     def tensor(self, key: str) -> Array:
-        """Return a tensor of numbers. Raises LoadError."""
+        """Return a tensor of numbers. Raises LoadError: it is missing or damaged."""
         entry = self._entry(key)
         type_, dims = TensorType(entry.dtype), dims_of(entry.shape)
         dtype = type_.known_type
@@ -138,13 +138,16 @@ class CheckpointTensors:
         return np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
 
     def text(self, key: str) -> bytes:
-        """Return a tensor of one text: its length, a checksum, its bytes. Raises LoadError."""
+        """Return a tensor of one text: its length, a checksum, its bytes.
+
+        Raises LoadError: it is missing or damaged.
+        """
         entry = self._entry(key)
         data = self._bytes(self._shard(entry, key), entry.offset, entry.size)
-        length, at = self._varint(data, 0)
-        if entry.dtype != STRING or entry.shape.dim or at + _CHECKSUM + length != len(data):
+        length, position = self._varint(data, 0)
+        if entry.dtype != STRING or entry.shape.dim or position + _CHECKSUM_BYTES + length != len(data):
             raise self._damage_error(f"{key} is not text of {entry.size} bytes")
-        return data[at + _CHECKSUM :]
+        return data[position + _CHECKSUM_BYTES :]
 
     def _entry(self, key: str) -> Any:
         if key not in self._entries:

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from pulse.facts import Array
-from pulse.tensorflow.nodes import GraphNode, NodeOutput, tensor_of
+from pulse.tensorflow.nodes import GraphNode, NodeOutput, read_tensor
 from pulse.tensorflow.read.flat import FlatGraph
 
 CONVOLUTIONS = ("Conv2D", "DepthwiseConv2dNative")
@@ -38,7 +38,7 @@ def _known_value(graph: FlatGraph, endpoint: NodeOutput) -> Array | None:
         if node is None:
             return None
         if node.op == "Const":
-            return tensor_of(node)
+            return read_tensor(node)
         if node.op != "Identity" or not node.inputs:
             return None
         endpoint = node.inputs[0]

@@ -19,7 +19,7 @@ _RETURNING = tuple(
 )
 """Assignments that pass on the reference."""
 MAX_WORK = 200_000_000
-"""The most steps for finding the order of reads and assignments."""
+"""Maximum number of steps for finding the order of reads and assignments; beyond it, the file is refused."""
 
 
 class Variables:
@@ -29,7 +29,7 @@ class Variables:
         self._graph, self._library = graph, library
         self._variable_of: dict[NodeOutput, str | None] = {}
 
-    def variable_of(self, endpoint: NodeOutput) -> str | None:
+    def find_variable(self, endpoint: NodeOutput) -> str | None:
         """Return the variable that a tensor is the handle of, or a reference to; None if it is a value."""
         chain: list[NodeOutput] = []
         name: str | None = None
@@ -73,12 +73,12 @@ class Variables:
         return (
             node.op in HANDLE_FORWARDING
             and bool(node.inputs)
-            and all(self.variable_of(endpoint) is not None for endpoint in node.inputs)
+            and all(self.find_variable(endpoint) is not None for endpoint in node.inputs)
             and (node.op != "Identity" or self._handle(node.inputs[0]))
         )
 
     def _handle(self, endpoint: NodeOutput) -> bool:
-        name = self.variable_of(endpoint)
+        name = self.find_variable(endpoint)
         return name is not None and self._graph.nodes[name].op not in REFERENCES
 
     def assigned_variable(self, node: GraphNode) -> str | None:
@@ -87,13 +87,13 @@ class Variables:
             if (
                 node.op.startswith(CHANGING_PREFIXES)
                 and node.inputs
-                and self.variable_of(node.inputs[0]) is not None
+                and self.find_variable(node.inputs[0]) is not None
             ):
                 raise node.error(
                     "it changes a variable in a way that is not supported; assign the whole value"
                 )
             return None
-        name = self.variable_of(node.inputs[0]) if len(node.inputs) >= 2 else None
+        name = self.find_variable(node.inputs[0]) if len(node.inputs) >= 2 else None
         if name is None:
             raise node.error("the variable that it assigns is not in the graph; export the model again")
         return name
@@ -104,7 +104,7 @@ class Variables:
         if variable is not None:
             return (variable,)
         indices = branch_places(node, self._library)
-        handles = [self.variable_of(endpoint) for endpoint in node.inputs[1:]] if indices else []
+        handles = [self.find_variable(endpoint) for endpoint in node.inputs[1:]] if indices else []
         names: list[str] = []
         for index in indices:
             name = handles[index] if index < len(handles) else None
@@ -123,7 +123,7 @@ class Variables:
         inputs = node.inputs
         if node.op in ASSIGNMENTS and not ASSIGNMENTS[node.op]:
             inputs = inputs[1:]
-        return {name for endpoint in inputs if (name := self.variable_of(endpoint)) is not None}
+        return {name for endpoint in inputs if (name := self.find_variable(endpoint)) is not None}
 
 
 def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str) -> list[GraphNode]:
@@ -182,7 +182,7 @@ def refuse_hidden(graph: FlatGraph, library: FunctionLibrary) -> None:
         if node.op in ASSIGNMENTS and _is_switched(graph, node):
             raise node.error(
                 "a Switch decides whether it assigns a variable; export the model again with functional branches (If), "
-                "or assign what the branches give"
+                "or assign what the branches return"
             )
 
 

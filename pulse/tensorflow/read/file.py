@@ -35,8 +35,11 @@ class Signature:
 class Contents:
     """The contents of a file.
 
-    values      what variables hold, by the names of their nodes
-    signatures  of a SavedModel
+    nodes       the nodes of the graph
+    library     its functions
+    title       the file, for errors
+    values      the values of variables, by the names of their nodes
+    signatures  the signatures of a SavedModel, by their keys
     """
 
     nodes: tuple[GraphNode, ...]
@@ -47,7 +50,7 @@ class Contents:
 
 
 def read_contents(source: "str | PathLike[str] | bytes") -> Contents:
-    """Return a GraphDef by its path or bytes, or the folder of a SavedModel. Raises LoadError."""
+    """Return a GraphDef by its path or bytes, or the folder of a SavedModel. Raises LoadError: it is neither."""
     if isinstance(source, bytes):
         return _graph(source, "these bytes", "model")
     try:
@@ -65,7 +68,7 @@ def read_contents(source: "str | PathLike[str] | bytes") -> Contents:
 
 
 def file_bytes(path: Path) -> bytes:
-    """Return the bytes of a file. Raises LoadError."""
+    """Return the bytes of a file. Raises LoadError: it is not a regular file."""
     try:
         if path.exists() and not path.is_file():
             raise LoadError(f"{path}: is not a regular file; give one, or its bytes")
@@ -81,26 +84,26 @@ def file_bytes(path: Path) -> bytes:
         raise LoadError(f"{path}: cannot be read ({error}); check the path and its permissions") from error
 
 
-def _graph(data: bytes, what: str, title: str) -> Contents:
-    proto = decode(GraphDef, data, what)
+def _graph(data: bytes, subject: str, title: str) -> Contents:
+    proto = decode(GraphDef, data, subject)
     if not proto.node:
         saved = _decode_quietly(SavedModel, data)
         if saved is not None and saved.meta_graphs and saved.meta_graphs[0].graph_def.node:
-            return _meta_graph(saved, what, title, None)
+            return _meta_graph(saved, subject, title, None)
         raise LoadError(
-            f"{what}: not a TensorFlow graph (no node in it); give a GraphDef or the folder of a SavedModel"
+            f"{subject}: not a TensorFlow graph (no node in it); give a GraphDef or the folder of a SavedModel"
         )
     library = FunctionLibrary(proto.library.function)
-    return Contents(tuple(graph_nodes(proto.node, what)), library, title)
+    return Contents(tuple(graph_nodes(proto.node, subject)), library, title)
 
 
-def decode(message_class: Proto, data: bytes, what: str) -> Proto:
-    """Return a message. Raises LoadError."""
+def decode(message_class: Proto, data: bytes, subject: str) -> Proto:
+    """Return a message. Raises LoadError: the bytes are damaged."""
     try:
         return message_class.FromString(data)
     except DecodeError:
         raise LoadError(
-            f"{what}: not a TensorFlow graph, or truncated; export or download it again"
+            f"{subject}: not a TensorFlow graph, or truncated; export or download it again"
         ) from None
 
 
@@ -120,31 +123,31 @@ def _read_saved_model(folder: Path) -> Contents:
     )
 
 
-def _meta_graph(saved: Proto, what: str, title: str, folder: Path | None) -> Contents:
+def _meta_graph(saved: Proto, subject: str, title: str, folder: Path | None) -> Contents:
     serving = [meta for meta in saved.meta_graphs if "serve" in meta.meta_info_def.tags]
     if not saved.meta_graphs:
-        raise LoadError(f"{what}: a SavedModel without a graph; export it again")
+        raise LoadError(f"{subject}: a SavedModel without a graph; export it again")
     meta = (serving or list(saved.meta_graphs))[0]
-    nodes = graph_nodes(meta.graph_def.node, what)
+    nodes = graph_nodes(meta.graph_def.node, subject)
     library = FunctionLibrary(meta.graph_def.library.function)
     signatures = {
-        name: _signature(meta.signature_def[name], what, name) for name in sorted(meta.signature_def)
+        name: _signature(meta.signature_def[name], subject, name) for name in sorted(meta.signature_def)
     }
     values: Mapping[str, Array] = {}
     prefix = None if folder is None else folder / "variables" / "variables"
     if prefix is not None and prefix.with_suffix(".index").is_file():
         checkpoint = CheckpointTensors(prefix)
-        restored = restored_values(nodes, library, meta.saver_def, checkpoint, what)
-        values = restored | captured_values(nodes, meta.object_graph_def, checkpoint, restored, what)
+        restored = restored_values(nodes, library, meta.saver_def, checkpoint, subject)
+        values = restored | captured_values(nodes, meta.object_graph_def, checkpoint, restored, subject)
     return Contents(tuple(nodes), library, title, values, signatures)
 
 
-def _signature(proto: Proto, what: str, name: str) -> Signature:
+def _signature(proto: Proto, subject: str, name: str) -> Signature:
     sides: list[dict[str, NodeOutput]] = []
     for infos in (proto.inputs, proto.outputs):
         if any(not infos[key].name for key in infos):
             raise LoadError(
-                f"{what}: signature {name} has a tensor without a name; only dense tensors are supported"
+                f"{subject}: signature {name} has a tensor without a name; only dense tensors are supported"
             )
         sides.append({key: NodeOutput.parse(infos[key].name) for key in sorted(infos)})
     return Signature(sides[0], sides[1])

@@ -104,7 +104,7 @@ class _Conversion:
             sources = [self._graph.nodes.get(endpoint.node) for endpoint in merge.inputs]
             after = next((source for source in sources if source is not None and source.op in NEXT), None)
             if after is None or len(after.inputs) != 1:
-                raise merge.error("no NextIteration node gives its next value; export the model again")
+                raise merge.error("no NextIteration node computes its next value; export the model again")
             variable = _LoopVariable(node, merge, after)
             loop.variables.append(variable)
             self._find_exits(loop, variable, readers)

@@ -8,8 +8,9 @@ from pulse.errors import LoadError
 from pulse.graph import OutletId
 from pulse.infer.op import ModelOp
 from pulse.infer.relations import FactRelation
+from pulse.infer.translators import wire_node
 from pulse.infer.wire_facts import WireFacts
-from pulse.onnx.registry import translator_of
+from pulse.onnx.registry import find_translator
 from pulse.support.record import record
 from pulse.tensorflow import rules
 from pulse.tensorflow.context import Functions, TensorflowNode
@@ -55,7 +56,7 @@ class TensorflowOp(ModelOp):
         return self._translator() is not None
 
     def _translator(self) -> Callable[[Any], Any] | None:
-        return translator_of(own_name(self.type)) or TRANSLATORS.get(self.type)
+        return find_translator(own_name(self.type)) or TRANSLATORS.get(self.type)
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         translator = self._translator()
@@ -78,11 +79,9 @@ class TensorflowOp(ModelOp):
             outputs=self.outputs,
             graph=target.graph,
             scope=target.scope,
-            captures={},
             library=self.library,
         )
-        result = translator(context)
-        outlets: list[OutletId] = [result] if isinstance(result, OutletId) else list(result)
+        outlets = wire_node(translator, context)
         if len(outlets) < len(self.outputs):
             missing = ", ".join(self.outputs[len(outlets) :])
             raise LoadError(f"{wire} ({self.type}): its outputs {missing} are not supported")

@@ -26,7 +26,7 @@ def captured_values(
     objects: Proto,
     checkpoint: CheckpointTensors,
     values: Mapping[str, Array],
-    what: str,
+    subject: str,
 ) -> dict[str, Array]:
     """Return variable -> its value in the checkpoint, for the variables that calls capture and that ``values`` lacks.
 
@@ -42,7 +42,7 @@ def captured_values(
         object_numbers = list(objects.concrete_functions[function.name].bound_inputs)
         if len(object_numbers) > len(node.inputs):
             raise LoadError(
-                f"{what}: {node.name} ({node.op}) gives {len(node.inputs)} tensors to a function that captures "
+                f"{subject}: {node.name} ({node.op}) passes {len(node.inputs)} tensors to a function that captures "
                 f"{len(object_numbers)} objects; the file is damaged, get it again"
             )
         handles = node.inputs[len(node.inputs) - len(object_numbers) :]
@@ -53,15 +53,15 @@ def captured_values(
         )
     if not numbers or _GRAPH not in checkpoint:
         return {}
-    keys = _keys(objects, _read_objects(checkpoint, what))
+    keys = _keys(objects, _read_objects(checkpoint, subject))
     return {name: checkpoint.tensor(keys[number]) for name, number in numbers.items() if number in keys}
 
 
-def _read_objects(checkpoint: CheckpointTensors, what: str) -> Proto:
+def _read_objects(checkpoint: CheckpointTensors, subject: str) -> Proto:
     try:
         return TrackableObjectGraph.FromString(checkpoint.text(_GRAPH))
     except DecodeError:
-        raise LoadError(f"{what}: the objects of its checkpoint cannot be decoded; get it again") from None
+        raise LoadError(f"{subject}: the objects of its checkpoint cannot be decoded; get it again") from None
 
 
 def _keys(objects: Proto, saved_objects: Proto) -> dict[int, str]:

@@ -24,7 +24,7 @@ from pulse.tensorflow.tensors import RESOURCE, STRING, TensorType
 SERVING = "serving_default"
 _INTERNAL = "__saved_model_"
 """How the names of signatures begin that TensorFlow itself calls."""
-PLACES = ("Placeholder", "PlaceholderV2")
+PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
 SAVING = ("SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "StringJoin")
 """Operators that write and read checkpoints, which produce no output of a model."""
 SOUND = "DecodeWav"
@@ -33,7 +33,7 @@ _TIMES = "T"
 _STREAMS = "N"
 
 
-def model_of(
+def read_model(
     contents: Contents,
     inputs: Mapping[str, str],
     constants: Mapping[str, Any],
@@ -112,7 +112,7 @@ def _of_graph(
     endpoints = {name: NodeOutput.parse(name) for name in (*input_values, *constant_values)}
     for name, endpoint in endpoints.items():
         if endpoint.node not in nodes:
-            listed = ", ".join(node.name for node in contents.nodes if node.op in PLACES) or "none"
+            listed = ", ".join(node.name for node in contents.nodes if node.op in PLACEHOLDERS) or "none"
             raise LoadError(f"no input is called {name}; the inputs are {listed}")
     sounds = [node for node in contents.nodes if node.op == SOUND]
     endpoints = {
@@ -124,7 +124,7 @@ def _of_graph(
     effects = [node.name for node in flat if node.op in ASSIGNMENTS or branch_places(node, contents.library)]
     needed = flat.find_needed([*_names(fetches), *effects], list(endpoints.values()), controls=False)
     for node in needed.values():
-        if node.op in PLACES:
+        if node.op in PLACEHOLDERS:
             endpoints.setdefault(node.name, NodeOutput(node.name))
     endpoints_read = {source for node in needed.values() for source in node.inputs} | set(fetches.values())
     ends = {*input_values, *constant_values}
@@ -152,7 +152,7 @@ def _find_outputs(nodes: Sequence[GraphNode]) -> list[str]:
         *WITHOUT_RESULT,
         *ASSIGNMENTS,
         *VARIABLES,
-        *PLACES,
+        *PLACEHOLDERS,
         *SAVING,
         *EXIT,
         "Const",
@@ -179,7 +179,7 @@ def _find_moving(nodes: Sequence[GraphNode]) -> set[str]:
             readers.setdefault(endpoint.node, []).append(node.name)
     names = {node.name for node in nodes}
     open_ = [node.name for node in nodes if any(source.node not in names for source in node.inputs)]
-    stack = [*open_, *(node.name for node in nodes if node.op in (*PLACES, *VARIABLES))]
+    stack = [*open_, *(node.name for node in nodes if node.op in (*PLACEHOLDERS, *VARIABLES))]
     moving = set(stack)
     while stack:
         fresh = [name for name in readers.get(stack.pop(), ()) if name not in moving]
@@ -212,7 +212,7 @@ def _value_info(name: str, endpoint: NodeOutput, node: GraphNode) -> Any:
     """Return the type and shape of an input by its node, in the form of ONNX."""
     type_, dims = _stated_type(node, endpoint)
     dtype = type_.known_type if type_ is not None else None
-    if type_ is not None and dtype is None and node.op in PLACES:
+    if type_ is not None and dtype is None and node.op in PLACEHOLDERS:
         raise LoadError(
             f"input {name}: a tensor of {type_} is not supported; give a tensor after it as the input"
         )
@@ -229,7 +229,7 @@ def _stated_type(
             return TensorType(3), ()
         sizes = (node.attributes.get("desired_samples"), node.attributes.get("desired_channels"))
         return TensorType(1), tuple(size if isinstance(size, int) and size > 0 else None for size in sizes)
-    return declared_type(node) if node.op in PLACES else (None, None)
+    return declared_type(node) if node.op in PLACEHOLDERS else (None, None)
 
 
 def _dim(dims: "tuple[int | None, ...]", axis: int) -> int | str | None:

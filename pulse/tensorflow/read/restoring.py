@@ -21,17 +21,17 @@ def restored_values(
     library: FunctionLibrary,
     saver: Proto,
     checkpoint: CheckpointTensors,
-    what: str,
+    subject: str,
 ) -> dict[str, Array]:
     """Return variable -> its value in the checkpoint.
 
     Names do not suffice: two variables may share one. Raises LoadError.
     """
     name = NodeOutput.parse(saver.restore_op_name).node if saver.restore_op_name else ""
-    graph = FlatGraph(nodes, what)
+    graph = FlatGraph(nodes, subject)
     if not name or name not in graph.nodes:
         return {}
-    flat = FlatGraph(inline(graph.find_needed([name]).values(), library), what)
+    flat = FlatGraph(inline(graph.find_needed([name]).values(), library), subject)
     variables = Variables(flat, library)
     values: dict[str, Array] = {}
     for node in flat:

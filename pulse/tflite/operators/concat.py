@@ -2,10 +2,9 @@
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
+from pulse.infer.slices import stack, unstack
 from pulse.ops.concat import Concat
 from pulse.ops.op import unify
-from pulse.ops.shape import AddAxis, RemoveAxis
-from pulse.ops.slice import Slice
 from pulse.tflite.codes import activate
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.shape import requantize_input, require_real
@@ -30,32 +29,20 @@ def concatenation(node: TfliteNode) -> OutletId:
 
 @tflite_op("PACK")
 def pack(node: TfliteNode) -> OutletId:
-    """Tensors side by side on a new axis."""
+    """Stack tensors on a new axis."""
     require_real(node)
     axis = node.axis(node.integer("Axis", 0), node.fact(0).rank + 1)
-    rows = [
-        node.wire(AddAxis(axis), [requantize_input(node, slot, f"part{slot}")], f"row{slot}")
-        for slot in range(len(node.inputs))
-    ]
-    return node.name_result(rows[0] if len(rows) == 1 else node.wire(Concat(axis), rows))
+    return stack(
+        node, [requantize_input(node, slot, f"part{slot}") for slot in range(len(node.inputs))], axis
+    )
 
 
 @tflite_op("UNPACK")
 def unpack(node: TfliteNode) -> list[OutletId]:
-    """The entries of an axis, one tensor each."""
+    """Wire the entries of an axis, one tensor each."""
     require_real(node)
     shape = node.fact(0).shape
     axis = node.axis(node.integer("Axis", 0), len(shape))
-    unify(
-        shape[axis],
-        TDim.of(len(node.output_tensors)),
-        f"{node.wire_name} (UNPACK): the entries of axis {axis}",
-    )
-    outlets: list[OutletId] = []
-    for index in range(len(node.output_tensors)):
-        part = node.with_name(node.outputs[index])
-        x = requantize_input(node, 0, f"moved{index}", index)
-        if len(node.output_tensors) > 1:
-            x = part.wire(Slice(axis, TDim.of(index), TDim.of(index + 1)), [x], "entry")
-        outlets.append(part.wire(RemoveAxis(axis), [x]))
-    return outlets
+    count = len(node.output_tensors)
+    unify(shape[axis], TDim.of(count), f"{node.wire_name} (UNPACK): the entries of axis {axis}")
+    return unstack(node, [requantize_input(node, 0, f"moved{index}", index) for index in range(count)], axis)

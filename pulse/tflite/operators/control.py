@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
-from pulse.onnx.subgraph import inline
+from pulse.infer.unrolling import MAX_ITERATIONS, MAX_NODES, inline, retire_from
 from pulse.ops.control import Loop
 from pulse.support.budget import current_spending
 from pulse.tflite.node import TfliteNode
@@ -15,23 +15,31 @@ from pulse.tflite.registry import tflite_op
 from pulse.typed import TypedGraph, TypedNetwork, add_source, known_value, sources
 from pulse.wiring import wire
 
-MAX_ITERATIONS = 1024
-"""A loop of more iterations is one op rather than its iterations one after the other."""
-
 
 @tflite_op("WHILE")
 def while_(node: TfliteNode) -> Sequence[OutletId]:
     """Unroll the loop if its number of iterations is known; else wire a scan over frames, or one op."""
+    unrolled = _unroll(node)
+    if unrolled is not None:
+        return unrolled
+    outlets = scan(node, lambda option, facts: _to_typed(node, option, facts))
+    return _wire_op(node) if outlets is None else outlets
+
+
+def _unroll(node: TfliteNode) -> Sequence[OutletId] | None:
+    """Return the states after the last iteration; None if the loop is too long, or if its end is not known."""
     states = [node.input(slot) for slot in range(len(node.inputs))]
+    before, account = len(node.graph.nodes), current_spending()
+    max_nodes = account.nodes + MAX_NODES
     for _ in range(MAX_ITERATIONS):
         go_on = _number(node, _run(node, "CondSubgraphIndex", states)[0])
-        if go_on is None:
-            break
-        if not go_on:
+        if go_on is False:
             return states
+        if go_on is None or account.nodes > max_nodes:
+            break
         states = _run(node, "BodySubgraphIndex", states)
-    outlets = scan(node, lambda option, facts: _to_typed(node, option, facts))
-    return _op(node) if outlets is None else outlets
+    retire_from(node.graph, before)
+    return None
 
 
 def _to_typed(node: TfliteNode, option: str, facts: Mapping[int, TypedFact]) -> TypedNetwork:
@@ -54,11 +62,11 @@ def _run(
     feeds = {f"in{index}": outlet for index, outlet in enumerate(inputs)}
     results = inline(graph, body, feeds)
     if (len(results) < len(node.output_tensors) and option != "CondSubgraphIndex") or not results:
-        raise node.error(f"its subgraph gives {len(results)} tensors for {len(node.output_tensors)}")
+        raise node.error(f"its subgraph returns {len(results)} tensors for {len(node.output_tensors)}")
     return results
 
 
-def _op(node: TfliteNode) -> Sequence[OutletId]:
+def _wire_op(node: TfliteNode) -> Sequence[OutletId]:
     """Return a loop whose number of iterations is known only at run time."""
     states = [node.input(slot) for slot in range(len(node.inputs))]
     graph = TypedGraph()
@@ -77,7 +85,7 @@ def _op(node: TfliteNode) -> Sequence[OutletId]:
 
 @tflite_op("IF")
 def if_(node: TfliteNode) -> Sequence[OutletId]:
-    """The branch that a constant condition selects; else both branches, and a choice of each result."""
+    """Wire the branch that a constant condition selects; else both branches, and a choice of each result."""
     inputs = [node.input(slot) for slot in range(1, len(node.inputs))]
     condition = node.input(0)
     condition_value = _number(node, condition)
@@ -86,7 +94,7 @@ def if_(node: TfliteNode) -> Sequence[OutletId]:
     then, otherwise = (_run(node, name, inputs) for name in ("ThenSubgraphIndex", "ElseSubgraphIndex"))
     for yes, no in zip(then, otherwise):
         if not node.graph.fact(yes).agrees(node.graph.fact(no)):
-            raise node.error(f"its branches give {node.graph.fact(yes)} and {node.graph.fact(no)}")
+            raise node.error(f"its branches return {node.graph.fact(yes)} and {node.graph.fact(no)}")
     return [
         node.apply("where", condition, yes, no, suffix=f"selected{index}")
         for index, (yes, no) in enumerate(zip(then, otherwise))
@@ -95,5 +103,5 @@ def if_(node: TfliteNode) -> Sequence[OutletId]:
 
 @tflite_op("CALL")
 def call(node: TfliteNode) -> Sequence[OutletId]:
-    """A subgraph in place of the node."""
+    """Wire a subgraph in place of the node."""
     return _run(node, "Subgraph", [node.input(slot) for slot in range(len(node.inputs))])

@@ -103,8 +103,8 @@ class _Parts:
             wire(graph, f"row{k}", RemoveAxis(0), [copied[outlet]])[0]
             for k, outlet in enumerate(self.lists.values())
         ]
-        nexts = [copied[self.body.graph.outputs[state]] for state in self.carried]
-        graph.set_outputs([*nexts, *rows], [f"out{k}" for k in range(len(nexts) + len(rows))])
+        next_states = [copied[self.body.graph.outputs[state]] for state in self.carried]
+        graph.set_outputs([*next_states, *rows], [f"out{k}" for k in range(len(next_states) + len(rows))])
         inner = TypedNetwork(graph, node.scope, node.wire_name, spending=current_spending())
         op = Scan(
             inner,
@@ -182,8 +182,8 @@ class _Counted:
 
     def find(self) -> _Parts | None:
         node = self._node
-        begins = {index: _number(fact.value) for index, fact in enumerate(self._facts) if not fact.rank}
-        zeros = [index for index, value in begins.items() if value is not None and value == 0]
+        start_values = {index: _number(fact.value) for index, fact in enumerate(self._facts) if not fact.rank}
+        zeros = [index for index, value in start_values.items() if value is not None and value == 0]
         node.scope.assume(ge(self._iteration, 0))
         plain = {index: TypedFact(fact.dtype, fact.shape) for index, fact in enumerate(self._facts)}
         value = np.empty((), object)

@@ -22,17 +22,17 @@ CHANNELS = (-1, 1, 1)
 
 
 def spatial(node: TfliteNode, name: str) -> tuple[int, int]:
-    """Return an option of height and width, at least 1. Raises LoadError."""
+    """Return an option of height and width, at least 1. Raises LoadError: one is less."""
     sizes = node.integer(f"{name}H", 1), node.integer(f"{name}W", 1)
     if min(sizes) < 1:
         raise node.error(f"{name} is {list(sizes)}")
     return sizes
 
 
-def kernel_of(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -> Array:
-    """Return constant weights with their axes in another order: whole numbers of codes, else f32."""
+def read_kernel(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -> Array:
+    """Return constant weights with their axes in another order: integers of codes, else f32."""
     tensor = node.input_tensor(slot)
-    value = subtract_zero(tensor) if codes and tensor.data is not None else numbers(node, slot, "kernel")
+    value = subtract_zero(tensor) if codes and tensor.data is not None else read_numbers(node, slot, "kernel")
     if value.ndim != len(perm) or (codes and tensor.data is None):
         raise node.error(
             f"its kernel has {value.ndim} axes, and does not hold codes; convert the model again"
@@ -40,31 +40,34 @@ def kernel_of(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -> 
     return value.transpose(perm) if codes else np.ascontiguousarray(value.transpose(perm))
 
 
-def numbers(node: TfliteNode, slot: int, what: str) -> Array:
-    """Return a constant as f32: stored, or computed of stored ones, as f16 is decoded. Raises LoadError."""
+def read_numbers(node: TfliteNode, slot: int, subject: str) -> Array:
+    """Return a constant as f32: stored, or computed of stored ones, as f16 is decoded.
+
+    Raises LoadError: it is not constant.
+    """
     tensor = node.input_tensor(slot)
     if tensor.data is not None:
         return decode(tensor) if tensor.quantization is not None else tensor.data.astype(np.float32)
     value = node.value(slot)
     if value is None:
-        raise node.error(f"its {what} is computed while running; only a constant is supported")
+        raise node.error(f"its {subject} is computed while running; only a constant is supported")
     return value.astype(np.float32)
 
 
-def bias_of(node: TfliteNode, slot: int) -> Array | None:
-    """Return the bias as stored, or as f32, or None. Raises LoadError."""
+def read_bias(node: TfliteNode, slot: int) -> Array | None:
+    """Return the bias as stored, or as f32, or None. Raises LoadError: it is not constant."""
     if not node.has(slot):
         return None
     data = node.input_tensor(slot).data
-    return (numbers(node, slot, "bias") if data is None else data).ravel()
+    return (read_numbers(node, slot, "bias") if data is None else data).ravel()
 
 
 @tflite_op("CONV_2D", "DEPTHWISE_CONV_2D")
 def conv(node: TfliteNode) -> OutletId:
-    """Kernels [O, H, W, C]; depthwise [1, H, W, C*M]."""
+    """Wire a convolution; kernels [O, H, W, C], depthwise [1, H, W, C*M]."""
     alone = node.op_type == "DEPTHWISE_CONV_2D"
     perm = (3, 0, 1, 2) if alone else (0, 3, 1, 2)
-    kernel = kernel_of(node, 1, perm, node.has_codes)
+    kernel = read_kernel(node, 1, perm, node.has_codes)
     shape = node.fact(0).shape
     if len(shape) != 4 or not shape[3].is_const or int(shape[3]) % max(1, kernel.shape[1]):
         raise node.error(f"input of shape {list(map(str, shape))} does not fit kernel {list(kernel.shape)}")
@@ -72,11 +75,11 @@ def conv(node: TfliteNode) -> OutletId:
     strides, dilations = spatial(node, "Stride"), dilation(node)
     spans = tuple(span_of(size, step) for size, step in zip(kernel.shape[2:], dilations))
     pads = window_pads(node.integer("Padding", SAME) == SAME, tuple(shape[1:3]), spans, strides)
-    return convolve(node, 0, perm, Conv(strides, dilations, pads, group), bias_of(node, 2))
+    return convolve(node, 0, perm, Conv(strides, dilations, pads, group), read_bias(node, 2))
 
 
 def dilation(node: TfliteNode) -> tuple[int, int]:
-    """Return the option, whose fields have other names than those of strides."""
+    """Return the option, whose fields are not named like those of strides."""
     factors = node.integer("DilationHFactor", 1), node.integer("DilationWFactor", 1)
     if min(factors) < 1:
         raise node.error(f"Dilation is {list(factors)}")
@@ -101,7 +104,7 @@ def convolve(
     x = node.wire(Transpose(channels_first(4)), [x], "channels_first")
     offset = None if bias is None else bias.astype(np.float32)
     if node.has_codes:
-        kernel, largest = kernel_of(node, 1, perm, True), largest_code(node.input_tensor(slot))
+        kernel, largest = read_kernel(node, 1, perm, True), largest_code(node.input_tensor(slot))
         total = exact_sum(
             node=node,
             x=x,
@@ -116,11 +119,11 @@ def convolve(
         y = finish_sum(node, total, factor, CHANNELS, "codes")
     elif _meets_codes(node, slot):
         codes, step = row_codes(node, x, (1, 2, 3))
-        weights = kernel_of(node, 1, perm, True).astype(np.float32)
+        weights = read_kernel(node, 1, perm, True).astype(np.float32)
         y = combine(node, apply(codes, weights, None, "sum"), step, offset, CHANNELS)
         y = activate(node, y, "channels")
     else:
-        y = activate(node, apply(x, kernel_of(node, 1, perm, False), offset, "sum"), "channels")
+        y = activate(node, apply(x, read_kernel(node, 1, perm, False), offset, "sum"), "channels")
     return node.wire(Transpose(channels_last(4)), [y])
 
 
@@ -138,9 +141,9 @@ def _meets_codes(node: TfliteNode, slot: int) -> bool:
 
 @tflite_op("TRANSPOSE_CONV")
 def transpose_conv(node: TfliteNode) -> OutletId:
-    """Inputs: the shape of the output, kernel [O, H, W, C], x, bias."""
+    """Wire a transposed convolution; inputs: the shape of the output, kernel [O, H, W, C], x, bias."""
     perm = (3, 0, 1, 2)
-    kernel = kernel_of(node, 1, perm, node.has_codes)
+    kernel = read_kernel(node, 1, perm, node.has_codes)
     sizes, shape = node.dims(0, "output shape"), node.fact(2).shape
     if len(shape) != 4 or len(sizes) != 4:
         raise node.error(f"input of {len(shape)} axes for an output of {len(sizes)}; it takes 4")
@@ -156,4 +159,4 @@ def transpose_conv(node: TfliteNode) -> OutletId:
         pads.append((before, TDim.of(max(0, -int(missing)))))
         extra.append(max(0, int(missing)))
     op = ConvTranspose(strides, (1, 1), tuple(pads), tuple(extra))
-    return convolve(node, 2, perm, op, bias_of(node, 3))
+    return convolve(node, 2, perm, op, read_bias(node, 3))

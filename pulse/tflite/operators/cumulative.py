@@ -8,7 +8,7 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("CUMSUM")
 def cum_sum(node: TfliteNode) -> OutletId:
-    """Running sums of an axis."""
+    """Wire running sums of an axis."""
     axis = node.axis(node.integer_at(1, "axis"), node.fact(0).rank)
     op = CumSum(axis, node.flag("Exclusive"), node.flag("Reverse"))
     return node.wire(op, [node.values(0)])

@@ -6,7 +6,6 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.onnx.operators.elementwise import floor_quotient
 from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.shape import Reshape
@@ -40,7 +39,7 @@ def plain(node: TfliteNode, y: OutletId) -> OutletId:
 
 @tflite_op(*BINARY)
 def binary(node: TfliteNode) -> OutletId:
-    """Two tensors that broadcast."""
+    """Wire a function of two tensors that broadcast."""
     if node.has_codes and node.op_type in CODED:
         return CODED[node.op_type](node)
     return plain(node, node.apply(BINARY[node.op_type], node.values(0), node.values(1), suffix="value"))
@@ -51,7 +50,7 @@ SUM_SHIFT, INT16_SHIFT, DIFFERENCE_SHIFT = 20, 15, 7
 SUM_BITS = 21
 """The bits of the multipliers of XNNPACK's sums."""
 SUM_SCALES = 2.0**-10, 2.0**8
-"""The ratios of a term's scale to that of the sum in XNNPACK's sums: from the first on, and below the second."""
+"""The ratios of a term's scale to the sum's scale in XNNPACK's sums: from the first on, and below the second."""
 
 
 def _sum(node: TfliteNode) -> OutletId:
@@ -136,7 +135,7 @@ def squared_difference(node: TfliteNode) -> OutletId:
 
 
 def _squared_difference_of_codes(node: TfliteNode) -> OutletId:
-    """Both terms in steps of twice the coarser scale over 2**7, then the square in those of the output."""
+    """Both terms in steps of twice the coarser scale over 2**7, then the square in steps of the output."""
     _, quantization = quantized_output(node)
     left, right, coarse = _terms(node, DIFFERENCE_SHIFT)
     difference = node.apply("sub", left, right, suffix="difference")
@@ -147,25 +146,25 @@ def _squared_difference_of_codes(node: TfliteNode) -> OutletId:
 
 @tflite_op("FLOOR_DIV")
 def floor_div(node: TfliteNode) -> OutletId:
-    """The quotient rounded down."""
-    return floor_quotient(node, node.values(0), node.values(1))
+    """Wire the quotient rounded down."""
+    return node.floor_quotient(node.values(0), node.values(1))
 
 
 @tflite_op("FLOOR_MOD")
 def floor_mod(node: TfliteNode) -> OutletId:
-    """The remainder of that."""
+    """Wire the remainder of the quotient rounded down."""
     return node.apply("mod", node.values(0), node.values(1))
 
 
 @tflite_op("ADD_N")
 def add_n(node: TfliteNode) -> OutletId:
-    """The sum of all inputs."""
+    """Add all inputs."""
     return node.apply("sum", *(node.values(slot) for slot in range(max(1, len(node.inputs)))))
 
 
 @tflite_op("SELECT", "SELECT_V2")
 def select(node: TfliteNode) -> OutletId:
-    """One of two tensors, element by element; a condition of one axis chooses rows (SELECT)."""
+    """Choose from two tensors, element by element; a condition of one axis chooses rows (SELECT)."""
     condition = node.input(0)
     shape, rank = node.graph.fact(condition).shape, node.graph.fact(node.input(1)).rank
     if node.op_type == "SELECT" and len(shape) == 1 and rank > 1:

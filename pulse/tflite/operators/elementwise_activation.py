@@ -16,11 +16,11 @@ from pulse.tflite.codes import (
     clamp_wide,
     code_limits,
     input_range,
+    make_table,
     quantized_output,
     round_half_away,
     round_half_even,
     scale_by_slope,
-    table_of,
     truncate,
 )
 from pulse.tflite.int16_tables import activation_table, interpolate
@@ -35,7 +35,7 @@ UNARY = {row.names.tflite: kind for kind, row in ELEMENTWISE.items() if row.name
 
 @tflite_op("ABS")
 def absolute(node: TfliteNode) -> OutletId:
-    """Without the sign."""
+    """Remove the sign."""
     if not node.has_codes:
         return apply(node, "abs")
     ratio = float(node.quantization(0).scale[0] / quantized_output(node)[1].scale[0])
@@ -44,7 +44,7 @@ def absolute(node: TfliteNode) -> OutletId:
 
 @tflite_op("HARD_SWISH")
 def hard_swish(node: TfliteNode) -> OutletId:
-    """The input times a line from 0 at -3 to 1 at 3, flat outside; of 8-bit codes in fixed point."""
+    """Multiply by a line from 0 at -3 to 1 at 3, flat outside; 8-bit codes in fixed point."""
     if not node.has_codes or node.input_tensor(0).dtype == np.int16:
         return apply(node, "hard_swish")
     scales = float(node.quantization(0).scale[0]), float(quantized_output(node)[1].scale[0])
@@ -53,27 +53,27 @@ def hard_swish(node: TfliteNode) -> OutletId:
 
 @tflite_op("SQRT")
 def root(node: TfliteNode) -> OutletId:
-    """The square root; of codes the step below it."""
+    """Wire the square root; of codes the step below it."""
     if node.has_codes:
-        return pick(node, table_of(node, np.sqrt, truncate))
+        return pick(node, make_table(node, np.sqrt, truncate))
     return apply(node, "sqrt")
 
 
 @tflite_op(*UNARY)
 def unary(node: TfliteNode) -> OutletId:
-    """A function of the table; of codes by a table of all that they can be."""
+    """Wire a function of the table; of codes by a table of all that they can be."""
     return apply(node, UNARY[node.op_type])
 
 
 @tflite_op("ELU")
 def elu(node: TfliteNode) -> OutletId:
-    """The input if it is positive, else e**x - 1."""
+    """Keep the input if it is positive, else e**x - 1."""
     return apply(node, "elu", (1.0,))
 
 
 @tflite_op("LEAKY_RELU")
 def leaky_relu(node: TfliteNode) -> OutletId:
-    """The input if it is positive, else a share of it."""
+    """Keep the input if it is positive, else a share of it."""
     alpha = node.attributes.get("Alpha", 0.0)
     if not node.has_codes:
         return apply(node, "leaky_relu", (alpha,))
@@ -90,7 +90,7 @@ def leaky_relu(node: TfliteNode) -> OutletId:
 
 @tflite_op("GELU")
 def gelu(node: TfliteNode) -> OutletId:
-    """The input times the normal distribution of it."""
+    """Multiply the input by the normal distribution of it."""
     return apply(node, "gelu", (1.0 if node.flag("Approximate") else 0.0,))
 
 
@@ -110,15 +110,15 @@ def apply(node: TfliteNode, name: str, params: tuple[float, ...] = ()) -> Outlet
         return np.where((x > 0) | (name != "log"), ELEMENTWISE[name].run(x, *params), -np.inf)
 
     if tensor.dtype != np.int16:
-        return pick(node, table_of(node, function, round_half_even if name in XNNPACK else round_half_away))
+        return pick(node, make_table(node, function, round_half_even if name in XNNPACK else round_half_away))
     if name in ("sigmoid", "tanh"):
         return pick(node, activation_table(name, float(node.quantization(0).scale[0])))
     if name in INTERPOLATED:
-        return pick(node, lines_of(node, function))
+        return pick(node, make_lines(node, function))
     return plain(node, node.apply(name, node.values(0), suffix="value", params=params))
 
 
-def lines_of(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
+def make_lines(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
     """Return a table of int16 codes: straight lines between 513 values of the function."""
     return interpolate(
         function, float(node.quantization(0).scale[0]), float(quantized_output(node)[1].scale[0])
@@ -139,9 +139,9 @@ def of_codes(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
 
 @tflite_op("SQUARE")
 def square(node: TfliteNode) -> OutletId:
-    """The square."""
+    """Wire the square."""
     if node.has_codes:
-        return pick(node, table_of(node, np.square, round_half_away))
+        return pick(node, make_table(node, np.square, round_half_away))
     return node.apply("mul", node.values(0), node.values(0))
 
 
@@ -151,11 +151,11 @@ ROOT_BITS = 20
 
 @tflite_op("RSQRT")
 def reciprocal_root(node: TfliteNode) -> OutletId:
-    """1 / sqrt(x); of codes that are not above the zero point the largest code."""
+    """Wire 1 / sqrt(x); of codes that are not above the zero point the largest code."""
     if not node.has_codes:
         return node.apply("reciprocal", node.apply("sqrt", node.values(0), suffix="root"))
     if node.input_tensor(0).dtype == np.int16:
-        return pick(node, lines_of(node, lambda x: np.where(x > 0, 1 / np.sqrt(x), np.inf)))
+        return pick(node, make_lines(node, lambda x: np.where(x > 0, 1 / np.sqrt(x), np.inf)))
     step = 1 / (np.sqrt(float(node.quantization(0).scale[0])) * float(quantized_output(node)[1].scale[0]))
 
     def scale(x: Array) -> Array:
@@ -170,7 +170,7 @@ RANGES = {"RELU": (0.0, None), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0),
 
 @tflite_op(*RANGES)
 def relu(node: TfliteNode) -> OutletId:
-    """The input inside a range."""
+    """Limit the input to a range."""
     low, high = RANGES[node.op_type]
     if node.has_codes:
         input_quantization, (_, output_quantization) = node.quantization(0), quantized_output(node)
@@ -189,7 +189,7 @@ def relu(node: TfliteNode) -> OutletId:
 
 @tflite_op("PRELU")
 def prelu(node: TfliteNode) -> OutletId:
-    """The input if it is positive, else times a slope of its channel."""
+    """Keep the input if it is positive, else multiply it by a slope of its channel."""
     if not node.has_codes:
         return node.apply("prelu", node.values(0), node.values(1))
     x_scale, slope_scale = (node.quantization(slot).scale[0] for slot in (0, 1))

@@ -12,7 +12,7 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("GATHER")
 def gather(node: TfliteNode) -> OutletId:
-    """Entries of an axis by index; each batch may have its own indices."""
+    """Look up entries of an axis; each batch may have its own indices."""
     require_real(node)
     x, rank = requantize_input(node), node.fact(0).rank
     axis, batch = node.axis(node.integer("Axis", 0), rank), node.integer("BatchDims", 0)
@@ -27,12 +27,12 @@ def gather(node: TfliteNode) -> OutletId:
 
 @tflite_op("GATHER_ND")
 def gather_nd(node: TfliteNode) -> OutletId:
-    """Slices by the indices of their first axes."""
+    """Look up slices by the indices of their first axes."""
     require_real(node)
     return node.wire(GatherBatches(0), [requantize_input(node), node.input(1)])
 
 
 @tflite_op("EMBEDDING_LOOKUP")
 def embedding_lookup(node: TfliteNode) -> OutletId:
-    """Rows of a table, by index."""
+    """Look up rows of a table."""
     return node.wire(Gather(0), [node.values(1), node.input(0)])

@@ -8,7 +8,7 @@ from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul
-from pulse.ops.shape import Reshape, Transpose
+from pulse.ops.shape import Reshape, Transpose, matrix_transpose
 from pulse.tflite.codes import (
     MAX_EXACT,
     X_DIGIT,
@@ -24,18 +24,18 @@ from pulse.tflite.codes import (
 from pulse.tflite.hybrid import combine, row_codes
 from pulse.tflite.multipliers import multiply_rounding_once, multiply_rounding_twice
 from pulse.tflite.node import F64, TfliteNode, subtract_zero
-from pulse.tflite.operators.conv import bias_of, kernel_of
+from pulse.tflite.operators.conv import read_bias, read_kernel
 from pulse.tflite.registry import tflite_op
 
 
 @tflite_op("FULLY_CONNECTED")
 def fully_connected(node: TfliteNode) -> OutletId:
-    """Rows x [..., K] times weights [N, K] transposed; all leading axes become one unless the file keeps them."""
+    """Multiply rows x [..., K] by weights [N, K] transposed; all leading axes become one unless the file keeps them."""
     if node.input_tensor(1).data is None:
         return _multiply_computed(node)
     if node.integer("WeightsFormat", 0):
         raise node.error("shuffled weights are not supported; convert the model again")
-    weights, bias = kernel_of(node, 1, (1, 0), node.has_codes), bias_of(node, 2)
+    weights, bias = read_kernel(node, 1, (1, 0), node.has_codes), read_bias(node, 2)
 
     def apply(x: OutletId, matrix: Array, offsets: Array | None, suffix: str) -> OutletId:
         operands = [x, node.constant(matrix, f"{suffix}.matrix")]
@@ -79,7 +79,7 @@ def _rescale_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId
 
 def _multiply_hybrid(node: TfliteNode, bias: Array | None) -> OutletId:
     """Multiply floats by stored codes."""
-    weights = kernel_of(node, 1, (1, 0), True).astype(np.float32)
+    weights = read_kernel(node, 1, (1, 0), True).astype(np.float32)
     x = _rows(node, node.values(0), weights.shape[0])
     codes, step = row_codes(node, x, [node.graph.fact(x).rank - 1])
     total = node.wire(MatMul(), [codes, node.constant(weights, "codes")], "sum")
@@ -118,7 +118,7 @@ def batch_matmul(node: TfliteNode) -> OutletId:
         if not node.flag(name):
             return x
         rank = node.graph.fact(x).rank
-        return node.wire(Transpose((*range(rank - 2), rank - 1, rank - 2)), [x], f"transposed{slot}")
+        return node.wire(Transpose(matrix_transpose(rank)), [x], f"transposed{slot}")
 
     a, b = operand(0, "AdjX"), operand(1, "AdjY")
     if not node.has_codes:

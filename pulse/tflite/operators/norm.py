@@ -12,7 +12,7 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("SOFTMAX", "LOG_SOFTMAX")
 def softmax(node: TfliteNode) -> OutletId:
-    """Softmax over the last axis, of x times beta."""
+    """Wire softmax over the last axis, of x times beta."""
     beta = float(node.attributes.get("Beta", 1.0)) if node.op_type == "SOFTMAX" else 1.0
     wide = node.has_codes and node.output_tensors[0].dtype == np.int16
     size = node.size(0, -1)

@@ -14,7 +14,7 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("PAD", "PADV2")
 def pad(node: TfliteNode) -> OutletId:
-    """Zeros, or a given number, around a tensor; for codes the code of zero."""
+    """Pad with zeros, or a given number; for codes with the code of zero."""
     require_real(node)
     fill = 0.0
     if node.op_type == "PADV2" and node.output_tensors[0].has_codes:
@@ -31,14 +31,14 @@ def pad(node: TfliteNode) -> OutletId:
 
 @tflite_op("MIRROR_PAD")
 def mirror_pad(node: TfliteNode) -> OutletId:
-    """Mirrored frames, with or without the one at the border."""
+    """Mirror frames, with or without the one at the border."""
     require_real(node)
     return _pad(node, "symmetric" if node.integer("Mode", 0) else "reflect", 0.0)
 
 
 @tflite_op(PADDED)
 def pad_of_dilation(node: TfliteNode) -> OutletId:
-    """Padding without the crops that a convolution without padding would leave of it."""
+    """Pad without the crops that a convolution without padding would leave of it."""
     require_real(node)
     x, rank = requantize_input(node), node.fact(0).rank
     ends = remaining_pads(node.dims(1, "padding"), node.dims(2, "crops"), rank)

@@ -14,7 +14,7 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("MAX_POOL_2D", "AVERAGE_POOL_2D", "L2_POOL_2D")
 def pool(node: TfliteNode) -> OutletId:
-    """A window over height and width; padding is not counted."""
+    """Wire a window over height and width; padding is not counted."""
     kernel, strides = (
         (node.integer("FilterHeight", 1), node.integer("FilterWidth", 1)),
         spatial(node, "Stride"),

@@ -16,11 +16,11 @@ def encode(node: TfliteNode, y: OutletId, activation: int = NONE) -> OutletId:
 
 @tflite_op("QUANTIZE")
 def quantize(node: TfliteNode) -> OutletId:
-    """Floats as codes, or codes of one scale as codes of another."""
+    """Convert floats to codes, or codes of one scale to codes of another."""
     return requantize(node, 0) if node.input_tensor(0).has_codes else encode(node, node.values(0))
 
 
 @tflite_op("DEQUANTIZE")
 def dequantize(node: TfliteNode) -> OutletId:
-    """Codes, or f16, as f32."""
+    """Convert codes, or f16, to f32."""
     return node.name_result(node.values(0))

@@ -10,9 +10,9 @@ from pulse.ops.recurrent import Recurrent
 from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.ops.shape import AddAxis, RemoveAxis, Transpose
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.conv import numbers
-from pulse.tflite.operators.recurrent_codes import lstm_of_codes, parts_of
-from pulse.tflite.operators.recurrent_hybrid import lstm_of_floats, rnn_of_floats, rows_of
+from pulse.tflite.operators.conv import read_numbers
+from pulse.tflite.operators.recurrent_codes import lstm_of_codes, read_weights
+from pulse.tflite.operators.recurrent_hybrid import lstm_of_floats, read_rows, rnn_of_floats
 from pulse.tflite.registry import tflite_op
 
 ACTIVATIONS = {1: "relu", 4: "tanh"}
@@ -23,7 +23,7 @@ GATES = (0, 3, 1, 2)
 
 def _weights(node: TfliteNode, slot: int) -> Array | None:
     """Return constant weights as f32; None if omitted."""
-    return numbers(node, slot, f"input {slot}") if node.has(slot) else None
+    return read_numbers(node, slot, f"input {slot}") if node.has(slot) else None
 
 
 def _read_needed(node: TfliteNode, slots: Sequence[int]) -> list[Array]:
@@ -83,7 +83,7 @@ def _layer(
 
 @tflite_op("UNIDIRECTIONAL_SEQUENCE_LSTM", states=(18, 19))
 def lstm(node: TfliteNode) -> list[OutletId]:
-    """Four gates, each with its own weights; without projection and normalisation."""
+    """Wire four gates, each with its own weights; without projection and normalisation."""
     for slots, what in (((16, 17), "a projection"), ((20, 21, 22, 23), "normalised gates")):
         if any(node.has(slot) for slot in slots):
             raise node.error(f"{what} is not supported; convert the model with unfused layers")
@@ -97,8 +97,8 @@ def lstm(node: TfliteNode) -> list[OutletId]:
                 "convert the model with unfused layers"
             )
         if node.input_tensor(0).has_codes:
-            return lstm_of_codes(node, parts_of(node, GATES))
-        w, r = (rows_of(node, [first + gate for gate in GATES]) for first in (1, 5))
+            return lstm_of_codes(node, read_weights(node, GATES))
+        w, r = (read_rows(node, [first + gate for gate in GATES]) for first in (1, 5))
         bias = np.concatenate(_read_needed(node, [12 + gate for gate in GATES]))
         return lstm_of_floats(node, w, r, bias, _activation(node).name)
     w, r, b = (_read_needed(node, [first + gate for gate in GATES]) for first in (1, 5, 12))
@@ -112,10 +112,10 @@ def lstm(node: TfliteNode) -> list[OutletId]:
 
 @tflite_op("UNIDIRECTIONAL_SEQUENCE_RNN", "RNN", states=(4,))
 def rnn(node: TfliteNode) -> list[OutletId]:
-    """A plain layer: h = f(W x + R h + b)."""
+    """Wire a plain layer: h = f(W x + R h + b)."""
     if _meets_codes(node, 1):
         bias = np.concatenate(_read_needed(node, (3,)))
-        return rnn_of_floats(node, rows_of(node, (1,)), rows_of(node, (2,)), bias, _activation(node).name)
+        return rnn_of_floats(node, read_rows(node, (1,)), read_rows(node, (2,)), bias, _activation(node).name)
     w, r, b = _read_needed(node, (1, 2, 3))
     bias = np.concatenate([b, np.zeros_like(b)])
     return _layer(node, Cell("rnn", (_activation(node),)), [w, r, bias], (4,), None)

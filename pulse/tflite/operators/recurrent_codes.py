@@ -33,7 +33,7 @@ MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
 class LstmWeights:
     """The weights of a layer as the file stores them; gates in the order input, output, forget, cell.
 
-    w, r    [4 * H, I] and [4 * H, H], whole numbers; ``w_scale`` and ``r_scale`` have one number for each row
+    w, r    [4 * H, I] and [4 * H, H], integers; ``w_scale`` and ``r_scale`` have one number for each row
     bias    [4 * H], in steps of the sums of frames
     clip    the largest size of the cell; 0: no limit
     """
@@ -46,7 +46,7 @@ class LstmWeights:
     clip: float
 
 
-def parts_of(node: TfliteNode, gates: Sequence[int]) -> LstmWeights:
+def read_weights(node: TfliteNode, gates: Sequence[int]) -> LstmWeights:
     """Return the weights of the gates, in an order of the gates of the file. Raises LoadError."""
 
     def read_stored(first: int) -> tuple[Array, Array]:
@@ -132,7 +132,7 @@ def lstm_of_codes(node: TfliteNode, parts: LstmWeights) -> list[OutletId]:
 
 
 def _hidden_scale(node: TfliteNode) -> float:
-    """Return the scales of the gates' results; that of the state if the file does not state them."""
+    """Return the scales of the gates' results; the state's if the file does not state them."""
     quantization = node.inner[4].quantization if len(node.inner) > 4 else None
     return float((quantization or node.quantization(18)).scale[0])
 

@@ -15,23 +15,23 @@ from pulse.ops.slice import Slice
 from pulse.support.record import record
 from pulse.tflite.hybrid import frame_codes
 from pulse.tflite.node import TfliteNode, subtract_zero
-from pulse.tflite.operators.conv import numbers
+from pulse.tflite.operators.conv import read_numbers
 from pulse.tflite.operators.recurrent_frames import scan_frames
 
 
 @record
 class WeightRows:
-    """Weights [rows, size]: f32 for floats, or whole numbers with a scale for each row for codes."""
+    """Weights [rows, size]: f32 for floats, or integers with a scale for each row for codes."""
 
     values: Array
     scale: Array | None
 
 
-def rows_of(node: TfliteNode, slots: Sequence[int]) -> WeightRows:
+def read_rows(node: TfliteNode, slots: Sequence[int]) -> WeightRows:
     """Return the weights of several inputs, one below the other. Raises LoadError."""
     tensors = [node.input_tensor(slot) for slot in slots]
     if any(tensor.data is None or not tensor.has_codes or tensor.dtype == np.int16 for tensor in tensors):
-        return WeightRows(np.concatenate([numbers(node, slot, f"input {slot}") for slot in slots]), None)
+        return WeightRows(np.concatenate([read_numbers(node, slot, f"input {slot}") for slot in slots]), None)
     values = [subtract_zero(tensor).astype(np.float32) for tensor in tensors]
     scales = [
         np.broadcast_to(node.quantization(slot).scale, len(value)) for slot, value in zip(slots, values)

@@ -12,19 +12,19 @@ from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
 from pulse.ops.slice import Slice
 from pulse.tflite.codes import activate, exact_sum, largest_code, rescale_codes
 from pulse.tflite.node import F32, F64, TfliteNode
-from pulse.tflite.operators.conv import bias_of, kernel_of
-from pulse.tflite.operators.recurrent_hybrid import multiply_rows, rows_of
+from pulse.tflite.operators.conv import read_bias, read_kernel
+from pulse.tflite.operators.recurrent_hybrid import multiply_rows, read_rows
 from pulse.tflite.registry import tflite_op
 
 
 @tflite_op("SVDF", states=(4,))
 def svdf(node: TfliteNode) -> list[OutletId]:
-    """The outputs for x [B, I], features [F, I], time [F, M], bias [U], memory [B, F*M]; each unit adds F/U filters.
+    """Wire each unit's F/U filters of x [B, I]; features [F, I], time [F, M], bias [U], memory [B, F*M].
 
     LiteRT takes a fused relu of codes for the range of the output and nothing more.
     """
     coded = node.has_codes
-    features, time = kernel_of(node, 1, (1, 0), coded), kernel_of(node, 2, (0, 1), coded)
+    features, time = read_kernel(node, 1, (1, 0), coded), read_kernel(node, 2, (0, 1), coded)
     count, size, rank = time.shape[0], time.shape[1], node.integer("Rank", 1)
     if features.shape[1] != count or rank < 1 or count % rank:
         raise node.error(
@@ -39,7 +39,7 @@ def svdf(node: TfliteNode) -> list[OutletId]:
     window = node.wire(Concat(2), [older, new], "window")
     after = node.wire(Reshape((batch, TDim.of(count * size))), [window], "after")
     y = _filter(node, window, time, batch, count // rank, rank)
-    bias = bias_of(node, 3)
+    bias = read_bias(node, 3)
     if not coded:
         if bias is not None:
             y = node.apply("add", y, node.constant(bias.astype(np.float32), "bias"), suffix="sum")
@@ -59,7 +59,7 @@ def _features(node: TfliteNode, weights: Array) -> OutletId:
         return node.wire(MatMul(), [x, node.constant(matrix, f"{suffix}.matrix")], suffix)
 
     if not node.has_codes and node.input_tensor(1).has_codes and node.input_tensor(1).data is not None:
-        return multiply_rows(node, node.values(0), rows_of(node, (1,)), "features")
+        return multiply_rows(node, node.values(0), read_rows(node, (1,)), "features")
     if not node.has_codes:
         return apply(node.values(0), weights, None, "features")
     total = exact_sum(node, node.codes(0), weights, None, 1, largest_code(node.input_tensor(0)), apply)
@@ -75,7 +75,7 @@ def _features(node: TfliteNode, weights: Array) -> OutletId:
 
 
 def _filter(node: TfliteNode, memory: OutletId, time: Array, batch: TDim, units: int, rank: int) -> OutletId:
-    """Return each filter over its memory, those of a unit added; sums of codes in f64."""
+    """Return the filters over their memory, summed for each unit; sums of codes in f64."""
     dtype = F64 if node.has_codes else F32
     weights = node.constant(time.astype(dtype), "time")
     product = node.apply("mul", node.cast(memory, dtype, "wide"), weights, suffix="products")

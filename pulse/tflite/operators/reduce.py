@@ -24,7 +24,7 @@ KINDS: dict[str, ReduceKind] = {
 
 @tflite_op(*KINDS)
 def reduce(node: TfliteNode) -> OutletId:
-    """Some axes to one value each."""
+    """Reduce some axes to one value each."""
     shape, keep = node.fact(0).shape, node.flag("KeepDims")
     axes = tuple(sorted({node.axis(axis, len(shape)) for axis in node.integers(1, "axes")}))
     kind = KINDS[node.op_type]
@@ -76,7 +76,7 @@ def logical(node: TfliteNode) -> OutletId:
 
 @tflite_op("ARG_MAX", "ARG_MIN")
 def arg(node: TfliteNode) -> OutletId:
-    """The index of the largest or smallest entry; of equal ones, the first."""
+    """Wire the index of the largest or smallest entry; of equal ones, the first."""
     axis = node.axis(node.integer_at(1, "axis"), node.fact(0).rank)
     x = node.codes(0) if node.input_tensor(0).has_codes else node.values(0)
     return node.wire(ArgReduce("max" if node.op_type == "ARG_MAX" else "min", axis, False), [x])

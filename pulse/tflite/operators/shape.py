@@ -13,13 +13,13 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("SHAPE")
 def shape(node: TfliteNode) -> OutletId:
-    """The sizes of a tensor."""
+    """Return the sizes of a tensor."""
     return node.dims_constant(node.fact(0).shape[: own_rank(node)])
 
 
 @tflite_op("RANK")
 def rank(node: TfliteNode) -> OutletId:
-    """The number of axes."""
+    """Return the number of axes."""
     return node.constant(np.array(own_rank(node), np.int64))
 
 
@@ -52,7 +52,7 @@ def require_real(node: TfliteNode) -> None:
 
 @tflite_op("RESHAPE")
 def reshape(node: TfliteNode) -> OutletId:
-    """The shape is an input, or an option of old files."""
+    """Reshape; the shape is an input, or an option of old files."""
     if node.has(1):
         target = node.dims(1, "shape")
     else:
@@ -62,7 +62,7 @@ def reshape(node: TfliteNode) -> OutletId:
 
 @tflite_op("EXPAND_DIMS")
 def expand_dims(node: TfliteNode) -> OutletId:
-    """A new axis of size 1."""
+    """Insert an axis of size 1."""
     return node.wire(
         AddAxis(node.axis(node.integer_at(1, "axis"), own_rank(node) + 1)), [requantize_input(node)]
     )
@@ -83,20 +83,20 @@ def squeeze(node: TfliteNode) -> OutletId:
 
 @tflite_op("TRANSPOSE")
 def transpose(node: TfliteNode) -> OutletId:
-    """Axes in another order."""
+    """Put axes in another order."""
     require_real(node)
     return node.wire(Transpose(tuple(node.integers(1, "order"))), [requantize_input(node)])
 
 
 @tflite_op("TILE")
 def tile(node: TfliteNode) -> OutletId:
-    """The whole tensor again and again."""
+    """Repeat the whole tensor along its axes."""
     require_real(node)
     return node.wire(Tile(node.dims(1, "repeats")), [requantize_input(node)])
 
 
 @tflite_op("BROADCAST_TO")
 def broadcast_to(node: TfliteNode) -> OutletId:
-    """Stretched to a shape."""
+    """Broadcast to a shape."""
     require_real(node)
     return node.wire(Expand(node.dims(1, "shape")), [requantize_input(node)])

@@ -11,19 +11,19 @@ from pulse.tflite.registry import tflite_op
 
 @tflite_op("FILL")
 def fill(node: TfliteNode) -> OutletId:
-    """One number, repeated to a shape."""
+    """Repeat one number to a shape."""
     dims = node.dims(0, "shape")
     return node.wire(Expand(dims), [node.values(1)]) if dims else node.name_result(node.values(1))
 
 
 @tflite_op("ZEROS_LIKE")
 def zeros_like(node: TfliteNode) -> OutletId:
-    """Zeros in the shape of a tensor."""
+    """Wire zeros in the shape of a tensor."""
     fact = node.fact(0)
     return node.wire(Expand(fact.shape), [node.constant(np.zeros((), fact.dtype), "zero")])
 
 
 @tflite_op("RANGE")
 def range_(node: TfliteNode) -> OutletId:
-    """Numbers at even distances; the length may be symbolic."""
+    """Wire numbers at even distances; the length may be symbolic."""
     return progression(node)

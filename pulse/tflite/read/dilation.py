@@ -15,7 +15,7 @@ PADDED = "_PAD_OF_DILATION"
 """Pads by the first list minus the second: the padding that remains at both ends after the crops."""
 VALID = 1
 """The value of the option for no padding."""
-IMAGE = 4
+IMAGE_RANK = 4
 """The axes of a convolution's input."""
 
 
@@ -95,7 +95,7 @@ def _is_plain(conv: Operator) -> bool:
 def _axis(graph: Subgraph, widening: Operator) -> int | None:
     """Return the axis that EXPAND_DIMS adds before a convolution."""
     value = graph.tensors[widening.inputs[1]].data if len(widening.inputs) == 2 else None
-    return None if value is None or value.size != 1 else int(value.ravel()[0]) % IMAGE
+    return None if value is None or value.size != 1 else int(value.ravel()[0]) % IMAGE_RANK
 
 
 def _factors(blocks: list[int], added_axis: int | None) -> tuple[int, int] | None:

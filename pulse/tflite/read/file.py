@@ -52,12 +52,12 @@ class Quantization:
 class Tensor:
     """A tensor of a subgraph.
 
-    name      as in the file
-    type_name      its type as named in the schema
-    shape     -1 for a size that is not fixed; None if the rank is unknown
-    quantization  of codes; None for plain numbers
-    data      its value if the file stores it
-    variable  whether it is kept from call to call
+    name          its name in the file
+    type_name     its type as named in the schema
+    shape         its sizes, -1 if one is not fixed; None if the rank is unknown
+    quantization  the scale and zero point of codes; None for plain numbers
+    data          its value if the file stores it
+    variable      whether it is kept from call to call
     """
 
     name: str
@@ -138,14 +138,14 @@ def _names(enumeration: str) -> Mapping[int, str]:
     return {number: name for name, number in members.items() if isinstance(number, int)}
 
 
-def parse(data: bytes, what: str) -> TfliteFile:
+def parse(data: bytes, subject: str) -> TfliteFile:
     """Parse the bytes of a file. Raises LoadError: they are damaged."""
-    verify(data, what)
+    verify(data, subject)
     try:
-        return _Parser(data, what).file()
+        return _Parser(data, subject).file()
     except (struct.error, ValueError, OverflowError) as error:
         raise LoadError(
-            f"{what}: a field reaches over the end of the file ({error}); get it again"
+            f"{subject}: a field reaches over the end of the file ({error}); get it again"
         ) from error
 
 
@@ -165,8 +165,8 @@ def _array(value: Any, dtype: type[Any]) -> NDArray[Any]:
 class _Parser:
     """Verified bytes on their way to values."""
 
-    def __init__(self, data: bytes, what: str) -> None:
-        self._data, self._what = data, what
+    def __init__(self, data: bytes, subject: str) -> None:
+        self._data, self._what = data, subject
         self._model: Any = schema().Model.GetRootAs(data, 0)
 
     def error(self, message: str) -> LoadError:
@@ -229,59 +229,66 @@ class _Parser:
 
     def _tensor(self, tensor: Any, graph: str, index: int) -> Tensor:
         name = _text(tensor.Name()) or f"tensor{index}"
-        where = f"tensor {name} of {graph}"
+        location = f"tensor {name} of {graph}"
         type_name = _names("TensorType").get(tensor.Type())
         if type_name is None:
-            raise LoadError(f"{self._what}: {where} has type {tensor.Type()}, which is unknown")
+            raise LoadError(f"{self._what}: {location} has type {tensor.Type()}, which is unknown")
         shape, signature = _integers(tensor.ShapeAsNumpy()), _integers(tensor.ShapeSignatureAsNumpy())
         if tensor.Sparsity() is not None:
             raise LoadError(
-                f"{self._what}: {where} is sparse, which is not supported; convert the model again, dense"
+                f"{self._what}: {location} is sparse, which is not supported; convert the model again, dense"
             )
         dims = signature if len(signature) == len(shape) else shape
         if len(dims) > MAX_AXES or any(size < -1 for size in dims) or any(size < 0 for size in shape):
-            raise self.error(f"{where} has shape {list(shape)} {list(signature)}")
-        data = self._value(tensor, type_name, shape, where)
+            raise self.error(f"{location} has shape {list(shape)} {list(signature)}")
+        data = self._value(tensor, type_name, shape, location)
         if data is not None:
             dims = shape
         sizes = None if tensor.ShapeIsNone() and data is None else dims
         return Tensor(
-            name, type_name, sizes, self._quantization(tensor, shape, where), data, bool(tensor.IsVariable())
+            name,
+            type_name,
+            sizes,
+            self._quantization(tensor, shape, location),
+            data,
+            bool(tensor.IsVariable()),
         )
 
-    def _value(self, tensor: Any, type_name: str, shape: tuple[int, ...], where: str) -> Array | None:
+    def _value(self, tensor: Any, type_name: str, shape: tuple[int, ...], location: str) -> Array | None:
         buffer = tensor.Buffer()
         if buffer >= self._model.BuffersLength():
-            raise self.error(f"{where} has buffer {buffer} of {self._model.BuffersLength()}")
+            raise self.error(f"{location} has buffer {buffer} of {self._model.BuffersLength()}")
         if buffer == 0:
             return None
-        data = self._buffer_bytes(self._model.Buffers(buffer), where)
+        data = self._buffer_bytes(self._model.Buffers(buffer), location)
         if not data.size or type_name in RESOURCES:
             return None
         if type_name in ("INT4", "UINT4"):
-            raise LoadError(f"{self._what}: {where} has {type_name.lower()} weights, which are not supported")
+            raise LoadError(
+                f"{self._what}: {location} has {type_name.lower()} weights, which are not supported"
+            )
         dtype = TENSOR_TYPES.get(type_name)
         if dtype is None:
             return None
         size = math.prod(shape)
         if data.size != size * dtype.itemsize:
             raise self.error(
-                f"{where} has {data.size} bytes of data for shape {list(shape)}, which takes {size * dtype.itemsize}"
+                f"{location} has {data.size} bytes of data for shape {list(shape)}, which takes {size * dtype.itemsize}"
             )
         if dtype == np.bool_:
             return (data != 0).reshape(shape)
         return data.view(dtype.newbyteorder("<")).astype(dtype).reshape(shape)
 
-    def _buffer_bytes(self, buffer: Any, where: str) -> NDArray[np.uint8]:
+    def _buffer_bytes(self, buffer: Any, location: str) -> NDArray[np.uint8]:
         """Return the bytes of a buffer; in large files they follow the FlatBuffer."""
         offset, size = buffer.Offset(), buffer.Size()
         if offset > 1:
             if offset + size > len(self._data):
-                raise self.error(f"{where} has its data at byte {offset}, after the end of the file")
+                raise self.error(f"{location} has its data at byte {offset}, after the end of the file")
             return np.frombuffer(self._data, np.uint8, size, offset).copy()
         return _array(buffer.DataAsNumpy(), np.uint8)
 
-    def _quantization(self, tensor: Any, shape: tuple[int, ...], where: str) -> Quantization | None:
+    def _quantization(self, tensor: Any, shape: tuple[int, ...], location: str) -> Quantization | None:
         table = tensor.Quantization()
         if table is None or not table.ScaleLength():
             return None
@@ -289,14 +296,14 @@ class _Parser:
         zero = zero if zero.size else np.zeros(1, np.int64)
         axis = table.QuantizedDimension()
         if not ((scale > 1 / MAX_SCALE) & (scale < MAX_SCALE)).all() or (np.abs(zero) > 1 << 16).any():
-            raise self.error(f"{where} has a scale or a zero point out of range")
+            raise self.error(f"{location} has a scale or a zero point out of range")
         if scale.size > 1 and not (0 <= axis < len(shape) and shape[axis] == scale.size):
-            raise self.error(f"{where} has {scale.size} scales on axis {axis} of {list(shape)}")
+            raise self.error(f"{location} has {scale.size} scales on axis {axis} of {list(shape)}")
         if zero.size not in (1, scale.size):
-            raise self.error(f"{where} has {scale.size} scales and {zero.size} zero points")
+            raise self.error(f"{location} has {scale.size} scales and {zero.size} zero points")
         return Quantization(scale, zero, axis)
 
-    def _options(self, operator: Any, where: str) -> Mapping[str, Any]:
+    def _options(self, operator: Any, location: str) -> Mapping[str, Any]:
         """Name of an option as the schema's accessors spell it -> its value: numbers, lists, text."""
         options_by_name: dict[str, Any] = {}
         for code, union, table in (
@@ -307,7 +314,7 @@ class _Parser:
                 continue
             name, union_table = _names(union).get(code), table()
             if name is None:
-                raise LoadError(f"{self._what}: {where} has options {code}, which are unknown")
+                raise LoadError(f"{self._what}: {location} has options {code}, which are unknown")
             if union_table is None:
                 continue
             options = getattr(schema(), name)()

@@ -32,7 +32,10 @@ _HANDLES = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
 def read(
     data: bytes, title: str, inputs: Mapping[str, str], constants: Mapping[str, Any], key: str | None = None
 ) -> FileNetwork:
-    """Return the model of the bytes of a .tflite file, by the signature of a key. Raises LoadError."""
+    """Return the model of the bytes of a .tflite file, by the signature of a key.
+
+    Raises LoadError: the file is damaged or not supported.
+    """
     file = parse(data, title)
     signature = _choose(file.signatures, key, title)
     index = 0 if signature is None else signature.subgraph
@@ -80,7 +83,7 @@ def _port_names(
 
 
 def _ports(graph: Subgraph, names: Mapping[int, str], sized_names: Collection[str]) -> GraphProto:
-    """Return the inputs in the form that ``input_facts`` reads; the caller gives the sizes of ``sized_names``."""
+    """Return the inputs in the form that ``input_facts`` reads; the caller sets the sizes of ``sized_names``."""
     values = [_port(graph.tensors[index], name, name in sized_names) for index, name in names.items()]
     return helper.make_graph([], "inputs", values, [])
 
@@ -96,7 +99,7 @@ def _port(tensor: Tensor, name: str, sized: bool) -> Any:
 
 
 def _dims(shape: Sequence[int], sized: bool) -> list[int | str]:
-    """Return sizes, with names for open ones. Unless the caller gives it, an open batch (the first of several axes) is
+    """Return sizes, with names for open ones. Unless the caller sets it, an open batch (the first of several axes) is
     1 as in LiteRT.
     """
     free = [axis for axis, size in enumerate(shape) if size < 0 and (axis > 0 or len(shape) == 1)]
@@ -164,13 +167,15 @@ class _Builder:
             dim is None or not dim.is_const for fact in facts.values() for dim in fact.shape or ()
         )
         for index, name in inputs.items():
-            self._port(index, name, facts[name])
+            self._add_port(index, name, facts[name])
         self._walk()
         names = [*outputs.values()]
         results = [self._result(index, name) for index, name in outputs.items()]
         variables = [self._variable(name, names) for name in self._begins]
-        nexts = [self._current[variable.input] for variable in variables]
-        self.graph.set_outputs([*results, *nexts], [*names, *(variable.output for variable in variables)])
+        next_states = [self._current[variable.input] for variable in variables]
+        self.graph.set_outputs(
+            [*results, *next_states], [*names, *(variable.output for variable in variables)]
+        )
         ports = [(name, self._subgraph.tensors[index]) for index, name in ({**inputs, **outputs}).items()]
         codes = dict(
             codes_entry(name, Codes(float(tensor.quantization.scale[0]), int(tensor.quantization.zero[0])))
@@ -184,7 +189,7 @@ class _Builder:
         for port, index in enumerate(self._subgraph.inputs):
             fact = facts[port]
             if fact.value is not None:
-                self._constant(index, fact.value)
+                self._define_constant(index, fact.value)
                 continue
             known_fact = InferenceFact(fact.dtype, fact.shape)
             (outlet,) = self.graph.add(f"in{port}", Input(known_fact), (), [known_fact])
@@ -200,7 +205,7 @@ class _Builder:
         self.graph.set_outputs(results, [f"out{index}" for index in range(len(results))])
         return FileNetwork(self.graph, self._scope, self._title)
 
-    def _port(self, index: int, name: str, fact: InferenceFact) -> None:
+    def _add_port(self, index: int, name: str, fact: InferenceFact) -> None:
         tensor = self._subgraph.tensors[index]
         if fact.value is not None:
             outlet = self._add_constant(name, fact.value)
@@ -224,11 +229,11 @@ class _Builder:
             elif operator.op_type in _HANDLES:
                 self._access(index)
             else:
-                self._node(index)
+                self._add_node(index)
 
     def _call_once(self, index: int) -> None:
         """Store the first values of variables, from a subgraph that assigns them."""
-        builder = self._builder_of(index, "CALL_ONCE", self._title)
+        builder = self._require_builder(index, "CALL_ONCE", self._title)
         builder._walk()
         typed = builder._build_network().analyse()
         for name, outlet in zip(typed.graph.output_names, typed.graph.outputs):
@@ -246,7 +251,7 @@ class _Builder:
         self.graph.set_outputs(list(self._current.values()), list(self._current))
         return FileNetwork(self.graph, self._scope, self._title)
 
-    def _builder_of(self, index: int, reader: str, title: str) -> "_Builder":
+    def _require_builder(self, index: int, reader: str, title: str) -> "_Builder":
         """Return the builder of a subgraph that an operator runs. Raises LoadError."""
         if not 0 <= index < len(self._file.subgraphs):
             raise LoadError(
@@ -325,7 +330,7 @@ class _Builder:
         current_spending().stored += value.size
         return add_constant(self.graph, name, value)
 
-    def _constant(self, index: int, value: Array) -> None:
+    def _define_constant(self, index: int, value: Array) -> None:
         self._values[index] = self._add_constant(self._subgraph.tensors[index].name, value)
 
     def _value(self, index: int, reader: str) -> OutletId:
@@ -333,7 +338,7 @@ class _Builder:
             tensor = self._subgraph.tensors[index]
             if tensor.data is None:
                 if tensor.shape is not None and 0 in tensor.shape and tensor.dtype is not None:
-                    self._constant(
+                    self._define_constant(
                         index,
                         np.zeros(
                             [max(size, 0) for size in tensor.shape], F32 if tensor.has_codes else tensor.dtype
@@ -344,16 +349,16 @@ class _Builder:
                     f"{self._title}: {reader} reads {tensor.name}, which no node before it defines; "
                     "convert the model again"
                 )
-            self._constant(
+            self._define_constant(
                 index, tensor.data.astype(np.int64) if tensor.type_name == "INT32" else tensor.data
             )
         return self._values[index]
 
-    def _node(self, node: int) -> None:
+    def _add_node(self, node: int) -> None:
         operator, tensors = self._subgraph.operators[node], self._subgraph.tensors
-        what = f"{operator.op_type} {node} of {self._subgraph.name}"
+        subject = f"{operator.op_type} {node} of {self._subgraph.name}"
         if not operator.outputs or any(index < 0 for index in operator.outputs):
-            raise LoadError(f"{self._title}: {what} has no output; convert the model again")
+            raise LoadError(f"{self._title}: {subject} has no output; convert the model again")
         states = [
             operator.inputs[slot]
             for slot in STATES.get(operator.op_type, ())
@@ -373,7 +378,7 @@ class _Builder:
             self._body,
             tuple(tensors[index] for index in operator.inner if index >= 0),
         )
-        reads = [self._value(index, what) for index in indices]
+        reads = [self._value(index, subject) for index in indices]
         count = len(operator.outputs) + len(STATES.get(operator.op_type, ()))
         outlets = self.graph.add(tensors[operator.outputs[0]].name, op, reads, [InferenceFact()] * count)
         self._values.update(zip(operator.outputs, outlets))
@@ -381,10 +386,10 @@ class _Builder:
             self._values[index] = self._current[tensors[index].name] = outlet
 
     def _body(self, index: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
-        builder = self._builder_of(index, title, title)
+        builder = self._require_builder(index, title, title)
         current_spending().unfold(len(builder._subgraph.operators), title)
         if len(facts) != len(builder._subgraph.inputs):
             raise LoadError(
-                f"{title}: gives {len(facts)} tensors to a body of {len(builder._subgraph.inputs)} inputs"
+                f"{title}: passes {len(facts)} tensors to a body of {len(builder._subgraph.inputs)} inputs"
             )
         return builder.body(facts).analyse()

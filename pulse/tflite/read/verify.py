@@ -14,7 +14,7 @@ from pulse.errors import LoadError
 from pulse.support.record import record
 from pulse.tflite.recognition import IDENTIFIER, is_tflite
 
-WIDEST = 8
+MAX_SCALAR_BYTES = 8
 """The size of the widest scalar in bytes."""
 
 
@@ -66,20 +66,20 @@ SCHEMA: Mapping[str, Mapping[int, FieldLayout]] = {
 """Table -> number of a field -> the target of its offset. Source: TensorFlow Lite schema, version 3."""
 
 
-def verify(data: bytes, what: str) -> None:
+def verify(data: bytes, subject: str) -> None:
     """Follow every offset of a model. Raises LoadError if one leads outside the file or nowhere."""
     if not is_tflite(data):
         raise LoadError(
-            f"{what}: not a TFLite model (no {IDENTIFIER.decode()} at byte 4); give a .tflite file"
+            f"{subject}: not a TFLite model (no {IDENTIFIER.decode()} at byte 4); give a .tflite file"
         )
-    walk = _Walk(data, what)
+    walk = _Walk(data, subject)
     walk.table(walk.indirect(0, "the root"), "Model")
 
 
 @dataclass
 class _Walk:
     data: bytes
-    what: str
+    subject: str
     visited: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
     left: int = 0
 
@@ -87,7 +87,7 @@ class _Walk:
         self.left = len(self.data)
 
     def error(self, part: str, reason: str) -> LoadError:
-        return LoadError(f"{self.what}: {part} {reason}; the file is damaged, get it again")
+        return LoadError(f"{self.subject}: {part} {reason}; the file is damaged, get it again")
 
     def number(self, struct_format: str, byte: int, part: str) -> int:
         size = struct.calcsize(struct_format)
@@ -130,7 +130,10 @@ class _Walk:
     def follow(self, byte: int, layout: FieldLayout, part: str) -> None:
         target = self.indirect(byte, part)
         if isinstance(layout, Union):
-            if any(at + WIDEST > len(self.data) for at in self.fields(target, "options").values()):
+            if any(
+                offset + MAX_SCALAR_BYTES > len(self.data)
+                for offset in self.fields(target, "options").values()
+            ):
                 raise self.error(part, "extends beyond the end of the file")
         elif layout == TEXT:
             self.vector(target, 1, part)

@@ -10,6 +10,7 @@ from typing import Any
 
 from pulse.torch.advice import is_author
 from pulse.torch.own_thread import OwnThread
+from pulse.torch.replacements.attributes import replace_attributes
 
 
 @contextlib.contextmanager
@@ -38,10 +39,7 @@ def note_branches(torch: Any) -> Generator[list[str]]:
 
         return truth
 
-    for kind in classes:
-        kind.__bool__ = make_truth(kind)
-    try:
-        yield lines
-    finally:
+    with contextlib.ExitStack() as stack:
         for kind in classes:
-            kind.__bool__ = before[kind]
+            stack.enter_context(replace_attributes(kind, __bool__=make_truth(kind)))
+        yield lines

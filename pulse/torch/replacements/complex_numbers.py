@@ -40,7 +40,7 @@ def is_complex(torch: Any, value: Any) -> bool:
 
 
 def parts(torch: Any, value: Any) -> ComplexPair:
-    """Return the real and the imaginary part; that of a real value is the number 0."""
+    """Return the real and the imaginary part, which is the number 0 for a real value."""
     if not torch.is_tensor(value):
         return (value.real, value.imag) if isinstance(value, complex) else (value, 0)
     if not value.is_complex():

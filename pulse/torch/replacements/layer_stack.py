@@ -6,6 +6,8 @@ from functools import wraps
 from importlib import import_module
 from typing import Any
 
+from pulse.torch.replacements.attributes import replace_attributes
+
 
 @contextlib.contextmanager
 def keep_layer_stack() -> Generator[None]:
@@ -26,8 +28,5 @@ def keep_layer_stack() -> Generator[None]:
             self.module_stack.update(before)
             raise
 
-    tracer.call_module = call_and_restore
-    try:
+    with replace_attributes(tracer, call_module=call_and_restore):
         yield
-    finally:
-        tracer.call_module = call_module

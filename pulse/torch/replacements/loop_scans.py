@@ -112,18 +112,18 @@ class _Body:
         self._steps: set[int] = set()
         self._copies: dict[tuple[int, int], Any] = {}
         self._pending: list[tuple[int, tuple[Any, ...]]] = []
-        self._begins: list[Any] = []
+        self._first_states: list[Any] = []
         self._state_inputs: list[Any] = []
-        self._nexts: list[Any] = []
+        self._next_states: list[Any] = []
         self._frames: dict[tuple[int, int], tuple[Any, Any, int]] = {}
         self._value_of_input: dict[tuple[int, int], tuple[tuple[Any, ...], Any]] = {}
 
     def output(self, values: Sequence[Any]) -> Any:
         """Return the value in the body that is ``values[k]`` in step k."""
         value = self._value(tuple(values))
-        return self._node("Identity", [value], values[0])
+        return self._add_node("Identity", [value], values[0])
 
-    def _node(self, op_type: str, inputs: list[Any], like: Any) -> Any:
+    def _add_node(self, op_type: str, inputs: list[Any], like: Any) -> Any:
         node = self._ir.Node("", op_type, inputs, num_outputs=1)
         node.outputs[0].type, node.outputs[0].shape = like.type, like.shape
         self._nodes.append(node)
@@ -150,7 +150,7 @@ class _Body:
             if levels[0] is not None:
                 raise _NoScanError("all steps use the result of one of them")
             return first
-        frame = self._frame(values)
+        frame = self._find_frame(values)
         if frame is not None:
             return frame
         if (
@@ -158,7 +158,7 @@ class _Body:
             and any(level is not None for level in levels)
             and all(level is None or level < step for step, level in enumerate(levels))
         ):
-            return self._state(values)
+            return self._add_state(values)
         constants = [_constant(value) for value in values]
         if all(constant is not None for constant in constants):
             if all(_are_equal(constant, constants[0]) for constant in constants):
@@ -166,7 +166,7 @@ class _Body:
             raise _NoScanError("it computes with the step number")
         return self._operation(values)
 
-    def _frame(self, values: tuple[Any, ...]) -> Any:
+    def _find_frame(self, values: tuple[Any, ...]) -> Any:
         nodes = [value.producer() for value in values]
         if any(node is None or node.domain != LOOP_DOMAIN or node.op_type != "Frame" for node in nodes):
             return None
@@ -185,17 +185,17 @@ class _Body:
             name=f"loop{self._loop_index}.{prefix}{index}", type=like.type, shape=like.shape
         )
 
-    def _state(self, values: tuple[Any, ...]) -> Any:
+    def _add_state(self, values: tuple[Any, ...]) -> Any:
         """Add a state, which each step takes from the step before and the first from ``values[0]``; return it."""
-        value, index = self._input("state", values[1]), len(self._nexts)
-        self._begins.append(self._begin(values[0], values[1]))
+        value, index = self._input("state", values[1]), len(self._next_states)
+        self._first_states.append(self._expand_first(values[0], values[1]))
         self._state_inputs.append(value)
-        self._nexts.append(None)
+        self._next_states.append(None)
         self._note(values, value)
         self._pending.append((index, values[1:]))
         return value
 
-    def _begin(self, first: Any, second: Any) -> Any:
+    def _expand_first(self, first: Any, second: Any) -> Any:
         """Return the state before the first step, in the shape that the second step has."""
         if first.shape == second.shape:
             return first
@@ -248,7 +248,7 @@ class _Body:
         ir = self._ir
         while self._pending:  # after all outputs, because these are compared up to the last step
             index, values = self._pending.pop()
-            self._nexts[index] = self._node("Identity", [self._value(values)], values[0])
+            self._next_states[index] = self._add_node("Identity", [self._value(values)], values[0])
         last_values = self._keep_last_values()
         frames = list(self._frames.values())
         if not frames:
@@ -259,7 +259,7 @@ class _Body:
             node.name = f"loop{self._loop_index}.{node.op_type}_{n}"
         body = ir.Graph(
             [*self._state_inputs, *(inner for _, inner, _ in frames)],
-            [*self._nexts, *outputs],
+            [*self._next_states, *outputs],
             nodes=self._nodes,
             name="loop",
         )
@@ -267,18 +267,18 @@ class _Body:
         scan = ir.Node(
             "",
             "Scan",
-            [*self._begins, *(x for x, _, _ in frames)],
+            [*self._first_states, *(x for x, _, _ in frames)],
             attributes=[
                 ir.AttrGraph("body", body),
                 ir.AttrInt64("num_scan_inputs", len(frames)),
                 ir.AttrInt64s("scan_input_axes", [axis for _, _, axis in frames]),
                 ir.AttrInt64s("scan_output_axes", axes),
             ],
-            num_outputs=len(self._nexts) + len(outputs),
+            num_outputs=len(self._next_states) + len(outputs),
         )
         first = min(stacks, key=lambda node: self._node_indices[id(node.outputs[0])])
         self._graph.insert_before(first, scan)
-        joined = scan.outputs[len(self._nexts) :]
+        joined = scan.outputs[len(self._next_states) :]
         for node, value, frame in zip(stacks, joined, outputs):
             self._replace(node, value, frame)
         for value, index in last_values:
@@ -332,10 +332,10 @@ class _Body:
             zeros = self._ir.tensor(np.zeros(sizes, value.dtype.numpy()))
             begin = self._ir.Node("", "Constant", [], attributes=[self._ir.AttrTensor("value", zeros)])
             self._graph.insert_before(self._graph[0], begin)
-            self._begins.append(begin.outputs[0])
+            self._first_states.append(begin.outputs[0])
             self._state_inputs.append(self._input("kept", value))
-            last_values.append((value, len(self._nexts)))
-            self._nexts.append(self._node("Identity", [inner], value))
+            last_values.append((value, len(self._next_states)))
+            self._next_states.append(self._add_node("Identity", [inner], value))
         return last_values
 
 

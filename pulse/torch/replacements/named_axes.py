@@ -9,6 +9,7 @@ from functools import reduce
 from typing import Any
 
 from pulse.torch.own_thread import OwnThread
+from pulse.torch.replacements.attributes import replace_attributes
 
 FUNCTIONS = {
     "add": "add",
@@ -40,14 +41,13 @@ def keep_named_axes(torch: Any) -> Generator[None]:
     """
     einx = sys.modules.get("einx")
     owner = OwnThread()
-    before = {name: getattr(einx, name) for name in (*FUNCTIONS, "where") if hasattr(einx, name)}
-    for name, original in before.items():
-        setattr(einx, name, _by_name(torch, owner, original, getattr(torch, FUNCTIONS.get(name, name))))
-    try:
+    functions = {
+        name: _by_name(torch, owner, getattr(einx, name), getattr(torch, FUNCTIONS.get(name, name)))
+        for name in (*FUNCTIONS, "where")
+        if hasattr(einx, name)
+    }
+    with replace_attributes(einx, **functions):
         yield
-    finally:
-        for name, original in before.items():
-            setattr(einx, name, original)
 
 
 def _by_name(torch: Any, owner: OwnThread, original: Any, function: Callable[..., Any]) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from pulse.torch.own_thread import OwnThread
+from pulse.torch.replacements.attributes import replace_attributes
 
 
 @contextlib.contextmanager
@@ -32,11 +33,10 @@ def keep_no_buffers(torch: Any, module: Any) -> Generator[None]:
     for submodule, name in empty:
         del submodule._buffers[name]
         submodule.__dict__[name] = None
-    torch.nn.Module.register_buffer = keep_plain
     try:
-        yield
+        with replace_attributes(torch.nn.Module, register_buffer=keep_plain):
+            yield
     finally:
-        torch.nn.Module.register_buffer = register
         for submodule, name in empty:
             submodule.__dict__.pop(name, None)
             submodule._buffers[name] = None

@@ -8,7 +8,7 @@ from typing import Any
 class FullSizes:
     """The batch sizes of a packed sequence in which every sequence has all frames: data [frames * batch, ...].
 
-    lengths  of the sequences, as the author gave them
+    lengths  the lengths of the sequences, as the author passed them
     """
 
     def __init__(self, torch: Any, frames: Any, batch: int, lengths: Any) -> None:

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-FAR = 1 << 62
+OPEN_END = 1 << 62
 
 
 def translations(torch: Any) -> dict[Any, Any]:
@@ -17,7 +17,7 @@ def translations(torch: Any) -> dict[Any, Any]:
     def slice_scatter(
         self: Any, src: Any, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
     ) -> Any:
-        to_the_end = step == 1 and (end is None or (type(end) is int and end >= FAR))
+        to_the_end = step == 1 and (end is None or (type(end) is int and end >= OPEN_END))
         numbers = type(dim) is int and type(start) is int and start > 0
         if not (numbers and to_the_end) or self.shape is None or type(self.shape[dim]) is int:
             return scatter(self, src, dim, start, end, step)

@@ -5,8 +5,9 @@ from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Any
 
-from pulse.onnx.recurrent_layers import CUDNN_CELLS, CudnnCell
+from pulse.ops.recurrent_layers import CUDNN_CELLS, CudnnCell
 from pulse.torch.own_thread import OwnThread
+from pulse.torch.replacements.attributes import replace_attributes
 from pulse.torch.replacements.packed_sequences import FullSizes, pack_full, pad_full
 
 
@@ -17,12 +18,9 @@ def keep_recurrent_layers(torch: Any) -> Generator[None]:
     Packed sequences of full length are plain tensors for them. Layers in other threads are unaffected.
     """
     layers, packing = torch.nn.modules.rnn, torch.nn.utils.rnn
-    functions = layers._VF
-    layers._VF = packing._VF = RecurrentFunctions(torch, functions)
-    try:
+    functions = RecurrentFunctions(torch, layers._VF)
+    with replace_attributes(layers, _VF=functions), replace_attributes(packing, _VF=functions):
         yield
-    finally:
-        layers._VF = packing._VF = functions
 
 
 class RecurrentFunctions:

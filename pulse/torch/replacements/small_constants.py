@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from pulse.errors import PulseWarning
+from pulse.torch.replacements.attributes import replace_attributes
 
 MATCHER = "onnxscript.rewriter._matcher"
 """The module whose ``math.isclose`` decides whether a constant matches a rewrite rule."""
@@ -33,12 +34,8 @@ def keep_small_constants() -> Generator[None]:
         )
         yield
         return
-    before = matcher.math
-    matcher.math = SimpleNamespace(isclose=_are_equal)
-    try:
+    with replace_attributes(matcher, math=SimpleNamespace(isclose=_are_equal)):
         yield
-    finally:
-        matcher.math = before
 
 
 def _are_equal(value: object, other: object, **_: object) -> bool:

@@ -14,7 +14,7 @@ def pool_maxima(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Return ``max_pool1d`` as the maxima of windows, or as that of one row; None if its indices are requested.
+    """Return ``max_pool1d`` as the maxima of windows, or as the maximum of one row; None if its indices are requested.
 
     In ONNX a row that is shorter than a window may have a maximum. Windows have none there, as in PyTorch.
     """
@@ -30,7 +30,7 @@ def pool_maxima(
 
 
 def strided_windows(torch: Any, x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
-    """Return ``as_strided`` as ``unfold`` of the last axis; None if it gives anything but windows of a
+    """Return ``as_strided`` as ``unfold`` of the last axis; None if it returns anything but windows of a
     contiguous tensor.
     """
     size, stride = tuple(size), tuple(stride)

@@ -220,7 +220,7 @@ def test_fixed_inputs_become_constants(backend: str, value: Any) -> None:
         ({"z": 1}, "no input is called z; the inputs are x, h"),
         ({"h": "loud"}, "constant h: 'loud' is not of type f32"),
         ({"h": [1.0, 2.0]}, "input h: '2' has 1 dims; give 3"),
-        ({"h": np.zeros((1, 1, 4))}, "gives axis 2 as 4, the file fixes it to 3"),
+        ({"h": np.zeros((1, 1, 4))}, "has axis 2 as 4, the file fixes it to 3"),
     ],
 )
 def test_constants_that_do_not_fit_are_refused(constants: Mapping[str, object], message: str) -> None:

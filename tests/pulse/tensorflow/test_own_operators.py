@@ -102,7 +102,7 @@ def test_wrong_types_of_inputs_are_refused() -> None:
 def test_wrong_types_shapes_and_kernels_are_refused() -> None:
     operator = zero_out()
     register_kernel("ZeroOut")(lambda x: x[:1])
-    with pytest.raises(InputError, match="its kernel gives zeroed as 1,i32, and 3,i32 is declared"):
+    with pytest.raises(InputError, match="its kernel returns zeroed as 1,i32, and 3,i32 is declared"):
         operator([1, 2, 3])
     bare = register_op("Bare", "x:f32", "y:f32")
     with pytest.raises(InputError, match="it has no kernel"):

@@ -267,8 +267,8 @@ def scaled_by_variable() -> bytes:
     return file_bytes(graph, first)
 
 
-def counting_loop(turns: int | None = 5) -> bytes:
-    """WHILE i < limit: h = tanh(h + x); the limit is stored, or an input where ``turns`` is None."""
+def counting_loop(turns: int | None = 5, layers: int = 1) -> bytes:
+    """WHILE i < limit: h = tanh(h + x), in several layers; the limit is stored, or an input if ``turns`` is None."""
     cond, body = SubgraphBuilder("cond"), SubgraphBuilder("body")
     scalar = ((), "int32")
     ports = [
@@ -283,8 +283,9 @@ def counting_loop(turns: int | None = 5) -> bytes:
         *(body.input((1, 4), name=k) for k in "hx"),
     )
     more = body.result("ADD", [i, body.constant(np.int32(1))], (), "AddOptions", dtype="int32")
-    after = body.result("TANH", [body.result("ADD", [h, x], (1, 4), "AddOptions")], (1, 4))
-    body.outputs = [more, n, after, x]
+    for _ in range(layers):
+        h = body.result("TANH", [body.result("ADD", [h, x], (1, 4), "AddOptions")], (1, 4))
+    body.outputs = [more, n, h, x]
     graph = SubgraphBuilder()
     x = graph.input((1, 4))
     limit = graph.input((), "int32", "turns") if turns is None else graph.constant(np.int32(turns))

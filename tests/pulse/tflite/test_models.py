@@ -9,6 +9,7 @@ import pytest
 import pulse
 from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
+from pulse.ops.control import Loop
 from pulse.runtimes.onnx_check import check
 from tests.noise import normal_noise
 from tests.pulse.tflite.layered_models import (
@@ -193,6 +194,14 @@ def test_int16_biases_of_32_and_64_bits_are_equivalent() -> None:
 def test_padding_that_depends_on_the_length_is_refused() -> None:
     with pytest.raises(PulsifyError, match="padding before the first frame"):
         pulse.stream(stack("int8", SAME, 2), pulse=4)
+
+
+@pytest.mark.parametrize(("turns", "layers"), [(1025, 1), (600, 10)], ids=["iterations", "nodes"])
+def test_a_long_loop_is_one_op(turns: int, layers: int) -> None:
+    """Nothing is left of its iterations, which are unrolled until they are too many."""
+    typed = pulse.load(counting_loop(turns, layers)).analyse()
+    assert sum(isinstance(node.op, Loop) for node in typed.graph.nodes) == 1
+    assert len([node for node in typed.graph.nodes if node.outputs]) < 20
 
 
 def test_names_are_those_of_the_signature() -> None:

@@ -102,7 +102,7 @@ def test_demucs_differs_at_other_lengths() -> None:
         pulse.from_torch(module, example, {"mix": {2: "T"}})
     with pytest.raises(
         pulse.LoadError,
-        match=r"Demucs: .* at T = 8193 it .*: the module gives shape \[1, 1, 8193\], the model \[1, 1, 4436\];",
+        match=r"Demucs: .* at T = 8193 it .*: the module returns shape \[1, 1, 8193\], the model \[1, 1, 4436\];",
     ):
         pulse.from_torch(module, example, {"mix": {2: "T"}}, lengths=[{"T": 8193}])
 
@@ -113,7 +113,7 @@ def test_a_branch_that_the_example_took_is_found() -> None:
     module = FunctionModule(lambda x: x * 2 if x.shape[-1] > 10 else x * 3)
     example = torch.randn(1, 3, 20)
     with pytest.raises(
-        pulse.LoadError, match=r"at T = 7 .*, frame 0, at \[0, 0, 0\]: the module gives .*; so PyTorch"
+        pulse.LoadError, match=r"at T = 7 .*, frame 0, at \[0, 0, 0\]: the module returns .*; so PyTorch"
     ):
         pulse.from_torch(module, example, T)
     for let in (

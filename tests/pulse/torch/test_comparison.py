@@ -89,7 +89,7 @@ def test_a_difference_on_a_fixed_size_example_is_refused() -> None:
     [
         pytest.param(
             lambda x: 2 * x[..., :25],
-            r"T = 41 .*output y: the module gives shape \[1, 3, 41\], the model \[1, 3, 25\]",
+            r"T = 41 .*output y: the module returns shape \[1, 3, 41\], the model \[1, 3, 25\]",
             id="shorter",
         ),
         pytest.param(
@@ -104,7 +104,7 @@ def test_a_difference_on_a_fixed_size_example_is_refused() -> None:
         ),
         pytest.param(
             lambda x: x * x.shape[2] / 10,
-            r"T = 7 .*output y, frame 0, at \[0, 0, 0\]: the module gives .*, the model ",
+            r"T = 7 .*output y, frame 0, at \[0, 0, 0\]: the module returns .*, the model ",
             id="scaled by the length",
         ),
     ],
@@ -231,5 +231,5 @@ def test_outputs_as_many_as_frames_are_refused() -> None:
     def exported_outputs(feeds: Mapping[str, Array]) -> Outputs:
         return {f"f{frame}": feeds["x"][..., min(frame, feeds["x"].shape[-1] - 1)] for frame in range(20)}
 
-    with pytest.raises(LoadError, match="at T = 7 it differs: the module gives 7 outputs, the model 20"):
+    with pytest.raises(LoadError, match="at T = 7 it differs: the module returns 7 outputs, the model 20"):
         difference_of(Seen(frames), exported_outputs, sampled_inputs())

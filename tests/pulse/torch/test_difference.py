@@ -32,7 +32,7 @@ def test_another_order_of_summation_is_not_a_difference() -> None:
     sums[0, 7, 1] += 0.1
     difference = first_difference({"y": sums}, model, {"y": sums[:, :9]})
     assert difference is not None
-    assert difference.startswith("output y, frame 7, at [0, 7, 1]: the module gives ")
+    assert difference.startswith("output y, frame 7, at [0, 7, 1]: the module returns ")
 
 
 def test_the_first_output_and_frame_that_differ_are_named() -> None:
@@ -45,18 +45,18 @@ def test_the_first_output_and_frame_that_differ_are_named() -> None:
     wrong[0, 2, 8] = 3
     wrong[1, 1, 6] = -0.5
     difference = first_difference(module, reference_of({"y": wrong, "state": state + 1}), example)
-    assert difference == "output y, frame 6, at [1, 1, 6]: the module gives 0, the model -0.5"
+    assert difference == "output y, frame 6, at [1, 1, 6]: the module returns 0, the model -0.5"
     difference = first_difference(module, reference_of({"y": x, "state": state + 1}), example)
-    assert difference == "output state, at [0, 0]: the module gives 0, the model 1"
+    assert difference == "output state, at [0, 0]: the module returns 0, the model 1"
     difference = first_difference({"flag": np.array([True])}, reference_of({"flag": np.array([False])}), {})
-    assert difference == "output flag, at [0]: the module gives 1, the model 0"
+    assert difference == "output flag, at [0]: the module returns 1, the model 0"
 
 
 def test_differing_shapes_and_numbers_of_outputs_are_named() -> None:
     x = np.zeros((1, 9), np.float32)
     difference = first_difference({"y": x, "z": x}, reference_of({"y": x, "z": x[:, :5]}), {})
-    assert difference == "output z: the module gives shape [1, 9], the model [1, 5]"
+    assert difference == "output z: the module returns shape [1, 9], the model [1, 5]"
     assert (
         first_difference({"y": x, "output 1": x}, reference_of({"y": x}), {})
-        == "the module gives 2 outputs, the model 1"
+        == "the module returns 2 outputs, the model 1"
     )

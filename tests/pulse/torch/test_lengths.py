@@ -75,7 +75,7 @@ def test_given_lengths_are_completed_by_those_of_the_example() -> None:
         ("T", "lengths must be a list"),
         ([7], r"lengths: 7 names no symbol; give one such as"),
         ([{"U": 7}], "lengths: dynamic has no symbol 'U'; it has T"),
-        ([{"T": 0}], "lengths: 0 frames of T; give a whole number from 1 on"),
+        ([{"T": 0}], "lengths: 0 frames of T; give a positive integer"),
         ([{"T": True}], "lengths: True frames of T"),
         ([{"T": 2.0}], r"lengths: 2\.0 frames of T"),
     ],

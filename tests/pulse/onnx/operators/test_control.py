@@ -105,6 +105,22 @@ def test_a_loop_over_frames_is_refused_in_a_stream() -> None:
         typed.pulsify(pulse=2)
 
 
+def test_a_loop_that_data_ends_keeps_its_computed_state() -> None:
+    """Its first iteration, wired before this is known, reads a node that nothing else reads."""
+    nodes = [
+        node("Add", "s_in x", "s_out"),
+        node("ReduceSum", "s_out", "total", keepdims=0),
+        node("Less", "total limit", "go_out"),
+    ]
+    ports = [("iteration", I64), ("go_in", BOOL), ("s_in", F32)]
+    body = graph(nodes, ports, [("go_out", BOOL), ("s_out", F32)])
+    constants = {"n": np.int64(50), "go": np.array(True), "limit": np.float32(100)}
+    outer = [node("Neg", "x", "first"), node("Loop", "n go first", "y", body=body)]
+    x = np.ones((5, 3), np.float32)
+    typed = pulse.load(model(outer, {"x": x}, constants)).analyse()
+    assert np.array_equal(typed.run(x)["y"], 7 * x)
+
+
 def test_outputs_of_a_loop_of_unknown_length_are_refused() -> None:
     body = loop_body(
         [

@@ -112,6 +112,26 @@ def test_parts_of_tensors_give_what_numpy_gives() -> None:
         assert np.array_equal(part, X[place])
 
 
+@pytest.mark.parametrize(
+    ("op", "inputs", "attributes", "message"),
+    [
+        ("SpaceToDepth", (normal_noise(1, 4, 5, 3),), {"block_size": 2}, "width 5 does not divide"),
+        (
+            "StridedSlice",
+            (X, np.int32([2]), np.int32([3]), np.int32([1])),
+            {"shrink_axis_mask": 1},
+            "entry 2 of axis 0",
+        ),
+    ],
+    ids=["blocks", "entry"],
+)
+def test_parts_that_a_tensor_does_not_have_are_refused(
+    op: str, inputs: Sequence[Any], attributes: Mapping[str, Any], message: str
+) -> None:
+    with pytest.raises(pulse.LoadError, match=message):
+        results_of_operator(op, inputs, **attributes)
+
+
 def test_enough_operators_are_supported() -> None:
     assert len(TRANSLATORS) >= 100
 

@@ -1,4 +1,4 @@
-"""Blocks that a window makes begin with zeros."""
+"""Find taps that a window makes zero, so that they add no delay."""
 
 import numpy as np
 
@@ -11,10 +11,11 @@ from pulse.ops.shape import Transpose
 from pulse.typed import TypedGraph, known_value
 
 
-def silent_start(graph: TypedGraph, outlet: OutletId, inner: TDim, block: int) -> int:
+def count_zero_taps(graph: TypedGraph, outlet: OutletId, distance: TDim, block: int) -> int:
     """Return the number of elements at the start of each block of a wire that are always zero because of a window.
 
-    inner   the distance of neighbours of a block, in elements of the wire; ``block``: the elements of one
+    distance  elements of the wire between neighbours in a block
+    block     number of elements of a block
     """
     node = graph.node(outlet)
     while _keeps_order(node.op, graph.fact(outlet).shape):
@@ -25,7 +26,7 @@ def silent_start(graph: TypedGraph, outlet: OutletId, inner: TDim, block: int) -
     shape = graph.fact(outlet).shape
     values = [known_value(graph, source) for source in node.inputs]
     return max(
-        (_leading_zeros(value, shape, inner, block) for value in values if value is not None), default=0
+        (_leading_zeros(value, shape, distance, block) for value in values if value is not None), default=0
     )
 
 
@@ -37,12 +38,18 @@ def _keeps_order(op: Op, shape: Shape) -> bool:
     return op.keeps_order
 
 
-def _leading_zeros(factor: Array, shape: Shape, inner: TDim, block: int) -> int:
+def _leading_zeros(factor: Array, shape: Shape, distance: TDim, block: int) -> int:
+    """Return how many elements at the start of each block a factor makes zero."""
     for axis, dim in enumerate(shape):
         factor_axis = axis - len(shape) + factor.ndim
-        if dim.is_const and int(dim) % block == 0 and volume(shape[axis + 1 :]) == inner and factor_axis >= 0:
+        if (
+            dim.is_const
+            and int(dim) % block == 0
+            and volume(shape[axis + 1 :]) == distance
+            and factor_axis >= 0
+        ):
             if factor.shape[factor_axis] != int(dim):
                 return 0
-            sounding = np.moveaxis(factor, factor_axis, 0).reshape(int(dim), -1).any(1)
-            return int(sounding.reshape(-1, block).any(0).argmax())
+            is_nonzero = np.moveaxis(factor, factor_axis, 0).reshape(int(dim), -1).any(1)
+            return int(is_nonzero.reshape(-1, block).any(0).argmax())
     return 0
