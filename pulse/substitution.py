@@ -13,6 +13,7 @@ from pulse.graph import OutletId
 from pulse.ops.op import Op, numbers_if_constant
 from pulse.ops.source import Source
 from pulse.support.budget import current_spending
+from pulse.support.naming import free_name
 from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wiring import wire
 
@@ -33,15 +34,9 @@ class Terms:
     def dim(self, dim: TDim) -> TDim:
         """Return an expression in these terms; a symbol that is new to them gets a free name."""
         for symbol in sorted(dim.symbols - self._values.keys(), key=lambda symbol: symbol.name):
-            self._values[symbol] = TDim.of(self.scope.symbol(self._free_name(symbol.name)))
+            name = free_name(symbol.name, self.scope.knows, "_", 2)
+            self._values[symbol] = TDim.of(self.scope.symbol(name))
         return dim.subs(self._values) if dim.symbols else dim
-
-    def _free_name(self, name: str) -> str:
-        suffix, free_name = 1, name
-        while self.scope.knows(free_name):
-            suffix += 1
-            free_name = f"{name}_{suffix}"
-        return free_name
 
     def fact(self, fact: TypedFact) -> TypedFact:
         """Return a type and shape in these terms."""

@@ -17,6 +17,7 @@ from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, add_co
 from pulse.infer.op import ModelOp
 from pulse.onnx.read.node import OnnxOp
 from pulse.substitution import Terms
+from pulse.support.naming import free_name
 from pulse.support.record import record
 
 
@@ -155,11 +156,7 @@ class Canvas:
         for outlet in ranked:
             op = self.op(outlet)
             base = op.preferred_name if isinstance(op, OpenInput) else self.graph.label(outlet)
-            name, suffix = base, 0
-            while name in inputs:
-                suffix += 1
-                name = f"{base}.{suffix}"
-            inputs[name] = outlet
+            inputs[free_name(base, inputs.__contains__)] = outlet
         return inputs
 
     def _is_given(self, outlet: OutletId) -> bool:

@@ -1,7 +1,6 @@
 """The schemas of ONNX operators: their inputs, outputs and attributes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -9,6 +8,7 @@ import numpy as np
 from onnx import defs
 
 from pulse.errors import InputError
+from pulse.support.naming import suggest_name
 
 OPSET = 22
 """The version of the default domain that nodes written by hand are of."""
@@ -46,10 +46,10 @@ def check_attributes(domain: str, op_type: str, attributes: Mapping[str, Any], w
     declarations = schema.attributes
     for name in values:
         if name not in declarations:
-            similar_names = get_close_matches(name, list(declarations), 1)
-            suggestion = f" (did you mean {similar_names[0]}?)" if similar_names else ""
             names = f"choose one of {', '.join(sorted(declarations))}" if declarations else "there is none"
-            raise InputError(f"{where}: no attribute is called {name}{suggestion}; {names}")
+            raise InputError(
+                f"{where}: no attribute is called {name}{suggest_name(name, declarations)}; {names}"
+            )
     for name, declaration in declarations.items():
         if declaration.required and name not in values:
             raise InputError(f"{where}: the attribute {name} is required")

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from pulse.chains.joining import require_compatible, solve_symbols
@@ -15,6 +14,7 @@ from pulse.models import TypedModel
 from pulse.ops.op import unify
 from pulse.ops.source import Source
 from pulse.substitution import Terms
+from pulse.support.naming import free_name, suggest_name
 from pulse.support.wording import spell
 from pulse.typed import TypedGraph
 
@@ -99,11 +99,7 @@ class _Chain:
         for name, view in model.graph.views_in(
             {old.node: (new.node,) for old, new in outlets.items()}
         ).items():
-            suffix, view_name = 0, name
-            while view_name in self.graph.views:
-                suffix += 1
-                view_name = f"{name}.{suffix}"
-            self.graph.views[view_name] = view
+            self.graph.views[free_name(name, self.graph.views.__contains__)] = view
         for outlet in model.graph.inputs:
             if outlet not in feeds:
                 self._add_wire(self.graph.label(outlets[outlet]), outlets[outlet])
@@ -146,7 +142,7 @@ class _Chain:
             reads = dict(zip(inputs, stage.reads))
         for name, wire in reads.items():
             if name not in inputs:
-                raise FactError(f"{where}: no input is called {name}{_suggest_name(name, inputs)}")
+                raise FactError(f"{where}: no input is called {name}{suggest_name(name, inputs)}")
             self._wire(wire, where)
         return reads
 
@@ -174,7 +170,7 @@ class _Chain:
         if name not in self.wires:
             names = ", ".join(self.wires)
             raise FactError(
-                f"{where}: no wire is called {name}{_suggest_name(name, self.wires)}; the wires are {names}"
+                f"{where}: no wire is called {name}{suggest_name(name, self.wires)}; the wires are {names}"
             )
         return self.wires[name]
 
@@ -202,31 +198,23 @@ class _Chain:
         """Return the name that a stage gives to an output."""
         names = model.graph.output_names
         if stage.gives is None:
-            return self._free_name(name)
+            return free_name(name, self.wires.__contains__)
         if isinstance(stage.gives, Mapping):
             for other in stage.gives:
                 if other not in names:
-                    raise FactError(f"{where}: no output is called {other}{_suggest_name(other, names)}")
+                    raise FactError(f"{where}: no output is called {other}{suggest_name(other, names)}")
             new_name = stage.gives.get(name)
         else:
             if len(stage.gives) > len(names):
                 raise FactError(f"{where}: gives {len(stage.gives)} names and has outputs {', '.join(names)}")
             new_name = dict(zip(names, stage.gives)).get(name)
         if new_name is None:
-            return self._free_name(name)
+            return free_name(name, self.wires.__contains__)
         if new_name in self.wires:
             raise FactError(
                 f"{where}: a wire is already called {new_name}; give its output {name} another name"
             )
         return new_name
-
-    def _free_name(self, name: str) -> str:
-        """Return the name itself, with a number if it is taken."""
-        suffix, free_name = 0, name
-        while free_name in self.wires:
-            suffix += 1
-            free_name = f"{name}.{suffix}"
-        return free_name
 
     def _add_wire(self, name: str, outlet: OutletId) -> str:
         self.wires[name] = outlet
@@ -238,8 +226,3 @@ class _Chain:
 
 def _moves(fact: TypedFact) -> bool:
     return any(dim.symbols for dim in fact.shape)
-
-
-def _suggest_name(name: str, names: Iterable[str]) -> str:
-    matches = get_close_matches(name, list(names), 1)
-    return f" (did you mean {matches[0]}?)" if matches else ""

@@ -12,7 +12,7 @@ from pulse.front import FUNCTIONS
 from pulse.models import TypedModel
 from pulse.recipes.rates import Rates
 from pulse.recipes.recipe import RecipeContext, RecipeStage
-from pulse.recipes.values import TomlValue, describe_type, fits, quote, require_known
+from pulse.support.toml_values import TomlValue, describe_type, fits, quote, require_known
 
 SHAPES = ("shape", "mask_shape")
 """Parameters that are the shapes of the first input and of the second."""
@@ -43,7 +43,7 @@ def check_parameters(name: str, values: Mapping[str, TomlValue], where: str) -> 
     return dict(values)
 
 
-def takes_sound(first: RecipeStage) -> bool:
+def reads_sound(first: RecipeStage) -> bool:
     """Return whether a recipe that begins with this stage reads samples of sound; a model is assumed to."""
     return first.kind == "model" or signature(FUNCTIONS[first.kind]).parameters[SHAPES[0]].default == SOUND
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pulse.facts import Shape, TypedFact
+from pulse.facts import TypedFact
 from pulse.support.record import record
 
 SPECTRA = {
@@ -81,7 +81,7 @@ class _Axes:
         return ",".join([*letters[: self.time], "T", *letters[self.time :]])
 
 
-def guess_recipe(input_fact: TypedFact, output_fact: TypedFact, hop: int | None = None) -> Guess | None:
+def guess_recipe(input_fact: TypedFact, output_fact: TypedFact, hop: int | None) -> Guess | None:
     """Return the stages around a model of this input and output; None if nothing usual fits.
 
     hop  samples from one frame to the next, if known
@@ -94,11 +94,6 @@ def guess_recipe(input_fact: TypedFact, output_fact: TypedFact, hop: int | None 
         if guess is not None:
             return guess
     return None
-
-
-def is_sound(shape: Shape) -> bool:
-    """Return whether a tensor has one value for each frame."""
-    return sum(bool(dim.symbols) for dim in shape) == 1 and all(dim.symbols or dim == 1 for dim in shape)
 
 
 def _guess_complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:

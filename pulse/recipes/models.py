@@ -17,7 +17,7 @@ from pulse.loading.loaded import Loaded
 from pulse.models import TypedModel
 from pulse.onnx.metadata import is_exported
 from pulse.recipes.recipe import ITSELF, RecipeContext, RecipeStage
-from pulse.recipes.values import TomlValue, describe_type, fits, quote, require_known
+from pulse.support.toml_values import TomlValue, describe_type, fits, quote, require_known
 from pulse.support.wording import spell
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ import numpy as np
 
 from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError, PulseError, PulseWarning, PulsifyError
-from pulse.facts import TypedFact, shape_text
+from pulse.facts import TypedFact, is_sound_shape, shape_text
 from pulse.infer.codes import codes_of
 from pulse.loading.load import load
 from pulse.loading.loaded import Loaded
 from pulse.onnx.metadata import is_exported, stated_rate_hz
 from pulse.recipes.framing import called_on_frames
-from pulse.recipes.guessing import USUAL_BLOCKS, Guess, guess_recipe, is_sound
+from pulse.recipes.guessing import USUAL_BLOCKS, Guess, guess_recipe
 from pulse.recipes.pairing import PairedModel, Stages, pair_stages
 from pulse.recipes.rates import growth
 from pulse.recipes.reading import parse_recipe
@@ -97,8 +97,8 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
             f"by hand, see docs/recipes.md{_of_channels(fact)}"
         )
     guess = _with_codes(guess, whole.metadata, (name, fact), (outputs[0], output_fact), notes)
-    rate_hz = stated_rate_hz(whole.metadata) if is_sound(fact.shape) else None
-    if is_sound(fact.shape):
+    rate_hz = stated_rate_hz(whole.metadata) if is_sound_shape(fact.shape) else None
+    if is_sound_shape(fact.shape):
         notes.append(f"{name} ({shape_text(fact.shape)}) is audio; nothing is added before it")
         _say_context(opened, options, name, outputs[0], notes)
     _say_constants(whole.inputs, streams, options, rate_hz or guess.rate_hz, notes)

@@ -64,7 +64,7 @@ def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> Type
                 f"{recipe.context.where}: more than {MAX_STAGES} stages, with those of the recipes in it; convert a "
                 "part of it to one file with pulse convert -o"
             )
-        rates = Rates(recipe.rate_hz, functions.takes_sound(recipe.stages[0]))
+        rates = Rates(recipe.rate_hz, functions.reads_sound(recipe.stages[0]))
         stages = [_stage(recipe, stage, rates, limits or {}) for stage in recipe.stages]
         try:
             model = chain(*stages, outputs=recipe.outputs, title=recipe.title, inputs=recipe.inputs)

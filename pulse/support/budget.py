@@ -71,7 +71,7 @@ class Spending:
         """Return a copy with the same amounts."""
         return replace(self, unfolded=dict(self.unfolded))
 
-    def unfold(self, nodes: int, what: str) -> None:
+    def take_nodes(self, nodes: int, what: str) -> None:
         """Take nodes that are copied into the model. Raises LoadError, which names ``what`` needs them."""
         if self.nodes + nodes > self.budget.nodes:
             raise LoadError(
@@ -81,7 +81,7 @@ class Spending:
             )
         self.nodes += nodes
 
-    def excess(self, elements: float) -> str:
+    def explain_excess_elements(self, elements: float) -> str:
         """Return why constants of this many elements cannot be computed, and what would help; empty if they can."""
         elements_left = self.budget.elements + STORED_TIMES * self.stored - self.elements
         if elements <= elements_left:
@@ -92,7 +92,7 @@ class Spending:
             f"before running leaves {max(0.0, elements_left):.0f}; raise it with {spell('budget', limits)}"
         )
 
-    def slowness(self, seconds: float) -> str:
+    def explain_slowness(self, seconds: float) -> str:
         """Return why a computation of this many seconds is refused, and what would help; empty if it is not."""
         if self.seconds + seconds <= self.budget.seconds:
             return ""
