@@ -179,10 +179,10 @@ class FunctionBuilder:
         """Cut an axis into overlapping frames; a new axis after it holds their samples."""
         return self.add(name, Frames(axis, size, hop), x)
 
-    def join_axes(self, x: OutletId, axis: int) -> OutletId:
-        """Join an axis and the next one."""
-        shape = self.shape(x)
-        return self.reshape(x, *shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
+    def join_axes(self, x: OutletId) -> OutletId:
+        """Join axes 2 and 3."""
+        batch, frames, rows, columns, *others = self.shape(x)
+        return self.reshape(x, batch, frames, rows * columns, *others)
 
     def side_by_side(self, *parts: OutletId, axis: int = 2, name: str = "joined") -> OutletId:
         """Join tensors along an axis."""

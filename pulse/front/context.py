@@ -35,7 +35,7 @@ def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = FEATURES) 
     if ends != "none":
         before = (m - 1) // 2
         x = builder.pad(x, 1, before, m - 1 - before, ENDS[ends])
-    return builder.model(features=builder.join_axes(builder.frame(x, 1, m, n), 2))
+    return builder.model(features=builder.join_axes(builder.frame(x, 1, m, n)))
 
 
 def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = FEATURES) -> TypedModel:
@@ -54,7 +54,7 @@ def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = FE
     mode = ENDS[require_choice(function, "ends", ends, ENDS)]
     builder = FunctionBuilder(function, {"x": shape})
     x = builder.pad(_features(builder), 1, left, right, mode)
-    return builder.model(features=builder.join_axes(builder.frame(x, 1, left + 1 + right, 1), 2))
+    return builder.model(features=builder.join_axes(builder.frame(x, 1, left + 1 + right, 1)))
 
 
 def deltas(

@@ -11,7 +11,7 @@ from pulse.front.logarithms import floored_log
 from pulse.front.options import require_count, require_flag, require_number
 from pulse.front.spectra import square
 from pulse.front.transforms import MAX_SAMPLES, forward_matrix
-from pulse.front.triangles import require_band
+from pulse.front.triangles import kaldi_mel, require_band
 from pulse.front.windows import window_values
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -112,16 +112,12 @@ def tf_mfcc(
 
 def _bank(bins: int, bands: int, rate_hz: float, low_hz: float, high_hz: float) -> Array:
     """Return ``[bins, bands]``: each frequency is shared by the two bands whose centres are next to it in mel."""
-
-    def mel(hz: Array | float) -> Array:
-        return 1127 * np.log1p(np.asarray(hz) / 700)
-
     step_hz = 0.5 * rate_hz / (bins - 1)
-    low, high = float(mel(low_hz)), float(mel(high_hz))
+    low, high = kaldi_mel(np.array([low_hz, high_hz]))
     centres = low + (high - low) / (bands + 1) * np.arange(bands + 2)
     weights = np.zeros((bins, bands + 2))
     inner_bins = np.arange(max(0, int(1.5 + low_hz / step_hz)), min(bins - 1, int(high_hz / step_hz)) + 1)
-    bins_mel = mel(inner_bins * step_hz)
+    bins_mel = kaldi_mel(inner_bins * step_hz)
     left = np.clip(np.searchsorted(centres[1:-1], bins_mel, "left"), 0, bands)
     share = (centres[left + 1] - bins_mel) / (centres[left + 1] - centres[left])
     weights[inner_bins, left] = share

@@ -324,7 +324,7 @@ def _weights(builder: FunctionBuilder, frames: TDim, values: Array, hop: int) ->
         "ones", Expand((TDim.of(1), frames, TDim.of(1))), builder.constant("one", np.ones((1, 1, 1)))
     )
     ones = builder.pad(ones, 1, parts - 1, parts - 1)
-    near = builder.join_axes(builder.frame(ones, 1, parts, 1), 2)
+    near = builder.join_axes(builder.frame(ones, 1, parts, 1))
     rows = builder.times(near, table[::-1], "overlap")
     whole = builder.reshape(rows, 1, builder.shape(rows)[1] * hop)
     return builder.part(whole, 1, 0, (frames - 1) * hop + size)
