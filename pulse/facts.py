@@ -1,7 +1,7 @@
 """Facts about wires."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import prod
@@ -72,6 +72,22 @@ def shape_text(shape: Sequence[TDim | int]) -> str:
 def is_symbolic(value: Array) -> bool:
     """Return whether a tensor holds dims rather than numbers."""
     return value.dtype == object
+
+
+def is_sound_shape(shape: Shape) -> bool:
+    """Return whether a tensor has one value for each frame."""
+    return sum(bool(dim.symbols) for dim in shape) == 1 and all(dim.symbols or dim == 1 for dim in shape)
+
+
+def cancel_sizes(sizes: Iterable[TDim], divisors: Iterable[TDim]) -> tuple[list[TDim], list[TDim]]:
+    """Return sizes and divisors without those that both have."""
+    over, under = list(sizes), list[TDim]()
+    for divisor in divisors:
+        if divisor in over:
+            over.remove(divisor)
+        else:
+            under.append(divisor)
+    return over, under
 
 
 def volume(shape: Sequence[TDim]) -> TDim:

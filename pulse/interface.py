@@ -121,7 +121,7 @@ class Interface(Protocol):
         """Return an input or output by its name. Raises PulsifyError."""
         ...
 
-    def waits(self) -> Sequence[AwaitedWire]:
+    def awaited_wires(self) -> Sequence[AwaitedWire]:
         """Return every wire whose last frame some output waits for."""
         ...
 

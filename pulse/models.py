@@ -143,7 +143,7 @@ class TypedModel(TypedNetwork):
         from pulse.declutter import declutter
 
         with count_spending(self.spending):
-            model, chunks = scan_over_chunks(self, chunking or DETECT_ALL, symbol, outputs)
+            model, chunks = scan_over_chunks(self, chunking or DETECT_ALL, symbol, outputs, {})
             return PulsedModel.of(pulsify_chunks(declutter(model), chunks, pulse))
 
 

@@ -72,7 +72,7 @@ class _Fold:
     def take(self, seconds: float) -> None:
         """Count more. Raises TooLongError."""
         self.seconds += seconds
-        if self.account.slowness(self.seconds):
+        if self.account.explain_slowness(self.seconds):
             raise TooLongError
 
     def iterations(self, op: Op, inputs: Sequence[Array]) -> Callable[[], None]:
@@ -94,7 +94,7 @@ def _fold(name: str, op: Op, inputs: Sequence[TypedFact], outputs: Sequence[Type
     total = sum(_elements(fact) for fact in outputs)
     counted = total * SYMBOLIC_ELEMENTS if symbolic else total
     seconds = _seconds(op, inputs, outputs, total, symbolic)
-    reason = account.excess(counted) or account.slowness(seconds)
+    reason = account.explain_excess_elements(counted) or account.explain_slowness(seconds)
     values = None
     if not reason:
         fold = _Fold(account, seconds)
@@ -102,7 +102,7 @@ def _fold(name: str, op: Op, inputs: Sequence[TypedFact], outputs: Sequence[Type
         try:
             values = symbolic_eval(op, inputs)
         except TooLongError:
-            reason = account.slowness(fold.seconds)
+            reason = account.explain_slowness(fold.seconds)
         finally:
             counting_iterations.reset(token)
         account.seconds = min(account.seconds + fold.seconds, account.budget.seconds)

@@ -34,9 +34,9 @@ SYMBOL = "T"
 def scan_over_chunks(
     typed: TypedNetwork,
     chunking: Chunking,
-    symbol: str | None = None,
-    outputs: Sequence[str] | None = None,
-    symbol_axes: Mapping[str, int] | None = None,
+    symbol: str | None,
+    outputs: Sequence[str] | None,
+    symbol_axes: Mapping[str, int],
 ) -> tuple[TypedNetwork, Chunks]:
     """Return a chunk model over a whole stream: its author's loop, as one typed model.
 

@@ -27,10 +27,10 @@ from pulse.typed import TypedNetwork
 
 def pulsify_or_reopen(
     typed: TypedNetwork,
-    symbol: str | Symbol | None = None,
-    pulse: int | None = None,
-    align: bool = False,
-    max_context: int | None = None,
+    symbol: str | Symbol | None,
+    pulse: int | None,
+    align: bool,
+    max_context: int | None,
 ) -> PulsedNetwork:
     """Pulsify a model to pulses of constant size; a file written in pulses is reopened as its original stream."""
     from pulse.pulsify.driver import pulsify

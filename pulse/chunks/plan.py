@@ -33,13 +33,13 @@ def find_candidates(typed: TypedNetwork, chunking: Chunking = DETECT_ALL) -> Can
 def plan_chunks(
     typed: TypedNetwork,
     chunking: Chunking,
-    outputs: Sequence[str] | None = None,
-    symbol_axes: Mapping[str, int] | None = None,
+    outputs: Sequence[str] | None,
+    symbol_axes: Mapping[str, int],
 ) -> Chunks:
     """Return how a model of constant shapes is called.
 
     chunking  the user's description
-    outputs   those to keep; all but the states' next values by default
+    outputs   the outputs to keep; None: all but the states' next values
     symbol_axes  input -> its axis of frames, if the file has a symbol there
     Raises PulsifyError: nothing streams, or a state, an axis, a context does not fit
     """
@@ -50,9 +50,7 @@ def plan_chunks(
     pairs += tuple(CallState(variable.input, variable.output, variable.how) for variable in typed.variables)
     _check_pairs(typed, pairs)
     states = {pair.input for pair in pairs}
-    inputs = [
-        _input_axis(typed, name, chunking, symbol_axes or {}) for name in typed.inputs if name not in states
-    ]
+    inputs = [_input_axis(typed, name, chunking, symbol_axes) for name in typed.inputs if name not in states]
     main = next((port for port in inputs if port.axis is not None), None)
     if main is None or main.axis is None:
         raise PulsifyError(
@@ -85,10 +83,10 @@ def plan_chunks(
 
 def _warn_about_context(typed: TypedNetwork, main: PortAxis, outputs: Iterable[PortAxis]) -> None:
     """Warn where sound goes in and fewer frames of sound come out: chunks that overlap look like that."""
-    if not _is_sound(typed.inputs[main.name]):
+    if not _is_signal(typed.inputs[main.name]):
         return
     for port in outputs:
-        if 1 < port.frames < main.frames and _is_sound(typed.graph.fact(typed.graph.find(port.name))):
+        if 1 < port.frames < main.frames and _is_signal(typed.graph.fact(typed.graph.find(port.name))):
             past = main.frames - port.frames
             warnings.warn(
                 f"{typed.title}: each call takes {main.frames} frames of {main.name} and gives {port.frames} of "
@@ -99,7 +97,7 @@ def _warn_about_context(typed: TypedNetwork, main: PortAxis, outputs: Iterable[P
             )
 
 
-def _is_sound(fact: TypedFact) -> bool:
+def _is_signal(fact: TypedFact) -> bool:
     """Return whether a chunk has floating values along one axis at most."""
     return np.issubdtype(fact.dtype, np.floating) and sum(dim != 1 for dim in fact.shape) <= 1
 

@@ -56,9 +56,9 @@ class Deployed:
         return [place for _, place in (*self.program.received, *self.program.sent)]
 
     @property
-    def waits(self) -> Sequence[AwaitedWire]:
+    def awaited_wires(self) -> Sequence[AwaitedWire]:
         """The wires that the end of the stream waits for."""
-        return self.program.model.waits()
+        return self.program.model.awaited_wires()
 
     @property
     def assumptions(self) -> list[TDim]:

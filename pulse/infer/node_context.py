@@ -76,7 +76,7 @@ class NodeContext(FileNode):
         if size < 0:
             raise self.error(f"its {what} is {size}, which is negative")
         account = current_spending()
-        reason = account.excess(size)
+        reason = account.explain_excess_elements(size)
         if reason:
             raise self.error(f"its {what} is {size}: {reason}")
         account.elements += size
@@ -85,7 +85,7 @@ class NodeContext(FileNode):
     def affords(self, size: int) -> bool:
         """Return whether this many elements may be computed while the model is read; they are counted then."""
         account = current_spending()
-        if account.excess(size):
+        if account.explain_excess_elements(size):
             return False
         account.elements += size
         return True

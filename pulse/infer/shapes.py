@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pulse.dim import TDim
-from pulse.facts import volume
+from pulse.facts import cancel_sizes, volume
 from pulse.graph import OutletId
 from pulse.infer.relations import HasRank
 from pulse.infer.wire_facts import Axis, WireFacts
@@ -31,11 +31,7 @@ class SameCount:
 
 def _divide_sizes(dividends: Sequence[TDim], sizes: Sequence[TDim]) -> TDim | None:
     """Return the product of ``dividends`` divided by that of ``sizes``; None if the quotient depends on the length."""
-    over, under = list(dividends), list(sizes)
-    for size in sizes:
-        if size in over:
-            over.remove(size)
-            under.remove(size)
+    over, under = cancel_sizes(dividends, sizes)
     part = volume(under)
     return None if part == 0 or 0 in sizes else single_quotient(volume(over), part)
 

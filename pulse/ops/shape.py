@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import Array, Shape, TypedFact, shape_text, volume
+from pulse.facts import Array, Shape, TypedFact, cancel_sizes, shape_text, volume
 from pulse.ops.op import (
     Env,
     Op,
@@ -47,11 +47,7 @@ def exact_quotient(sizes: Sequence[TDim], parts: Sequence[TDim], what: str) -> T
 
     If that depends on a length, it becomes an assumption of the scope. Raises FactError.
     """
-    over, under = list(sizes), list(parts)
-    for part in parts:
-        if part in over:
-            over.remove(part)
-            under.remove(part)
+    over, under = cancel_sizes(sizes, parts)
     total, part = volume(over), volume(under)
     if part == 1:
         return total

@@ -1,4 +1,4 @@
-"""Offline results of whole inputs: the reference of every proof."""
+"""The oracle: the offline results with which every proof compares."""
 
 from pulse.facts import Array
 from pulse.ops.arithmetic import Arithmetic

@@ -77,7 +77,7 @@ class Coverage:
     moved: bool = False
 
     @property
-    def gap(self) -> str:
+    def reason_not_proved(self) -> str:
         """Why equality proves nothing about this output; empty if it does."""
         if not self.values:
             return "it has no frames"
@@ -127,8 +127,8 @@ class Coverage:
             "minimum": self.minimum if self.finite else None,
             "maximum": self.maximum if self.finite else None,
             "moved": self.moved,
-            "proved": not self.gap,
-            "missing": self.gap,
+            "proved": not self.reason_not_proved,
+            "missing": self.reason_not_proved,
         }
 
 
@@ -208,7 +208,11 @@ class ProofReport(Report):
     @property
     def gaps(self) -> list[str]:
         """The outputs, or the module, about which equality proves nothing, and why."""
-        gaps = [f"{output.name}: {output.gap}" for output in self.outputs if output.gap]
+        gaps = [
+            f"{output.name}: {output.reason_not_proved}"
+            for output in self.outputs
+            if output.reason_not_proved
+        ]
         original = self.original
         return gaps + ([f"{original.title}: {original.refusal}"] if original and not original.lengths else [])
 

@@ -13,8 +13,8 @@ be as far from that as rounding can move it:
 3. by ``SAFETY`` times as much as the element, or the median of its channel, changes in a run in f64 in which every
    rounding is replaced by a random error of up to ``UNITS`` units in the last place (Monte Carlo arithmetic).
 
-The largest counts; (3) is computed only if (1) and (2) do not suffice, up to ``RUNS`` times. A median, not the
-largest error of the channel, since a decision that rounding may turn (a quantiser at a tie) moves few elements, by
+The largest counts; (3) is computed only if (1) and (2) do not suffice, up to ``PERTURBED_RUNS`` times. A median, not
+the largest error of the channel, since a decision that rounding may turn (a quantiser at a tie) moves few elements, by
 much, and must excuse only these. Integers and booleans must be equal, but where (2) or (3) change this very element;
 two values that differ by less than their random errors are equal in half of the runs, as rounded ones may be.
 Where the offline model overflows or is NaN in its own types, the stream may do the same.
@@ -38,7 +38,7 @@ CLOSE = 8
 """Units in the last place of the largest value; a result this close to the offline model's own needs no run in f64."""
 UNITS = 16
 """The roundings allowed per value: those of kernels (reordered sums, functions within a few units) with a margin."""
-RUNS = 24
+PERTURBED_RUNS = 24
 """A tie goes the other way in half of the runs: this many leave out one of ten million elements at a tie."""
 SAFETY = 2
 """How many times as far a result may be off as the perturbed runs are."""
@@ -73,7 +73,7 @@ class Judgement:
         return self.fits and self.wrong is None
 
 
-class Reference:
+class ExpectedOutputs:
     """A model's outputs for some inputs: in its own types, in f64, and with their tolerances for rounding.
 
     oracle   the offline model
@@ -95,14 +95,14 @@ class Reference:
         return self._oracle(self._feeds, self._recording)
 
     @classmethod
-    def of(cls, model: TypedNetwork, feeds: Feeds, seed: int = 0) -> "Reference":
-        """Return the reference of an offline model for these inputs."""
+    def of(cls, model: TypedNetwork, feeds: Feeds, seed: int = 0) -> "ExpectedOutputs":
+        """Return what an offline model outputs for these inputs."""
         return cls(offline(model), feeds, seed)
 
-    def judge(self, name: str, output: Array, axis: int | None = None, runs: int = RUNS) -> Judgement:
+    def judge(self, name: str, output: Array, axis: int | None, runs: int = PERTURBED_RUNS) -> Judgement:
         """Compare a result with output ``name``; fewer runs take less time, and allow less.
 
-        axis  that of its frames, None if it has none
+        axis  its axis of frames; None if it has none
         """
         native = self.native[name]
         if output.shape != native.shape or output.dtype != native.dtype:
@@ -121,7 +121,7 @@ class Reference:
             allowed = np.maximum(allowed, self._change(run, name, axis))
         return _judgement(off, allowed, exact)
 
-    def allowance(self, name: str, axis: int | None = None, runs: int = RUNS) -> tuple[Array, Array]:
+    def allowance(self, name: str, axis: int | None, runs: int) -> tuple[Array, Array]:
         """Return output ``name`` in f64, and how far each element of any result may be from it; fewer runs
         allow less.
         """
@@ -143,7 +143,9 @@ class Reference:
         """Return the tolerance from a run with random errors, which is made at its first use."""
         if run == len(self._runs):
             self._runs.append(
-                self._oracle(self._feeds, Perturbed(self._recording.tape, UNITS, self._seed * RUNS + run))
+                self._oracle(
+                    self._feeds, Perturbed(self._recording.tape, UNITS, self._seed * PERTURBED_RUNS + run)
+                )
             )
         dtype = self.native[name].dtype
         factor = SAFETY if is_floating(dtype) else 1

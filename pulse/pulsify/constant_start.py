@@ -11,7 +11,7 @@ from pulse.patch import Patch
 from pulse.typed import TypedNetwork
 
 
-def constant_start(model: TypedNetwork, symbol: Symbol, fill: float = 0.0) -> TypedNetwork:
+def constant_start(model: TypedNetwork, symbol: Symbol, fill: float) -> TypedNetwork:
     """Pad with ``fill`` before the stream; paddings mirror or repeat frames at its end only.
 
     Warns   PulseWarning: names the nodes whose meaning changes

@@ -92,7 +92,7 @@ class PulsedNetwork:
                 buffers += [(name, node.op, size) for name, size in node.op.buffers(node.name)]
         return buffers
 
-    def waits(self) -> list[AwaitedWire]:
+    def awaited_wires(self) -> list[AwaitedWire]:
         """Return every wire whose last frame some output waits for."""
         waits = list(self.awaited)
         for node in self.graph.nodes:

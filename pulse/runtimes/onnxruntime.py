@@ -71,7 +71,9 @@ class RuntimeProgram(NotCopyable, CompiledProgram):
     run   one call of the runtime, and its name; by default that of ``runner``
     """
 
-    why_not = "its file is open in a runtime of this process; pickle the model, and write and open it there"
+    copy_error_reason = (
+        "its file is open in a runtime of this process; pickle the model, and write and open it there"
+    )
 
     def __init__(
         self, model: PulsedNetwork, proto: ModelProto, run: RunModel | None = None, name: str = "given"

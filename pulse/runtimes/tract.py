@@ -84,7 +84,7 @@ def _end(process: "subprocess.Popen[bytes]", folder: "tempfile.TemporaryDirector
 class TractProgram(NotCopyable, CompiledProgram):
     """An archive that ``to_nnef`` made of a pulsed model, in tract. Raises WriteError: tract refuses it."""
 
-    why_not = "its file is open in a process of tract; copy the model, and write and open it there"
+    copy_error_reason = "its file is open in a process of tract; copy the model, and write and open it there"
 
     def __init__(self, model: PulsedNetwork, archive: Archive) -> None:
         super().__init__(model)

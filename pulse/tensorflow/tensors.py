@@ -131,7 +131,7 @@ def tensor_value(proto: Proto, where: str) -> Array:
         )
     if len(values) < size:
         account = current_spending()
-        reason = account.excess(size)
+        reason = account.explain_excess_elements(size)
         if reason:
             raise LoadError(f"{where}: one value for {size} elements: {reason}")
         account.elements += size

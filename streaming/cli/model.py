@@ -9,7 +9,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import InputError, PulseWarning
-from pulse.facts import TypedFact
+from pulse.facts import is_sound_shape
 from pulse.jit.registry import KERNELS
 from pulse.loading.loaded import Loaded
 from pulse.loading.stored import load_program
@@ -131,15 +131,9 @@ def takes_sound(model: Loaded) -> bool:
     typed, symbol = model.typed_model, model.symbol
     stream = TDim.of(typed.find_symbol(symbol))
     facts = [fact for fact in typed.inputs.values() if any(dim.symbols for dim in fact.shape)]
-    return bool(facts) and all(_is_sound(fact, stream) for fact in facts)
-
-
-def _is_sound(fact: TypedFact, stream: TDim) -> bool:
-    dims = list(fact.shape)
-    if fact.dtype != np.float32 or dims.count(stream) != 1:
-        return False
-    dims.remove(stream)
-    return all(dim == 1 for dim in dims)
+    return bool(facts) and all(
+        fact.dtype == np.float32 and stream in fact.shape and is_sound_shape(fact.shape) for fact in facts
+    )
 
 
 def compile_model(

@@ -28,7 +28,7 @@ class Instances(NotCopyable):
     Raises      InputError
     """
 
-    why_not = "it holds addresses of this process; make another one"
+    copy_error_reason = "it holds addresses of this process; make another one"
 
     def __init__(
         self, program: Program, streams: int, sound: Port | None, constants: Mapping[str, Array], delay: int

@@ -46,7 +46,7 @@ class HostedModel(NotCopyable):
     Raises   InputError: an input that does not stream, a type that cannot be sent, an unsuitable detector
     """
 
-    why_not = "it has lanes of a running server"
+    copy_error_reason = "it has lanes of a running server"
 
     def __init__(
         self,

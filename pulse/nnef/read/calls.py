@@ -76,12 +76,12 @@ class Calls:
 
     def _operate(self, operator: str, operands: Sequence[NnefValue], at: Position) -> NnefValue:
         """Return the result of an operator between tensors."""
-        self._spending.unfold(1, at.title)
+        self._spending.take_nodes(1, at.title)
         arguments = dict(zip(SIGNATURES[operator].names, operands))
         return _value_of(READERS[operator](self._node(operator, at.targets or (operator,), arguments, at)))
 
     def _call(self, call: Call, at: Position) -> NnefValue:
-        self._spending.unfold(1, at.title)
+        self._spending.take_nodes(1, at.title)
         name = call.operator
         if name in SIZE_FUNCTIONS and len(call.positional) == 1:
             value = apply(name, self._expressions.value(call.positional[0], at.part(0)))

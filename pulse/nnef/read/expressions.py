@@ -140,7 +140,7 @@ class Evaluator:
             raise at.error("the lists of a for have different lengths")
         results: list[NnefValue] = []
         for index, values in enumerate(zip(*lists)):
-            self._spending.unfold(1, at.title)
+            self._spending.take_nodes(1, at.title)
             names = {name: value for (name, _), value in zip(expression.loops, values)}
             item = at.in_scope({**at.scope, **names}).part(index)
             if expression.condition is not None:

@@ -19,7 +19,9 @@ def inline(model: ModelProto, what: str) -> ModelProto:
     }
     counts: dict[Key, int | None] = {}
     for node in model.graph.node:
-        current_spending().unfold(_count([node], functions, counts, what) - 1, f"{what}: {_describe(node)}")
+        current_spending().take_nodes(
+            _count([node], functions, counts, what) - 1, f"{what}: {_describe(node)}"
+        )
     import onnx.inliner
     from onnx import checker
 

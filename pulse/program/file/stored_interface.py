@@ -39,7 +39,7 @@ class StoredInterface:
         """Return an input or output by its name. Raises PulsifyError."""
         return find_port(self, name)
 
-    def waits(self) -> tuple[AwaitedWire, ...]:
+    def awaited_wires(self) -> tuple[AwaitedWire, ...]:
         """Return every wire for whose last frame some output waits."""
         return self.awaited
 
@@ -47,7 +47,8 @@ class StoredInterface:
 def write_interface(model: Interface) -> dict[str, Any]:
     """Return the interface as an object for JSON."""
     waits = [
-        {"frames": wire.frames, "offset": wire.offset, "length": str(wire.length)} for wire in model.waits()
+        {"frames": wire.frames, "offset": wire.offset, "length": str(wire.length)}
+        for wire in model.awaited_wires()
     ]
     return {
         "title": model.title if is_title(model.title) else "model",

@@ -310,7 +310,7 @@ def function_model(
     """
     if len(facts) != len(function.inputs):
         raise LoadError(f"{title}: {len(facts)} arguments for {len(function.inputs)}; export the model again")
-    current_spending().unfold(len(function.nodes), title)
+    current_spending().take_nodes(len(function.nodes), title)
     states: dict[str, InferenceFact] = {}
     feeds: dict[NodeOutput, InferenceFact] = {}
     for index, (name, fact) in enumerate(zip(function.inputs, facts)):

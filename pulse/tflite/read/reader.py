@@ -382,7 +382,7 @@ class _Builder:
 
     def _body(self, index: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
         builder = self._builder_of(index, title, title)
-        current_spending().unfold(len(builder._subgraph.operators), title)
+        current_spending().take_nodes(len(builder._subgraph.operators), title)
         if len(facts) != len(builder._subgraph.inputs):
             raise LoadError(
                 f"{title}: gives {len(facts)} tensors to a body of {len(builder._subgraph.inputs)} inputs"

@@ -15,7 +15,7 @@ class LaneSession(NotCopyable, Session):
     state  the state of the lane
     """
 
-    why_not = "it is a lane among others; take a snapshot of it"
+    copy_error_reason = "it is a lane among others; take a snapshot of it"
 
     def __init__(self, program: Program, state: State) -> None:
         self._begin(program, state, check_finite=True)

@@ -84,7 +84,7 @@ class LaneStream(NotCopyable):
     schedule    when checkpoints are made; None: never
     """
 
-    why_not = "it is a lane of a running server"
+    copy_error_reason = "it is a lane of a running server"
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ from pulse.program.backends.rounding import round_offline
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
 from pulse.proof.signals import feeds_of
-from pulse.proof.tolerance import Reference
+from pulse.proof.tolerance import ExpectedOutputs
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.weight_models import STACKS, assert_lanes_equal_streams, recurrence, stack
 
@@ -37,7 +37,7 @@ def code_program(model: PulsedModel, backend: str = "numba", form: str = "int8")
 def assert_equals_offline(model: PulsedModel, frames: int, form: str) -> dict[str, dict[str, Array]]:
     """Both backends give what the offline model of rounded weights and rows gives."""
     feeds = feeds_of(model, frames, seed=0)
-    reference = Reference.of(round_offline(model.typed, form, form), feeds)
+    reference = ExpectedOutputs.of(round_offline(model.typed, form, form), feeds)
     results = {
         backend: stream_whole(code_program(model, backend, form), feeds) for backend in ("numba", "numpy")
     }
