@@ -41,8 +41,8 @@ def rounding_errors(
 ) -> list[RoundingError]:
     """Return the error of each output on one stream of random input, for weights stored as ``weights``.
 
-    frames  of the symbol; the longest of the short streams that ``verify`` tries by default
-    prepare, activations  as in ``compile_model``
+    frames  frames of the symbol; by default the longest of the short streams that ``verify`` tries
+    prepare, activations  see ``compile_model``
     Raises  CompileError: as ``compile_model``
     """
     length = max(short_lengths(model)) if frames is None else frames

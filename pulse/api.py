@@ -91,20 +91,20 @@ def verify(
     A model that is called chunk by chunk is compared with the loop over its calls. A pulsed model is compared with
     the offline model that it keeps.
 
-    source       as in ``stream``, or a PyTorch ``nn.Module``. ``from_torch`` converts a module, and its streams are
+    source       see ``stream``; or a PyTorch ``nn.Module``. ``from_torch`` converts a module, and its streams are
                  compared with the module too
-    pulse        as in ``stream``
+    pulse        see ``stream``
     lengths      the lengths of the streams, in frames; by default short ones, and long ones that fill every buffer of
                  past frames
     backend      the backend to prove; numpy is always proved
-    max_context, prepare  as in ``stream``
+    max_context, prepare  see ``stream``
     seed         the seed of the random inputs
     long         try longer streams, and every signal on them, however long that takes
     example      for a module: the arguments of its ``forward``
     twin         for a module: a new stream of the author's own streaming code. It is called with a tensor, the next
                  pulse, for each input, and returns the frames that are ready. Joined, these must equal the module's
                  first frames
-    dynamic, states, method  for a module, as in ``from_torch``. A module with states is called chunk by chunk
+    dynamic, states, method  for a module: see ``from_torch``. A module with states is called chunk by chunk
     Raises       PulseError if the model cannot stream, or as ``from_torch`` for a module; DivergenceError if the twin
                  differs
     """

@@ -86,7 +86,7 @@ class FaultError(InputError):
     """Values for which an operation has no result: an index outside its table, an integer divided by 0.
 
     faults   one for each node and input
-    lanes    if several streams stepped in one call: the lanes that failed
+    lanes    the lanes that failed, if several streams stepped in one call
     outputs  there, what the call would have returned; the rows of the lanes that failed mean nothing
     """
 

@@ -92,8 +92,8 @@ def cancel_sizes(sizes: Iterable[TDim], divisors: Iterable[TDim]) -> tuple[list[
 
 def volume(shape: Sequence[TDim]) -> TDim:
     """Return the number of elements."""
-    plain = prod(dim.const for dim in shape if not dim.terms)
-    return prod((dim for dim in shape if dim.terms), start=TDim.of(1) * plain)
+    constants_product = prod(dim.const for dim in shape if not dim.terms)
+    return prod((dim for dim in shape if dim.terms), start=TDim.of(1) * constants_product)
 
 
 @record(eq=False)
@@ -115,7 +115,7 @@ class TypedFact:
 
     @classmethod
     def parse(cls, text: str, scope: SymbolScope) -> "TypedFact":
-        """Parse ``1,80,T,f32``: dims, then a type (f32 if none is given). Raises FactError."""
+        """Parse ``1,80,T,f32``: dims, then a type (f32 by default). Raises FactError: not such a text."""
         parts = [part.strip() for part in _BETWEEN_DIMS.split(text) if part.strip()]
         dtype = DTYPES["f32"]
         if parts and parts[-1] in DTYPES:
@@ -127,7 +127,7 @@ class TypedFact:
 
     @classmethod
     def of_input(cls, text: str, scope: SymbolScope) -> "TypedFact":
-        """Parse the shape of an input: its symbols are sizes, so none is negative. Raises FactError, DimError."""
+        """Parse the shape of an input: its symbols are sizes, so none is negative. Raises FactError: not a shape."""
         fact = cls.parse(text, scope)
         for symbol in sorted({s for dim in fact.shape for s in dim.symbols}, key=lambda s: s.name):
             scope.assume(f"{symbol} >= 0")

@@ -16,7 +16,7 @@ from pulse.support.record import record
 class Port:
     """An input or output of a pulsed model.
 
-    shape   of one pulse
+    shape   shape of one pulse
     axis    the stream axis; None if the tensor does not stream: then an input is given once, and an output
             (or one whose rate is 0) is known when the stream has ended
     delay   leading frames to drop
@@ -80,7 +80,7 @@ class Port:
 class AwaitedWire:
     """A wire whose last frame some output waits for.
 
-    frames  in each pulse
+    frames  its frames in each pulse
     offset  frame j is at index j + offset of the concatenated pulses
     length  frames of the whole stream, a function of the symbol
     """
@@ -118,7 +118,7 @@ class Interface(Protocol):
     def chunks(self) -> Any: ...
 
     def port(self, name: str) -> Port:
-        """Return an input or output by its name. Raises PulsifyError."""
+        """Return an input or output by its name. Raises PulsifyError: no such port."""
         ...
 
     def awaited_wires(self) -> Sequence[AwaitedWire]:
@@ -127,7 +127,7 @@ class Interface(Protocol):
 
 
 def find_port(model: Interface, name: str) -> Port:
-    """Return an input or output by its name. Raises PulsifyError."""
+    """Return an input or output by its name. Raises PulsifyError: no such port."""
     for port in (*model.inputs, *model.outputs):
         if port.name == name:
             return port

@@ -33,7 +33,7 @@ class Patch:
         return inside
 
     def wire(self, name: str, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
-        """Add a node to the patch. Raises FactError."""
+        """Add a node to the patch. Raises FactError: the inputs do not fit."""
         return wire(self.graph, name, op, inputs)
 
     def constant(self, name: str, value: Array) -> OutletId:

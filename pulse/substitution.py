@@ -79,7 +79,7 @@ class Terms:
         """Wire a model into a graph of these terms, and return the model's wires in that graph.
 
         wires   outlets of the model -> wires of the graph that replace them
-        prefix  of the names of nodes
+        prefix  prefix of the names of new nodes
         Raises  FactError: sizes that do not fit
         """
         new_wires = dict(wires)
@@ -151,7 +151,7 @@ def _has_symbols(fact: TypedFact) -> bool:
 
 
 def with_sizes(model: N, sizes: Mapping[Symbol, int]) -> N:
-    """Return the model with numbers in place of some symbols, in a new scope. Raises FactError."""
+    """Return the model with numbers in place of some symbols, in a new scope. Raises FactError: they do not fit."""
     terms = Terms(SymbolScope(), {symbol: TDim.of(size) for symbol, size in sizes.items()})
     terms.assume(model.scope)
     return replace(terms.model(model), spending=model.spending)

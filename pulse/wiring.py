@@ -70,7 +70,7 @@ class _Fold:
     seconds: float
 
     def take(self, seconds: float) -> None:
-        """Count more. Raises TooLongError."""
+        """Count more seconds. Raises TooLongError: beyond the budget."""
         self.seconds += seconds
         if self.account.explain_slowness(self.seconds):
             raise TooLongError

@@ -55,7 +55,7 @@ def is_open(op: ModelOp) -> bool:
 class Canvas:
     """A graph under construction.
 
-    scope   of the symbols in the shapes of inputs that were read from a file
+    scope   scope of the symbols in the shapes of inputs that were read from a file
     """
 
     def __init__(self, graph: ModelGraph | None = None, scope: SymbolScope | None = None) -> None:

@@ -123,7 +123,9 @@ def _positive(values: list[int], what: str, where: str) -> list[int]:
 
 
 def pads_of(padding: AxisSizes, rank: int, where: str) -> list[int]:
-    """Return the padding in the order of ONNX: all before, then all after. Raises InputError."""
+    """Return the padding in the order of ONNX: all before, then all after. Raises InputError: another number of values,
+    or a negative one.
+    """
     pads = [padding] * rank if isinstance(padding, int) else list(padding)
     if len(pads) == rank:
         pads *= 2
@@ -136,10 +138,10 @@ def pads_of(padding: AxisSizes, rank: int, where: str) -> list[int]:
 
 
 def _depthwise(op_type: str, rank: int) -> DepthwiseConvolution:
-    plain = _convolution(op_type, rank)
+    convolution = _convolution(op_type, rank)
 
     def make(nb_channels: int, kernel_dims: AxisSizes, name: str = "", **options: Any) -> Node:
-        return plain(nb_channels, nb_channels, kernel_dims, name, groups=nb_channels, **options)
+        return convolution(nb_channels, nb_channels, kernel_dims, name, groups=nb_channels, **options)
 
     make.__name__ = make.__qualname__ = f"{op_type}DepthWise{rank}D"
     make.__doc__ = f"``{op_type}{rank}D`` of each channel separately: as many groups as channels."

@@ -155,8 +155,8 @@ class Part:
     def network(self, shapes: Mapping[str, str], titles: Sequence[str] | None, title: str) -> FileNetwork:
         """Return the part as a separate network.
 
-        shapes  of inputs, by name
-        titles  of the outputs
+        shapes  input name -> its shape
+        titles  titles of the outputs
         Raises  InputError: no such input, no such shape, another number of titles
         """
         ends = self.outputs()

@@ -72,7 +72,9 @@ class Node(Handle, Sketch):
         return len(self._node.outputs)
 
     def category(self, in_: int) -> str:
-        """Return the kind of an input: ``data``, ``param`` (constant) or ``optional`` (omitted). Raises InputError."""
+        """Return the kind of an input: ``data``, ``param`` (constant) or ``optional`` (omitted). Raises InputError: no
+        such input.
+        """
         source = self.drawing.canvas.source(self.id, in_)
         if source is None:
             return "optional"
@@ -161,7 +163,7 @@ class Node(Handle, Sketch):
 class Connector(Sketch):
     """A wire: an output of a node, or an input of the future model.
 
-    name    of the input, for feeds
+    name    name of the input, for feeds
     shape   its dims and type, such as ``1,80,T,f32``; inferred from the weights by default
     """
 
@@ -307,7 +309,7 @@ class GraphView(PartView):
         return node in self.nodes
 
     def __getitem__(self, name: str) -> Node:
-        """Return a node by its name. Raises InputError."""
+        """Return a node by its name. Raises InputError: no such node."""
         for node in self.nodes:
             if node.name == name:
                 return node

@@ -132,7 +132,7 @@ class FunctionOp(Op):
 
     compute  the outputs in numpy, from the inputs in order
     infer    the facts of the outputs, from those of the inputs; the first input's by default
-    relate   as ``Op.relation``
+    relate   its ``Op.relation``
     """
 
     title: str
@@ -201,14 +201,16 @@ def Function(
 
     eval      arrays of the inputs -> the output, or a list of outputs; or a ``pulse.extend.Op``, which defines the rest
     facts     facts of the inputs -> facts of the outputs (``TypedFact``); as the first input by default
-    relation  as ``pulse.extend.Op.relation``; refused in a stream by default
+    relation  the ``pulse.extend.Op.relation`` of the op; refused in a stream by default
     """
     op = eval if isinstance(eval, Op) else FunctionOp(name, eval, facts, relation)
     return new_node(Wrapped(op), ["x"] * inputs, name, outputs)
 
 
 def as_list(value: "int | Sequence[int]", rank: int, what: str, where: str) -> list[int]:
-    """Return integers, one for each axis; a single number applies to all axes. Raises InputError."""
+    """Return integers, one for each axis; a single number applies to all axes. Raises InputError: no integers, or not
+    one per axis.
+    """
     numbers: Any = value
     integers: list[Any] = [numbers] if isinstance(numbers, int | float | str) else list(numbers)
     if not all(

@@ -78,7 +78,7 @@ class PartView(Sketch):
     ) -> dict[str, Receptive]:
         """Return for each output the frames of the input that one of its frames depends on.
 
-        inputs, symbol  as in ``graph`` and in ``pulse.load``
+        inputs, symbol  see ``graph`` and ``pulse.load``
         Raises  PulsifyError: the view does not stream
         """
         return self.graph(inputs).analyse().declutter().pulsify(symbol).receptive_fields

@@ -37,7 +37,8 @@ def max_inputs(domain: str, op_type: str) -> int:
 def check_attributes(domain: str, op_type: str, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return the attributes in the types of the operator's schema; None means unset.
 
-    For an operator that is not in ONNX, they do not change. Raises InputError
+    For an operator that is not in ONNX, they do not change. Raises InputError: an unknown or missing attribute, or one
+    of another type
     """
     values = {name: value for name, value in attributes.items() if value is not None}
     schema = schema_of(domain, op_type)

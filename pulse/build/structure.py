@@ -27,7 +27,7 @@ def Sequential(parts: Sequence[Component], name: str = "") -> GraphView:
     """Return parts in a row: the outputs of each feed the open inputs of the next, in their order.
 
     parts   nodes, views, lists (which are sequences)
-    name    of the view
+    name    name of the view
     Raises  InputError: no parts, a part twice, or one with another number of inputs than the previous one has outputs
     """
     views = [view_of(part) for part in parts]
@@ -51,7 +51,7 @@ def Parallel(parts: Sequence[Component], name: str = "") -> GraphView:
     """Return parts side by side: all read the same inputs; the outputs are those of the parts, in their order.
 
     parts   nodes, views, lists (which are sequences)
-    name    of the view
+    name    name of the view
     Raises  InputError: no parts, a part twice, or parts with different numbers of open inputs
     """
     views = [view_of(part) for part in parts]

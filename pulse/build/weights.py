@@ -35,5 +35,5 @@ def parameter(
 
 
 def constant_parameter(name: str, value: object, size: int, fill: float, where: str) -> tuple[str, Array]:
-    """Return a parameter [size]: the given one, or a constant. Raises InputError."""
+    """Return a parameter [size]: the given one, or a constant. Raises InputError: another shape or type."""
     return parameter(name, np.full(size, fill, F32) if value is None else value, [size], 1, 0, where)

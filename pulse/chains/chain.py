@@ -35,7 +35,7 @@ def chain(
 
     stages   models or files, or ``Stage`` to join inputs and outputs by name
     outputs  the outputs to keep, by their names in the chain; those of the last stage by default
-    title    of the model; the titles of its parts by default
+    title    title of the model; by default the titles of its parts
     inputs   name -> shape of inputs that stages read by name, such as ``{"mic": "1,T", "far": "1,T"}``: those of one
              symbol have one length. Other inputs are those that read nothing
     Raises   PulseError, naming both sides of what does not fit
@@ -69,7 +69,7 @@ class _Chain:
     metadata: dict[str, str] = field(default_factory=dict[str, str])
 
     def begin(self, inputs: Mapping[str, str]) -> None:
-        """Declare inputs, by name and shape. Raises FactError."""
+        """Declare inputs, by name and shape. Raises FactError: a text that is not a shape."""
         for name, text in inputs.items():
             try:
                 fact = TypedFact.of_input(text, self.scope)
@@ -83,7 +83,7 @@ class _Chain:
         self.unread = list(inputs)
 
     def add(self, stage: Stage, title: str) -> None:
-        """Join one more model. Raises PulseError."""
+        """Join one more model. Raises PulseError: it cannot be opened, or does not fit."""
         model = stage.open(self._facts(stage, title))
         where = f"{title} ({model.title})"
         reads = self._reads(stage, model, where)
@@ -112,7 +112,9 @@ class _Chain:
         self.metadata = {**model.metadata, **self.metadata}
 
     def model(self, outputs: Sequence[str] | None, title: str | None) -> TypedModel:
-        """Set the outputs, and return a copy of the joined model. Raises FactError."""
+        """Set the outputs, and return a copy of the joined model. Raises FactError: an input that no stage reads, or no
+        such output.
+        """
         names = list(self.last.values()) if outputs is None else list(outputs)
         for name in self.unread:
             if name not in names:

@@ -25,8 +25,8 @@ def require_compatible(source: TypedFact, target: TypedFact) -> None:
 def solve_symbols(source: TypedFact, target: TypedFact, lengths: Mapping[Symbol, TDim]) -> dict[Symbol, TDim]:
     """Return the symbols of an input, from the shape of its wire.
 
-    source   of the wire, in the terms of the chain
-    target   of the input, in the terms of its model
+    source   type and shape of the wire, in the terms of the chain
+    target   type and shape of the input, in the terms of its model
     lengths  values of the known symbols
     Raises   FactError: no length fits
     """

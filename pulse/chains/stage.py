@@ -36,8 +36,8 @@ class Stage:
     def open(self, facts: Sequence[TypedFact] = ()) -> TypedModel:
         """Return the typed model, a scan over its calls if it takes chunks.
 
-        facts   of the wires that it reads, for a function of them
-        Raises  PulseError
+        facts   types and shapes of the wires that it reads, for a function of them
+        Raises  PulseError: the source cannot be opened
         """
         model = self.model
         if callable(model) and not isinstance(model, Sketch) and not is_module(model):

@@ -47,7 +47,7 @@ def scan_over_chunks(
     typed     the model of one call, of constant shapes
     chunking  how it is called
     symbol    the name of the stream's length
-    outputs, symbol_axes  as in ``plan_chunks``
+    outputs, symbol_axes  see ``plan_chunks``
     Raises    PulsifyError: nothing streams; a state, an axis, a context does not fit
     """
     chunks = plan_chunks(typed, chunking, outputs, symbol_axes)
@@ -83,7 +83,7 @@ def scan_over_calls(
 def pulsify_chunks(
     typed: TypedNetwork, chunks: Chunks, pulse: int | None = None, align: bool = False
 ) -> PulsedNetwork:
-    """Return a scan over chunks in pulses of whole chunks, one by default. Raises PulsifyError."""
+    """Return a scan over chunks in pulses of whole chunks, one by default. Raises PulsifyError: another pulse."""
     frames = chunks.pulse
     if pulse is not None and pulse % frames:
         past = "".join(f", after {count} of context of {name}" for name, count in chunks.context.items())

@@ -76,7 +76,9 @@ def _metadata_error(typed: TypedNetwork, error: Exception) -> LoadError:
 
 
 def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
-    """Return the offline meaning of a file that was written in pulses: a scan over its pulses. Raises LoadError."""
+    """Return the offline meaning of a file that was written in pulses: a scan over its pulses. Raises LoadError:
+    damaged metadata.
+    """
     metadata = _metadata_of(typed)
     scope = SymbolScope()
     symbol = scope.symbol(metadata.symbol)

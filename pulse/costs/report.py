@@ -17,7 +17,7 @@ COLUMNS = ("node", "op", "output", "parameters", "multiply-adds", "elementwise")
 class NodeCost:
     """One node: its outputs and its cost.
 
-    shapes      of its outputs, as text
+    shapes      shapes of its outputs, as text
     parameters  numbers of the float constants that it is the first to read
     work        multiply-adds and elementwise operations; None if unknown
     """
@@ -46,7 +46,7 @@ class PulseCost:
     """The cost of a pulsed model.
 
     pulse        frames of the symbol in each pulse
-    work         of one pulse, garbage at the ends and frames that are computed again included
+    work         the work of one pulse, garbage at the ends and frames that are computed again included
     delay_bytes  buffers of past frames; ``state_bytes`` has them, recurrent states and registers
     """
 
@@ -92,7 +92,7 @@ class CostReport(Report):
     symbol        the dim that is time; None if there is not exactly one
     rate_hz       frames of the symbol a second, if known
     parameters    numbers in float constants, each counted once; tables that a file stores are among them
-    weight_bytes  of all constants
+    weight_bytes  bytes of all constants
     work          multiply-adds and elementwise operations, as functions of the symbols
     uncounted     ops whose work is not known
     refused       why it does not stream; None if it does, or was not tried

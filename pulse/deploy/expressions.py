@@ -7,7 +7,7 @@ from pulse.support.bounds import FAR, FAR_FRAMES
 
 
 def expression(length: TDim, variable: str = "n") -> str:
-    """Return a length of one symbol as C, which calls the functions of ``shell.c`` for it. Raises WriteError."""
+    """Return a length of one symbol as C, by the functions of ``shell.c``. Raises WriteError: no C for a part."""
     terms = [f"INT64_C({length.const})"] if length.const or not length.terms else []
     for monomial, coefficient in length.terms:
         factors = [f"INT64_C({coefficient})"] if coefficient != 1 else []

@@ -35,8 +35,8 @@ class TestVector:
 
     length    frames of the symbol
     steps     whole pulses; ``pulses`` with those of the flush
-    content   of the file
-    judged    whether it says how far results may be off
+    content   bytes of the file
+    judged    whether it states how far results may be off
     """
 
     length: int

@@ -29,7 +29,7 @@ class FunctionBuilder:
 
     function  its name, for errors and the model's title
     inputs    name -> shape, such as ``1,257,frames,2``
-    dtype     of the inputs
+    dtype     dtype of all inputs
     Raises    InputError: no such shape
     """
 
@@ -82,14 +82,14 @@ class FunctionBuilder:
             raise self.error(f"shape {self.text(x)!r} must have {rank} axes, such as {example!r}")
 
     def require_fixed(self, x: OutletId, axis: int, what: str) -> int:
-        """Return a size that is a number. Raises InputError."""
+        """Return a size. Raises InputError: it is not a number of at least 1."""
         dim = self.shape(x)[axis]
         if not dim.is_const or int(dim) < 1:
             raise self.error(f"{what}, axis {axis} of {self.text(x)!r}, must be a number of at least 1")
         return int(dim)
 
     def axis(self, x: OutletId, axis: object) -> int:
-        """Return an axis counted from the front. Raises InputError."""
+        """Return an axis counted from the front. Raises InputError: out of range."""
         rank = self.rank(x)
         if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
             raise self.error(
@@ -98,7 +98,7 @@ class FunctionBuilder:
         return axis % rank
 
     def require(self, dim: TDim, minimum: int, what: str) -> None:
-        """Require a minimum length; checked when the model runs if it depends on one. Raises InputError."""
+        """Require a minimum length; checked when the model runs if it depends on one. Raises InputError: too short."""
         try:
             require_at_least(dim, TDim.of(minimum), what)
         except FactError as error:

@@ -14,7 +14,7 @@ _MAX_ZERO_POINT = 1 << 15
 
 
 def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = FEATURES) -> TypedModel:
-    """Numbers as codes: ``rint(x / scale) + zero`` inside the range of the type, halves to even.
+    """Convert numbers to codes: ``rint(x / scale) + zero`` inside the range of the type, halves to even.
 
     Input    x [...]
     Output   codes [...], of the type
@@ -22,7 +22,7 @@ def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = FEATU
 
     scale, zero   those of the model's input, as its file has them
     type     int8, uint8 or int16
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     Source   QUANTIZE of LiteRT, which multiplies with the f32 reciprocal of the scale
     """
     function = "quantize"
@@ -41,7 +41,7 @@ def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = FEATU
 
 
 def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = FEATURES) -> TypedModel:
-    """Codes as numbers: ``(x - zero) * scale``.
+    """Convert codes to numbers: ``(x - zero) * scale``.
 
     Input    x [...], of the type
     Output   values [...]
@@ -49,7 +49,7 @@ def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = FE
 
     scale, zero   those of the model's output, as its file has them
     type     int8, uint8 or int16
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "dequantize"
     require_choice(function, "type", type, TYPES)

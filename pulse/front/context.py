@@ -15,7 +15,7 @@ FEATURES = "1,frames,80"
 
 
 def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = FEATURES) -> TypedModel:
-    """Each ``m`` frames as one, every ``n`` frames: a low frame rate, as FunASR's ``apply_lfr``.
+    """Join ``m`` frames to one, every ``n`` frames: a low frame rate, as FunASR's ``apply_lfr``.
 
     Input    x [B, frames, bins]
     Output   features [B, ceil(frames / n), m*bins]; (frames - m) // n + 1 frames with ``ends="none"``
@@ -24,7 +24,7 @@ def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = FEATURES) 
 
     ends     what pads the ends, (m - 1) // 2 frames at the start: the nearest frame (``edge``), ``zeros``, or
              nothing (``none``)
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "stack"
     require_count(function, "m", m)
@@ -39,14 +39,14 @@ def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = FEATURES) 
 
 
 def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = FEATURES) -> TypedModel:
-    """Each frame with its neighbours, as Kaldi's ``splice-feats``.
+    """Join each frame with its neighbours, as Kaldi's ``splice-feats``.
 
     Input    x [B, frames, bins]
     Output   features [B, frames, (left + 1 + right)*bins]
     Delay    ``right`` frames
 
     ends     what pads the ends: the nearest frame (``edge``) or ``zeros``
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "splice"
     require_count(function, "left", left, 0)
@@ -60,7 +60,7 @@ def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = FE
 def deltas(
     order: int = 2, window: int = 2, *, nested: bool = False, keep: bool = True, shape: str = FEATURES
 ) -> TypedModel:
-    """Slopes of features over time, as Kaldi's ``add-deltas`` and ``torchaudio.functional.compute_deltas``.
+    """Compute the slopes of features over time, as Kaldi's ``add-deltas`` and ``torchaudio.functional.compute_deltas``.
 
     delta[t] = sum_j j * x[t + j] / sum_j j², j from -window to window; beyond the ends the nearest frame
 
@@ -69,7 +69,7 @@ def deltas(
     Delay    order*window frames
 
     nested   the nearest frames of the slope beyond its ends, as torchaudio applied twice; else those of x, as Kaldi
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "deltas"
     require_count(function, "order", order, 1, 8)

@@ -40,7 +40,7 @@ def frames(
 
     pad_start, pad_end  samples beyond the ends: zeros, or of ``pad_mode`` ``reflect`` or ``edge``
     window   multiplied with each frame; ``beta`` of a kaiser window
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "frames"
     require_count(function, "size", size)
@@ -77,7 +77,7 @@ def overlap_add(
 
     window   multiplied with each frame before; ``beta`` of a kaiser window
     trim_start, trim_end  samples to omit
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "overlap_add"
     require_count(function, "size", size)

@@ -16,13 +16,13 @@ FEATURES = "1,frames,80"
 def log(
     base: str = "natural", floor: float = 1e-10, *, offset: float = 0.0, shape: str = FEATURES
 ) -> TypedModel:
-    """``log(max(x + offset, floor))``.
+    """Compute ``log(max(x + offset, floor))``.
 
     Input    x [...]
     Output   features [...]
 
     base     ``natural``, ``log2`` or ``log10``
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "log"
     require_choice(function, "base", base, BASES)
@@ -42,7 +42,7 @@ def db(
     maximum: float | None = None,
     shape: str = FEATURES,
 ) -> TypedModel:
-    """Decibels, as ``librosa.power_to_db`` and ``torchaudio.functional.amplitude_to_DB``.
+    """Convert to decibels, as ``librosa.power_to_db`` and ``torchaudio.functional.amplitude_to_DB``.
 
     10 log10(max(x, floor) / max(reference, floor)), twice that of amplitudes
 
@@ -51,7 +51,7 @@ def db(
 
     of       ``power`` or ``amplitude``
     floor    1e-10 of powers, 1e-5 of amplitudes by default
-    top_db   at least this much below ``maximum``, in dB: the libraries take the loudest value of the whole recording,
+    top_db   how far below ``maximum`` values may be, in dB: the libraries take the loudest value of the recording,
              which a stream does not know
     Raises   InputError: also if top_db has no maximum
     """
@@ -76,7 +76,7 @@ def db(
 
 
 def whisper_log(maximum: float | None = None, floor: float = 1e-10, shape: str = FEATURES) -> TypedModel:
-    """Whisper's logarithm: ``(max(log10(max(x, floor)), maximum - 8) + 4) / 4``.
+    """Compute Whisper's logarithm: ``(max(log10(max(x, floor)), maximum - 8) + 4) / 4``.
 
     Input    x [...], powers in mel bands
     Output   features [...]

@@ -55,7 +55,7 @@ def micro_frontend(
     scale: float = 32768.0,
     shape: str = "1,T",
 ) -> TypedModel:
-    """TensorFlow Lite Micro's audio front end, in its integers: what microWakeWord's models take.
+    """Compute TensorFlow Lite Micro's audio features, in its integers: what microWakeWord's models take.
 
     Window, transform of 16 bits, mel bands, noise reduction, gain control (PCAN), logarithm.
 
@@ -68,7 +68,7 @@ def micro_frontend(
     output_scale  10/256 as ``pymicro-features`` gives them; 1: the integers themselves
     even_smoothing, odd_smoothing  how fast the noise estimates of even and odd channels follow
     min_signal_remaining  the minimum remaining fraction of a band
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "micro_frontend"
     require_count(function, "sample_rate", sample_rate)
@@ -106,7 +106,7 @@ def micro_frontend(
 
 
 def _frame_sizes(function: str, rate_hz: int, window_ms: int, step_ms: int) -> tuple[int, int, int]:
-    """Return samples of a window and of a step, and the points of a transform. Raises InputError."""
+    """Return samples of a window and of a step, and the points of a transform."""
     size = require_count(function, "window_ms", window_ms, 1, 10000) * rate_hz // 1000
     hop = require_count(function, "step_ms", step_ms, 1, 10000) * rate_hz // 1000
     points = 1 << max(0, size - 1).bit_length()

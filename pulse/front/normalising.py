@@ -34,18 +34,18 @@ def cmvn(
     axis: int = -1,
     shape: str = FEATURES,
 ) -> TypedModel:
-    """(x - mean) / std with fixed statistics.
+    """Compute (x - mean) / std with fixed statistics.
 
     Input    x [...]
     Output   features [...]
     Delay    none
 
     path     a file of statistics: Kaldi's (``compute-cmvn-stats``: sums, binary or text), or FunASR's ``am.mvn``
-    form     of the file: ``kaldi`` or ``funasr``; detected by default
+    form     format of the file: ``kaldi`` or ``funasr``; detected by default
     mean, std  the numbers themselves, one for each bin or one for all, instead of a file; 0 and 1 by default
     norm_vars  divide by the deviation
-    axis     of the bins
-    Raises   InputError
+    axis     axis of the bins
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "cmvn"
     require_choice(function, "form", form, STATISTICS_FORMS)
@@ -85,7 +85,7 @@ def sliding_cmvn(
     norm_vars: bool = False,
     shape: str = FEATURES,
 ) -> TypedModel:
-    """Features minus their sliding mean, as in Kaldi's ``apply-cmvn-sliding``.
+    """Subtract a sliding mean from features, as in Kaldi's ``apply-cmvn-sliding``.
 
     Input    x [B, frames, bins]
     Output   features [B, frames, bins]

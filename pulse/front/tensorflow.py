@@ -24,14 +24,14 @@ FLOOR = 1e-12
 def tf_spectrogram(
     window_size: int = 640, stride: int = 320, *, magnitude_squared: bool = False, shape: str = "1,T"
 ) -> TypedModel:
-    """TensorFlow's ``AudioSpectrogram``.
+    """Compute TensorFlow's ``AudioSpectrogram``.
 
     Input    x [B, T]
     Output   spectrogram [B, frames, F],  frames = (T - window_size) // stride + 1, F of the next power of two
     Delay    a frame is ready with its last sample
 
     magnitude_squared  powers in place of magnitudes, as ``tf_mfcc`` requires
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "tf_spectrogram"
     require_count(function, "window_size", window_size, 2, MAX_SAMPLES)
@@ -75,13 +75,13 @@ def tf_mfcc(
     dct_coefficient_count: int = 13,
     shape: str = "1,frames,513",
 ) -> TypedModel:
-    """TensorFlow's ``Mfcc``.
+    """Compute TensorFlow's ``Mfcc``.
 
     Input    x [B, frames, F], powers
     Output   features [B, frames, dct_coefficient_count]
     Delay    none
 
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "tf_mfcc"
     require_count(function, "sample_rate", sample_rate)

@@ -54,7 +54,7 @@ def rfft(
     parts: str = "complex",
     shape: str | None = None,
 ) -> TypedModel:
-    """The spectrum of each frame, as ``numpy.fft.rfft`` (``fft`` with ``onesided=False``).
+    """Compute the spectrum of each frame, as ``numpy.fft.rfft`` (``fft`` with ``onesided=False``).
 
     Input    x [B, frames, size]; cut or filled with zeros to ``n`` samples
     Output   spectrum [B, F, frames, 2] by default, F = n // 2 + 1; parts ``apart``: real and imaginary,
@@ -62,8 +62,8 @@ def rfft(
     Delay    none
 
     norm     ``backward``, ``ortho`` or ``forward``, as in numpy
-    window   of ``n`` samples, multiplied before
-    Raises   InputError
+    window   ``n`` factors of the samples before the transform
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "rfft"
     _check_size(function, "n", n)
@@ -91,7 +91,7 @@ def irfft(
     parts: str = "complex",
     shape: str | None = None,
 ) -> TypedModel:
-    """The frame of each spectrum, as ``numpy.fft.irfft`` (the real part of ``ifft`` with ``onesided=False``).
+    """Compute the frame of each spectrum, as ``numpy.fft.irfft`` (the real part of ``ifft`` with ``onesided=False``).
 
     Input    x [B, F, frames, 2] by default, F = n // 2 + 1; of parts ``apart`` or ``polar`` two, each [B, F, frames]:
              x and imaginary, x and phase
@@ -99,8 +99,8 @@ def irfft(
     Delay    none
 
     norm     ``backward``, ``ortho`` or ``forward``, as in numpy
-    window   of ``n`` samples, multiplied afterwards
-    Raises   InputError
+    window   ``n`` factors of the samples after the transform
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "irfft"
     _check_size(function, "n", n)
@@ -129,7 +129,7 @@ def stft(
     parts: str = "complex",
     shape: str = "1,T",
 ) -> TypedModel:
-    """The short-time Fourier transform of ``torch.stft``.
+    """Compute the short-time Fourier transform of ``torch.stft``.
 
     Input    x [B, T]
     Output   spectrum [B, F, frames, 2] by default, F = n_fft // 2 + 1, frames = T // hop + 1 with ``center``, else
@@ -141,7 +141,7 @@ def stft(
     hop         samples from frame to frame; n_fft // 4 by default
     win_length  samples of the window, in the middle of the frame; n_fft by default
     window      a name, numbers, or None: all ones, which is PyTorch's default
-    periodic, beta  of the window
+    periodic, beta  parameters of the window
     center      frame j is around sample j*hop, with n_fft // 2 samples of ``pad_mode`` beyond the ends
     normalized  divided by sqrt(n_fft) (True, ``frame_length``), or by the root of the window's power (``window``)
     Raises     InputError
@@ -208,7 +208,7 @@ def istft(
     parts: str = "complex",
     shape: str | None = None,
 ) -> TypedModel:
-    """The inverse of ``stft``, of ``torch.istft``: frames added and divided by what their windows add up to.
+    """Invert ``stft``, as ``torch.istft``: frames are added and divided by what their windows add up to.
 
     Input    x [B, F, frames, 2] by default; of parts ``apart`` or ``polar`` two, each [B, F, frames]: x and imaginary,
              x and phase

@@ -110,7 +110,7 @@ class _Analyser:
         return statement
 
     def _refine(self, node: Node[InferenceFact, ModelOp]) -> Facts:
-        """Return the facts around a node after all its relations were applied. Raises FactError."""
+        """Return the facts around a node after all its relations were applied."""
         outputs, wire_facts = _outlets(node), self._wire_facts(node)
         with self._scope.trial():
             while True:

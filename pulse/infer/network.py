@@ -256,8 +256,8 @@ def _is_named(before: InferenceFact, fact: InferenceFact) -> bool:
     """Return whether a fact is complete and its new sizes are numbers or symbols, not expressions."""
     old_dims = (*before.dims, *(None,) * (len(fact.dims) - len(before.dims)))
     fresh = [new for old, new in zip(old_dims, fact.dims) if old is None and new is not None]
-    plain = all(dim.is_const or any(dim == TDim.of(symbol) for symbol in dim.symbols) for dim in fresh)
-    return fact.to_typed() is not None and plain
+    has_names = all(dim.is_const or any(dim == TDim.of(symbol) for symbol in dim.symbols) for dim in fresh)
+    return fact.to_typed() is not None and has_names
 
 
 def _complete(input_fact: InferenceFact, inferred: InferenceFact) -> InferenceFact:

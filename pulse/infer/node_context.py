@@ -38,7 +38,7 @@ class NodeContext(FileNode):
         return self.graph.fact(self.input(slot))
 
     def size(self, slot: int, axis: int) -> TDim:
-        """Return the size of an input along an axis, which may be counted from the end. Raises FactError."""
+        """Return the size of an input along an axis; negative: from the end. Raises FactError: no such axis."""
         shape = self.fact(slot).shape
         return shape[self.axis(axis, len(shape))]
 
@@ -47,7 +47,7 @@ class NodeContext(FileNode):
         return self.fact(slot).value
 
     def numbers(self, slot: int, what: str) -> Array:
-        """Return the value of an input, which must be known and without symbols. Raises LoadError."""
+        """Return the value of an input. Raises LoadError: it is not known, or depends on a symbol."""
         value = self.value(slot)
         if value is None:
             raise self.error(f"its {what} is computed while running; only a constant is supported")
@@ -58,14 +58,14 @@ class NodeContext(FileNode):
         return value
 
     def scalar(self, slot: int, what: str) -> Any:
-        """Return the one number of an input. Raises LoadError."""
+        """Return the one number of an input. Raises LoadError: not a constant, or several numbers."""
         value = self.numbers(slot, what)
         if value.size != 1:
             raise self.error(f"its {what} must be one number, got shape {list(value.shape)}")
         return value.reshape(()).item()
 
     def integer_at(self, slot: int, what: str) -> int:
-        """Return the one number of an input, which must be an integer. Raises LoadError."""
+        """Return the one number of an input. Raises LoadError: not a constant integer of 64 bits."""
         number = self.scalar(slot, what)
         if number != number or abs(number) >= 1 << 63 or number != int(number):
             raise self.error(f"its {what} {number} is not an integer of 64 bits")
@@ -91,7 +91,7 @@ class NodeContext(FileNode):
         return True
 
     def require_rank(self, slot: int, ranks: Sequence[int], what: str) -> None:
-        """Raises LoadError if an input has another number of axes."""
+        """Require a number of axes of an input. Raises LoadError: it has another one."""
         fact = self.fact(slot)
         if fact.rank not in ranks:
             raise self.error(
@@ -99,7 +99,7 @@ class NodeContext(FileNode):
             )
 
     def require_floats(self, slot: int) -> None:
-        """Raises LoadError if an input has another type than floats."""
+        """Require an input of floats. Raises LoadError: it has another type."""
         dtype = self.fact(slot).dtype
         if not np.issubdtype(dtype, np.floating):
             raise self.error(f"its input {slot} is {dtype_name(dtype)}; only floats are supported")
@@ -115,11 +115,11 @@ class NodeContext(FileNode):
         return super().error(message if reason is None else f"{message}. {reason}")
 
     def integers(self, slot: int, what: str) -> list[int]:
-        """Return the constant integers of an input. Raises LoadError."""
+        """Return the integers of an input. Raises LoadError: not a constant."""
         return [int(number) for number in self.numbers(slot, what).ravel().tolist()]
 
     def dims(self, slot: int, what: str) -> Shape:
-        """Return the integers of an input, which may depend on symbols. Raises LoadError."""
+        """Return the integers of an input, which may depend on symbols. Raises LoadError: unknown, or not integers."""
         value = self.value(slot)
         if value is None:
             nodes = [self.graph.nodes[number] for number in self.graph.order([self.input(slot)])]
@@ -142,7 +142,7 @@ class NodeContext(FileNode):
         return replace(self, wire_name=wire_name)
 
     def wire(self, op: Op, inputs: Sequence[OutletId], suffix: str = "") -> OutletId:
-        """Add an op with one output; the last op of a node has no suffix. Raises FactError."""
+        """Add an op with one output; the last op of a node has no suffix. Raises FactError: the inputs do not fit."""
         name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
         return wire(self.graph, name, op, inputs)[0]
 

@@ -28,7 +28,7 @@ class Outcome:
     """The result of a translation.
 
     holes     the positions of the holes of its inputs
-    facts     of the outputs, in terms of holes
+    facts     types and shapes of the outputs, in terms of holes
     demands   dims that must be 0
     """
 
@@ -83,7 +83,7 @@ def _source(graph: TypedGraph, name: str, fact: TypedFact) -> OutletId:
 
 
 def conclude(outcome: Outcome, wire_facts: WireFacts, outputs: Sequence[OutletId]) -> None:
-    """Refine the facts with an outcome and the known facts of the outputs. Raises FactError."""
+    """Refine the facts with an outcome and the known facts of the outputs. Raises FactError: they disagree."""
     equations = [(demand, TDim.of(0)) for demand in outcome.demands]
     for outlet, fact in zip(outputs, outcome.facts):
         sizes = InferenceFact(fact.dtype, (None,) * fact.rank)

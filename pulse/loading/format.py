@@ -105,7 +105,7 @@ def read_onnx(
 ) -> Model:
     """Read the nodes of an ONNX file from a path, its bytes or a ModelProto.
 
-    inputs, constants, ignore_value_info, budget   as in ``pulse.load``
+    inputs, constants, ignore_value_info, budget   see ``pulse.load``
     tensors  initializers whose data is not in the model, by name
     Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
     """

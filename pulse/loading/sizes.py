@@ -20,7 +20,7 @@ _COUNTS_STREAMS = re.compile(r"(n|b|bs|.*batch.*)", re.IGNORECASE)
 class ChunkCall:
     """One call of a model of chunks that has symbols.
 
-    sizes   of the symbols
+    sizes   the symbols' values
     axes    input -> its axis of frames, if a symbol determines it
     symbol  the name of the stream's length, if the file or the user has one
     """
@@ -64,7 +64,7 @@ def stream_counts(model: Model | TypedModel, symbol: str | None) -> Mapping[Symb
 
 
 def leaves_pulse_open(model: Model, chunking: Chunking, symbol: str | None) -> bool:
-    """Return whether a model takes chunks of any length, so that the length must be given. Raises PulsifyError."""
+    """Return whether a model takes chunks of any length, so that the length must be given."""
     states = _states(model, chunking)
     streams = [name for name in model.inputs if name not in states]
     return bool(states or chunking.is_chunked) and _time(model, streams, symbol) is not None

@@ -49,7 +49,7 @@ class Arithmetic:
         return value
 
     @property
-    def plain(self) -> "Arithmetic":
+    def without_noise(self) -> "Arithmetic":
         """The arithmetic without simulated rounding errors, for a body whose number of runs depends on its values."""
         return self
 
@@ -62,7 +62,7 @@ class Arithmetic:
     ) -> Sequence[Array]:
         """Return the results of one node.
 
-        dtypes   of its results, by their facts
+        dtypes   dtypes of its results, by their facts
         compute  the op itself
         """
         return compute(inputs)
@@ -106,7 +106,7 @@ class WideArithmetic(Arithmetic):
 class NodeRecord:
     """What a run in f64 records of one node.
 
-    rounded  for each result, which of its elements need rounding
+    rounded  masks of the elements that need rounding, one for each result
     gap      the difference of the two operands, if it compares them for equality and they are floats
     """
 
@@ -141,8 +141,8 @@ class Perturbed(WideArithmetic):
     Values that need no rounding stay exact: counters, masks, copies, sums of whole numbers. Half of the values that
     differ by less than their errors are equal, as rounded ones may be.
 
-    tape   of a ``Recording`` on the same inputs
-    units  of the last place
+    tape   the tape of a ``Recording`` on the same inputs
+    units  largest error in units of the last place
     """
 
     def __init__(self, tape: Sequence[NodeRecord], units: float, seed: int) -> None:
@@ -153,7 +153,7 @@ class Perturbed(WideArithmetic):
         self._dtype = F64
 
     @property
-    def plain(self) -> Arithmetic:
+    def without_noise(self) -> Arithmetic:
         return WideArithmetic()
 
     def round(self, value: Array) -> Array:

@@ -89,7 +89,7 @@ class Loop(Op):
                 count_iteration()
             feeds = dict(zip(self.names, (np.array(iteration), np.array(go_on), *states))) | outer_values
             body_feeds = {name: feeds[name] for name in self.body.inputs}
-            results = self.body.run(body_feeds, arithmetic=arithmetic_in_use().plain)
+            results = self.body.run(body_feeds, arithmetic=arithmetic_in_use().without_noise)
             values = [results[name] for name in self.body.graph.output_names]
             go_on, states = bool(values[0]), values[1 : 1 + count]
             for values_of, value in zip(scan_outputs, values[1 + count :]):

@@ -34,7 +34,7 @@ class CumSum(Op):
     Source   ONNX CumSum-14
 
     exclusive  without x[j] itself
-    reverse    from the last one backwards
+    reverse    whether it sums from the last one backwards
     """
 
     axis: int

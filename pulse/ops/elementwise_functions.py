@@ -24,10 +24,10 @@ Factor = Callable[[Any, int], Any]
 class OperatorNames:
     """The operators that are a function, of the same inputs in the same order; empty if a format has none.
 
-    onnx        in ONNX: read, inferred and written as such
-    nnef        in NNEF: read as the operator of ONNX, and written so if its writer does not compose it
-    tensorflow  in TensorFlow, several separated by spaces: read as such
-    tflite      in TensorFlow Lite: read as such, of codes too
+    onnx        name in ONNX: read, inferred and written as such
+    nnef        name in NNEF: read as the operator of ONNX, and written so if its writer does not compose it
+    tensorflow  names in TensorFlow, several separated by spaces: read as such
+    tflite      name in TensorFlow Lite: read as such, of codes too
     params      the attributes in ONNX that are the parameters, in their order, and their defaults
     """
 
@@ -58,7 +58,7 @@ class FunctionRow:
                 inputs, that of all
     factor      ``factor(number, slot)``: what multiplies the input at this slot if the other one is this number; or
                 None: nothing does
-    holds_if    of a comparison ``f(x, y)``: which of x < y, x = y, x > y make it true, such as ``<=``
+    holds_if    which of x < y, x = y, x > y make a comparison ``f(x, y)`` true, such as ``<=``
     typed_by    the first of the inputs of the result's type, and the one after the last; inputs before them are
                 conditions, those after them of any type
     """

@@ -307,7 +307,7 @@ def broadcast_shapes(shapes: Sequence[Shape], what: str) -> Shape:
     """Return the shape that numpy broadcasting gives.
 
     An axis of at most one frame, such as ``min(1, T)``, broadcasts against others; that it has one frame becomes an
-    assumption of the scope. Raises FactError.
+    assumption of the scope. Raises FactError: the shapes do not fit.
     """
     rank = max(len(shape) for shape in shapes)
     return tuple(
@@ -363,7 +363,7 @@ def known_inputs(op: Op, inputs: Sequence[TypedFact]) -> list[Array]:
 
 
 def symbolic_eval(op: Op, inputs: Sequence[TypedFact]) -> list[Array] | None:
-    """Return the outputs of an op whose inputs are all known; None if they are not. Raises FactError, DimError."""
+    """Return the outputs of an op whose inputs are all known; None if they are not. Raises FactError: no result."""
     values = known_inputs(op, inputs)
     if not values:
         return None

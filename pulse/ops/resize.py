@@ -25,7 +25,7 @@ class Interpolate(Op):
 
     Input    x [..., X, ...]
     Output   y [..., length, ...]; frame j is at the position in x that ``sampling`` gives, clamped to the ends of x
-    Stream   for a constant ratio p/q: window, p output frames for each q input frames. Whole where the length
+    Stream   with a constant ratio p/q a window: p output frames for each q input frames. Whole where the length
              itself matters (align_corners, no constant ratio), or if the weights differ at the ends
     Source   ONNX Resize-19
 

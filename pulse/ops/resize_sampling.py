@@ -53,7 +53,7 @@ class Sampling:
     cubic            the coefficient of cubic curves; None for straight lines
     antialias        whether downsampling widens the curves, so that every input frame counts
     exclude_outside  whether frames beyond the ends do not count; else the ends are repeated
-    crop             of tf_crop_and_resize the part of the axis that is kept, from 0 to 1
+    crop             for tf_crop_and_resize: the part of the axis that is kept, from 0 to 1
     """
 
     coordinates: Coordinates

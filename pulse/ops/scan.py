@@ -154,8 +154,8 @@ class Scan(Op):
 class ScanStream(StatefulOnFrames):
     """A scan that carries its states from pulse to pulse.
 
-    Inputs   as in ``op``; frame j of each x is at index j + offset, and there are ``length`` frames
-    Outputs  as in ``op``; frames outside the stream are zeros
+    Inputs   those of ``op``; frame j of each x is at index j + offset, and there are ``length`` frames
+    Outputs  those of ``op``; frames outside the stream are zeros
     State    the body's states, initially ``initial``; the input's, with the first pulse, if ``reload`` is set
     """
 

@@ -45,7 +45,7 @@ def single_quotient(total: TDim, part: TDim) -> TDim | None:
 def exact_quotient(sizes: Sequence[TDim], parts: Sequence[TDim], what: str) -> TDim:
     """Return the product of ``sizes`` over the product of ``parts``, which must divide without a remainder.
 
-    If that depends on a length, it becomes an assumption of the scope. Raises FactError.
+    If that depends on a length, it becomes an assumption of the scope. Raises FactError: it does not divide.
     """
     over, under = cancel_sizes(sizes, parts)
     total, part = volume(over), volume(under)
@@ -62,7 +62,9 @@ def exact_quotient(sizes: Sequence[TDim], parts: Sequence[TDim], what: str) -> T
 
 
 def resolve_shape(shape: Shape, target: Shape) -> Shape:
-    """Return a target shape with its one -1 inferred from the other entries. Raises FactError."""
+    """Return a target shape with its one -1 inferred from the other entries. Raises FactError: several, or none that
+    fits.
+    """
     holes = [axis for axis, dim in enumerate(target) if dim == INFERRED]
     if len(holes) > 1:
         raise FactError(f"{shape_text(target)} leaves more than one dim open")

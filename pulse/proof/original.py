@@ -34,7 +34,7 @@ class Original(Protocol):
     def run(self, model: Interface, feeds: Feeds, precise: bool = False) -> dict[str, Array]:
         """Return the outputs for a whole stream, by name, or the first frames of them.
 
-        precise  in f64
+        precise  whether it runs in f64
         Raises   InputError: it does not take these inputs, or does not run in f64
         """
         ...

@@ -42,7 +42,7 @@ def prove(
     oracle    the expected outputs of whole inputs
     choice    which streams
     backend   the backend to prove, besides the numpy reference
-    prepare   as in ``compile_model``
+    prepare   see ``compile_model``
     original  what the model was exported from, with which the stream is compared too
     Raises    CompileError; PulsifyError if no length can be run
     """

@@ -62,7 +62,7 @@ class Coverage:
 
     frames            compared, of all streams together; of an output that does not stream, how often it was
     values            in them, and how many of these are finite numbers
-    minimum, maximum  of the finite ones
+    minimum, maximum  extremes of the finite values
     reads             whether it is computed from an input at all
     moved             whether other inputs of the same length gave other values
     """
@@ -136,10 +136,10 @@ class Coverage:
 class LargestError:
     """The largest differences from the f64 run, of all outputs.
 
-    error     absolute
-    relative  to the largest value of the output in that stream
-    share     of the tolerance; above 1 is a divergence. The third part of the rule of tolerance is computed only
-              as far as needed, so shares up to 1 are approximate
+    error     absolute difference
+    relative  the same, relative to the largest value of the output in that stream
+    share     largest part of the tolerance that is used; above 1 is a divergence. The third part of the rule of
+              tolerance is computed only as far as needed, so shares up to 1 are approximate
     """
 
     error: float = 0.0
@@ -179,7 +179,7 @@ class ProofReport(Report):
 
     tried     the streams; lengths that the offline model refuses are in ``skipped``
     trials    what was to be tried
-    rejected  if a file is equal in one runtime and not in another: the difference in the other
+    rejected  the difference in another runtime, if a file is equal in one and not in the other
     original  the comparison with a PyTorch module, if the model was exported from one for this proof
     """
 
@@ -229,7 +229,7 @@ class ProofReport(Report):
         return tuple(sorted({trial.length for trial in self.tried}))
 
     def require(self) -> "ProofReport":
-        """Return the report, if the outcome is ``equal``. Raises DivergenceError, NotProvedError."""
+        """Return the report if the outcome is ``equal``. Raises DivergenceError or NotProvedError if it is another."""
         if self.outcome == "equal":
             return self
         raise (DivergenceError if self.outcome == "diverged" else NotProvedError)(self.verdict)

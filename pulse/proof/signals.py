@@ -40,7 +40,7 @@ def feeds_of(
 ) -> dict[str, Array]:
     """Return every input of a stream of ``length`` frames of the symbol.
 
-    ranges  of integer inputs, 0 to 1 if none is given
+    ranges  input -> range of its integers; 0 to 1 by default
     """
     rng = np.random.default_rng(seed)
     feeds: dict[str, Array] = {}

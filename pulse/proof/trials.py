@@ -35,7 +35,7 @@ class ProofChoice:
     """Which streams a proof runs.
 
     lengths  frames of the symbol to try; None: chosen from the pulse and from what an output sees
-    seed     of the inputs
+    seed     seed of the random inputs
     long     spend more: long streams as long as they should be, and of every signal
     """
 

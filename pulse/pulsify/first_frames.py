@@ -310,8 +310,8 @@ def _add_begin_flag(
     names: list[str] = []
     for outlet, first in firsts.items():
         fact = graph.fact(first.x)
-        plain = TypedFact(fact.dtype, (*fact.shape[: first.axis], *fact.shape[first.axis + 1 :]))
-        name, frame = source("first", plain)
+        frame_fact = TypedFact(fact.dtype, (*fact.shape[: first.axis], *fact.shape[first.axis + 1 :]))
+        name, frame = source("first", frame_fact)
         names.append(name)
         wires[outlet] = (
             frame if first.without_axis else wire(inner, f"{name}.one", AddAxis(first.axis), [frame])[0]

@@ -107,5 +107,5 @@ class PulsedNetwork:
         return [op for _, op, _ in self.buffers() if isinstance(op, Delay)]
 
     def port(self, name: str) -> Port:
-        """Return an input or output by its name. Raises PulsifyError."""
+        """Return an input or output by its name. Raises PulsifyError: no such port."""
         return find_port(self, name)

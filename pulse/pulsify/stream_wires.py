@@ -107,7 +107,7 @@ def require_size(sizes: Sequence[int], name: str) -> None:
 
 
 def evaluate_prefix(op: Op, values: Sequence[Array], name: str) -> list[Array]:
-    """Evaluate an op on frames that are known before the stream begins. Raises PulsifyError."""
+    """Evaluate an op on frames that are known before the stream begins. Raises PulsifyError: a fault, or too large."""
     _, failures = replace_all_failing(op.checks([v.shape for v in values], [v.dtype for v in values]), values)
     if failures:
         faults = "; ".join(str(check.fault(name, op.name, count)) for check, count in failures)

@@ -26,7 +26,7 @@ def embedded_recipe(source: "ModelSource") -> Recipe:
 
 
 def embedded_text(source: "ModelSource", where: str) -> str:
-    """Return the text of the recipe. Raises LoadError."""
+    """Return the text of the recipe. Raises LoadError: several, too long, or not text."""
     text, *others = stored_values(source, RECIPE)
     if others:
         raise LoadError(f"{where}: occurs {1 + len(others)} times; write the file again with one")

@@ -21,7 +21,7 @@ from pulse.recipes.spelling import toml_text
 def embed_recipe(text: str, context: RecipeContext) -> ModelProto:
     """Return the one model that a recipe names, with the recipe in its metadata; there its name is ``"."``.
 
-    Weights in a file next to the model stay there. Raises LoadError
+    Weights in a file next to the model stay there. Raises LoadError: the recipe names several models, or one in pulses
     """
     stage_index, model = _only_model(parse_recipe(text, context))
     proto = _read_model(model)
@@ -48,7 +48,7 @@ def _spell_out(table: Mapping[str, Any]) -> str:
 
 
 def _only_model(recipe: Recipe) -> tuple[int, Path]:
-    """Return the number of its stage, and its file. Raises LoadError."""
+    """Return the number of its stage, and its file."""
     models_by_stage = {
         stage.number: recipe.context.resolve_path(stage.options["model"])
         for stage in recipe.stages
@@ -66,7 +66,7 @@ def _only_model(recipe: Recipe) -> tuple[int, Path]:
 
 
 def _read_model(path: Path) -> ModelProto:
-    """Read the file without changes. Raises LoadError."""
+    """Read the file without changes."""
     read_source(path)
     proto = ModelProto.FromString(path.read_bytes())
     if is_exported({entry.key: entry.value for entry in proto.metadata_props}):

@@ -51,7 +51,7 @@ def reads_sound(first: RecipeStage) -> bool:
 def call_function(
     stage: RecipeStage, context: RecipeContext, rates: Rates, facts: Sequence[TypedFact]
 ) -> TypedModel:
-    """Return the model of a stage after wires of these facts. Raises PulseError."""
+    """Return the model of a stage after wires of these facts. Raises PulseError: they or the options do not fit."""
     types = parameters(stage.kind)
     options = {name: _resolved_option(value, types[name], context) for name, value in stage.options.items()}
     for parameter, fact in zip(SHAPES, _in_order(stage, facts)):

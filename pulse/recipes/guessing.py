@@ -37,12 +37,12 @@ class Guess:
 
     front, back    lines of TOML
     model_lines    more lines of the stage of the model
-    rate_hz        of the sound
+    rate_hz        sample rate in hertz
     notes          guesses, and values to fill in
     kind           the input of the model: ``spectra`` (complex), ``magnitudes``, ``features``, ``frames`` or ``sound``
-    samples        in a frame, of spectra, magnitudes and frames
-    input_layout   of the spectrum before the model
-    output_layout  of the spectrum after it
+    samples        samples in a frame, for spectra, magnitudes and frames
+    input_layout   layout of the spectrum before the model
+    output_layout  layout of the spectrum after it
     """
 
     front: Sequence[str] = ()
@@ -60,7 +60,7 @@ class Guess:
 class _Axes:
     """The axes of a tensor of one stream: the constant sizes, and the position of time after the first axis.
 
-    coded  whether its values are whole numbers
+    coded  whether its values are integers
     """
 
     sizes: tuple[int, ...]

@@ -120,7 +120,7 @@ def open_stage_model(stage: RecipeStage, context: RecipeContext, limits: Mapping
 def _containing_model(
     source: "ModelSource", chunking: Chunking, options: Mapping[str, Any], limits: Mapping[str, Any]
 ) -> TypedModel:
-    """Return the model that holds the recipe, without it. Raises PulseError."""
+    """Return the model that holds the recipe, without it."""
     if "signature" in options:
         raise LoadError(f"an ONNX file has no signatures; omit {spell('signature')}")
     loading_options = {key: options[key] for key in ("outputs", "symbol") if key in options}

@@ -16,12 +16,12 @@ SPECTRAL = ("spectra", "magnitudes")
 class PairedModel:
     """A model of a recipe.
 
-    name         of its file
-    lines        of its stage
+    name         name of its file
+    lines        lines of its stage
     guess        the stages around it if it is the only model
-    input_fact   of its first input that streams
-    output_fact  of its first output that streams
-    rate_hz      of its sound, if the file states it
+    input_fact   type and shape of its first streaming input
+    output_fact  type and shape of its first streaming output
+    rate_hz      sample rate in hertz, if the file states it
     input_name   the name of that input, if there are others
     """
 

@@ -36,7 +36,7 @@ CHUNKS = (1, 512, 256, 160, 480, 1024)
 class Proposal:
     """A proposed recipe.
 
-    text    of the file
+    text    content of the file
     notes   guesses, and values to fill in, one line each
     """
 
@@ -69,7 +69,7 @@ def propose_recipe(models: Sequence[Path], folder: Path, hop: int | None = None)
 
 
 def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> PairedModel:
-    """Describe one model. Raises PulseError."""
+    """Describe one model."""
     opened, options = _open_model(model, notes)
     framed = None if hop is None else called_on_frames(opened, hop)
     if framed is not None:
@@ -153,7 +153,7 @@ def _of_channels(fact: TypedFact) -> str:
 
 
 def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str, notes: list[str]) -> None:
-    """For a model of chunks of sound: whether a chunk begins with samples of the one before."""
+    """Note whether a chunk of sound begins with samples of the one before."""
     if opened.chunks is None or opened.resolution.call is None or "pulse" in options:
         return
     input_shape, output_shape = (
@@ -230,7 +230,7 @@ def _open_model(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
 
 
 def _in_chunks(loaded: Loaded, path: Path, reason: PulsifyError) -> tuple[Loaded, int]:
-    """Return a model that takes chunks of any length, with a length that suits it. Raises LoadError."""
+    """Return a model that takes chunks of any length, with a length that suits it."""
     for size in CHUNKS:
         candidate = loaded.with_pulse(size)
         try:
@@ -244,7 +244,7 @@ def _in_chunks(loaded: Loaded, path: Path, reason: PulsifyError) -> tuple[Loaded
 
 
 def _path(model: Path, folder: Path) -> str:
-    """Return the model as the recipe names it. Raises LoadError."""
+    """Return the model as the recipe names it."""
     path = os.path.relpath(model, folder)
     if not path.isprintable():
         raise LoadError(f"{model}: a recipe is text and cannot name it; rename the file")

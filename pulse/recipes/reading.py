@@ -69,7 +69,7 @@ def _inputs(table: Mapping[str, TomlValue], where: str) -> Mapping[str, str]:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file. Raises LoadError."""
+    """Return the text of a file. Raises LoadError: it cannot be read, or is too long."""
     try:
         if path.exists() and not path.is_file():
             raise LoadError(f"{path}: is not a regular file; give the recipe itself")

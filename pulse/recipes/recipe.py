@@ -20,7 +20,7 @@ class RecipeContext:
     """The location of a recipe.
 
     where   its name in errors
-    path    of its file; the default title
+    path    path of its file; the default title
     folder  the folder of the files that it names; None if there is none
     itself  the model whose metadata contains it; None if it is a separate file
     """

@@ -55,7 +55,7 @@ def recipe_model(source: "ModelSource", limits: Mapping[str, Any] | None = None)
 
 
 def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> TypedModel:
-    """Return the whole model of a parsed recipe, offline. Raises LoadError."""
+    """Return the whole model of a parsed recipe, offline. Raises LoadError: a stage does not open or fit."""
     with use_spelling(recipe_spelling(current_spelling())):
         opening = _opening.get() or _Opening()
         opening.stages += len(recipe.stages)
@@ -80,7 +80,7 @@ def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> Type
 
 @contextmanager
 def _guard_recursion(path: Path | None) -> Generator[None]:
-    """Raises LoadError if a recipe is a stage of itself."""
+    """Refuse a recipe that is a stage of itself."""
     opening = _opening.get() or _Opening()
     here = Path() if path is None else path.resolve()
     if path is not None and here in opening.paths:
@@ -111,7 +111,9 @@ def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str
 
 
 def read_recipe_content(content: Content, options: ReadOptions) -> TypedModel:
-    """Return the whole model of a recipe, a file or in the metadata of one. Raises LoadError."""
+    """Return the whole model of a recipe, a file or in the metadata of one. Raises LoadError: it is wrong, or an option
+    belongs to a stage.
+    """
     values = {
         "inputs": options.inputs,
         "constants": options.constants,

@@ -48,7 +48,7 @@ class TractProcess:
         self.inputs = int(self._answer())
 
     def run(self, stream: str, arrays: Sequence[Array]) -> list[Array]:
-        """Return the outputs of one run of a stream, which keeps its states. Raises WriteError."""
+        """Return the outputs of one run of a stream, which keeps its states. Raises WriteError: tract failed."""
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             send(self._process.stdin, [stream.encode(), str(len(arrays)).encode(), *map(pack, arrays)])

@@ -24,9 +24,9 @@ transposed, cast and dequantised."""
 class Budget:
     """The limits of one file.
 
-    nodes     that functions, branches and loops unfold to
-    elements  of the constants that are computed, beyond four times those that the file stores
-    seconds   of one core that computing them takes, about: counted, not measured
+    nodes     nodes to which functions, branches and loops unfold
+    elements  elements of computed constants, beyond four times those that the file stores
+    seconds   seconds of one core that computing them takes, about: counted, not measured
     """
 
     nodes: float = 1 << 16
@@ -35,7 +35,9 @@ class Budget:
 
     @classmethod
     def of(cls, user_limits: Mapping[str, float] | None) -> "Budget":
-        """Return the usual limits with those that the user gives. Raises LoadError."""
+        """Return the usual limits with the user's in their place. Raises LoadError: no such limit, or not a number of
+        at least 0.
+        """
         names = [member.name for member in fields(cls)]
         values: Any = {} if user_limits is None else user_limits
         if not isinstance(values, Mapping):

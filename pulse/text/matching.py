@@ -110,7 +110,7 @@ class _Parser:
         self._at = 0
 
     def query(self) -> list[_Chain]:
-        """Return all chains. Raises InputError."""
+        """Return all chains. Raises InputError: a syntax error."""
         chains = [self._chain()]
         while self._take_if(";"):
             chains.append(self._chain())

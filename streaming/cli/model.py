@@ -80,8 +80,8 @@ def open_model(path: Path | None, options: ModelOptions) -> OpenedModel:
 def open_or_carried(path: Path | None, options: ModelOptions, program_options: ProgramOptions) -> OpenedModel:
     """Open a model as ``open_model`` does, but the built-in one from the wheel's program, if the options match."""
     forms = {program_options.weights, program_options.activations}
-    is_plain = program_options.backend == "numba" and forms <= {None, "f32"}
-    if path is None and options == ModelOptions() and is_plain:
+    has_stored_form = program_options.backend == "numba" and forms <= {None, "f32"}
+    if path is None and options == ModelOptions() and has_stored_form:
         program = carried_program()
         if program is not None:
             return OpenedModel(Loaded(program), SAMPLE_RATE_HZ, "builtin")

@@ -72,20 +72,20 @@ class SoundConversion(NotCopyable):
             ) from None
 
     @property
-    def is_plain(self) -> bool:
+    def is_identity(self) -> bool:
         """Whether nothing is converted."""
         return not self.inward
 
     def ready_frames(self, frames: int, name: str) -> int:
         """Return the frames that the model gets from this many frames of an input."""
-        if self.is_plain:
+        if self.is_identity:
             return frames
         sound = self.inward[name]
         return self.model_frames(max(0, frames - sound.delay_frames - sound.skipped_frames))
 
     def model_frames(self, frames: int) -> int:
         """Convert frames of the client to frames of the model; those that a resampler holds count."""
-        return frames if self.is_plain else frames * (self._model_hz or 1) // (self.client_hz or 1)
+        return frames if self.is_identity else frames * (self._model_hz or 1) // (self.client_hz or 1)
 
     def as_dict(self) -> dict[str, int]:
         """Return the fields of ``ready``: the samples that a decoder must skip at the start."""
@@ -93,7 +93,7 @@ class SoundConversion(NotCopyable):
 
     def client_frames(self, frames: int) -> int:
         """Convert frames of the model to frames of the client."""
-        return frames if self.is_plain else frames * (self.client_hz or 1) // (self._model_hz or 1)
+        return frames if self.is_identity else frames * (self.client_hz or 1) // (self._model_hz or 1)
 
     def decode_input(self, name: str, frames: Array | bytes, count: int) -> Array:
         """Convert frames of the client to the model's input. Raises ProtocolError: a packet that cannot be decoded."""
@@ -104,7 +104,7 @@ class SoundConversion(NotCopyable):
 
     def count_received(self, received: Mapping[str, int]) -> list[int]:
         """Return frames of each input, at the client's rate."""
-        if self.is_plain:
+        if self.is_identity:
             return list(received.values())
         return [sound.received for sound in self.inward.values()]
 

@@ -197,7 +197,7 @@ class Mask:
         return self.graph.fact(self.product).shape[-1]
 
     def band(self) -> Band:
-        """Find the band of all unmasked pairs. Raises NoBandError."""
+        """Find the band of all unmasked pairs. Raises NoBandError: there is none."""
         limit = longest_stream(self.symbol, self.assumptions)
         max_rows = None if limit is None else self.rows.eval({self.symbol: limit})
         lead = math.prod(self.sample(min(SAMPLE_LENGTHS[0], max_rows or SAMPLE_LENGTHS[0])).bias.shape[:-2])
@@ -240,7 +240,7 @@ class Mask:
         return None
 
     def _accept_with_limit(self, candidate: "SampledBand", max_rows: int | None, largest: int) -> Band:
-        """Accept a band that is not proved, if it holds up to the longest stream. Raises NoBandError."""
+        """Accept a band that is not proved, if it holds up to the longest stream."""
         context = None if self.context is None else self.rows.eval({self.symbol: self.context})
         end = max(1, min((bound for bound in (max_rows, context) if bound is not None), default=largest + 1))
         cause = (
@@ -344,7 +344,7 @@ class Mask:
         return Band(op.bias, op.back, blind, finite)
 
     def sample(self, frames: int) -> Sample:
-        """Return the bias at the first length of at least this many frames. Raises NoBandError."""
+        """Return the bias at the first length of at least this many frames. Raises NoBandError: not computable."""
         if frames not in self._samples:
             self._samples[frames] = self._run(self._length(frames))
         return self._samples[frames]

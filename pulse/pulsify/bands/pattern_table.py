@@ -15,7 +15,7 @@ def stored_pattern(value: Array, axes: Sequence[int], period: int, distance: int
     """Return the pattern of a table along the axes that are sliced to the stream's length; no stream is longer than
     they are.
 
-    period, distance  as in ``PatternExtent``
+    period, distance  see ``PatternExtent``
     """
     everywhere = _pattern_within(value)
     if not axes:
