@@ -17,6 +17,7 @@ from pulse.support.record import record
 class RoundingError:
     """How far an output is from that of f32.
 
+    output   name of the output
     largest  the largest absolute difference
     snr_db   energy of the output to energy of the difference; infinite if they are equal
     """

@@ -118,7 +118,16 @@ class PulseWarning(UserWarning):
 
 @record
 class Refusal:
-    """Why one node cannot be streamed, and what would help."""
+    """Why one node cannot be streamed, and what would help.
+
+    node      name of the node
+    op        its operation
+    axis      the stream axis; None if it has none
+    relation  how the outputs depend on the stream
+    reason    why it cannot be streamed
+    help      what would help
+    origin    where the node comes from, such as a line of a program
+    """
 
     node: str
     op: str

@@ -34,7 +34,14 @@ class Outlet(Generic[F]):
 
 @dataclass(slots=True, eq=False)
 class Node(Generic[F, O]):
-    """An operation, the outlets it reads and the outlets it makes."""
+    """An operation, the outlets it reads and the outlets it makes.
+
+    id       its index in the graph
+    name     its name, unique in the graph
+    op       its operation
+    inputs   the outlets that it reads
+    outputs  the outlets that it makes
+    """
 
     id: int
     name: str
@@ -47,7 +54,8 @@ class Node(Generic[F, O]):
 class View:
     """Some nodes of a graph under a name; rewriting keeps it up to date.
 
-    backend, kernel   the requested ones for its nodes; see ``pulse.program.backends.implementations``
+    nodes            the ids of its nodes
+    backend, kernel  the requested ones for its nodes; see ``pulse.program.backends.implementations``
     """
 
     nodes: set[int]

@@ -16,9 +16,11 @@ from pulse.support.record import record
 class Port:
     """An input or output of a pulsed model.
 
+    name    its name
     shape   shape of one pulse
-    axis    the stream axis; None if the tensor does not stream: then an input is given once, and an output
-            (or one whose rate is 0) is known when the stream has ended
+    dtype   its dtype
+    axis    the stream axis; None if the tensor does not stream: then an input is given once, and an output (or one
+            whose rate is 0) is known when the stream has ended
     delay   leading frames to drop
     rate    frames for each frame of the symbol
     length  valid frames of the whole stream, a function of the symbol

@@ -28,8 +28,10 @@ TypedNode: TypeAlias = Node[TypedFact, Op]
 class Variable:
     """A variable that a file keeps between calls: its input, and the output with its next value.
 
-    initial   its value at the first call; None if the file has none
-    how       its kind, for messages
+    input    the input that reads it
+    output   the output with its next value
+    initial  its value at the first call; None if the file has none
+    how      its kind, for messages
     """
 
     input: str
@@ -42,6 +44,10 @@ class Variable:
 class TypedNetwork:
     """An offline model: a graph of typed ops over one scope of symbols.
 
+    graph      its nodes
+    scope      its symbols
+    title      the model's name
+    metadata   the file's metadata
     origins    the origins of nodes, by name: the file's node, the line of the program that made it
     spending   the part of the file's budget that the analysis has used
     variables  the inputs and outputs that the file keeps inside itself

@@ -130,6 +130,7 @@ class FunctionOp(Op):
 
     Stream   the result of ``relate``; whole by default
 
+    title    the name of the op in messages
     compute  the outputs in numpy, from the inputs in order
     infer    the facts of the outputs, from those of the inputs; the first input's by default
     relate   its ``Op.relation``

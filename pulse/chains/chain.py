@@ -54,9 +54,14 @@ def chain(
 class _Chain:
     """The models joined so far.
 
-    wires  name -> wire, of the inputs and of every stage's outputs
-    last   the outputs of the last stage: their own names -> names in the chain
-    unread the inputs that were declared and that no stage has read yet
+    graph     the joined graph
+    scope     its symbols
+    wires     name -> wire, of the inputs and of every stage's outputs
+    last      the outputs of the last stage: their own names -> names in the chain
+    unread    the inputs that were declared and that no stage has read yet
+    titles    the titles of the models
+    origins   the origins of nodes, by name
+    metadata  the metadata of all models together
     """
 
     graph: TypedGraph = field(default_factory=TypedGraph)

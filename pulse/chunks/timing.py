@@ -39,7 +39,7 @@ class ChunkTiming:
         return cls(symbol, lengths, chunking.delay)
 
     def calls(self, chunks: Chunks) -> TDim:
-        """Return how often the model is called until every output is complete. Raises PulsifyError: no number is known."""
+        """Return the number of calls until every output is complete. Raises PulsifyError: none is known."""
         calls = _ceil(TDim.of(self.symbol), chunks.pulse)
         counts = [
             (port.frames, self.lengths[port.name] + self.delay.get(port.name, 0))

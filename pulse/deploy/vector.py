@@ -33,10 +33,11 @@ PERTURBED_RUNS = 6
 class TestVector:
     """A short stream.
 
-    length    frames of the symbol
-    steps     whole pulses; ``pulses`` with those of the flush
-    content   bytes of the file
-    judged    whether it states how far results may be off
+    length   frames of the symbol
+    steps    whole pulses
+    pulses   pulses with those of the flush
+    content  bytes of the file
+    judged   whether it states how far results may be off
     """
 
     length: int

@@ -26,7 +26,16 @@ SMALL = 4096
 
 @record
 class Algebra:
-    """The functions of ``canonical``, ``slope`` and ``proof`` that the operators and proofs of dims call."""
+    """The functions of ``canonical``, ``slope`` and ``proof`` that the operators and proofs of dims call.
+
+    combine     the sum m*a + n*b
+    multiply    the product a * b
+    floor_div   the quotient a // k
+    substitute  the dim with others in place of symbols
+    slope       the growth for each unit of a symbol
+    bounds      the smallest and the largest value
+    prove       whether a comparison holds
+    """
 
     combine: Callable[[TDim, int, TDim, int], TDim]
     multiply: Callable[[TDim, TDim], TDim]

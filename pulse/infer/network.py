@@ -81,6 +81,10 @@ def add_constant(graph: ModelGraph, name: str, value: Array) -> OutletId:
 class FileNetwork:
     """A model as its file states it: nodes of the file's format, over one scope of symbols.
 
+    graph      its nodes
+    scope      its symbols
+    title      the model's name
+    metadata   the file's metadata
     claims     the file's claims about wires other than its inputs
     names      its names of output sizes; only for inputs that nothing else determines
     spending   the used part of the file's budget

@@ -40,7 +40,9 @@ def _divide_sizes(dividends: Sequence[TDim], sizes: Sequence[TDim]) -> TDim | No
 class Broadcasting:
     """``out`` is the broadcast shape of the inputs, which are aligned at their last axes.
 
-    end   the number of last axes to omit, on every wire
+    out     the output
+    inputs  the inputs
+    end     the number of last axes to omit, on every wire
     """
 
     out: OutletId

@@ -40,7 +40,8 @@ class ReadOptions:
 class Content:
     """The source of a model: a path, bytes, or an ``onnx.ModelProto``.
 
-    head  its first bytes; empty for a folder, a ModelProto, and a file that cannot be read
+    source  a path, the bytes of a file, or an ``onnx.ModelProto``
+    head    its first bytes; empty for a folder, a ModelProto, and a file that cannot be read
     """
 
     source: "Path | bytes | ModelProto"

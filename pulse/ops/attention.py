@@ -32,10 +32,11 @@ class BandedAttention(Op):
     Stream   banded on T, pointwise on A
     Raises   FactError: d, T or the types differ, a rank below 2, or the table does not fit
 
-    bias     [A..., C, back + 1 + ahead]: -inf where a frame is masked; A... broadcast. C is the period of masks by
-             chunks, 1 if the bias depends on j - i alone
-    back     how many frames before its own a frame sees; ``ahead`` follows from the width of the table
-    empty    the value of a frame that sees no others
+    scale  the factor of the products of queries and keys
+    bias   [A..., C, back + 1 + ahead]: -inf where a frame is masked; A... broadcast. C is the period of masks by
+           chunks, 1 if the bias depends on j - i alone
+    back   how many frames before its own a frame sees; ``ahead`` follows from the width of the table
+    empty  the value of a frame that sees no others
     """
 
     scale: float

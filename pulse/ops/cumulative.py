@@ -33,6 +33,7 @@ class CumSum(Op):
     Raises   FactError: the axis is out of range
     Source   ONNX CumSum-14
 
+    axis       the axis of the sums
     exclusive  without x[j] itself
     reverse    whether it sums from the last one backwards
     """

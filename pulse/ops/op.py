@@ -232,9 +232,10 @@ class Cumulative:
 class Banded:
     """Output frame j needs frame j of the first input, and the frames ``j - back .. j + ahead`` of the others.
 
-    axis     the stream axis of the output
-    make_op  ``make_op(offset, length)`` makes the op for pulses whose frame j is at index j + offset of a stream of
-             ``length`` frames; it reads the first input's pulse, and of the others ``back + ahead`` frames more
+    axis         the stream axis of the output
+    back, ahead  how many frames before and after its own an output frame needs
+    make_op      ``make_op(offset, length)`` makes the op for pulses whose frame j is at index j + offset of a stream of
+                 ``length`` frames; it reads the first input's pulse, and of the others ``back + ahead`` frames more
     """
 
     axis: int

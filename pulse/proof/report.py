@@ -22,8 +22,14 @@ ProofOutcome = Literal["equal", "diverged", "not proved"]
 class Divergence:
     """The first wire, in the order of the graph, whose stream differs from offline.
 
-    frame    of the wire; None if the stream gave no values to compare, as ``reason`` says
-    offline, streamed, allowed   the value in f64, the value of the stream, and the tolerance
+    wire                        name of the wire
+    op                          the operation that makes it
+    length                      frames of the symbol in the stream
+    signal                      kind of the stream's input
+    backend                     the backend that ran it
+    frame                       frame of the wire; None if there are no values to compare, as ``reason`` says
+    offline, streamed, allowed  the value in f64, the value of the stream, and the tolerance
+    reason                      why there is nothing to compare; empty if values differ
     """
 
     wire: str
@@ -60,8 +66,9 @@ class TrialRecord:
 class Coverage:
     """The frames and values of an output that were compared.
 
-    frames            compared, of all streams together; of an output that does not stream, how often it was
-    values            in them, and how many of these are finite numbers
+    name              name of the output
+    frames            compared frames of all streams together; comparisons of an output that does not stream
+    values, finite    values in them, and how many of these are finite numbers
     minimum, maximum  extremes of the finite values
     reads             whether it is computed from an input at all
     moved             whether other inputs of the same length gave other values
@@ -157,8 +164,10 @@ class LargestError:
 class OriginalRecord:
     """The comparison of the stream with what the model was exported from, on inputs like its example.
 
+    title    name of the original
     lengths  frames of the streams; empty if the original takes none of those that were tried, as ``refusal`` says
     error    the largest absolute difference of the stream from the original's own run
+    refusal  why it takes none of the lengths; empty if it takes some
     """
 
     title: str
@@ -177,10 +186,17 @@ class OriginalRecord:
 class ProofReport(Report):
     """The result of a proof: what was compared, and how it ended.
 
-    tried     the streams; lengths that the offline model refuses are in ``skipped``
-    trials    what was to be tried
-    rejected  the difference in another runtime, if a file is equal in one and not in the other
-    original  the comparison with a PyTorch module, if the model was exported from one for this proof
+    model       the pulsed model
+    backends    the backends that ran each stream
+    tried       the streams
+    skipped     lengths that the offline model refuses
+    outputs     what was compared of each output
+    trials      what was to be tried
+    seed        seed of the random inputs
+    worst       the largest differences
+    divergence  the first difference; None if there is none
+    rejected    the difference in another runtime, if a file is equal in one and not in the other
+    original    the comparison with a PyTorch module, if the model was exported from one for this proof
     """
 
     model: PulsedNetwork

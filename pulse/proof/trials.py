@@ -48,6 +48,8 @@ class ProofChoice:
 class Trial:
     """One stream: frames of the symbol, and its signal.
 
+    length  frames of the symbol
+    signal  kind of its input
     traced  whether every wire is compared, not only the outputs
     long    whether its purpose is to fill the model's memory
     """
@@ -62,6 +64,7 @@ class Trial:
 class Trials:
     """The streams of a proof.
 
+    trials            the streams, in order
     receptive_frames  the most frames of the symbol that an output depends on; None if there is no limit
     wanted_frames     frames that a long stream should have; fewer are tried if that takes too long
     left_out          streams that would take too long

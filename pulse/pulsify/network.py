@@ -34,13 +34,18 @@ class ScheduledWire:
 class PulsedNetwork:
     """A model that takes pulses of constant size.
 
+    graph             the pulsed graph
+    typed             the offline model
+    symbol            the frames of the stream
+    pulse             frames of the symbol in each pulse
+    inputs, outputs   its ports
+    wires             typed outlet -> its outlet in the pulsed graph and its position in time
     receptive_fields  output name -> which frames of the symbol an output frame depends on
-    wires      typed outlet -> its outlet in the pulsed graph and its position in time
-    registers  tensors that one pulse leaves for the next, apart from the states of ops
-    awaited    wires that outputs wait for, in addition to those that ops name
-    chunks     how a chunk model is called; None if the model was pulsified
-    sizes      symbols of the file other than stream lengths -> their values: ``{"batch": 1}``
-    checks     the counters of faults (``CountFaults``); none in a file read back
+    registers         tensors that one pulse leaves for the next, apart from the states of ops
+    awaited           wires that outputs wait for, in addition to those that ops name
+    chunks            how a chunk model is called; None if the model was pulsified
+    sizes             symbols of the file other than stream lengths -> their values: ``{"batch": 1}``
+    checks            the counters of faults (``CountFaults``); none in a file read back
     """
 
     graph: PulsedGraph = field(repr=False)

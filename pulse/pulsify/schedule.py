@@ -57,7 +57,13 @@ from pulse.typed import TypedNetwork
 
 @record(frozen=False)
 class Scheduler:
-    """Carries each typed wire into the pulsed graph."""
+    """Carries each typed wire into the pulsed graph.
+
+    model    the typed model
+    related  the axes, rates and relations from the first pass
+    wiring   the pulsed graph under construction
+    wires    typed outlet -> its wire in the pulsed graph
+    """
 
     model: TypedNetwork
     related: StreamRelations

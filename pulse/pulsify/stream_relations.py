@@ -60,7 +60,13 @@ class WireFlow:
 
 @record
 class StreamRelations:
-    """The results of the first pass."""
+    """The results of the first pass.
+
+    symbol     the frames of the stream
+    order      the nodes, in topological order
+    flows      streaming outlet -> its axis and rate
+    relations  node -> how its outputs depend on the stream
+    """
 
     symbol: Symbol
     order: tuple[int, ...]

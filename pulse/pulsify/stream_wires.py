@@ -37,6 +37,9 @@ class StreamWire:
 class FreeWire:
     """A wire whose frames are a function of their position, so that it exists at any offset.
 
+    axis          the stream axis
+    length        frames of the whole stream
+    rate          frames for each frame of the symbol
     wire_at       function that makes the wire at an offset
     first_frames  function that gives its first n frames; None if they depend on an input of the model
     """

@@ -60,6 +60,8 @@ class Guess:
 class _Axes:
     """The axes of a tensor of one stream: the constant sizes, and the position of time after the first axis.
 
+    sizes  the constant sizes after the first axis
+    time   the position of time among them
     coded  whether its values are integers
     """
 

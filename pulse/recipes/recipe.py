@@ -97,6 +97,7 @@ class Recipe:
     title    the title of its model
     titled   whether the recipe itself has a title
     rate_hz  samples per second of its sound; None if it is not stated
+    stages   its stages, in order
     outputs  the outputs to keep; None: those of the last stage
     inputs   name -> shape of the inputs that stages read by name
     """

@@ -41,6 +41,10 @@ class _Step:
 
     names         the operators, in small letters; none: any
     alternatives  the chains of a group; empty if it is not a group
+    min_times     how often it must occur
+    max_times     how often it may occur; None: any number of times
+    alone         whether only the next step may read its output
+    tag           the name under which its node is returned
     """
 
     names: frozenset[str] = frozenset()

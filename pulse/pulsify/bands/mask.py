@@ -61,6 +61,8 @@ class ScoreStep:
 class Band:
     """The bias of each pair of frames, in the layout of ``BandedAttention``.
 
+    bias     the table of biases
+    back     how many frames before its own a frame sees
     blind    whether some frame sees nothing
     finite   whether masked scores are finite, so that a frame whose pairs are all masked sees every frame
     limited  whether the band holds only up to the given longest stream
@@ -167,7 +169,10 @@ class Sample:
 class SampledBand:
     """A band found at some lengths, and the reason to doubt it at others; None if it is proved.
 
-    relative  whether only the differences within each row repeat
+    band             the band
+    op               the attention that it makes
+    relative         whether only the differences within each row repeat
+    reason_to_doubt  why it may not hold at other lengths; None if it is proved
     """
 
     band: Band
@@ -180,7 +185,12 @@ class SampledBand:
 class Mask:
     """The steps of the scores from their product to the softmax.
 
-    context  the longest stream, in frames of the symbol
+    graph        the typed graph
+    symbol       the frames of the stream
+    assumptions  conditions on the symbol
+    product      the product of queries and keys
+    steps        the steps from the product to the softmax
+    context      the longest stream, in frames of the symbol
     """
 
     graph: TypedGraph

@@ -38,10 +38,12 @@ class RelativeScores:
     The positions are by distance, [A..., d, 2 * rows - 1] or the first rows of these, or vectors for pairs,
     [rows, d, rows].
 
-    pairs   whether they are vectors for pairs
-    causal  whether there are none for frames ahead
-    order   which of the product's matrices each matrix of the shifted scores is
-    factor  the factor of the scores before they are added to the product of queries and keys
+    product  node of the product
+    shifted  wire of the shifted scores
+    pairs    whether they are vectors for pairs
+    causal   whether there are none for frames ahead
+    order    which of the product's matrices each matrix of the shifted scores is
+    factor   the factor of the scores before they are added to the product of queries and keys
     """
 
     product: int
