@@ -289,7 +289,7 @@ def has_constant_shapes(network: TypedNetwork) -> bool:
     return all(dim.is_const for outlet in outlets for dim in outlet.fact.shape)
 
 
-def constant(graph: TypedGraph, name: str, value: Array) -> OutletId:
+def add_constant(graph: TypedGraph, name: str, value: Array) -> OutletId:
     """Add a constant."""
     return graph.add(name, Const(value), (), [TypedFact.of(value)])[0]
 

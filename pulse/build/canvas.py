@@ -13,7 +13,7 @@ from pulse.errors import DimError, FactError, InputError
 from pulse.facts import Array, TypedFact
 from pulse.graph import InletId, OutletId, View
 from pulse.infer.fact import InferenceFact
-from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, add_constant
+from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, add_model_constant
 from pulse.infer.op import ModelOp
 from pulse.onnx.read.node import OnnxOp
 from pulse.substitution import Terms
@@ -66,9 +66,9 @@ class Canvas:
         """Append a node; return its first outlet."""
         return self.graph.add(name, op, inputs, [InferenceFact() for _ in range(outputs)])[0]
 
-    def constant(self, name: str, value: Array) -> OutletId:
+    def add_constant(self, name: str, value: Array) -> OutletId:
         """Append a constant."""
-        return add_constant(self.graph, name, value)
+        return add_model_constant(self.graph, name, value)
 
     def op(self, outlet: OutletId) -> ModelOp:
         """Return the operator that makes a wire."""

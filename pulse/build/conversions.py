@@ -121,7 +121,7 @@ def _convert_parameters(
             value = convert(op.value)
             if value.dtype == op.value.dtype and np.array_equal(value, op.value, equal_nan=True):
                 continue
-            parameter = canvas.constant(f"{canvas.graph.label(outlet)}.{name}", value)
+            parameter = canvas.add_constant(f"{canvas.graph.label(outlet)}.{name}", value)
             for inlet in _select_readers(canvas, outlet, inside, True):
                 canvas.graph.connect(parameter, inlet)
             canvas.graph.retire(outlet.node)

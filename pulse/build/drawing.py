@@ -193,7 +193,7 @@ class Part:
             node, outlet = graph.nodes[node_id], OutletId(node_id)
             if isinstance(node.op, Constant):
                 value = node.op.value if shares_parameters else node.op.value.copy()
-                copies[outlet] = canvas.constant(node.name, value)
+                copies[outlet] = canvas.add_constant(node.name, value)
             elif node_id in inside:
                 first = canvas.add(
                     node.name, node.op, [copies[source] for source in node.inputs], len(node.outputs)

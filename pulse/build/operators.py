@@ -58,7 +58,7 @@ def new_node(op: ModelOp, inputs: Sequence[OperatorInput], name: str, outputs: i
     outlets = [
         canvas.add(f"{name}.{operand}", OpenInput(preferred_name=operand))
         if isinstance(operand, str)
-        else canvas.constant(f"{name}.{operand[0]}", operand[1])
+        else canvas.add_constant(f"{name}.{operand[0]}", operand[1])
         for operand in inputs
         if operand is not None
     ]
@@ -110,7 +110,7 @@ def Producer(value: Any, name: str = "producer") -> Node:
     if array.dtype not in DTYPES.values():
         raise InputError(f"{name} (Producer): {value!r} does not consist of numbers")
     drawing = Drawing()
-    return Node.of(drawing, drawing.canvas.constant(name, array).node)
+    return Node.of(drawing, drawing.canvas.add_constant(name, array).node)
 
 
 Evaluation: TypeAlias = Callable[..., "Array | Sequence[Array]"]

@@ -24,7 +24,7 @@ from pulse.pulsify.network import PulsedNetwork
 from pulse.substitution import Terms
 from pulse.support.budget import count_spending
 from pulse.support.wording import spell
-from pulse.typed import TypedGraph, TypedNetwork, add_source, constant, sources
+from pulse.typed import TypedGraph, TypedNetwork, add_constant, add_source, sources
 from pulse.wiring import wire
 
 SYMBOL = "T"
@@ -119,7 +119,7 @@ class _Scanning:
         body, initial = self._body([port.name for port in frames], last)
         x = [self._split_chunks(port) for port in streaming]
         captured = [self._add_constant_input(name) for name in once]
-        states = [constant(graph, f"{name}.initial", value) for name, value in initial.items()]
+        states = [add_constant(graph, f"{name}.initial", value) for name, value in initial.items()]
         scan = Scan(
             body,
             tuple(initial),

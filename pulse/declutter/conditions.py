@@ -61,7 +61,7 @@ def _decide_comparison(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if answer is None:
         return None
     patch = Patch(graph)
-    one = patch.constant(f"{node.name}.always", np.full((1,) * fact.rank, answer))
+    one = patch.add_constant(f"{node.name}.always", np.full((1,) * fact.rank, answer))
     patch.shunt(first_output(node), patch.wire(node.name, Expand(fact.shape), [one])[0])
     return patch
 

@@ -71,7 +71,7 @@ class Deployed:
         """Lengths by their numbers: those of ports, waits and ends, then the assumptions."""
         return [
             *(port.length for port in self.ports),
-            *(wire.length for wire in self.waits),
+            *(wire.length for wire in self.awaited_wires),
             *(length for length, _ in self.program.ends),
             *self.assumptions,
         ]

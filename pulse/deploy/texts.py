@@ -77,7 +77,7 @@ def _weights(model: Deployed) -> str:
 
 def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
     """Return the C source of numbers, tables, and symbols of other objects."""
-    waits, ends = model.waits, model.program.ends
+    waits, ends = model.awaited_wires, model.program.ends
     symbols = {"rows": rows_symbol(model), "initial": initial_symbol(model)}
     starts = [0, *accumulate(piece.data.size for piece in model.pieces)]
     pieces = [(piece.to, start, piece.data.size) for piece, start in zip(model.pieces, starts)]
@@ -114,7 +114,7 @@ def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
 
 def _counts(model: Deployed) -> dict[str, int]:
     """Return the numbers of ports, of the lengths of their kinds, and of pieces."""
-    waits, ends = len(model.waits), len(model.program.ends)
+    waits, ends = len(model.awaited_wires), len(model.program.ends)
     return {
         "INPUTS": len(model.program.inputs),
         "OUTPUTS": len(model.program.outputs),

@@ -20,7 +20,7 @@ from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.slice_frames import Frames
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, constant
+from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 
 
@@ -113,21 +113,21 @@ class FunctionBuilder:
         except (FactError, DimError) as error:
             raise self.error(str(error)) from error
 
-    def constant(self, name: str, value: Array | float) -> OutletId:
+    def add_constant(self, name: str, value: Array | float) -> OutletId:
         """Add a constant, rounded to f32."""
-        return constant(self.graph, name, np.ascontiguousarray(np.asarray(value, np.float32)))
+        return add_constant(self.graph, name, np.ascontiguousarray(np.asarray(value, np.float32)))
 
     def apply(self, function: str, *operands: OutletId | float, name: str = "") -> OutletId:
         """Add an elementwise function; numbers become constants."""
         wires = [
-            operand if isinstance(operand, OutletId) else self.constant("number", operand)
+            operand if isinstance(operand, OutletId) else self.add_constant("number", operand)
             for operand in operands
         ]
         return self.add(name or function, Elementwise(function), *wires)
 
     def times(self, x: OutletId, matrix: Array, name: str) -> OutletId:
         """Multiply the last axis by a constant matrix [K, N]."""
-        return self.add(name, MatMul(), x, self.constant(f"{name}.matrix", matrix))
+        return self.add(name, MatMul(), x, self.add_constant(f"{name}.matrix", matrix))
 
     def transpose(self, x: OutletId, perm: Sequence[int], name: str = "transposed") -> OutletId:
         """Transpose axes; return the wire itself if their order is unchanged."""

@@ -101,6 +101,6 @@ def _filter(builder: FunctionBuilder, x: OutletId, taps: Array) -> OutletId:
     """Filter each bin with the same odd number of taps around each frame."""
     bins, reach = int(builder.shape(x)[2]), len(taps) // 2
     extended = builder.pad(builder.transpose(x, (0, 2, 1)), 2, reach, reach, "edge")
-    table = builder.constant("taps", np.broadcast_to(taps, (bins, 1, len(taps))))
+    table = builder.add_constant("taps", np.broadcast_to(taps, (bins, 1, len(taps))))
     y = builder.add("slope", Conv((1,), (1,), no_pads(1), bins), extended, table)
     return builder.transpose(y, (0, 2, 1))

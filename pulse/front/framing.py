@@ -54,7 +54,7 @@ def frames(
     y = builder.frame(x, 1, size, hop, "cut" if window is not None else "frames")
     if window is not None:
         weights = window_values(function, window, size, periodic, beta)
-        y = builder.apply("mul", y, builder.constant("window", weights), name="windowed")
+        y = builder.apply("mul", y, builder.add_constant("window", weights), name="windowed")
     return builder.model(frames=y)
 
 
@@ -95,7 +95,7 @@ def overlap_add(
         raise builder.error(f"frames of shape {builder.text(x)!r} are not of size={size}")
     if window is not None:
         weights = window_values(function, window, size, periodic, beta)
-        x = builder.apply("mul", x, builder.constant("window", weights), name="windowed")
+        x = builder.apply("mul", x, builder.add_constant("window", weights), name="windowed")
     whole = builder.overlap_add(x, hop)
     length = builder.shape(whole)[1]
     builder.require(length - trim_start - trim_end, 0, "samples that trim_start and trim_end leave")

@@ -249,7 +249,10 @@ class _Frames:
         if not self.raw:
             first_row = self.size - int(builder.shape(self.emphasised)[2])
             frame = builder.apply(
-                "mul", self.emphasised, builder.constant("window", self.weights[first_row:]), name="windowed"
+                "mul",
+                self.emphasised,
+                builder.add_constant("window", self.weights[first_row:]),
+                name="windowed",
             )
         total = builder.add("energy", Reduce("sum_square", (2,), True), frame)
         y = _log(builder, total)

@@ -153,7 +153,7 @@ def _integrate_leakily(builder: FunctionBuilder, x: OutletId, coefficient: float
     rows = builder.reshape(builder.transpose(x, (1, 0)), frames, batch, 1)
     cell = Cell("rnn", (Activation("affine", 1.0, 0.0),))
     one, back = (
-        builder.constant(name, np.full((1, 1), value)) for name, value in (("w", 1.0), ("r", coefficient))
+        builder.add_constant(name, np.full((1, 1), value)) for name, value in (("w", 1.0), ("r", coefficient))
     )
-    y = builder.add("sum", Recurrent(cell, 1), rows, one, back, builder.constant("b", np.zeros(2)))
+    y = builder.add("sum", Recurrent(cell, 1), rows, one, back, builder.add_constant("b", np.zeros(2)))
     return builder.transpose(builder.reshape(y, frames, batch), (1, 0))

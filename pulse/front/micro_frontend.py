@@ -202,7 +202,7 @@ def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
     inner.graph.set_outputs([after, after], ["after", "given"])
     body = TypedModel(inner.graph, builder.scope, inner.function)
     scan = Scan(body, ("estimate",), ("band",), (), (ScanAxis(1),), (ScanAxis(1),))
-    begin = z.constant(np.zeros((batch, channels)))
+    begin = z.add_constant(np.zeros((batch, channels)))
     return wire(builder.graph, "noise", scan, [bands, begin])[0]
 
 

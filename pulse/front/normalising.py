@@ -71,9 +71,9 @@ def cmvn(
             f"{function}: statistics of {len(shift)} bins for features of {bins}, {builder.text(x)!r}"
         )
     along = [bins if other == at else 1 for other in range(builder.rank(x))]
-    y = builder.apply("add", x, builder.constant("shift", shift.reshape(along)), name="centred")
+    y = builder.apply("add", x, builder.add_constant("shift", shift.reshape(along)), name="centred")
     if norm_vars:
-        y = builder.apply("mul", y, builder.constant("scale", scale.reshape(along)), name="normalised")
+        y = builder.apply("mul", y, builder.add_constant("scale", scale.reshape(along)), name="normalised")
     return builder.model(features=y)
 
 
@@ -156,7 +156,7 @@ def _past_moments(
     counts = builder.apply("min", builder.reshape(counts, 1, frames, 1), float(window + 1))
     mean = builder.apply("div", _sums(builder, with_zeros, window + 1), counts, name="mean")
     ones = builder.add(
-        "ones", Expand((TDim.of(1), frames, TDim.of(1))), builder.constant("one", np.ones((1, 1, 1)))
+        "ones", Expand((TDim.of(1), frames, TDim.of(1))), builder.add_constant("one", np.ones((1, 1, 1)))
     )
     present = builder.frame(builder.pad(ones, 1, window, 0), 1, window + 1, 1)
     squares = _squares(builder, builder.frame(with_zeros, 1, window + 1, 1), mean, present)

@@ -321,7 +321,7 @@ def _weights(builder: FunctionBuilder, frames: TDim, values: Array, hop: int) ->
     table = np.zeros((parts, hop))
     table.ravel()[:size] = values**2
     ones = builder.add(
-        "ones", Expand((TDim.of(1), frames, TDim.of(1))), builder.constant("one", np.ones((1, 1, 1)))
+        "ones", Expand((TDim.of(1), frames, TDim.of(1))), builder.add_constant("one", np.ones((1, 1, 1)))
     )
     ones = builder.pad(ones, 1, parts - 1, parts - 1)
     near = builder.join_axes(builder.frame(ones, 1, parts, 1))

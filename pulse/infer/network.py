@@ -19,7 +19,7 @@ from pulse.support.budget import Spending, count_spending, current_spending
 from pulse.support.printable import printable
 from pulse.support.record import record
 from pulse.support.wording import spell
-from pulse.typed import TypedGraph, TypedNetwork, Variable, constant
+from pulse.typed import TypedGraph, TypedNetwork, Variable, add_constant
 
 
 @record
@@ -66,13 +66,13 @@ class Constant(ModelOp):
     value: Array
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
-        return [constant(target.graph, wire, self.value)]
+        return [add_constant(target.graph, wire, self.value)]
 
 
 ModelGraph: TypeAlias = Graph[InferenceFact, ModelOp]
 
 
-def add_constant(graph: ModelGraph, name: str, value: Array) -> OutletId:
+def add_model_constant(graph: ModelGraph, name: str, value: Array) -> OutletId:
     """Add a constant to a graph that is not typed yet."""
     return graph.add(name, Constant(value), (), [InferenceFact.of(TypedFact.of(value))])[0]
 

@@ -16,7 +16,7 @@ from pulse.ops.op import Op
 from pulse.ops.source import Source
 from pulse.support.budget import current_spending
 from pulse.support.record import record
-from pulse.typed import TypedGraph, constant
+from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 
 
@@ -173,7 +173,7 @@ class NodeContext(FileNode):
 
     def constant(self, value: Array, suffix: str = "") -> OutletId:
         """Add a constant."""
-        return constant(self.graph, f"{self.wire_name}.{suffix}" if suffix else self.wire_name, value)
+        return add_constant(self.graph, f"{self.wire_name}.{suffix}" if suffix else self.wire_name, value)
 
     def dims_constant(self, dims: Sequence[TDim], suffix: str = "") -> OutletId:
         """Add a list of dims as an i64 constant; as plain numbers if it depends on no symbol."""

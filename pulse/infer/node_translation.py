@@ -20,7 +20,7 @@ from pulse.infer.op import ModelOp
 from pulse.infer.wire_facts import WireFacts
 from pulse.ops.source import Source
 from pulse.support.record import record
-from pulse.typed import TypedGraph, TypedNetwork, constant
+from pulse.typed import TypedGraph, TypedNetwork, add_constant
 
 
 @record
@@ -76,7 +76,7 @@ def translate_node(
 
 def _source(graph: TypedGraph, name: str, fact: TypedFact) -> OutletId:
     if fact.value is not None:
-        return constant(graph, name, fact.value)
+        return add_constant(graph, name, fact.value)
     (outlet,) = graph.add(name, Source(fact), (), [fact])
     graph.inputs.append(outlet)
     return outlet

@@ -186,18 +186,15 @@ def fill(settings: SettingsT, table: Mapping[str, Any], what: str, others: Colle
     for key, value in table.items():
         if key not in types:
             raise InputError(f"{what} has no key {key!r}; the keys are {', '.join(sorted(types))}")
-        hint = types[key]
-        if not isinstance(value, Path):
-            _require(value, hint, f"{what} {key}" if what.startswith("[") else key)
-        convert = tuple if hint == tuple[str, ...] else float if hint is float else lambda same: same
-        values[key] = convert(value)
+        checked = _require(value, types[key], f"{what} {key}" if what.startswith("[") else key)
+        values[key] = tuple(checked) if isinstance(value, list) else checked
     return replace(cast("Any", settings), **values)
 
 
 def _require(value: Any, hint: Any, key: str) -> Any:
-    if not fits(value, hint):
+    if not isinstance(value, Path) and not fits(value, hint):
         raise InputError(f"{key} = {value!r}: give {describe_type(hint)}")
-    return value
+    return float(value) if hint is float else value
 
 
 def require_table(value: Any, key: str) -> dict[str, Any]:

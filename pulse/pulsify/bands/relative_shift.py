@@ -180,7 +180,7 @@ def join_positions(
     width = near.shape[-1]
     queries = graph.nodes[relative_scores.product].inputs[0]
     wire = patch.wire
-    table = patch.constant(f"{name}.positions", near)
+    table = patch.add_constant(f"{name}.positions", near)
     scores = wire(f"{name}.relative", MatMul(), [patch.tap(queries), table])[0]
     if relative_scores.pairs:
         scores = _turn_pairs(patch, scores, patch.graph.fact(q).shape[:-2], name)
@@ -191,9 +191,9 @@ def join_positions(
     rows = fact.shape[-2]
     steps = wire(f"{name}.steps", Range(0, 1, rows, np.dtype(np.int64)), [])[0]
     column = wire(f"{name}.column", AddAxis(1), [steps])[0]
-    positions = patch.constant(f"{name}.places", np.arange(width, dtype=np.int64))
-    size = patch.constant(f"{name}.width", np.array(width, np.int64))
-    last_distances = patch.constant(f"{name}.moved", np.arange(width, dtype=np.int64) + back)
+    positions = patch.add_constant(f"{name}.places", np.arange(width, dtype=np.int64))
+    size = patch.add_constant(f"{name}.width", np.array(width, np.int64))
+    last_distances = patch.add_constant(f"{name}.moved", np.arange(width, dtype=np.int64) + back)
     distances = wire(f"{name}.turned", Elementwise("sub"), [last_distances, column])[0]
     index = wire(f"{name}.index", Elementwise("mod"), [distances, size])[0]
     index = wire(f"{name}.indices", Expand(fact.shape), [index])[0]
@@ -218,7 +218,7 @@ def _order_matrices(
     shape = patch.graph.fact(scores).shape
     if order != tuple(range(len(order))):
         flat = patch.wire(f"{name}.relative_flat", Reshape((TDim.of(len(order)), *shape[-2:])), [scores])[0]
-        indices = patch.constant(f"{name}.order", np.array(order, np.int64))
+        indices = patch.add_constant(f"{name}.order", np.array(order, np.int64))
         scores = patch.wire(f"{name}.relative_ordered", Gather(0), [flat, indices])[0]
     elif shape[:-2] == lead:
         return scores
