@@ -1,4 +1,4 @@
-"""Loss by rounding: compare the outputs of a stream with those of f32 weights and activations."""
+"""Loss by rounding: compare the outputs of a stream with its outputs for f32 weights and activations."""
 
 import math
 
@@ -15,7 +15,7 @@ from pulse.support.record import record
 
 @record
 class RoundingError:
-    """How far an output is from that of f32.
+    """Difference between an output and its f32 value.
 
     output   name of the output
     largest  the largest absolute difference

@@ -36,14 +36,14 @@ def stream(
     Most models are offline: pulse derives their streaming form. A model that already streams, with its states among its
     inputs and outputs, runs unchanged, chunk by chunk.
 
-    source       a path, a model or anything else that ``pulse.load`` accepts. Call ``pulse.load`` first and give its
+    source       a path, a model or anything else that ``pulse.load`` accepts. Call ``pulse.load`` first and pass its
                  result here if the model needs options, such as the shapes of its inputs
     pulse        the number of frames in each step; by default the smallest possible one. Frames are counted on the
                  symbol, the axis of time of the inputs
     align        delay the earlier outputs, so that the frames of all outputs in a step belong to the same moment
     max_context  the most frames that a stream may have; needed for attention to all earlier frames
     backend      ``numba`` runs compiled kernels. ``numpy`` runs the same ops in Python: it is slow, and is the
-                 reference. Other names are those of programs of several backends, see ``pulse.program.backends``
+                 reference. For programs of several backends, see ``pulse.program.backends``
     weights      how weights are stored: ``f32`` by default. ``bf16`` rounds them and halves their memory; ``int8``
                  rounds them and takes a quarter. Weights that 16 bits hold exactly always take half
     prepare      how kernels are compiled before the first step, as in ``compile_model``:

@@ -138,10 +138,10 @@ class Refusal:
     origin: str = ""
 
     def __str__(self) -> str:
-        where = f"{self.node} ({self.op}{', ' + self.origin if self.origin else ''})"
+        location = f"{self.node} ({self.op}{', ' + self.origin if self.origin else ''})"
         if self.axis is not None:
-            where += f", stream axis {self.axis}"
-        return printable(f"{where}: {self.relation}: {self.reason}; {self.help}")
+            location += f", stream axis {self.axis}"
+        return printable(f"{location}: {self.relation}: {self.reason}; {self.help}")
 
 
 class PulsifyError(PulseError):

@@ -20,9 +20,9 @@ DType: TypeAlias = np.dtype[Any]
 Shape: TypeAlias = tuple[TDim, ...]
 
 _BETWEEN_DIMS = re.compile(r",(?![^()]*\))")
-"""Commas outside brackets, unlike that of ``max(0,T-1)``."""
+"""Commas outside brackets; ``max(0,T-1)`` has one inside."""
 MAX_AXES = 64
-"""The most axes of a tensor in numpy."""
+"""Maximum number of axes of a tensor in numpy."""
 
 DTYPES: dict[str, DType] = {
     "f16": np.dtype(np.float16),
@@ -46,7 +46,7 @@ def dtype_name(dtype: DType) -> str:
     return _DTYPE_NAMES.get(dtype, dtype.name)
 
 
-def numbers_of(value: Any, dtype: DType) -> Array | None:
+def convert_numbers(value: Any, dtype: DType) -> Array | None:
     """Convert a user's value to a type; None if it is not numeric or does not fit. Only floats round."""
     try:
         array = np.asarray(value)

@@ -230,9 +230,9 @@ class Graph(Generic[F, O]):
 
         Inputs and outputs of the model stay.
         """
-        doomed = [node_id]
-        while doomed:
-            node = self.nodes[doomed.pop()]
+        pending = [node_id]
+        while pending:
+            node = self.nodes[pending.pop()]
             wires = [OutletId(node.id, slot) for slot in range(len(node.outputs))]
             if not wires or any(
                 self.outlet(wire).successors or self.is_output(wire) or wire in self.inputs for wire in wires
@@ -240,7 +240,7 @@ class Graph(Generic[F, O]):
                 continue
             for slot, outlet in enumerate(node.inputs):
                 del self.outlet(outlet).successors[InletId(node.id, slot)]
-                doomed.append(outlet.node)
+                pending.append(outlet.node)
             node.inputs, node.outputs = [], []
             self._release_name(node.name)
             for view in self.views.values():

@@ -57,7 +57,7 @@ class Model(FileNetwork):
         return _with_steps_of(cls, network)
 
     def analyse(self) -> "TypedModel":
-        """Derive every type and shape; those of inputs that the file does not state are inferred first.
+        """Derive every type and shape; input shapes that the file does not state are inferred first.
 
         Warns if shapes in the file are wrong, and if the budget does not suffice for its constants.
         Raises LoadError (operators not supported, unknown dims), FactError.
@@ -138,7 +138,7 @@ class TypedModel(TypedNetwork):
     ) -> "PulsedModel":
         """Return a model that takes one chunk and its states as a stream; see ``pulse.chunks``.
 
-        The shapes are those of one call.
+        The shapes state one call.
         """
         from pulse.declutter import declutter
 

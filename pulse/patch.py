@@ -47,7 +47,7 @@ class Patch:
         """
         before, after = self.target.fact(old), self.graph.fact(new)
         if not before.agrees(after):
-            raise PulseError(f"a patch gives {after} in place of {self.target.label(old)}: {before}")
+            raise PulseError(f"a patch puts {after} in place of {self.target.label(old)}: {before}")
         self._shunts.append((old, new))
 
     def apply(self) -> list[int]:

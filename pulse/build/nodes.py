@@ -62,8 +62,8 @@ class Node(Handle, Sketch):
         op = self.op
         if not isinstance(op, OnnxOp):
             raise InputError(f"{self.name} ({self.type}): has no attributes; leave them out")
-        where = f"{self.name} ({self.type})"
-        new_attributes = check_attributes(op.domain, op.type, {**op.attributes, **attributes}, where)
+        location = f"{self.name} ({self.type})"
+        new_attributes = check_attributes(op.domain, op.type, {**op.attributes, **attributes}, location)
         self._node.op = replace(op, attributes=new_attributes)
 
     @property

@@ -34,7 +34,9 @@ def max_inputs(domain: str, op_type: str) -> int:
     return schema.max_input
 
 
-def check_attributes(domain: str, op_type: str, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
+def check_attributes(
+    domain: str, op_type: str, attributes: Mapping[str, Any], location: str
+) -> dict[str, Any]:
     """Return the attributes in the types of the operator's schema; None means unset.
 
     For an operator that is not in ONNX, they do not change. Raises InputError: an unknown or missing attribute, or one
@@ -49,24 +51,26 @@ def check_attributes(domain: str, op_type: str, attributes: Mapping[str, Any], w
         if name not in declarations:
             names = f"choose one of {', '.join(sorted(declarations))}" if declarations else "there is none"
             raise InputError(
-                f"{where}: no attribute is called {name}{suggest_name(name, declarations)}; {names}"
+                f"{location}: no attribute is called {name}{suggest_name(name, declarations)}; {names}"
             )
     for name, declaration in declarations.items():
         if declaration.required and name not in values:
-            raise InputError(f"{where}: the attribute {name} is required")
-    return {name: _convert(declarations[name], value, where) for name, value in values.items()}
+            raise InputError(f"{location}: the attribute {name} is required")
+    return {name: _convert(declarations[name], value, location) for name, value in values.items()}
 
 
-def _convert(declaration: "defs.OpSchema.Attribute", value: object, where: str) -> object:
+def _convert(declaration: "defs.OpSchema.Attribute", value: object, location: str) -> object:
     if declaration.type not in _CONVERSIONS:
         raise InputError(
-            f"{where}: the attribute {declaration.name} is a graph; read such a node from a file"
+            f"{location}: the attribute {declaration.name} is a graph; read such a node from a file"
         )
     what, convert = _CONVERSIONS[declaration.type]
     try:
         return convert(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{where}: the attribute {declaration.name} must be {what}, not {value!r}") from None
+        raise InputError(
+            f"{location}: the attribute {declaration.name} must be {what}, not {value!r}"
+        ) from None
 
 
 def _integer(value: Any) -> int:

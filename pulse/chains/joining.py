@@ -64,7 +64,7 @@ def _value(size: TDim, expression: TDim, symbol: Symbol, values: Mapping[Symbol,
 def _symbol_of_same_size(size: TDim, expression: TDim, symbol: Symbol) -> TDim | None:
     """Return the symbol of ``size`` for which the expression equals ``size``; None if there is none.
 
-    It is T for T//256+1. ``solve`` does not find it, since other values give the same result.
+    It is T for T//256+1. ``solve`` does not find it, since other values have the same result.
     """
     names = sorted(size.symbols, key=lambda other: (other.name != symbol.name, other.name))
     values = (TDim.of(other) for other in names)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Stage:
     """A model of a chain with explicit names for the wires that it reads and its outputs.
 
-    model     whatever ``pulse.load`` takes or gives; or a function of the facts of the wires that it reads, in their
-              order, which gives a typed model
+    model     whatever ``pulse.load`` takes or returns; or a function of the facts of the wires that it reads, in their
+              order that returns a typed model
     reads     input -> wire that it reads, or the wires of its inputs in order: outputs of the stages before it by the
               names that ``gives`` lets them have, or inputs of the chain. Inputs without a wire are inputs of the
               chain. By default it reads the outputs of the stage before it

@@ -178,13 +178,13 @@ class _Scanning:
     def _body(self, frames: list[str], last: list[str]) -> tuple[TypedNetwork, dict[str, Array]]:
         """Return one call: the states after it, then the outputs with frames; and each state's first value.
 
-        The past frames before an input are states as well, and so are outputs without frames.
+        The past frames before an input and outputs without frames are states as well.
         """
         chunks, graph = self._chunks, TypedGraph()
-        nexts = {pair.input: pair.output for pair in chunks.pairs}
-        state_names = self._find_needed([*frames, *last], nexts)
+        next_names = {pair.input: pair.output for pair in chunks.pairs}
+        state_names = self._find_needed([*frames, *last], next_names)
         simplified = self._typed.with_outputs(
-            list(dict.fromkeys([*frames, *last, *(nexts[name] for name in state_names)]))
+            list(dict.fromkeys([*frames, *last, *(next_names[name] for name in state_names)]))
         )
         feeds: dict[OutletId, OutletId] = {}
         after: dict[str, OutletId] = {}
@@ -197,9 +197,9 @@ class _Scanning:
                 after[past], initial[past] = tail, _zeros(graph.fact(tail))
         outlets = Terms(self._scope, {}).graft(simplified, graph, feeds)
         for name in state_names:
-            after[name] = outlets[simplified.graph.find(nexts[name])]
+            after[name] = outlets[simplified.graph.find(next_names[name])]
             initial[name] = initial_value(name, simplified.inputs[name], self._initial.get(name))
-        self._ends = {nexts[name]: name for name in state_names}
+        self._ends = {next_names[name]: name for name in state_names}
         for name in last:
             if name not in self._ends:
                 outlet = outlets[simplified.graph.find(name)]
@@ -211,7 +211,7 @@ class _Scanning:
         graph.set_outputs(results, [*(f"{name}.next" for name in after), *frames])
         return TypedNetwork(graph, self._scope, self._typed.title, {}, self._typed.origins), initial
 
-    def _find_needed(self, outputs: list[str], nexts: Mapping[str, str]) -> list[str]:
+    def _find_needed(self, outputs: list[str], next_names: Mapping[str, str]) -> list[str]:
         """Return the states that the outputs need, at once or through other states."""
         graph = self._typed.graph
         targets = [graph.find(name) for name in outputs]
@@ -219,12 +219,12 @@ class _Scanning:
         while True:
             order = set(graph.order(targets))
             found_states = [
-                name for name in nexts if name not in state_names and graph.find(name).node in order
+                name for name in next_names if name not in state_names and graph.find(name).node in order
             ]
             if not found_states:
-                return [name for name in nexts if name in state_names]
+                return [name for name in next_names if name in state_names]
             state_names += found_states
-            targets += [graph.find(nexts[name]) for name in found_states]
+            targets += [graph.find(next_names[name]) for name in found_states]
 
 
 def _chunk_after_past(

@@ -57,14 +57,14 @@ def plan_chunks(
             f"no input streams: {_inventory(typed, states)}; give the axis of an input that has the frames of a "
             f"chunk, as in {spell('axes', {next(iter(typed.inputs), 'x'): 1})}, or which inputs are the states"
         )
-    nexts = {pair.output for pair in pairs}
-    output_names = [name for name in typed.outputs if name not in nexts] if outputs is None else outputs
+    next_values = {pair.output for pair in pairs}
+    output_names = [name for name in typed.outputs if name not in next_values] if outputs is None else outputs
     if not output_names:
         raise PulsifyError(
             f"every output is the next value of a state; name the outputs to keep with {spell('outputs')}"
         )
     output_axes = [
-        _output_axis(typed, name, chunking, None if name in nexts else main) for name in output_names
+        _output_axis(typed, name, chunking, None if name in next_values else main) for name in output_names
     ]
     streaming = [port.name for port in inputs if port.axis is not None]
     _require(chunking.axes, [port.name for port in (*inputs, *output_axes)], "an axis", "an input or output")
@@ -89,7 +89,7 @@ def _warn_about_context(typed: TypedNetwork, main: PortAxis, outputs: Iterable[P
         if 1 < port.frames < main.frames and _is_signal(typed.graph.fact(typed.graph.find(port.name))):
             past = main.frames - port.frames
             warnings.warn(
-                f"{typed.title}: each call takes {main.frames} frames of {main.name} and gives {port.frames} of "
+                f"{typed.title}: each call takes {main.frames} frames of {main.name} and returns {port.frames} of "
                 f"{port.name}; if a chunk begins with frames of the previous one, say so, as in "
                 f"{spell('context', {main.name: past})}; {spell('context', {main.name: 0})} if not",
                 PulseWarning,
@@ -135,9 +135,7 @@ def _input_axis(
         behind_batch = of_file and len(sizes) > 2 and sizes[0] == 1
         axis_and_reason = (1, "the one after the batch") if behind_batch else time_axis(sizes, fact.dtype)
         if axis_and_reason is None:
-            return PortAxis(
-                name, None, 0, f"its shape {shape_text(sizes)} is not that of a chunk; given once"
-            )
+            return PortAxis(name, None, 0, f"its shape {shape_text(sizes)} is not a chunk's; given once")
         axis, how = axis_and_reason
     if not 0 <= context < sizes[axis]:
         raise PulsifyError(
@@ -169,11 +167,11 @@ def _require_axis(name: str, axis: int, sizes: Sequence[int]) -> int:
     return axis
 
 
-def _require(names: Iterable[str], port_names: Collection[str], what: str, role: str) -> None:
+def _require(names: Iterable[str], port_names: Collection[str], subject: str, role: str) -> None:
     for name in names:
         if name not in port_names:
             choices = f"choose one of {', '.join(port_names)}" if port_names else "there is none"
-            raise PulsifyError(f"{what} is given for {name}, which is not {role}; {choices}")
+            raise PulsifyError(f"{subject} is given for {name}, which is not {role}; {choices}")
 
 
 def _inventory(typed: TypedNetwork, states: Collection[str]) -> str:

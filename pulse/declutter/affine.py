@@ -17,7 +17,7 @@ from pulse.support.record import record
 from pulse.typed import TypedGraph, known_value
 
 MAX_CHANNELS = 1 << 22
-"""The most channels for which a vector of their numbers is made."""
+"""Maximum number of channels for which a vector of their numbers is made."""
 
 
 @record(eq=False)

@@ -18,7 +18,7 @@ from pulse.patch import Patch
 from pulse.typed import TypedGraph, known_value
 
 MAX_BOUNDED_ELEMENTS = 64
-"""The most elements of a constant whose bounds are taken."""
+"""Maximum number of elements of a constant whose bounds are taken."""
 DimBounds: TypeAlias = tuple[TDim, TDim]
 
 

@@ -3,12 +3,12 @@
 import struct
 
 MAGIC = b"\x7fELF"
-SYMBOLS = (2, 11)
+SYMBOL_SECTIONS = (2, 11)
 """The types of sections that are tables of symbols: for linkers, and for loaders."""
 
 
 def undefined_symbols(data: bytes) -> set[str] | None:
-    """Return the names that another object has to define; None if it is no ELF file, as for WebAssembly.
+    """Return the names that another object has to define; None if it is not an ELF file, as for WebAssembly.
 
     Raises ValueError: the file is truncated or damaged.
     """
@@ -31,7 +31,7 @@ def _read_undefined(data: bytes) -> set[str]:
     ]
     symbols: set[str] = set()
     for section_type, offset, length, link in sections:
-        if section_type not in SYMBOLS:
+        if section_type not in SYMBOL_SECTIONS:
             continue
         names = sections[link][1]
         for name, *_, defined in struct.iter_unpack(symbol, data[offset : offset + length]):

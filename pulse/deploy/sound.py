@@ -37,11 +37,11 @@ def sound_ports(model: Deployed) -> SoundPorts:
     if others:
         port = others[0]
         raise WriteError(
-            f"{model.title}: audio hosts give audio of one channel, and the input {port.name} is "
+            f"{model.title}: audio hosts pass audio of one channel, and the input {port.name} is "
             f"{port.dtype} {list(port.shape)}: add the processing before the model with a recipe (docs/recipes.md)"
         )
     if model.rate_hz.denominator != 1:
-        raise WriteError(f"{model.title}: {model.rate_hz} samples a second; audio hosts have whole rates")
+        raise WriteError(f"{model.title}: {model.rate_hz} samples per second; audio hosts have integer rates")
     outputs = model.program.outputs
     output = next((index for index, port in enumerate(outputs) if _is_host_sound(port)), -1)
     return SoundPorts(len(model.program.inputs), len(outputs), output, int(model.rate_hz))

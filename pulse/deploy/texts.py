@@ -64,7 +64,7 @@ def initial_symbol(model: Deployed) -> str:
 
 
 def _weights(model: Deployed) -> str:
-    """Return the C source that finds the weights: in the library, or at an address that the caller gives."""
+    """Return the C source that finds the weights: in the library, or at an address from the caller."""
     if not model.external_weights:
         return fill("weights/embedded.c", model, {"SYMBOL": weights_symbol(model)})
     weights = model.program.weights
@@ -144,7 +144,7 @@ def _sizes(model: Deployed) -> dict[str, int]:
 
 
 def _fingerprint(model: Deployed) -> bytes:
-    """Return the fingerprint that Python's snapshots without constants have, so that each reads those of the other."""
+    """Return the fingerprint of Python's snapshots without constants, so that each reads the other's."""
     return blake2b(model.program.fingerprint, digest_size=16).digest()
 
 

@@ -23,7 +23,7 @@ from pulse.pulsify.limit import nearest_length
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.record import record
 
-PULSES = 5
+PULSES_AFTER_DELAY = 5
 """The number of pulses after the first frame of every output."""
 PERTURBED_RUNS = 6
 """The number of runs of the offline model with random rounding errors."""
@@ -50,7 +50,7 @@ class TestVector:
 def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None) -> TestVector:
     """Return a test vector: a stream of noise.
 
-    offline  the model of the program, and what whole inputs should give; None: what the program itself gives is
+    offline  the model of the program, and what whole inputs should return; None: what the program itself returns is
              expected, to the bit. It is expected too where weights are rounded
     Raises   WriteError: there is no short stream that the model takes
     """
@@ -99,7 +99,7 @@ def _length(program: Program) -> int:
         (min_value_for(port.length, 1, model.symbol) for port in program.outputs if port.streams), default=1
     )
     length = nearest_length(
-        shortest + PULSES * pulse + pulse // 2 + 1, model.symbol, model.assumptions, program.limit
+        shortest + PULSES_AFTER_DELAY * pulse + pulse // 2 + 1, model.symbol, model.assumptions, program.limit
     )
     if length is not None:
         return length

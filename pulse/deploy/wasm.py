@@ -1,22 +1,22 @@
 """The functions that an object or a WebAssembly module imports (WebAssembly core specification, 5.5.5)."""
 
 MAGIC = b"\0asm"
-IMPORTS = 2
+IMPORT_SECTION = 2
 """The number of the import section."""
 FUNCTION, TABLE, MEMORY, GLOBAL = range(4)
 
 
 class _Reader:
     def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
+        self.data, self.offset = data, 0
 
     def take(self, count: int) -> bytes:
-        self.at += count
-        if self.at > len(self.data):
+        self.offset += count
+        if self.offset > len(self.data):
             raise ValueError(f"a WebAssembly file of {len(self.data)} bytes is truncated")
-        return self.data[self.at - count : self.at]
+        return self.data[self.offset - count : self.offset]
 
-    def number(self) -> int:
+    def read_number(self) -> int:
         value = shift = 0
         while True:
             (byte,) = self.take(1)
@@ -25,10 +25,10 @@ class _Reader:
             if byte < 0x80:
                 return value
 
-    def limits(self) -> None:
-        has_max = self.number() & 1
+    def skip_limits(self) -> None:
+        has_max = self.read_number() & 1
         for _ in range(1 + has_max):
-            self.number()
+            self.read_number()
 
 
 def imported_functions(data: bytes) -> set[str]:
@@ -37,22 +37,22 @@ def imported_functions(data: bytes) -> set[str]:
         raise ValueError("not a WebAssembly file")
     reader, names = _Reader(data), set[str]()
     reader.take(8)
-    while reader.at < len(data):
+    while reader.offset < len(data):
         (kind,) = reader.take(1)
-        section = _Reader(reader.take(reader.number()))
-        if kind != IMPORTS:
+        section = _Reader(reader.take(reader.read_number()))
+        if kind != IMPORT_SECTION:
             continue
-        for _ in range(section.number()):
-            section.take(section.number())
-            name, (kind,) = section.take(section.number()).decode(), section.take(1)
+        for _ in range(section.read_number()):
+            section.take(section.read_number())
+            name, (kind,) = section.take(section.read_number()).decode(), section.take(1)
             if kind == FUNCTION:
                 names.add(name)
-                section.number()
+                section.read_number()
             elif kind == TABLE:
                 section.take(1)
-                section.limits()
+                section.skip_limits()
             elif kind == MEMORY:
-                section.limits()
+                section.skip_limits()
             elif kind == GLOBAL:
                 section.take(2)
             else:

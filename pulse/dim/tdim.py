@@ -20,7 +20,7 @@ from pulse.support.record import record
 DimInterval: TypeAlias = tuple[int | None, int | None]
 Verdict: TypeAlias = Literal["yes", "no", "unknown"]
 ComparisonSign: TypeAlias = Literal[">=", ">", "<=", "<", "=="]
-SMALL = 4096
+CACHED_INT_LIMIT = 4096
 """The dims of numbers with a smaller absolute value are cached."""
 
 
@@ -391,7 +391,7 @@ def _small_constant(value: int) -> TDim:
 
 def constant(value: int) -> TDim:
     """Return the dim of a number; small ones are cached."""
-    return _small_constant(value) if -SMALL < value < SMALL else TDim((), value, None)
+    return _small_constant(value) if -CACHED_INT_LIMIT < value < CACHED_INT_LIMIT else TDim((), value, None)
 
 
 def _coerce(value: object) -> TDim | None:

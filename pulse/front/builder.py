@@ -81,11 +81,11 @@ class FunctionBuilder:
         if self.rank(x) != rank:
             raise self.error(f"shape {self.text(x)!r} must have {rank} axes, such as {example!r}")
 
-    def require_fixed(self, x: OutletId, axis: int, what: str) -> int:
+    def require_fixed(self, x: OutletId, axis: int, subject: str) -> int:
         """Return a size. Raises InputError: it is not a number of at least 1."""
         dim = self.shape(x)[axis]
         if not dim.is_const or int(dim) < 1:
-            raise self.error(f"{what}, axis {axis} of {self.text(x)!r}, must be a number of at least 1")
+            raise self.error(f"{subject}, axis {axis} of {self.text(x)!r}, must be a number of at least 1")
         return int(dim)
 
     def axis(self, x: OutletId, axis: object) -> int:
@@ -97,10 +97,10 @@ class FunctionBuilder:
             )
         return axis % rank
 
-    def require(self, dim: TDim, minimum: int, what: str) -> None:
+    def require(self, dim: TDim, minimum: int, subject: str) -> None:
         """Require a minimum length; checked when the model runs if it depends on one. Raises InputError: too short."""
         try:
-            require_at_least(dim, TDim.of(minimum), what)
+            require_at_least(dim, TDim.of(minimum), subject)
         except FactError as error:
             raise self.error(str(error)) from error
 

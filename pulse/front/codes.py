@@ -8,12 +8,12 @@ from pulse.models import TypedModel
 from pulse.ops.elementwise import Cast
 
 TYPES = {"int8": np.int8, "uint8": np.uint8, "int16": np.int16}
-FEATURES = "1,frames,40"
+DEFAULT_SHAPE = "1,frames,40"
 _MAX_ZERO_POINT = 1 << 15
 """The largest zero point; a larger one is an error, since codes have at most 16 bits."""
 
 
-def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = FEATURES) -> TypedModel:
+def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = DEFAULT_SHAPE) -> TypedModel:
     """Convert numbers to codes: ``rint(x / scale) + zero`` inside the range of the type, halves to even.
 
     Input    x [...]
@@ -40,7 +40,7 @@ def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = FEATU
     return builder.model(codes=builder.add("codes", Cast(np.dtype(TYPES[type])), codes))
 
 
-def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = FEATURES) -> TypedModel:
+def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = DEFAULT_SHAPE) -> TypedModel:
     """Convert codes to numbers: ``(x - zero) * scale``.
 
     Input    x [...], of the type

@@ -11,10 +11,10 @@ from pulse.ops.conv import Conv, no_pads
 from pulse.ops.op import PadMode
 
 ENDS: dict[str, PadMode] = {"edge": "edge", "zeros": "constant"}
-FEATURES = "1,frames,80"
+DEFAULT_SHAPE = "1,frames,80"
 
 
-def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = FEATURES) -> TypedModel:
+def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = DEFAULT_SHAPE) -> TypedModel:
     """Join ``m`` frames to one, every ``n`` frames: a low frame rate, as FunASR's ``apply_lfr``.
 
     Input    x [B, frames, bins]
@@ -38,7 +38,7 @@ def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = FEATURES) 
     return builder.model(features=builder.join_axes(builder.frame(x, 1, m, n)))
 
 
-def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = FEATURES) -> TypedModel:
+def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = DEFAULT_SHAPE) -> TypedModel:
     """Join each frame with its neighbours, as Kaldi's ``splice-feats``.
 
     Input    x [B, frames, bins]
@@ -58,7 +58,7 @@ def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = FE
 
 
 def deltas(
-    order: int = 2, window: int = 2, *, nested: bool = False, keep: bool = True, shape: str = FEATURES
+    order: int = 2, window: int = 2, *, nested: bool = False, keep: bool = True, shape: str = DEFAULT_SHAPE
 ) -> TypedModel:
     """Compute the slopes of features over time, as Kaldi's ``add-deltas`` and ``torchaudio.functional.compute_deltas``.
 
@@ -92,7 +92,7 @@ def deltas(
 
 def _features(builder: FunctionBuilder) -> OutletId:
     x = builder["x"]
-    builder.require_rank(x, 3, FEATURES)
+    builder.require_rank(x, 3, DEFAULT_SHAPE)
     builder.require_fixed(x, 2, "the bins")
     return x
 

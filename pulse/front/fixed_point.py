@@ -25,7 +25,7 @@ Number: TypeAlias = OutletId | Array | float
 
 
 class Integers:
-    """Steps of a model on whole numbers below 2**53, in f64: exact everywhere, and in every runtime of ONNX."""
+    """Steps of a model on integers below 2**53, in f64: exact everywhere, and in every runtime of ONNX."""
 
     def __init__(self, builder: FunctionBuilder) -> None:
         self.builder = builder
@@ -179,7 +179,7 @@ def _butterflies(z: Integers, x: ComplexWires, count: int, step: int) -> Complex
         (builder.part(split[0], 3, 1, RADIX), builder.part(split[1], 3, 1, RADIX)), circle(phase)
     )
     first = [builder.part(part, 3, 0, 1) for part in split]
-    one, two, three = ([builder.part(part, 3, at, at + 1) for part in rotated] for at in range(3))
+    one, two, three = ([builder.part(part, 3, index, index + 1) for part in rotated] for index in range(3))
     plus, minus = ([z.apply(function, *pair) for pair in zip(first, two)] for function in ("add", "sub"))
     total, other = ([z.apply(kind, *pair) for pair in zip(one, three)] for kind in ("add", "sub"))
     real = (

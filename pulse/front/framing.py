@@ -8,7 +8,7 @@ from pulse.models import TypedModel
 from pulse.ops.op import PadMode
 
 MAX_OVERLAPS = 1 << 10
-"""The most frames that overlap at one sample."""
+"""Maximum number of frames that overlap at one sample."""
 PAD_MODES: dict[str, PadMode] = {
     "constant": "constant",
     "zeros": "constant",

@@ -19,7 +19,7 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Expand
 from pulse.ops.time_position import Range
 
-FEATURES = "1,frames,80"
+DEFAULT_SHAPE = "1,frames,80"
 MIN_VARIANCE = 1e-10
 """A smaller variance counts as this one, so that constant features stay finite."""
 
@@ -32,7 +32,7 @@ def cmvn(
     std: Sequence[float] | float | None = None,
     norm_vars: bool = True,
     axis: int = -1,
-    shape: str = FEATURES,
+    shape: str = DEFAULT_SHAPE,
 ) -> TypedModel:
     """Compute (x - mean) / std with fixed statistics.
 
@@ -52,8 +52,8 @@ def cmvn(
     require_flag(function, "norm_vars", norm_vars)
     builder = FunctionBuilder(function, {"x": shape})
     x = builder["x"]
-    at = builder.axis(x, axis)
-    bins = builder.require_fixed(x, at, "the bins")
+    bins_axis = builder.axis(x, axis)
+    bins = builder.require_fixed(x, bins_axis, "the bins")
     if path is not None:
         if mean is not None or std is not None:
             raise InputError(f"{function}: give a path, or mean and std, not both")
@@ -70,7 +70,7 @@ def cmvn(
         raise InputError(
             f"{function}: statistics of {len(shift)} bins for features of {bins}, {builder.text(x)!r}"
         )
-    along = [bins if other == at else 1 for other in range(builder.rank(x))]
+    along = [bins if other == bins_axis else 1 for other in range(builder.rank(x))]
     y = builder.apply("add", x, builder.add_constant("shift", shift.reshape(along)), name="centred")
     if norm_vars:
         y = builder.apply("mul", y, builder.add_constant("scale", scale.reshape(along)), name="normalised")
@@ -83,7 +83,7 @@ def sliding_cmvn(
     *,
     center: bool = False,
     norm_vars: bool = False,
-    shape: str = FEATURES,
+    shape: str = DEFAULT_SHAPE,
 ) -> TypedModel:
     """Subtract a sliding mean from features, as in Kaldi's ``apply-cmvn-sliding``.
 
@@ -94,7 +94,8 @@ def sliding_cmvn(
     window   frames of the mean: those before a frame and itself, or around it with ``center``
     min_window  until that many frames have come, the mean is that of the first ``min_window`` frames
     norm_vars  divide by the deviation over the same frames
-    Raises   InputError. A stream of fewer frames than min_window (with ``center``: than window) is refused at its end
+    Raises   InputError: an option is out of range. A stream of fewer frames than min_window (with ``center``: than
+             window) is refused at its end
     """
     function = "sliding_cmvn"
     require_count(function, "window", window, 2)
@@ -103,7 +104,7 @@ def sliding_cmvn(
     require_count(function, "min_window", min_window, 1, window)
     builder = FunctionBuilder(function, {"x": shape})
     x = builder["x"]
-    builder.require_rank(x, 3, FEATURES)
+    builder.require_rank(x, 3, DEFAULT_SHAPE)
     builder.require_fixed(x, 2, "the bins")
     mean, variance = (
         _centred_moments(builder, x, window) if center else _past_moments(builder, x, window, min_window)

@@ -103,7 +103,7 @@ def mask(
     a, b, _, _ = _halves(builder, x, part_axis)
     c, d, _, _ = _halves(builder, m, part_axis)
     if kind == "polar":
-        size = length_of(builder, c, d)
+        size = magnitude_of(builder, c, d)
         factor = builder.apply("div", builder.apply("tanh", size), builder.apply("max", size, 1e-12))
         c, d = builder.apply("mul", c, factor), builder.apply("mul", d, factor)
     re = builder.apply("sub", builder.apply("mul", a, c), builder.apply("mul", b, d), name="real")
@@ -156,16 +156,16 @@ def square(builder: FunctionBuilder, real: OutletId, imaginary: OutletId) -> Out
     )
 
 
-def length_of(builder: FunctionBuilder, real: OutletId, imaginary: OutletId) -> OutletId:
+def magnitude_of(builder: FunctionBuilder, real: OutletId, imaginary: OutletId) -> OutletId:
     """Return ``sqrt(re² + im²)``."""
     return builder.apply("sqrt", square(builder, real, imaginary), name="magnitude")
 
 
 def angle(builder: FunctionBuilder, real: OutletId, imaginary: OutletId) -> OutletId:
     """Return ``atan2(im, re)``; a zero has no sign."""
-    none = builder.apply("equal", imaginary, 0.0)
+    is_real = builder.apply("equal", imaginary, 0.0)
     steepness = builder.apply("div", imaginary, builder.apply("abs", real))
-    acute = builder.apply("where", none, 0.0, builder.apply("atan", steepness))
+    acute = builder.apply("where", is_real, 0.0, builder.apply("atan", steepness))
     half_turn = builder.apply("where", builder.apply("less", imaginary, 0.0), -math.pi, math.pi)
     is_negative = builder.apply("less", real, 0.0)
     return builder.apply("where", is_negative, builder.apply("sub", half_turn, acute), acute, name="phase")

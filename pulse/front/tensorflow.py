@@ -17,7 +17,7 @@ from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.reduce import Reduce
 
-FLOOR = 1e-12
+LOG_FLOOR = 1e-12
 """TensorFlow's floor of a band before the logarithm."""
 
 
@@ -104,7 +104,7 @@ def tf_mfcc(
     logs = floored_log(
         builder,
         builder.times(builder.apply("sqrt", x), _bank(bins, bands, sample_rate, low, high), "bank"),
-        FLOOR,
+        LOG_FLOOR,
     )
     angle = np.outer(np.arange(bands) + 0.5, np.arange(coefficients)) * math.pi / bands
     return builder.model(features=builder.times(logs, np.cos(angle) * math.sqrt(2 / bands), "cepstrum"))

@@ -12,7 +12,7 @@ from pulse.front.builder import FunctionBuilder
 from pulse.front.framing import PAD_MODES
 from pulse.front.layouts import arrange, arrange_real, check_layout, example, gather, gather_real
 from pulse.front.options import options_from, require_choice, require_count, require_flag
-from pulse.front.spectra import angle, from_angle, length_of
+from pulse.front.spectra import angle, from_angle, magnitude_of
 from pulse.front.windows import WindowLike, centre, window_values
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -23,7 +23,7 @@ from pulse.support.record import record
 Normalized: TypeAlias = bool | Literal["frame_length", "window"]
 
 MAX_SAMPLES = 1 << 13
-"""The most samples of a transform."""
+"""Maximum number of samples of a transform."""
 NORMS = ("backward", "ortho", "forward")
 MIN_OVERLAP = 1e-11
 """Below this the windows of an inverse transform do not cover a sample, as in PyTorch."""
@@ -286,7 +286,7 @@ def _spectrum(builder: FunctionBuilder, y: OutletId, layout: str, parts: str) ->
         return builder.model(
             real=arrange_real(builder, real, layout), imaginary=arrange_real(builder, imaginary, layout)
         )
-    magnitude, phase = length_of(builder, real, imaginary), angle(builder, real, imaginary)
+    magnitude, phase = magnitude_of(builder, real, imaginary), angle(builder, real, imaginary)
     return builder.model(
         magnitude=arrange_real(builder, magnitude, layout), phase=arrange_real(builder, phase, layout)
     )

@@ -70,11 +70,11 @@ class FileNode:
         """Return an integer attribute. Raises LoadError: missing, or of another type."""
         return self._attribute(name, int, default)
 
-    def divisor(self, name: str, whole: TDim, what: str, default: int | None = None) -> int:
+    def divisor(self, name: str, whole: TDim, subject: str, default: int | None = None) -> int:
         """Return an integer attribute that cuts a size into equal parts. Raises LoadError if it does not divide it."""
         value = self.integer(name, default)
         if value < 1 or (whole.is_const and int(whole) % value):
-            raise self.error(f"attribute {name} is {value}, which does not divide the {whole} {what}")
+            raise self.error(f"attribute {name} is {value}, which does not divide the {whole} {subject}")
         return value
 
     def flag(self, name: str, default: bool = False) -> bool:

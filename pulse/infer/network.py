@@ -43,7 +43,7 @@ class Input(ModelOp):
 def _unknown_dims(name: str, fact: InferenceFact) -> str:
     fact_text = "" if fact.shape is None else f" ({fact})"
     if fact.rank is None:
-        return f"input {name}{fact_text}: the file gives no shape; give it, as in {spell('inputs', {name: '1,80,T'})}"
+        return f"input {name}{fact_text}: the file states no shape; give it, as in {spell('inputs', {name: '1,80,T'})}"
     unknown = [axis for axis, dim in enumerate(fact.dims) if dim is None]
     free = iter("TABCDEFGH" * (len(fact.dims) + 1))
     streams = {0: "1"} if 0 in unknown and len(unknown) > 1 else {}
@@ -52,9 +52,9 @@ def _unknown_dims(name: str, fact: InferenceFact) -> str:
     )
     axes = ", ".join(map(str, unknown))
     if not axes:
-        return f"input {name}{fact_text}: the file gives no type; give one, such as f32, after its dims"
+        return f"input {name}{fact_text}: the file states no type; give one, such as f32, after its dims"
     return (
-        f"input {name}{fact_text}: the file gives no size for axis {axes}; give numbers or names, as in "
+        f"input {name}{fact_text}: the file states no size for axis {axes}; give numbers or names, as in "
         f"{spell('inputs', {name: example})}"
     )
 
@@ -123,7 +123,7 @@ class FileNetwork:
         return replace(self, graph=graph, scope=terms.scope)
 
     def analyse(self) -> TypedNetwork:
-        """Derive every type and shape; those of inputs that the file does not state are inferred first.
+        """Derive every type and shape; input shapes that the file does not state are inferred first.
 
         Warns if shapes in the file are wrong, and if the budget does not suffice for its constants.
         Raises LoadError (operators not supported, unknown dims), FactError.

@@ -46,39 +46,39 @@ class NodeContext(FileNode):
         """Return the value of an input, an array of numbers or of TDim; None if unknown."""
         return self.fact(slot).value
 
-    def numbers(self, slot: int, what: str) -> Array:
+    def numbers(self, slot: int, subject: str) -> Array:
         """Return the value of an input. Raises LoadError: it is not known, or depends on a symbol."""
         value = self.value(slot)
         if value is None:
-            raise self.error(f"its {what} is computed while running; only a constant is supported")
+            raise self.error(f"its {subject} is computed while running; only a constant is supported")
         if is_symbolic(value):
             raise self.error(
-                f"its {what} {symbolic_text(value)} depends on a length; only a constant is supported"
+                f"its {subject} {symbolic_text(value)} depends on a length; only a constant is supported"
             )
         return value
 
-    def scalar(self, slot: int, what: str) -> Any:
+    def scalar(self, slot: int, subject: str) -> Any:
         """Return the one number of an input. Raises LoadError: not a constant, or several numbers."""
-        value = self.numbers(slot, what)
+        value = self.numbers(slot, subject)
         if value.size != 1:
-            raise self.error(f"its {what} must be one number, got shape {list(value.shape)}")
+            raise self.error(f"its {subject} must be one number, got shape {list(value.shape)}")
         return value.reshape(()).item()
 
-    def integer_at(self, slot: int, what: str) -> int:
+    def integer_at(self, slot: int, subject: str) -> int:
         """Return the one number of an input. Raises LoadError: not a constant integer of 64 bits."""
-        number = self.scalar(slot, what)
+        number = self.scalar(slot, subject)
         if number != number or abs(number) >= 1 << 63 or number != int(number):
-            raise self.error(f"its {what} {number} is not an integer of 64 bits")
+            raise self.error(f"its {subject} {number} is not an integer of 64 bits")
         return int(number)
 
-    def count(self, size: int, what: str) -> int:
+    def count(self, size: int, subject: str) -> int:
         """Take elements that are to be computed while the model is read. Raises LoadError: they are too many."""
         if size < 0:
-            raise self.error(f"its {what} is {size}, which is negative")
+            raise self.error(f"its {subject} is {size}, which is negative")
         account = current_spending()
         reason = account.explain_excess_elements(size)
         if reason:
-            raise self.error(f"its {what} is {size}: {reason}")
+            raise self.error(f"its {subject} is {size}: {reason}")
         account.elements += size
         return size
 
@@ -90,12 +90,12 @@ class NodeContext(FileNode):
         account.elements += size
         return True
 
-    def require_rank(self, slot: int, ranks: Sequence[int], what: str) -> None:
+    def require_rank(self, slot: int, ranks: Sequence[int], subject: str) -> None:
         """Require a number of axes of an input. Raises LoadError: it has another one."""
         fact = self.fact(slot)
         if fact.rank not in ranks:
             raise self.error(
-                f"its {what} of shape {shape_text(fact.shape)} must have {' or '.join(map(str, ranks))} axes"
+                f"its {subject} of shape {shape_text(fact.shape)} must have {' or '.join(map(str, ranks))} axes"
             )
 
     def require_floats(self, slot: int) -> None:
@@ -114,11 +114,11 @@ class NodeContext(FileNode):
         reason = next((unfolded[name] for name in before if name in unfolded), None)
         return super().error(message if reason is None else f"{message}. {reason}")
 
-    def integers(self, slot: int, what: str) -> list[int]:
+    def integers(self, slot: int, subject: str) -> list[int]:
         """Return the integers of an input. Raises LoadError: not a constant."""
-        return [int(number) for number in self.numbers(slot, what).ravel().tolist()]
+        return [int(number) for number in self.numbers(slot, subject).ravel().tolist()]
 
-    def dims(self, slot: int, what: str) -> Shape:
+    def dims(self, slot: int, subject: str) -> Shape:
         """Return the integers of an input, which may depend on symbols. Raises LoadError: unknown, or not integers."""
         value = self.value(slot)
         if value is None:
@@ -131,10 +131,11 @@ class NodeContext(FileNode):
             )
             cache = "; give a cache its full size, and a mask of what is not there yet" if data else ""
             raise self.error(
-                f"its {what} is computed {cause}; only constants and integer arithmetic on shapes are supported{cache}"
+                f"its {subject} is computed {cause}; only constants and integer arithmetic on shapes are "
+                f"supported{cache}"
             )
         if not is_symbolic(value) and not np.issubdtype(value.dtype, np.integer):
-            raise self.error(f"its {what} must be integers")
+            raise self.error(f"its {subject} must be integers")
         return tuple(TDim.of(dim) for dim in value.ravel().tolist())
 
     def with_name(self, wire_name: str) -> "NodeContext":

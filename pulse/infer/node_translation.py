@@ -2,7 +2,7 @@
 
 The translators already compute the facts of outputs from those of inputs. So a node is translated alone, into a
 separate graph. If the operator is uniform, each unknown size is a symbol there, a *hole*. The sizes of the outputs are
-then expressions of holes, and the conditions of the translator are assumptions about holes. Both give equations; those
+then expressions of holes, and the conditions of the translator are assumptions about holes. Both are equations; those
 with one unknown are solved.
 """
 
@@ -14,7 +14,7 @@ from pulse.errors import DimError, FactError, LoadError
 from pulse.facts import TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.equation import solve
-from pulse.infer.fact import Dim, InferenceFact, value_of
+from pulse.infer.fact import Dim, InferenceFact, make_value
 from pulse.infer.holes import Holes, ReplacedSizes
 from pulse.infer.op import ModelOp
 from pulse.infer.wire_facts import WireFacts
@@ -127,5 +127,5 @@ def _substitute(fact: TypedFact, sizes: dict[Symbol, TDim], holes: ReplacedSizes
     value = fact.value
     if value is not None and is_symbolic(value) and holes:
         entries = [evaluate(TDim.of(entry)) for entry in cast("list[object]", value.ravel().tolist())]
-        value = value_of(entries, value.shape) if any(entry is not None for entry in entries) else None
+        value = make_value(entries, value.shape) if any(entry is not None for entry in entries) else None
     return InferenceFact(fact.dtype, tuple(evaluate(dim) for dim in fact.shape), value)

@@ -30,7 +30,7 @@ class SameCount:
 
 
 def _divide_sizes(dividends: Sequence[TDim], sizes: Sequence[TDim]) -> TDim | None:
-    """Return the product of ``dividends`` divided by that of ``sizes``; None if the quotient depends on the length."""
+    """Return the product of ``dividends`` over the product of ``sizes``; None if it depends on the length."""
     over, under = cancel_sizes(dividends, sizes)
     part = volume(under)
     return None if part == 0 or 0 in sizes else single_quotient(volume(over), part)

@@ -13,7 +13,7 @@ R = TypeVar("R", bound=Outlets)
 
 
 class Translators(Registry[str, Callable[[N], Outlets]]):
-    """Operator -> the function that wires it and gives its outputs; each operator has one."""
+    """Operator -> the function that wires it and returns its outputs; each operator has one."""
 
     def register(self, *keys: str) -> Callable[[Callable[[N], R]], Callable[[N], R]]:
         """Register a function as the translator of operators. Raises ValueError: an operator has one already."""

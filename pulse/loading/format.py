@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pulse.onnx.read.file import ModelSource
 
-HEAD = 4096
+HEAD_BYTES = 4096
 """How many first bytes identify a format."""
 
 
@@ -51,7 +51,7 @@ class Content:
     def of(cls, source: "ModelSource") -> "Content":
         """Read the head of a source; an unreadable source is left to its reader, which reports why."""
         if isinstance(source, bytes):
-            return cls(source, source[:HEAD])
+            return cls(source, source[:HEAD_BYTES])
         if not isinstance(source, str | PathLike):
             return cls(source)
         path = Path(source)
@@ -59,7 +59,7 @@ class Content:
             if not path.is_file():
                 return cls(path)
             with path.open("rb") as file:
-                return cls(path, file.read(HEAD))
+                return cls(path, file.read(HEAD_BYTES))
         except (OSError, ValueError):
             return cls(path)
 
@@ -91,7 +91,7 @@ def register(format: Format) -> None:
     FORMATS.append(format)
 
 
-def format_of(content: Content) -> Format:
+def find_format(content: Content) -> Format:
     """Return the first format that recognises the content; ONNX if none does, because protobuf has no magic number."""
     return next((format for format in FORMATS if format.recognises(content)), ONNX)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.errors import InputError, LoadError
-from pulse.loading.format import Content, ReadOptions, format_of
+from pulse.loading.format import Content, ReadOptions, find_format
 from pulse.loading.loaded import Loaded
 from pulse.loading.stored import load_program
 from pulse.models import Model, Network, PulsedModel, Sketch, TypedModel, model_of
@@ -123,4 +123,4 @@ def _read(source: "ModelSource", options: ReadOptions) -> Model | TypedModel | S
             'pulse.from_torch(module, example, dynamic={"x": {2: "T"}}), and give the result'
         )
     content = Content.of(source)
-    return format_of(content).read(content, options)
+    return find_format(content).read(content, options)

@@ -164,7 +164,7 @@ class Loaded:
         prepare: "Prepare | None" = None,
         activations: str | None = None,
     ) -> Program:
-        """Compile the model to a program; the arguments are those of ``pulsify`` and of ``PulsedModel.compile``.
+        """Compile the model to a program; see ``pulsify`` and ``PulsedModel.compile`` for the arguments.
 
         A program file returns its program. Raises PulseError: also if it was compiled with other arguments
         """

@@ -9,7 +9,7 @@ from pulse.chunks.chunking import Chunking, Chunks
 from pulse.chunks.plan import find_candidates
 from pulse.dim import Symbol
 from pulse.errors import FactError, LoadError, PulsifyError
-from pulse.loading.sizes import ChunkCall, call_of, stream_counts, symbols_of
+from pulse.loading.sizes import ChunkCall, find_call, stream_counts, symbols_of
 from pulse.models import Model, PulsedModel, TypedModel
 from pulse.onnx.metadata import is_exported
 from pulse.support.budget import count_spending
@@ -70,7 +70,7 @@ def resolve(
         if chunking.is_chunked or chunking.states is not None or _has_states(typed):
             return _resolve_call(_keep_outputs(typed, outputs), chunking, ChunkCall({}, {}, symbol), outputs)
         return ResolvedModel(_with_outputs(typed, outputs), symbol)
-    call = call_of(model, chunking, symbol) if isinstance(model, Model) else None
+    call = find_call(model, chunking, symbol) if isinstance(model, Model) else None
     if call is not None:
         typed = _analyse_call(model, call)
         if chunking.is_chunked or _has_states(typed):

@@ -70,7 +70,7 @@ def leaves_pulse_open(model: Model, chunking: Chunking, symbol: str | None) -> b
     return bool(states or chunking.is_chunked) and _time(model, streams, symbol) is not None
 
 
-def call_of(model: Model, chunking: Chunking, symbol: str | None) -> ChunkCall | None:
+def find_call(model: Model, chunking: Chunking, symbol: str | None) -> ChunkCall | None:
     """Return one call of a model with symbols; None if it seems to be offline.
 
     Symbols that count streams are 1; the frames of a chunk are those of the pulse and of the context.
@@ -145,8 +145,8 @@ def _states(model: Model, chunking: Chunking) -> Mapping[str, str]:
         return moves(name) or (not frames and dtype is not None and time_axis(sizes, dtype) is not None)
 
     names = sorted((name for name in model.inputs if name not in variables), key=lambda name: not moves(name))
-    nexts = [name for name in model.graph.output_names if name not in variables.values()]
-    candidates = Candidates(names, nexts, lambda name, _: not moves(name), streams, False, chunking.axes)
+    outputs = [name for name in model.graph.output_names if name not in variables.values()]
+    candidates = Candidates(names, outputs, lambda name, _: not moves(name), streams, False, chunking.axes)
     return {**{pair.input: pair.output for pair in candidates.pairs()}, **variables}
 
 

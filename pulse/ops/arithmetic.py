@@ -28,11 +28,11 @@ EQUALITY = "="
 """What holds of the comparison that random errors never make true."""
 F64 = np.dtype(np.float64)
 MAX_KEPT_BYTES = 1 << 20
-"""The most bytes of a constant that is kept in f64 too; larger ones are converted when used."""
+"""Maximum number of bytes of a constant that is kept in f64 too; larger ones are converted when used."""
 
 
 def accumulator_type(x: Array) -> DType:
-    """Return the dtype in which the oracle sums the elements of x: f64 for floats, otherwise that of x."""
+    """Return the dtype in which the oracle sums the elements of x: f64 for floats, otherwise the dtype of x."""
     return F64 if np.issubdtype(x.dtype, np.floating) else x.dtype
 
 
@@ -137,8 +137,8 @@ class Perturbed(WideArithmetic):
     """Arithmetic in f64 with a random error in place of every rounding of the model's arithmetic.
 
     A result that its type cannot hold is changed by up to ``units`` of its last place. An op that adds up terms
-    rounds inside as well: each element of its inputs is changed in the same way, and so is every term.
-    Values that need no rounding stay exact: counters, masks, copies, sums of whole numbers. Half of the values that
+    rounds inside as well: each element of its inputs and each term is changed in the same way.
+    Values that need no rounding stay exact: counters, masks, copies, sums of integers. Half of the values that
     differ by less than their errors are equal, as rounded ones may be.
 
     tape   the tape of a ``Recording`` on the same inputs

@@ -16,7 +16,7 @@ from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNetwork
 
 MAX_ITERATIONS = 1 << 20
-"""The most iterations of a loop without a trip count; more are an error."""
+"""Maximum number of iterations of a loop without a trip count; more are an error."""
 
 
 @record(eq=False)

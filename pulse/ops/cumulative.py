@@ -71,7 +71,7 @@ class CumSum(Op):
             return Pointwise((axis, axis))
         if self.reverse:
             return Whole("a sum from the end needs the last frame first", "sum forwards")
-        sizes = tuple(1 if at == axis else int(dim) for at, dim in enumerate(inputs[0].shape))
+        sizes = tuple(1 if index == axis else int(dim) for index, dim in enumerate(inputs[0].shape))
 
         def make_op(offset: int, length: TDim, past: Sequence[Array] | None) -> CumSumStream:
             return CumSumStream(self, offset, length, sizes, inputs[0].dtype, past)

@@ -37,8 +37,8 @@ class Scan(Op):
     Raises   FactError: x of different lengths, states that change their shape
     Source   ONNX Scan-9
 
-    body      takes states, frames and captures by the names of ``states``, ``frames`` and ``captured``, and gives
-              the states, then the frames
+    body      takes states, frames and captures by the names of ``states``, ``frames`` and ``captured``, and
+              outputs the states, then the frames
     """
 
     iterates = True

@@ -26,10 +26,10 @@ def write(y: Array, location: tuple[Array, ...], updates: Array, reduction: str)
         y[location] = updates
     else:
         combine = COMBINE[reduction]
-        for at, update in zip(
+        for element, update in zip(
             zip(*(index.ravel() for index in location)), updates.reshape(-1, *y.shape[len(location) :])
         ):
-            y[at] = combine(y[at], update)
+            y[element] = combine(y[element], update)
 
 
 def grid(shape: Sequence[int]) -> list[Array]:

@@ -20,7 +20,7 @@ from pulse.proof.trials import Trial
 from pulse.pulsify.network import ScheduledWire
 
 MAX_TRACED_ELEMENTS = 1 << 23
-"""The most elements of the wires traced at once: all their frames are in memory."""
+"""Maximum number of elements of the wires traced at once: all their frames are in memory."""
 
 
 def first_divergence(program: Program, feeds: Feeds, expected: ExpectedOutputs, trial: Trial) -> Divergence:
@@ -54,9 +54,9 @@ def wrong_wires(program: Program, feeds: Feeds, trial: Trial) -> Iterator[Diverg
         return
     batch: dict[OutletId, ScheduledWire] = {}
     elements = 0
-    for outlet, where in program.network.wires.items():
-        batch[outlet] = where
-        elements += prod(where.fact.sizes) * program.steps(trial.length)
+    for outlet, scheduled in program.network.wires.items():
+        batch[outlet] = scheduled
+        elements += prod(scheduled.fact.sizes) * program.steps(trial.length)
         if elements > MAX_TRACED_ELEMENTS:
             yield from _wrong_among(program, batch, feeds, trial)
             batch, elements = {}, 0
@@ -69,13 +69,13 @@ def _wrong_among(
 ) -> Iterator[Divergence]:
     model = program.network
     graph = model.typed.graph
-    traced = compile_model(model, program.backend, fetches=[where.outlet for where in wires.values()])
+    traced = compile_model(model, program.backend, fetches=[scheduled.outlet for scheduled in wires.values()])
     _, pulses = run_whole(spawn_with_inputs(traced, feeds), feeds, np.nan)
     expected = ExpectedOutputs(offline(model.typed, list(wires)), feeds)
-    for slot, (outlet, where) in enumerate(wires.items()):
+    for slot, (outlet, scheduled) in enumerate(wires.items()):
         name, op = graph.label(outlet), graph.node(outlet).op.name
-        axis = None if where.fact.stream is None else where.fact.stream.axis
-        whole = _place_in(where, [pulse[slot] for pulse in pulses], expected.native[name])
+        axis = None if scheduled.fact.stream is None else scheduled.fact.stream.axis
+        whole = _place_in(scheduled, [pulse[slot] for pulse in pulses], expected.native[name])
         yield from _wrong(name, op, whole, expected, axis, trial, program.backend)
 
 
@@ -98,16 +98,16 @@ def _wrong(
         reason = f"it is {list(output.shape)} {output.dtype}, offline {list(native.shape)} {native.dtype}"
         yield divergence(reason=reason)
     elif judgement.wrong is not None:
-        at = np.unravel_index(_first_along(judgement.wrong, axis), output.shape)
-        frame = int(at[axis]) if axis is not None else 0
-        offline_value, stream_value = float(expected.exact[name][at]), float(output[at])
-        allowed = float(judgement.allowed[at])
+        index = np.unravel_index(_first_along(judgement.wrong, axis), output.shape)
+        frame = int(index[axis]) if axis is not None else 0
+        offline_value, stream_value = float(expected.exact[name][index]), float(output[index])
+        allowed = float(judgement.allowed[index])
         yield divergence(frame=frame, offline=offline_value, streamed=stream_value, allowed=allowed)
 
 
-def _place_in(where: ScheduledWire, pulses: list[Array], offline: Array) -> Array:
+def _place_in(scheduled: ScheduledWire, pulses: list[Array], offline: Array) -> Array:
     """Return the offline tensor with the frames of the pulses written over those that were sent."""
-    stream = where.fact.stream
+    stream = scheduled.fact.stream
     if stream is None:
         return pulses[-1]
     axis, length = stream.axis, offline.shape[stream.axis]

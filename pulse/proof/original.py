@@ -14,7 +14,7 @@ from pulse.program.whole_stream import stream_whole
 from pulse.proof.report import Divergence, OriginalRecord
 from pulse.proof.tolerance import ExpectedOutputs, Feeds, Oracle
 
-LENGTHS = 3
+COMPARED_LENGTHS = 3
 """The number of lengths at which an original runs."""
 
 
@@ -58,7 +58,7 @@ def compare_with_original(
             offline = ExpectedOutputs(oracle, feeds, seed)
             expected = _as_in_model(original.run(model, feeds), offline)
             if not expected:
-                raise InputError("it gives none of the outputs")
+                raise InputError("it returns none of the outputs")
         except InputError as reason:
             refusal = refusal or f"at {length} frames: {reason}"
             continue
@@ -75,7 +75,7 @@ def compare_with_original(
             return Divergence(name, "output", length, "the example", program.backend, reason=text)
         tried.append(length)
         error = max(error, *(_distance(streamed[name], value) for name, value in expected.items()))
-        if len(tried) == LENGTHS:
+        if len(tried) == COMPARED_LENGTHS:
             break
     return OriginalRecord(original.title, tuple(sorted(tried)), error, "" if tried else refusal)
 
@@ -103,7 +103,7 @@ def _difference(
         if port.name not in expected:  # an inner wire that the user kept
             continue
         original, native, stream = expected[port.name], offline.native[port.name], streamed[port.name]
-        shapes = f"{title} gives shape {list(original.shape)}, the stream {list(stream.shape)}"
+        shapes = f"{title} has shape {list(original.shape)}, the stream {list(stream.shape)}"
         whole = native.copy()
         part = tuple(slice(0, size) for size in original.shape)
         if whole[part].shape != original.shape or (original.shape != native.shape and port.axis is None):
@@ -116,7 +116,7 @@ def _difference(
             if judgement.wrong is not None:
                 locations = np.argwhere(judgement.wrong)
                 index = tuple(map(int, min(locations, key=lambda location: location[port.axis or 0])))
-                values = f"{title} gives {float(whole[index]):.6g}, the stream {float(stream[index]):.6g}"
+                values = f"{title} has {float(whole[index]):.6g}, the stream {float(stream[index]):.6g}"
                 return port.name, f"at {list(index)} {values}"
     return None
 

@@ -44,11 +44,11 @@ class Divergence:
     reason: str = ""
 
     def __str__(self) -> str:
-        where = f"a stream of {self.length} frames of {self.signal} ({self.backend})"
+        location = f"a stream of {self.length} frames of {self.signal} ({self.backend})"
         if self.frame is None:
-            return f"{self.wire} ({self.op}) diverges in {where}: {self.reason}"
+            return f"{self.wire} ({self.op}) diverges in {location}: {self.reason}"
         return (
-            f"{self.wire} ({self.op}) diverges at frame {self.frame} of {where}: offline {self.offline:.6g}, "
+            f"{self.wire} ({self.op}) diverges at frame {self.frame} of {location}: offline {self.offline:.6g}, "
             f"streamed {self.streamed:.6g}, tolerance {self.allowed:.2g}"
         )
 

@@ -3,15 +3,16 @@
 Floating-point sums depend on their order, so two correct runs of a model differ. What f32 arithmetic may do to a value
 depends on the model, not on the value: an element near zero that is a sum of large terms carries the error of these.
 
-A result that equals the offline model's own run to ``CLOSE`` units in the last place of the largest value of its
+A result that equals the offline model's own run to ``CLOSE_ULPS`` units in the last place of the largest value of its
 channel (the elements that differ in time only) is right. Otherwise the offline model is run in f64, and each value may
 be as far from that as rounding can move it:
 
-1. by ``UNITS`` units in the last place of the largest value of its channel;
-2. by ``UNITS`` times the error that the offline model makes when it runs in its own types: at this element, or half of
+1. by ``ROUNDING_ULPS`` units in the last place of the largest value of its channel;
+2. by ``ROUNDING_ULPS`` times the error that the offline model makes in its own types: at this element, or half of
    the time in its channel (the median);
-3. by ``SAFETY`` times as much as the element, or the median of its channel, changes in a run in f64 in which every
-   rounding is replaced by a random error of up to ``UNITS`` units in the last place (Monte Carlo arithmetic).
+3. by ``SAFETY_FACTOR`` times as much as the element, or the median of its channel, changes in a run in f64 in which
+   every rounding is replaced by a random error of up to ``ROUNDING_ULPS`` units in the last place (Monte Carlo
+   arithmetic).
 
 The largest counts; (3) is computed only if (1) and (2) do not suffice, up to ``PERTURBED_RUNS`` times. A median, not
 the largest error of the channel, since a decision that rounding may turn (a quantiser at a tie) moves few elements, by
@@ -34,13 +35,13 @@ from pulse.ops.arithmetic import NATIVE, Arithmetic, Perturbed, Recording, is_fl
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
-CLOSE = 8
+CLOSE_ULPS = 8
 """Units in the last place of the largest value; a result this close to the offline model's own needs no run in f64."""
-UNITS = 16
+ROUNDING_ULPS = 16
 """The roundings allowed per value: those of kernels (reordered sums, functions within a few units) with a margin."""
 PERTURBED_RUNS = 24
 """A tie goes the other way in half of the runs: this many leave out one of ten million elements at a tie."""
-SAFETY = 2
+SAFETY_FACTOR = 2
 """How many times as far a result may be off as the perturbed runs are."""
 
 Feeds: TypeAlias = Mapping[str, Array]
@@ -109,7 +110,7 @@ class ExpectedOutputs:
             infinite = float("inf")
             return Judgement(infinite, infinite, infinite, np.zeros(native.shape), fits=False)
         off = np.where(_same_entries(output, native), 0.0, _distance(output, native))
-        allowed = CLOSE * _ulp_of_largest(native, native.dtype, axis)
+        allowed = CLOSE_ULPS * _ulp_of_largest(native, native.dtype, axis)
         if (off <= allowed).all():
             return _judgement(off, allowed, native)
         exact = self.exact[name]
@@ -137,18 +138,19 @@ class ExpectedOutputs:
         native_distance = _typical(_distance(native, exact), native.dtype, axis)
         if not is_floating(native.dtype):
             return native_distance
-        return UNITS * np.maximum(_ulp_of_largest(exact, native.dtype, axis), native_distance)
+        return ROUNDING_ULPS * np.maximum(_ulp_of_largest(exact, native.dtype, axis), native_distance)
 
     def _change(self, run: int, name: str, axis: int | None) -> Array:
         """Return the tolerance from a run with random errors, which is made at its first use."""
         if run == len(self._runs):
             self._runs.append(
                 self._oracle(
-                    self._feeds, Perturbed(self._recording.tape, UNITS, self._seed * PERTURBED_RUNS + run)
+                    self._feeds,
+                    Perturbed(self._recording.tape, ROUNDING_ULPS, self._seed * PERTURBED_RUNS + run),
                 )
             )
         dtype = self.native[name].dtype
-        factor = SAFETY if is_floating(dtype) else 1
+        factor = SAFETY_FACTOR if is_floating(dtype) else 1
         return factor * _typical(_distance(self._runs[run][name], self.exact[name]), dtype, axis)
 
 

@@ -29,7 +29,7 @@ from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 
 MAX_NODES = 64
-"""The most nodes between a first frame and the scan that begins with it."""
+"""Maximum number of nodes between a first frame and the scan that begins with it."""
 
 
 @record

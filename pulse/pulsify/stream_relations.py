@@ -113,7 +113,7 @@ class StreamRelations:
             else:
                 continue
             raise PulsifyError(
-                f"{node.name} ({node.op.name}): pulse {pulse} gives {amount} on axis {flow.axis}; it is not a multiple "
+                f"{node.name} ({node.op.name}): pulse {pulse} makes {amount} on axis {flow.axis}; it is not a multiple "
                 f"of {divisor}: use {choice}"
             )
         raise PulsifyError(f"{spell('pulse', pulse)} is not a multiple of {divisor}: use {choice}")

@@ -41,7 +41,7 @@ class FreeWire:
     length        frames of the whole stream
     rate          frames for each frame of the symbol
     wire_at       function that makes the wire at an offset
-    first_frames  function that gives its first n frames; None if they depend on an input of the model
+    first_frames  function that returns its first n frames; None if they depend on an input of the model
     """
 
     axis: int
@@ -97,7 +97,7 @@ class MirroredWire:
 
 
 MAX_PULSE = 1 << 26
-"""The most elements in one pulse of a wire, or in one buffer: more would be a mistake in the model or the pulse."""
+"""Maximum number of elements in one pulse of a wire, or in one buffer; more would be a mistake."""
 
 
 def require_size(sizes: Sequence[int], name: str) -> None:

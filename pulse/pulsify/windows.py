@@ -246,7 +246,7 @@ def _fill_outer(
 
 
 def _first_users(window: Window, frames: range) -> dict[int, int]:
-    """Return the first group that gives weight to each frame; later groups see the frame nearer to their start."""
+    """Return the first group that uses each frame; later groups see the frame nearer to their start."""
     groups = {frame: max(0, -((window.span - 1 - frame) // window.stride)) for frame in frames}
     return {frame: group for frame, group in groups.items() if frame - group * window.stride >= window.blank}
 

@@ -34,8 +34,8 @@ def embed_recipe(text: str, context: RecipeContext) -> ModelProto:
 
 def require_opens(file: Path, path: Path) -> None:
     """Raise LoadError if the recipe in a file does not open once the file is named ``path``, in the same folder."""
-    where = f"{path}: the recipe in its metadata"
-    join_stages(parse_recipe(embedded_text(file, where), RecipeContext(where, path, path.parent, file)))
+    location = f"{path}: the recipe in its metadata"
+    join_stages(parse_recipe(embedded_text(file, location), RecipeContext(location, path, path.parent, file)))
 
 
 def _spell_out(table: Mapping[str, Any]) -> str:
@@ -58,7 +58,7 @@ def _only_model(recipe: Recipe) -> tuple[int, Path]:
     if len(models) != 1:
         count = f"{len(models)} models" if models else "no models"
         raise LoadError(
-            f"{recipe.context.where}: names {count}, but a file can only contain its own recipe; pulse convert "
+            f"{recipe.context.location}: names {count}, but a file can only contain its own recipe; pulse convert "
             "-o makes "
             "one file of all stages"
         )

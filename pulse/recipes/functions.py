@@ -28,18 +28,18 @@ def parameters(name: str) -> Mapping[str, object]:
     return {parameter: hints[parameter] for parameter in signature(FUNCTIONS[name]).parameters}
 
 
-def check_parameters(name: str, values: Mapping[str, TomlValue], where: str) -> dict[str, Any]:
+def check_parameters(name: str, values: Mapping[str, TomlValue], location: str) -> dict[str, Any]:
     """Return the parameters in a recipe. Raises LoadError: unknown, missing, or of a wrong type."""
     types = parameters(name)
-    require_known(values, types, where, f"parameter of {name}")
+    require_known(values, types, location, f"parameter of {name}")
     for parameter, value in values.items():
         if not fits(value, types[parameter]):
             raise LoadError(
-                f"{where}: {parameter} = {quote(value)} must be {describe_type(types[parameter])}"
+                f"{location}: {parameter} = {quote(value)} must be {describe_type(types[parameter])}"
             )
     for parameter in signature(FUNCTIONS[name]).parameters.values():
         if parameter.default is parameter.empty and parameter.name not in values:
-            raise LoadError(f"{where}: {name} needs {parameter.name}")
+            raise LoadError(f"{location}: {name} needs {parameter.name}")
     return dict(values)
 
 

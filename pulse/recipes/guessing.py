@@ -7,7 +7,7 @@ import numpy as np
 from pulse.facts import TypedFact
 from pulse.support.record import record
 
-SPECTRA = {
+RATE_OF_BINS = {
     129: 16_000,
     161: 16_000,
     201: 16_000,
@@ -19,11 +19,11 @@ SPECTRA = {
     1025: 48_000,
 }
 """The number of frequencies of common transforms -> the sample rate that goes with it."""
-FEATURES = (20, 23, 24, 32, 40, 60, 64, 80, 96, 100, 128)
+USUAL_BANDS = (20, 23, 24, 32, 40, 60, 64, 80, 96, 100, 128)
 """Numbers of bands of common filter banks."""
 MICRO_BANDS = 40
 """The bands of TensorFlow Lite Micro's front end, whose outputs are codes."""
-STACKED = {7: 6}
+STACK_STEPS = {7: 6}
 """The number of stacked frames -> the step from one stack to the next, if not 1."""
 USUAL_BLOCKS = (256, 320, 480, 512, 960, 1024, 2048)
 """Numbers of samples of common frames."""
@@ -108,7 +108,7 @@ def _guess_complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None
         layout = input_axes.layout(["2F"])
     else:
         return None
-    if bins not in SPECTRA:
+    if bins not in RATE_OF_BINS:
         return None
     transform = f'n_fft = {2 * (bins - 1)}, hop = {hop or bins - 1}, window = "sqrt_hann"'
     back: list[str] = []
@@ -124,7 +124,7 @@ def _guess_complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None
         front=front,
         back=back,
         model_lines=(),
-        rate_hz=SPECTRA[bins],
+        rate_hz=RATE_OF_BINS[bins],
         notes=notes,
         kind="spectra",
         samples=2 * (bins - 1),
@@ -135,7 +135,7 @@ def _guess_complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None
 
 def _guess_magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
     """Guess magnitudes before a model of 257 frequencies, and a mask after it if the output has as many."""
-    if len(input_axes.sizes) != 1 or input_axes.sizes[0] not in SPECTRA:
+    if len(input_axes.sizes) != 1 or input_axes.sizes[0] not in RATE_OF_BINS:
         return None
     (bins,) = input_axes.sizes
     transform = f'n_fft = {2 * (bins - 1)}, hop = {hop or bins - 1}, window = "sqrt_hann"'
@@ -156,7 +156,7 @@ def _guess_magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | N
         front=front,
         back=back,
         model_lines=lines,
-        rate_hz=SPECTRA[bins],
+        rate_hz=RATE_OF_BINS[bins],
         notes=notes,
         kind="magnitudes",
         samples=2 * (bins - 1),
@@ -173,7 +173,7 @@ def _guess_features(input_axes: _Axes, output_axes: _Axes | None, hop: int | Non
     if input_axes.time == 0 and size == MICRO_BANDS and input_axes.coded:
         note = f"codes of {size} bands are assumed to be those of TensorFlow Lite Micro's front end (microWakeWord)"
         return Guess(["micro_frontend = {}"], notes=[note], kind="features")
-    if input_axes.time and size in FEATURES:
+    if input_axes.time and size in USUAL_BANDS:
         bank = f'mel_spectrogram = {{ n_mels = {size}, log = "natural", output_layout = "F,T" }}'
         return Guess(
             [bank],
@@ -184,14 +184,14 @@ def _guess_features(input_axes: _Axes, output_axes: _Axes | None, hop: int | Non
         )
     for frames in range(1, 12):
         bands = size // frames
-        if input_axes.time == 0 and size % frames == 0 and bands in ((80,) if frames > 1 else FEATURES):
+        if input_axes.time == 0 and size % frames == 0 and bands in ((80,) if frames > 1 else USUAL_BANDS):
             notes = [
                 f"{bands} bands are assumed to be Kaldi's filter bank",
                 'features are often normalised: if so, add a stage such as cmvn = { path = "cmvn.ark" } after them',
             ]
             front = [f"kaldi_fbank = {{ num_mel_bins = {bands} }}"]
             if frames > 1:
-                step = STACKED.get(frames, 1)
+                step = STACK_STEPS.get(frames, 1)
                 front.append(f"stack = {{ m = {frames}, n = {step} }}")
                 notes.append(f"{size} = {frames} x {bands}: {frames} frames as one, every {step}")
             return Guess(front, notes=notes, kind="features")

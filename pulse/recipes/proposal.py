@@ -13,7 +13,7 @@ import numpy as np
 from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError, PulseError, PulseWarning, PulsifyError
 from pulse.facts import TypedFact, is_sound_shape, shape_text
-from pulse.infer.codes import codes_of
+from pulse.infer.codes import read_codes
 from pulse.loading.load import load
 from pulse.loading.loaded import Loaded
 from pulse.onnx.metadata import is_exported, stated_rate_hz
@@ -28,7 +28,7 @@ from pulse.recipes.spelling import recipe_spelling, toml_text
 from pulse.support.record import record
 from pulse.support.wording import current_spelling, use_spelling
 
-CHUNKS = (1, 512, 256, 160, 480, 1024)
+USUAL_CHUNK_FRAMES = (1, 512, 256, 160, 480, 1024)
 """The numbers of new frames per call to try if a model takes any number."""
 
 
@@ -109,7 +109,7 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
     for other, second in streams.items():
         if other != name and second.shape == fact.shape and guess.front:
             notes.append(
-                f"{other} has the shape of {name}: if it is that of a second signal, give both names, as in "
+                f"{other} has the shape of {name}: if it is a second signal, give both names, as in "
                 'inputs = ["mic", "far"], and give each its own front end, which reads it with from'
             )
     lines = [
@@ -133,7 +133,7 @@ def _with_codes(
 
     def stage(function: str, port: tuple[str, TypedFact], verb: str) -> list[str]:
         name, fact = port
-        codes = codes_of(metadata, name)
+        codes = read_codes(metadata, name)
         if codes is None:
             return []
         notes.append(f"{name} {verb} codes of {fact.dtype.name}, according to the file")
@@ -191,7 +191,7 @@ def _say_constants(
     rate_hz: int,
     notes: list[str],
 ) -> None:
-    """Add the inputs that do not stream: a whole number is assumed to be the rate, others have to be filled in."""
+    """Add the inputs that do not stream: an integer is assumed to be the rate, others have to be filled in."""
     for name, fact in inputs.items():
         if name in streams:
             continue
@@ -231,7 +231,7 @@ def _open_model(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
 
 def _in_chunks(loaded: Loaded, path: Path, reason: PulsifyError) -> tuple[Loaded, int]:
     """Return a model that takes chunks of any length, with a length that suits it."""
-    for size in CHUNKS:
+    for size in USUAL_CHUNK_FRAMES:
         candidate = loaded.with_pulse(size)
         try:
             candidate.analyse()

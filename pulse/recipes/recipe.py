@@ -19,13 +19,13 @@ ITSELF = "."
 class RecipeContext:
     """The location of a recipe.
 
-    where   its name in errors
+    location   its name in errors
     path    path of its file; the default title
     folder  the folder of the files that it names; None if there is none
     itself  the model whose metadata contains it; None if it is a separate file
     """
 
-    where: str
+    location: str
     path: Path
     folder: Path | None
     itself: "ModelSource | None" = None

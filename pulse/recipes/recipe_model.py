@@ -61,7 +61,7 @@ def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> Type
         opening.stages += len(recipe.stages)
         if opening.stages > MAX_STAGES:
             raise LoadError(
-                f"{recipe.context.where}: more than {MAX_STAGES} stages, with those of the recipes in it; convert a "
+                f"{recipe.context.location}: more than {MAX_STAGES} stages, with those of the recipes in it; convert a "
                 "part of it to one file with pulse convert -o"
             )
         rates = Rates(recipe.rate_hz, functions.reads_sound(recipe.stages[0]))
@@ -69,7 +69,7 @@ def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> Type
         try:
             model = chain(*stages, outputs=recipe.outputs, title=recipe.title, inputs=recipe.inputs)
         except PulseError as error:
-            raise LoadError(f"{recipe.context.where}: {error}") from error
+            raise LoadError(f"{recipe.context.location}: {error}") from error
     for key in (RATE_KEY, RECIPE, TITLE):
         model.metadata.pop(key, None)
     if recipe.titled:

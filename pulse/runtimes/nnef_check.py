@@ -15,7 +15,7 @@ from pulse.runtimes.tract import TractProcess, TractProgram
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
-LENGTHS = (1, 2, 3, 5, 8, 16, 31, 64, 257)
+TRIED_LENGTHS = (1, 2, 3, 5, 8, 16, 31, 64, 257)
 """The lengths that are tried if none are given, in frames."""
 
 
@@ -55,7 +55,7 @@ def check_offline(
     """
     process = TractProcess(archive, typed.title)
     lengths_run: list[int] = []
-    for length in lengths or LENGTHS:
+    for length in lengths or TRIED_LENGTHS:
         feeds = _feeds(typed, length, seed)
         try:
             expected = ExpectedOutputs(offline(typed), feeds)

@@ -128,7 +128,7 @@ class TractState(State):
         """Do nothing: the end is fed with every pulse."""
 
     def _save(self) -> bytes:
-        raise InputError("tract gives no bytes of its states; run the model here to take a snapshot")
+        raise InputError("tract does not return its states; run the model here to take a snapshot")
 
     def _load(self, memory: bytes) -> None:
         raise InputError("tract takes no bytes of its states; run the model here to restore a snapshot")

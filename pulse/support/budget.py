@@ -77,11 +77,11 @@ class Spending:
         """Return a copy with the same amounts."""
         return replace(self, unfolded=dict(self.unfolded))
 
-    def take_nodes(self, nodes: int, what: str) -> None:
-        """Take nodes that are copied into the model. Raises LoadError, which names ``what`` needs them."""
+    def take_nodes(self, nodes: int, subject: str) -> None:
+        """Take nodes that ``subject`` needs, which are copied into the model. Raises LoadError: beyond the budget."""
         if self.nodes + nodes > self.budget.nodes:
             raise LoadError(
-                f"{what}: the functions, loops and branches of the file unfold to more than {self.budget.nodes:.0f} "
+                f"{subject}: the functions, loops and branches of the file unfold to more than {self.budget.nodes:.0f} "
                 "nodes; export it with fewer iterations, or loops over frames as Scan, or raise the limit with "
                 f"{spell('budget', {'nodes': suggest_limit(self.budget.nodes)})}"
             )

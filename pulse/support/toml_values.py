@@ -54,12 +54,12 @@ def describe_type(hint: object) -> str:
     return _NAMES[cast("type", hint)]
 
 
-def get_value(table: Mapping[str, TomlValue], key: str, hint: object, where: str, example: str) -> Any:
+def get_value(table: Mapping[str, TomlValue], key: str, hint: object, location: str, example: str) -> Any:
     """Return the value of a key, or None if missing. Raises LoadError: it has another type."""
     value = table.get(key)
     if value is not None and not fits(value, hint):
         raise LoadError(
-            f"{where}: {key} = {quote(value)} must be {describe_type(hint)}, such as {key} = {example}"
+            f"{location}: {key} = {quote(value)} must be {describe_type(hint)}, such as {key} = {example}"
         )
     return value
 
@@ -70,10 +70,10 @@ def quote(value: TomlValue) -> str:
     return text if len(text) <= MAX_QUOTED_LENGTH else f"{text[:MAX_QUOTED_LENGTH]}…"
 
 
-def require_known(keys: Iterable[str], allowed: Iterable[str], where: str, what: str) -> None:
+def require_known(keys: Iterable[str], allowed: Iterable[str], location: str, subject: str) -> None:
     """Raise LoadError for an unknown key, with the nearest known one."""
     names = list(allowed)
     for key in keys:
         if key not in names:
             suggestion = suggest_name(key, names) or f"; choose one of {', '.join(names)}"
-            raise LoadError(f"{where}: no {what} is called {key}{suggestion}")
+            raise LoadError(f"{location}: no {subject} is called {key}{suggestion}")

@@ -12,7 +12,7 @@ from pulse.interface import Port
 from pulse.ops.clock import frames_at, max_frames
 from pulse.program.streams.executable import Executable
 from pulse.pulsify.lengths import lag
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 
 TrimMark = tuple[int, int | None, Mapping[str, int], dict[str, Array], dict[str, Array]]
 
@@ -216,7 +216,7 @@ class _Gathered:
 def _always_exists(port: Port, program: Executable) -> bool:
     """Return whether every frame after the delay exists, whatever the length of the stream."""
     sure = lag(port.length, port.rate, program.model.symbol, program.pulse)
-    return sure is not None and sure <= port.delay and max_frames(port.length) == FAR
+    return sure is not None and sure <= port.delay and max_frames(port.length) == UNBOUNDED
 
 
 def _shape(port: Port, frames: int) -> list[Any]:

@@ -60,7 +60,7 @@ def describe_models(
     if len(models) == 1 and format_of(Content.of(models[0])).recognises is holds_recipe:
         context = embedded_recipe(models[0]).context
         note = f'{models[0]} holds this recipe in its metadata; model = "." is the file itself'
-        return embedded_text(models[0], context.where), (note,), context
+        return embedded_text(models[0], context.location), (note,), context
     proposal = propose_recipe(models, folder, hop)
     return proposal.text, proposal.notes, RecipeContext.of(folder / "recipe.toml")
 

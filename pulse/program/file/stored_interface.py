@@ -9,7 +9,7 @@ from pulse.errors import DimError, LoadError
 from pulse.facts import DTYPES, MAX_AXES, dtype_name
 from pulse.interface import AwaitedWire, Interface, Port, find_port
 from pulse.program.file.json_object import JsonObject
-from pulse.support.bounds import FAR, FAR_FRAMES
+from pulse.support.bounds import FAR_FRAMES, UNBOUNDED
 from pulse.support.printable import is_title
 from pulse.support.record import record
 
@@ -157,7 +157,10 @@ class _Reading:
         length = self.scope.parse(record.text("length", MAX_LETTERS))
         if not length.symbols <= {self.symbol}:
             raise LoadError(f"{self.name}: the length {length} does not depend on {self.symbol} alone")
-        if abs(length.eval({self.symbol: FAR_FRAMES})) > FAR or abs(length.eval({self.symbol: 0})) > 1 << 60:
+        if (
+            abs(length.eval({self.symbol: FAR_FRAMES})) > UNBOUNDED
+            or abs(length.eval({self.symbol: 0})) > 1 << 60
+        ):
             raise LoadError(f"{self.name}: the length {length} is too large; compile the model again")
         return length
 

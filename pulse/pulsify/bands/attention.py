@@ -243,5 +243,5 @@ def _with_batch_axes(graph: TypedGraph, attention: Attention, bias: np.ndarray) 
     flat = bias.reshape(-1, *bias.shape[-2:])
     if (flat == flat[:1]).all():
         return flat[0]
-    lead = [int(dim) for dim in graph.fact(OutletId(attention.product)).shape[:-2]]
-    return bias.reshape(*lead, *bias.shape[-2:]) if int(np.prod(lead)) == len(flat) else bias
+    batch = [int(dim) for dim in graph.fact(OutletId(attention.product)).shape[:-2]]
+    return bias.reshape(*batch, *bias.shape[-2:]) if int(np.prod(batch)) == len(flat) else bias

@@ -27,15 +27,15 @@ MASKED = -1e4
 The exponential of such a score is exactly 0 relative to any score that is not masked.
 """
 MAX_ELEMENTS = 1 << 24
-"""The most elements of a mask that is run."""
+"""Maximum number of elements of a mask that is run."""
 MAX_MASK_ELEMENTS = 1 << 22
-"""The most elements of a mask without a repeating pattern, which is stored whole."""
+"""Maximum number of elements of a mask without a repeating pattern, which is stored whole."""
 MAX_POSITIONS = 1 << 16
-"""The most positions of a table that is run."""
+"""Maximum number of positions of a table that is run."""
 SAMPLE_LENGTHS = (64, 512)
 """The stream lengths, in frames, at which a mask is run first."""
 MAX_COUNTEREXAMPLES = 16
-"""The most rows that refuted other shifts and are compared before all the others."""
+"""Maximum number of rows that refuted other shifts and are compared before all the others."""
 
 LIMIT_REACH = "limit its reach (a window, or chunks)"
 
@@ -210,8 +210,10 @@ class Mask:
         """Find the band of all unmasked pairs. Raises NoBandError: there is none."""
         limit = longest_stream(self.symbol, self.assumptions)
         max_rows = None if limit is None else self.rows.eval({self.symbol: limit})
-        lead = math.prod(self.sample(min(SAMPLE_LENGTHS[0], max_rows or SAMPLE_LENGTHS[0])).bias.shape[:-2])
-        largest = math.isqrt(MAX_ELEMENTS // max(1, lead))
+        matrices = math.prod(
+            self.sample(min(SAMPLE_LENGTHS[0], max_rows or SAMPLE_LENGTHS[0])).bias.shape[:-2]
+        )
+        largest = math.isqrt(MAX_ELEMENTS // max(1, matrices))
         largest = largest if max_rows is None else min(largest, max_rows)
         candidate: SampledBand | None = None
         for frames in (*SAMPLE_LENGTHS, largest):
@@ -283,8 +285,8 @@ class Mask:
         pending = [
             source
             for node_id, slot in slots.items()
-            for at, source in enumerate(self.graph.nodes[node_id].inputs)
-            if at != slot
+            for index, source in enumerate(self.graph.nodes[node_id].inputs)
+            if index != slot
         ]
         largest_position, visited = 0, set[int]()
         while pending:
@@ -383,8 +385,8 @@ class Mask:
         if frames < 1:
             raise NoBandError("it has no rows at the lengths that suit its mask")
         regrouped = any(not isinstance(self.graph.nodes[step.node].op, Elementwise) for step in self.steps)
-        lead = [dim.eval(env) if regrouped else 1 for dim in fact.shape[:-2]]
-        x = np.zeros((*lead, frames, frames), fact.dtype)
+        batch = [dim.eval(env) if regrouped else 1 for dim in fact.shape[:-2]]
+        x = np.zeros((*batch, frames, frames), fact.dtype)
         values: dict[OutletId, Array] = {}
         finite = False
         for step in self.steps:

@@ -8,7 +8,7 @@ from pulse.facts import Array
 from pulse.pulsify.bands.pattern import NEVER, Interval, Pattern, affine, exact
 
 MAX_EXAMINED_ELEMENTS = 1 << 12
-"""The most elements of a constant that are examined one by one."""
+"""Maximum number of elements of a constant that are examined one by one."""
 
 
 def stored_pattern(value: Array, axes: Sequence[int], period: int, distance: int) -> Pattern:
