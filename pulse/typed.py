@@ -172,7 +172,7 @@ class TypedNetwork:
         return arithmetic.take_input(array)
 
     def _nodes_to_run(self, targets: Iterable[OutletId], fed: Collection[OutletId]) -> list[int]:
-        """Return the nodes to evaluate, in order, except those that only lead to fed wires."""
+        """Return the nodes to evaluate, in order, without nodes that only lead to fed wires."""
         required, order = set(targets), list[int]()
         for node_id in reversed(self.graph.order(list(required))):
             node = self.graph.nodes[node_id]

@@ -89,11 +89,11 @@ class Part:
     """Some operators of a drawing, with their inputs and outputs: the content of a view.
 
     nodes    their ids, in the order in which they were made
-    inputs   the order of the wires that are read from outside; None: that of the nodes
+    inputs   the order of the wires that are read from outside; None: the nodes' order
     outputs  the wires that are its results; None: those that are read outside, and all of nodes that none
              of the part reads
     name     its name in models; empty for none
-    titles   the names of the outputs of its model, if not those of their nodes
+    titles   the names of the outputs of its model, if not their nodes' names
     """
 
     def __init__(

@@ -128,7 +128,7 @@ class Node(Handle, Sketch):
 
         If the node is fed already, another one with the same operator and the same parameters (``share``) is fed
         instead.
-        Raises InputError: the number of connectors is not that of data inputs
+        Raises InputError: the number of connectors differs from the data inputs
         """
         node = self if self.drawing.canvas.open_input_indices(self.id) else self.share()
         indices = node.drawing.canvas.open_input_indices(node.id)
@@ -241,8 +241,8 @@ def require_connector(value: object) -> Connector:
 class GraphView(PartView):
     """Some nodes of a graph: the whole or a part of it; views may overlap. Nothing is copied.
 
-    nodes    operators; parameters belong to those that read them
-    inputs   the order of the wires that are read from outside; that of the nodes by default
+    nodes    operators; parameters belong to their readers
+    inputs   the order of the wires that are read from outside; the nodes' order by default
     outputs  the wires that are its results; by default those that are read outside, and all of nodes that none of
              the view reads
     name     a view with a name can be found in models of its graph (``TypedModel.view``)
@@ -368,7 +368,7 @@ class GraphView(PartView):
     def __call__(self, *connectors: Connector) -> Any:
         """Feed its open inputs in order; return a Connector for each output, alone if there is one output.
 
-        Raises InputError: the number of connectors is not that of open inputs, a cycle, or a second call
+        Raises InputError: the number of connectors differs from the open inputs, a cycle, or a second call
         """
         if self._called:
             raise InputError(

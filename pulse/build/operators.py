@@ -132,7 +132,7 @@ class FunctionOp(Op):
 
     title    the name of the op in messages
     compute  the outputs in numpy, from the inputs in order
-    infer    the facts of the outputs, from those of the inputs; the first input's by default
+    infer    the facts of the outputs, from the inputs' facts; the first input's by default
     relate   its ``Op.relation``
     """
 

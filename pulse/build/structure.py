@@ -48,7 +48,7 @@ def Sequential(parts: Sequence[Component], name: str = "") -> GraphView:
 
 
 def Parallel(parts: Sequence[Component], name: str = "") -> GraphView:
-    """Return parts side by side: all read the same inputs; the outputs are those of the parts, in their order.
+    """Return parts side by side: all read the same inputs; the outputs are the parts' outputs, in their order.
 
     parts   nodes, views, lists (which are sequences)
     name    name of the view

@@ -30,14 +30,14 @@ def chain(
 ) -> TypedModel:
     """Join models: each reads the outputs of the one before it, or the wires that its ``Stage`` names.
 
-    The result is a typed model like any other: its symbols are those of its inputs, and determine the lengths of the
+    The result is a typed model like any other: its symbols come from its inputs, and determine the lengths of the
     later models. Any part may be offline, written in pulses, or a model that takes chunks.
 
     stages   models or files, or ``Stage`` to join inputs and outputs by name
     outputs  the outputs to keep, by their names in the chain; those of the last stage by default
     title    title of the model; by default the titles of its parts
     inputs   name -> shape of inputs that stages read by name, such as ``{"mic": "1,T", "far": "1,T"}``: those of one
-             symbol have one length. Other inputs are those that read nothing
+             symbol have one length. Inputs that read nothing are inputs, too
     Raises   PulseError, naming both sides of what does not fit
     """
     parts = [stage if isinstance(stage, Stage) else Stage(stage) for stage in stages]

@@ -42,7 +42,7 @@ def scan_over_chunks(
 
     The stream is filled up with zeros to whole chunks; each runs the model once, after its frames of the past and
     with the states of the call before; of each output there are ``ceil(frames of the stream * rate)`` frames, without
-    those of its delay. An output without frames is what the last call gave.
+    its delay. An output without frames is what the last call gave.
 
     typed     the model of one call, of constant shapes
     chunking  how it is called
@@ -76,7 +76,7 @@ def _initial_values(typed: TypedNetwork, chunking: Chunking) -> dict[str, Array]
 def scan_over_calls(
     typed: TypedNetwork, chunks: Chunks, initial: Mapping[str, Any], timing: ChunkTiming
 ) -> TypedNetwork:
-    """Return a scan over calls whose position in time is known, such as those of a model in pulses."""
+    """Return a scan over calls whose position in time is known, such as the calls of a model in pulses."""
     return _Scanning(typed, chunks, initial, timing).model()
 
 
@@ -110,7 +110,7 @@ class _Scanning:
         self._ends: dict[str, str] = {}
 
     def model(self) -> TypedNetwork:
-        """Return the scan between the frames of its inputs and those of its outputs."""
+        """Return the scan between the frames of its inputs and of its outputs."""
         chunks, graph = self._chunks, self._graph
         streaming = [port for port in chunks.inputs if port.axis is not None]
         once = [port.name for port in chunks.inputs if port.axis is None]

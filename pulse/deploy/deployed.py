@@ -68,7 +68,7 @@ class Deployed:
 
     @property
     def lengths(self) -> list[TDim]:
-        """Lengths by their numbers: those of ports, waits and ends, then the assumptions."""
+        """Lengths by their numbers: ports, awaited wires and ends, then the assumptions."""
         return [
             *(port.length for port in self.ports),
             *(wire.length for wire in self.awaited_wires),

@@ -18,7 +18,7 @@ class SoundPorts:
     """The ports of a model that takes sound.
 
     inputs    their number
-    outputs   their number, including those that are not sound
+    outputs   their number, including outputs that are not sound
     output    the first output that is sound, counted from the first output; -1: none
     rate_hz   samples per second, of all sound
     """

@@ -35,7 +35,7 @@ class TestVector:
 
     length   frames of the symbol
     steps    whole pulses
-    pulses   pulses with those of the flush
+    pulses   pulses, flush included
     content  bytes of the file
     judged   whether it states how far results may be off
     """

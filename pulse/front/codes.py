@@ -20,7 +20,7 @@ def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = DEFAU
     Output   codes [...], of the type
     Delay    none
 
-    scale, zero   those of the model's input, as its file has them
+    scale, zero   the values of the model's input in its file
     type     int8, uint8 or int16
     Raises   InputError: an option is out of range, or the shape does not fit
     Source   QUANTIZE of LiteRT, which multiplies with the f32 reciprocal of the scale
@@ -47,7 +47,7 @@ def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = DE
     Output   values [...]
     Delay    none
 
-    scale, zero   those of the model's output, as its file has them
+    scale, zero   the values of the model's output in its file
     type     int8, uint8 or int16
     Raises   InputError: an option is out of range, or the shape does not fit
     """

@@ -44,7 +44,7 @@ def db(
 ) -> TypedModel:
     """Convert to decibels, as ``librosa.power_to_db`` and ``torchaudio.functional.amplitude_to_DB``.
 
-    10 log10(max(x, floor) / max(reference, floor)), twice that of amplitudes
+    10 log10(max(x, floor) / max(reference, floor)), for amplitudes 20 log10(...)
 
     Input    x [...]
     Output   features [...]
@@ -106,7 +106,7 @@ def floored_log(builder: FunctionBuilder, x: OutletId, floor: float, base: str =
 def decibels(
     builder: FunctionBuilder, x: OutletId, floor: float, factor: int = 1, reference: float = 0.0
 ) -> OutletId:
-    """Return decibels of at least ``floor``, minus those of a reference."""
+    """Return decibels of at least ``floor``, minus a reference's."""
     y = builder.apply("log", builder.apply("max", x, floor) if floor else x, name="log")
     y = builder.apply("mul", y, 10 * factor / math.log(10), name="db")
     return builder.apply("sub", y, reference) if reference else y

@@ -1,4 +1,4 @@
-"""Mean and variance normalisation of features: fixed statistics, or those of a sliding window."""
+"""Mean and variance normalisation of features: with fixed statistics or a sliding window."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -92,7 +92,7 @@ def sliding_cmvn(
     Delay    min_window - 1 frames, with ``center`` window - 1: the first frame waits for these
 
     window   frames of the mean: those before a frame and itself, or around it with ``center``
-    min_window  until that many frames have come, the mean is that of the first ``min_window`` frames
+    min_window  until that many frames have come, the mean is over the first ``min_window`` frames
     norm_vars  divide by the deviation over the same frames
     Raises   InputError: an option is out of range. A stream of fewer frames than min_window (with ``center``: than
              window) is refused at its end
@@ -133,7 +133,7 @@ def _sums(builder: FunctionBuilder, x: OutletId, frames: int) -> OutletId:
 
 
 def _centred_moments(builder: FunctionBuilder, x: OutletId, window: int) -> tuple[OutletId, OutletId]:
-    """Return mean and variance of the frames around each; near the ends those of the first and of the last window."""
+    """Return mean and variance of the frames around each; near the ends of the first and the last window."""
     builder.require(builder.shape(x)[1], window, "frames of a window")
     before, after = window // 2, window - 1 - window // 2
     mean = builder.apply("mul", _sums(builder, x, window), 1 / window, name="mean")

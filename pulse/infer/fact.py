@@ -22,7 +22,7 @@ class InferenceFact:
     dtype   the type
     shape   the sizes from the first axis on, None for unknown ones
     value   an array; an array of objects may hold dims, and None for unknown entries
-    open    more axes may follow those of ``shape``; a shape of None is open by itself
+    open    more axes may follow ``shape``; a shape of None is open by itself
     """
 
     dtype: DType | None = None

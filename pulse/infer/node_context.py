@@ -110,8 +110,8 @@ class NodeContext(FileNode):
         if not unfolded:
             return super().error(message)
         reads = [outlet for outlet in (*self.inputs, *self.captures.values()) if outlet is not None]
-        before = (self.graph.nodes[number].name for number in self.graph.order(reads))
-        reason = next((unfolded[name] for name in before if name in unfolded), None)
+        names = (self.graph.nodes[node_id].name for node_id in self.graph.order(reads))
+        reason = next((unfolded[name] for name in names if name in unfolded), None)
         return super().error(message if reason is None else f"{message}. {reason}")
 
     def integers(self, slot: int, subject: str) -> list[int]:
@@ -122,7 +122,7 @@ class NodeContext(FileNode):
         """Return the integers of an input, which may depend on symbols. Raises LoadError: unknown, or not integers."""
         value = self.value(slot)
         if value is None:
-            nodes = [self.graph.nodes[number] for number in self.graph.order([self.input(slot)])]
+            nodes = [self.graph.nodes[node_id] for node_id in self.graph.order([self.input(slot)])]
             data = [f"input {node.name}" for node in nodes if isinstance(node.op, Source)]
             cause = (
                 f"from the values of {', '.join(data)}"

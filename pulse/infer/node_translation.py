@@ -1,6 +1,6 @@
 """Inference through translators: from the inputs of a node to its outputs, and from its outputs to its inputs.
 
-The translators already compute the facts of outputs from those of inputs. So a node is translated alone, into a
+The translators already compute the facts of outputs from facts of inputs. So a node is translated alone, into a
 separate graph. If the operator is uniform, each unknown size is a symbol there, a *hole*. The sizes of the outputs are
 then expressions of holes, and the conditions of the translator are assumptions about holes. Both are equations; those
 with one unknown are solved.

@@ -72,7 +72,7 @@ class Broadcasting:
             HasRank([self.inputs[ranks.index(None)]], out).apply(facts)
 
     def _infer_output_size(self, facts: WireFacts, out: Axis, inputs: Sequence[Axis]) -> None:
-        """Take a size other than 1 as that of the output, for inputs of unknown rank."""
+        """Take a size other than 1 as the output's, for inputs of unknown rank."""
         large = [size for axis in inputs if (size := facts.size(axis)) is not None and size != 1]
         for size in large:
             facts.give(out, size)

@@ -73,7 +73,7 @@ def leaves_pulse_open(model: Model, chunking: Chunking, symbol: str | None) -> b
 def find_call(model: Model, chunking: Chunking, symbol: str | None) -> ChunkCall | None:
     """Return one call of a model with symbols; None if it seems to be offline.
 
-    Symbols that count streams are 1; the frames of a chunk are those of the pulse and of the context.
+    Symbols that count streams are 1; a chunk has the frames of the pulse and of the context.
 
     Raises PulsifyError: the symbol of time, the pulse or another size is not known
     """

@@ -22,7 +22,7 @@ Compute: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 """A function of a node's inputs that returns its results."""
 
 Rounded: TypeAlias = "bool | NDArray[np.bool_]"
-"""Which elements of a result its own dtype cannot represent: all, none, or those of a mask."""
+"""Which elements of a result its own dtype cannot represent: all, none, or the elements in a mask."""
 
 EQUALITY = "="
 """What holds of the comparison that random errors never make true."""

@@ -195,7 +195,7 @@ class BitCast(Op):
         (x,) = inputs
         if x.dtype.itemsize != self.dtype.itemsize:
             raise FactError(
-                f"the number of bits of {dtype_name(x.dtype)} differs from that of {dtype_name(self.dtype)}"
+                f"{dtype_name(x.dtype)} and {dtype_name(self.dtype)} have different numbers of bits"
             )
         return [TypedFact(self.dtype, x.shape)]
 

@@ -106,7 +106,7 @@ def _wrong(
 
 
 def _place_in(scheduled: ScheduledWire, pulses: list[Array], offline: Array) -> Array:
-    """Return the offline tensor with the frames of the pulses written over those that were sent."""
+    """Return the offline tensor with the frames of the pulses in place of the frames that were sent."""
     stream = scheduled.fact.stream
     if stream is None:
         return pulses[-1]

@@ -165,7 +165,7 @@ class OriginalRecord:
     """The comparison of the stream with what the model was exported from, on inputs like its example.
 
     title    name of the original
-    lengths  frames of the streams; empty if the original takes none of those that were tried, as ``refusal`` says
+    lengths  frames of the streams; empty if the original takes no tried length, as ``refusal`` says
     error    the largest absolute difference of the stream from the original's own run
     refusal  why it takes none of the lengths; empty if it takes some
     """

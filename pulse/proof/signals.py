@@ -19,7 +19,7 @@ zeros; all of these one after the other."""
 SIGNALS: tuple[Signal, ...] = get_args(Signal)
 PURE: tuple[Signal, ...] = tuple(signal for signal in SIGNALS if signal != "mixed")
 QUIET, LOUD = 1e-3, 30.0
-"""The standard deviations of two signals; those of the others are 1."""
+"""The standard deviations of two signals; others have 1."""
 HELD_FRAMES = 24
 """How long a level of ``steps`` lasts, on average."""
 GAP_FRAMES = 200

@@ -38,7 +38,7 @@ from pulse.typed import TypedNetwork
 CLOSE_ULPS = 8
 """Units in the last place of the largest value; a result this close to the offline model's own needs no run in f64."""
 ROUNDING_ULPS = 16
-"""The roundings allowed per value: those of kernels (reordered sums, functions within a few units) with a margin."""
+"""The roundings allowed per value: what kernels need (reordered sums, functions within a few units), with a margin."""
 PERTURBED_RUNS = 24
 """A tie goes the other way in half of the runs: this many leave out one of ten million elements at a tie."""
 SAFETY_FACTOR = 2

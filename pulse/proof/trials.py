@@ -84,7 +84,7 @@ class Trials:
 
 
 def plan_trials(model: PulsedNetwork, choice: ProofChoice = ProofChoice()) -> Trials:
-    """Return streams of each signal, long ones that fill the memory, short ones of noise, and those of critical
+    """Return streams of each signal, long ones that fill the memory, short ones of noise, and some of critical
     lengths; streams of the chosen lengths instead, if there are any.
     """
     lengths, long = choice.lengths, choice.long

@@ -342,7 +342,7 @@ def _add_begin_flag(
 def _copy_chain(
     graph: TypedGraph, body: TypedGraph, chain: Sequence[int], wires: dict[OutletId, OutletId]
 ) -> None:
-    """Copy the nodes of a chain to the body; ``wires`` maps the wires of the graph to those of the body."""
+    """Copy the nodes of a chain to the body; ``wires`` maps wires of the graph to wires of the body."""
     for node_id in chain:
         node, outlet = graph.nodes[node_id], OutletId(node_id)
         if outlet in wires:

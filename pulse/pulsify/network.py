@@ -42,7 +42,7 @@ class PulsedNetwork:
     wires             typed outlet -> its outlet in the pulsed graph and its position in time
     receptive_fields  output name -> which frames of the symbol an output frame depends on
     registers         tensors that one pulse leaves for the next, apart from the states of ops
-    awaited           wires that outputs wait for, in addition to those that ops name
+    awaited           wires that outputs wait for, in addition to the ops' own
     chunks            how a chunk model is called; None if the model was pulsified
     sizes             symbols of the file other than stream lengths -> their values: ``{"batch": 1}``
     checks            the counters of faults (``CountFaults``); none in a file read back

@@ -26,7 +26,7 @@ from pulse.support.record import record
 class StreamWire:
     """A wire of the pulsed graph and its position in time.
 
-    Its fact may differ from that of its outlet: padding at the start moves frame 0 without changing a pulse.
+    Its fact may differ from its outlet's fact: padding at the start moves frame 0 without changing a pulse.
     """
 
     outlet: OutletId

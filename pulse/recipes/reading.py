@@ -142,7 +142,7 @@ def _names(
 
 
 def _require_order(stages: Sequence[RecipeStage], location: str) -> None:
-    """Raise LoadError if a stage reads its own output, or that of a later stage."""
+    """Raise LoadError if a stage reads an output of itself or of a later stage."""
     makers: dict[str, RecipeStage] = {}
     for stage in stages:
         for name in stage.given_names:

@@ -98,7 +98,7 @@ class Recipe:
     titled   whether the recipe itself has a title
     rate_hz  samples per second of its sound; None if it is not stated
     stages   its stages, in order
-    outputs  the outputs to keep; None: those of the last stage
+    outputs  the outputs to keep; None: the last stage's
     inputs   name -> shape of the inputs that stages read by name
     """
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
 
 MAX_STAGES = 256
-"""Stages of a recipe, those of recipes in it included."""
+"""Stages of a recipe, including recipes in it."""
 
 
 @dataclass
@@ -61,7 +61,7 @@ def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> Type
         opening.stages += len(recipe.stages)
         if opening.stages > MAX_STAGES:
             raise LoadError(
-                f"{recipe.context.location}: more than {MAX_STAGES} stages, with those of the recipes in it; convert a "
+                f"{recipe.context.location}: more than {MAX_STAGES} stages, including recipes in it; convert a "
                 "part of it to one file with pulse convert -o"
             )
         rates = Rates(recipe.rate_hz, functions.reads_sound(recipe.stages[0]))

@@ -25,7 +25,7 @@ class Budget:
     """The limits of one file.
 
     nodes     nodes to which functions, branches and loops unfold
-    elements  elements of computed constants, beyond four times those that the file stores
+    elements  elements of computed constants, beyond four times the stored elements
     seconds   seconds of one core that computing them takes, about: counted, not measured
     """
 

@@ -147,7 +147,7 @@ class Sample:
     def table(self, period: int, back: int, ahead: int) -> Array:
         """Return the bias of column j for row i at [i mod period, j - i + back]; -inf if no row has that pair.
 
-        Where numbers are rounded, those of the first rows are the most exact.
+        Rounded numbers are the most exact in the first rows.
         """
         shape = (*self.bias.shape[:-2], period, back + 1 + ahead)
         table = np.full(shape, -np.inf, self.bias.dtype)

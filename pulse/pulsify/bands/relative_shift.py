@@ -24,7 +24,7 @@ from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNode
 
 MOVES = (Pad, Slice, Concat, Transpose)
-"""Ops that make the shift, with those that keep the order."""
+"""Ops that make the shift or keep the order."""
 TRACED_ROW_COUNTS = (1, 2, 3, 5, 8, 13)
 """The numbers of rows at which the source of each score is traced to recognise a shift."""
 SHORT_ROW_COUNTS = (2, 5)

@@ -215,7 +215,7 @@ def test_too_many_stages_are_refused(tmp_path: Path) -> None:
     write_recipe(tmp_path, "[[stage]]\nlog = {}\n" * 60, "0.toml")
     for number in range(1, 9):
         write_recipe(tmp_path, f'[[stage]]\nmodel = "{number - 1}.toml"\n' * 3, f"{number}.toml")
-    assert "more than 256 stages, with those of the recipes in it" in message_of(
+    assert "more than 256 stages, including recipes in it" in message_of(
         tmp_path, '[[stage]]\nmodel = "8.toml"'
     )
     assert "more than 256 stages" in message_of(tmp_path, "[[stage]]\nlog = {}\n" * 257)
