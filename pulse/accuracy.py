@@ -7,7 +7,7 @@ import numpy as np
 from pulse.facts import Array
 from pulse.program.compiler import Prepare, compile_model
 from pulse.program.whole_stream import stream_whole
-from pulse.proof.signals import feeds_of
+from pulse.proof.signals import draw_feeds
 from pulse.proof.trials import short_lengths
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.record import record
@@ -47,7 +47,7 @@ def rounding_errors(
     Raises  CompileError: as ``compile_model``
     """
     length = max(short_lengths(model)) if frames is None else frames
-    feeds = feeds_of(model, length, seed=seed)
+    feeds = draw_feeds(model, length, seed=seed)
     exact, rounded = (
         stream_whole(
             compile_model(model, backend, weights=weight_form, prepare=prepare, activations=rows), feeds

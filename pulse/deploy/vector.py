@@ -16,7 +16,7 @@ from pulse.interface import Interface, Port
 from pulse.ops.clock import frames_at
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
-from pulse.proof.signals import feeds_of, integer_ranges
+from pulse.proof.signals import draw_feeds, integer_ranges
 from pulse.proof.tolerance import ExpectedOutputs, Oracle
 from pulse.pulsify.lengths import min_value_for
 from pulse.pulsify.limit import nearest_length
@@ -56,11 +56,11 @@ def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None) 
     """
     model, length = program.model, _length(program)
     if offline is None:
-        feeds = feeds_of(model, length)
+        feeds = draw_feeds(model, length)
         whole = {name: (values, None) for name, values in stream_whole(program, feeds, 0.0).items()}
     else:
         network, oracle = offline
-        feeds = feeds_of(model, length, ranges=integer_ranges(network, oracle, length))
+        feeds = draw_feeds(model, length, ranges=integer_ranges(network, oracle, length))
         try:
             expected = ExpectedOutputs(oracle, feeds)
         except InputError as error:

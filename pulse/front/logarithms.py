@@ -44,7 +44,7 @@ def db(
 ) -> TypedModel:
     """Convert to decibels, as ``librosa.power_to_db`` and ``torchaudio.functional.amplitude_to_DB``.
 
-    10 log10(max(x, floor) / max(reference, floor)), for amplitudes 20 log10(...)
+    10 log10(max(x, floor) / max(reference, floor)), twice as much for amplitudes
 
     Input    x [...]
     Output   features [...]

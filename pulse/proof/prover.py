@@ -22,7 +22,7 @@ from pulse.proof.report import (
     ProofReport,
     TrialRecord,
 )
-from pulse.proof.signals import feeds_of, integer_ranges
+from pulse.proof.signals import draw_feeds, integer_ranges
 from pulse.proof.tolerance import ExpectedOutputs, Feeds, Oracle
 from pulse.proof.trials import LONG_S, ProofChoice, Trial, plan_trials
 from pulse.pulsify.network import PulsedNetwork
@@ -67,7 +67,7 @@ def prove_programs(
     worst = LargestError()
     divergence: Divergence | None = None
     for index, trial in enumerate(trials.trials):
-        feeds = feeds_of(model, trial.length, trial.signal, (choice.seed, index), ranges)
+        feeds = draw_feeds(model, trial.length, trial.signal, (choice.seed, index), ranges)
         try:
             expected = ExpectedOutputs(oracle, feeds, choice.seed)
         except InputError:

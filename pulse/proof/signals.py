@@ -31,14 +31,14 @@ IntegerRange: TypeAlias = tuple[int, int]
 """The smallest and the largest value of an integer input."""
 
 
-def feeds_of(
+def draw_feeds(
     model: Interface,
     length: int,
     signal: Signal = "noise",
     seed: int | Sequence[int] = 0,
     ranges: Mapping[str, IntegerRange] | None = None,
 ) -> dict[str, Array]:
-    """Return every input of a stream of ``length`` frames of the symbol.
+    """Draw every input of a stream of ``length`` frames of the symbol.
 
     ranges  input -> range of its integers; 0 to 1 by default
     """
@@ -135,7 +135,7 @@ def integer_ranges(model: PulsedNetwork, oracle: Oracle, length: int) -> dict[st
 
 
 def _range(model: PulsedNetwork, oracle: Oracle, length: int, port: Port) -> IntegerRange:
-    feeds = feeds_of(model, length)
+    feeds = draw_feeds(model, length)
 
     def is_accepted(value: int) -> bool:
         try:

@@ -27,7 +27,7 @@ from pulse.errors import WriteError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
 from pulse.program.whole_stream import stream_whole
-from pulse.proof.signals import feeds_of
+from pulse.proof.signals import draw_feeds
 from pulse.pulsify.driver import pulsify
 from tests.streaming.deploy.building import HERE, PULSE, build
 from tests.streaming.models import filter_model
@@ -61,7 +61,7 @@ def test_the_ports_are_those_of_the_program(library: CLibrary, program: NativePr
 
 @pytest.mark.parametrize("length", [1, 3, PULSE - 1, PULSE, PULSE + 1, 4 * PULSE, 5 * PULSE + 7])
 def test_every_length_gives_all_frames(library: CLibrary, program: NativeProgram, length: int) -> None:
-    feeds = feeds_of(program.model, length)
+    feeds = draw_feeds(program.model, length)
     expected, outputs = stream_whole(program, feeds, 0.0), library.stream().whole(feeds)
     for name, array in expected.items():
         assert outputs[name].shape == array.shape
@@ -70,7 +70,7 @@ def test_every_length_gives_all_frames(library: CLibrary, program: NativeProgram
 
 def test_snapshots_are_those_of_python(library: CLibrary, program: NativeProgram) -> None:
     """A stream continues in C from where it was in Python, and the other way round."""
-    feeds = feeds_of(program.model, 6 * PULSE)["x"]
+    feeds = draw_feeds(program.model, 6 * PULSE)["x"]
     pulses = [np.ascontiguousarray(part) for part in np.split(feeds, 6, 1)]
     python, c = program.spawn(), library.stream()
     for pulse in pulses[:3]:
