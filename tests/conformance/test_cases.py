@@ -54,7 +54,7 @@ def offline(path: Path, case: dict[str, Any]) -> Any:
     return lambda feeds: dict(zip(names, session.run(None, feeds)))
 
 
-def draw_feeds(case: dict[str, Any], length: int) -> dict[str, Any]:
+def feeds_of(case: dict[str, Any], length: int) -> dict[str, Any]:
     """Random inputs of one length."""
     rng = np.random.default_rng(length)
     feeds = {}
@@ -77,7 +77,7 @@ def test_streamed_equals_offline(case: dict[str, Any] | None) -> None:
     reference = offline(path, case)
     programs = [compile_model(model, backend) for backend in BACKENDS]
     for length in case["lengths"]:
-        feeds = draw_feeds(case, length)
+        feeds = feeds_of(case, length)
         expected = Expected(typed, feeds)
         expected.require_near(reference(feeds), f"offline, length {length}")
         for program in programs:
