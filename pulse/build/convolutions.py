@@ -83,10 +83,8 @@ def _convolution(op_type: str, rank: int) -> Convolution:
         taps = in_channels // groups
         for size in kernel:
             taps *= size
-        inputs: list[OperatorInput] = [
-            "x",
-            parameter("weight", weight, [*ends, *kernel], taps, seed, location),
-        ]
+        weights = parameter("weight", weight, [*ends, *kernel], taps, seed, location)
+        inputs: list[OperatorInput] = ["x", weights]
         if not no_bias:
             inputs.append(parameter("bias", bias, [out_channels], taps, seed, location))
         elif bias is not None:
@@ -99,10 +97,8 @@ def _convolution(op_type: str, rank: int) -> Convolution:
             if output_padding is None
             else as_list(output_padding, rank, "output_padding", location),
             kernel_shape=kernel,
-            strides=_positive(as_list(stride_dims, rank, "stride_dims", location), "stride_dims", location),
-            dilations=_positive(
-                as_list(dilation_dims, rank, "dilation_dims", location), "dilation_dims", location
-            ),
+            strides=_positive(stride_dims, rank, "stride_dims", location),
+            dilations=_positive(dilation_dims, rank, "dilation_dims", location),
             pads=require_pads(padding_dims, rank, location),
             group=groups,
         )
@@ -121,7 +117,8 @@ def _convolution(op_type: str, rank: int) -> Convolution:
     return make
 
 
-def _positive(values: list[int], subject: str, location: str) -> list[int]:
+def _positive(value: AxisSizes, rank: int, subject: str, location: str) -> list[int]:
+    values = as_list(value, rank, subject, location)
     if any(value < 1 for value in values):
         raise InputError(f"{location}: {subject} {values} must be at least 1")
     return values
