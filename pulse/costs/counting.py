@@ -25,7 +25,7 @@ def cost_report(model: "Loadable", rate_hz: float | None = None) -> CostReport:
     memory.
 
     model    whatever ``pulse.load`` takes or returns
-    rate_hz  frames of the symbol a second; ``sample_rate`` of the file's metadata if none is given
+    rate_hz  frames of the symbol per second; ``sample_rate`` of the file's metadata if none is given
     Raises   PulseError: the model cannot be read
     """
     if isinstance(model, CompiledProgram):

@@ -31,7 +31,9 @@ class Loop(Op):
     Raises   FactError: states that change their shape
     Source   ONNX Loop-25
 
-    body        takes ``names`` (the number of the iteration, go_on, the states) and ``captured``, if it reads them
+    body        takes ``names`` and ``captured``, if it reads them
+    names       its inputs: the number of the iteration, go_on, the states
+    captured    its inputs that do not change
     iterations  their number, if it does not depend on data; it may be a length
     """
 

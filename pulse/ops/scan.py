@@ -37,8 +37,12 @@ class Scan(Op):
     Raises   FactError: x of different lengths, states that change their shape
     Source   ONNX Scan-9
 
-    body      takes states, frames and captures by the names of ``states``, ``frames`` and ``captured``, and
-              outputs the states, then the frames
+    body      one iteration; its outputs are the states, then the frames
+    states    the body's inputs that are states
+    frames    its inputs that are frames
+    captured  its other inputs
+    scanned   the axis and direction of each x
+    gathered  the axis and direction of each tensor of frames that it outputs
     """
 
     iterates = True
