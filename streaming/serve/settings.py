@@ -192,7 +192,7 @@ def fill(settings: SettingsT, table: Mapping[str, Any], what: str, others: Colle
 
 
 def _require(value: Any, hint: Any, key: str) -> Any:
-    if not isinstance(value, Path) and not fits(value, hint):
+    if not fits(value, hint):
         raise InputError(f"{key} = {value!r}: give {describe_type(hint)}")
     return float(value) if hint is float else value
 
