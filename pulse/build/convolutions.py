@@ -1,5 +1,6 @@
 """Convolutions over one, two and three axes, and their transposes."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -78,11 +79,12 @@ def _convolution(op_type: str, rank: int) -> Convolution:
             )
         if output_padding is not None and not transposed:
             raise InputError(f"{location}: only transposed convolutions have output_padding")
+        padding = (
+            None if output_padding is None else as_list(output_padding, rank, "output_padding", location)
+        )
         kernel = as_list(kernel_dims, rank, "kernel_dims", location)
         ends = [in_channels, out_channels // groups] if transposed else [out_channels, in_channels // groups]
-        taps = in_channels // groups
-        for size in kernel:
-            taps *= size
+        taps = in_channels // groups * math.prod(kernel)
         weights = parameter("weight", weight, [*ends, *kernel], taps, seed, location)
         inputs: list[OperatorInput] = ["x", weights]
         if not no_bias:
@@ -93,9 +95,7 @@ def _convolution(op_type: str, rank: int) -> Convolution:
             op_type,
             inputs,
             name,
-            output_padding=None
-            if output_padding is None
-            else as_list(output_padding, rank, "output_padding", location),
+            output_padding=padding,
             kernel_shape=kernel,
             strides=_positive(stride_dims, rank, "stride_dims", location),
             dilations=_positive(dilation_dims, rank, "dilation_dims", location),
