@@ -9,7 +9,8 @@ from rich.console import Console
 
 from bench.measurement.host import Host
 from bench.measurement.roofline import measured_machine
-from bench.models import PUBLISHED, Entry, catalogue
+from bench.models import Entry, catalogue
+from bench.models.choice import choose_entries, make_parser
 from bench.models.user_model import add_options, user_entry
 from bench.performance.calls import call_times
 from bench.performance.growth import Growth, growth, growth_entries
@@ -48,8 +49,7 @@ def main() -> None:
 
 def parse_options() -> argparse.Namespace:
     """Return the command line."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description=main.__doc__)
-    parser.add_argument("keys", nargs="*", help="models to run, such as tcn_1 gtcrn; all by default")
+    parser = make_parser("bench", main.__doc__, rounds=10)
     parser.add_argument(
         "--model",
         type=Path,
@@ -57,8 +57,6 @@ def parse_options() -> argparse.Namespace:
         metavar="FILE",
         help="a model of yours, an ONNX file, in place of those of the bench; may be repeated",
     )
-    parser.add_argument("--models", type=Path, default=PUBLISHED, help="folder of published models")
-    parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--steps", type=int, default=1000, help="steps per runtime and round")
     parser.add_argument(
         "--specialise", action="store_true", help="also with specialised kernels, some seconds per model"
@@ -76,10 +74,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--read", type=Path, help="show what --json wrote, and measure nothing")
     add_options(parser)
     options = parser.parse_args()
-    keys = [entry.key for entry in catalogue(options.models)]
-    unknown = [key for key in options.keys if key not in keys]
-    if unknown:
-        parser.error(f"no model is called {', '.join(unknown)}; choose from {', '.join(keys)}")
+    choose_entries(parser, options.keys, catalogue(options.models))
     return options
 
 

@@ -1,22 +1,21 @@
 """``python -m bench.faults``: the cost of the checks for faults, by models with and without them."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from statistics import median
+from timeit import timeit
 from typing import Any
 
 import numpy as np
 from onnx import ModelProto, NodeProto, helper, numpy_helper
 
 import pulse
+from bench.measurement.timing import alternate
 from pulse.models import PulsedModel
 from pulse.program.backends.native_program import NativeProgram
-from pulse.program.native.executable import NativeState
 
-ROWS, WIDTH = 1000, 64
-"""Rows of the table that tokens look up, and the width of a row."""
+TABLE_ROWS, TABLE_WIDTH = 1000, 64
+"""Shape of the table that tokens look up."""
 ROUNDS, STEPS = 60, 200
 """Rounds in which the models alternate, and steps in each."""
 PULSES = 16, 160
@@ -24,7 +23,7 @@ PULSES = 16, 160
 Feeds = dict[str, np.ndarray]
 
 
-def node(op: str, inputs: str, output: str, **attributes: Any) -> NodeProto:
+def make_node(op: str, inputs: str, output: str, **attributes: Any) -> NodeProto:
     """Return a node; names are separated by blanks."""
     return helper.make_node(op, inputs.split(), [output], **attributes)
 
@@ -45,25 +44,25 @@ def model(nodes: Sequence[NodeProto], feeds: Feeds, constants: Feeds) -> ModelPr
 def models(frames: int) -> list[tuple[str, PulsedModel, Feeds]]:
     """Return the name, the pulsed model and a pulse without a fault, for each case."""
     rng = np.random.default_rng(0)
-    table = rng.standard_normal((ROWS, WIDTH)).astype(np.float32)
-    taps = rng.standard_normal((WIDTH, WIDTH, 3)).astype(np.float32)
-    tokens = rng.integers(0, ROWS, (1, frames))
+    table = rng.standard_normal((TABLE_ROWS, TABLE_WIDTH)).astype(np.float32)
+    taps = rng.standard_normal((TABLE_WIDTH, TABLE_WIDTH, 3)).astype(np.float32)
+    tokens = rng.integers(0, TABLE_ROWS, (1, frames))
     sound = rng.standard_normal((1, frames)).astype(np.float32)
-    embedded = node("Gather", "table x", "e")
-    turned = node("Transpose", "e", "f", perm=[0, 2, 1])
+    embedded = make_node("Gather", "table x", "e")
+    turned = make_node("Transpose", "e", "f", perm=[0, 2, 1])
     cases: dict[str, tuple[list[NodeProto], Feeds, Feeds]] = {
         "embedding and convolution": (
-            [embedded, turned, node("Conv", "f taps", "y", pads=[2, 0])],
+            [embedded, turned, make_node("Conv", "f taps", "y", pads=[2, 0])],
             {"x": tokens},
             {"table": table, "taps": taps},
         ),
-        "embedding": ([node("Gather", "table x", "y")], {"x": tokens}, {"table": table}),
+        "embedding": ([make_node("Gather", "table x", "y")], {"x": tokens}, {"table": table}),
         "float to i32": (
-            [node("Mul", "x k", "m"), node("Cast", "m", "y", to=6)],
+            [make_node("Mul", "x k", "m"), make_node("Cast", "m", "y", to=6)],
             {"x": sound},
             {"k": np.array(30000, np.float32)},
         ),
-        "integer division": ([node("Div", "x d", "y")], {"x": tokens, "d": tokens + 1}, {}),
+        "integer division": ([make_node("Div", "x d", "y")], {"x": tokens, "d": tokens + 1}, {}),
     }
     return [
         (
@@ -75,37 +74,24 @@ def models(frames: int) -> list[tuple[str, PulsedModel, Feeds]]:
     ]
 
 
-def seconds(call: Callable[[], object]) -> float:
-    """Return the seconds of one call, the mean of several."""
-    started_s = time.perf_counter()
-    for _ in range(STEPS):
-        call()
-    return (time.perf_counter() - started_s) / STEPS
-
-
-def compare(calls: Sequence[Callable[[], object]]) -> str:
-    """Return the medians of two calls over alternating rounds, and the median of their ratio."""
-    rounds: list[list[float]] = []
-    for index in range(ROUNDS):
-        order = (0, 1) if index % 2 else (1, 0)
-        times = {call: seconds(calls[call]) for call in order}
-        rounds.append([times[0], times[1]])
-    without_us, with_us = (1e6 * median(times[call] for times in rounds) for call in (0, 1))
-    return f"{without_us:7.2f} us, {with_us:7.2f} us, ratio {median(b / a for a, b in rounds):.3f}"
+def compare(without_checks: Callable[[], object], with_checks: Callable[[], object]) -> str:
+    """Return the median time of both calls over alternating rounds, and the median of their ratio."""
+    calls = {"without": without_checks, "with": with_checks}
+    times = alternate(
+        {name: partial(timeit, call, number=STEPS) for name, call in calls.items()}, ROUNDS, 1, 1
+    )
+    without_us, with_us = (times.median(name).p50_us / STEPS for name in calls)
+    return f"{without_us:7.2f} us, {with_us:7.2f} us, ratio {times.ratio('with', 'without').median:.3f}"
 
 
 def main() -> None:
     """Print the times of each model: a step in Python and the machine alone, without and with fault checks."""
     for frames in PULSES:
         for name, pulsed, feeds in models(frames):
-            states: list[NativeState] = []
-            for checks in ((), pulsed.checks):
-                states.append(NativeProgram(replace(pulsed, checks=checks)).spawn())
-                for _ in range(STEPS):
-                    states[-1].step(feeds)
+            states = [NativeProgram(replace(pulsed, checks=checks)).spawn() for checks in ((), pulsed.checks)]
             print(f"{name}, pulse {frames}")
-            print(f"  step     {compare([partial(state.step, feeds) for state in states])}")
-            print(f"  machine  {compare([state.run_machine for state in states])}")
+            print(f"  step     {compare(*(partial(state.step, feeds) for state in states))}")
+            print(f"  machine  {compare(*(state.run_machine for state in states))}")
 
 
 if __name__ == "__main__":

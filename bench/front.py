@@ -27,7 +27,7 @@ ROUNDS, STEPS, HOPS = 20, 1000, 200
 PULSES = (1, 4)
 """Hops in a pulse."""
 MAX_DIFFERENCE = 1e-4
-"""The most that outputs may differ, relative to the largest value."""
+"""Maximum difference of outputs, relative to the largest value; beyond it, a result is wrong."""
 
 Step = Callable[[Array], Sequence[Any]]
 """A hop of samples [hop] to what is ready: blocks of samples, or rows of features."""
@@ -38,7 +38,7 @@ class FrontContest:
     """A front end, and another implementation of it.
 
     make   begins a new stream of the other one
-    late   samples, or rows, that it gives before the first one
+    late   samples, or rows, that it returns before the first one
     """
 
     name: str
@@ -68,7 +68,7 @@ def block_loop() -> Step:
 
 
 def kaldi_native() -> Step:
-    """Return the online loop of kaldi-native-fbank. Raises ImportError."""
+    """Return the online loop of kaldi-native-fbank. Raises ImportError: it is not installed."""
     knf = import_module("kaldi_native_fbank")
     options = knf.FbankOptions()
     options.frame_opts.dither, options.mel_opts.num_bins = 0, 80
@@ -135,7 +135,7 @@ def main() -> None:
 def require_equal(
     contest: FrontContest, program: NativeProgram, pulses: Sequence[Array], hops: Sequence[Array]
 ) -> None:
-    """Raise AssertionError unless both give the same."""
+    """Raise AssertionError unless both outputs are equal."""
     state, step = program.spawn(), contest.make()
     (port,) = program.outputs
     axis = port.axis or 0

@@ -14,7 +14,7 @@ from bench.models.tcn import tcn
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.native.executable import NativeState
 
-BLOCK = 4096
+ALIGNMENT_BYTES = 4096
 """Working sets are rounded down to a multiple of this many bytes, as bandwidth is measured."""
 PUBLISHED_STREAMS = ("gtcrn_offline.onnx", "fireredvad_stream.onnx", "swift_f0.onnx")
 """Files of published models, in addition to the models of the bench."""
@@ -33,7 +33,7 @@ def main() -> None:
     """Print the table."""
     times: dict[str, list[float]] = {}
     for program in programs(PUBLISHED):
-        machine = measured_machine([working_set(program) // BLOCK * BLOCK])
+        machine = measured_machine([working_set(program) // ALIGNMENT_BYTES * ALIGNMENT_BYTES])
         ((_, bandwidth),) = machine.bandwidth
         state = program.spawn()
         assert isinstance(state, NativeState)

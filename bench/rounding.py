@@ -1,9 +1,8 @@
 """``python -m bench.rounding``: one step with f32, bf16 and int8 weights and activations, and the loss of each.
 
-The loss is that of ``pulse check``: the error of an output against f32, in dB below it, for noise.
+The loss is defined as in ``pulse check``: the error of an output against f32, in dB below it, for noise.
 """
 
-import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,8 @@ from pathlib import Path
 import pulse
 from bench.measurement.noise import noise_pulses
 from bench.measurement.timing import Ratio, alternate, make_stepper
-from bench.models import PUBLISHED, Entry, catalogue
+from bench.models import Entry, catalogue
+from bench.models.choice import make_parser
 from pulse.accuracy import rounding_errors
 from pulse.program.backends.native_program import NativeProgram
 
@@ -67,14 +67,11 @@ def name_of(weights: str, activations: str) -> str:
 
 def main() -> None:
     """Print two tables in Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("keys", nargs="*", help=f"models; {', '.join(KEYS)} without any")
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--models", type=Path, default=PUBLISHED, help="folder of published models")
+    parser = make_parser("bench.rounding", __doc__, rounds=20)
     options = parser.parse_args()
     names = [name_of(*form) for form in TYPES]
     rows = list(rounding_times(options.rounds, options.keys, options.models))
-    print(f"| us a step | {' | '.join(names)} | bf16: also activations |")
+    print(f"| us per step | {' | '.join(names)} | bf16: also activations |")
     print("| --- |" + " ---: |" * (len(names) + 1))
     for row in rows:
         print(f"| {row.title}, {row.pulse} |", *(f"{row.us[name]:.1f} |" for name in names), f"{row.gain} |")

@@ -4,27 +4,17 @@ Both run alternately in one process, with one thread each. TensorFlow has to be 
 """
 
 import argparse
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import pulse
+from bench.measurement.timing import alternate, make_stepper
 from pulse.facts import Array
 
 ROUNDS = 5
-"""Rounds in which both alternate; the smallest median counts."""
-
-
-def median_us(call: Any, blocks: Array) -> float:
-    """Return the median of the times that the calls take, in microseconds."""
-    times_s: list[float] = []
-    for block in blocks:
-        start = time.perf_counter()
-        call(block)
-        times_s.append(time.perf_counter() - start)
-    return float(np.median(times_s)) * 1e6
+"""Rounds in which both alternate."""
 
 
 def theirs(folder: Path, name: str) -> Any:
@@ -43,7 +33,7 @@ def theirs(folder: Path, name: str) -> Any:
 
 
 def main() -> None:
-    """Print the smallest median of each, and their ratio."""
+    """Print the median of each, and their ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="a SavedModel with one input of constant shape")
     folder = parser.parse_args().folder
@@ -53,12 +43,12 @@ def main() -> None:
     state = pulse.stream(folder).spawn()
     shape = [int(dim) for dim in model.analyse().inputs[name].shape]
     blocks = np.random.default_rng(0).standard_normal((125, *shape)).astype(np.float32) * 0.1
-    step_theirs = theirs(folder, name)
-    pairs = [(median_us(state.step, blocks), median_us(step_theirs, blocks)) for _ in range(ROUNDS)]
-    ours, tensorflow = (min(column) for column in zip(*pairs))
-    print(
-        f"pulse {ours:.1f} us, TensorFlow {tensorflow:.1f} us a block: {tensorflow / ours:.0f} times as fast"
+    steps = {"pulse": state.step, "TensorFlow": theirs(folder, name)}
+    times = alternate(
+        {name: make_stepper(step, list(blocks)) for name, step in steps.items()}, ROUNDS, len(blocks)
     )
+    medians = ", ".join(f"{name} {times.median(name).p50_us:.1f} us" for name in steps)
+    print(f"{medians} per block: {times.ratio('TensorFlow', 'pulse')} times as fast")
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def compile_variant(title: str, make: Callable[[], Model]) -> Program:
     """Return the program of a variant; for ``REGISTERED``, the registry has one more, unused implementation."""
     if title != REGISTERED:
         return pulse.stream(make(), PULSE)
-    before = list(implementations.REGISTRY)
+    registry = list(implementations.REGISTRY)
 
     def implement(op: Conv, inputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         return op.eval(inputs, {})
@@ -81,7 +81,7 @@ def compile_variant(title: str, make: Callable[[], Model]) -> Program:
     try:
         return pulse.stream(make(), PULSE)
     finally:
-        implementations.REGISTRY[:] = before
+        implementations.REGISTRY[:] = registry
 
 
 def view_times(rounds: int, steps: int) -> list[ViewTime]:

@@ -12,7 +12,7 @@ import soundfile
 import pulse
 from streaming import Session
 from streaming.builtin import model_path, noisy_path
-from streaming.warming import compile_in_parallel
+from streaming.compilation.warming import compile_in_parallel
 
 
 def main() -> None:

@@ -75,13 +75,13 @@ def convolution(w: Weights, name: str, channels: tuple[int, int], transposed: bo
     return kind(*channels, weight=w(name), bias=w(name, 1), **sizes)
 
 
-def edge_block(w: Weights, where: str, channels: tuple[int, int], groups: int, transposed: bool):
+def edge_block(w: Weights, prefix: str, channels: tuple[int, int], groups: int, transposed: bool):
     """Halve or double the bands: a convolution over frequency, and an activation."""
     sizes = {"kernel_dims": [1, 5], "stride_dims": [1, 2], "padding_dims": [0, 2], "groups": groups}
     name = "bn/BatchNormalization_output_0" if transposed else "conv/Conv_output_0"
-    conv = convolution(w, f"{where}/{name}", channels, transposed, **sizes)
+    conv = convolution(w, f"{prefix}/{name}", channels, transposed, **sizes)
     last = channels[1] == 2
-    act = Tanh() if last else PReLU(16, 4, slope=w.slope(f"{where}/act/PRelu_output_0", 16))
+    act = Tanh() if last else PReLU(16, 4, slope=w.slope(f"{prefix}/act/PRelu_output_0", 16))
     return lambda x: act(conv(x))
 
 
@@ -93,66 +93,66 @@ def neighbours(channels: int):
     )
 
 
-def attention(w: Weights, where: str, x: Connector) -> Connector:
+def attention(w: Weights, prefix: str, x: Connector) -> Connector:
     """Return weights for channels, from the energy of each frame."""
     energy = Transpose([0, 2, 1])(ReduceMean([3], keepdims=False)(Mul()(x, x)))
-    hidden = GRU(8, 16, batch_first=True, **w.gru([f"{where}/att_gru/GRU_output_0.forward"]))(energy)
-    fc = f"{where}/att_fc"
+    hidden = GRU(8, 16, batch_first=True, **w.gru([f"{prefix}/att_gru/GRU_output_0.forward"]))(energy)
+    fc = f"{prefix}/att_fc"
     weights = FC(16, 8, weight=w(f"{fc}/MatMul_output_0"), bias=w(f"{fc}/Add_output_0"))(Squeeze([2])(hidden))
     return Mul()(x, Unsqueeze([3])(Transpose([0, 2, 1])(Sigmoid()(weights))))
 
 
-def temporal_block(w: Weights, where: str, dilation: int, transposed: bool):
+def temporal_block(w: Weights, prefix: str, dilation: int, transposed: bool):
     """Pass half of the channels through a dilated causal convolution over time, then interleave both halves."""
     ends = ("bn1", "bn", "bn2") if transposed else ("conv1", "conv", "conv2")
     kind = "BatchNormalization" if transposed else "Conv"
     first, depth, second = (
-        f"{where}/{part}_{end}/{kind}_output_0" for part, end in zip(("point", "depth", "point"), ends)
+        f"{prefix}/{part}_{end}/{kind}_output_0" for part, end in zip(("point", "depth", "point"), ends)
     )
     ahead = 2 * dilation if transposed else 0  # a transposed convolution cuts these frames off at the end
 
     def block(x: Connector) -> Connector:
         through, past = Split([8, 8], 1)(x)
         h = convolution(w, first, (24, 16), transposed, kernel_dims=1)(neighbours(8)(through))
-        h = PReLU(16, 4, slope=w.slope(f"{where}/point_act/PRelu_output_0", 16))(h)
+        h = PReLU(16, 4, slope=w.slope(f"{prefix}/point_act/PRelu_output_0", 16))(h)
         h = Pad([2 * dilation, 0], [2])(h)
         sizes = {"kernel_dims": 3, "dilation_dims": [dilation, 1], "padding_dims": [ahead, 1], "groups": 16}
         h = convolution(w, depth, (16, 16), transposed, **sizes)(h)
-        h = PReLU(16, 4, slope=w.slope(f"{where}/depth_act/PRelu_output_0", 16))(h)
-        h = attention(w, f"{where}/tra", convolution(w, second, (16, 8), transposed, kernel_dims=1)(h))
+        h = PReLU(16, 4, slope=w.slope(f"{prefix}/depth_act/PRelu_output_0", 16))(h)
+        h = attention(w, f"{prefix}/tra", convolution(w, second, (16, 8), transposed, kernel_dims=1)(h))
         turns = Concat(2, 2)(Unsqueeze([2])(h), Unsqueeze([2])(past))
         return Reshape([0, 16, -1, BANDS])(turns)
 
     return block
 
 
-def grouped_gru(w: Weights, where: str, x: Connector, both: bool) -> Connector:
+def grouped_gru(w: Weights, prefix: str, x: Connector, both: bool) -> Connector:
     """Return two layers, each for half of the features [N, frames, 16]."""
     ways, hidden = (["forward", "reverse"], 4) if both else (["forward"], 8)
     parts = []
     for number, half in enumerate(Split([8, 8], 2)(x), 1):
-        weights = w.gru([f"{where}/rnn{number}/GRU_output_0.{way}" for way in ways])
+        weights = w.gru([f"{prefix}/rnn{number}/GRU_output_0.{way}" for way in ways])
         layer = GRU(8, hidden, batch_first=True, direction="bidirectional" if both else "forward", **weights)
         parts.append(Reshape([0, 0, -1])(layer(half)))
     return Concat(2, 2)(*parts)
 
 
-def dual_path(w: Weights, where: str, x: Connector) -> Connector:
+def dual_path(w: Weights, prefix: str, x: Connector) -> Connector:
     """Add recurrent layers over the bands of each frame, then over the frames of each band; x [1, T, 33, 16]."""
 
     def finish(path: str, y: Connector, shape: list[int]) -> Connector:
-        fc = f"{where}/{path}_fc"
+        fc = f"{prefix}/{path}_fc"
         y = FC(16, 16, weight=w(f"{fc}/MatMul_output_0"), bias=w(f"{fc}/Add_output_0"))(y)
         return Reshape(shape)(y)
 
     def normalise(path: str, y: Connector) -> Connector:
-        name = f"{where}/{path}_ln/LayerNormalization_output_0"
+        name = f"{prefix}/{path}_ln/LayerNormalization_output_0"
         return LayerNorm([BANDS, 16], 1e-8, scale=w(name), shift=w(name, 1))(y)
 
-    across_bands = grouped_gru(w, f"{where}/intra_rnn", Reshape([-1, BANDS, 16])(x), both=True)
+    across_bands = grouped_gru(w, f"{prefix}/intra_rnn", Reshape([-1, BANDS, 16])(x), both=True)
     x = Add()(x, normalise("intra", finish("intra", across_bands, [1, -1, BANDS, 16])))
     turn = [0, 2, 1, 3]
-    frames = grouped_gru(w, f"{where}/inter_rnn", Reshape([BANDS, -1, 16])(Transpose(turn)(x)), both=False)
+    frames = grouped_gru(w, f"{prefix}/inter_rnn", Reshape([BANDS, -1, 16])(Transpose(turn)(x)), both=False)
     return Add()(x, normalise("inter", Transpose(turn)(finish("inter", frames, [1, BANDS, -1, 16]))))
 
 

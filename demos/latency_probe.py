@@ -14,11 +14,11 @@ import soundfile
 
 import pulse
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
+from streaming.compilation.warming import LIVE, compile_in_parallel
 from streaming.live import Live, Plan
 from streaming.live.file_host import FileHost
 from streaming.sound.channels import Samples
 from streaming.stats.summary import LiveReport
-from streaming.warming import LIVE, compile_in_parallel
 
 
 def later_by(recorded: Samples, played: Samples, longest: int) -> float:

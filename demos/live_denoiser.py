@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pulse
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
+from streaming.compilation.warming import LIVE, compile_in_parallel
 from streaming.live import Live, Plan
 from streaming.live.file_host import FileHost
 from streaming.stats.summary import LiveReport
 from streaming.terminal.keys import key_presses
-from streaming.warming import LIVE, compile_in_parallel
 
 
 def follow(live: Live) -> None:

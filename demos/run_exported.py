@@ -41,12 +41,12 @@ def main() -> None:
     pulses = -(-max(len(samples), target["delay"] + length) // pulse)
     padded = np.pad(samples, (0, pulses * pulse - len(samples)))
     pieces = []
-    for number in range(pulses):
-        feeds = {source["name"]: padded[number * pulse : (number + 1) * pulse].reshape(shape)}
+    for index in range(pulses):
+        feeds = {source["name"]: padded[index * pulse : (index + 1) * pulse].reshape(shape)}
         feeds |= {read: value for (read, _), value in states.items()}
         if "pulse_end" in metadata:  # nobody knows where a live stream ends before it does
             feeds[metadata["pulse_end"]] = np.array(
-                len(samples) if (number + 1) * pulse > len(samples) else 1 << 45
+                len(samples) if (index + 1) * pulse > len(samples) else 1 << 45
             )
         piece, *after = session.run([target["name"], *(write for _, write in states)], feeds)
         pieces.append(np.ravel(np.asarray(piece)))

@@ -12,9 +12,9 @@ import numpy as np
 
 import pulse
 from streaming.builtin import SAMPLE_RATE_HZ, voice_path
+from streaming.compilation.warming import EXECUTOR, MICROPHONE, compile_in_parallel
 from streaming.executor import Executor, Microphone
 from streaming.live.file_host import FileHost
-from streaming.warming import EXECUTOR, MICROPHONE, compile_in_parallel
 
 LINE_FRAMES, LINE_S = 10, 0.1
 BAR = 40

@@ -47,7 +47,7 @@ def stream(
     weights      how weights are stored: ``f32`` by default. ``bf16`` rounds them and halves their memory; ``int8``
                  rounds them and takes a quarter. Weights that 16 bits hold exactly always take half
     prepare      how kernels are compiled before the first step, as in ``compile_model``:
-                 ``streaming.warming.compile_in_parallel()`` compiles in several processes
+                 ``streaming.compilation.warming.compile_in_parallel()`` compiles in several processes
     threads      the number of threads that share a long step, see ``Program.with_threads``
     activations  how the values that are multiplied by weights are rounded; by default not at all. ``int8`` needs
                  ``int8`` weights, and rounds row by row. ``bf16`` needs ``bf16`` weights, and is faster on processors

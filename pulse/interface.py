@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.dim import Symbol, TDim
 from pulse.errors import PulsifyError
-from pulse.facts import DType, PulsedFact, StreamFact, dtype_name, shape_text
+from pulse.facts import Array, DType, PulsedFact, StreamFact, dtype_name, shape_text
 from pulse.support.record import record
 
 
@@ -56,6 +56,12 @@ class Port:
     def frames(self) -> int:
         """Frames in each pulse."""
         return self.shape[self.axis] if self.axis is not None else 0
+
+    def shape_sound(self, samples: Array) -> Array:
+        """Return samples in the shape of a port whose frames are one value each."""
+        return np.ascontiguousarray(samples).reshape(
+            [-1 if axis == self.axis else 1 for axis in range(len(self.shape))]
+        )
 
     def __str__(self) -> str:
         text = f"{self.name}: {shape_text(self.shape)},{dtype_name(self.dtype)}"

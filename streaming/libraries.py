@@ -21,7 +21,7 @@ from pulse.jit.compiled import CompiledFunction
 from pulse.jit.levels import LEVELS, Level
 from pulse.jit.storage import library as carried
 from pulse.jit.storage.library import LibraryIndex, checksum, checksum_of_sources, file_of, symbol_of
-from streaming.warming import function_of, kernel_names
+from streaming.compilation.warming import function_of, kernel_names
 
 OURS = ("pulse.", "streaming.")
 FOLDER, ROOT = Path(carried.FOLDER), Path(carried.ROOT)

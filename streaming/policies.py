@@ -51,7 +51,7 @@ class Policy:
 
     @classmethod
     def of_name(cls, name: str) -> "Policy":
-        """Return the one of ``SOURCE_POLICIES`` with this name. Raises InputError."""
+        """Return the one of ``SOURCE_POLICIES`` with this name. Raises InputError: there is none."""
         if name not in SOURCE_POLICIES:
             raise InputError(f"no policy is called {name!r}; the policies are {', '.join(SOURCE_POLICIES)}")
         return SOURCE_POLICIES[name]

@@ -28,7 +28,7 @@ class Route:
 
     @classmethod
     def parse(cls, text: str) -> "Route":
-        """Parse ``mic=near.wav`` or ``mic=in.wav:0``. Raises InputError."""
+        """Parse ``mic=near.wav`` or ``mic=in.wav:0``. Raises InputError: the name or the source is missing."""
         name, equals, source = text.partition("=")
         if not (name and equals and source):
             raise InputError(
@@ -81,6 +81,16 @@ def sound_inputs(program: Program) -> list[Port]:
             f"{program.model.symbol.name}: {rates}; give them as .npy"
         )
     return ports
+
+
+def find_output(program: Program, name: str) -> Port:
+    """Return the output of that name. Raises InputError: there is none."""
+    for port in program.outputs:
+        if port.name == name:
+            return port
+    raise InputError(
+        f"no output is called {name!r}; the outputs are {', '.join(port.name for port in program.outputs)}"
+    )
 
 
 def is_playable(port: Port, source: Port) -> bool:

@@ -36,7 +36,7 @@ class SessionStatistics:
 class Session:
     """A stream of a program: any number of frames in, all valid frames that are ready out.
 
-    program       from ``pulse.stream(…)`` or ``PulsedModel.compile()``
+    program       a program, from ``pulse.stream(…)`` or ``PulsedModel.compile()``
     constants     the inputs that do not stream, by name
     check_finite  refuse NaN in pushed arrays; infinities are accepted
     Raises        InputError: constants that do not fit
@@ -175,7 +175,7 @@ class Session:
         """End the stream. Returns the remaining frames, and the outputs that are known only now.
 
         fill     the value that pads the last pulse; no returned frame depends on it
-        returns  every output: the rest of those that stream, the whole of those that do not
+        returns  every output: the rest if it streams, else the whole
         Raises   InputError: the inputs end at different times, or the model does not take this length; then the
                  stream continues. Also if it has already been flushed.
         """

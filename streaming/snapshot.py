@@ -18,7 +18,7 @@ def pack(numbers: Sequence[int], chunks: Sequence[bytes]) -> bytes:
 
 
 def unpack(snapshot: bytes) -> tuple[list[int], list[bytes]]:
-    """Return the reverse of ``pack``. Raises InputError."""
+    """Return the reverse of ``pack``. Raises InputError: the bytes are not a complete, undamaged snapshot."""
     if len(snapshot) < _SIZES.size or not snapshot.startswith(_MAGIC):
         raise InputError("this is not a session snapshot")
     _, count, chunk_count, checksum = _SIZES.unpack_from(snapshot)

@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     settings.load_profile("shared machine")
     if seeded and distributes_all(config):
-        from streaming.warming import warm
+        from streaming.compilation.warming import warm
 
         warm()  # else each process compiles what it meets, most kernels twice
 

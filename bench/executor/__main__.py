@@ -33,7 +33,7 @@ def main() -> None:
         )  # ``ru_maxrss`` is never below that of the parent
         return
     host, console = Host.here(), Console(width=None if sys.stdout.isatty() else 120)
-    table = Table(title="Executor: microseconds a pulse")
+    table = Table(title="Executor: microseconds per pulse")
     for column in (
         "model",
         "source",
@@ -41,7 +41,7 @@ def main() -> None:
         "load",
         "model",
         "overhead",
-        "queueing",
+        "waiting",
         "total",
         "p99",
         "loop",

@@ -30,17 +30,23 @@ LOOPS = ("asyncio", "trio")
 """The event loops that are compared."""
 PERIOD_S = 0.01
 """The seconds between two pulses of a paced stream."""
-GROUP = 100
+GROUP_PULSES = 100
 """Pulses over which one overhead of a saturated run is measured."""
 
 
 @dataclass(frozen=True)
 class ExecutorRow:
-    """One run; times in microseconds a pulse.
+    """One run; times in microseconds per pulse.
 
+    model        its name
+    source       ``one array``, or blocks on request
+    loop         the event loop
+    load         saturated, or paced
     model_us     p50 of the model alone, inside the run
-    overhead_us  p50 of everything else. Saturated: the time in addition to the model's, over ``GROUP`` pulses;
+    overhead_us  p50 of everything else. Saturated: the time in addition to the model's, over ``GROUP_PULSES`` pulses;
                  Paced: from the arrival of a pulse until its outputs are taken, less the model's time
+    waiting_us   p50 from the arrival of a pulse until it starts
+    total_p50_us, total_p99_us  from the arrival of a pulse until its outputs are taken
     loop_us      processor time of the event loop's thread
     """
 
@@ -50,7 +56,7 @@ class ExecutorRow:
     load: str
     model_us: float
     overhead_us: float
-    queueing_us: float
+    waiting_us: float
     total_p50_us: float
     total_p99_us: float
     loop_us: float
@@ -88,26 +94,26 @@ def overhead(model: str, source: str, loop: str, load: str, seconds: float) -> E
             begun_ns, frames = time.perf_counter_ns(), 0
             async for outputs in executor.stream(SOURCES[source](x, count)):
                 frames += outputs[output.name].shape[output.axis or 0]
-                if frames >= GROUP * output.frames:
+                if frames >= GROUP_PULSES * output.frames:
                     now_ns = time.perf_counter_ns()
                     groups_us.append((now_ns - begun_ns) / 1e3 * output.frames / frames)
                     begun_ns, frames = now_ns, 0
         return executor, (time.thread_time() - spent_s) * 1e6 / count
 
     with LOADS[load]():
-        anyio.run(run, 5 * GROUP if source == "saturated" else 20, backend=loop)
+        anyio.run(run, 5 * GROUP_PULSES if source == "saturated" else 20, backend=loop)
         groups_us.clear()
         count = seconds * 100 if source == "paced" else seconds * 1e6 / expected_us(program, x)
-        executor, loop_us = anyio.run(run, max(int(count), 5 * GROUP), backend=loop)
+        executor, loop_us = anyio.run(run, max(int(count), 5 * GROUP_PULSES), backend=loop)
     statistics = executor.statistics()
-    queueing, compute, total = (
-        statistics.queueing.summary(),
+    waiting, compute, total = (
+        statistics.waiting.summary(),
         statistics.compute.summary(),
         statistics.total.summary(),
     )
     total_us = float(np.median(groups_us)) if source == "saturated" else total.p50_us
     overhead_us = total_us - (compute.mean_us if source == "saturated" else compute.p50_us)
-    times = (compute.p50_us, overhead_us, queueing.p50_us, total.p50_us, total.p99_us, loop_us)
+    times = (compute.p50_us, overhead_us, waiting.p50_us, total.p50_us, total.p99_us, loop_us)
     return ExecutorRow(model, source, loop, load, *times)
 
 

@@ -34,7 +34,7 @@ class Kills:
     """The result of a run.
 
     silences_ms  for each stream of each killed worker: the longest time without a new output around the kill, as its
-                 client sees it; without a kill it is that of a block
+                 client sees it; without a kill, the length of a block
     equal        streams whose whole output has the bits of a session without kills
     """
 
@@ -192,14 +192,16 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
 
 async def _kill(process: int, speakers: Sequence[Speaker]) -> list[float]:
     """Kill a worker. Returns the silence in ms of each stream that moved to another worker."""
-    before = [speaker.stream.connections for speaker in speakers]
+    connections_before = [speaker.stream.connections for speaker in speakers]
     killed_s = time.perf_counter()
     os.kill(process, signal.SIGKILL)
     await anyio.sleep(SETTLE_S)
     with anyio.fail_after(RECOVERY_TIMEOUT_S):
         while any(speaker.received_s[-1] < killed_s + SETTLE_S / 2 for speaker in speakers):
             await anyio.sleep(0.02)
-    hit = [speaker for speaker, count in zip(speakers, before) if speaker.stream.connections > count]
+    hit = [
+        speaker for speaker, count in zip(speakers, connections_before) if speaker.stream.connections > count
+    ]
     return [speaker.silence_ms(killed_s) for speaker in hit]
 
 

@@ -23,7 +23,7 @@ DAY_S = 86_400.0
 YEAR_S = 365 * DAY_S
 """Seconds of a year, the length of a simulation."""
 PULSES_PER_S = SAMPLE_RATE_HZ / 160
-"""Pulses of a stream in a second."""
+"""Pulses of a stream per second."""
 MAX_STALL_S = 0.02
 """How long an event loop may be busy with the fleet's own work at once."""
 
@@ -32,14 +32,15 @@ MAX_STALL_S = 0.02
 class Assumptions:
     """The assumptions that are not measured.
 
-    cores, nic_bytes_s  of a machine; a worker on each core
+    cores, nic_bytes_s  the cores of a machine, a worker on each; bytes per second of its network
     load             the part of a core that streams fill; above ``budget`` a worker refuses them
+    budget           the part of a core beyond which a worker refuses streams
     checkpoint_s     seconds of sound between two checkpoints of a stream
     process_days, machine_days, rack_days  mean time to a loss, of one of them
     rack, racks      machines that are lost together; the machines of a fleet are spread over at least this many racks
-    silence_s        after which a client leaves a machine that does not answer
-    repair_s         until a worker is replaced
-    copies           of a checkpoint
+    silence_s        time after which a client leaves a machine that does not answer
+    repair_s         time until a worker is replaced
+    copies           number of copies of a checkpoint
     """
 
     cores: int = 16
@@ -61,7 +62,7 @@ class Assumptions:
 class Part:
     """A part of a fleet.
 
-    filled  at a number of streams: 1 is full
+    filled  load at each number of streams; 1 is full
     full    the number of streams in one fleet at which it is full; None: it grows with the machines
     """
 
@@ -74,10 +75,12 @@ class Part:
 class Year:
     """A simulated year of one size.
 
-    fleets            of the same size, since one of them is full
-    machines, workers  of all
-    traffic           bytes a second of all checkpoints, in addition to the sound
-    losses            of processes, machines and racks
+    streams           open streams
+    fleets            number of fleets of the same size, since one of them is full
+    machines, workers  their numbers in all fleets
+    traffic           bytes per second of all checkpoints, in addition to the sound
+    sound             bytes per second of the sound
+    losses            lost processes, machines and racks
     moved             streams that resumed on another worker
     gone              streams whose checkpoint was lost with them
     gaps_ms           p50, p99 and the longest

@@ -55,9 +55,10 @@ ACK_BYTES = 40 + FRAME_BYTES
 class UnitCosts:
     """CPU time in us, unless a name has another unit.
 
-    step_p99           of a pulse, alone: the time on the clock
+    step_p99           wall-clock time of a pulse alone
     message            CPU of the server's process for a pulse that it answers, all included
     snapshot           making a checkpoint; ``checkpoint_bytes`` is its size
+    checkpoint_bytes   size of a checkpoint
     restore            resuming from one, in the process
     hold               a holder's dictionary, without Ray
     ray_save           CPU of worker and holder for a checkpoint through Ray; None: Ray is not there
@@ -66,8 +67,8 @@ class UnitCosts:
     rank               finding the worker of a stream, for each worker that there is
     check              CPU of the control for each worker in a check, without Ray's calls
     ray_call           CPU of the control for a call of a worker
-    table_bytes        of the table, for each worker
-    sound_bytes        that a stream moves in a second, in both directions
+    table_bytes        size of the table, for each worker
+    sound_bytes        bytes that a stream moves per second, in both directions
     """
 
     step_p99: float

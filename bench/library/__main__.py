@@ -5,7 +5,7 @@ import subprocess
 import sys
 from tempfile import TemporaryDirectory
 
-from bench.library.times import BUILTIN, LEVEL
+from bench.library.times import BUILTIN, LEVEL_VARIABLE
 from pulse.jit.levels import LEVELS
 
 MODELS = (BUILTIN, "gtcrn")
@@ -19,7 +19,9 @@ def main() -> None:
         with TemporaryDirectory() as folder:
             imports = "from pathlib import Path; from bench.library.times import measure"
             code = f"{imports}; measure({name!r}, Path({folder!r}))"
-            subprocess.run([sys.executable, "-c", code], env={**os.environ, LEVEL: level}, check=True)
+            subprocess.run(
+                [sys.executable, "-c", code], env={**os.environ, LEVEL_VARIABLE: level}, check=True
+            )
 
 
 if __name__ == "__main__":

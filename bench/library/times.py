@@ -27,7 +27,7 @@ STREAMS, ROUNDS, STEPS, STARTS = 9, 11, 40, 9
 """Streams on each side, since the address of a stream's memory can change the time of its steps threefold."""
 TIMER = Path(__file__).with_name("timer.c")
 """The C source that measures steps and start."""
-LEVEL = "PULSE_LEVEL"
+LEVEL_VARIABLE = "PULSE_LEVEL"
 """The environment variable with the level of the processor that is compiled for."""
 
 
@@ -38,7 +38,7 @@ def measure(name: str, folder: Path) -> None:
         ModelOptions(),
     )
     program = opened.compile(None, "numba", None)
-    build_model(opened, program, name, find_target(os.environ[LEVEL]), folder / "built", True)
+    build_model(opened, program, name, find_target(os.environ[LEVEL_VARIABLE]), folder / "built", True)
     (input_port,), (sent,) = program.inputs, program.outputs
     pulse = np.random.default_rng(0).standard_normal(input_port.shape).astype(np.float32)
     result = np.zeros(sent.shape, np.float32)
@@ -79,7 +79,7 @@ def compile_timer(
 
 def step_in_python(state: NativeState, pulse: NDArray[Any], result: NDArray[Any]) -> float:
     """Return the seconds of a step from Python."""
-    before = perf_counter()
+    start_s = perf_counter()
     for _ in range(STEPS):
         state.step_into(pulse, result)
-    return (perf_counter() - before) / STEPS
+    return (perf_counter() - start_s) / STEPS

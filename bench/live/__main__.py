@@ -1,6 +1,6 @@
 """``python -m bench.live``: the latency of designs, and the blocks that they drop, while Python does other work.
 
-Real PortAudio on a JACK server with a dummy driver, 10 ms blocks at 48 kHz, a model of about 1 ms a block.
+Real PortAudio on a JACK server with a dummy driver, 10 ms blocks at 48 kHz, a model of about 1 ms per block.
 """
 
 import argparse

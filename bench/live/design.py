@@ -36,10 +36,10 @@ class Setup:
 class Outcome:
     """The outcome of a run.
 
-    times_ns  int64 [n, 2] of each block that was computed: when the callback was entered, and when the result was there
+    times_ns  int64 [n, 2], for each computed block: when the callback was entered, and when the result was there
     block_s   the time of a block, which is the deadline
-    blocks    that the device gave
-    dropped   of these: silence was played in their place, since there was no result
+    blocks    blocks that the device delivered
+    dropped   blocks without a result in time: silence was played in their place
     flagged   callbacks for which the device flagged that it had lost or missed something
     """
 

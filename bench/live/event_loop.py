@@ -13,7 +13,7 @@ from pulse.facts import Array
 from streaming import Session
 from streaming.realtime import Realtime, apply_to_process, apply_to_thread
 
-HEADROOM = 1
+HEADROOM_BLOCKS = 1
 """Blocks between one that comes in and its result: it has the time of a block to be computed."""
 MAX_WAITING_BLOCKS = 4
 """Blocks; more are not accepted, for their results would come too late anyway."""
@@ -73,13 +73,13 @@ class _Exchange:
     def callback(self, captured: Array, played: Array, frames: int, times: Any, flags: object) -> None:
         """Hand over the recorded block, in the device's thread; play the result that is due now, or silence.
 
-        A block has arrived when PortAudio called, before Python's lock was acquired.
+        A block has arrived when PortAudio called, before the GIL was acquired.
         """
         waited_s = max(0.0, self.device_time_s() - times.currentTime)
         arrived_ns = time.monotonic_ns() - int(waited_s * 1e9)
         self.flagged += bool(flags)
         self._loop.call_soon_threadsafe(self._accept, self.blocks, arrived_ns, captured.copy())
-        due = self.blocks - HEADROOM
+        due = self.blocks - HEADROOM_BLOCKS
         while self._results and self._results[0][0] < due:
             self._results.popleft()
         if self._results and self._results[0][0] == due:

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 
-KEPT = 100_000
+KEPT_OBJECTS = 100_000
 """Objects that each collection traverses."""
-NEW = 20_000
+NEW_OBJECTS = 20_000
 """Objects of each round, all of them garbage in cycles."""
-SORTED = 50_000
-"""Numbers; to sort them is one call in C that never gives the interpreter's lock away."""
+SORTED_NUMBERS = 50_000
+"""Numbers; to sort them is one call in C that never releases the GIL."""
 PAUSE_S = 0.05
 """The seconds between two rounds of work that comes in bursts."""
 
@@ -48,15 +48,15 @@ def _compute(ended: threading.Event) -> None:
 
 
 def _allocate(ended: threading.Event) -> None:
-    blocks = [{"number": number} for number in range(KEPT)]
+    blocks = [{"number": number} for number in range(KEPT_OBJECTS)]
     while not ended.wait(PAUSE_S):
-        for _ in range(NEW):
+        for _ in range(NEW_OBJECTS):
             cycle: list[object] = [blocks]
             cycle.append(cycle)
         gc.collect()
 
 
 def _sort(ended: threading.Event) -> None:
-    numbers = [random.random() for _ in range(SORTED)]
+    numbers = [random.random() for _ in range(SORTED_NUMBERS)]
     while not ended.wait(PAUSE_S):
         sorted(numbers)

@@ -19,7 +19,7 @@ READY_TIMEOUT_S = 30.0
 """A server that is not ready after this many seconds is an error."""
 END_TIMEOUT_S = 3.0
 """A server that has not ended after this many seconds is killed."""
-SLOTS = 3
+MAX_SERVERS = 3
 """JACK servers at once, in all processes: it knows 8 names on a machine, and one that was killed keeps its name."""
 SHARED = Path("/dev/shm")
 """Where JACK has the list of its servers, one for all processes, whatever their folders for temporary files."""
@@ -153,7 +153,7 @@ class JackServer(Server):
 
 @contextmanager
 def jack_server(rate_hz: int = 48000, block_frames: int = 480) -> Generator[JackServer]:
-    """Run a JACK server; wait until fewer than ``SLOTS`` run.
+    """Run a JACK server; wait until fewer than ``MAX_SERVERS`` run.
 
     Raises  PulseError: it is not installed, or does not start
     """
@@ -188,7 +188,7 @@ def jack_server(rate_hz: int = 48000, block_frames: int = 480) -> Generator[Jack
 def _slot() -> Generator[str]:
     """Reserve the name of a server that no other process of the machine uses."""
     folder, user = SHARED if SHARED.is_dir() else Path(tempfile.gettempdir()), os.getuid()
-    files = [folder / f"pulse-jack-{user}-{slot}.lock" for slot in range(SLOTS)]
+    files = [folder / f"pulse-jack-{user}-{slot}.lock" for slot in range(MAX_SERVERS)]
     while True:
         for slot, path in enumerate(files):
             with path.open("a") as lock:

@@ -18,11 +18,11 @@ import pulse
 from bench.models import PUBLISHED, catalogue
 from bench.models.entry import Entry
 from pulse.errors import InputError
+from streaming.compilation.specialisation import BackgroundSpecialisation
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.file_host import FileHost
 from streaming.realtime import Realtime
 from streaming.sound.files import AudioWriter
-from streaming.specialisation import BackgroundSpecialisation
 from streaming.stats.latency import Latency
 from streaming.stats.statistics import LiveStatistics
 
@@ -44,7 +44,7 @@ COLUMNS = (
 )
 """The heads of the table."""
 MAX_WAIT_S = 60.0
-"""The most seconds that a run waits for the code."""
+"""Maximum time that a run waits for the code, in seconds."""
 
 
 @dataclass(frozen=True)

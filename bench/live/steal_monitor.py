@@ -117,13 +117,13 @@ def watch_cpu(cpu: int) -> list[Span]:
     gc.disable()
     print("ready", flush=True)
     spans = list[Span]()
-    before = time.monotonic_ns()
+    last_ns = time.monotonic_ns()
     while not ended:
         time.sleep(SLEEP_NS / 1e9)
         now = time.monotonic_ns()
-        if now - before > SLEEP_NS + MAX_TIMER_DELAY_NS:
-            spans.append((before + SLEEP_NS, now))
-        before = now
+        if now - last_ns > SLEEP_NS + MAX_TIMER_DELAY_NS:
+            spans.append((last_ns + SLEEP_NS, now))
+        last_ns = now
     return spans
 
 

@@ -5,28 +5,28 @@ import numpy as np
 from pulse.facts import Array
 from pulse.program.program import Program
 
-PULSES = 64
+NOISE_PULSES = 64
 """Pulses of noise that the steps of a program cycle through."""
 
 
 def noise_pulses(program: Program, scale: float) -> list[dict[str, Array]]:
-    """Return seeded noise, ``PULSES`` pulses of every input: normal, of integers and booleans 0 and 1.
+    """Return seeded noise, ``NOISE_PULSES`` pulses of every input: normal, of integers and booleans 0 and 1.
 
     An input without frames has one value in all of them.
     """
     rng = np.random.default_rng(0)
     values: dict[str, Array] = {}
     for port in program.inputs:
-        shape = (PULSES if port.streams else 1, *port.shape)
+        shape = (NOISE_PULSES if port.streams else 1, *port.shape)
         drawn = (
             scale * rng.standard_normal(shape)
             if np.dtype(port.dtype).kind == "f"
             else rng.integers(0, 2, shape)
         )
-        values[port.name] = np.broadcast_to(drawn.astype(port.dtype), (PULSES, *port.shape))
+        values[port.name] = np.broadcast_to(drawn.astype(port.dtype), (NOISE_PULSES, *port.shape))
     return [
         {name: np.ascontiguousarray(array[pulse]) for name, array in values.items()}
-        for pulse in range(PULSES)
+        for pulse in range(NOISE_PULSES)
     ]
 
 

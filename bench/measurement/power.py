@@ -7,7 +7,7 @@ from pathlib import Path
 
 POWERCAP = Path("/sys/class/powercap")
 """The folder of Linux's power counters."""
-SECONDS = 1.0
+MEASURED_S = 1.0
 """How long the counters are watched; they are updated each millisecond."""
 
 
@@ -40,13 +40,13 @@ def counters(folder: Path = POWERCAP) -> list[Counter]:
 
 def watts(
     call: Callable[[], object],
-    seconds: float = SECONDS,
+    seconds: float = MEASURED_S,
     folder: Path = POWERCAP,
     clock: Callable[[], float] = time.perf_counter,
 ) -> float | None:
     """Return the power of all packages while a call repeats; None without counters.
 
-    clock  gives the time in seconds
+    clock  returns the time in seconds
     """
     paths = counters(folder)
     if not paths:

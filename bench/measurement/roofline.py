@@ -32,7 +32,7 @@ BLOCK_BYTES = 8 * 4 * LANES
 
 FMA_ROUNDS = 200_000
 """Rounds of the measurement of the peak; in each, every chain makes one fused multiply-add."""
-CHAINS = 12
+INDEPENDENT_CHAINS = 12
 """Independent chains of multiply-adds, as many as hide the latency of one."""
 REPEATS = 5
 """Times that a measurement is repeated; the best one counts."""
@@ -132,7 +132,7 @@ class BandwidthProbe(Call):
 class Machine:
     """The bandwidth and speed of one thread of this machine.
 
-    bandwidth  (bytes of the working set, bytes a second), by rising size
+    bandwidth  pairs of bytes of the working set and bytes per second, by rising size
     multiply_adds_per_s  f32
     """
 
@@ -144,8 +144,10 @@ class Machine:
 class Roofline:
     """The minimum bytes and operations of a step, and the time that they take.
 
-    bytes          of weights and state, each instruction's once
+    bytes          bytes of weights and state, each instruction's once
     working_set    bytes of weights, state and scratch
+    multiply_adds  multiply-adds of a step
+    memory_us, arithmetic_us  minimum time for the bytes, and for the multiply-adds
     """
 
     bytes: int
@@ -195,4 +197,4 @@ def measured_machine(
     factors, result = aligned_bytes(4 * LANES), aligned_bytes(4 * LANES)
     factors.view(np.float32)[:] = 0.5
     seconds = Call(MULTIPLY_ADD, [factors, result], rounds).seconds()
-    return Machine(bandwidth, CHAINS * LANES * rounds / seconds)
+    return Machine(bandwidth, INDEPENDENT_CHAINS * LANES * rounds / seconds)

@@ -63,7 +63,7 @@ class Comparison:
 def alternate(
     steppers: Mapping[str, Callable[[], object]], rounds: int, steps: int, warmup_steps: int = 300
 ) -> Comparison:
-    """Time every stepper for ``steps`` calls a round, one after the other; who goes first changes by round.
+    """Time every stepper for ``steps`` calls per round, one after the other; who goes first changes by round.
 
     Short alternating rounds let a change in the machine's speed reach all steppers alike. The garbage collector
     is off while it times.
@@ -98,6 +98,6 @@ def time_steps(stepper: Callable[[], object], steps: int) -> list[int]:
 
 
 def make_stepper(step: Callable[[Feed], object], pulses: Sequence[Feed]) -> Callable[[], object]:
-    """Return a stepper that gives ``step`` one pulse after another, over and over."""
+    """Return a stepper that passes one pulse after another to ``step``, in a cycle."""
     source = itertools.cycle(pulses)
     return lambda: step(next(source))

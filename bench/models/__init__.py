@@ -17,7 +17,7 @@ from streaming.builtin import model_path
 __all__ = ["FEATURES", "PUBLISHED", "Entry", "Explicit", "catalogue", "tcn", "tcn_explicit_state"]
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "shared" / "models"
-"""The folder of published models, unless the command line gives another."""
+"""The folder of published models, unless the command line names another."""
 
 
 def catalogue(folder: Path = PUBLISHED) -> Iterator[Entry]:

@@ -17,16 +17,18 @@ RATE_HZ = 48_000
 def amplifier() -> onnx.ModelProto:
     """Return a model from sound ``x`` [1, 1, T] to sound ``y`` [1, 1, T]; causal, so it has no delay."""
     network = Writer(10)
-    h = network.conv("x", "first", 1, CHANNELS)
+    h = network.add_conv("x", "first", 1, CHANNELS)
     skips: list[str] = []
     for layer, dilation in enumerate(DILATIONS):
         pads = [(KERNEL - 1) * dilation, 0]
-        hidden = network.conv(h, f"wide{layer}", CHANNELS, CHANNELS, KERNEL, dilations=[dilation], pads=pads)
+        hidden = network.add_conv(
+            h, f"wide{layer}", CHANNELS, CHANNELS, KERNEL, dilations=[dilation], pads=pads
+        )
         active = network.add("Tanh", hidden)
         skips.append(active)
-        h = network.add("Add", h, network.conv(active, f"back{layer}", CHANNELS, CHANNELS))
+        h = network.add("Add", h, network.add_conv(active, f"back{layer}", CHANNELS, CHANNELS))
     total = skips[0]
     for skip in skips[1:]:
         total = network.add("Add", total, skip)
-    network.conv(total, "y", CHANNELS, 1)
+    network.add_conv(total, "y", CHANNELS, 1)
     return network.model("amplifier", [tensor("x", 1, 1, "T")], [tensor("y", 1, 1, "T")])

@@ -32,8 +32,8 @@ class Entry:
     offline  whether ``source`` is an offline model, which other runtimes may pulsify
     twin    the author's explicit-state form of the same pulse; None if there is none
     arguments  further ones of ``pulse.load``
-    scale   of the normal noise that is its input
-    rate_hz  frames of its input each second
+    scale   standard deviation of the normal noise that is its input
+    rate_hz  frames of its input per second
     """
 
     key: str
@@ -53,5 +53,5 @@ class Entry:
         return f"{self.title}, {self.pulse}"
 
     def program(self, source: Source) -> Program:
-        """Return the program of a source. Raises PulseError."""
+        """Return the program of a source. Raises PulseError: the source cannot be loaded, pulsified or compiled."""
         return pulse.stream(pulse.load(source, **self.arguments), self.pulse)

@@ -25,8 +25,8 @@ Array = NDArray[np.generic]
 class ChunkInput:
     """An input that the caller feeds in each step.
 
-    context  leading frames along ``axis`` that are those of the step before; zeros in the first
-    axis     of its frames; None if it has none
+    context  leading frames along ``axis`` from the previous step; zeros in the first
+    axis     axis of its frames; None if it has none
     """
 
     context: int = 0
@@ -37,7 +37,7 @@ class ChunkInput:
 class Explicit:
     """One pulse of a model.
 
-    inputs   those that the caller feeds, by name
+    inputs   inputs that the caller feeds, by name
     outputs  name in the file -> name in the model
     states   (input, output) of each state: the output is fed to the input of the next step
     initial  state input -> its value in the first step
@@ -61,7 +61,7 @@ class Explicit:
     ) -> "Explicit":
         """Return a model that its author wrote in this form; the rest is found as for any user.
 
-        Raises PulseError
+        Raises PulseError: the model does not take chunks as described
         """
         proto = source if isinstance(source, onnx.ModelProto) else onnx.load(source)
         chunk_options = chunking or Chunking()
@@ -84,7 +84,7 @@ class Explicit:
 
     @classmethod
     def of(cls, pulsed: Interface) -> "Explicit":
-        """Return the form that this project writes of a pulsed model. Raises WriteError."""
+        """Return the form that this project writes of a pulsed model. Raises WriteError: an op cannot be written."""
         assert isinstance(pulsed, PulsedModel), "a program file has no graph"
         proto = pulsed.to_onnx()
         metadata = StreamMetadata.parse({entry.key: entry.value for entry in proto.metadata_props})

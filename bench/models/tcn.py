@@ -40,30 +40,30 @@ class Network(Writer):
         """Convolve over the present and the past frames, zeros before the first."""
         dilation = DILATIONS[layer % len(DILATIONS)]
         pads = [span(layer), 0]
-        self.conv(x, y, CHANNELS, 2 * CHANNELS, KERNEL, dilations=[dilation], pads=pads)
+        self.add_conv(x, y, CHANNELS, 2 * CHANNELS, KERNEL, dilations=[dilation], pads=pads)
 
     def build(self) -> None:
         """Add all layers, from ``x`` [1, FEATURES, frames] to ``y`` [1, CHANNELS, frames]."""
-        self.conv("x", "h0", FEATURES, CHANNELS)
+        self.add_conv("x", "h0", FEATURES, CHANNELS)
         skips: list[str] = []
         for layer in range(LAYERS):
             h, skip = f"h{layer}", f"skip{layer}"
             self.convolve_past(h, f"both{layer}", layer)
-            self.node("Split", [f"both{layer}"], [f"filter{layer}", f"gate{layer}"], axis=1)
-            self.node("Tanh", [f"filter{layer}"], [f"tanh{layer}"])
-            self.node("Sigmoid", [f"gate{layer}"], [f"sigmoid{layer}"])
-            self.node("Mul", [f"tanh{layer}", f"sigmoid{layer}"], [f"gated{layer}"])
+            self.add_node("Split", [f"both{layer}"], [f"filter{layer}", f"gate{layer}"], axis=1)
+            self.add_node("Tanh", [f"filter{layer}"], [f"tanh{layer}"])
+            self.add_node("Sigmoid", [f"gate{layer}"], [f"sigmoid{layer}"])
+            self.add_node("Mul", [f"tanh{layer}", f"sigmoid{layer}"], [f"gated{layer}"])
             if layer < LAYERS - 1:
-                self.conv(f"gated{layer}", f"residual{layer}", CHANNELS, CHANNELS)
-                self.node("Add", [h, f"residual{layer}"], [f"h{layer + 1}"])
-            self.conv(f"gated{layer}", skip, CHANNELS, CHANNELS)
+                self.add_conv(f"gated{layer}", f"residual{layer}", CHANNELS, CHANNELS)
+                self.add_node("Add", [h, f"residual{layer}"], [f"h{layer + 1}"])
+            self.add_conv(f"gated{layer}", skip, CHANNELS, CHANNELS)
             skips.append(skip)
         total = skips[0]
         for layer, skip in enumerate(skips[1:], 1):
-            self.node("Add", [total, skip], [f"total{layer}"])
+            self.add_node("Add", [total, skip], [f"total{layer}"])
             total = f"total{layer}"
-        self.node("Relu", [total], ["rectified"])
-        self.conv("rectified", "y", CHANNELS, CHANNELS)
+        self.add_node("Relu", [total], ["rectified"])
+        self.add_conv("rectified", "y", CHANNELS, CHANNELS)
 
 
 class ExplicitNetwork(Network):
@@ -72,10 +72,10 @@ class ExplicitNetwork(Network):
     def convolve_past(self, x: str, y: str, layer: int) -> None:
         dilation = DILATIONS[layer % len(DILATIONS)]
         window = f"window{layer}"
-        self.node("Concat", [f"past_{layer}", x], [window], axis=2)
-        end, axis = self.integers(np.iinfo(np.int64).max), self.integers(2)
-        self.node("Slice", [window, self.integers(-span(layer)), end, axis], [f"next_{layer}"])
-        self.conv(window, y, CHANNELS, 2 * CHANNELS, KERNEL, dilations=[dilation])
+        self.add_node("Concat", [f"past_{layer}", x], [window], axis=2)
+        end, axis = self.add_integers(np.iinfo(np.int64).max), self.add_integers(2)
+        self.add_node("Slice", [window, self.add_integers(-span(layer)), end, axis], [f"next_{layer}"])
+        self.add_conv(window, y, CHANNELS, 2 * CHANNELS, KERNEL, dilations=[dilation])
 
 
 def tcn() -> onnx.ModelProto:

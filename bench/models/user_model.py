@@ -22,7 +22,7 @@ SUFFIX = ".onnx"
 
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of ``ModelOptions``, for all models of ``--model``."""
-    group = parser.add_argument_group("of the models that --model gives, as those of pulse")
+    group = parser.add_argument_group("of the models of --model, as those of pulse")
     for field, value_type, info in _options():
         argument: dict[str, Any] = {"dest": field.name, "help": info.help, "default": field.default}
         if value_type is bool:

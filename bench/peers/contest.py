@@ -32,7 +32,7 @@ MIN_SPECIALISED_GAIN = 1.02
 class Contest:
     """A program of this project, and the fastest right form of each other runtime.
 
-    best  by runtime, with ``SPECIALISED`` if specialised kernels are requested and fast enough
+    best  the fastest form by runtime, with ``SPECIALISED`` if specialised kernels are requested and fast enough
     """
 
     entry: Entry

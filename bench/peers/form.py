@@ -9,7 +9,7 @@ from bench.peers.peer import Feed, Peer
 from pulse.program.program import Program
 
 MAX_ERROR = 1e-4
-"""The largest error of a right output, relative to the largest expected value."""
+"""Maximum error of a right output, relative to the largest expected value."""
 PILOT_ROUNDS, PILOT_STEPS = 5, 40
 """Rounds, and steps of each form in a round, of the pilot that finds the fastest form of a runtime."""
 

@@ -14,14 +14,14 @@ from pulse.program.program import Program
 from pulse.pulsify.network import Port
 
 MIN_SCALE = 1e-9
-"""The smallest value that a difference is divided by, for outputs that are almost zero."""
+"""Minimum divisor of a difference, for outputs that are almost zero."""
 
 Streams: TypeAlias = dict[str, Array]
 """Output name -> its frames."""
 
 
 class WrongResultError(Exception):
-    """This project's own output is not that of the model: there is nothing to time."""
+    """This project's own output differs from the model's: there is nothing to time."""
 
 
 def reference(
@@ -46,7 +46,7 @@ def run_steps(peer: Peer, pulses: Sequence[Feed]) -> list[Outputs]:
 
 
 def stream_outputs(peer: Peer, program: Program, pulses: Sequence[Feed]) -> Streams:
-    """Return the frames that a peer gives, those of its delay left out."""
+    """Return the frames that a peer outputs, without those of its delay."""
     outputs = join_pulses(run_steps(peer, pulses), program)
     for port in streams_of(program):
         delay = peer.delay(port.name)

@@ -22,7 +22,7 @@ class TractExplicitPeer:
     """tract on a model whose state is explicit; states stay its own tensors from step to step.
 
     new_state_each_step  run every step in a new state of tract's. tract keeps the memory of recurrent
-                         layers in a state, and ignores the initial value that the model gives them. This is wrong
+                         layers in a state, and ignores their initial value in the model. This is wrong
                          for layers that run over another axis than time; a new state costs little.
     """
 
@@ -36,7 +36,7 @@ class TractExplicitPeer:
         typed = loaded.into_model()
         self._feeds: list[Any] = [_tensor(np.array(first[name], order="C")) for name in names]
         self._fed = [(names.index(chunk.name), chunk) for chunk in self._chunks]
-        # The names that the file gives: after translation tract may call outputs differently, in the same order.
+        # The names in the file: after translation tract may call outputs differently, in the same order.
         output_names = [value.name for value in explicit.model.graph.output]
         self._states = [(names.index(read), output_names.index(write)) for read, write in explicit.states]
         self._outputs = [(ours, output_names.index(name)) for name, ours in explicit.outputs.items()]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from timeit import timeit
 
@@ -9,6 +10,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 import pulse
+from bench.measurement.timing import alternate
 from pulse.program.native.executable import NativeState
 from streaming import Session
 
@@ -24,8 +26,9 @@ ROUNDS, CALLS = 200, 500
 class CallTime:
     """The time of a call.
 
-    us       of one call
-    over_us  less the machine's own time, in the same rounds
+    name     the kind of call
+    us       time of one call
+    over_us  the same, less the machine's own time in the same rounds
     """
 
     name: str
@@ -57,11 +60,9 @@ def calls() -> Mapping[str, Callable[[], object]]:
 
 def call_times(rounds: int = ROUNDS, count: int = CALLS) -> list[CallTime]:
     """Return the medians over rounds of ``count`` calls of each kind."""
-    steppers = calls()
-    times: dict[str, list[float]] = {name: [] for name in steppers}
-    for _ in range(rounds):
-        for name, call in steppers.items():
-            times[name].append(timeit(call, number=count) / count * 1e6)
+    steppers = {name: partial(timeit, call, number=count) for name, call in calls().items()}
+    rounds_of = alternate(steppers, rounds, 1, 1).rounds
+    times = {name: [time.p50_us / count for time in round_times] for name, round_times in rounds_of.items()}
     machine = times[MACHINE]
     return [
         CallTime(name, median(us), median(call_us - machine_us for call_us, machine_us in zip(us, machine)))

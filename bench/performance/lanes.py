@@ -24,17 +24,20 @@ ROUNDS = 7
 STEPS = 400
 """Steps of a stream in each round, over all lanes; at least ``MIN_ROUNDS`` calls."""
 MIN_ROUNDS = 5
-"""The fewest calls in a round, however many lanes there are."""
+"""Minimum number of calls in a round, however many lanes there are."""
 
 
 @dataclass(frozen=True)
 class LanesRow:
     """This many streams.
 
+    title             name of the model
+    lanes             number of streams
     pulse_ms          the time that a pulse of a stream lasts
     us_per_stream     p50 of a call of all lanes, divided by their number
-    alone_us          the same of separate states, stepped one after the other
+    alone_us          the same for separate states, stepped one after the other
     streams_per_core  how many streams keep up with real time on one core
+    alone_per_core    the same for separate states
     times             separate over lanes, round by round
     min_us            the roofline of a call, divided by the number of lanes
     watts             power of all packages of the processor while the lanes step; None if the machine has no counters

@@ -91,8 +91,8 @@ COMMAND = "from streaming.cli import main; main()"
 class StartProcess:
     """A row: a process that is timed.
 
-    code         of Python; it sets ``started_s`` before its first import, unless ``whole``
-    arguments    of the process
+    code         Python code; it sets ``started_s`` before its first import, unless ``whole``
+    arguments    arguments of the process
     environment  variables in addition to those of this process
     whole        the process is a command, timed from outside
     """
@@ -105,16 +105,22 @@ class StartProcess:
     whole: bool = False
 
     def run(self, folder: Path) -> tuple[float, float]:
-        """Run a command; return the seconds of the clock and of the CPU. Raises CalledProcessError."""
+        """Run a command; return the seconds of the clock and of the CPU.
+
+        Raises CalledProcessError: the command fails
+        """
         code = self.code if self.whole else self.code + PRINT_TIMES
         usual = {**os.environ, "PYTHONPATH": str(TREE), **self.environment}
         usual.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles all modules
-        before, began = getrusage(RUSAGE_CHILDREN), time.perf_counter()
+        usage_before, start_s = getrusage(RUSAGE_CHILDREN), time.perf_counter()
         command = [sys.executable, "-c", code, *self.arguments]
         process = subprocess.run(command, cwd=folder, env=usual, capture_output=True, text=True, check=True)
-        elapsed, after = time.perf_counter() - began, getrusage(RUSAGE_CHILDREN)
+        seconds, usage_after = time.perf_counter() - start_s, getrusage(RUSAGE_CHILDREN)
         if self.whole:
-            return elapsed, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            return (
+                seconds,
+                usage_after.ru_utime + usage_after.ru_stime - usage_before.ru_utime - usage_before.ru_stime,
+            )
         seconds, cpu_s = map(float, process.stdout.split()[-2:])
         return seconds, cpu_s
 

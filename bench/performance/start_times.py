@@ -24,10 +24,10 @@ COLUMNS = ("model, pulse", "runtime", "ms", "ms of CPU")
 
 @dataclass(frozen=True)
 class Start:
-    """How long a runtime takes to give its first result, in seconds: the median of all rounds, cold of one.
+    """Time from the start of a runtime to its first result: the median of all rounds; of one if cold.
 
-    seconds  of the clock, from before the first import on; of a command, all of it
-    cpu_s    of the CPU, the start of the interpreter included
+    seconds  wall-clock time from before the first import; of a command, all of it
+    cpu_s    CPU time, the start of the interpreter included
     """
 
     title: str
@@ -39,7 +39,7 @@ class Start:
 def starts(entries: Iterable[Entry], cold: bool = True, rounds: int = ROUNDS) -> list[Start]:
     """Time the import of numpy, ``pulse run`` on the built-in recording, and each entry here and in the others.
 
-    cold  with an empty cache of kernels too, which takes minutes
+    cold  whether to measure with an empty cache of kernels too, which takes minutes
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -23,7 +23,7 @@ class RuntimeTimes:
     """One runtime on one model: the form that ran, and its time compared with ours.
 
     times   p50 of this runtime over ours, round by round
-    tail    the same of p99.9
+    tail    the same for p99.9
     """
 
     how: str
@@ -36,9 +36,12 @@ class RuntimeTimes:
 class StepRow:
     """One model at one pulse.
 
-    runtimes  by name, with this project
+    key, title  its name in the command line and in tables
+    pulse     frames of a pulse
+    rate_hz   frames of its input per second
+    runtimes  times by name of the runtime, with this project
     forms     all that was tried: runtime, how, status, note
-    roofline  of a step; None if the model does not run
+    roofline  roofline of a step; None if the model does not run
     target    how many times slower each peer should be
     error     why there are no times; empty if there are
     """

@@ -37,8 +37,8 @@ the comparison is kept fair.
 
 The figures are microseconds per step. Each percentile is the median over {rounds} rounds of {steps} steps;
 *max* is the largest of all. *times* is the p50 of a runtime divided by the p50 of pulse in the same round:
-median, lowest and highest. *roofline* is the longer of two times: that of reading the weights and
-state of a step, at the speed measured for a working set of this size in the same rounds, and that of its
+median, lowest and highest. *roofline* is the longer of two times: to read the weights and
+state of a step, at the speed measured for a working set of this size in the same rounds, and to compute its
 multiply-adds at the measured peak. Its *times* is the p50 of pulse divided by it. *target* is the ratio to
 reach; a missed target is set in bold. *pulse, specialised kernels* is the same program after
 [`specialise`](specialised_kernels.md), with the processor time that this took, for the models that gain 2 % or more
@@ -73,15 +73,15 @@ def page(results: Results) -> str:
     return "\n".join(parts)
 
 
-NOT_TIMED = "Forms of a model that another runtime does not load, or for which it gives wrong results.\n"
+NOT_TIMED = "Forms of a model that another runtime does not load, or for which it returns wrong results.\n"
 """The beginning of the section on forms that were not timed."""
 
 LANES = """`python -m bench.streams` measures these: streams of one model that step in one call
 (`Program.spawn_many`), and the same number of separate states that step in turn, in alternating rounds. *streams* is
-how many of them one core runs in real time, with a pulse every *ms a pulse*. *times* is the time of separate states
+how many of them one core runs in real time, with a pulse every *ms per pulse*. *times* is the time of separate states
 divided by that of lanes. *roofline us* is the roofline of the call, divided by the number of lanes: nothing that reads
-these bytes and computes these multiply-adds is faster on this machine. *streams a watt* divides the streams of one core
-by the power of the whole processor while the lanes step, as its energy counters show it; *unknown* where a
+these bytes and computes these multiply-adds is faster on this machine. *streams per watt* divides the streams of one
+core by the power of the whole processor while the lanes step, as its energy counters show it; *unknown* where a
 machine has none that this user may read.
 """
 """The beginning of the section on many streams."""
@@ -107,8 +107,8 @@ def lanes_section(rows: Sequence[LanesRow]) -> str:
 
 def replace_section(title: str, text: str) -> None:
     """Replace a section of the page."""
-    before, _, rest = PAGE.read_text().partition(f"{title}\n")
-    PAGE.write_text(f"{before}{text}\n{rest[rest.index('## ') :]}")
+    head, _, tail = PAGE.read_text().partition(f"{title}\n")
+    PAGE.write_text(f"{head}{text}\n{tail[tail.index('## ') :]}")
 
 
 CALLS = """One call from Python of a model of one Relu, 16 frames, and what it takes more than the machine's own run

@@ -61,7 +61,7 @@ def draw_growth(results: Results, path: Path) -> None:
             axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set_xlabel(label)
-    sides[0].set_ylabel("us a call; dashed: roofline")
+    sides[0].set_ylabel("us per call; dashed: roofline")
     sides[0].legend(loc="upper left")
     figure.tight_layout()
     figure.savefig(path)

@@ -96,14 +96,14 @@ def untimed_forms(results: Results) -> Iterator[str]:
 LANES_COLUMNS = (
     "model",
     "lanes",
-    "ms a pulse",
-    "us a stream",
+    "ms per pulse",
+    "us per stream",
     "us, separate",
     "times",
     "roofline us",
     "streams",
     "streams, separate",
-    "streams a watt",
+    "streams per watt",
 )
 """The heads of the table of many streams."""
 POWER_UNKNOWN = "The power of this machine is unknown."
@@ -140,7 +140,7 @@ def starts_table(results: Results) -> Table:
     return table
 
 
-GROWTH_COLUMNS = ("model", "by", "at", "us a call", "us a frame of a stream", "roofline us", "times")
+GROWTH_COLUMNS = ("model", "by", "at", "us per call", "us per frame of a stream", "roofline us", "times")
 """The heads of the table of growth."""
 
 

@@ -35,9 +35,9 @@ class ServeRow:
     """The result of a run.
 
     servers  processes, each on its own core; 0: one on all cores
-    pulses   answered
-    cpu_us   CPU time of the servers for each of them
-    answer_p99_ms  of the server that was slowest
+    pulses   answered pulses
+    cpu_us   CPU time of the servers per pulse
+    answer_p99_ms  p99 of the answers of the slowest server
     """
 
     model: str
@@ -54,7 +54,7 @@ class ServeRow:
 def server(
     name: str, source: str | None, behind: str, streams: int, core: int | None
 ) -> Iterator[tuple[tuple[str, int], Connection]]:
-    """Run a server in a separate process; give its address and the pipe to it."""
+    """Run a server in a separate process; yields its address and the pipe to it."""
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     process = multiprocessing.get_context("spawn").Process(
         target=serve, args=(name, source, behind, streams, core, theirs)
@@ -120,7 +120,7 @@ def text(row: ServeRow, streams: int) -> str:
         f"{row.model:9} {row.behind:12} {streams:4} streams at {row.servers or 'one'} servers, {row.block_ms:5.1f} ms "
         f"blocks: p50 {clients.p50_ms:7.1f} p99 {clients.p99_ms:7.1f} max {clients.max_ms:7.1f} ms; "
         f"in the server p99 {row.answer_p99_ms:7.1f} ms; {clients.late} late, {clients.lost} lost; "
-        f"{row.pulses} pulses, {row.cpu_us:6.1f} us CPU each, clients {clients.cpu_us:6.1f} us a block; "
+        f"{row.pulses} pulses, {row.cpu_us:6.1f} us CPU each, clients {clients.cpu_us:6.1f} us per block; "
         f"{'held' if good else 'not held'} {' '.join(clients.refused)}"
     )
 

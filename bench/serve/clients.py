@@ -96,7 +96,7 @@ class ClientRun:
     """The result of a run: the number of streams, and the milliseconds from sending a block to its last answer.
 
     late    blocks whose answers had not come at the end
-    cpu_us  of the clients' process, for each block
+    cpu_us  CPU time of the clients' process, per block
     """
 
     streams: int

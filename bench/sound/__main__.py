@@ -1,6 +1,6 @@
 """``python -m bench.sound``: recipes from audio to audio, and the authors' loops around onnxruntime, as a table.
 
-The recipes are those of the documents. Before a chain is timed, its output for real speech has to equal that of its
+The recipes are from the documents. Before a chain is timed, its output for real speech has to equal the output of its
 author's chain. A step is one hop, from numpy to numpy; the steps continue with the same speech.
 """
 
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             results = measure(contest, options.models.parent, options.rounds, options.steps)
         except FileNotFoundError as error:
             raise SystemExit(
-                f"error: {error}: not here; --models gives the folder of published models"
+                f"error: {error}: not here; --models is the folder of published models"
             ) from error
         print("\n".join(results.lines()), flush=True)
 

@@ -111,7 +111,7 @@ def fireredvad(models: Path) -> Step:
 
 
 def fireredvad_kaldi(models: Path) -> Step:
-    """Return a step with kaldi-native-fbank, as the author has it. Raises ImportError."""
+    """Return a step with kaldi-native-fbank, as the author has it. Raises ImportError: it is not installed."""
     knf: Any = import_module("kaldi_native_fbank")
     options = knf.FbankOptions()
     options.frame_opts.dither, options.mel_opts.num_bins = 0, BANDS

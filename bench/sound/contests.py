@@ -1,6 +1,6 @@
 """Recipes from audio to audio, and the authors' loops around onnxruntime: checked, then timed.
 
-The recipes are those of the documents. Before a chain is timed, its output for real speech has to equal that of its
+The recipes are from the documents. Before a chain is timed, its output for real speech has to equal the output of its
 author's chain. A step is one hop, from numpy to numpy; the steps continue with the same speech.
 """
 
@@ -35,10 +35,10 @@ OURS, EXPORTED = "pulse", "onnxruntime, all of it exported"
 class SoundContest:
     """A recipe, and other implementations of it.
 
-    recipe    of ``bench.models.recipe_pages``
+    recipe    name in ``bench.models.recipe_pages``
     recorded  the author's own result
     hop       samples of a step
-    late      samples, or rows, that the loops give before the first valid one
+    late      samples, or rows, that the loops return before the first valid one
     loops     description -> function that begins a new stream
     """
 
@@ -96,8 +96,8 @@ class SoundTimes:
 
 def measure(contest: SoundContest, shared: Path, rounds: int, steps: int) -> SoundTimes:
     """Check every chain, then time them alternately. Raises WrongResultError, FileNotFoundError."""
-    stored = np.load(shared / "sound" / f"{contest.recorded}.npz")
-    x, expected = stored["in"].ravel().astype(np.float32), stored["out"].ravel()
+    with np.load(shared / "sound" / f"{contest.recorded}.npz") as stored:
+        x, expected = stored["in"].ravel().astype(np.float32), stored["out"].ravel()
     hops = list(x[: len(x) // contest.hop * contest.hop].reshape(-1, contest.hop))
     with TemporaryDirectory() as folder:
         program = pulse.stream(lay_out_recipe(contest.recipe, Path(folder), shared), pulse=contest.hop)
@@ -144,7 +144,7 @@ def require_right(
     expected: NDArray[np.float32],
     late: int,
 ) -> None:
-    """Raise WrongResultError unless the output of a chain equals that of its author's chain."""
+    """Raise WrongResultError unless a chain's output equals the output of its author's chain."""
     ready = [y for hop in hops if (y := step(hop)) is not None]
     result = np.concatenate([np.zeros(0, np.float32), *ready])[late:][: len(expected)]
     off = np.abs(result - expected[: len(result)]).max() / np.abs(expected).max() if len(result) else np.inf

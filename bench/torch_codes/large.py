@@ -27,11 +27,11 @@ from pulse.program.file.stored_program import read_program
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "pytorch_large.md"
 """The page."""
-COUNTS = "costs.json"
+COSTS_FILE = "costs.json"
 """The file of parameters and costs in the folder of the exported modules."""
 THREADS = (1, 2)
 """Numbers of threads that a step is measured with."""
-SIZES = (1 << 20, 1 << 26)
+WORKING_SET_BYTES = (1 << 20, 1 << 26)
 """Bytes of the working sets with which the machine is measured; each program adds its own."""
 STEPS_S = 1.5
 """Seconds for which a program is timed, in all rounds."""
@@ -58,8 +58,8 @@ them; `--measure DIR --docs` measures the programs and writes the page.
 class Costs:
     """The figures of one step that do not depend on the machine.
 
-    rate_hz  frames of the input in a second
-    bytes    of weights and state, each instruction's once
+    rate_hz  frames of the input per second
+    bytes    bytes of weights and state, each instruction's once
     """
 
     parameters: int
@@ -129,7 +129,7 @@ def main() -> None:
 def prepare(names: Sequence[str], folder: Path) -> None:
     """Write the programs of modules, and their costs."""
     folder.mkdir(exist_ok=True, parents=True)
-    path = folder / COUNTS
+    path = folder / COSTS_FILE
     costs: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     for name in names:
         case = MODULES[name]()
@@ -159,8 +159,8 @@ def prepare(names: Sequence[str], folder: Path) -> None:
 def page(folder: Path) -> str:
     """Return the page: each prepared module measured."""
     host = textwrap.fill(f"{Host.here()}. All times are from this machine in this state.", 120)
-    multiply_adds_per_s = measured_machine(SIZES).multiply_adds_per_s
-    costs = json.loads((folder / COUNTS).read_text())
+    multiply_adds_per_s = measured_machine(WORKING_SET_BYTES).multiply_adds_per_s
+    costs = json.loads((folder / COSTS_FILE).read_text())
     columns = "module", "parameters", "pulse", "us, 1 thread", "us, 2 threads", "real time", "memory us"
     rows = [[*columns, "arithmetic us", "times"], ["---"] * 9]
     for name in MODULES:

@@ -33,7 +33,7 @@ from pulse.program.whole_stream import stream_whole
 STEPS_S = 0.5
 """Seconds for which a model is timed."""
 MAX_STEPS, MIN_STEPS = 2000, 3
-"""The most and the fewest steps that are timed."""
+"""Maximum and minimum number of steps that are timed."""
 ROUNDS = 5
 """Rounds in which the contestants alternate."""
 CHECKED_PULSES = 8

@@ -14,17 +14,17 @@ class ModelOutcome:
     stage      the last one reached: built, exported, pulsified, compiled, streamed
     reason     the error of the next stage
     error      the largest difference of the stream from the module, as a share of the module's largest value
-    delays     of the outputs, in their frames
-    min_delay  a lower bound of the delay of any stream of this pulse: of the first output; None for integers
+    delays     delays of the outputs, in their frames
+    min_delay  a lower bound of the first output's delay in any stream of this pulse; None for integers
     exported   how: the module itself, or one of its methods
     convert_s  seconds from the module to a program, its export and its comparison in them
-    export_s   of these, ``from_torch``
+    export_s   the part of ``from_torch``
     step_us    microseconds of a step, median
     realtime   seconds of computing for a second of sound
-    author     the same of the author's code: its own streaming mode, or else the module on the whole input
+    author     the same for the author's code: its own streaming mode, or else the module on the whole input
     twin       the largest difference of the stream from the author's own streaming mode; None: it has none
     onnxruntime  how many times longer a step takes there, in alternating rounds; None: the exported model does not run
-                 there, or gives another result
+                 there, or returns another result
     """
 
     name: str

@@ -38,7 +38,7 @@ these as their authors wrote them.
   exported by this project with its states as inputs. {mean}
 
 A dash says that there is none: no streaming mode of the package's own (*twin*), no gradients (*minimum*: of codes, of
-several inputs), no frames (*delay*), no export that runs and gives the same result (*onnxruntime*).
+several inputs), no frames (*delay*), no export that runs and returns the same result (*onnxruntime*).
 
 ## Streamed
 

@@ -15,16 +15,16 @@ PUBLISHED_MODELS: dict[str, "PublishedModel"] = {}
 class ModuleCase:
     """A module, and how it is exported and streamed.
 
-    module     with random weights
-    example    of its input
+    module     the module, with random weights
+    example    an example of its input
     pulse      frames of a step; the smallest by default
-    rate_hz    frames of the input in a second, for the real-time factor
+    rate_hz    frames of the input per second, for the real-time factor
     change     the difference from the author's code; empty if there is none
     options    further arguments of ``from_torch``, such as method
     twin       the author's own streaming, if the package has one
     max_context  frames that attention to all frames before may need
     outputs    indices of those that are streamed; all by default
-    chunking   of a module that takes one chunk in each call; it needs a twin
+    chunking   the options of a module that takes one chunk in each call; it needs a twin
     """
 
     module: Any

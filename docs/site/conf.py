@@ -57,11 +57,11 @@ DECISIONS = """
 
 
 def list_decisions(_app: Sphinx, page: str, source: list[str]) -> None:
-    """Add the decisions to the navigation, below their table, which is also read without this site."""
+    """Add the decisions to the navigation, below their table."""
     if page == "docs/decisions/README":
         source[0] += DECISIONS
 
 
 def setup(app: Sphinx) -> None:
-    """Sphinx calls it."""
+    """Register the settings; Sphinx calls it."""
     app.connect("source-read", list_decisions)

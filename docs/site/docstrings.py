@@ -13,13 +13,13 @@ SPECIAL = re.compile(r"[*|\\`]|_(?!\w)")
 
 
 def escape(text: str) -> str:
-    """The text, with what reStructuredText would read as markup escaped, except for code."""
+    """Escape what reStructuredText would read as markup, except in code."""
     parts = CODE.split(text)
     return "".join(part if place % 2 else SPECIAL.sub(r"\\\g<0>", part) for place, part in enumerate(parts))
 
 
 def entries(lines: list[str]) -> Iterator[str]:
-    """The lines of a paragraph that is a column of names with descriptions, as a list of definitions."""
+    """Yield the lines of a paragraph, a column of names with descriptions, as a list of definitions."""
     for line in lines:
         if match := ENTRY.fullmatch(line):
             name, text = (part for part in match.groups() if part)
@@ -30,12 +30,12 @@ def entries(lines: list[str]) -> Iterator[str]:
 
 
 def paragraphs(lines: list[str]) -> Iterator[list[str]]:
-    """The runs of lines that are not empty."""
+    """Yield the runs of lines that are not empty."""
     yield from (list(run) for full, run in groupby(lines, lambda line: bool(line.strip())) if full)
 
 
 def as_restructured_text(lines: list[str]) -> list[str]:
-    """A whole docstring."""
+    """Convert a whole docstring."""
     result: list[str] = []
     for paragraph in paragraphs(lines):
         if ENTRY.fullmatch(paragraph[0]):
@@ -48,11 +48,11 @@ def as_restructured_text(lines: list[str]) -> list[str]:
 
 
 def rewrite(_app: Sphinx, what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
-    """Replace the lines of a docstring in place, as autodoc asks for it; of a module, the page says what it is."""
+    """Replace the lines of a docstring in place, as autodoc requires; the docstring of a module is removed."""
     lines[:] = [] if what == "module" else as_restructured_text(lines)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Sphinx calls it."""
+    """Register the extension; Sphinx calls it."""
     app.connect("autodoc-process-docstring", rewrite)
     return {"parallel_read_safe": True}

@@ -18,25 +18,25 @@ from streaming import Session
 from streaming.builtin import SAMPLE_RATE_HZ, clean_path, model_path, noisy_path, voice_path
 
 PULSE_FRAMES = 160
-WINDOW = 512
-HOP = 128
-MIN_DB, HIGHEST_DB = -90, -10
+WINDOW_SAMPLES = 512
+HOP_SAMPLES = 128
+MIN_DB, MAX_DB = -90, -10
 INK = "#7a8088"
-"""Of text and axes: legible on white and on black."""
+"""Colour of text and axes: legible on white and on black."""
 ACCENT = "#2a7de1"
 
 Sound = NDArray[np.float32]
 
 
 def read(path: Path) -> Sound:
-    """An audio file as [1, T]."""
+    """Return an audio file as [1, T]."""
     samples, rate_hz = soundfile.read(path, dtype="float32")
     assert rate_hz == SAMPLE_RATE_HZ
     return samples[None]
 
 
 def streamed_sound(model: Path, sound: Sound) -> Sound:
-    """The output of a model that gets the sound in pulses."""
+    """Return the output of a model that gets the sound in pulses."""
     program = pulse.stream(str(model), pulse=PULSE_FRAMES)
     session = Session(program)
     (name,) = (output.name for output in program.outputs)
@@ -45,14 +45,14 @@ def streamed_sound(model: Path, sound: Sound) -> Sound:
 
 
 def decibels(sound: Sound) -> NDArray[np.float64]:
-    """Power of short windows in dB, [frequencies, windows]."""
-    frames = np.lib.stride_tricks.sliding_window_view(sound[0], WINDOW)[::HOP]
-    spectra = np.fft.rfft(frames * np.hanning(WINDOW)) / (WINDOW / 4)
+    """Return the power of short windows in dB, [frequencies, windows]."""
+    frames = np.lib.stride_tricks.sliding_window_view(sound[0], WINDOW_SAMPLES)[::HOP_SAMPLES]
+    spectra = np.fft.rfft(frames * np.hanning(WINDOW_SAMPLES)) / (WINDOW_SAMPLES / 4)
     return 20 * np.log10(np.abs(spectra) + 1e-6).T
 
 
-def axes_of(figure: Figure, seconds: float, label: str):
-    """Axes over time, without a frame, on no background."""
+def add_axes(figure: Figure, seconds: float, label: str):
+    """Add axes over time, without a frame or a background."""
     axes = figure.subplots()
     axes.set(xlim=(0, seconds), xlabel="seconds", ylabel=label)
     axes.tick_params(colors=INK)
@@ -64,33 +64,35 @@ def axes_of(figure: Figure, seconds: float, label: str):
 
 
 def draw_spectrogram(sound: Sound, path: Path) -> None:
-    """Frequencies over time."""
+    """Draw frequencies over time."""
     seconds = sound.shape[1] / SAMPLE_RATE_HZ
     figure = Figure(figsize=(8, 2.2), layout="constrained")
-    axes = axes_of(figure, seconds, "kHz")
+    axes = add_axes(figure, seconds, "kHz")
     extent = (0, seconds, 0, SAMPLE_RATE_HZ / 2000)
     axes.imshow(
         decibels(sound), origin="lower", aspect="auto", extent=extent,
-        cmap="magma", vmin=MIN_DB, vmax=HIGHEST_DB,
+        cmap="magma", vmin=MIN_DB, vmax=MAX_DB,
     )  # fmt: skip
     figure.savefig(path, dpi=144, transparent=True)
 
 
 def draw_probability(sound: Sound, voice: Sound, path: Path) -> None:
-    """A waveform, and the probability of speech over it."""
+    """Draw a waveform, and the probability of speech over it."""
     seconds = sound.shape[1] / SAMPLE_RATE_HZ
     figure = Figure(figsize=(8, 2.2), layout="constrained")
-    axes = axes_of(figure, seconds, "probability")
+    axes = add_axes(figure, seconds, "probability")
     axes.set_ylim(0, 1)
-    level = np.abs(sound[0, : sound.shape[1] // HOP * HOP]).reshape(-1, HOP).max(axis=1)
-    at = np.arange(level.size) * HOP / SAMPLE_RATE_HZ
-    axes.fill_between(at, 0.5 - level / 2, 0.5 + level / 2, color=INK, alpha=0.4, linewidth=0)
+    level = (
+        np.abs(sound[0, : sound.shape[1] // HOP_SAMPLES * HOP_SAMPLES]).reshape(-1, HOP_SAMPLES).max(axis=1)
+    )
+    times_s = np.arange(level.size) * HOP_SAMPLES / SAMPLE_RATE_HZ
+    axes.fill_between(times_s, 0.5 - level / 2, 0.5 + level / 2, color=INK, alpha=0.4, linewidth=0)
     axes.plot(np.arange(voice.shape[1]) * PULSE_FRAMES / SAMPLE_RATE_HZ, voice[0], color=ACCENT)
     figure.savefig(path, dpi=144, transparent=True)
 
 
 def draw_live_run(path: Path) -> None:
-    """The picture of a live run in real time, with a file in place of the microphone."""
+    """Draw a live run in real time, with a file in place of the microphone."""
     with TemporaryDirectory() as folder:
         for source in (model_path(), noisy_path()):
             shutil.copy(source, folder)  # the picture names them
@@ -127,11 +129,11 @@ def make(folder: Path) -> None:
 
 
 def make_for_site(app: Sphinx) -> None:
-    """The files of the gallery, next to the pages."""
+    """Write the files of the gallery next to the pages."""
     make(Path(app.outdir) / "gallery")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Sphinx calls it."""
+    """Register the extension; Sphinx calls it."""
     app.connect("builder-inited", make_for_site)
     return {"parallel_read_safe": True}

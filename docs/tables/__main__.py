@@ -1,4 +1,4 @@
-"""Write every table, or those that are named: ``python -m docs.tables [node_cases …]``."""
+"""Write every table, or the named ones: ``python -m docs.tables [node_cases …]``."""
 
 import sys
 

@@ -17,7 +17,7 @@ ACCESS = {(False, 0): "read rarely", (False, 1): "read", (True, 1): "written", (
 
 
 def document() -> str:
-    """The whole document."""
+    """Return the whole document."""
     kinds: dict[type[Instruction], None] = {}
     for kernel in KERNELS.values():
         if kernel.function.__module__.startswith("pulse.") and kernel.instruction.kernel == kernel.name:
@@ -32,6 +32,7 @@ def _section(part: type[RowFields], name: str) -> str:
 
 
 def text_of(field: Field) -> str:
+    """Return a field as the page shows it."""
     spec, name = field.spec, f"`{field.name}`"
     if spec.kind == "number":
         return name

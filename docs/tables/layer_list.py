@@ -18,12 +18,11 @@ LAYERS: Mapping[str, str] = {
     "proofs": "pulse: proof accuracy onnx.write.model nnef runtimes",
     "models": "pulse: models",
     "loading": "pulse: build front chains loading recipes tensorflow",
-    "pulse": "pulse: costs extend torch deploy loading.formats api __init__",
+    "pulse": "pulse: costs extend torch c_library loading.formats api __init__",
     "sessions": "streaming: errors protocol files snapshot blocks session __init__",
-    "sound": "streaming: stats.latency native terminal warming specialisation libraries sound builtin events "
-    "routing",
+    "sound": "streaming: stats.latency native terminal compilation libraries sound builtin events routing",
     "devices": "streaming: realtime stats hosts",
-    "live": "streaming: policies live executor",
+    "live": "streaming: policies live virtual executor",
     "reports": "streaming: reports deploy",
     "serving": "streaming: serve client",
     "fleets": "streaming: fleet",
@@ -31,11 +30,11 @@ LAYERS: Mapping[str, str] = {
     "commands": "streaming: cli",
     "bench": "bench: __init__",
 }
-"""From the bottom to the top: a package and what of it is in the layer, ``__init__`` for the package itself."""
+"""From the bottom to the top: a package, and its modules in the layer; ``__init__`` is the package itself."""
 
 
 def modules(root: Path = ROOT, packages: tuple[str, ...] = PACKAGES) -> dict[str, Path]:
-    """Name and file of each module."""
+    """Return the name and file of each module."""
     paths = [path for package in packages for path in (root / package).rglob("*.py")]
     return {
         ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
@@ -45,18 +44,18 @@ def modules(root: Path = ROOT, packages: tuple[str, ...] = PACKAGES) -> dict[str
 
 @cache
 def packages_of(name: str) -> tuple[str, ...]:
-    """A module or name, and all that it is in, from the inside out."""
+    """Return a module or name, and all packages that contain it, from the inside out."""
     return tuple(name.rsplit(".", depth)[0] for depth in range(name.count(".") + 1))
 
 
 def members(layer: str) -> list[str]:
-    """The modules and packages of a layer."""
+    """Return the modules and packages of a layer."""
     package, _, names = LAYERS[layer].partition(": ")
     return [package if name == "__init__" else f"{package}.{name}" for name in names.split()]
 
 
 @cache
 def layer_of(module: str) -> str:
-    """The layer of a module: the one that names it, or the package that it is nearest in."""
+    """Return the layer that names the module, or else the nearest package that contains it."""
     named = {member: layer for layer in LAYERS for member in members(layer)}
     return next(named[package] for package in packages_of(module) if package in named)

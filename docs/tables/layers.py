@@ -12,7 +12,7 @@ WIDTH = 80
 
 
 def draw_layers(text: str) -> str:
-    """The document with the drawing as it is now."""
+    """Return the document with the current drawing."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     assert after, f"ARCHITECTURE.md needs the lines {BEGIN!r} and {END!r}"
@@ -20,7 +20,7 @@ def draw_layers(text: str) -> str:
 
 
 def _lines() -> Iterator[str]:
-    """Layer, what is in it, and the number of modules, the highest first; a rule between pulse, streaming and bench."""
+    """Yield each layer, its contents and number of modules, the highest first; rules separate the packages."""
     sizes = Counter(layer_of(name) for name in modules())
     edge = f"├{'─' * 11}┼{'─' * (WIDTH + 2)}┼{'─' * 5}┤"
     yield f"┌{'─' * 11}┬{'─' * (WIDTH + 2)}┬{'─' * 5}┐"

@@ -16,7 +16,7 @@ calls, variables and their assignments are read before that: [tensorflow.md](ten
 
 
 def document() -> str:
-    """A table for each family."""
+    """Return the whole document: a table for each family."""
     families: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name, translator in TRANSLATORS.items():
         if not name.startswith("_"):

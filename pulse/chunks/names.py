@@ -68,7 +68,7 @@ def next_names(name: str) -> Iterator[tuple[str, NameRule]]:
             yield other, rule
 
 
-def says_state(name: str) -> bool:
+def looks_like_state(name: str) -> bool:
     """Return whether the name has a word that is usual for states."""
     spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
     return _STATE_WORD.search(spaced.lower()) is not None

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NoReturn
 
-from pulse.chunks.names import NameRule, next_names, says_state
+from pulse.chunks.names import NameRule, looks_like_state, next_names
 from pulse.errors import PulsifyError
 from pulse.support.record import record
 from pulse.support.wording import spell
@@ -74,7 +74,7 @@ class Candidates:
             if output is None or name in self.signals:
                 continue
             other, rule = output
-            if rule.sure or says_state(name) or not self.streams(name):
+            if rule.sure or looks_like_state(name) or not self.streams(name):
                 pairs.append(CallState(name, other, "by name"))
             elif name != self.inputs[0]:
                 doubtful.append((name, other))

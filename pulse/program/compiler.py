@@ -39,8 +39,8 @@ def compile_model(
     weights   the form in which they are stored: ``f32`` (default); ``bf16`` or ``int8`` if they do not fit the caches.
               Sums and all other tensors are f32; see ``pulse.program.weights``
     prepare   called with the names of all kernels that the program needs, before they are compiled or loaded one by
-              one; compiling happens once on a machine. ``streaming.warming`` has functions that compile several at once
-              and show a progress bar
+              one; compiling happens once on a machine. ``streaming.compilation.warming`` has functions that compile
+              several at once and show a progress bar
     activations  ``f32`` (default), or the form of the weights, ``bf16`` or ``int8``: operands are rounded too; see
                  ``pulse.program.activation_rounding``
     Raises    CompileError: an op has no kernel; the backend, the form of weights or of activations is unknown;

@@ -28,7 +28,7 @@ def never_shrinks(length: TDim, symbol: Symbol) -> bool:
 
 
 @cache_in_scope
-def tells_length(length: TDim, rate: Fraction, symbol: Symbol) -> bool:
+def determines_length(length: TDim, rate: Fraction, symbol: Symbol) -> bool:
     """Return whether ``rate*x`` frames of an input prove that the stream has at least x frames, for all whole x > 0."""
     counts = _count("counts") + 1
     frames = counts * rate.denominator

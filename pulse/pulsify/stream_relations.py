@@ -26,7 +26,7 @@ from pulse.ops.op import (
     relation_name,
 )
 from pulse.ops.source import Const, Source
-from pulse.pulsify.lengths import never_shrinks, tells_length
+from pulse.pulsify.lengths import determines_length, never_shrinks
 from pulse.support.bounds import MAX_FRAMES
 from pulse.support.record import record
 from pulse.support.wording import spell
@@ -156,7 +156,7 @@ def relate(
     sources = [(graph.fact(outlet), flows[outlet]) for outlet in graph.inputs if outlet in flows]
     if not sources:
         raise PulsifyError(f"no input streams over {symbol.name}")
-    if not any(tells_length(fact.shape[flow.stream_axis], flow.rate, symbol) for fact, flow in sources):
+    if not any(determines_length(fact.shape[flow.stream_axis], flow.rate, symbol) for fact, flow in sources):
         fact, flow = sources[0]
         name = graph.label(graph.inputs[0])
         sizes = ",".join("U" if axis == flow.stream_axis else str(dim) for axis, dim in enumerate(fact.shape))

@@ -100,8 +100,8 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
     rate_hz = stated_rate_hz(whole.metadata) if is_sound_shape(fact.shape) else None
     if is_sound_shape(fact.shape):
         notes.append(f"{name} ({shape_text(fact.shape)}) is audio; nothing is added before it")
-        _say_context(opened, options, name, outputs[0], notes)
-    _say_constants(whole.inputs, streams, options, rate_hz or guess.rate_hz, notes)
+        _add_context_hint(opened, options, name, outputs[0], notes)
+    _add_constant_hints(whole.inputs, streams, options, rate_hz or guess.rate_hz, notes)
     if len(streams) > 1:
         notes.append(
             f"{', '.join(list(streams)[1:])}: inputs of the whole model, since no stage outputs them"
@@ -152,7 +152,9 @@ def _of_channels(fact: TypedFact) -> str:
     return f"; unsqueeze = {{ axis = {ones[0]} }} after a front end adds its axis of size 1" if ones else ""
 
 
-def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str, notes: list[str]) -> None:
+def _add_context_hint(
+    opened: Loaded, options: dict[str, Any], name: str, output: str, notes: list[str]
+) -> None:
     """Note whether a chunk of sound begins with samples of the one before."""
     if opened.chunks is None or opened.resolution.call is None or "pulse" in options:
         return
@@ -184,7 +186,7 @@ def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str
         )
 
 
-def _say_constants(
+def _add_constant_hints(
     inputs: Mapping[str, TypedFact],
     streams: Mapping[str, TypedFact],
     options: dict[str, Any],

@@ -78,10 +78,6 @@ class Report:
         """Return the values in types of JSON."""
         return json_value(self.values())
 
-    def to_json(self) -> str:
-        """Return one JSON object."""
-        return json_text(self.values())
-
     def to_markdown(self) -> str:
         """Return the sections in Markdown."""
         return "\n\n".join(section.markdown() for section in self.sections()) + "\n"
@@ -99,6 +95,15 @@ def json_text(value: Mapping[str, Any]) -> str:
     """Return JSON in printable characters only; others are escaped."""
     text = json.dumps(json_value(value), indent=2, ensure_ascii=False, allow_nan=False)
     return "\n".join(line if line.isprintable() else _as_escapes(line) for line in text.split("\n"))
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON. Raises ValueError: not JSON, which has no NaN or Infinity either; RecursionError."""
+    return json.loads(text, parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def json_value(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from pulse.chunks.names import says_state
+from pulse.chunks.names import looks_like_state
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array
 from pulse.models import Model, TypedModel
@@ -102,7 +102,7 @@ def _guess(torch: Any, call: ModuleCall, parts: Mapping[Any, Any]) -> dict[str, 
     keys: dict[str, Any] = {}
     for name, value in list(call.arguments.items())[1:]:
         value_types = dtypes_and_shapes(value)
-        if not value_types or name in call.axes or not (len(value_types) > 1 or says_state(name)):
+        if not value_types or name in call.axes or not (len(value_types) > 1 or looks_like_state(name)):
             continue
         like = [key for key, part in parts.items() if dtypes_and_shapes(part) == value_types]
         rivals = [

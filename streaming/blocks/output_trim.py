@@ -130,7 +130,7 @@ class OutputTrim:
         return [*(array.tobytes() for array in self._held_back.values()), *last]
 
     def nbytes(self, kept_frames: Sequence[int]) -> list[list[int]]:
-        """Return the sizes that ``dump`` may give with this many held frames: before the first pulse, and after."""
+        """Return the possible sizes of ``dump`` with this many held frames: before the first pulse, and after."""
         sizes = [
             _nbytes(_shape(port, frames), port) for port, frames in zip(self._unsure.values(), kept_frames)
         ]

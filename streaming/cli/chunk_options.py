@@ -13,13 +13,13 @@ from streaming.sound.frames import read_arrays
 V = TypeVar("V")
 
 
-def pairs(option: str, texts: Sequence[str] | None, what: str, example: str) -> dict[str, str]:
+def parse_pairs(option: str, texts: Sequence[str] | None, value_text: str, example: str) -> dict[str, str]:
     """Parse ``["x=1,80,T"]`` to a mapping. Raises InputError."""
     values: dict[str, str] = {}
     for text in texts or ():
         name, equals, value = (part.strip() for part in text.partition("="))
         if not (name and equals and value):
-            raise InputError(f"{option} {text!r}: give a name and {what}, such as {example}")
+            raise InputError(f"{option} {text!r}: give a name and {value_text}, such as {example}")
         if name in values:
             raise InputError(f"{option} {text!r}: {name} is given twice")
         values[name] = value
@@ -28,22 +28,22 @@ def pairs(option: str, texts: Sequence[str] | None, what: str, example: str) -> 
 
 def constants(options: ModelOptions) -> Mapping[str, Any]:
     """Return the values of inputs that always have one. Raises InputError."""
-    return _read("--constant", options.constant, "a value", "sr=16000", _value)
+    return _read_pairs("--constant", options.constant, "a value", "sr=16000", _parse_value)
 
 
 def budget(options: ModelOptions) -> Mapping[str, float]:
     """Return the limits of reading a file that differ from the defaults. Raises InputError."""
-    return _read("--budget", options.budget, "a number", "nodes=1000000", float)
+    return _read_pairs("--budget", options.budget, "a number", "nodes=1000000", float)
 
 
 def chunking(options: ModelOptions) -> Chunking:
     """Return the options that describe a model of chunks. Raises InputError."""
     return Chunking(
         _states(options.state),
-        _read("--context", options.context, "a number of frames", "input=64", _number),
-        _read("--axis", options.axis, "an axis", "x=1", _number),
-        _read("--delay", options.delay, "a number of frames", "y=256", _number),
-        _read("--initial", options.initial, "a value", "h=h0.npy", _value),
+        _read_pairs("--context", options.context, "a number of frames", "input=64", _parse_number),
+        _read_pairs("--axis", options.axis, "an axis", "x=1", _parse_number),
+        _read_pairs("--delay", options.delay, "a number of frames", "y=256", _parse_number),
+        _read_pairs("--initial", options.initial, "a value", "h=h0.npy", _parse_value),
         options.pulse,
     )
 
@@ -51,14 +51,14 @@ def chunking(options: ModelOptions) -> Chunking:
 def _states(texts: Sequence[str] | None) -> dict[str, str] | None:
     if not texts:
         return None
-    return pairs("--state", [text for text in texts if text != "none"], "an output", "h=hn, or none")
+    return parse_pairs("--state", [text for text in texts if text != "none"], "an output", "h=hn, or none")
 
 
-def _read(
-    option: str, texts: Sequence[str] | None, what: str, example: str, parse: Callable[[str], V]
+def _read_pairs(
+    option: str, texts: Sequence[str] | None, value_text: str, example: str, parse: Callable[[str], V]
 ) -> Mapping[str, V]:
     values: dict[str, V] = {}
-    for name, text in pairs(option, texts, what, example).items():
+    for name, text in parse_pairs(option, texts, value_text, example).items():
         try:
             values[name] = parse(text)
         except ValueError:
@@ -66,14 +66,14 @@ def _read(
     return values
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     frames = int(text)
     if frames < 0:
         raise ValueError(text)
     return frames
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     """Parse a JSON number or list, or load the array of a .npy file."""
     path = Path(text)
     if path.suffix.lower() == ".npy":

@@ -10,7 +10,14 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from streaming.cli.console import BAD_USE, CHECK_FAILED, INTERRUPTED, errors_as_json, fail, plain_warnings
+from streaming.cli.console import (
+    BAD_USE,
+    CHECK_FAILED,
+    INTERRUPTED_EXIT_CODE,
+    errors_as_json,
+    fail,
+    plain_warnings,
+)
 from streaming.cli.help import lay_out
 from streaming.cli.signals import watch_interrupts
 from streaming.cli.standard_output import lend_stdout
@@ -63,22 +70,22 @@ def _hide_type(param: Any) -> Any:
 
 
 def _empty_type(ctx: Any) -> None:
-    """Give the type of an argument no text in the help."""
+    """Omit the type of an argument in the help."""
 
 
 def _leave_default(param: Any) -> Any:
     """Make a parameter keep its default, text or path unchanged; a repeatable one without values is empty."""
     if param is None or param.required or param.nargs != 1:
         return param
-    process, several = param.process_value, getattr(param, "multiple", False)
+    process, is_multiple = param.process_value, getattr(param, "multiple", False)
     annotation = getattr(getattr(param, "type_descriptor", None), "annotation", None)
 
     def convert(ctx: Any, value: Any) -> Any:
-        if several and not value:
+        if is_multiple and not value:
             result: Any = ()
-        elif several and annotation == list[str]:
+        elif is_multiple and annotation == list[str]:
             result = list(value)
-        elif not several and value is param.default:
+        elif not is_multiple and value is param.default:
             result = value
         elif isinstance(value, str) and annotation in (str, Path):
             result = annotation(value)
@@ -181,7 +188,7 @@ class Commands(TyperGroup):
 
     def _exit_interrupted(self) -> NoReturn:
         fail(KeyboardInterrupt(), "interrupted; only complete results are written")
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(INTERRUPTED_EXIT_CODE) from None
 
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, rich_markup_mode="rich")

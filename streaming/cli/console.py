@@ -18,7 +18,7 @@ BAD_USE = 2
 """The exit code of errors: wrong arguments, files that cannot be read or written, refusals."""
 NOT_PROVED = 3
 """The exit code if no output depends on the inputs, so that nothing is proved."""
-INTERRUPTED = 130
+INTERRUPTED_EXIT_CODE = 130
 """The exit code after Ctrl-C, as shells have it."""
 PIPE_COLUMNS = 240
 """The width of a line if no terminal limits it."""

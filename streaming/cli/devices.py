@@ -14,7 +14,7 @@ def devices(report_options: ReportOptions) -> None:
       pulse run --live --mic usb --speaker 3
       pulse run aec.onnx --live --mic usb:0 --far usb:1   two channels of one device
     """
-    from streaming.hosts.default import list_devices
     from streaming.hosts.devices import DeviceList
+    from streaming.hosts.portaudio.portaudio import PortAudio
 
-    report_options.print(DeviceList(list_devices()))
+    report_options.print(DeviceList(PortAudio().devices()))

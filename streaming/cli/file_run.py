@@ -8,13 +8,13 @@ from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.program.program import Program
 from streaming.builtin import noisy_path
-from streaming.cli.run_request import RunRequest, find_output
+from streaming.cli.run_request import RunRequest
 from streaming.cli.sounds import open_sounds
 from streaming.cli.standard_output import take_stdout
 from streaming.files.atomic import refuse_same
 from streaming.reports.file_report import FileReport, builtin_snr_db
 from streaming.reports.opened_model import OpenedModel
-from streaming.routing import is_playable, sound_inputs
+from streaming.routing import find_output, is_playable, sound_inputs
 from streaming.sound.frames import read_arrays
 from streaming.sound.output_files import OutputRoute
 from streaming.sound.sound_stream import stream_arrays, stream_sound

@@ -20,7 +20,7 @@ from pulse.program.machine.array_step import STEPPING
 from pulse.program.program import Program
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.builtin.program import carried_program
-from streaming.cli.chunk_options import budget, chunking, constants, pairs
+from streaming.cli.chunk_options import budget, chunking, constants, parse_pairs
 from streaming.cli.module_import import read_module_name
 from streaming.cli.options import ModelOptions, ProgramOptions
 from streaming.cli.torch_module import load_module, refuse_module_options
@@ -90,7 +90,7 @@ def open_or_carried(path: Path | None, options: ModelOptions, program_options: P
 
 def parse_inputs(texts: Sequence[str] | None) -> dict[str, str]:
     """Return ``["x=1,80,T,f32"]`` as a mapping. Raises InputError."""
-    return pairs("--input", texts, "a shape", "x=1,80,T,f32")
+    return parse_pairs("--input", texts, "a shape", "x=1,80,T,f32")
 
 
 def _rate(model: Loaded, rate_hz: int | None, builtin: bool) -> tuple[int | None, str | None]:
@@ -151,7 +151,7 @@ def kernel_preparation(live: bool = False) -> "Prepare":
     def prepare(kernels: Sequence[str]) -> None:
         if not live and all(entry.is_cached for entry in (*STEPPING, *(KERNELS[name] for name in kernels))):
             return
-        from streaming.warming import LIVE, compile_in_parallel
+        from streaming.compilation.warming import LIVE, compile_in_parallel
 
         compile_in_parallel(*LIVE if live else ())(kernels)
 

@@ -209,14 +209,14 @@ class ModelOptions:
 
 
 @contextmanager
-def extra_for(what: str, extra: str) -> Generator[None]:
-    """A context of imports. Raises InputError: a package of the extra is not installed."""
+def extra_for(subject: str, extra: str) -> Generator[None]:
+    """Import packages of an extra. Raises InputError: one is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("pulse", "streaming"):
             raise
-        raise InputError(f"{what} needs {error.name}; pip install 'pulse-stream[{extra}]'") from None
+        raise InputError(f"{subject} needs {error.name}; pip install 'pulse-stream[{extra}]'") from None
 
 
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:

@@ -45,7 +45,7 @@ def require_proof(timed: "TimedProof", then: str = "") -> None:
 
 
 def require_outcome(outcome: str, verdict: str, then: str = "") -> None:
-    """``require_proof`` for an outcome and its verdict."""
+    """Do as ``require_proof``, for an outcome and its verdict."""
     if outcome == "equal":
         return
     print_error(f"{verdict}{then if outcome == 'diverged' else ''}")

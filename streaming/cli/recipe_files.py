@@ -42,7 +42,7 @@ def refuse_bad_use(models: Sequence[Path], output: Path | None, embed: Path | No
 
 
 def describe_models(
-    models: Sequence[Path], folder: Path, hop: int | None = None
+    models: Sequence[Path], folder: Path, hop: int | None
 ) -> "tuple[str, Sequence[str], RecipeContext]":
     """Return a recipe of models, for a file in a folder: its text, remarks for the user, and its path.
 

@@ -102,7 +102,7 @@ def run(
 @contextmanager
 def specialise_during(program: "Program") -> Generator[None]:
     """Compile specialised kernels during a run, and print the gain on stderr. Raises InputError."""
-    from streaming.specialisation import BackgroundSpecialisation
+    from streaming.compilation.specialisation import BackgroundSpecialisation
 
     specialisation = BackgroundSpecialisation(program)
     with specialisation:

@@ -4,8 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pulse.errors import InputError
-from pulse.interface import Port
-from pulse.program.program import Program
 from pulse.support.record import record
 from streaming.builtin import noisy_path
 from streaming.cli.live.options import LiveOptions
@@ -24,6 +22,7 @@ class RunRequest:
 
     model           None: the built-in one
     source, target  IN and OUT; None if not given
+    sound           the options of sound
     events          the events to detect in the output; None for none
     """
 
@@ -93,13 +92,3 @@ def sort_paths(
     if sound.in_routes and not (sound.written or live) and target is None:
         source, target = None, source
     return model, source, target
-
-
-def find_output(program: Program, name: str) -> Port:
-    """Return the output of that name. Raises InputError."""
-    for port in program.outputs:
-        if port.name == name:
-            return port
-    raise InputError(
-        f"no output is called {name!r}; the outputs are {', '.join(port.name for port in program.outputs)}"
-    )

@@ -12,7 +12,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-COMPILER = "llvmlite."
+COMPILER_MODULES = "llvmlite."
 """Modules whose functions are called by compiled code, or call it."""
 RESEND_S = 0.01
 """A signal that arrives inside the compiler is sent again after this many seconds."""
@@ -52,17 +52,17 @@ def gather_signals() -> Generator[list[int]]:
     """
     numbers: list[int] = []
 
-    def note(number: int, frame: FrameType | None) -> None:
+    def record(number: int, frame: FrameType | None) -> None:
         numbers.append(number)
 
-    before = {number: signal.getsignal(number) for number in ENDS} if _in_main_thread() else {}
+    handlers = {number: signal.getsignal(number) for number in ENDS} if _in_main_thread() else {}
     try:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             if handler not in (signal.SIG_IGN, None):
-                signal.signal(number, note)
+                signal.signal(number, record)
         yield numbers
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             if handler is not None:
                 signal.signal(number, handler)
 
@@ -89,7 +89,7 @@ def _in_main_thread() -> bool:
 
 def postpone(number: int, frame: FrameType | None) -> bool:
     """Return whether a signal arrived inside the compiler; if so, it is sent again."""
-    while frame is not None and not str(frame.f_globals.get("__name__")).startswith(COMPILER):
+    while frame is not None and not str(frame.f_globals.get("__name__")).startswith(COMPILER_MODULES):
         frame = frame.f_back
     if frame is None:
         return False

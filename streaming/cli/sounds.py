@@ -48,7 +48,7 @@ def open_sounds(
 
     texts    routes, see ``routing.Route``
     source   IN: for the inputs that no route names; one that several need gives each a channel, in their order
-    channel  as in ``Channels.parse``, for a model with one audio input
+    channel  channel of a model's only audio input, see ``Channels.parse``
     Raises   InputError
     """
     title, routes = program.model.title, parse_routes(texts, program)

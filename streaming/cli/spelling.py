@@ -83,7 +83,7 @@ def _option_names(command: Callable[..., None]) -> set[str]:
 
 
 def option_names(parameter: str, option: Any) -> list[str]:
-    """Return the names that typer gives an option: those that it declares, or its parameter's.
+    """Return typer's names of an option: those that it declares, or its parameter's.
 
     typer keeps the first declared name of an annotation as the option's default.
     """

@@ -27,7 +27,7 @@ def warm(
     image. Kernels are stored in the user's cache folder, or in the folder that PULSE_CACHE names. No other user may be
     able to write there, unless PULSE_CACHE_SHARED is 1.
     """
-    from streaming.warming import warm as compile_ahead
+    from streaming.compilation.warming import warm as compile_ahead
 
     with progress("compiling kernels") as advance:
         result = compile_ahead(only or None, jobs, advance)

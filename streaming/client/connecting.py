@@ -109,7 +109,7 @@ class Servers:
         return await self._open_on(until, url, again)
 
     async def _open_on(self, until: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
-        """Open a stream on this server, or on those that it names. Raises ClientError."""
+        """Open a stream on this server, or on others that it names. Raises ClientError."""
         try:
             return await self._connect(until, url, hello)
         except ClientError as error:
@@ -186,11 +186,11 @@ async def connect(
     block       the number of samples sent at once, a hint
     outputs     the names of the outputs to send
     token       a token, if the server has tokens
-    tls         for wss, the trusted certificates; the system's authorities by default
+    tls         trusted certificates for wss; the system's authorities by default
     patience_s  above 0: if the connection is lost, try for this many seconds to resume over another one, with the same
                 bits as a result. The server must keep checkpoints; frames not in one are kept here and sent again
-    silence_s   with patience, a server that does not answer a ping for this long counts as lost, as when its machine
-                loses power. None: only a closed connection does
+    silence_s   time without an answer to a ping after which a server counts as lost, as when its machine loses
+                power, if patience_s is above 0. None: only a closed connection does
     Raises      ClientError: the server cannot be reached or refuses; ``code`` is the reason
 
         async with connect("ws://localhost:8080", "denoiser") as stream:
@@ -229,7 +229,7 @@ async def connect(
 
 
 async def receive_ready(socket: ClientSocket) -> Message:
-    """Receive the answer to a hello. Raises ClientError."""
+    """Receive the answer to a hello. Raises ClientError: it refuses, or does not answer in time."""
     message: bytes | str | None = None
     with anyio.move_on_after(ANSWER_TIMEOUT_S):
         message = await socket.receive()

@@ -20,12 +20,12 @@ from streaming.client.errors import ClientError
 from streaming.protocol import SUBPROTOCOL
 
 MAX_MESSAGE_BYTES = 1 << 26
-"""The most bytes of a message of a server."""
+"""Maximum size of a server's message in bytes; a larger one closes the connection."""
 MAX_READ_BYTES = 1 << 16
-"""The most bytes of one read."""
+"""Maximum number of bytes in one read."""
 CLOSE_TIMEOUT_S = 2.0
 """A server that does not answer a close within this many seconds is left without one."""
-GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
+CLOSED_ERRORS = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
 class ClientSocket(NotCopyable):
@@ -55,7 +55,7 @@ class ClientSocket(NotCopyable):
         while not self._messages:
             try:
                 data = await self._stream.receive(MAX_READ_BYTES)
-            except GONE:
+            except CLOSED_ERRORS:
                 self._protocol.receive_eof()
                 return None
             self._protocol.receive_data(data)
@@ -75,7 +75,7 @@ class ClientSocket(NotCopyable):
         while self._protocol.state is State.CONNECTING and self._protocol.handshake_exc is None:
             try:
                 self._protocol.receive_data(await self._stream.receive(MAX_READ_BYTES))
-            except GONE:
+            except CLOSED_ERRORS:
                 self._protocol.receive_eof()
                 break
         events = self._protocol.events_received()
@@ -122,7 +122,7 @@ class ClientSocket(NotCopyable):
             try:
                 if data:
                     await self._stream.send(data)
-            except GONE:
+            except CLOSED_ERRORS:
                 return False
         return True
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pulse.deploy.deployed import prepare_deployment
-from pulse.deploy.vector import make_vector
+from pulse.c_library.deployed import prepare_deployment
+from pulse.c_library.vector import make_vector
 from pulse.errors import InputError
 from pulse.jit.levels import LEVELS, TARGETS, Level
 from pulse.program.backends.native_program import NativeProgram
@@ -15,7 +15,10 @@ from streaming.reports.opened_model import OpenedModel
 
 
 def find_target(name: str | None) -> Level:
-    """Return the target of that name; by default the best level that this machine supports. Raises InputError."""
+    """Return the target of that name; by default the best level that this machine supports.
+
+    Raises InputError: no such target, or this machine supports no level
+    """
     if name is None:
         target = next((level for level in LEVELS.values() if not level.missing_features), None)
         if target is None:
@@ -41,7 +44,7 @@ def build_model(
     """Build the library of a program; the offline model, if it is known, judges its test vector.
 
     external_weights  whether the weights are a file next to the library
-    Raises PulseError: the program needs Python, or it cannot be compiled, linked or written, or gives wrong frames
+    Raises PulseError: the program needs Python, or it cannot be compiled, linked or written, or outputs wrong frames
     """
     rate = None if opened.rate_from == "default" else opened.rate_hz
     deployed = prepare_deployment(program, name, opened.title, rate, external_weights)

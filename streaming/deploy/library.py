@@ -7,10 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pulse.deploy.deployed import Deployed
-from pulse.deploy.readme import readme
-from pulse.deploy.texts import fill, header, source
-from pulse.deploy.vector import TestVector
+from pulse.c_library.deployed import Deployed
+from pulse.c_library.readme import readme
+from pulse.c_library.texts import fill, header, source
+from pulse.c_library.vector import TestVector
 from pulse.errors import CompileError, WriteError
 from pulse.jit.levels import Level
 from pulse.support.record import record
@@ -21,7 +21,7 @@ from streaming.deploy.toolchain import Toolchain, find_toolchain
 from streaming.deploy.web import check_module, write_web
 
 PROVIDED = frozenset(("memcpy", "memmove", "memset"))
-ABI = "__"
+ABI_PREFIX = "__"
 """The prefix of a compiler's own helper functions, which come with it."""
 
 
@@ -105,7 +105,7 @@ def build_library(
             directory.mkdir()
         compiled = compile_objects(deployed, target, work)
         math_functions = tuple(
-            name for name in compiled.c_functions if name not in PROVIDED and not name.startswith(ABI)
+            name for name in compiled.c_functions if name not in PROVIDED and not name.startswith(ABI_PREFIX)
         )
         build = Build(deployed, target, toolchain, compiled, math_functions, work, result)
         _link(build)

@@ -7,21 +7,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pulse.deploy.deployed import Deployed, prepare_deployment
-from pulse.deploy.elf import undefined_symbols
-from pulse.deploy.texts import initial_symbol, rows_symbol, weights_symbol
-from pulse.deploy.wasm import imported_functions
+from pulse.c_library.deployed import Deployed, prepare_deployment
+from pulse.c_library.texts import initial_symbol, rows_symbol, weights_symbol
 from pulse.errors import CompileError
+from pulse.jit.entries import Callback
+from pulse.jit.language.foreign import c_signature
 from pulse.jit.levels import Level
 from pulse.jit.registry import Kernel
 from pulse.program.file.program_file import encode_program
 from pulse.program.file.stored_program import read_program
 from pulse.support.record import record
-from streaming.deploy.resampler import RESAMPLE
+from streaming.deploy.elf import undefined_symbols
 from streaming.deploy.toolchain import Toolchain
+from streaming.deploy.wasm import imported_functions
+from streaming.native.resample import convert
 
 CONSTANTS = "constants.o"
 """The object of rows, weights and first state."""
+RESAMPLE = Callback(
+    "resample.convert", convert.function, c_signature(None, "i64", "i64", "i64", "i64", "i64")
+)
+"""The resampler of live streams, for audio hosts at other rates than the model's. Arguments: the addresses of the
+resampler and of the samples, their number, and the same for the outputs."""
 
 
 @record
@@ -69,7 +76,10 @@ class Build:
 
 
 def compile_objects(deployed: Deployed, target: Level, folder: Path) -> CompiledObjects:
-    """Compile the kernels of a program and its constants for a target, into a folder. Raises CompileError."""
+    """Compile the kernels of a program and its constants for a target, into a folder.
+
+    Raises CompileError: a kernel cannot be compiled
+    """
     with TemporaryDirectory() as scratch:
         program = Path(scratch, "program")
         program.write_bytes(encode_program(deployed.program, {}, None))

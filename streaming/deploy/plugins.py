@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from pulse.deploy.deployed import Deployed
-from pulse.deploy.sound import plugin_names, sound_ports
-from pulse.deploy.texts import fill
+from pulse.c_library.deployed import Deployed
+from pulse.c_library.sound import plugin_names, sound_ports
+from pulse.c_library.texts import fill
 from pulse.errors import InputError, WriteError
 from pulse.jit.levels import Level
 from streaming.deploy.objects import Build
@@ -16,7 +16,7 @@ ENTRIES: Mapping[str, str] = {"ladspa": "ladspa_descriptor", "lv2": "lv2_descrip
 
 
 def require_plugins(deployed: Deployed, target: Level, plugins: tuple[str, ...]) -> None:
-    """Raise InputError: no such plug-in for the target; WriteError: the model does not take and give sound."""
+    """Raise InputError: no such plug-in for the target; WriteError: the model does not take and output sound."""
     if unknown := [plugin for plugin in plugins if plugin not in ENTRIES]:
         raise InputError(
             f"--plugin {unknown[0]}: there is no such plug-in; choose one of {', '.join(ENTRIES)}"
@@ -34,7 +34,10 @@ def require_plugins(deployed: Deployed, target: Level, plugins: tuple[str, ...])
 
 
 def write_plugins(build: Build, plugins: tuple[str, ...], folder: Path) -> None:
-    """Write plug-ins; ``folder`` is where the result will be in the end. Raises CompileError."""
+    """Write plug-ins; ``folder`` is where the result will be in the end.
+
+    Raises CompileError: the compiler or linker fails
+    """
     deployed, work, result = build.deployed, build.work, build.result
     ports = sound_ports(deployed)
     names = plugin_names(deployed, ports)

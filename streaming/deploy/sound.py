@@ -2,21 +2,29 @@
 
 from pathlib import Path
 
-from pulse.deploy.sound import SoundPorts
-from pulse.deploy.texts import fill
+from pulse.c_library.sound import SoundPorts, blocks_source
+from pulse.c_library.texts import fill
 from streaming.deploy.objects import Build
-from streaming.deploy.resampler import sound_source
+from streaming.native.filters import QUALITIES
+
+QUALITY = QUALITIES["medium"]
+"""Quality of the resampler."""
 
 
 def write_sound(build: Build, ports: SoundPorts) -> list[Path]:
-    """Write its header and source to the work folder; the objects that belong to it. Raises CompileError.
+    """Write its header and source to the work folder; the objects that belong to it.
 
     The library's header is already in the folder of the result.
+
+    Raises CompileError: the compiler fails
     """
     deployed, compiled, work = build.deployed, build.compiled, build.work
     (work / f"{deployed.name}_blocks.h").write_text(fill("blocks/blocks.h", deployed))
     code = work / f"{deployed.name}_blocks.c"
-    code.write_text(sound_source(deployed, ports, compiled.resampler_symbol))
+    symbol = compiled.resampler_symbol
+    code.write_text(
+        blocks_source(deployed, ports, symbol, QUALITY.half_frames, QUALITY.phases, QUALITY.stop_db)
+    )
     made_object = code.with_suffix(".o")
     build.toolchain.compile(code, made_object, f"-I{work}", f"-I{build.result}")
     return [made_object, compiled.resampler]

@@ -44,19 +44,21 @@ class Toolchain:
     archiver: tuple[str, ...]
 
     def compile(self, source: Path, target: Path, *options: str) -> None:
-        """Compile one file of C99 into an object. Raises CompileError."""
+        """Compile one file of C99 into an object. Raises CompileError: the compiler fails."""
         arguments = ("-std=c99", *WARNINGS, *OPTIMISED, *options, "-c", str(source), "-o", str(target))
         _run((*self.compiler, *arguments), source)
 
     def archive(self, objects: Sequence[Path], target: Path) -> None:
-        """Make a static library; the same objects give the same bytes. Raises CompileError."""
+        """Make a static library; the same objects make the same bytes. Raises CompileError: the archiver fails."""
         target.unlink(missing_ok=True)
         _run((*self.archiver, "rcsD", str(target), *map(str, objects)), target)
 
     def share(self, objects: Sequence[Path], target: Path, needs_math: bool, only: str | None = None) -> None:
-        """Make a shared library, which needs only memcpy and similar functions. Raises CompileError.
+        """Make a shared library, which needs only memcpy and similar functions.
 
         only    the one exported symbol; None: all with default visibility
+
+        Raises CompileError: the linker fails
         """
         options = (
             "-shared",
@@ -75,7 +77,7 @@ class Toolchain:
     def link_module(
         self, objects: Sequence[Path], target: Path, exports: Sequence[str], needs_math: bool
     ) -> None:
-        """Make a WebAssembly module, which imports functions of libm at most. Raises CompileError."""
+        """Make a WebAssembly module, which imports functions of libm at most. Raises CompileError: the linker fails."""
         options = ("-Wl,--no-entry", "-Wl,--gc-sections", "-Wl,--strip-all", "-Wl,--export=__heap_base")
         extra = ("-Wl,--import-symbols",) if needs_math else ()
         symbols = [f"-Wl,--export={name}" for name in exports]

@@ -5,9 +5,9 @@ import subprocess
 from html import escape
 from pathlib import Path
 
-from pulse.deploy.deployed import Deployed
-from pulse.deploy.sound import fits_audio_hosts, sound_ports
-from pulse.deploy.texts import fill
+from pulse.c_library.deployed import Deployed
+from pulse.c_library.sound import fits_audio_hosts, sound_ports
+from pulse.c_library.texts import fill
 from pulse.errors import CompileError
 from pulse.support.printable import printable
 from streaming.deploy.objects import Build

@@ -29,13 +29,13 @@ class _State:
 
 
 class Argmax(ClassDetector[_State]):
-    """Detects changes of the best class: an event for each class, from its start to that of the next.
+    """Detects changes of the best class: an event for each class, from its start to the start of the next.
 
     clock       the clock of the output, or its frames per second
     min_s       a class starts at the first frame of a run, at least this long, in which it is the best
     labels      names of the classes; their numbers by default
     background  the class that makes no events; None for none
-    Raises      InputError
+    Raises      InputError: a parameter is not valid
 
     Of equal values, the first is the best. Shorter runs are ignored: the previous class continues. The last class
     lasts to the end of the sound. The score is the mean value of the class.
@@ -56,7 +56,7 @@ class Argmax(ClassDetector[_State]):
     def _begin(self) -> _State:
         return _State()
 
-    def _frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
+    def _process_frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
         state.classes = len(row)
         best = max(range(len(row)), key=row.__getitem__)
         if best == state.current:

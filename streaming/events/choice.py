@@ -49,7 +49,7 @@ class DetectorChoice:
 
     @classmethod
     def parse(cls, kind: str, settings: Sequence[str]) -> "DetectorChoice":
-        """Parse settings written as ``name=value``. Raises InputError."""
+        """Parse settings written as ``name=value``. Raises InputError: a setting has no value, or is given twice."""
         pairs: dict[str, str] = {}
         for text in settings:
             name, equals, value = text.partition("=")
@@ -61,7 +61,10 @@ class DetectorChoice:
         return cls(kind, pairs)
 
     def detector(self, clock: FrameClock) -> Detector[Any]:
-        """Create a detector for an output with this clock. Raises InputError."""
+        """Create a detector for an output with this clock.
+
+        Raises InputError: no such detector or parameter, or a value is not valid
+        """
         return self._make()(clock)
 
     def _make(self) -> Callable[[FrameClock], Detector[Any]]:
@@ -86,7 +89,10 @@ class DetectorChoice:
         return lambda clock: make(clock, **values)
 
     def of_port(self, port: Port, rate_hz: float | None) -> Detector[Any]:
-        """Create a detector for an output; ``rate_hz`` is in frames of the model's symbol. Raises InputError."""
+        """Create a detector for an output; ``rate_hz`` is in frames of the model's symbol.
+
+        Raises InputError: the rate is unknown, or as ``detector``
+        """
         if rate_hz is None:
             raise InputError(
                 f"{port.name}: events have times; give the model's samples or frames per second with "

@@ -7,8 +7,8 @@ from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.support.record import record
 
-NEAR = 1e-6
-"""Seconds that differ from a whole number of frames by at most this part of a frame are taken as that number."""
+ROUNDING_FRAMES = 1e-6
+"""Seconds that differ from an integer number of frames by at most this part of a frame are rounded to it."""
 
 
 @record
@@ -31,7 +31,7 @@ class FrameClock:
 
     @classmethod
     def of(cls, clock: "FrameClock | float") -> "FrameClock":
-        """Return a clock, given one or frames per second. Raises InputError."""
+        """Return a clock, given one or frames per second. Raises InputError: not a positive number."""
         if isinstance(clock, FrameClock):
             return clock
         try:
@@ -41,7 +41,10 @@ class FrameClock:
 
     @classmethod
     def of_port(cls, port: Port, rate_hz: float) -> "FrameClock":
-        """Return the clock of an output; ``rate_hz`` is in frames of the symbol. Raises InputError."""
+        """Return the clock of an output; ``rate_hz`` is in frames of the symbol.
+
+        Raises InputError: the output does not stream
+        """
         if not port.streams:
             raise InputError(f"{port.name}: has no time axis, so no events; choose another output")
         return cls(Fraction(rate_hz) * Fraction(port.rate), port.delay, port.frames)
@@ -57,4 +60,4 @@ class FrameClock:
 
     def frames(self, seconds: float) -> int:
         """Return the smallest number of frames, at least one, that lasts this long."""
-        return max(1, ceil(seconds * float(self.rate_hz) - NEAR))
+        return max(1, ceil(seconds * float(self.rate_hz) - ROUNDING_FRAMES))

@@ -13,7 +13,7 @@ from streaming.events.clock import FrameClock
 from streaming.events.detector import Detector
 from streaming.events.event import Event
 from streaming.events.parameters import require_class, require_one_of, require_seconds
-from streaming.events.tokens import begins_word, blank_of, join, read_tokens
+from streaming.events.tokens import begins_word, find_blank, join, read_tokens
 
 UNITS = ("token", "word", "phrase")
 VALUES = ("logits", "probabilities")
@@ -44,11 +44,11 @@ class Ctc(Detector[_State]):
 
     clock    the clock of the output, or its frames per second
     tokens   a file of lines ``token id``, as sherpa and icefall have it, or the texts in order
-    unit     of events: ``token``, ``word`` or ``phrase``
+    unit     what an event is: ``token``, ``word`` or ``phrase``
     pause_s  without a new token for this long, a word or phrase has ended; None: 0.6 s for phrases, never for words
     blank    the class of the blank; None: the token of a usual name, such as <blk>, else 0
     values   the model's output: ``logits``, or their log-softmax; ``probabilities``
-    Raises   InputError
+    Raises   InputError: the tokens cannot be read, or a parameter is not valid
 
     A word begins with a token that starts with a space (SentencePiece's U+2581), or after a token that is a space
     (<space>, |). An event goes from the first frame of its first token to the end of the last frame of its last one.
@@ -72,7 +72,7 @@ class Ctc(Detector[_State]):
         require_seconds(pause_s=pause_s)
         clock = FrameClock.of(clock)
         self._tokens = read_tokens(tokens) if isinstance(tokens, str | Path) else tuple(tokens)
-        self._blank = blank_of(self._tokens) if blank is None else blank
+        self._blank = find_blank(self._tokens) if blank is None else blank
         require_class("blank", self._blank, len(self._tokens))
         pause_s = PAUSE_S if pause_s is None and unit == "phrase" else pause_s
         self._pause_frames = None if pause_s is None else clock.frames(pause_s)
@@ -99,7 +99,7 @@ class Ctc(Detector[_State]):
                 value = float(1 / np.exp(row - value).sum()) if value > -np.inf else 1 / len(row)
             yield [best, value]
 
-    def _frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
+    def _process_frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
         best, value = int(row[0]), row[1]
         if best != state.last:
             if self._unit == "token":

@@ -45,7 +45,10 @@ class Detector(ABC, Generic[StateT]):
         self.reset()
 
     def push(self, probabilities: Array | Sequence[float]) -> list[Event]:
-        """Take frames, [frames] or [frames, classes]; return the events that they complete. Raises InputError."""
+        """Take frames, [frames] or [frames, classes]; return the events that they complete.
+
+        Raises InputError: the stream has ended, or the frames have the wrong shape or type
+        """
         if self._position.ended:
             raise InputError("the stream of events has ended; call reset() to begin another one")
         rows = self._rows(np.asarray(probabilities))
@@ -55,7 +58,7 @@ class Detector(ABC, Generic[StateT]):
             self._check_classes(classes)
         events: list[Event] = []
         for row in self._prepare(rows):
-            events += self._frame(position.state, position.frames, row)
+            events += self._process_frame(position.state, position.frames, row)
             position.frames += 1
         self._position = position
         return events
@@ -89,7 +92,7 @@ class Detector(ABC, Generic[StateT]):
         """Return the state before the first frame."""
 
     @abstractmethod
-    def _frame(self, state: StateT, frame: int, row: list[float]) -> Iterable[Event]:
+    def _process_frame(self, state: StateT, frame: int, row: list[float]) -> Iterable[Event]:
         """Yield the events that a frame completes, and update ``state``."""
 
     @abstractmethod

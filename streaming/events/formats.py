@@ -112,7 +112,7 @@ FORMATS: dict[str, type[EventFormat]] = {
 
 
 def event_format(name: str, word: str) -> type[EventFormat]:
-    """Return the format of a suffix, without its dot. Raises InputError."""
+    """Return the format of a suffix, without its dot. Raises InputError: no format has the suffix."""
     try:
         return FORMATS[word.lower()]
     except KeyError:

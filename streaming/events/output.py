@@ -33,7 +33,10 @@ class EventsOutput(NotCopyable):
         return self._sink.name
 
     def write(self, frames: Array) -> None:
-        """Write the events in more frames; all other axes together are the classes. Raises InputError."""
+        """Write the events in more frames; all other axes together are the classes.
+
+        Raises InputError: frames that the detector does not take, or they cannot be written
+        """
         rows = np.moveaxis(frames, self._axis, 0)
         classes = int(np.prod(rows.shape[1:]))
         self._write_events(self._detector.push(rows.reshape(len(rows), classes)))

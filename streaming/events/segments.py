@@ -69,7 +69,7 @@ class Segments(Detector[_State]):
     column           the class to use, if there are several
     label            the label of the events
     starts           also return an event without an end as soon as a start is certain
-    Raises           InputError
+    Raises           InputError: a parameter is not valid
 
     A silence begins with a frame below ``off_threshold``, ends with one at or above ``threshold``, and ends the
     segment at the first frame below ``off_threshold`` with which it is long enough. Durations are rounded up to whole
@@ -201,7 +201,7 @@ class Segments(Detector[_State]):
     def _check_classes(self, classes: int) -> None:
         only_column(self._column, classes)
 
-    def _frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
+    def _process_frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
         value = pick(row, self._column)
         level, total_before = state.mean.add(value), state.total
         state.total += value
@@ -217,7 +217,7 @@ class Segments(Detector[_State]):
             return
         elif level < self._off_threshold and state.silence is None:
             state.silence, state.silence_total = frame, total_before
-        yield from self._tell_start(state, frame)
+        yield from self._emit_start(state, frame)
         if (
             level < self._off_threshold
             and state.silence is not None
@@ -248,7 +248,7 @@ class Segments(Detector[_State]):
             state.gaps.append(_Gap(state.silence, frame, state.silence_total, total_before))
         state.silence = None
 
-    def _tell_start(self, state: _State, frame: int) -> Iterator[Event]:
+    def _emit_start(self, state: _State, frame: int) -> Iterator[Event]:
         """Report the start of a segment when no later frame can change it."""
         start = state.start or 0
         speech_frames = (frame + 1 if state.silence is None else state.silence) - start
@@ -274,7 +274,7 @@ class Segments(Detector[_State]):
             state.start, state.start_total = gap.end, gap.sum_at_end
             state.cut, state.reported = True, False
             state.gaps = [later for later in state.gaps if later.first > gap.first]
-        yield from self._tell_start(state, frame) if state.cut else ()
+        yield from self._emit_start(state, frame) if state.cut else ()
 
     def _segment(
         self, state: _State, stop: int, total: float, end: Fraction, known_s: float

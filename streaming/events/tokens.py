@@ -14,7 +14,10 @@ _BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 
 def read_tokens(path: str | Path) -> tuple[str, ...]:
-    """Read the texts of a file of lines ``token id``, in the order of their numbers. Raises InputError."""
+    """Read the texts of a file of lines ``token id``, in the order of their numbers.
+
+    Raises InputError: the file cannot be read, or a line is not a token and its number
+    """
     path = Path(path)
     try:
         lines = path.read_text("utf-8").split("\n")
@@ -42,7 +45,7 @@ def read_tokens(path: str | Path) -> tuple[str, ...]:
     return tuple(tokens[token] for token in range(len(tokens)))
 
 
-def blank_of(tokens: Sequence[str]) -> int:
+def find_blank(tokens: Sequence[str]) -> int:
     """Return the number of the blank: the first usual name among the tokens, else 0."""
     return next((tokens.index(name) for name in BLANKS if name in tokens), 0)
 

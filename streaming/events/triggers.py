@@ -27,7 +27,7 @@ class Triggers(ClassDetector[_State]):
     refractory_s  the minimum time between two events
     labels        names of the classes; their numbers by default
     background    the class without meaning; None if there is none
-    Raises        InputError
+    Raises        InputError: a parameter is not valid
 
     An event is as long as the smoothing; its score is the mean. It is known with its last frame.
     """
@@ -52,7 +52,7 @@ class Triggers(ClassDetector[_State]):
     def _begin(self) -> _State:
         return _State()
 
-    def _frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
+    def _process_frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
         if not state.means:
             state.means = [TrailingMean(self._smooth_frames) for _ in row]
         means = [mean.add(value) for mean, value in zip(state.means, row)]

@@ -62,7 +62,10 @@ class Slots(Protocol):
         ...
 
     def end(self, rest: Feed) -> list[dict[str, Array]]:
-        """Return the pulses of ``State.end``, to be submitted. Earlier results must be collected. Raises InputError."""
+        """Return the pulses of ``State.end``, to be submitted. Earlier results must be collected.
+
+        Raises InputError: the model does not take a stream of this length
+        """
         ...
 
     def close(self) -> None:
@@ -87,5 +90,8 @@ class Engine(Protocol):
         ...
 
     async def stop(self) -> None:
-        """End the thread after its current pulse. All slots must be closed. Raises ExecutorError."""
+        """End the thread after its current pulse. All slots must be closed.
+
+        Raises ExecutorError: the thread does not end
+        """
         ...

@@ -17,9 +17,9 @@ from streaming.blocks.input_blocks import InputBlock
 from streaming.errors import ExecutorError, only_one
 from streaming.executor.engine import Engine
 from streaming.executor.error_merging import merge_errors
-from streaming.executor.flow import CLOSED, Flow
-from streaming.executor.sinks import sink_of
-from streaming.executor.sources import SoundSource, blocks_of, source_of
+from streaming.executor.flow import CLOSED_MESSAGE, Flow
+from streaming.executor.sinks import make_sink
+from streaming.executor.sources import SoundSource, make_blocks, make_source
 from streaming.executor.statistics import ExecutorStatistics, StreamCounters, total_statistics
 from streaming.executor.stream import Stream
 from streaming.executor.stream_steps import StreamSteps
@@ -28,13 +28,13 @@ from streaming.policies import Policy
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process
 
 if TYPE_CHECKING:
-    from streaming.specialisation import BackgroundSpecialisation
+    from streaming.compilation.specialisation import BackgroundSpecialisation
 
 
 class Executor(NotCopyable):
     """Runs any number of streams of a program at once, on asyncio or trio.
 
-    program       from ``pulse.stream(…)`` or ``PulsedModel.compile()``
+    program       a program, from ``pulse.stream(…)`` or ``PulsedModel.compile()``
     policy        what to do when a source is faster than the engine: ``wait``, ``drop_oldest``,
                   ``silence_then_catch_up`` or ``abort``; see ``streaming.policies``
     depth         pulses of each stream that may be in flight, including outputs that have not been taken
@@ -44,7 +44,7 @@ class Executor(NotCopyable):
     deadline_s    the time from the arrival of a pulse's last sample after which its output is late; by default, a
                   pulse's duration if the rate is known
     check_finite  refuse NaN in blocks; infinities are accepted
-    specialise    compile specialised kernels while the streams run, see ``streaming.specialisation``
+    specialise    compile specialised kernels while the streams run, see ``streaming.compilation.specialisation``
     engine        the engine that runs pulses; by default one for the program's backend
     Raises        InputError: a policy, depth, constants or deadline that do not fit
 
@@ -92,7 +92,7 @@ class Executor(NotCopyable):
         self._check_finite = check_finite
         self._realtime = realtime
         self._engine = engine
-        self._specialisation = _specialisation_of(program) if specialise else None
+        self._specialisation = _make_specialisation(program) if specialise else None
         self._flows: list[Flow] = []
         self._past = StreamCounters(deadline_s)
         self._errors: list[BaseException] = []
@@ -123,24 +123,24 @@ class Executor(NotCopyable):
         source   an iterable or async iterable of blocks (arrays, or input name -> array), such as a memory stream;
                  one array; a ``SoundSource``, or the path of an audio file. It is closed with the stream. A block may
                  be modified as soon as the next one is requested.
-        channel  for sound, ``mix`` for the mean of all channels, or the number of one
+        channel  channel of sound: ``mix`` for the mean of all, or the number of one
         Raises   InputError: no source, or sound that the model does not take
         """
-        return Stream(partial(self._begin, blocks_of(source, self.program, self.rate_hz, channel)))
+        return Stream(partial(self._begin, make_blocks(source, self.program, self.rate_hz, channel)))
 
     async def run(self, source: Any, sink: Any, channel: str = "mix") -> None:
         """Send all outputs of a source to a sink, at the pace of the sink.
 
-        source, channel  as for ``stream``
+        source, channel  see ``stream``
         sink             a function or coroutine function that takes outputs, a memory stream, the path of a file, or
                          a ``Sink``
         Raises           any error of the source or sink; InputError; ExecutorError
         """
-        source = source_of(source)
+        source = make_source(source)
         sound = source if isinstance(source, SoundSource) else None
         async with (
             self.stream(source, channel) as stream,
-            sink_of(sink).open(self.program, self.rate_hz, sound) as write,
+            make_sink(sink).open(self.program, self.rate_hz, sound) as write,
         ):
             async for outputs in stream:
                 await write(outputs)
@@ -166,7 +166,7 @@ class Executor(NotCopyable):
         self._ended = True
         flows = list(self._flows)
         for flow in flows:
-            flow.close(CLOSED)
+            flow.close(CLOSED_MESSAGE)
         for flow in flows:
             await flow.wait_until_gone()
         leaving, failed = error, isinstance(error, Exception)
@@ -187,7 +187,9 @@ class Executor(NotCopyable):
         """Start to run a stream's pulses. Raises ExecutorError: the executor is not open."""
         if self._tasks is None or self._engine is None or self._ended:
             raise ExecutorError(
-                CLOSED if self._ended else "the executor is not open: async with Executor(…) as executor"
+                CLOSED_MESSAGE
+                if self._ended
+                else "the executor is not open: async with Executor(…) as executor"
             )
         self._sweep()
         state = self.program.spawn(self._constants)
@@ -208,9 +210,9 @@ class Executor(NotCopyable):
         self._past.add(flow.update_counters())
 
 
-def _specialisation_of(program: Program) -> "BackgroundSpecialisation":
+def _make_specialisation(program: Program) -> "BackgroundSpecialisation":
     """Return specialised kernels for a program, not begun. Raises InputError."""
-    from streaming.specialisation import BackgroundSpecialisation
+    from streaming.compilation.specialisation import BackgroundSpecialisation
 
     return BackgroundSpecialisation(program)
 

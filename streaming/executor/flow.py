@@ -16,7 +16,7 @@ from streaming.executor.statistics import StreamCounters
 from streaming.executor.stream_steps import StreamSteps
 from streaming.policies import Policy
 
-CLOSED = "the executor has been closed; pulses in flight are counted as discarded"
+CLOSED_MESSAGE = "the executor has been closed; pulses in flight are counted as discarded"
 
 
 class Flow:
@@ -72,7 +72,7 @@ class Flow:
             self._exhausted = True
         finally:
             if not self._exhausted:
-                self.close(CLOSED)
+                self.close(CLOSED_MESSAGE)
             self._feeding_ended.set()
             self._wake()
 

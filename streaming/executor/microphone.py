@@ -9,8 +9,8 @@ from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
 from streaming.errors import DeviceError, ExecutorError
 from streaming.executor.sources import SoundSource
-from streaming.hosts.default import default_host
 from streaming.hosts.host import Host
+from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live.capture import Capture
 from streaming.live.plan import MAX_DEVICE_CHANNELS
 from streaming.sound.channels import Samples
@@ -43,7 +43,7 @@ class Microphone(NotCopyable, SoundSource):
         latency: str | float = "low",
         host: Host | None = None,
     ) -> None:
-        self._host = default_host() if host is None else host
+        self._host = PortAudio() if host is None else host
         self.device = self._host.choose("input", device)
         self.rate_hz = self.device.rate_hz if rate_hz is None else rate_hz
         self.channels = min(MAX_DEVICE_CHANNELS, self.device.channels) if channels is None else channels

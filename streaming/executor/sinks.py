@@ -18,7 +18,7 @@ from pulse.interface import Port
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
 from streaming.executor.sources import SoundSource, require_rate
-from streaming.routing import sound_inputs
+from streaming.routing import find_output, sound_inputs
 from streaming.sound.encodings import Encoding
 from streaming.sound.files import AudioWriter
 from streaming.sound.formats import is_sound_file
@@ -105,7 +105,7 @@ class SoundFileSink(NotCopyable, Sink):
     """Writes one output to an audio file, which appears when the stream has ended without error.
 
     path      the suffix selects the format: .wav, .flac, .mp3 and any other that libsndfile writes
-    rate_hz   the rate of the file; that of the source if it is sound, else that of the model
+    rate_hz   the rate of the file; by default the source's if it is sound, else the model's
     output    its name; the first that is sound by default
     encoding  see ``streaming.sound.files``
     Raises    InputError: a suffix that is not sound
@@ -178,7 +178,7 @@ class FramesFileSink(NotCopyable, Sink):
     async def open(
         self, program: Program, rate_hz: int | None, source: SoundSource | None
     ) -> AsyncGenerator[Write]:
-        port = _output(program, self._output)
+        port = program.outputs[0] if self._output is None else find_output(program, self._output)
         frames_hz = None if rate_hz is None or not port.streams else float(rate_hz * port.rate)
         waiting = Waiting()
 
@@ -219,8 +219,8 @@ class Waiting:
         return pieces
 
 
-def sink_of(sink: Any) -> Sink:
-    """Convert anything that takes outputs to a sink. Raises InputError."""
+def make_sink(sink: Any) -> Sink:
+    """Convert anything that takes outputs to a sink. Raises InputError: it is none of these."""
     if isinstance(sink, Sink):
         return sink
     if isinstance(sink, str | os.PathLike):
@@ -236,27 +236,20 @@ def sink_of(sink: Any) -> Sink:
 
 
 def sound_output(program: Program, name: str | None) -> Port:
-    """Return the output of that name, else the first that is sound. Raises InputError."""
+    """Return the output of that name, else the first that is sound.
+
+    Raises InputError: there is no such output, or it is not audio
+    """
     if name is None:
         for port in program.outputs:
             if port.is_sound:
                 return port
-        raise InputError(f"{program.model.title}: no output is audio; the outputs are {_names(program)}")
-    port = _output(program, name)
+        names = ", ".join(port.name for port in program.outputs)
+        raise InputError(f"{program.model.title}: no output is audio; the outputs are {names}")
+    port = find_output(program, name)
     if not port.is_sound:
         raise InputError(f"{name} is not audio: {port}")
     return port
-
-
-def _output(program: Program, name: str | None) -> Port:
-    for port in program.outputs:
-        if name in (None, port.name):
-            return port
-    raise InputError(f"no output is called {name!r}; the outputs are {_names(program)}")
-
-
-def _names(program: Program) -> str:
-    return ", ".join(port.name for port in program.outputs)
 
 
 def _whole_length(port: Port, program: Program, source: SoundSource | None, file_hz: int) -> int | None:

@@ -100,16 +100,18 @@ class PcmSource(NotCopyable, SoundSource):
             )
 
 
-def source_of(source: Any) -> Any:
-    """Return the source itself, or an audio file if it is a path. Raises InputError."""
+def make_source(source: Any) -> Any:
+    """Return the source itself, or an audio file if it is a path. Raises InputError: no such file, or not audio."""
     return (
         SoundFile(cast("str | os.PathLike[str]", source)) if isinstance(source, str | os.PathLike) else source
     )
 
 
-def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) -> AsyncGenerator[InputBlock]:
+def make_blocks(
+    source: Any, program: Program, rate_hz: int | None, channel: str
+) -> AsyncGenerator[InputBlock]:
     """Yield the blocks of any source. Raises InputError: not a source, or sound for a model without an audio input."""
-    source = source_of(source)
+    source = make_source(source)
     if isinstance(source, SoundSource):
         return _sound_blocks(source, program, rate_hz, channel)
     if isinstance(source, np.ndarray | Mapping):
@@ -158,12 +160,7 @@ def _sound_blocks(
     resampler = Resampler(source.rate_hz, require_rate(rate_hz), len(ports), source.quality)
 
     def shape(samples: Samples) -> InputBlock:
-        return {
-            port.name: np.ascontiguousarray(samples[:, index]).reshape(
-                [-1 if axis == port.axis else 1 for axis in range(len(port.shape))]
-            )
-            for index, port in enumerate(ports)
-        }
+        return {port.name: port.shape_sound(samples[:, index]) for index, port in enumerate(ports)}
 
     def convert(block: Samples) -> InputBlock:
         return shape(resampler.process(block if len(ports) > 1 else choice.select(block)))

@@ -23,7 +23,7 @@ class ExecutorStatistics:
     pulses_dropped    pulses dropped by ``drop_oldest``
     pulses_late       pulses not ready when requested and due
     streams           open streams
-    queueing          time from the arrival of a pulse's last sample to its start
+    waiting           time from the arrival of a pulse's last sample to its start
     compute           time from its start to its end
     total             time from the arrival to its outputs being taken; counts missed deadlines
     notes             requests to the system that were not granted
@@ -39,20 +39,21 @@ class ExecutorStatistics:
     pulses_dropped: int
     pulses_late: int
     streams: int
-    queueing: Latency
+    waiting: Latency
     compute: Latency
     total: Latency
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the statistics for JSON."""
-        return json_value(field_values(self))
+        values = field_values(self)
+        return json_value({"queueing": values.pop("waiting"), **values})
 
 
 _COUNTERS = tuple(
     field.name for field in fields(ExecutorStatistics) if field.type is int and field.name != "streams"
 )
-_TIMES = ("queueing", "compute", "total")
+_TIMES = ("waiting", "compute", "total")
 
 
 class StreamCounters:
@@ -62,12 +63,12 @@ class StreamCounters:
         self.frames_in = self.frames_out = self.frames_silent = 0
         self.frames_dropped = self.frames_discarded = self.frames_in_flight = 0
         self.pulses = self.pulses_dropped = self.pulses_late = 0
-        self.queueing, self.compute, self.total = Latency(), Latency(), Latency(deadline_s)
+        self.waiting, self.compute, self.total = Latency(), Latency(), Latency(deadline_s)
 
     def record(self, arrived_ns: int, started_ns: int, ended_ns: int, taken_ns: int) -> None:
         """Count a pulse that ran."""
         self.pulses += 1
-        self.queueing.record_ns(started_ns - arrived_ns)
+        self.waiting.record_ns(started_ns - arrived_ns)
         self.compute.record_ns(ended_ns - started_ns)
         self.total.record_ns(taken_ns - arrived_ns)
 

@@ -69,7 +69,10 @@ class StreamSteps:
         return self._in_flight.due_s
 
     def feed(self, block: InputBlock) -> int:
-        """Take a block; returns how many pulses it completes: submit or drop each, then ``keep``. Raises InputError."""
+        """Take a block; returns how many pulses it completes: submit or drop each, then ``keep``.
+
+        Raises InputError: an array does not fit its input
+        """
         return self._input_blocks.feed(self._input_blocks.check(block))
 
     def arrival(self, now_s: float) -> Arrival:
@@ -115,7 +118,10 @@ class StreamSteps:
         return nonempty(self._output_trim.take([self._output_trim.silent_outputs()] * pulses, pulses))
 
     def end(self) -> None:
-        """Submit what remains, after the last block, once all submitted pulses are taken. Raises InputError."""
+        """Submit what remains, after the last block, once all submitted pulses are taken.
+
+        Raises InputError: an output is not defined for a stream of 0 frames
+        """
         self._output_trim.check_end(self._input_blocks.frames_in - self._counters.frames_dropped)
         pulses = self._slots.end(self._input_blocks.waiting_arrays())
         self._input_blocks.clear()

@@ -62,7 +62,7 @@ def scratch_file(path: Path) -> Generator[Path]:
 
 @contextmanager
 def scratch_folder(path: Path, makes_parents: bool = False) -> Generator[Path]:
-    """Give the path of a folder to create, which becomes ``path`` at the end of the block, if that raises nothing.
+    """Yield the path of a folder to create, which becomes ``path`` at the end of the block, if that raises nothing.
 
     Raises InputError: the folder around it cannot be written to
     """
@@ -95,7 +95,7 @@ def write_error(path: Path, reason: str | None) -> InputError:
 
 
 def publish(part: Path, path: Path) -> None:
-    """Rename a complete file to its final name. Raises InputError."""
+    """Rename a complete file to its final name. Raises InputError: it cannot be renamed."""
     try:
         part.replace(path)
     except OSError as error:

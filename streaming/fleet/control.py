@@ -32,6 +32,10 @@ logger = logging.getLogger("pulse.fleet")
 class FleetStatus:
     """The status of a fleet at one moment.
 
+    table     the members and deployments
+    nodes     the nodes of the cluster
+    workers   name -> what the worker reports
+    holders   name -> what the holder reports
     wanted    version -> number of workers wanted
     shortage  version -> number of workers for which no node has CPUs
     leaving   workers and nodes to be emptied
@@ -111,7 +115,10 @@ class FleetControl(NotCopyable):
         self._failed_s.pop(deployment.version, None)
 
     def set_weight(self, version: str, weight: float) -> None:
-        """Set a version's share of the new streams, relative to the others. Raises InputError."""
+        """Set a version's share of the new streams, relative to the others.
+
+        Raises InputError: no version has the name
+        """
         if version not in self._deployments:
             raise InputError(
                 f"no version is called {version!r}; choose one of {', '.join(self._deployments)}"

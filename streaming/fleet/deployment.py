@@ -76,7 +76,10 @@ class Deployment:
 
 
 def read_deployment(path: Path) -> Deployment:
-    """Read a deployment from a TOML file: a server's file with a table [fleet]. Raises InputError."""
+    """Read a deployment from a TOML file: a server's file with a table [fleet].
+
+    Raises InputError: the file cannot be read, or a setting is not valid
+    """
 
     def parse(table: dict[str, Any]) -> Deployment:
         settings = require_table(table.pop("fleet", {}), "fleet")

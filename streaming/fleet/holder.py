@@ -47,8 +47,8 @@ class Holder:
 
         generation  how many times the stream has moved; an older generation does not replace a newer one
         """
-        before = self._checkpoints.get(name)
-        if before is not None and before.generation > generation:
+        stored = self._checkpoints.get(name)
+        if stored is not None and stored.generation > generation:
             return "newer"
         if self._bytes_with(name, data) > self._limit_bytes:
             self.sweep()
@@ -89,5 +89,5 @@ class Holder:
         return HolderStatus(len(self._checkpoints), self._bytes, self._saves, self._saved_bytes, self._loads)
 
     def _bytes_with(self, name: str, data: bytes) -> int:
-        before = self._checkpoints.get(name)
-        return self._bytes + len(data) - (0 if before is None else len(before.data))
+        stored = self._checkpoints.get(name)
+        return self._bytes + len(data) - (0 if stored is None else len(stored.data))

@@ -5,7 +5,7 @@ from streaming.fleet.stream_name import StreamName, new_key
 from streaming.fleet.table import FleetTable, WorkerEntry
 from streaming.protocol.errors import MovedError, ProtocolError
 
-SUCCESSORS = 3
+SUCCESSOR_COUNT = 3
 """The number of successors that a client gets."""
 
 
@@ -32,7 +32,7 @@ class Membership:
         best = self._rank_workers(stream)
         elsewhere = best and best[0].name != self.worker
         if elsewhere and (follows or stream.version != self.version):
-            raise MovedError(str(stream), [worker.url for worker in best[:SUCCESSORS]])
+            raise MovedError(str(stream), [worker.url for worker in best[:SUCCESSOR_COUNT]])
         if stream.version != self.version:
             raise ProtocolError(
                 "resume", f"version {stream.version} of the models has ended", "begin a new stream"
@@ -42,7 +42,7 @@ class Membership:
     def successors(self, name: str) -> list[str]:
         """Return the addresses of the workers that continue a stream if this one is lost, best first."""
         ranked = self._rank_workers(StreamName.of_text(name))
-        return [worker.url for worker in ranked if worker.name != self.worker][:SUCCESSORS]
+        return [worker.url for worker in ranked if worker.name != self.worker][:SUCCESSOR_COUNT]
 
     def _version_of(self, key: str) -> str:
         """Choose the version of a new stream."""

@@ -46,6 +46,7 @@ class Stop:
 class FleetPlan:
     """The actions to carry out.
 
+    actions   the actions, in order
     shortage  version -> number of workers for which no node has CPUs
     """
 
@@ -57,8 +58,11 @@ class FleetPlan:
 class ObservedFleet:
     """The observed state of a fleet.
 
+    nodes    the nodes of the cluster
+    workers  the workers in the table
     streams  worker -> number of open streams
     leaving  workers and nodes that an operator has marked to be emptied
+    deployments  the wanted deployments, by version
     wanted   version -> number of workers wanted
     """
 

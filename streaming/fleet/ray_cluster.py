@@ -23,7 +23,7 @@ HOLDER_TIMEOUT_S = 0.3
 """The seconds that holders may take to answer a worker, while a client waits."""
 MAX_HOLDER_BYTES = 1 << 30
 """The memory for checkpoints on each machine; beyond it, new ones are refused."""
-CALLS = 8
+WORKER_CALLS = 8
 """The number of concurrent calls of a worker: one that compiles does not block the others."""
 
 
@@ -182,7 +182,9 @@ class RayCluster:
     def start_worker(self, name: str, node: ClusterNode, deployment: Deployment) -> None:
         """Start a worker; returns at once."""
         arguments = (name, node.id, node.address, self._namespace)
-        actor = self._start(WorkerActor, name, node, cpus=deployment.cpus, calls=CALLS, arguments=arguments)
+        actor = self._start(
+            WorkerActor, name, node, cpus=deployment.cpus, calls=WORKER_CALLS, arguments=arguments
+        )
         self._starts[name] = actor.start.remote(deployment, self._opener)
 
     def start_holder(self, name: str, node: ClusterNode) -> None:
@@ -190,7 +192,7 @@ class RayCluster:
         self._start(HolderActor, name, node, cpus=0, calls=1, arguments=(self._keep_s, MAX_HOLDER_BYTES))
 
     def ask(self, names: Sequence[str], method: str, *arguments: Any) -> dict[str, Any]:
-        """Return name -> answer or ``Lost``; late members, and those that are starting, are missing."""
+        """Return name -> answer or ``Lost``; late and starting members are missing."""
         actors = self._actors.actors_of(names)
         answers = ask_actors(actors, method, arguments, MEMBER_TIMEOUT_S)
         for name in names:

@@ -20,7 +20,7 @@ from streaming.fleet.table import FleetTable
 from streaming.fleet.worker import Opener
 from streaming.serve.logs import log_to_stderr
 
-CONTROL = "control"
+CONTROL_NAME = "control"
 """The name of the actor."""
 ROUND_PERIOD_S = 0.5
 """The seconds between two rounds of the control."""
@@ -28,13 +28,13 @@ CALL_TIMEOUT_S = 30.0
 """A call of an actor that takes longer is an error."""
 CONTROL_TIMEOUT_S = 90.0
 """The seconds that the control may be absent: Ray detects the loss of a machine only after a while."""
-CALLS = 4
+CONTROL_CALLS = 4
 LOOPBACK = ("127.", "localhost", "::1")
 logger = logging.getLogger("pulse.fleet")
 
 
 class ControlActor:
-    """A ``FleetControl`` that runs twice a second. Ray restarts it if it is lost."""
+    """A ``FleetControl`` that runs twice per second. Ray restarts it if it is lost."""
 
     def __init__(self, namespace: str, opener: Opener, keep_s: float) -> None:
         log_to_stderr("warning")
@@ -82,7 +82,10 @@ class Fleet:
                 ) from None
 
     def deploy(self, deployment: Deployment, opener: Opener) -> None:
-        """Start a fleet, or add a version to it. Raises InputError."""
+        """Start a fleet, or add a version to it.
+
+        Raises InputError: clients could not reach the workers, or a model cannot be opened
+        """
         hosts = {node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
         if len(hosts) > 1 and deployment.server.host.startswith(LOOPBACK):
             raise InputError(
@@ -94,13 +97,13 @@ class Fleet:
                 raise InputError(f"{model.path}: a fleet needs absolute paths, the same on each machine")
         try:
             ray.remote(ControlActor).options(
-                name=CONTROL,
+                name=CONTROL_NAME,
                 namespace=self.name,
                 lifetime="detached",
                 get_if_exists=True,
                 num_cpus=0,
                 max_restarts=-1,
-                max_concurrency=CALLS,
+                max_concurrency=CONTROL_CALLS,
             ).remote(self.name, opener, deployment.server.keep_s)
         except ValueError as error:
             raise InputError(f"the fleet {self.name} cannot start: {error}") from None
@@ -111,15 +114,18 @@ class Fleet:
         return self._call("status")
 
     def drain(self, name: str) -> None:
-        """Empty a worker or a node. Raises InputError."""
+        """Empty a worker or a node. Raises InputError: neither has this name, or the control does not answer."""
         self._call("drain", name)
 
     def set_weight(self, version: str, weight: float) -> None:
-        """Set a version's share of the new streams. Raises InputError."""
+        """Set a version's share of the new streams.
+
+        Raises InputError: no version has the name, or the control does not answer
+        """
         self._call("set_weight", version, weight)
 
     def end(self) -> None:
-        """End all workers, holders and the control; streams are cut. Raises InputError."""
+        """End all workers, holders and the control; streams are cut. Raises InputError: the control does not answer."""
         control = self._control()
         try:
             self._answer(control.end.remote())
@@ -154,7 +160,7 @@ class Fleet:
 
     def _control(self) -> Any:
         try:
-            return ray.get_actor(CONTROL, self.name)
+            return ray.get_actor(CONTROL_NAME, self.name)
         except ValueError:
             raise InputError(
                 f"no fleet is called {self.name!r} in this cluster; start it with pulse fleet deploy"
@@ -173,7 +179,7 @@ def _table_of(namespace: str) -> FleetTable:
     """Return the newest table of existing members, for a control that restarts."""
     actors: list[Any] = list_named_actors(all_namespaces=True)
     names = [
-        actor["name"] for actor in actors if actor["namespace"] == namespace and actor["name"] != CONTROL
+        actor["name"] for actor in actors if actor["namespace"] == namespace and actor["name"] != CONTROL_NAME
     ]
     answers = ask_actors(Actors(namespace).actors_of(names), "table", (), MEMBER_TIMEOUT_S)
     tables = [table for table in answers.values() if not isinstance(table, Lost)]

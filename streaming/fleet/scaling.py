@@ -35,7 +35,7 @@ class Scaling:
     def wanted_workers(self, deployment: Deployment, load: Load, count: int, now_s: float) -> int:
         """Return the number of workers that the version should have.
 
-        count  the present number, those that are starting included
+        count  the present number, starting workers included
         now_s  the time of a monotonic clock
         """
         if deployment.weight == 0:

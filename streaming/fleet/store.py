@@ -13,7 +13,7 @@ from streaming.serve.checkpoints import Checkpoint, refuse_checkpoint
 
 PASSED_OVER = 3
 """Holders that a worker asks in addition to those that should have a checkpoint."""
-MANY = 16
+CONCURRENT_HOLDERS = 16
 """Holders that are asked concurrently if those have none."""
 
 
@@ -29,7 +29,9 @@ class Holders(Protocol):
 class HolderStore:
     """A ``CheckpointStore`` of streaming.serve that uses the holders of a fleet.
 
+    membership  the table of the fleet
     node     the worker's node, whose own memory is the last choice
+    holders  the processes that keep checkpoints
     copies   the number of holders that get each checkpoint
     keep_s   seconds that holders keep a checkpoint
     """
@@ -80,7 +82,7 @@ class HolderStore:
                     failure = refuse_checkpoint("is damaged", str(error))
             if versions:
                 return max(versions, key=lambda version: (version[1], version[0].epoch, version[0].received))
-            holder_count = MANY
+            holder_count = CONCURRENT_HOLDERS
         raise failure
 
     def remove(self, name: str) -> None:

@@ -12,7 +12,7 @@ STREAM_NAME = re.compile(rf"([0-9a-f]{{32}})\.({VERSION_NAME.pattern})")
 
 @record
 class StreamName:
-    """A stream's name, which gives access to the stream.
+    """A stream's name, which grants access to the stream.
 
     key      determines the worker that the stream belongs to
     version  the version of the models

@@ -14,9 +14,11 @@ Phase = Literal["starting", "live", "draining"]
 class WorkerEntry:
     """A worker: a server of streams.
 
+    name     its name
     node     the node that it runs on
     version  the version of its models
     url      ws://HOST:PORT; empty while it starts
+    phase    starting, live or draining
     """
 
     name: str
@@ -39,6 +41,8 @@ class FleetTable:
     """The members and deployments of a fleet at one moment.
 
     number       increases with each change
+    workers      the servers of streams
+    holders      the processes that keep checkpoints
     deployments  the wanted deployments, by version
     coming       version -> its weight once its workers are live; until then, its weight is 0
     """

@@ -31,8 +31,13 @@ ANY_ADDRESS = ("0.0.0.0", "::")
 class WorkerStatus:
     """The status that a worker reports.
 
-    filled   the part of the budget of its steps that streams fill, or that of the event loop if greater
+    url      its address; empty while it starts
+    streams  open streams
+    filled   the part of the budget of its steps that streams fill, or the event loop's part if greater
     refused  streams refused for lack of time or lanes since it started
+    resumed  streams resumed since it started
+    checkpoints  checkpoints saved since it started
+    draining  whether it accepts no more streams
     table    the number of its table
     """
 
@@ -97,7 +102,7 @@ class FleetWorker(NotCopyable):
         """Take a new table of the fleet and inform clients; a table older than the present one is ignored."""
         if table.number > self.membership.table.number:
             self.membership.table = table
-            self._loop.result().call_soon_threadsafe(self.service.tell_successors)
+            self._loop.result().call_soon_threadsafe(self.service.send_successors)
 
     def drain(self) -> None:
         """Refuse new streams and hand over the open ones; returns at once."""

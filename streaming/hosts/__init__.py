@@ -1,1 +1,1 @@
-"""Hosts, which give access to devices: PortAudio, files, or simulated devices."""
+"""Hosts: access to devices through PortAudio."""

@@ -63,7 +63,10 @@ class Device:
         return self.inputs if kind == "input" else self.outputs
 
     def latency_s(self, kind: DeviceKind, latency: float | str) -> float:
-        """Return the latency in seconds, given seconds, ``low`` or ``high``. Raises InputError."""
+        """Return the latency in seconds, given seconds, ``low`` or ``high``.
+
+        Raises InputError: neither of these, or not 0 to 10 s
+        """
         if not isinstance(latency, str):
             if not 0 <= latency < 10:
                 raise InputError(f"a latency of {latency} s: give 0 to 10 s, low or high")
@@ -104,19 +107,19 @@ def choose_device(devices: Sequence[Device], kind: DeviceKind, choice: str | int
         matches = [
             device for device in devices if (device.default_in if kind == "input" else device.default_out)
         ]
-        what = f"there is no default {kind} device"
+        problem = f"there is no default {kind} device"
     elif isinstance(choice, int):
         matches = [device for device in devices if device.index == choice]
-        what = f"no device has the index {choice}"
+        problem = f"no device has the index {choice}"
     else:
         matches = _find_named(devices, choice)
-        what = f"no device is called {choice!r}"
+        problem = f"no device is called {choice!r}"
     fitting = [device for device in matches if device in able]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
         raise _choice_error(f"{choice!r} may be any of {len(fitting)} devices", fitting, kind)
-    raise _choice_error(f"{matches[0].title} has no {kind}" if matches else what, able, kind)
+    raise _choice_error(f"{matches[0].title} has no {kind}" if matches else problem, able, kind)
 
 
 def _find_named(devices: Sequence[Device], name: str) -> list[Device]:
@@ -130,13 +133,13 @@ def _find_named(devices: Sequence[Device], name: str) -> list[Device]:
     return [device for device in devices if text in device.title.casefold()]
 
 
-def _choice_error(what: str, choice: Sequence[Device], kind: DeviceKind) -> InputError:
+def _choice_error(problem: str, choice: Sequence[Device], kind: DeviceKind) -> InputError:
     if not choice:
         return InputError(
-            f"{what}, and no other device here has an {kind}; pulse devices lists what there is"
+            f"{problem}, and no other device here has an {kind}; pulse devices lists what there is"
         )
     names = "; ".join(f"{device.index} {device.title}" for device in choice)
-    return InputError(f"{what}; choose by index or name: {names}")
+    return InputError(f"{problem}; choose by index or name: {names}")
 
 
 def _row(device: Device) -> list[str]:

@@ -33,6 +33,7 @@ class Finished(Protocol):
 class StreamRequest:
     """A stream to open: the addresses of the C callback and its user data, and the arguments that it expects.
 
+    callback_address, user_address  addresses of the C callback and of its user data
     source, target            devices; None for an unused direction
     channels_in, channels_out  the channels of the blocks
     rate_hz                   the rate of both
@@ -80,7 +81,7 @@ class DeviceStream(Protocol):
         ...
 
     def start(self) -> None:
-        """Start the callbacks. Raises DeviceError."""
+        """Start the callbacks. Raises DeviceError: the device does not start."""
         ...
 
     def stop(self, limit_s: float) -> bool:
@@ -102,12 +103,12 @@ class Host(Protocol):
     def choose(self, kind: DeviceKind, requested: str | int | None) -> Endpoint:
         """Find a device for ``input`` or ``output``, by number or a part of its name; the default device if None.
 
-        Raises DeviceError, InputError
+        Raises DeviceError: the devices cannot be listed; InputError: there is no such device
         """
         ...
 
     def open(self, request: StreamRequest) -> DeviceStream:
-        """Open a stream. Raises DeviceError."""
+        """Open a stream. Raises DeviceError: the device cannot be opened."""
         ...
 
     def refresh(self) -> bool:

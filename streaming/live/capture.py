@@ -89,7 +89,7 @@ class Capture(NotCopyable):
         return 0.0 if self._stream is None else self._stream.input_latency_s
 
     def open(self) -> None:
-        """Open the device and start to record blocks. Raises DeviceError."""
+        """Open the device and start to record blocks. Raises DeviceError: the device cannot be opened or started."""
         self._stream = self._host.open(self._request)
         self._stream.start()
 

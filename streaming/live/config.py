@@ -39,7 +39,7 @@ class StreamConfig:
 
     @property
     def streams(self) -> int:
-        """The number of streams. Raises InputError."""
+        """The number of streams. Raises InputError: the device has no such channel."""
         return 1 if self.input_channels else self.channels.streams(self.channels_in)
 
     def __post_init__(self) -> None:

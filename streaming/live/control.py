@@ -68,7 +68,10 @@ class Control:
             self._fade()
 
     def snapshot(self) -> list[bytes]:
-        """Return the states of all streams at one moment, each as from ``State.snapshot``. Raises PulseError."""
+        """Return the states of all streams at one moment, each as from ``State.snapshot``.
+
+        Raises PulseError: no pulse ends in time
+        """
         with self._lock:
             instances = self._current_instances()
             if not self._pipeline.native:
@@ -76,16 +79,19 @@ class Control:
                     return [state.snapshot() for state in instances.states]
             memory = instances.new_memory()
             self._command(cb.SAVE, memory)
-            return instances.snapshots_of_memory(memory, self._pipeline.control_block.saved_state_pulses)
+            return instances.make_snapshots(memory, self._pipeline.control_block.saved_state_pulses)
 
     def restore(self, snapshots: list[bytes]) -> None:
-        """Restore every stream from its snapshot, before the next pulse. Raises InputError, PulseError."""
+        """Restore every stream from its snapshot, before the next pulse.
+
+        Raises InputError: the snapshots do not fit; PulseError: no pulse ends in time
+        """
         with self._lock:
-            memory, pulses = self._current_instances().memory_of_snapshots(snapshots)
+            memory, pulses = self._current_instances().read_snapshots(snapshots)
             self._load(memory, pulses, snapshots)
 
     def reset(self) -> None:
-        """Restart every stream with the next pulse. Raises PulseError."""
+        """Restart every stream with the next pulse. Raises PulseError: no pulse ends in time."""
         with self._lock:
             self._load(self._current_instances().initial_memory(), 0, ())
 
@@ -134,7 +140,10 @@ class Control:
         return self._pipeline.is_swapping
 
     def restart(self) -> None:
-        """Prepare the pipeline for devices that were closed and will be opened again. Raises PulseError."""
+        """Prepare the pipeline for devices that were closed and will be opened again.
+
+        Raises PulseError: no pulse ends in time
+        """
         with self._lock, nullcontext() if self._pipeline.native else self._pipeline.python_lock:
             self._command(cb.RESTART, self._pipeline.control_block.words)
 
@@ -149,7 +158,7 @@ class Control:
         return self._pipeline.instances
 
     def _load(self, memory: Array, pulses: int, snapshots: Sequence[bytes]) -> None:
-        """Give all states new memory; states in Python restart, or restore snapshots."""
+        """Load new memory into all states; states in Python restart, or restore snapshots."""
         if self._pipeline.native:
             self._command(cb.LOAD, memory, pulses)
             return

@@ -27,7 +27,7 @@ from streaming.sound.sound import Clipping
 
 BLOCK_S = 0.01
 """The length of a block if none is given."""
-NOWHERE = "nowhere"
+NO_DEVICE_NAME = "nowhere"
 """The name of the output device if the sound is discarded."""
 POLL_S = 0.0001
 """The seconds between two checks of a pipeline that is not ready yet."""
@@ -40,7 +40,7 @@ class FileHost:
     target        the file for the played sound, from the first block on: it includes the delay of the live run, and is
                   that much longer. None: the sound is discarded. If it cannot be written, the run continues; what was
                   written so far is kept, and the error is raised at the end
-    encoding      the encoding of the target, such as float or pcm_24; that of the source if None
+    encoding      the encoding of the target, such as float or pcm_24; the source's if None
     pace          speed relative to real time; None: as fast as the model computes, so that it is never late, and as
                   fast as ``Live.outputs`` are taken if ``EngineConfig.records`` is set
     block_frames  block size if the run does not choose one; 10 ms if None
@@ -78,7 +78,7 @@ class FileHost:
             refuse_same([source], [target])
         elif encoding is not None:
             raise InputError(f"{spell('encoding', encoding)}: nothing is written; give a file to play to")
-        self._target = replace(self._source, name=NOWHERE if target is None else str(target))
+        self._target = replace(self._source, name=NO_DEVICE_NAME if target is None else str(target))
         if pace is not None and not pace > 0:
             raise InputError(f"a pace of {pace}: give a positive number, or None for no limit")
         self.source, self.target, self.pace, self.monotonic = source, target, pace, monotonic

@@ -15,7 +15,8 @@ from streaming.sound.channels import Channels
 class InputRouting:
     """The input device and the channels that feed the model's inputs.
 
-    requested the device as requested by the user; None: the default device
+    source    the input device
+    requested  the device as requested by the user; None: the default device
     channels  the channels of a model with one audio input
     input_channels  the channel of each input, in order, for a model with several
     """
@@ -33,7 +34,7 @@ def route_inputs(
 
     device    the device for inputs whose route names none
     channels  its channels, for a model with one audio input
-    Raises    InputError, DeviceError
+    Raises    InputError: no such input, device or channel; DeviceError: the devices cannot be listed
     """
     title, names = program.model.title, [port.name for port in live_inputs(program)]
     route_of = {route.name: route for route in routes}

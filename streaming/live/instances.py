@@ -25,7 +25,7 @@ class Instances(NotCopyable):
     sound       the output to play; None for none
     constants   the inputs that do not stream, by name
     delay       the delay of the sound in frames, the model's own delay included
-    Raises      InputError
+    Raises      InputError: another input streams, or the delay is too short
     """
 
     copy_error_reason = "it holds addresses of this process; make another one"
@@ -88,7 +88,7 @@ class Instances(NotCopyable):
         fresh = [_memory(self.program.spawn(state.constants)) for state in self.states]
         return np.concatenate(fresh)
 
-    def snapshots_of_memory(self, memory: Array, pulses: int) -> list[bytes]:
+    def make_snapshots(self, memory: Array, pulses: int) -> list[bytes]:
         """Return snapshots of the states, from their memory after this many pulses."""
         snapshots: list[bytes] = []
         for part, state in zip(self._parts(memory), self.states):
@@ -98,8 +98,11 @@ class Instances(NotCopyable):
             snapshots.append(spare.snapshot())
         return snapshots
 
-    def memory_of_snapshots(self, snapshots: Sequence[bytes]) -> tuple[Array, int]:
-        """Return the memory in snapshots, and how many pulses the states had run. Raises InputError."""
+    def read_snapshots(self, snapshots: Sequence[bytes]) -> tuple[Array, int]:
+        """Return the memory in snapshots, and how many pulses the states had run.
+
+        Raises InputError: their number is wrong, or they are not of one moment of this program
+        """
         if len(snapshots) != len(self.states):
             raise InputError(f"{len(snapshots)} snapshots for {len(self.states)} streams: give one for each")
         memory, counts = self.new_memory(), set[int]()
@@ -125,19 +128,16 @@ class Instances(NotCopyable):
 
     def faults(self) -> list[str]:
         """Return descriptions of the faults: values for which a node had no result, by node and stream."""
-        several = len(self.states) > 1
+        names_stream = len(self.states) > 1
         return [
-            f"{f'stream {index}: ' if several else ''}{fault}"
+            f"{f'stream {index}: ' if names_stream else ''}{fault}"
             for index, state in enumerate(self.states)
             for fault in state.faults
         ]
 
     def model_inputs(self, slots: NDArray[np.float32]) -> dict[str, Array]:
         """Shape the samples of a stream, [inputs, frames], as the model's inputs take them."""
-        return {
-            port.name: slot.reshape([-1 if axis == port.axis else 1 for axis in range(len(port.shape))])
-            for port, slot in zip(self.inputs, slots)
-        }
+        return {port.name: port.shape_sound(slot) for port, slot in zip(self.inputs, slots)}
 
     def run(self, slots: NDArray[np.float32]) -> int:
         """Run a pulse in Python, for programs that are not compiled: [streams, inputs, frames] into the packed outputs.
@@ -179,7 +179,10 @@ def live_inputs(program: Program) -> list[Port]:
 
 
 def sound_output(program: Program, source: Port, name: str | None) -> Port | None:
-    """Return the output to play, which is sound at the input's rate; None if there is none. Raises InputError."""
+    """Return the output to play, which is sound at the input's rate; None if there is none.
+
+    Raises InputError: the output of that name cannot be played
+    """
     playable = [port for port in program.outputs if is_playable(port, source)]
     if name is None:
         return playable[0] if playable else None

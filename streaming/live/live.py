@@ -14,8 +14,8 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program, require_program
 from pulse.support.not_copyable import NotCopyable
-from streaming.hosts.default import default_host
 from streaming.hosts.host import Host
+from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live.config import EngineConfig
 from streaming.live.control import Control
 from streaming.live.outputs import Outputs
@@ -47,7 +47,7 @@ class Live(NotCopyable):
                    as soon as it is back; ``reset`` also restarts the model
     constants      the inputs that do not stream, by name
     host           the audio system; PortAudio if None
-    Raises         InputError, DeviceError
+    Raises         InputError: the plan does not fit the program; DeviceError: a device cannot be opened
 
     A context manager that can be entered once; the devices are open inside the block. An error that ends the run is
     raised by ``wait``, or else at the end of the block.
@@ -71,7 +71,7 @@ class Live(NotCopyable):
         if reconnect not in RECONNECTS:
             raise InputError(f"reconnect {reconnect!r}: give keep, reset or nothing")
         self.plan, self.realtime = plan, realtime
-        self.host = default_host() if host is None else host
+        self.host = PortAudio() if host is None else host
         self.devices = PlannedDevices(self.host, plan, program)
         engine_config = replace(engine_config, virtual_clock=self.host.virtual_clock)
         self.pipeline = Pipeline(program, self.devices.stream_config, engine_config, constants)
@@ -108,7 +108,7 @@ class Live(NotCopyable):
                 self.worker.start()
                 self.realtime_settings += self.worker.realtime_settings
             self.control.running = not self.host.virtual_clock
-            self.devices.open(self.pipeline, self.watchdog.note_end)
+            self.devices.open(self.pipeline, self.watchdog.record_end)
             self._statistics.start()
             self.watchdog.start()
             if not self.host.virtual_clock:

@@ -27,7 +27,7 @@ MIN_ARRIVAL_TIMES = 1024
 """The minimum number of arrival times that are kept."""
 MIN_BLOCK_FRAMES = 16
 """The assumed frames of a block of unknown size, which bounds the number of arrival times to keep."""
-RECORDS = 256
+RECORD_SLOTS = 256
 
 
 @record
@@ -86,7 +86,7 @@ class PipelineMemory(NotCopyable):
         self.gains.model = self.gains.wanted_model = self.gains.next_model = 1.0
         record_bytes = RECORD_HEADER_BYTES + self._streams * instances.output_bytes
         waiting = in_frames * config.rate_hz // (config.rate_in_hz * self._pulse) + 2
-        records = power_of_two(max(waiting, RECORDS))
+        records = power_of_two(max(waiting, RECORD_SLOTS))
         self.records = np.zeros((records if engine_config.records else 0, record_bytes), np.uint8)
         self.arrays.append(self.records)
         self._set_up_form()

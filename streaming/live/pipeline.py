@@ -24,6 +24,8 @@ from streaming.native.pulse_loop import call_pipeline, next_pulse, pump, run_pul
 class PulseRecord:
     """The outputs of one pulse: its number, when its last sample arrived, and when they were ready (monotonic ns).
 
+    pulse         number of the pulse
+    arrived_ns, ready_ns  when its last sample arrived, and when the outputs were ready (monotonic)
     load_count    how many times states had been loaded
     state_pulses  pulses that the loaded states had run, plus those since then
     outputs       the outputs of each stream by name, frames of the model's delay included
@@ -155,9 +157,9 @@ class Pipeline(NotCopyable):
     @property
     def delay_s(self) -> float:
         """The time in seconds between a sample's arrival and its playback, the device's own latency excluded."""
-        lead, rate = self.schedule.preroll_model_frames, self.stream_config.rate_hz
+        preroll, rate = self.schedule.preroll_model_frames, self.stream_config.rate_hz
         waited = self.schedule.frames - self.schedule.preroll_device_frames
-        return waited / self.stream_config.rate_out_hz + (lead + self.model_delay) / rate
+        return waited / self.stream_config.rate_out_hz + (preroll + self.model_delay) / rate
 
     @property
     def delay_frames(self) -> int:

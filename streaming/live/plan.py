@@ -12,7 +12,7 @@ from streaming.routing import Route
 from streaming.sound.channels import Channels
 
 MAX_DEVICE_CHANNELS = 2
-"""The most channels of a device that are used for a model of fewer."""
+"""Maximum number of a device's channels that are used for a model with fewer."""
 TEARDOWN_TIMEOUT_S = 2.0
 """A device that does not stop within this many seconds is abandoned."""
 
@@ -143,7 +143,7 @@ class PlannedDevices:
             raise
 
     def reopen(self, pipeline: Pipeline, finished: Finished) -> None:
-        """Open the same devices again, by name. Raises DeviceError, InputError."""
+        """Open the same devices again, by name. Raises DeviceError, InputError: one is not found, or not opened."""
         if not self._host.refresh():
             raise DeviceError("the audio system no longer responds: start this program again")
         self.source = self._host.choose("input", None if self._usual else self.source.name)

@@ -7,7 +7,7 @@ from streaming.live.schedule import Timing
 from streaming.native.resample import NativeResampler
 
 MAX_RESAMPLED_FRAMES = 4096
-"""The most frames that are resampled at a time, unless a pulse is longer."""
+"""Maximum number of frames that are resampled at a time, unless a pulse is longer."""
 
 
 class Resamplers:
@@ -16,8 +16,8 @@ class Resamplers:
     There are none if rates are equal and there is one clock.
 
     largest  the most frames to feed at a time
-    inward   from the device's input to the model
-    outward  from the model to the device's output, with a variable ratio if that has a separate clock
+    inward   resamplers from the device's input to the model
+    outward  resamplers from the model to the device's output, with a variable ratio if that has a separate clock
     """
 
     def __init__(

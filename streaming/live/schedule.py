@@ -11,7 +11,7 @@ from pulse.support.record import record
 HEADROOM_S = 0.005
 """The default time in seconds that a worker may take to respond, rounded up to whole blocks."""
 MAX_PERIOD_STEPS = 1 << 22
-"""The most steps until blocks and pulses of different rates align; beyond it, an upper bound of the delay is used."""
+"""Maximum number of steps until blocks and pulses of different rates align; beyond it, the delay has an upper bound."""
 
 
 @record

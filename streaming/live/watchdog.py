@@ -22,7 +22,7 @@ FREQUENT_RETRIES_S = 60.0
 RARE_RETRY_S = 10.0
 """The seconds between two attempts from then on."""
 MAX_EVENTS = 100
-"""The most events that are kept; the oldest ones go first."""
+"""Maximum number of events; beyond it, the oldest ones are dropped."""
 
 
 def stall_s(block_frames: int, rate_hz: int) -> float:
@@ -77,7 +77,7 @@ class Watchdog:
         """Wait for the end of the run, at most this long. Returns whether it has ended."""
         return self._ended.wait(seconds)
 
-    def note_end(self, error: Exception | None = None) -> None:
+    def record_end(self, error: Exception | None = None) -> None:
         """Record that a device has ended by itself, perhaps with an error. May be called from any thread."""
         self._failure, self._finished = error, True
 
@@ -133,16 +133,16 @@ class Watchdog:
         elif now_s - self._seen_s >= self.limit_s:
             self._handle_loss(f"has not called for {now_s - self._seen_s:.1f} s")
 
-    def _handle_loss(self, what: str) -> None:
+    def _handle_loss(self, problem: str) -> None:
         """Handle the loss of a device: end the run, or try to reopen the device."""
         self.stalls += 1
-        self._note(f"the device {what}")
+        self._note(f"the device {problem}")
         if self._reconnect is None:  # reported before the device is stopped, which may take long
             name, way_out = self._devices.source.name, spell("reconnect")
             self.end(
                 DeviceError(
-                    f"{name}: the device {what}; is it unplugged, or its server down? {way_out} opens it again when it "
-                    "is back"
+                    f"{name}: the device {problem}; is it unplugged, or its server down? {way_out} opens it again "
+                    "when it is back"
                 )
             )
         if not self._devices.stop(TEARDOWN_TIMEOUT_S):
@@ -173,7 +173,7 @@ class Watchdog:
         try:
             self._control.restart()
             self._control.running = self._computing  # before a callback may compute during a command
-            self._devices.reopen(self._pipeline, self.note_end)
+            self._devices.reopen(self._pipeline, self.record_end)
         except PulseError as error:
             self._control.running = waiting
             if str(error) != self._reason:

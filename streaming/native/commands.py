@@ -81,7 +81,7 @@ def apply(control: ControlBlock) -> None:
 
 @entry("pipeline.command", 4)
 def give_command(address, command, memory, number):
-    """Give a command to ``apply``; ``command`` is NONE again when it is done."""
+    """Pass a command to ``apply``; ``command`` is NONE again when it is done."""
     control = control_at(address)
     control.argument_memory = memory
     control.argument_number = number

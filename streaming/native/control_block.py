@@ -13,7 +13,7 @@ class Side(Struct):
 
     last_ns                         the time of the last call
     callback_times, interval_times  histograms; their addresses are written by Python
-    input_age_s, played_in_s        for the last call: the time since its first input sample was captured, and until its
+    input_age_s, played_in_s        the time since the first input sample of the last call was captured, and until its
                                     first output sample is played; 0 if the device does not report it
     block_position                  position of the first frame of the last block, in the ring of input or of output
     block_time_ns                   arrival of that block; 0: no block yet, or its position is being written
@@ -85,7 +85,7 @@ class ControlBlock(Struct):
     pulse_dropped          1: the pulse in the slots is not computed
     saved_state_pulses     pulses that the states had run when they were saved
     load_count             how often states were loaded
-    state_pulse_offset     to add to ``pulses`` for those that the states have run; loading states sets it
+    state_pulse_offset     pulses that the states have run, less ``pulses``; loading states sets it
     initial_frames         frames of silence that were written to the ring of output as delay
     expected_ns            expected time of a pulse: the shorter of the last two; halved when one is dropped
     faults                 values for which a node of the played model had no result
@@ -234,7 +234,7 @@ class Instance(Struct):
     sound_offset_bytes  where the sound begins in the outputs
     sound_out           address of f32 [pulse_frames]: the part of it that is played
     delay_frames        the model's delay
-    delay_left_frames   those of them that are still to come
+    delay_left_frames   the part of them that is still to come
     delay_line          address of f32 [delay_line_frames], which equalises the delays of programs
     delay_line_index    the next position in ``delay_line``
     memory              address of the ``memory_bytes`` of the state

@@ -19,7 +19,7 @@ MAX_EXTRAPOLATION_NS = 500_000_000
 
 @device
 def now_ns(control: ControlBlock) -> int:
-    """Return the time, that of the virtual clock if it is in use."""
+    """Return the time, by the virtual clock if it is in use."""
     return control.virtual_now_ns if control.virtual_clock != 0 else monotonic_ns()
 
 
@@ -151,7 +151,7 @@ def keep_played(control: ControlBlock, source: Pointer, frames: int) -> None:
 
 @device
 def play(control: ControlBlock, side: Side, target: Pointer, frames: int, at_ns: int) -> None:
-    """Give a block to the device: the ready frames, then silence."""
+    """Write a block for the device: the ready frames, then silence."""
     read, channels = control.out_read, control.out_channels
     if load(control, "frames_in") <= control.anchor:
         fill_bytes(as_u8(target), 0, frames * channels * FLOAT_BYTES)

@@ -58,7 +58,7 @@ def silence_instances(control: ControlBlock) -> None:
 
 @device
 def change_instances(control: ControlBlock) -> None:
-    """When the next instances are primed, cross-fade to them in this pulse."""
+    """Cross-fade to the next instances in this pulse, if they are primed."""
     control.priming -= 1
     if control.priming > 0:
         return

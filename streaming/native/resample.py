@@ -177,7 +177,7 @@ def convert(address, source_address, count, target_address, outputs_wanted):
 class NativeResampler(NotCopyable):
     """The memory of one stream's resampler.
 
-    rate_in_hz, rate_out_hz  samples a second
+    rate_in_hz, rate_out_hz  samples per second
     quality                  one of ``QUALITIES``, which lists the delay and stop band of each
     largest_block            the most frames that compiled code feeds at a time
     Raises                   InputError: rates more than 256 times apart, an unknown quality, blocks too large
@@ -253,7 +253,7 @@ class NativeResampler(NotCopyable):
         self._changing = False
 
     def process(self, block: NDArray[np.floating]) -> NDArray[np.float32]:
-        """Feed any number of samples [frames] and return all ready [outputs]; silence of ``delay_frames`` gives the
+        """Feed any number of samples [frames] and return all ready [outputs]; silence of ``delay_frames`` yields the
         rest.
 
         Raises InputError: not one row of floats, or an earlier call was interrupted

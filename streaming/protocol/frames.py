@@ -23,8 +23,8 @@ class Header(NamedTuple):
     epoch     the number of resets so far, modulo 65536
     frames    the number of frames that follow
     first     the number of the first frame
-    queue_us  for an output, how long its last pulse waited for a thread
-    step_us   for an output, how long that pulse's step took
+    queue_us  how long the last pulse of an output waited for a thread
+    step_us   how long that pulse's step took
     """
 
     kind: int

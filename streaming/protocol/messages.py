@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, cast
 
 from pulse.support.record import record
+from pulse.support.report import parse_json
 from streaming.protocol import PROTOCOL_VERSION
 from streaming.protocol.errors import ProtocolError
 
@@ -30,7 +31,7 @@ Message = dict[str, Any]
 def read_message(text: str) -> Message:
     """Parse a message. Raises ProtocolError: it is not a JSON object with a type."""
     try:
-        value: object = json.loads(text, parse_constant=_refuse_constant)
+        value: object = parse_json(text)
     except (ValueError, RecursionError) as error:
         raise ProtocolError(
             "message", f"not valid JSON: {error}", "send one JSON object per message"
@@ -44,7 +45,7 @@ def read_message(text: str) -> Message:
 
 
 def read_confirmation(message: Message) -> tuple[int, tuple[int, ...]]:
-    """Return the epoch and the frames of each input of a checkpoint. Raises ProtocolError."""
+    """Return the epoch and the frames of each input of a checkpoint. Raises ProtocolError: they are not counts."""
     epoch, safe = message.get("epoch"), message.get("safe")
     numbers = [epoch, *cast("list[object]", safe)] if isinstance(safe, list) else [None]
     if not all(type(number) is int and number >= 0 for number in numbers):
@@ -60,18 +61,21 @@ def write_message(message: Mapping[str, Any]) -> str:
     return json.dumps(message, ensure_ascii=False, separators=(",", ":"))
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
 @record
 class Hello:
     """The first message of a client; None for fields that were left out.
 
+    model    name of the model; by default the server's first
+    rate     rate of the samples in Hz; by default the model's
+    format   format of the samples
+    block    samples sent at once, a hint
+    outputs  names of the outputs to send; all by default
+    token    token, if the server has tokens
     resume   the name of a stream to resume
+    skip     samples that an Opus decoder skips at the start
     stream   the name of a new stream, given by another server of the fleet
     follows  whether the client connects to another server on request
-    confirms whether the client confirms checkpoints
+    confirms  whether the client confirms checkpoints
     """
 
     model: str | None = None
@@ -165,5 +169,5 @@ def _read_count(message: Message, name: str) -> int | None:
     return value
 
 
-def _hello_error(what: str, hint: str) -> ProtocolError:
-    return ProtocolError("hello", f"hello: {what}", hint)
+def _hello_error(problem: str, hint: str) -> ProtocolError:
+    return ProtocolError("hello", f"hello: {problem}", hint)

@@ -18,7 +18,7 @@ PACKET_SAMPLES = RATE_HZ * PACKET_MS // 1000
 SKIP_SAMPLES = 120
 """The delay from encoder to decoder in samples: the ``pre-skip`` of RFC 7845."""
 BIT_RATE = 64_000
-"""Bits a second and channel."""
+"""Bits per second and channel."""
 
 
 class OpusEncoder(NotCopyable):
@@ -86,7 +86,10 @@ class OpusDecoder(NotCopyable):
         self._skip = skip
 
     def decode(self, packet: bytes) -> tuple[int, Array]:
-        """Return a packet's size in samples, and its samples except those to skip. Raises ProtocolError."""
+        """Return a packet's size in samples, and its samples except those to skip.
+
+        Raises ProtocolError: not a mono Opus packet
+        """
         try:
             frames: list[Any] = self._codec.decode(self._av.Packet(packet)) if packet else []
         except (self._av.FFmpegError, ValueError) as error:

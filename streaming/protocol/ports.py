@@ -22,8 +22,11 @@ class StreamPort:
     """An input or output of a stream.
 
     number  its number in binary messages
+    name    its name
     kind    ``sound``, ``frames`` or ``final``
+    dtype   numpy's name of the type
     shape   the shape of all frames; None at ``axis``, the stream axis
+    axis    the stream axis; None for a final value
     rate    frames per second; None if the model's rate is unknown, or for a final value
     delay   frames by which the model looks ahead
     """

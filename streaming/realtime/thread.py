@@ -33,7 +33,7 @@ def apply_to_thread(options: Realtime) -> list[RealtimeSetting]:
 
 
 def share_priority(threads: Iterable[int]) -> None:
-    """Give threads of this process, by their ids in the system, the priority of the calling one; on Linux.
+    """Set the priority of threads of this process, by their ids in the system, to that of the calling one; on Linux.
 
     This needs the right that the calling thread has used; if refused, the threads are unchanged.
     """

@@ -22,7 +22,7 @@ WARM_UP_STEPS = 50
 """Steps before the first round, which are not measured."""
 PROFILE_STEPS = 200
 """Steps of a profile."""
-BAR = 40
+BAR_COLUMNS = 40
 COLUMNS = ("", "p50", "p90", "p99", "p99.9", "max", "mean", "p99.9/p50")
 
 
@@ -30,6 +30,8 @@ COLUMNS = ("", "p50", "p90", "p99", "p99.9", "max", "mean", "p99.9/p50")
 class Benchmark(Report):
     """The latency of every step on noise.
 
+    opened, program  what was measured
+    steps    steps of each round
     rounds   the latency of each round
     total    the latency of all rounds
     profile  None if the backend has no instructions
@@ -62,7 +64,7 @@ class Benchmark(Report):
                 duration(row.from_s),
                 duration(row.to_s),
                 str(row.count),
-                "█" * -(-row.count * BAR // max_count),
+                "█" * -(-row.count * BAR_COLUMNS // max_count),
             ]
             for row in bins
         ]
@@ -103,8 +105,8 @@ def measure_steps(
     program: Program,
     steps: int,
     rounds: int,
-    details: bool = False,
-    advance: Callable[[int, int], None] = lambda done, total: None,
+    details: bool,
+    advance: Callable[[int, int], None],
 ) -> Benchmark:
     """Time ``rounds`` rounds of ``steps`` steps, each on a new stream, then profile the steps."""
     deadline_s = opened.deadline_s(program.pulse)

@@ -21,8 +21,11 @@ from streaming.reports.timed_proof import TimedProof, time_proof
 class CheckReport(Report):
     """The result of ``check_model``.
 
-    weights  the form of weights, if ``errors`` are those of rounding them
+    opened, pulsed  what was proved
+    proof    the proof with f32 weights
+    weights  the form to which weights are rounded for ``errors``
     activations  the same for the activations that they are multiplied by
+    errors   the errors of rounded weights, by output
     """
 
     opened: OpenedModel
@@ -76,7 +79,10 @@ def check_model(
     activations: str,
     prepare: Prepare | None,
 ) -> CheckReport:
-    """Prove a model in pulses; the arguments are those of ``pulse.proof.prove``. Raises PulsifyError."""
+    """Prove a model in pulses; the arguments are those of ``pulse.proof.prove``.
+
+    Raises PulsifyError: the model cannot be pulsified
+    """
     form = check_form(weights)
     check_activations(activations, form)
     proof = time_proof(lambda: prove_loaded(opened.model, pulsed, choice, backend, prepare))

@@ -32,7 +32,9 @@ EXACT, ROUNDED = "the file", "weights of f32"
 class Compilation(Report):
     """A program that was written.
 
+    opened, program  what was compiled
     path      the path of the file; None if the program differs from the offline model and was not written
+    nbytes    size of the file
     proof     None if the user disabled it
     rounding  the errors of rounded weights, by output
     specialisation   the effect of specialised kernels; None if the user did not request them
@@ -83,7 +85,7 @@ def compile_to_file(
     path: Path,
     choice: ProofChoice | None,
     prepare: Prepare | None,
-    specialisation: Specialisation | None = None,
+    specialisation: Specialisation | None,
 ) -> Compilation:
     """Prove the content of the file, as it would be read, and only then write it.
 

@@ -27,6 +27,7 @@ class ExportedFile:
     opset    the opset of ONNX; None for NNEF
     nodes    the number of nodes of ONNX, or assignments of NNEF
     states   tensors that carry state
+    nbytes   size of the file
     proof    None if the user disabled it, or there is no runtime for it
     """
 

@@ -17,7 +17,10 @@ from streaming.reports.opened_model import OpenedModel
 class ExportedOffline(Report):
     """An archive of an offline model that was written.
 
+    title    name of the model
     path     the path of the file; None if it was not written: it differs from the model, or the proof failed
+    nodes    the number of nodes
+    nbytes   size of the file
     proof    None if there is none
     reason   why there is no proof
     skipped  whether no proof was tried

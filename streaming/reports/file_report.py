@@ -21,6 +21,8 @@ from streaming.sound.sound_stream import FileRun
 class FileReport(Report):
     """A run over files.
 
+    opened, program  what ran
+    result          the result of the run
     source, target  their names; ``-`` for standard input and output
     outputs         the written outputs
     sounds          the audio files of the inputs; none if arrays were run
@@ -89,8 +91,8 @@ class FileReport(Report):
         if result.events is not None:
             pairs.append(("events", f"{result.events:,}"))
         if self.snr_db is not None:
-            before, after = self.snr_db
-            pairs.append(("SNR", f"{before:.1f} dB before, {after:.1f} dB after"))
+            before_db, after_db = self.snr_db
+            pairs.append(("SNR", f"{before_db:.1f} dB before, {after_db:.1f} dB after"))
         return [Pairs(pairs)]
 
     def values(self) -> dict[str, Any]:
@@ -195,9 +197,9 @@ class FileReport(Report):
 
 def builtin_snr_db(target: Path) -> tuple[float, float]:
     """Return the signal-to-noise ratios of the built-in recording, in dB, before and after the model."""
-    clean, noisy, after = (soundfile.read(path)[0] for path in (clean_path(), noisy_path(), target))
+    clean, noisy, output = (soundfile.read(path)[0] for path in (clean_path(), noisy_path(), target))
     before_db, after_db = (
-        float(10 * np.log10(np.sum(clean**2) / np.sum((clean - sound) ** 2))) for sound in (noisy, after)
+        float(10 * np.log10(np.sum(clean**2) / np.sum((clean - sound) ** 2))) for sound in (noisy, output)
     )
     return before_db, after_db
 

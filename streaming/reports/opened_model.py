@@ -21,7 +21,7 @@ RATE_ORIGINS = {
     "model": "from the model's metadata",
     "option": "as given",
     "builtin": "that of the built-in model",
-    "default": "assumed; --rate gives another",
+    "default": "assumed; --rate sets another",
 }
 
 
@@ -51,7 +51,10 @@ class OpenedModel:
         return self.model.title
 
     def pulsify(self, pulse: int | None) -> "PulsedModel":
-        """Pulsify with the given pulse; about 10 ms by default, if the rate is known. Raises PulsifyError."""
+        """Pulsify with the given pulse; about 10 ms by default, if the rate is known.
+
+        Raises PulsifyError: an op cannot stream, or the pulse does not fit
+        """
         if pulse is None and self.rate_hz is not None and not self.model.defines_pulse:
             return self._pulsify_about(max(1, int(self.rate_hz * PULSE_S)))
         return self.model.pulsify(pulse, max_context=self.max_context)
@@ -74,7 +77,10 @@ class OpenedModel:
         prepare: "Prepare | None" = None,
         activations: str | None = None,
     ) -> Program:
-        """Return a program of it in such pulses; one of a file is itself. Raises PulseError."""
+        """Return a program of it in such pulses; one of a file is itself.
+
+        Raises PulseError: it cannot be pulsified or compiled
+        """
         if self.model.program is not None:
             return self.model.compile(
                 pulse,
@@ -99,7 +105,7 @@ class OpenedModel:
 
     def pairs(self, pulsed: Interface) -> list[tuple[str, str]]:
         """Return the rate, the pulse, and the detected properties."""
-        rate = "not known; --rate gives it"
+        rate = "not known; --rate sets it"
         if self.rate_hz is not None:
             rate = f"{self.rate_hz} Hz, {RATE_ORIGINS[self.rate_from or 'default']}"
         return [("rate", rate), ("pulse", self._span_text(pulsed.pulse)), *self.model.detections()]

@@ -6,7 +6,7 @@ from typing import Any
 from pulse.program.native.profile import Profile, ProfileRow
 from pulse.support.report import Section, Table, Text, byte_size, duration
 
-RATES = ("a step", "share", "weights", "state", "scratch", "multiply-adds", "GB/s", "GMAC/s")
+RATE_COLUMNS = ("a step", "share", "weights", "state", "scratch", "multiply-adds", "GB/s", "GMAC/s")
 
 
 def profile_dict(profile: Profile | None) -> dict[str, Any]:
@@ -71,8 +71,10 @@ def _kernel(row: ProfileRow) -> str:
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[tuple[Sequence[str], ProfileRow]]) -> Table:
-    right = range(columns.index("rows") if "rows" in columns else len(columns), len(columns) + len(RATES))
-    return Table(title, (*columns, *RATES), [[*names, *_cells(row)] for names, row in rows], right)
+    right = range(
+        columns.index("rows") if "rows" in columns else len(columns), len(columns) + len(RATE_COLUMNS)
+    )
+    return Table(title, (*columns, *RATE_COLUMNS), [[*names, *_cells(row)] for names, row in rows], right)
 
 
 def _numbers(row: ProfileRow) -> dict[str, Any]:

@@ -33,7 +33,7 @@ TYPES = {
 }
 """Element types of ONNX, as Triton calls them."""
 MAX_SEQUENCES = 64
-"""The most concurrent sequences of an instance."""
+"""Maximum number of concurrent sequences of an instance."""
 IDLE_US = 60_000_000
 """The microseconds after which a sequence without requests is dropped."""
 
@@ -90,11 +90,11 @@ def _batching_lines(states: Iterable[SequenceState]) -> list[str]:
         f"max_sequence_idle_microseconds: {IDLE_US}",
         _block("oldest", [f"max_candidate_sequences: {MAX_SEQUENCES}"]),
         _block("control_input", [f'name: "{START}"', start]),
-        *(_block("state", _state(state)) for state in states),
+        *(_block("state", _state_lines(state)) for state in states),
     ]
 
 
-def _state(state: SequenceState) -> list[str]:
+def _state_lines(state: SequenceState) -> list[str]:
     return [
         f"input_name: {json.dumps(state.input)}",
         f"output_name: {json.dumps(state.output)}",

@@ -93,7 +93,7 @@ def _messages(data: bytes) -> Iterator[bytes]:
 
 
 class CheckpointFolder(NotCopyable):
-    """A folder of checkpoints, which several servers may share. Names are secrets: they give access to the stream.
+    """A folder of checkpoints, which several servers may share. Names are secrets: they grant access to the stream.
 
     keep_s   seconds that a checkpoint is kept if it is not replaced
     Raises   InputError: no such folder
@@ -154,7 +154,7 @@ class CheckpointFolder(NotCopyable):
             raise refuse_checkpoint("is damaged", str(error)) from None
 
     def remove(self, name: str) -> None:
-        """Remove the checkpoints of a stream that has ended. Raises OSError."""
+        """Remove the checkpoints of a stream that has ended. Raises OSError: a file cannot be removed."""
         for path in self._files(name):
             path.unlink(missing_ok=True)
 

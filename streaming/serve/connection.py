@@ -126,7 +126,7 @@ class Connection(NotCopyable):
             "answer_us": None if stream is None else stream.times.as_dict()["answer_us"],
         }
 
-    def tell_successors(self) -> None:
+    def send_successors(self) -> None:
         """Tell the client which servers continue its stream if this one is lost, after a change of servers."""
         if self._placement is not None and self.stream is not None:
             self._outbox.push({"type": "servers", **self._successors(self._placement)})
@@ -298,7 +298,7 @@ class Connection(NotCopyable):
             return
         if self._saving is not None:
             self._saving.add(answer)
-        acks = stream.note(answer)
+        acks = stream.record_answer(answer)
         self._outbox.send([*answer.messages, *acks] if acks else answer.messages, answer.step)
         if self._is_held:
             self._read_again()

@@ -15,9 +15,9 @@ class ServerCounts:
     resumed                streams that began with a checkpoint
     gone_before_the_error  clients that were gone before they had the error that ended them
     checkpoints            checkpoints that were saved
-    checkpoints_refused    those that the store refused: it has a newer one, or too few copies
-    checkpoints_failed     those that could not be written or removed
-    checkpoints_expired    those that were removed for their age
+    checkpoints_refused    checkpoints that the store refused: it has a newer one, or too few copies
+    checkpoints_failed     checkpoints that could not be written or removed
+    checkpoints_expired    checkpoints that were removed for their age
     ended                  connections by why they ended: ``left``, ``lost``, ``failed`` or the code of an error
     """
 

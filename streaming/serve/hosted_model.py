@@ -28,10 +28,10 @@ MAX_STEP_PART = 0.25
 MAX_GATHER_PART = 0.25
 """The greatest part of a pulse for which it waits for other streams' pulses, if steps of many lanes are cheaper."""
 MAX_GATHER_S = 0.003
-"""The longest such wait in seconds."""
+"""Maximum duration of such a wait in seconds."""
 MAX_PULSES = 8
-"""The most pulses of a stream in a turn: enough that messages cost little compared to steps."""
-TRIALS = 9
+"""Maximum number of a stream's pulses in a turn: enough that messages cost little compared to steps."""
+MEASURED_STEPS = 9
 """The steps of a measurement, whose median counts."""
 MAX_GATHERED_COST = 0.7
 """Waiting is worth it below this ratio of a lane's cost in a shared step to its cost alone."""
@@ -117,7 +117,10 @@ class HostedModel(NotCopyable):
         )
 
     def conversion(self, hello: Hello) -> SoundConversion:
-        """Return the conversion between the sound of a client and that of the model. Raises ProtocolError."""
+        """Return the conversion between the sound of a client and that of the model.
+
+        Raises ProtocolError: the model does not take the client's rate or format
+        """
         return SoundConversion(
             SoundModel(self.name, self.inputs, self.outputs, self.rate_hz, self.saves), hello
         )
@@ -231,7 +234,7 @@ class HostedModel(NotCopyable):
             if port.streams
         }
         times: list[float] = []
-        for _ in range(TRIALS):
+        for _ in range(MEASURED_STEPS):
             if self.program.limit:
                 for state in lanes:
                     state.reset()

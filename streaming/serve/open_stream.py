@@ -89,7 +89,10 @@ class OpenStream(NotCopyable):
         }
 
     def accept(self, message: bytes) -> int:
-        """Take a binary message. Returns how many new frames it has. Raises ProtocolError."""
+        """Take a binary message. Returns how many new frames it has.
+
+        Raises ProtocolError: the message does not fit the stream, or is not in order
+        """
         header = unpack_header(message)
         if header.kind != INPUT or header.port >= len(self.received):
             raise ProtocolError(
@@ -148,7 +151,7 @@ class OpenStream(NotCopyable):
         self._stream.unsent_bytes += size
         return self._stream.unsent_bytes > MAX_UNSENT_BYTES
 
-    def note(self, answer: Answer) -> list[OutgoingMessage]:
+    def record_answer(self, answer: Answer) -> list[OutgoingMessage]:
         """Count the work of the lane. Returns an acknowledgement if one is due."""
         if answer.closed:
             self._closed.set()
@@ -166,7 +169,7 @@ class OpenStream(NotCopyable):
         safe = self._saved if self.model.saves else frames
         return [{"type": "ack", "epoch": self.epoch, "taken": frames, "safe": safe}]
 
-    def note_saved(self, checkpoint: Checkpoint) -> list[OutgoingMessage]:
+    def record_saved(self, checkpoint: Checkpoint) -> list[OutgoingMessage]:
         """Record that a checkpoint is on the disk. Returns its acknowledgement."""
         if checkpoint.epoch != self.epoch:
             return []

@@ -76,7 +76,7 @@ class Outbox(NotCopyable):
 
     def _note_sent(self, step: TurnTimes | None) -> None:
         if step is not None and self.stream is not None:
-            self.stream.times.answer.record_ns(time.monotonic_ns() - step.arrived_ns, step.pulses)
+            self.stream.times.total.record_ns(time.monotonic_ns() - step.arrived_ns, step.pulses)
 
 
 def _message_data(message: OutgoingMessage) -> bytes | str:

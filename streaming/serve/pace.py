@@ -7,7 +7,7 @@ from streaming.protocol.errors import ProtocolError
 from streaming.serve.settings import LimitSettings
 
 MAX_TEXT_LENGTH = 4096
-"""The most bytes of a text message."""
+"""Maximum size of a text message in bytes; a larger one is refused."""
 
 
 class Pace:

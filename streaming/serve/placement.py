@@ -46,11 +46,11 @@ class CheckpointStore(Protocol):
         ...
 
     def load(self, name: str) -> tuple[Checkpoint, int]:
-        """Return the newest checkpoint of a stream, and its generation. Raises ProtocolError."""
+        """Return the newest checkpoint of a stream, and its generation. Raises ProtocolError: there is none."""
         ...
 
     def remove(self, name: str) -> None:
-        """Remove the checkpoints of a stream that has ended. Raises OSError."""
+        """Remove the checkpoints of a stream that has ended. Raises OSError: a file cannot be removed."""
         ...
 
     def sweep(self) -> tuple[int, int]:

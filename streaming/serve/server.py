@@ -13,7 +13,7 @@ from streaming.serve.stream_protocol import StreamProtocol
 
 PING_TIMEOUT_S = 20.0
 """The seconds between pings of a WebSocket, and the longest wait for the answer."""
-BACKLOG = 512
+MAX_BACKLOG = 512
 """Connections that wait to be accepted; the system refuses more."""
 
 
@@ -67,7 +67,7 @@ def listen(host: str, port: int, slow_s: float) -> socket.socket:
         if sys.platform == "linux":  # for clients that do not read, or are gone: inherited by their sockets
             listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(2e3 * slow_s + 5e3))
         listening.bind(address)
-        listening.listen(BACKLOG)
+        listening.listen(MAX_BACKLOG)
     except (OSError, OverflowError) as error:
         raise InputError(f"{host}, port {port}: {error}; choose others with --host and --port") from None
     return listening

@@ -125,10 +125,10 @@ class Service(NotCopyable):
                 },
             )
 
-    def tell_successors(self) -> None:
+    def send_successors(self) -> None:
         """Tell the clients that servers of the fleet have joined or left."""
         for connection in list(self.connections):
-            connection.tell_successors()
+            connection.send_successors()
 
     async def move_streams(self, per_s: float) -> None:
         """Refuse new streams; end the open ones one by one, so that they continue on other servers."""

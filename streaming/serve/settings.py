@@ -21,11 +21,12 @@ class ModelSettings:
 
     path     the path of a model, a recipe or a program; None for the built-in denoiser
     name     its name in the protocol; the file's name by default
+    title    its name on the page; by default the model's own title
     streams  the most streams at once
     pulse    frames of a pulse; about 10 ms by default
     rate     the rate in Hz, if the model does not state it
     weights  the form in which weights are stored
-    activations  the form of the weights: activations that meet them are rounded, too
+    activations  rounding of the operands of weights: None, ``bf16`` or ``int8``; must equal ``weights``
     events   output -> detector and its parameters: {kind = "segments", threshold = 0.6}
     constants  the inputs that do not stream: name -> a number or a list
     web      folder with the model for browsers, as ``pulse build --target wasm32`` writes it: the page then runs it too
@@ -84,6 +85,8 @@ class LimitSettings:
 class ServerSettings:
     """The settings of a server.
 
+    models               the models; by default the built-in denoiser
+    host, port           the address to listen on
     tokens               tokens that grant access; if empty, anyone who reaches the server may use it
     origins              origins of other pages that may use it
     certificate, key     files for TLS
@@ -93,6 +96,7 @@ class ServerSettings:
     checkpoints          a folder of checkpoints, which several servers may share; None for no checkpoints
     checkpoint_s         seconds of sound between two checkpoints of a stream
     keep_s               seconds that a checkpoint is kept after its stream is lost
+    limits               the limits for clients
     """
 
     models: tuple[ModelSettings, ...] = (ModelSettings(),)

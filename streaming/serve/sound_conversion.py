@@ -1,4 +1,4 @@
-"""SoundConversion: conversion of a stream's sound between the rate and format of the client and those of the model."""
+"""SoundConversion: conversion of a stream's sound between the client's rate and format and the model's."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -179,7 +179,7 @@ class SoundConversion(NotCopyable):
 class InwardSound(NotCopyable):
     """An input: from the client to the model.
 
-    port          as the client sees it
+    port          the port as the client sees it
     skip          samples that an Opus decoder skips at the start; None if not Opus
     delay_frames  the delay of the resampler in frames of the client
     """
@@ -246,7 +246,7 @@ class InwardSound(NotCopyable):
 class OutwardSound(NotCopyable):
     """An output: from the model to the client.
 
-    port         as the client sees it
+    port         the port as the client sees it
     latency      frames of the client until an output is ready, for ``port.delay``
     sent_frames  frames of the sound so far, without those in packets that a decoder skips or that are after the end
     """

@@ -28,7 +28,7 @@ EXTENSION = "pulse.stream"
 """The key of the protocol in the scope of a WebSocket."""
 BINARY, TEXT = 0x82, 0x81
 """The first bytes of frames that are whole messages."""
-CONTROL = 8
+MIN_CONTROL_OPCODE = 8
 """Codes of messages that control the connection begin here (RFC 6455)."""
 MASKED, LONG, LONGER = 0x80, 126, 127
 MASK_BYTES = 4
@@ -158,7 +158,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             self._pass_on(apply_mask(data[start:end], data[start - MASK_BYTES : start]))
             return
         opcode, is_last = first & 15, first & 0x80
-        if opcode < CONTROL:
+        if opcode < MIN_CONTROL_OPCODE:
             self._in_fragments = not is_last
         super().data_received(data[frame_start:end])
 

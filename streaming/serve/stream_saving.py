@@ -24,9 +24,9 @@ class StreamSaving(NotCopyable):
 
     A checkpoint that cannot be saved does not end the stream: it continues, and the next one is tried.
 
-    name       of the stream in the store; empty before ``open``
+    name       the stream's name in the store; empty before ``open``
     placement  the placement of streams in a fleet
-    id         of the connection, for the log
+    id         the connection's id, for the log
     """
 
     copy_error_reason = "it saves a stream of a connection"
@@ -84,7 +84,7 @@ class StreamSaving(NotCopyable):
             if checkpoint is None or not await self._save(checkpoint):
                 continue
             if checkpoint is not last:
-                for ack in stream.note_saved(checkpoint):
+                for ack in stream.record_saved(checkpoint):
                     push(ack)
             last = checkpoint
 

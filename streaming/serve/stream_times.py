@@ -8,18 +8,18 @@ from streaming.stats.latency import Latency
 class StreamTimes:
     """Histograms, each written by one thread.
 
-    queue   time from the arrival of a pulse's last sample to its step
-    step    duration of the step, shared by its lanes
-    answer  time from the arrival until the outputs were handed to the socket
+    waiting  time from the arrival of a pulse's last sample to its step
+    compute  duration of the step, shared by its lanes
+    total    time from the arrival until the outputs were handed to the socket
     """
 
     def __init__(self) -> None:
-        self.queue, self.step, self.answer = Latency(), Latency(), Latency()
+        self.waiting, self.compute, self.total = Latency(), Latency(), Latency()
 
     @property
     def by_name(self) -> dict[str, Latency]:
-        """The latency of each stage."""
-        return {"queue": self.queue, "step": self.step, "answer": self.answer}
+        """The latency of each stage, by its name in the protocol."""
+        return {"queue": self.waiting, "step": self.compute, "answer": self.total}
 
     def merge(self, other: "StreamTimes") -> None:
         """Add the counts of another."""

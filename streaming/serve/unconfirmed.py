@@ -8,7 +8,7 @@ from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lanes.stream import OutgoingMessage
 
 MAX_BYTES = 1 << 22
-"""The most that is kept of one stream."""
+"""Maximum size of what is kept of one stream."""
 
 
 class Unconfirmed:

@@ -22,7 +22,7 @@ class Channels:
 
     @classmethod
     def parse(cls, text: str) -> "Channels":
-        """Parse ``mix``, ``each`` or the number of a channel from 0. Raises InputError."""
+        """Parse ``mix``, ``each`` or the number of a channel from 0. Raises InputError: the text is none of these."""
         if text == "mix":
             return cls()
         if text == "each":
@@ -32,7 +32,10 @@ class Channels:
         raise InputError(f"channel {text!r}: give mix, each or the number of a channel from 0")
 
     def streams(self, channels: int) -> int:
-        """Return the number of streams for audio of that many channels. Raises InputError."""
+        """Return the number of streams for audio of that many channels.
+
+        Raises InputError: the audio has no such channel
+        """
         if self.index is not None and self.index >= channels:
             raise InputError(
                 f"channel {self.index}: the audio has {channels} channel{'s' if channels > 1 else ''}, "

@@ -25,7 +25,7 @@ class Encoding:
 
     @classmethod
     def of_name(cls, name: str) -> "Encoding":
-        """Return the one of ``ENCODINGS`` with this name. Raises InputError."""
+        """Return the one of ``ENCODINGS`` with this name. Raises InputError: there is none."""
         if name not in ENCODINGS:
             raise InputError(f"no encoding is called {name!r}; the encodings are {', '.join(ENCODINGS)}")
         return ENCODINGS[name]

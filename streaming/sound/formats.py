@@ -84,7 +84,10 @@ class SoundFormat:
         return enough[0] if enough else max(ours, key=BITS.__getitem__, default=self.usual)
 
     def parse_encoding(self, name: str) -> str:
-        """Return the encoding of that name, libsndfile's or one of ``ENCODINGS``. Raises InputError."""
+        """Return the encoding of that name, libsndfile's or one of ``ENCODINGS``.
+
+        Raises InputError: the format does not have it
+        """
         encoding = ENCODINGS[name].subtype if name in ENCODINGS else name.upper()
         if encoding not in self.encodings:
             names = ", ".join(encoding.lower() for encoding in self.encodings)
@@ -110,7 +113,7 @@ def find_format(suffix: str) -> SoundFormat | None:
 
 
 def sound_format(path: Path) -> SoundFormat:
-    """Return the format of a file, by its suffix. Raises InputError."""
+    """Return the format of a file, by its suffix. Raises InputError: no format has the suffix."""
     known_format = find_format(path.suffix)
     if known_format is None:
         raise InputError(

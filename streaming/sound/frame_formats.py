@@ -14,10 +14,10 @@ from streaming.files.atomic import unused_name
 from streaming.files.partial import PartialFile
 
 MAX_FRAMES = np.iinfo(np.int64).max
-ALIGN = 64
+ALIGNMENT = 64
 """The header of a .npy is a multiple of this many bytes."""
 MAX_PIECE_BYTES = 1 << 22
-"""The most bytes that are copied at a time."""
+"""Maximum number of bytes that are copied at a time."""
 
 
 class FrameFormat(Protocol):
@@ -44,18 +44,18 @@ class NpyFormat:
 
     A file grows along the slowest of its axes: the first in C order, the last in Fortran order, those of size 1 not
     counted. If the axis of frames is neither, frames are stored one after another, and rewritten in C order to a second
-    file at the end. If the disk lacks space for it, they stay as an array whose first axis is that of frames.
+    file at the end. If the disk lacks space for it, they stay as an array whose first axis is the frames.
     """
 
     def __init__(self, first: Array, axis: int | None) -> None:
         self._dtype, self._shape, self._axis = first.dtype, first.shape, axis
-        inner = 1 if axis is None else prod(self._shape[axis + 1 :])
-        outer = 1 if axis is None else prod(self._shape[:axis])
-        self._outer, self._inner = outer, inner
-        self._fortran = outer > 1 and inner <= 1
-        self._waits = outer > 1 and inner > 1
+        inner_size = 1 if axis is None else prod(self._shape[axis + 1 :])
+        outer_size = 1 if axis is None else prod(self._shape[:axis])
+        self._outer_size, self._inner_size = outer_size, inner_size
+        self._fortran = outer_size > 1 and inner_size <= 1
+        self._waits = outer_size > 1 and inner_size > 1
         magic = np.lib.format.magic(1, 0)
-        size = -(-(len(magic) + 2 + len(self._text(self._shape_of(MAX_FRAMES))) + 1) // ALIGN) * ALIGN
+        size = -(-(len(magic) + 2 + len(self._text(self._shape_of(MAX_FRAMES))) + 1) // ALIGNMENT) * ALIGNMENT
         self._start = magic + (size - len(magic) - 2).to_bytes(2, "little")
         self._header_bytes = size - len(self._start)
 
@@ -103,16 +103,16 @@ class NpyFormat:
 
     def _put_in_order(self, part: PartialFile, whole: PartialFile, frames: int) -> None:
         """Copy the frames in ``part``, in C order, into ``whole``."""
-        size, row_bytes = len(self.head(0)), self._inner * self._dtype.itemsize
-        step = max(MAX_PIECE_BYTES // (self._outer * row_bytes), 1)
+        size, row_bytes = len(self.head(0)), self._inner_size * self._dtype.itemsize
+        step = max(MAX_PIECE_BYTES // (self._outer_size * row_bytes), 1)
         with part.temporary_path.open("rb") as waiting:
             waiting.seek(size)
             for first in range(0, frames, step):
                 piece = np.fromfile(
-                    waiting, self._dtype, min(step, frames - first) * self._outer * self._inner
+                    waiting, self._dtype, min(step, frames - first) * self._outer_size * self._inner_size
                 )
-                rows = piece.reshape(-1, self._outer, self._inner)
-                for row in range(self._outer):
+                rows = piece.reshape(-1, self._outer_size, self._inner_size)
+                for row in range(self._outer_size):
                     whole.amend(rows[:, row].tobytes(), size + (row * frames + first) * row_bytes)
 
     def _shape_of(self, frames: int) -> tuple[int, ...]:

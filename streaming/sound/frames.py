@@ -18,7 +18,10 @@ WRITABLE = (".npy", ".csv")
 
 
 def read_arrays(path: Path, names: list[str]) -> dict[str, Array]:
-    """Read the arrays of a file, by input. A .npy holds one; a .npz any number, by name. Raises InputError."""
+    """Read the arrays of a file, by input. A .npy holds one; a .npz any number, by name.
+
+    Raises InputError: the file cannot be read
+    """
     if not path.exists():
         raise InputError(f"{path}: no such file; check the path")
     try:

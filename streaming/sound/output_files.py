@@ -25,6 +25,7 @@ class OutputRoute:
 class WrittenSound:
     """An audio file that was written.
 
+    target    the file
     clipping  samples that the encoding clipped
     encoding  libsndfile's name of the encoding
     """

@@ -23,7 +23,7 @@ class Resampler(NotCopyable):
     Raises                   InputError: rates that are not positive or more than 256 times apart
 
     Output sample k is at the time ``k / rate_out_hz``: the filter's delay postpones output without adding
-    samples. Any split into blocks gives the same samples. After any exception in ``process`` or ``flush``, both
+    samples. The samples do not depend on the split into blocks. After any exception in ``process`` or ``flush``, both
     raise InputError until ``reset``.
     """
 
@@ -46,7 +46,10 @@ class Resampler(NotCopyable):
         self._changing = False
 
     def process(self, block: Samples) -> Samples:
-        """Resample [samples, channels]; returns the samples that are ready, [samples, channels]. Raises InputError."""
+        """Resample [samples, channels]; returns the samples that are ready, [samples, channels].
+
+        Raises InputError: a block of the wrong shape, or an exception ended an earlier call
+        """
         self._require_whole()
         if block.ndim != 2 or block.shape[1] != self.channels:
             raise InputError(f"expected a block [samples, {self.channels}], got {list(block.shape)}")
@@ -68,7 +71,7 @@ class Resampler(NotCopyable):
         """End the sound, return the rest, and reset the resampler.
 
         total  samples of the whole output; as long as the input, rounded, if None
-        Raises InputError
+        Raises InputError: an exception ended an earlier call
         """
         self._require_whole()
         try:

@@ -10,11 +10,11 @@ from struct import pack, unpack
 from streaming.files.partial import write_all
 
 MAX_SIZE = 0xFFFF_FFFF
-"""The largest size in 32 bits."""
-ELSEWHERE = 0xFFFF_FFFF
+"""Maximum size in 32 bits."""
+RF64_SIZE_PLACEHOLDER = 0xFFFF_FFFF
 """The value of a size field whose size is in ``ds64``."""
 MAX_PIECE_BYTES = 1 << 24
-"""The most bytes that are moved at a time."""
+"""Maximum number of bytes that are moved at a time."""
 CHUNK_HEAD = 8
 """The bytes of the name and size of a chunk."""
 
@@ -61,11 +61,11 @@ def _head(format_chunk: bytes, size: int, frames: int, frame_bytes: int, junk: i
     sizes = pack("<QQQI", max(size - CHUNK_HEAD, 0), frames * frame_bytes, frames, 0)
     return b"".join(
         [
-            pack("<4sI4s", b"RF64", ELSEWHERE, b"WAVE"),
+            pack("<4sI4s", b"RF64", RF64_SIZE_PLACEHOLDER, b"WAVE"),
             pack("<4sI", b"ds64", len(sizes)) + sizes,
             pack("<4sI", b"fmt ", len(format_chunk)) + format_chunk,
             pack("<4sI", b"JUNK", junk - CHUNK_HEAD) + bytes(junk - CHUNK_HEAD) if junk else b"",
-            pack("<4sI", b"data", ELSEWHERE),
+            pack("<4sI", b"data", RF64_SIZE_PLACEHOLDER),
         ]
     )
 

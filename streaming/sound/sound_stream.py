@@ -74,11 +74,11 @@ class _Timed:
                 )
                 for port in ports
             }
-            before = self.session.pulses
+            pulses_before = self.session.pulses
             start_ns = time.perf_counter_ns()
             ready = self.session.push(pulse)
             took = time.perf_counter_ns() - start_ns
-            if self.session.pulses > before:
+            if self.session.pulses > pulses_before:
                 self.latency.record_ns(took)
             yield ready
 
@@ -98,7 +98,7 @@ def stream_sound(
     writes        targets of outputs: sound at the rate of the first input, or frames
     rate_hz       the rate of the model; audio is resampled to it, and back when it is written
     other_inputs  arrays: all frames of inputs that stream, whole tensors of the others
-    Raises        InputError
+    Raises        InputError: an input gets nothing, or a source or target does not fit
 
     All inputs end together: shorter ones are padded with zeros. Ready output is written before more is read, so a live
     source stays live.
@@ -187,17 +187,12 @@ class _Feed:
         """Push samples by input and stream, and frames for every stream."""
         runs = [
             timed.push(
-                {name: self._shape(name, samples[:, stream]) for name, samples in blocks.items()}
+                {name: self._ports[name].shape_sound(samples[:, stream]) for name, samples in blocks.items()}
                 | dict(frames)
             )
             for stream, timed in enumerate(self._sessions)
         ]
         yield from zip(*runs)
-
-    def _shape(self, name: str, samples: Array) -> Array:
-        port = self._ports[name]
-        sizes = [-1 if axis == port.axis else 1 for axis in range(len(port.shape))]
-        return np.ascontiguousarray(samples).reshape(sizes)
 
     def _end(self) -> int:
         """Return the samples of sound as long as the longest input."""
@@ -226,7 +221,7 @@ class _Feed:
 def _split_inputs(
     program: Program, sounds: Sequence[RoutedSound], arrays: Mapping[str, Array]
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Split arrays into those of streaming inputs and others. Raises InputError: an input that gets nothing."""
+    """Split arrays into the streaming inputs' and others. Raises InputError: an input that gets nothing."""
     sound_inputs = {name for sound in sounds for name in sound.channels}
     tables: dict[str, Array] = {}
     constants: dict[str, Array] = {}
@@ -247,10 +242,13 @@ def stream_arrays(
     arrays: dict[str, Array],
     targets: dict[str, Path | Target],
     rate_hz: float | None,
-    deadline_s: float | None = None,
-    advance: Advance | None = None,
+    deadline_s: float | None,
+    advance: Advance,
 ) -> FileRun:
-    """Run arrays through any model; each output goes to its .npy, .csv or other target. Raises InputError."""
+    """Run arrays through any model; each output goes to its .npy, .csv or other target.
+
+    Raises InputError: an input has no array, or one that does not fit
+    """
     start_s = time.perf_counter()
     ports = {port.name: port for port in program.inputs}
     missing = ports.keys() - arrays.keys()
@@ -277,8 +275,7 @@ def stream_arrays(
                     nonfinite += count_nonfinite(ready[name])
                     file.write(ready[name])
             symbols += program.pulse
-            if advance is not None:
-                advance(min(symbols, total), total)
+            advance(min(symbols, total), total)
         flushed = timer.session.flush()
         for name, file in files.items():
             nonfinite += count_nonfinite(flushed[name])

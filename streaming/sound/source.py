@@ -17,7 +17,7 @@ DESCRIPTORS = ("/dev/fd", "/proc/self/fd")
 """Folders of the open files of a process."""
 
 
-def open_audio_source(path: Path, raw: StreamFormat | None = None) -> AudioSource:
+def open_audio_source(path: Path, raw: StreamFormat | None) -> AudioSource:
     """Open an audio file for reading.
 
     path    a file that libsndfile reads; ``-`` or ``/dev/stdin``; a pipe or device, which is read as data arrive

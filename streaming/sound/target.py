@@ -35,7 +35,7 @@ class Target:
 
     path          ``-`` for standard output
     sound_format  a format of sound; None for frames
-    encoding      libsndfile's name of the encoding; None for that of the source
+    encoding      libsndfile's name of the encoding; None for the source's
     streamed      whether output is written as it is ready, to a descriptor
     descriptor    the descriptor of standard output
     events        the detector of the events to write in place of frames; None to write frames
@@ -97,8 +97,11 @@ class Target:
             word, frames = usual, usual == "csv"
             sound = None if frames else find_format(usual)
         if sound is None and not frames:
+            from streaming.events.formats import FORMATS
+
             formats = f"audio is written as {common_suffixes()}, frames as {', '.join(WRITABLE)}"
-            raise InputError(f"{_name(path)}: {formats}, not {f'.{word}' if word else kind_of(path)}")
+            events = f"; for events, add {spell('events', 'segments')}" if word in FORMATS else ""
+            raise InputError(f"{_name(path)}: {formats}, not {f'.{word}' if word else kind_of(path)}{events}")
         if streamed and (word if sound is None else sound.name.lower()) not in STREAMED:
             raise InputError(
                 f"{_name(path)}: takes {', '.join(STREAMED)}, not {word}, which is written only as a whole: name a file"
@@ -129,7 +132,10 @@ class Target:
         return _name(self.path)
 
     def audio_sink(self, rate_hz: int, channels: int, source: str) -> AudioSink:
-        """Open a writer of sound; ``source`` is the encoding of the input. Raises InputError."""
+        """Open a writer of sound; ``source`` is the encoding of the input.
+
+        Raises InputError: the target takes frames, or cannot be opened
+        """
         if self.sound_format is None:
             raise InputError(f"{self.name}: takes frames, not audio")
         encoding = self.encoding or self.sound_format.suitable_encoding(source)
@@ -141,7 +147,7 @@ class Target:
     def frames_writer(self, port: Port, rate_hz: float | None) -> "FramesFile | TableStream | EventsOutput":
         """Open a writer of an output's frames, or of the events in them; ``rate_hz`` is in frames of the symbol.
 
-        Raises InputError.
+        Raises InputError: the target cannot be opened, or the output has no events
         """
         if self.events is not None:
             from streaming.events.output import EventsOutput

@@ -13,14 +13,14 @@ from streaming.sound.encodings import ENCODINGS, Encoding
 
 PCM, FLOATING, EXTENSIBLE = 1, 3, 0xFFFE
 """The tags of formats in a WAV."""
-UNKNOWN = 0xFFFF_FFFF
+UNKNOWN_SIZE = 0xFFFF_FFFF
 """The size field of a stream of unknown length."""
 MAX_STATED_BYTES = 0x7FFF_F000
 """Sizes from here on mean unknown: SoX writes this one, FFmpeg the largest of 32 bits."""
 FORM_BYTES = 40
 """The number of bytes of a ``fmt`` chunk that are read."""
 MAX_READ_BYTES = 1 << 16
-"""The most bytes that are read at a time."""
+"""Maximum number of bytes that are read at a time."""
 CUT_SHORT = "ends before its samples begin; look at the program that writes it"
 
 
@@ -28,6 +28,9 @@ CUT_SHORT = "ends before its samples begin; look at the program that writes it"
 class StreamFormat:
     """The format of samples in a stream of bytes.
 
+    encoding    encoding of the samples
+    rate_hz     sample rate
+    channels    number of channels
     data_bytes  bytes of all samples; None if unknown before the end
     """
 
@@ -45,7 +48,7 @@ class StreamFormat:
     def parse(cls, text: str, rate_hz: int | None) -> "StreamFormat":
         """Parse ``s16``, ``s16,48000`` or ``s16,48000,2``: encoding, rate (else ``rate_hz``), channels (else 1).
 
-        Raises InputError.
+        Raises InputError: not such a text, or the rate is unknown
         """
         name, *numbers = text.split(",")
         name = name.removesuffix("le")
@@ -95,7 +98,7 @@ def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
             stream_format = _read_format(name, chunk)
     if stream_format is None:
         raise InputError(f"{name}: the encoding of its samples is unknown (no chunk fmt before data)")
-    if size == UNKNOWN and 0 < long_bytes < 1 << 62:
+    if size == UNKNOWN_SIZE and 0 < long_bytes < 1 << 62:
         size = long_bytes
     elif size == 0 or size >= MAX_STATED_BYTES:
         return stream_format
@@ -147,12 +150,16 @@ def wav_header(stream_format: StreamFormat) -> bytes:
     fact = b""
     if encoding.floating:
         format_chunk += pack("<H", 0)
-        frames = UNKNOWN if size is None else size // stream_format.frame_bytes
-        fact = pack("<4sII", b"fact", 4, min(frames, UNKNOWN))
+        frames = UNKNOWN_SIZE if size is None else size // stream_format.frame_bytes
+        fact = pack("<4sII", b"fact", 4, min(frames, UNKNOWN_SIZE))
     body = b"WAVE" + pack("<4sI", b"fmt ", len(format_chunk)) + format_chunk + fact + pack("<4s", b"data")
-    whole = UNKNOWN if size is None or size + len(body) + 4 > UNKNOWN else size + size % 2 + len(body) + 4
+    whole = (
+        UNKNOWN_SIZE
+        if size is None or size + len(body) + 4 > UNKNOWN_SIZE
+        else size + size % 2 + len(body) + 4
+    )
     return (
         pack("<4sI", b"RIFF", whole)
         + body
-        + pack("<I", UNKNOWN if whole == UNKNOWN or size is None else size)
+        + pack("<I", UNKNOWN_SIZE if whole == UNKNOWN_SIZE or size is None else size)
     )

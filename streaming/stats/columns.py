@@ -12,7 +12,7 @@ from streaming.stats.problems import GROUPS, count_of, group_count
 from streaming.stats.reader import Stats
 
 MAX_COLUMNS = 1000
-"""The most columns of a picture; the intervals of a longer run are merged."""
+"""Maximum number of columns of a picture; the intervals of a longer run are merged."""
 Numbers = NDArray[np.float64]
 
 

@@ -37,8 +37,8 @@ def decoder(type_: Any) -> Decoder:
         return _record(cast(type, type_))
     origin, arguments = get_origin(type_), get_args(type_)
     if origin is UnionType and arguments[1:] == (NoneType,):
-        inner = decoder(arguments[0])
-        return lambda value: None if value is None else inner(value)
+        decode_part = decoder(arguments[0])
+        return lambda value: None if value is None else decode_part(value)
     if origin is tuple:
         return _sequence_decoder(arguments)
     if origin is dict:
@@ -60,9 +60,9 @@ def _record(record_class: type) -> Decoder:
     def decode(value: Any) -> Any:
         members = _require_type(dict, value, "an object")
         fields: dict[str, Any] = {}
-        for name, inner, required in parts:
+        for name, decode_part, required in parts:
             if name in members:
-                fields[name] = _decode_member(name, inner, members[name])
+                fields[name] = _decode_member(name, decode_part, members[name])
             elif required:
                 raise MisfitError(f"{name} is missing")
         return record_class(**fields)
@@ -72,9 +72,9 @@ def _record(record_class: type) -> Decoder:
 
 def _sequence_decoder(arguments: tuple[Any, ...]) -> Decoder:
     if arguments[1:] == (Ellipsis,):
-        inner = decoder(arguments[0])
+        decode_part = decoder(arguments[0])
         return lambda value: tuple(
-            _decode_member(str(index), inner, element)
+            _decode_member(str(index), decode_part, element)
             for index, element in enumerate(_require_type(list, value, "a list"))
         )
     decoders = [decoder(argument) for argument in arguments]
@@ -84,23 +84,23 @@ def _sequence_decoder(arguments: tuple[Any, ...]) -> Decoder:
         if len(values) != len(decoders):
             raise MisfitError(f"{len(values)} values instead of {len(decoders)}")
         return tuple(
-            _decode_member(str(index), inner, element)
-            for index, (inner, element) in enumerate(zip(decoders, values))
+            _decode_member(str(index), decode_part, element)
+            for index, (decode_part, element) in enumerate(zip(decoders, values))
         )
 
     return decode
 
 
-def _mapping_decoder(inner: Decoder) -> Decoder:
+def _mapping_decoder(decode_part: Decoder) -> Decoder:
     return lambda value: {
-        name: _decode_member(name, inner, member)
+        name: _decode_member(name, decode_part, member)
         for name, member in _require_type(dict, value, "an object").items()
     }
 
 
-def _decode_member(name: str, inner: Decoder, value: Any) -> Any:
+def _decode_member(name: str, decode_part: Decoder, value: Any) -> Any:
     try:
-        return inner(value)
+        return decode_part(value)
     except MisfitError as misfit:
         misfit.path = (name, *misfit.path)
         raise

@@ -32,7 +32,7 @@ class BucketRange:
 class LatencySummary:
     """Percentiles of a latency in microseconds, exact to 1.6 %; ``max_us`` is exact.
 
-    missed  the number of times beyond the deadline; None without one
+    ``missed`` counts times beyond the deadline; None without one.
     """
 
     count: int

@@ -24,8 +24,10 @@ TIMES = ("total", "waiting", "compute", "callback", "interval")
 class StatsHeader:
     """The first line.
 
+    format, version  ``LINES_FORMAT`` and ``LINES_VERSION``
     started     date and time of the start, ISO 8601
     interval_s  seconds between lines
+    setup       the settings of the run
     versions    the versions of the software used
     """
 
@@ -44,7 +46,7 @@ class IntervalStatistics:
     at_s      its end, in seconds since the start
     span_s    its length in seconds
     new       the counters, of this interval alone
-    total     and the next three: percentiles of this interval alone; the longest to 1.6 %
+    total, waiting, compute, callback   percentiles of this interval alone; the longest to 1.6 %
     levels_in, levels_out   peaks, linear; None if a level is not finite
     load      compute time as a part of real time
     delay_s   the end-to-end latency

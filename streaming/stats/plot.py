@@ -39,7 +39,7 @@ LABEL_SIZE, LABEL_GAP = 8, 0.015
 MIN_AXES_SHARE = 0.8
 """The minimum part of the picture's width for the axes."""
 MAX_BARS = 60
-"""The most bars of a histogram."""
+"""Maximum number of bars of a histogram; beyond it, neighbours are merged."""
 MIN_BAR_WIDTH = 0.05
 """The minimum width of a bar, as a logarithm. It spans several buckets of a Latency, so that no bar is always empty."""
 DPI = 150
@@ -136,12 +136,12 @@ def _draw_events(axes: "Axes", columns: Columns, unit_s: float) -> None:
     _style_axes(axes, "What went wrong")
     axes.set_yticks(range(len(GROUPS)), GROUPS)
     axes.set_ylim(len(GROUPS) - 0.4, -0.6)
-    begins, spans = columns.edges_s[:-1] / unit_s, np.diff(columns.edges_s) / unit_s
+    starts, spans = columns.edges_s[:-1] / unit_s, np.diff(columns.edges_s) / unit_s
     visible = (columns.edges_s[-1] - columns.edges_s[0]) / unit_s / 300
     for row, name in enumerate(GROUPS):
         axes.axhline(row, color=GRID, linewidth=0.6, zorder=0)
         columns_with_problems = np.flatnonzero(columns.problems[name])
-        bars = list(zip(begins[columns_with_problems], np.maximum(spans[columns_with_problems], visible)))
+        bars = list(zip(starts[columns_with_problems], np.maximum(spans[columns_with_problems], visible)))
         axes.broken_barh(bars, (row - 0.36, 0.72), color=EVENTS[name], linewidth=0)
         axes.annotate(
             columns.extents[name] or "none",

@@ -179,7 +179,7 @@ def _quiet_remedy(setup: Setup) -> str:
     """Return the remedy if other work delays the engine."""
     priority = next((setting for setting in setup.realtime_settings if setting.name == "priority"), None)
     if priority is None:
-        return f"{spell('priority', 70)} keeps other programs from interrupting it; so does less other work"
+        return f"{spell('priority', 70)} or less other work keeps other programs from interrupting it"
     if not priority.is_granted:
         return f"it had no real-time priority: {priority.reason}"
     return f"more {spell('headroom_s')} covers it; less other work on this machine avoids it"

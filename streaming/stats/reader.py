@@ -1,6 +1,5 @@
 """Read statistics files, with every value checked."""
 
-import json
 import os
 import warnings
 from collections import Counter
@@ -12,6 +11,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from pulse.errors import InputError, PulseWarning
 from pulse.support.record import record
+from pulse.support.report import parse_json
 from streaming.stats.decoding import MisfitError, decoder
 from streaming.stats.latency import Latency
 from streaming.stats.lines import (
@@ -31,13 +31,13 @@ from streaming.stats.statistics import StatisticsSummary
 MAX_LINE_LENGTH = 1 << 20
 """A longer line is refused: lines of statistics are shorter."""
 MAX_FILE_BYTES = 1 << 29
-"""The most bytes of a file: about three days at one line per second."""
-REPORTED = 1000
+"""Maximum size of a file in bytes: about three days at one line per second."""
+LINES_PER_REPORT = 1000
 """The number of lines between calls of ``advance``."""
 MAX_RUN_S = 3e9
-"""The longest run in seconds: almost a hundred years."""
+"""Maximum length of a run in seconds: almost a hundred years."""
 MAX_COUNT = 1 << 40
-"""The largest count in a line: 350 years of pulses of 10 ms."""
+"""Maximum count in a line: 350 years of pulses of 10 ms."""
 Decoded = TypeVar("Decoded")
 MADE_BY = "such files are written by pulse run --live --stats FILE"
 
@@ -46,6 +46,8 @@ MADE_BY = "such files are written by pulse run --live --stats FILE"
 class Stats:
     """A run as recorded in a statistics file.
 
+    header    the first line
+    intervals  the intervals in order
     statistics   the statistics since the start; without a summary in the file, those of the last line
     times     the histograms; without a summary in the file, ``total`` alone
     complete  whether the file has a summary
@@ -133,11 +135,11 @@ class _Reader:
                     f"{self.path}: is larger than {MAX_FILE_BYTES >> 20} MiB; take the first line and the last ones: "
                     f"(head -n 1 {self.path}; tail -n 100000 {self.path}) > part.jsonl"
                 )
-            if self.advance is not None and line_number % REPORTED == 0:
+            if self.advance is not None and line_number % LINES_PER_REPORT == 0:
                 self.advance(size, whole_size)
             is_complete = raw.endswith(b"\n")
             try:
-                values = json.loads(raw, parse_constant=_refuse_constant)
+                values = parse_json(raw)
             except (ValueError, RecursionError) as error:
                 if not is_complete and len(raw) < MAX_LINE_LENGTH and line_number > 1:
                     self.cut = True
@@ -224,12 +226,8 @@ class _Reader:
         except (MisfitError, RecursionError) as misfit:
             raise self.damage_error(line_number, str(misfit)) from misfit
 
-    def damage_error(self, line_number: int, what: str) -> InputError:
-        return InputError(f"{self.path}, line {line_number}: {what}; the file is broken")
+    def damage_error(self, line_number: int, problem: str) -> InputError:
+        return InputError(f"{self.path}, line {line_number}: {problem}; the file is broken")
 
     def foreign_error(self) -> InputError:
         return InputError(f"{self.path}: is not a statistics file; {MADE_BY}")
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a JSON number")

@@ -15,7 +15,7 @@ from streaming.stats.summary import LiveReport, span
 
 MAX_WORST = 5
 """How many of the worst intervals a report lists."""
-BAR = 30
+BAR_COLUMNS = 30
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
 TIMES = {
     "total": "arrival -> output ready",
@@ -31,9 +31,11 @@ class WorstInterval:
     """An interval that was worse than others.
 
     at_s   its beginning, in seconds since the start; it lasted ``span_s``
+    span_s  its length in seconds
     clock  the same as time of day
     p99_us, longest_us   times from the arrival of a pulse until its output was ready
     new    the counters of the interval
+    events  the notes of the interval
     """
 
     at_s: float
@@ -123,7 +125,7 @@ def _times_table(statistics: StatisticsSummary) -> Table:
 def _delay_table(delay: DelayBreakdown) -> Table:
     total_s = delay.total_s
     rows = [
-        [name, f"{1e3 * seconds:.2f} ms", "█" * round(BAR * seconds / total_s) if total_s else ""]
+        [name, f"{1e3 * seconds:.2f} ms", "█" * round(BAR_COLUMNS * seconds / total_s) if total_s else ""]
         for name, seconds in delay.stages
     ]
     frames = f"{delay.frames:,} frames of the device without the device's own"

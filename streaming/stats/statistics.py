@@ -56,21 +56,17 @@ class Counters:
         """Return the difference from ``earlier``."""
         return Counters(*(getattr(self, field.name) - getattr(earlier, field.name) for field in fields(self)))
 
-    def sum_with(self, other: "Counters") -> "Counters":
-        """Return the sum of these counters and others."""
-        return Counters(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
-
 
 @record
 class DelayBreakdown:
     """The end-to-end latency by stage, in seconds, constant while nothing is late.
 
-    device_in_s    from the microphone until a sample arrives, as the audio system reports it
-    reblocking_s   until a pulse is full, and until a block can be filled from pulses
+    device_in_s    time from the microphone until a sample arrives, as the audio system reports it
+    reblocking_s   time until a pulse is full, and until a block can be filled from pulses
     resampling_s   the delay of both resamplers; 0 if rates are equal
     headroom_s     additional delay that allows time for computing
     model_s        the look-ahead of the model
-    device_out_s   until a delivered sample is played, as the audio system reports it
+    device_out_s   time until a delivered sample is played, as the audio system reports it
     frames         the delay in device frames between input and output, the device's own latency excluded
     """
 
@@ -109,7 +105,7 @@ class DelayBreakdown:
 class StatisticsSummary:
     """Statistics with percentiles in place of histograms, as printed and written as JSON.
 
-    levels_in, levels_out  None if a level is not finite
+    A level is None if it is not finite.
     """
 
     elapsed_s: float
@@ -132,12 +128,14 @@ class LiveStatistics:
     """The statistics of a live run.
 
     elapsed_s    seconds since the start
+    counters     the counters since the start
+    delay        the end-to-end latency by stage
     deadline_s   the longest time in seconds from the arrival of a pulse until its output must be ready
-    total        from the arrival of a pulse's last sample (entry of the callback) until its output is ready
-    waiting      from that arrival until the start of computing
-    compute      from there until the end of the model
+    total        time from the arrival of a pulse's last sample (entry of the callback) until its output is ready
+    waiting      time from that arrival until the start of computing
+    compute      time from there until the end of the model
     callback     the time inside a callback
-    interval     from callback to callback
+    interval     time from callback to callback
     levels_in    the peak of each input channel since the previous reading, linear: 1 is full scale
     levels_out   the same for the played sound
     load         compute time as a part of real time, over the last interval

@@ -9,7 +9,7 @@ from streaming.stats.statistics import StatisticsSummary
 ENGINES = {
     "callback": "in the callback of the device",
     "worker": "a native thread",
-    "python": "a thread in Python, which waits for Python's lock",
+    "python": "a thread in Python, which waits for the GIL",
 }
 
 

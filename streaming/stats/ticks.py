@@ -5,7 +5,7 @@ from math import floor, isfinite
 from pulse.errors import InputError
 from pulse.support.record import record
 
-EARLY = 0.05
+EARLY_SHARE = 0.05
 """A check that is too early by at most this part of an interval still ends the interval."""
 
 
@@ -27,4 +27,4 @@ class Ticks:
         return self._number(now_s) > self._number(before_s)
 
     def _number(self, elapsed_s: float) -> int:
-        return floor(elapsed_s / self.interval_s + EARLY)
+        return floor(elapsed_s / self.interval_s + EARLY_SHARE)

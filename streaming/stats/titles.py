@@ -11,8 +11,8 @@ from matplotlib.textpath import TextToPath
 
 MAX_LINES = 3
 """A longer title ends with an ellipsis."""
-MORE = "…"
-SPARE = 1.04
+ELLIPSIS = "…"
+WIDTH_MARGIN = 1.04
 """Drawn text may be wider than measured by this factor: glyphs are placed on whole pixels."""
 
 
@@ -45,7 +45,7 @@ def _cut(lines: list[str], font: "_Font") -> list[str]:
     if len(lines) <= MAX_LINES:
         return lines
     last = lines[MAX_LINES - 1]
-    return [*lines[: MAX_LINES - 1], last[: font.count(last, MORE)] + MORE]
+    return [*lines[: MAX_LINES - 1], last[: font.count(last, ELLIPSIS)] + ELLIPSIS]
 
 
 @contextmanager
@@ -71,7 +71,7 @@ class _Font:
 
     def fits(self, text: str) -> bool:
         """Return whether the text fits on a line."""
-        return SPARE * _width(text, self._properties) <= self._width
+        return WIDTH_MARGIN * _width(text, self._properties) <= self._width
 
     def count(self, text: str, end: str = "") -> int:
         """Return the number of characters of a text that fit on a line, followed by ``end``."""

@@ -56,7 +56,7 @@ class StatsWriter(NotCopyable):
             raise InputError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
         self._setup_notes = {str(setting) for setting in setup.realtime_settings}
         self._written = 0
-        self._before: LiveStatistics | None = None
+        self._previous: LiveStatistics | None = None
         self._levels_in: tuple[float, ...] = ()
         self._levels_out: tuple[float, ...] = ()
         self._computed_s = 0.0
@@ -75,7 +75,7 @@ class StatsWriter(NotCopyable):
         self._levels_out = loudest(self._levels_out, statistics.levels_out)
         self._computed_s += statistics.load * (statistics.elapsed_s - self._seen_s)
         self._seen_s = statistics.elapsed_s
-        before_s = 0.0 if self._before is None else self._before.elapsed_s
+        before_s = 0.0 if self._previous is None else self._previous.elapsed_s
         if self.ticks.is_due(before_s, statistics.elapsed_s):
             self._add(statistics)
 
@@ -85,7 +85,7 @@ class StatsWriter(NotCopyable):
             return
         if statistics is not None:
             self.update(statistics)
-            if self._before is None or statistics.elapsed_s > self._before.elapsed_s:
+            if self._previous is None or statistics.elapsed_s > self._previous.elapsed_s:
                 self._add(statistics)
             times = {name: HistogramLine.of(getattr(statistics, name)) for name in TIMES}
             reason = self._write(SUMMARY, SummaryLine(statistics.summary(), times))
@@ -106,26 +106,26 @@ class StatsWriter(NotCopyable):
                 "there is space"
             )
             return
-        self._before = statistics
+        self._previous = statistics
         self._levels_in = self._levels_out = ()
         self._computed_s = 0.0
 
     def _line(self, statistics: LiveStatistics) -> IntervalLine:
-        before = self._before
-        span_s = statistics.elapsed_s - (0.0 if before is None else before.elapsed_s)
-        earlier_notes = self._setup_notes if before is None else self._setup_notes.union(before.notes)
+        previous = self._previous
+        span_s = statistics.elapsed_s - (0.0 if previous is None else previous.elapsed_s)
+        earlier_notes = self._setup_notes if previous is None else self._setup_notes.union(previous.notes)
 
         def new(name: str) -> Latency:
             latency: Latency = getattr(statistics, name)
-            return latency if before is None else latency.difference_from(getattr(before, name))
+            return latency if previous is None else latency.difference_from(getattr(previous, name))
 
         total = new("total")
         interval = IntervalStatistics(
             at_s=statistics.elapsed_s,
             span_s=span_s,
             new=statistics.counters
-            if before is None
-            else statistics.counters.difference_from(before.counters),
+            if previous is None
+            else statistics.counters.difference_from(previous.counters),
             total=total.summary(),
             waiting=new("waiting").summary(),
             compute=new("compute").summary(),

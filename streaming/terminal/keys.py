@@ -22,7 +22,7 @@ def key_presses() -> Generator[Callable[[float], str]]:
         yield _read_nothing
         return
     descriptor = sys.stdin.fileno()
-    before = termios.tcgetattr(descriptor)
+    attributes = termios.tcgetattr(descriptor)
 
     def wait(seconds: float) -> str:
         ready, _, _ = select.select([descriptor], [], [], seconds)
@@ -33,7 +33,7 @@ def key_presses() -> Generator[Callable[[float], str]]:
         yield wait
     finally:
         with suppress(termios.error):  # nothing to restore if the terminal was closed
-            termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+            termios.tcsetattr(descriptor, termios.TCSADRAIN, attributes)
 
 
 def _read_nothing(seconds: float) -> str:

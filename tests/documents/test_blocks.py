@@ -23,8 +23,8 @@ def file_as_device(monkeypatch: pytest.MonkeyPatch, working_folder: None) -> Non
     def host() -> FileHost:
         return FileHost(Path("heard.wav"), Path("played.wav"), pace=10)
 
-    monkeypatch.setattr("streaming.live.live.default_host", host)
-    monkeypatch.setattr("streaming.executor.microphone.default_host", host)
+    monkeypatch.setattr("streaming.live.live.PortAudio", host)
+    monkeypatch.setattr("streaming.executor.microphone.PortAudio", host)
 
 
 def compile_block(code: str, name: str) -> CodeType:

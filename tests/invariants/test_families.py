@@ -215,7 +215,7 @@ def test_other_places_that_decide_by_the_class_of_an_op_are_listed() -> None:
 
 
 def test_places_that_decide_by_the_name_of_an_elementwise_function_are_listed() -> None:
-    listed = listed_after("**By name**", "\n\nA new op")
+    listed = listed_after("**By name**", "\n## ")
     deciding = {name_of(path) for path in modules_in("pulse") if decides_by_function(tree_of(path))}
     assert len(deciding) > 5
     assert sorted(listed) == sorted(places_in(deciding, listed)), (

@@ -45,7 +45,7 @@ def private_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
         ("live._watch.ended", ["_watch"]),
         ("from streaming.live.live import _abandoned", ["_abandoned"]),
         ("monkeypatch.setattr(warming, '_begin', None)", ["_begin"]),
-        ("monkeypatch.setattr('streaming.warming._begin', None)", ["_begin"]),
+        ("monkeypatch.setattr('streaming.compilation.warming._begin', None)", ["_begin"]),
         ("self._loop.pass_s(cls._now) + one.__name__", []),
     ],
 )

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from bench.live.server import JackServer, Server, jack_server, run
 from pulse.errors import InputError
 from streaming.errors import DeviceError
-from streaming.hosts.default import list_devices
 from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live.watchdog import STALL_TIMEOUT_S
@@ -284,7 +283,7 @@ def fork_child() -> None:
         child = os.fork()
         if child == 0:
             inherited = player.stream.stop(1.0)
-            titles = [device.title for device in list_devices()]
+            titles = [device.title for device in portaudio.PortAudio().devices()]
             portaudio.release()
             os._exit(0 if JACK in titles and not inherited else 1)
         assert os.waitpid(child, 0)[1] == 0

@@ -8,7 +8,6 @@ import pytest
 from bench.live.server import JackServer, jack_server
 from pulse.errors import InputError
 from streaming.errors import DeviceError
-from streaming.hosts.default import list_devices
 from streaming.hosts.devices import choose_device
 from streaming.hosts.host import Endpoint
 from streaming.hosts.portaudio import portaudio
@@ -40,10 +39,12 @@ def ends(host: PortAudio) -> tuple[Endpoint, Endpoint]:
 
 def test_devices_are_described(host: PortAudio) -> None:
     assert host.native
-    device = choose_device(list_devices(), "input", "KIT: SYS")
+    device = choose_device(host.devices(), "input", "KIT: SYS")
     assert (device.title, device.inputs, device.outputs, device.default_rate_hz) == (NAME, 2, 2, RATE)
     assert 0 < device.low_output_latency_s <= device.high_output_latency_s < 0.1
-    assert list_devices(refresh=True) == host.devices()
+    devices = host.devices()
+    assert host.refresh()
+    assert host.devices() == devices
     with pytest.raises(InputError, match=r"no device is called 'nothing'; choose by index or name: \d+ "):
         host.choose("output", "nothing")
 
@@ -173,5 +174,5 @@ def test_to_release_closes_streams(
 def test_the_command_lists_the_devices(server: JackServer) -> None:
     assert NAME.partition(": ")[2] in pulse("devices").stdout
     listed = report("devices")["devices"]
-    assert [device["name"] for device in listed] == [device.name for device in list_devices()]
+    assert [device["name"] for device in listed] == [device.name for device in PortAudio().devices()]
     assert json.dumps(listed)

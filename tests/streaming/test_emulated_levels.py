@@ -15,8 +15,8 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
 from pulse.pulsify.driver import pulsify
 from streaming.builtin import model_path
+from streaming.compilation.warming import kernel_names
 from streaming.libraries import build
-from streaming.warming import kernel_names
 from tests.invariants.moved_cases import load_case
 from tests.invariants.moved_kinds import every_kind
 from tests.invariants.operator_cases import compare_programs

@@ -200,7 +200,7 @@ def test_code_for_another_processor_is_of_its_architecture(tmp_path: Path) -> No
 
 
 def test_symbols_are_of_one_function_each() -> None:
-    from streaming.warming import kernel_names
+    from streaming.compilation.warming import kernel_names
 
     assert len({symbol_of(name) for name in kernel_names()}) == len(kernel_names())
 

@@ -13,8 +13,8 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.machine import team, thread_cuts
 from pulse.program.machine.team import HELP, RUN_PARTS
 from pulse.program.program import Program
-from streaming import warming
 from streaming.builtin import noisy_path
+from streaming.compilation import warming
 from streaming.executor import Executor
 from streaming.realtime import share_priority
 from streaming.realtime.rights import CAP_SYS_NICE, is_capable

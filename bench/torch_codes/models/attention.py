@@ -11,7 +11,7 @@ def _torch() -> Any:
     return import_module("torch")
 
 
-SMALL = {
+SMALL_CONFIG = {
     "vocab_size": 64,
     "hidden_size": 32,
     "intermediate_size": 64,
@@ -27,7 +27,7 @@ SMALL = {
 @published_model("transformers Mistral, sliding window", "transformers")
 def mistral() -> ModuleCase:
     hf, torch = import_module("transformers"), _torch()
-    model = hf.MistralModel(hf.MistralConfig(**SMALL, sliding_window=16))
+    model = hf.MistralModel(hf.MistralConfig(**SMALL_CONFIG, sliding_window=16))
     options = {"dynamic": {"inputs_embeds": {1: "T"}}}
     return ModuleCase(model, {"inputs_embeds": torch.randn(1, 40, 32)}, 25, options=options)
 
@@ -35,7 +35,7 @@ def mistral() -> ModuleCase:
 @published_model("transformers Llama, 100 frames", "transformers")
 def llama_context() -> ModuleCase:
     hf, torch = import_module("transformers"), _torch()
-    model = hf.LlamaModel(hf.LlamaConfig(**SMALL))
+    model = hf.LlamaModel(hf.LlamaConfig(**SMALL_CONFIG))
     options = {"dynamic": {"inputs_embeds": {1: "T"}}}
     return ModuleCase(model, {"inputs_embeds": torch.randn(1, 40, 32)}, 25, options=options, max_context=100)
 
@@ -44,7 +44,7 @@ def llama_context() -> ModuleCase:
 def mimi_transformer() -> ModuleCase:
     hf, torch = import_module("transformers"), _torch()
     package = import_module("transformers.models.mimi.modeling_mimi")
-    small = {name: value for name, value in SMALL.items() if name != "vocab_size"}
+    small = {name: value for name, value in SMALL_CONFIG.items() if name != "vocab_size"}
     config = hf.MimiConfig(**small, sliding_window=10)
     config._attn_implementation = "sdpa"
     options = {"dynamic": {"hidden_states": {1: "T"}}}

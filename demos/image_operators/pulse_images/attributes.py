@@ -4,7 +4,10 @@ from pulse.extend import NodeContext
 
 
 def spatial(node: NodeContext, name: str, rank: int) -> tuple[int, ...]:
-    """Return one positive integer for each axis, 1 by default. Raises LoadError."""
+    """Return one positive integer for each axis, 1 by default.
+
+    Raises LoadError: the number of entries is wrong, or one is not positive
+    """
     values = node.integer_list(name, (1,) * rank)
     if len(values) != rank or any(value < 1 for value in values):
         raise node.error(
@@ -14,7 +17,10 @@ def spatial(node: NodeContext, name: str, rank: int) -> tuple[int, ...]:
 
 
 def spatial_pads(node: NodeContext, rank: int) -> tuple[tuple[int, int], ...]:
-    """Return the attribute ``pads``: before and after each axis, 0 by default. Raises LoadError."""
+    """Return the attribute ``pads``: before and after each axis, 0 by default.
+
+    Raises LoadError: the number of entries is wrong, or one is negative
+    """
     values = node.integer_list("pads", (0,) * (2 * rank))
     if len(values) != 2 * rank or any(value < 0 for value in values):
         raise node.error(

@@ -19,8 +19,8 @@ class RoiAlign(Op):
     Raises   FactError: the shapes do not fit
     Source   ONNX RoiAlign-22
 
-    samples  for each axis of a bin; 0: as many as pixels
-    scale    from the coordinates of regions to pixels
+    samples  number of samples along each axis of a bin; 0: as many as pixels
+    scale    factor from the coordinates of regions to pixels
     half     whether pixel 0 lies at 0.5 of the coordinates, or at 0
     """
 

@@ -77,7 +77,7 @@ class TableCheck:
                 self._require_inside(pointer, span)
                 loops = max(loops, span.loops)
                 if id(pointer) in written:
-                    self._note_written(pointer, span)
+                    self._record_written(pointer, span)
         for field, pointer in pointers:
             if not pointer.is_checked:
                 raise UnsafeRowError(
@@ -197,13 +197,13 @@ class TableCheck:
         if spec.element == "i64" and spec.count == (1,):
             self._note_time(field, pointer)
         elif spec.written:
-            self._note_written(pointer, span)
+            self._record_written(pointer, span)
 
     def _note_time(self, field: Field, pointer: Located) -> None:
         """Record a word that a kernel uses as a time or counter."""
         byte = pointer.start * 8
         if field.spec.written and field.name != "clock":
-            self._note_written(pointer, run(1))
+            self._record_written(pointer, run(1))
             return
         if pointer.region == ARENA:
             raise UnsafeRowError(f"{field.name}: the time is kept in scratch memory")
@@ -221,7 +221,7 @@ class TableCheck:
         if not span.empty and not (first >= 0 and last < len(pointer.elements)):
             raise UnsafeRowError(f"elements {first} to {last} of {len(pointer.elements)}")
 
-    def _note_written(self, pointer: Pointer, span: Span) -> None:
+    def _record_written(self, pointer: Pointer, span: Span) -> None:
         assert isinstance(pointer, Located)
         if pointer.region == STATE and not span.empty:
             size = pointer.elements.itemsize

@@ -19,7 +19,7 @@ from pulse.program.table.memory import Buffer, Region, align
 from pulse.program.table.place import Place
 from pulse.support.record import record
 
-POSITIONS = 4
+POSITIONS = 16
 """The pulses between two moves of the histories. Each further one needs memory for a pulse of each delay."""
 MIN_HISTORY = 2
 """The pulses of history from which on a window slides; a shorter one costs less to move than fresh memory."""

@@ -42,9 +42,9 @@ SPEECH_WEIGHT = 0.9
 """The share of the averaged estimate in the second one."""
 MIN_GAIN = 0.1
 """Noise is lowered to this share at most: more sounds unnatural."""
-LOUD = 1e4
+LOUD_POWER = 1e4
 """Power that no sound in -1..1 reaches: padding of the noise floor's history, so that it never is the minimum."""
-SILENT = 1e-10
+SILENT_POWER = 1e-10
 """Power of digital silence, about -120 dB."""
 
 Matrix = NDArray[np.float32]
@@ -83,19 +83,19 @@ def bands() -> tuple[Matrix, Matrix]:
 
 
 class NodeCollector:
-    """Collects nodes and constants; each call of an operator gives the name of its output."""
+    """Collects nodes and constants; each call of an operator returns the name of its output."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
 
-    def constant(self, name: str, value: NDArray[np.float32] | float | Sequence[int]) -> str:
+    def add_constant(self, name: str, value: NDArray[np.float32] | float | Sequence[int]) -> str:
         """Add an initializer, f32, or int64 if ``value`` is a sequence of integers; return its name."""
         dtype = np.int64 if isinstance(value, Sequence) else np.float32
         self.constants.append(numpy_helper.from_array(np.asarray(value, dtype), name))
         return name
 
-    def node(self, op: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
+    def add_node(self, op: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
         """Add an operator with one output; return the name of the output."""
         self.nodes.append(
             helper.make_node(op, list(inputs), [output], output, None, None, None, **attributes)
@@ -114,21 +114,21 @@ class NodeCollector:
 
     def pool_past(self, pool: str, x: str, frames: int, fill: str, output: str, dilation: int = 1) -> str:
         """Pool every ``dilation``-th of the ``frames`` up to now; frames before the first are ``fill``."""
-        before = self.constant(f"{output}_pads", [0, 0, (frames - 1) * dilation, 0, 0, 0])
-        with_past = self.node("Pad", [x, before, fill], f"{output}_padded")
+        before = self.add_constant(f"{output}_pads", [0, 0, (frames - 1) * dilation, 0, 0, 0])
+        with_past = self.add_node("Pad", [x, before, fill], f"{output}_padded")
         dilations = {} if dilation == 1 else {"dilations": [dilation]}
-        return self.node(pool, [with_past], output, kernel_shape=[frames], **dilations)
+        return self.add_node(pool, [with_past], output, kernel_shape=[frames], **dilations)
 
 
 def noise_floor(graph: NodeCollector, power: str, tenths: int = 10) -> str:
     """Return the noise power [1, B, frames]: the minimum of the smoothed power over this many tenths of a second."""
-    loud, quiet = graph.constant("loud", LOUD), graph.constant("minus_loud", -LOUD)
+    loud, quiet = graph.add_constant("loud", LOUD_POWER), graph.add_constant("minus_loud", -LOUD_POWER)
     smooth = graph.pool_past("AveragePool", power, FLOOR_SMOOTHING_FRAMES, loud, "smooth_power")
-    negated = graph.node("Mul", [smooth, graph.constant("minus_one", -1.0)], "negated_power")
+    negated = graph.add_node("Mul", [smooth, graph.add_constant("minus_one", -1.0)], "negated_power")
     short = graph.pool_past("MaxPool", negated, FLOOR_POOL_FRAMES, quiet, "short_minimum")
     long = graph.pool_past("MaxPool", short, tenths, quiet, "long_minimum", dilation=FLOOR_POOL_FRAMES)
-    floor = graph.node("Mul", [long, graph.constant("bias", -FLOOR_BIAS)], "noise_power")
-    return graph.node("Max", [floor, graph.constant("silent", SILENT)], "noise_floor")
+    floor = graph.add_node("Mul", [long, graph.add_constant("bias", -FLOOR_BIAS)], "noise_power")
+    return graph.add_node("Max", [floor, graph.add_constant("silent", SILENT_POWER)], "noise_floor")
 
 
 def gain(graph: NodeCollector, power: str, noise: str) -> str:
@@ -137,46 +137,56 @@ def gain(graph: NodeCollector, power: str, noise: str) -> str:
     A first estimate weighs each frame's speech against noise; averaged over SPEECH_FRAMES it is the steadier
     estimate from which the gain is taken, so single noisy frames do not ring as tones.
     """
-    one, zero = graph.constant("one", 1.0), graph.constant("zero", 0.0)
-    ratio = graph.node("Div", [power, noise], "noisy_to_noise")
+    one, zero = graph.add_constant("one", 1.0), graph.add_constant("zero", 0.0)
+    ratio = graph.add_node("Div", [power, noise], "noisy_to_noise")
     smooth = graph.pool_past("AveragePool", ratio, SNR_SMOOTHING_FRAMES, zero, "smooth_noisy_to_noise")
-    excess = graph.node("Relu", [graph.node("Sub", [smooth, one], "above_noise")], "speech_to_noise")
+    excess = graph.add_node("Relu", [graph.add_node("Sub", [smooth, one], "above_noise")], "speech_to_noise")
 
-    first = graph.node("Div", [excess, graph.node("Add", [excess, one], "first_total")], "first_gain")
-    first_power = graph.node("Mul", [first, first], "first_gain_power")
-    first_speech = graph.node("Mul", [first_power, ratio], "first_speech")
+    first = graph.add_node("Div", [excess, graph.add_node("Add", [excess, one], "first_total")], "first_gain")
+    first_power = graph.add_node("Mul", [first, first], "first_gain_power")
+    first_speech = graph.add_node("Mul", [first_power, ratio], "first_speech")
     recent = graph.pool_past("AveragePool", first_speech, SPEECH_FRAMES, zero, "recent_speech")
 
-    weight, rest = graph.constant("speech_weight", SPEECH_WEIGHT), graph.constant("rest", 1 - SPEECH_WEIGHT)
-    before, now = graph.node("Mul", [recent, weight], "before"), graph.node("Mul", [excess, rest], "now")
-    steady = graph.node("Add", [before, now], "steady_speech_to_noise")
-    wiener = graph.node("Div", [steady, graph.node("Add", [steady, one], "total")], "wiener_gain")
-    return graph.node("Max", [wiener, graph.constant("lowest_gain", MIN_GAIN)], "band_gain")
+    weight, rest = (
+        graph.add_constant("speech_weight", SPEECH_WEIGHT),
+        graph.add_constant("rest", 1 - SPEECH_WEIGHT),
+    )
+    before, now = (
+        graph.add_node("Mul", [recent, weight], "before"),
+        graph.add_node("Mul", [excess, rest], "now"),
+    )
+    steady = graph.add_node("Add", [before, now], "steady_speech_to_noise")
+    wiener = graph.add_node("Div", [steady, graph.add_node("Add", [steady, one], "total")], "wiener_gain")
+    return graph.add_node("Max", [wiener, graph.add_constant("lowest_gain", MIN_GAIN)], "band_gain")
 
 
 def denoiser() -> onnx.ModelProto:
     """Return the model: ``audio`` [1, T] to ``denoised`` [1, T], f32, 16 kHz, any T >= 1, both aligned in time."""
     graph = NodeCollector()
-    basis = graph.constant("fourier", fourier())
+    basis = graph.add_constant("fourier", fourier())
     mean, spread = bands()
-    to_bands, to_bins = graph.constant("to_bands", mean), graph.constant("to_bins", spread)
+    to_bands, to_bins = graph.add_constant("to_bands", mean), graph.add_constant("to_bins", spread)
 
-    channel = graph.constant("channel_axis", [1])
-    mono = graph.node("Unsqueeze", ["audio", channel], "mono")
-    spectrum = graph.node("Conv", [mono, basis], "spectrum", strides=[HOP], pads=[HOP, WINDOW - 1])
+    channel = graph.add_constant("channel_axis", [1])
+    mono = graph.add_node("Unsqueeze", ["audio", channel], "mono")
+    spectrum = graph.add_node("Conv", [mono, basis], "spectrum", strides=[HOP], pads=[HOP, WINDOW - 1])
     graph.nodes.append(helper.make_node("Split", [spectrum], ["real", "imaginary"], "parts", axis=1))
-    squares = [graph.node("Mul", [part, part], f"{part}_power") for part in ("real", "imaginary")]
-    power = graph.node("Conv", [graph.node("Add", squares, "bin_power"), to_bands], "band_power")
+    squares = [graph.add_node("Mul", [part, part], f"{part}_power") for part in ("real", "imaginary")]
+    power = graph.add_node("Conv", [graph.add_node("Add", squares, "bin_power"), to_bands], "band_power")
 
     band_gain = gain(graph, power, noise_floor(graph, power))
-    bin_gain = graph.node("Conv", [band_gain, to_bins], "bin_gain")
-    gated = [graph.node("Mul", [part, bin_gain], f"{part}_gated") for part in ("real", "imaginary")]
-    speech = graph.node("Concat", gated, "speech_spectrum", axis=1)
-    overlapped = graph.node("ConvTranspose", [speech, basis], "overlapped", strides=[HOP], pads=[HOP, HOP])
+    bin_gain = graph.add_node("Conv", [band_gain, to_bins], "bin_gain")
+    gated = [graph.add_node("Mul", [part, bin_gain], f"{part}_gated") for part in ("real", "imaginary")]
+    speech = graph.add_node("Concat", gated, "speech_spectrum", axis=1)
+    overlapped = graph.add_node(
+        "ConvTranspose", [speech, basis], "overlapped", strides=[HOP], pads=[HOP, HOP]
+    )
 
-    length = graph.node("Gather", [graph.node("Shape", ["audio"], "audio_shape"), channel], "length", axis=0)
-    whole_hops = graph.node("Squeeze", [overlapped, channel], "whole_hops")
-    graph.node("Slice", [whole_hops, graph.constant("begin", [0]), length, channel], "denoised")
+    length = graph.add_node(
+        "Gather", [graph.add_node("Shape", ["audio"], "audio_shape"), channel], "length", axis=0
+    )
+    whole_hops = graph.add_node("Squeeze", [overlapped, channel], "whole_hops")
+    graph.add_node("Slice", [whole_hops, graph.add_constant("begin", [0]), length, channel], "denoised")
     return graph.model("denoiser", "denoised", "T")
 
 

@@ -30,9 +30,9 @@ FLOOR_TENTHS = 30
 """The floor is the minimum of the last three seconds: pauses of speech are closer together than that."""
 SMOOTHING_FRAMES = 3
 """The power is averaged over this many frames."""
-QUIET = 1e-7
+QUIET_POWER = 1e-7
 """Power of about -70 dB: quieter sound is not voice, however still it was before."""
-UNDECIDED = 1.75
+UNDECIDED_EVIDENCE = 1.75
 """The evidence at which speech is as likely as noise: in stationary noise it is 1.0, and 1.5 in one frame of 1000."""
 SHARPNESS = 3.0
 """The slope of the probability at that evidence: the factor before the sigmoid."""
@@ -47,12 +47,14 @@ def speech_bands() -> Matrix:
 
 def evidence(graph: NodeCollector, power: str, noise: str) -> str:
     """Return log(1 + mean over bands of the squared power over the floor), [1, 1, frames]; squares favour formants."""
-    zero, one = graph.constant("zero", 0.0), graph.constant("one", 1.0)
+    zero, one = graph.add_constant("zero", 0.0), graph.add_constant("one", 1.0)
     recent = graph.pool_past("AveragePool", power, SMOOTHING_FRAMES, zero, "recent_power")
-    ratio = graph.node("Div", [recent, noise], "noisy_to_noise")
-    squared = graph.node("Mul", [ratio, ratio], "squared_ratio")
-    mean = graph.node("Conv", [squared, graph.constant("speech_bands", speech_bands())], "speech_ratio")
-    return graph.node("Log", [graph.node("Add", [mean, one], "above_nothing")], "evidence")
+    ratio = graph.add_node("Div", [recent, noise], "noisy_to_noise")
+    squared = graph.add_node("Mul", [ratio, ratio], "squared_ratio")
+    mean = graph.add_node(
+        "Conv", [squared, graph.add_constant("speech_bands", speech_bands())], "speech_ratio"
+    )
+    return graph.add_node("Log", [graph.add_node("Add", [mean, one], "above_nothing")], "evidence")
 
 
 def voice_detector() -> onnx.ModelProto:
@@ -61,22 +63,22 @@ def voice_detector() -> onnx.ModelProto:
     Frame k is the probability that there is voice in samples 160 k to 160 (k + 1), known with the last of them.
     """
     graph = NodeCollector()
-    channel = graph.constant("channel_axis", [1])
-    mono = graph.node("Unsqueeze", ["audio", channel], "mono")
-    basis = graph.constant("fourier", fourier())
-    spectrum = graph.node("Conv", [mono, basis], "spectrum", strides=[HOP], pads=[WINDOW - HOP, 0])
+    channel = graph.add_constant("channel_axis", [1])
+    mono = graph.add_node("Unsqueeze", ["audio", channel], "mono")
+    basis = graph.add_constant("fourier", fourier())
+    spectrum = graph.add_node("Conv", [mono, basis], "spectrum", strides=[HOP], pads=[WINDOW - HOP, 0])
     graph.nodes.append(helper.make_node("Split", [spectrum], ["real", "imaginary"], "parts", axis=1))
-    squares = [graph.node("Mul", [part, part], f"{part}_power") for part in ("real", "imaginary")]
-    to_bands = graph.constant("to_bands", bands()[0])
-    power = graph.node("Conv", [graph.node("Add", squares, "bin_power"), to_bands], "band_power")
+    squares = [graph.add_node("Mul", [part, part], f"{part}_power") for part in ("real", "imaginary")]
+    to_bands = graph.add_constant("to_bands", bands()[0])
+    power = graph.add_node("Conv", [graph.add_node("Add", squares, "bin_power"), to_bands], "band_power")
 
     noise = noise_floor(graph, power, FLOOR_TENTHS)
-    floor = graph.node("Max", [noise, graph.constant("quiet", QUIET)], "floor")
-    centred = graph.node(
-        "Sub", [evidence(graph, power, floor), graph.constant("undecided", UNDECIDED)], "centred"
+    floor = graph.add_node("Max", [noise, graph.add_constant("quiet", QUIET_POWER)], "floor")
+    centred = graph.add_node(
+        "Sub", [evidence(graph, power, floor), graph.add_constant("undecided", UNDECIDED_EVIDENCE)], "centred"
     )
-    sharp = graph.node("Mul", [centred, graph.constant("sharpness", SHARPNESS)], "sharp")
-    graph.node("Squeeze", [graph.node("Sigmoid", [sharp], "probability"), channel], "voice")
+    sharp = graph.add_node("Mul", [centred, graph.add_constant("sharpness", SHARPNESS)], "sharp")
+    graph.add_node("Squeeze", [graph.add_node("Sigmoid", [sharp], "probability"), channel], "voice")
     return graph.model("voice_detector", "voice", None)
 
 

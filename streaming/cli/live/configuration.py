@@ -7,13 +7,13 @@ from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.program.program import Program
 from streaming.cli.live.options import LiveOptions
-from streaming.cli.run_request import RunRequest, find_output
+from streaming.cli.run_request import RunRequest
 from streaming.live.config import EngineConfig
 from streaming.live.file_host import FileHost
 from streaming.live.instances import live_inputs, sound_output
 from streaming.live.plan import Plan
 from streaming.realtime import Realtime
-from streaming.routing import Route, is_playable, parse_routes, split_channel
+from streaming.routing import Route, find_output, is_playable, parse_routes, split_channel
 from streaming.sound.channels import Channels
 from streaming.sound.target import Target
 

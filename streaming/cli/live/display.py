@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MAX_METERS = 8
-"""The most channels that have a meter."""
+"""Maximum number of channels with a meter; the others are not shown."""
 METER_FLOOR_DB = -60.0
 """The level at which a meter is empty."""
 LOUD_DB, HOT_DB = -18.0, -3.0
 """Above these levels a meter is yellow, and red."""
-LABEL = 9
+LABEL_COLUMNS = 9
 """The columns before the values."""
 MIN_COLUMNS = 60
 """In a narrower terminal the display is drawn for this many columns."""
@@ -81,9 +81,9 @@ class _Display:
         yield self._title(statistics, width)
         yield from self._meters(width)
         grid = Table.grid(padding=(0, 1, 0, 0))
-        grid.add_column(width=LABEL - 1, style="dim", no_wrap=True)
-        grid.add_column(width=width - LABEL, overflow="fold")
-        for name, value in self._rows(statistics, width - LABEL):
+        grid.add_column(width=LABEL_COLUMNS - 1, style="dim", no_wrap=True)
+        grid.add_column(width=width - LABEL_COLUMNS, overflow="fold")
+        for name, value in self._rows(statistics, width - LABEL_COLUMNS):
             grid.add_row(name, value)
         yield grid
 

@@ -9,7 +9,7 @@ from streaming.stats.ticks import Ticks
 
 HOLD_S = 1.5
 """The seconds that the highest peak is held."""
-REMEMBERED = 240
+REMEMBERED_INTERVALS = 240
 """The number of intervals to remember."""
 
 
@@ -32,10 +32,12 @@ class Peak:
 class DisplayState:
     """The data that the display shows.
 
+    ticks       the intervals of the display
     statistics  the latest statistics
     marked      the statistics at the end of the last interval; None before the first
     previous    those at the end of the interval before; None if there was none
     p99_us      the p99 of the last intervals; NaN if no pulse was computed
+    peaks_in, peaks_out  the peak of each channel
     """
 
     ticks: Ticks = field(default_factory=Ticks)
@@ -51,7 +53,7 @@ class DisplayState:
         at_s, marked, previous, p99_us = statistics.elapsed_s, self.marked, self.previous, self.p99_us
         if self.ticks.is_due(0.0 if marked is None else marked.elapsed_s, at_s):
             total = statistics.total if marked is None else statistics.total.difference_from(marked.total)
-            p99_us = (*p99_us, 1e6 * total.percentile_s(99) if total.count else nan)[-REMEMBERED:]
+            p99_us = (*p99_us, 1e6 * total.percentile_s(99) if total.count else nan)[-REMEMBERED_INTERVALS:]
             marked, previous = statistics, marked
         peaks_in = _update_peaks(self.peaks_in, statistics.levels_in, at_s)
         peaks_out = _update_peaks(self.peaks_out, statistics.levels_out, at_s)

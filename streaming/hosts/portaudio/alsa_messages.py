@@ -17,7 +17,7 @@ def capture_alsa_messages() -> Generator[Callable[[], str | None]]:
     All threads of the process share standard error, so use this only briefly.
     """
     try:
-        before = os.dup(_STDERR)
+        original = os.dup(_STDERR)
     except OSError:  # it is closed
         yield lambda: None
         return
@@ -32,5 +32,5 @@ def capture_alsa_messages() -> Generator[Callable[[], str | None]]:
         try:
             yield reason
         finally:
-            os.dup2(before, _STDERR)
-            os.close(before)
+            os.dup2(original, _STDERR)
+            os.close(original)

@@ -15,7 +15,7 @@ from streaming.errors import DeviceError
 
 FLOAT32 = 1
 """PortAudio's number of the sample format."""
-JACK = 12
+JACK_HOST_API = 12
 """PortAudio's number of the host API."""
 HOST_ERROR, INVALID_CHANNELS, INVALID_RATE, INVALID_DEVICE = -9999, -9998, -9997, -9996
 UNFIT_DEVICES, NO_MEMORY, TIMED_OUT, UNAVAILABLE = -9993, -9992, -9987, -9985
@@ -145,7 +145,10 @@ class PortAudioLibrary(NotCopyable):
         return self.GetDeviceCount() >= 0
 
     def load_another_copy(self) -> "PortAudioLibrary":
-        """Load another copy, with separate state. Raises DeviceError."""
+        """Load another copy, with separate state.
+
+        Raises DeviceError: it cannot be loaded, or shares the state of the first
+        """
         try:
             origin = self._origin or _file_of(self._dll)
             copy = PortAudioLibrary(_copy(origin))
@@ -160,7 +163,7 @@ class PortAudioLibrary(NotCopyable):
 
 
 def library_path() -> str:
-    """Return PortAudio's name or file, as sounddevice finds it. Raises DeviceError."""
+    """Return PortAudio's name or file, as sounddevice finds it. Raises DeviceError: it is not installed."""
     for name in ("portaudio", "bin\\libportaudio-2.dll", "lib/libportaudio.dylib"):
         path = find_library(name)
         if path is not None:

@@ -20,7 +20,7 @@ class NativeStream(NotCopyable):
     """An open stream; see ``host.DeviceStream``.
 
     block_frames, rate_hz  the device's block size and rate; blocks may have any size if block_frames is 0
-    Raises                 DeviceError
+    Raises                 DeviceError: the device cannot be opened
     """
 
     copy_error_reason = "it has a device; open another one"
@@ -54,7 +54,7 @@ class NativeStream(NotCopyable):
             self._finished_callback()
 
     def start(self) -> None:
-        """Start the callbacks. Raises DeviceError."""
+        """Start the callbacks. Raises DeviceError: the device does not start."""
         reason = self._system.start(self._handle)
         if reason is not None:
             raise DeviceError(f"{self._title}: does not start ({reason}); is its sound server still running?")

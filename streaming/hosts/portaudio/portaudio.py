@@ -112,7 +112,7 @@ class PortAudio:
         self.native = is_callable() if native is None else native
 
     def devices(self) -> tuple[Device, ...]:
-        """Return all devices, as of the last search. Raises DeviceError."""
+        """Return all devices, as of the last search. Raises DeviceError: PortAudio is missing, or does not respond."""
         if self.native:
             return _system().devices
         from streaming.hosts.portaudio.python_stream import devices
@@ -120,12 +120,12 @@ class PortAudio:
         return devices()
 
     def choose(self, kind: DeviceKind, requested: str | int | None) -> Endpoint:
-        """Find a device by number or a part of its name; the default if None. Raises DeviceError, InputError."""
+        """Find a device by number or a part of its name; the default if None. Raises as ``Host.choose``."""
         device = choose_device(self.devices(), kind, requested)
         return Endpoint(device.title, device.index, device.channels(kind), device.default_rate_hz)
 
     def open(self, request: StreamRequest) -> PortAudioStream:
-        """Open a stream. Raises DeviceError, InputError."""
+        """Open a stream. Raises DeviceError: it cannot be opened; InputError: no such device."""
         with systems.lock:
             present = self.devices()
             sides: tuple[StreamSide, ...] = ()

@@ -18,13 +18,13 @@ from streaming.native.gate import Gate, stream_callback
 
 _FLAGS = ("input_underflow", "input_overflow", "output_underflow", "output_overflow", "priming_output")
 """sounddevice's names of flags, in the order of PortAudio's bits."""
-NOTE = "the callback runs in Python, so it is late while Python is busy"
+PYTHON_NOTE = "the callback runs in Python, so it is late while Python is busy"
 
 _given_up: list["PythonStream"] = []
 
 
 def sounddevice() -> Any:
-    """Import the package. Raises DeviceError."""
+    """Import the package. Raises DeviceError: it is not installed."""
     try:
         import sounddevice
     except (ImportError, OSError) as error:
@@ -33,7 +33,10 @@ def sounddevice() -> Any:
 
 
 def devices() -> tuple[Device, ...]:
-    """Return all devices, as they were when sounddevice was imported. Raises DeviceError."""
+    """Return all devices, as they were when sounddevice was imported.
+
+    Raises DeviceError: sounddevice is not installed
+    """
     package = sounddevice()
     apis = package.query_hostapis()
     default_in, default_out = package.default.device
@@ -62,7 +65,7 @@ class PythonStream(NotCopyable):
     copy_error_reason = "it has a device; open another one"
 
     native = False
-    note: str | None = NOTE
+    note: str | None = PYTHON_NOTE
     in_callback = False
 
     def __init__(self, request: StreamRequest, sides: tuple[StreamSide, ...]) -> None:
@@ -127,16 +130,16 @@ class PythonStream(NotCopyable):
         if not self._stopping:
             self._finished_callback()
 
-    def _call_bounded(self, call: Callable[[], Any], what: str) -> Any:
+    def _call_bounded(self, call: Callable[[], Any], problem: str) -> Any:
         try:
             return self._call(call, OPEN_TIMEOUT_S)
         except TimeoutError:
-            raise DeviceError(f"{self._title}: {what}, the audio system does not answer") from None
+            raise DeviceError(f"{self._title}: {problem}, the audio system does not answer") from None
         except self._error as error:
-            raise DeviceError(f"{self._title}: {what} ({error}); choose another device or rate") from error
+            raise DeviceError(f"{self._title}: {problem} ({error}); choose another device or rate") from error
 
     def start(self) -> None:
-        """Start the callbacks. Raises DeviceError."""
+        """Start the callbacks. Raises DeviceError: the device does not start."""
         self._call_bounded(self._stream.start, "does not start")
 
     @property

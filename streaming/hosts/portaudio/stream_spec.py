@@ -23,7 +23,7 @@ class StreamSide:
 
 @record
 class StreamSpec:
-    """A stream: one side or both, frames a second, frames of a block or 0, addresses of the C callback and its data."""
+    """A stream: one side or both, frames per second and per block (0: any), addresses of the callback and its data."""
 
     sides: tuple[StreamSide, ...]
     rate_hz: int

@@ -82,7 +82,7 @@ class AudioSystem(NotCopyable):
         apis = [
             self.library.GetHostApiInfo(index).contents for index in range(self.library.GetHostApiCount())
         ]
-        self._jack = next((api for api in apis if api.kind == c.JACK), None)
+        self._jack = next((api for api in apis if api.kind == c.JACK_HOST_API), None)
         defaults = self.library.GetDefaultInputDevice(), self.library.GetDefaultOutputDevice()
         count = max(self.library.GetDeviceCount(), 0)
         self.devices = tuple(self._device(index, apis, defaults) for index in range(count))
@@ -112,7 +112,7 @@ class AudioSystem(NotCopyable):
         return any(side.device.host_api == name for side in spec.sides)
 
     def open(self, spec: StreamSpec) -> c_void_p:
-        """Open a stream and return its handle. Raises DeviceError."""
+        """Open a stream and return its handle. Raises DeviceError: the device cannot be opened."""
         handle = c_void_p()
         where = (spec.block_frames, 0, spec.callback, spec.user)
 

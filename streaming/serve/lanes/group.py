@@ -20,7 +20,7 @@ MAX_LANES = 128
 """The lanes of a group. Pulses arrive at any time: in a large group, enough arrive to share a step while one waits."""
 FULL_GROUP = 16
 """From this many streams on, a pulse waits the whole ``gather_s``; with fewer, it waits less."""
-TRIALS = 40
+MEASURED_STEPS = 40
 """The number of steps that are measured before the first stream."""
 RECENT_S = 10.0
 """The cost covers the last one or two spans of this many seconds."""
@@ -84,7 +84,7 @@ class LaneGroup(NotCopyable):
             stepped = failed.get(index, count)
             if stepped:
                 step = TurnTimes(stream.arrived_ns, started_ns, ended_ns, stepped)
-                answers.append((stream, stream.answer_of(results, index, step)))
+                answers.append((stream, stream.make_answer(results, index, step)))
             if index in failed:
                 answers.append((stream, stream.fail(self._lanes[stream.lane].failure("in this stream"))))
         return answers
@@ -121,7 +121,7 @@ class LaneGroup(NotCopyable):
     def _measure(self, count: int) -> list[int]:
         """Measure a lane's share in steps of all lanes, in nanoseconds of processor time."""
         lanes, times = range(count), list[int]()
-        for _ in range(TRIALS):
+        for _ in range(MEASURED_STEPS):
             if self.program.limit:
                 for session in self.sessions:
                     session.reset()
@@ -196,4 +196,4 @@ class StepCost:
         latency = Latency()
         latency.merge(self._previous)
         latency.merge(self._recent)
-        return latency if latency.count >= TRIALS else self._measured
+        return latency if latency.count >= MEASURED_STEPS else self._measured

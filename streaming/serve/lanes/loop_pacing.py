@@ -6,7 +6,7 @@ import time
 from pulse.support.not_copyable import NotCopyable
 
 MAX_PAUSE_S = 0.001
-"""The longest pause between two iterations, in seconds."""
+"""Maximum pause between two iterations, in seconds."""
 STREAM_PAUSE_S = 20e-6
 """The pause per open stream in seconds, up to ``MAX_PAUSE_S``: with few streams, there is almost none."""
 
@@ -26,7 +26,7 @@ class LoopPacing(NotCopyable):
         self._began = 0.0
         self._will_pause = False
 
-    def note(self) -> None:
+    def record_traffic(self) -> None:
         """Record that this iteration has moved bytes of a stream. Called in the event loop."""
         if not self._will_pause:
             self._will_pause = True

@@ -1,4 +1,4 @@
-"""LaneSession: a session whose pulses are stepped by its group, together with those of other streams."""
+"""LaneSession: a session whose pulses are stepped by its group, together with other streams' pulses."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ from streaming.session import Session
 
 
 class LaneSession(NotCopyable, Session):
-    """A session in a lane. In place of ``push``, call ``feed`` and ``take``, step the lanes, and call ``give``.
+    """A session in a lane. In place of ``push``, call ``feed`` and ``take``, step the lanes, and call ``take_outputs``.
 
     state  the state of the lane
     """
@@ -65,7 +65,7 @@ class LaneSession(NotCopyable, Session):
             self._input_blocks.keep()
         self._output_trim.count_pulses(pulses)
 
-    def outputs_of(self, results: Sequence[Mapping[str, Array]]) -> Mapping[str, Array]:
+    def take_outputs(self, results: Sequence[Mapping[str, Array]]) -> Mapping[str, Array]:
         """Take the results of pulses. Returns, for every streaming output, the valid frames that are ready."""
         if not self._pulses:
             self._input_blocks.keep()

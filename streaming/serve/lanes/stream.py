@@ -172,11 +172,11 @@ class LaneStream(NotCopyable):
         """Return the next complete pulses, joined; valid until the next call."""
         return self._session.take_pulses(pulses)
 
-    def answer_of(self, results: TurnResults, index: int, step: TurnTimes) -> Answer:
+    def make_answer(self, results: TurnResults, index: int, step: TurnTimes) -> Answer:
         """Return the answer for the pulses taken and stepped, whose results are at an index of the turn."""
         session, pulses = self._session, step.pulses
-        self.times.queue.record_ns(step.started_ns - step.arrived_ns, pulses)
-        self.times.step.record_ns(step.ended_ns - step.started_ns, pulses)
+        self.times.waiting.record_ns(step.started_ns - step.arrived_ns, pulses)
+        self.times.compute.record_ns(step.ended_ns - step.started_ns, pulses)
         pulses_before = session.pulses
         if self._is_passthrough and session.is_passthrough:
             session.count(pulses)
@@ -184,7 +184,7 @@ class LaneStream(NotCopyable):
                 results, index, step, session.frames_out
             )
         else:
-            frames = session.outputs_of(results.of_stream(index, pulses))
+            frames = session.take_outputs(results.of_stream(index, pulses))
             try:
                 events = self._events.push(frames)
             except InputError as error:

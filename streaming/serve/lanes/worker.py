@@ -63,14 +63,14 @@ class LaneWorker(NotCopyable):
         The thread is woken once for all that the loop receives in one iteration.
         """
         self._woken.append(stream)
-        self._pacing.note()
+        self._pacing.record_traffic()
         if not self._wake_pending:
             self._wake_pending = True
             asyncio.get_running_loop().call_soon(self._wake_thread)
 
     def deliver(self) -> None:
         """Deliver the answers to their streams. Called in the event loop."""
-        self._pacing.note()
+        self._pacing.record_traffic()
         while self._answers:
             stream, answer = self._answers.popleft()
             if answer.closed:

@@ -7,8 +7,8 @@ let timer = 0;
 const MAX_WAITING_S = 5; // of sound that may wait for the network
 const PATIENCE_S = 10; // for a server that resumes after a lost connection, if it keeps checkpoints
 
-const tell = (message) => self.postMessage(message);
-const fail = ({ code, message, hint }) => tell({ failed: { code, message, hint: hint ?? "" } });
+const post = (message) => self.postMessage(message);
+const fail = ({ code, message, hint }) => post({ failed: { code, message, hint: hint ?? "" } });
 
 /** The model itself, as WebAssembly: what a PulseStream does, without a server. */
 class LocalStream {
@@ -40,12 +40,12 @@ class LocalStream {
     for (; at + this.pulse <= joined.length; at += this.pulse) {
       const began = performance.now();
       const results = this.model.step([joined.subarray(at, at + this.pulse)]);
-      this.give(results, (performance.now() - began) * 1000);
+      this.deliver(results, (performance.now() - began) * 1000);
     }
     this.waiting = joined.slice(at);
   }
 
-  give(results, step_us) {
+  deliver(results, step_us) {
     for (const { name, first, count, data } of results) {
       const output = this.ready.outputs.find((candidate) => candidate.name === name);
       const place = this.ready.outputs.indexOf(output);
@@ -67,7 +67,7 @@ class LocalStream {
   }
 
   async flush() {
-    for (const results of this.model.flush([this.waiting], [this.waiting.length])) this.give(results, 0);
+    for (const results of this.model.flush([this.waiting], [this.waiting.length])) this.deliver(results, 0);
     return { sent: this.sent };
   }
 
@@ -97,14 +97,14 @@ async function open({ client, url, hello, folder, token, ports, output, port }) 
   const early = [];
   wire.onmessage = ({ data }) => (stream ? take(data) : early.push(data));
   if (folder) {
-    stream = await LocalStream.open(folder, token, ports, { onframes: give });
+    stream = await LocalStream.open(folder, token, ports, { onframes: deliver });
   } else {
     const { PulseStream } = await import(client);
     stream = await PulseStream.open(url, {
       ...hello,
       patience: PATIENCE_S,
-      onframes: give,
-      onevent: (event) => tell({ event }),
+      onframes: deliver,
+      onevent: (event) => post({ event }),
       onclose: (error) => {
         clearInterval(timer);
         if (error) fail(error);
@@ -112,7 +112,7 @@ async function open({ client, url, hello, folder, token, ports, output, port }) 
     });
   }
   played = output;
-  tell({ ready: true });
+  post({ ready: true });
   for (const data of early) take(data);
   measure();
   timer = setInterval(measure, 1000);
@@ -120,7 +120,7 @@ async function open({ client, url, hello, folder, token, ports, output, port }) 
 
 async function measure() {
   const roundTrip = await stream.ping().catch(() => null); // the end of the connection is reported by onclose
-  if (roundTrip !== null) tell({ network_ms: roundTrip });
+  if (roundTrip !== null) post({ network_ms: roundTrip });
 }
 
 async function take({ samples, finish }) {
@@ -137,22 +137,22 @@ async function take({ samples, finish }) {
     if (finish) {
       const { sent } = await stream.flush();
       wire.postMessage({ total: played === undefined ? 0 : sent[played] });
-      tell({ flushed: true });
+      post({ flushed: true });
     }
   } catch (error) {
     fail(error);
   }
 }
 
-function give({ port, kind, name, first, frames, values, queue_us, step_us }) {
+function deliver({ port, kind, name, first, frames, values, queue_us, step_us }) {
   if (port === played) {
     wire.postMessage({ first, samples: values }, [values.buffer]);
   } else {
-    tell({ frames: { name, kind, first, frames, values } });
+    post({ frames: { name, kind, first, frames, values } });
     const { rate } = stream.ready.outputs.find((output) => output.port === port);
     if (rate && played === undefined) wire.postMessage({ arrived: first / rate });
   }
-  tell({ times: { queue_us, step_us } });
+  post({ times: { queue_us, step_us } });
 }
 
 self.onmessage = ({ data }) => {

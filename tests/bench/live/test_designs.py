@@ -86,7 +86,7 @@ def devices(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 @pytest.fixture(scope="module")
 def setup() -> Setup:
     network = Writer(0)
-    network.node("Add", ["x", "x"], ["y"])
+    network.add_node("Add", ["x", "x"], ["y"])
     model = network.model("double", [tensor("x", 1, "T")], [tensor("y", 1, "T")])
     return Setup(pulse.stream(model, pulse=FRAMES, backend="numpy"), 0, 8000, FRAMES, SECONDS)
 
@@ -102,7 +102,7 @@ def test_each_result_is_played_in_its_place(name: str, setup: Setup, devices: li
         if played.any():
             np.testing.assert_array_equal(played, 2.0 * number)
         else:
-            silent += number >= event_loop.HEADROOM
+            silent += number >= event_loop.HEADROOM_BLOCKS
     assert outcome.dropped == silent < outcome.blocks - 1
     latency = outcome.latency(StolenTime())
     assert latency.count <= outcome.blocks

@@ -34,5 +34,5 @@ def test_bad_use_is_refused_with_a_way_out(tmp_path: Path, capsys: pytest.Captur
     with pytest.raises(SystemExit):
         main(["gone.toml"])
     assert "no recipe is called gone.toml; choose from gtcrn.toml" in capsys.readouterr().err
-    with pytest.raises(SystemExit, match=r"not here; --models gives the folder"):
+    with pytest.raises(SystemExit, match=r"not here; --models is the folder"):
         main(["gtcrn.toml", "--models", str(tmp_path / "models")])

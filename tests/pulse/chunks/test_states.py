@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pulse.chunks.axes import output_axis, time_axis
-from pulse.chunks.names import next_names, says_state
+from pulse.chunks.names import looks_like_state, next_names
 from pulse.chunks.states import Candidates
 from pulse.errors import PulsifyError
 
@@ -71,9 +71,9 @@ def test_a_cache_shaped_like_sound_is_found_by_its_name() -> None:
     assert pairs_of({"in": [1, 512], "cache_in": [1, 256]}, {"out": [1, 256], "cache_out": [1, 256]}) == {
         "cache_in": "cache_out"
     }
-    assert says_state("convCache")
-    assert says_state("caches_in")
-    assert not says_state("spec_in")
+    assert looks_like_state("convCache")
+    assert looks_like_state("caches_in")
+    assert not looks_like_state("spec_in")
 
 
 def test_states_are_found_by_shapes_where_names_are_ambiguous() -> None:

@@ -106,7 +106,7 @@ def test_the_docs_describe_each_front(name: str) -> None:
     expected = [
         (
             parameter.name,
-            "needed"
+            "required"
             if parameter.default is inspect.Parameter.empty
             else f"`{parameter.default!r}`".replace("'", '"'),
         )

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 import pulse
 from pulse.dim import SymbolScope
 from pulse.program.compiler import BACKENDS
-from pulse.pulsify.lengths import lag, never_shrinks, tells_length
+from pulse.pulsify.lengths import determines_length, lag, never_shrinks
 from streaming import Session
 from tests.noise import normal_noise
 
@@ -201,6 +201,6 @@ def test_inputs_determine_the_length_if_they_do_for_every_length(length: str, te
     scope = SymbolScope()
     dim, symbol = scope.parse(length), scope.symbol("T")
     rate = dim.slope(symbol)
-    assert tells_length(dim, rate, symbol) is tells
+    assert determines_length(dim, rate, symbol) is tells
     counts = range(rate.denominator, 3000 * rate.denominator, rate.denominator)
     assert all(dim.eval({symbol: x - 1}) < rate * x for x in counts) is tells

@@ -228,3 +228,8 @@ def test_outputs_without_times_are_refused() -> None:
         "run", voice("v.onnx"), bursts(), "out.npy", "--events", "segments", "--backend", "numpy"
     )
     assert "out.npy: events are written as .csv, .txt, .rttm, .srt, .vtt, .jsonl, not .npy" in message
+
+
+def test_a_file_of_events_without_a_detector_is_refused_with_the_option() -> None:
+    message = refusal("run", voice("v.onnx"), bursts(), "out.srt", "--backend", "numpy")
+    assert "frames as .npy, .csv, not .srt; for events, add --events segments" in message

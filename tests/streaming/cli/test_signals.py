@@ -78,7 +78,7 @@ def test_a_closed_terminal_ends_the_command(tmp_path: Path) -> None:
 def test_processes_that_compile_end_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel may take many seconds to compile."""
     from pulse.program.machine import machine
-    from streaming import warming
+    from streaming.compilation import warming
 
     monkeypatch.setenv("PULSE_CACHE", str(tmp_path))
     monkeypatch.setattr(warming, "is_cached", lambda _: False)

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pulse.deploy.deployed import prepare_deployment
-from pulse.deploy.vector import make_vector
+from pulse.c_library.deployed import prepare_deployment
+from pulse.c_library.vector import make_vector
 from pulse.jit.levels import LEVELS, TARGETS
 from pulse.models import TypedModel
 from pulse.program.backends.native_program import NativeProgram

@@ -82,7 +82,7 @@ def checksum(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The function in C that the folders of ``pulse build`` have."""
     if which("gcc") is None:
         pytest.skip("gcc is not installed")
-    from pulse.deploy.texts import TEMPLATES
+    from pulse.c_library.texts import TEMPLATES
 
     folder = tmp_path_factory.mktemp("checksum")
     text = (TEMPLATES / "weights" / "external.c").read_text()

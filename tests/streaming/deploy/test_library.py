@@ -22,7 +22,7 @@ from bench.library.c_library import (
     CLibrary,
     addresses,
 )
-from pulse.deploy.deployed import prepare_deployment
+from pulse.c_library.deployed import prepare_deployment
 from pulse.errors import WriteError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model

@@ -7,9 +7,9 @@ from shutil import which
 
 import pytest
 
-from pulse.deploy.deployed import Deployed, prepare_deployment
-from pulse.deploy.texts import fill, header, source
-from pulse.deploy.vector import make_vector
+from pulse.c_library.deployed import Deployed, prepare_deployment
+from pulse.c_library.texts import fill, header, source
+from pulse.c_library.vector import make_vector
 from pulse.jit.levels import TARGETS
 from pulse.proof.oracle import oracle_of
 from streaming.deploy.objects import CompiledObjects, compile_objects

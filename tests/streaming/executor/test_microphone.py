@@ -15,7 +15,7 @@ from streaming.errors import DeviceError, ExecutorError
 from streaming.executor import Executor, Microphone
 from streaming.executor.statistics import ExecutorStatistics
 from streaming.live.memory import RING_S
-from streaming.live.virtual_host import VirtualDevice, VirtualHost
+from streaming.virtual.host import VirtualDevice, VirtualHost
 from tests.noise import normal_noise
 from tests.streaming.executor.manual_engine import run_held
 from tests.streaming.executor.streams import (

@@ -334,7 +334,7 @@ def test_the_time_of_waiting_pulses_is_in_the_statistics(loop: str) -> None:
     assert (
         statistics.total.count
         == statistics.total.missed
-        == statistics.queueing.count
+        == statistics.waiting.count
         == statistics.compute.count
         == 3
     )

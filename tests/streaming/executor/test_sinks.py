@@ -160,7 +160,7 @@ async def test_many_small_pieces_wait_in_bounded_memory(
         return pieces
 
     monkeypatch.setattr(sinks.Waiting, "take", count_pieces)
-    sink = sinks.sink_of(tmp_path / path)
+    sink = sinks.make_sink(tmp_path / path)
     async with sink.open(named_program("filtered", 6), RATE_HZ, None) as write:
         for _ in range(count):
             await write({"y": np.zeros(frame, np.float32)})

@@ -9,8 +9,6 @@ import pytest
 
 from pulse.errors import InputError
 from streaming.errors import DeviceError
-from streaming.hosts import default
-from streaming.hosts.default import list_devices
 from streaming.hosts.devices import Device, DeviceKind, choose_device
 from streaming.hosts.portaudio import library, portaudio, python_stream
 from streaming.hosts.portaudio.refusal import open_error
@@ -157,7 +155,7 @@ def test_without_portaudio_one_line_names_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.setattr(portaudio, "systems", portaudio.Systems())
     monkeypatch.setitem(sys.modules, "sounddevice", None)
     with pytest.raises(DeviceError, match="apt install libportaudio2"):
-        list_devices()
+        portaudio.PortAudio().devices()
     assert not portaudio.PortAudio().native
     result = pulse("devices", code=2)
     assert result.stderr.startswith("error: live audio needs the PortAudio library")
@@ -188,7 +186,7 @@ def test_devices_that_only_sounddevice_finds_are_listed(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(portaudio, "is_callable", lambda: False)
     monkeypatch.setattr(python_stream, "sounddevice", lambda: Package)
-    (device,) = list_devices(refresh=True)
+    (device,) = portaudio.PortAudio().devices()
     assert (device.title, device.default_rate_hz, device.default_in, device.default_out) == (
         "Core Audio: Microphone",
         44100,
@@ -212,7 +210,7 @@ def test_nothing_imports_sounddevice() -> None:
 def test_the_command_lists_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table, JSON, and a word if there is nothing."""
     devices = list(DEVICES)
-    monkeypatch.setattr(default, "list_devices", lambda refresh=False: tuple(devices))
+    monkeypatch.setattr(portaudio.PortAudio, "devices", lambda _: tuple(devices))
     lines = pulse("devices").stdout.splitlines()
     words = [" ".join(line.split()) for line in lines]
     assert words[1] == "device audio system in out rate latency in latency out default"

@@ -14,10 +14,10 @@ from streaming.live import EngineConfig, Live, Plan
 from streaming.live import live as live_module
 from streaming.live.config import ENGINES
 from streaming.live.file_host import FileHost
-from streaming.live.virtual_host import VirtualDevice
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
 from streaming.stats.statistics import Counters
+from streaming.virtual.host import VirtualDevice
 from tests.noise import normal_noise
 from tests.streaming.live.manual_device import nothing_left
 from tests.streaming.live.runs import (

@@ -18,10 +18,10 @@ from pulse.ops.shape import AddAxis, RemoveAxis
 from streaming import Session
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.config import ENGINES
-from streaming.live.virtual_host import VirtualDevice, VirtualHost
 from streaming.native.control_block import ControlBlock
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.channels import Channels
+from streaming.virtual.host import VirtualDevice, VirtualHost
 from tests.pulse.chunks.models import build, cached_filter, node
 from tests.streaming.models import TypedBuilder, pads
 

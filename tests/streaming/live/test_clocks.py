@@ -7,7 +7,7 @@ from pulse.facts import Array
 from streaming.errors import DeviceError
 from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.pipeline import Pipeline
-from streaming.live.virtual_host import VirtualDevice
+from streaming.virtual.host import VirtualDevice
 from tests.noise import normal_noise
 from tests.streaming.live.runs import RATE, fields, runs, virtual_run
 from tests.streaming.live.two_clocks import BEND, DELAY, LEVEL, SILENT, TONE_HZ, WINDOW, drive

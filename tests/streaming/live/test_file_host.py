@@ -15,7 +15,7 @@ from pulse.facts import Array
 from pulse.program.program import Program
 from streaming.errors import DeviceError
 from streaming.live import EngineConfig, Live, Plan
-from streaming.live.file_host import NOWHERE, FileHost, FileStream
+from streaming.live.file_host import NO_DEVICE_NAME, FileHost, FileStream
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.channels import Channels
 from streaming.sound.files import AudioWriter
@@ -209,7 +209,7 @@ def test_output_files_have_the_format_of_the_input(
 
 def test_the_setup_names_both_files(tmp_path: Path) -> None:
     source = write_sound(tmp_path / "in.flac", normal_noise(800, 1) / 9, encoding="PCM_16")
-    for target, name in ((tmp_path / "out.wav", str(tmp_path / "out.wav")), (None, NOWHERE)):
+    for target, name in ((tmp_path / "out.wav", str(tmp_path / "out.wav")), (None, NO_DEVICE_NAME)):
         live = play_to_the_end(FileHost(source, target, None), cached_program())
         assert (live.setup.input, live.setup.output) == (str(source), name)
         assert not live.pipeline.stream_config.two_clocks, "a file has one clock"

@@ -12,9 +12,9 @@ import pulse
 from pulse.facts import Array
 from pulse.program.program import Program
 from streaming.builtin import model_path, noisy_path
-from streaming.live.virtual_host import VirtualDevice
 from streaming.sound.channels import Channels
 from streaming.sound.files import AudioReader
+from streaming.virtual.host import VirtualDevice
 from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     RATE,

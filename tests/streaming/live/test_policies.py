@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pulse.errors import PulseError
 from pulse.facts import Array
 from streaming.live.config import ENGINES
-from streaming.live.virtual_host import VirtualDevice
 from streaming.policies import DEVICE_POLICIES
 from streaming.stats.statistics import Counters
+from streaming.virtual.host import VirtualDevice
 from tests.streaming.live.runs import BLOCK, RATE, fields, late_by, require_frames_add_up, runs, sum_model
 from tests.streaming.models import cached_program
 

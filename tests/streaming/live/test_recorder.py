@@ -13,9 +13,9 @@ from pulse.facts import Array
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.config import ENGINES
 from streaming.live.file_host import FileHost
-from streaming.live.virtual_host import VirtualDevice
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.files import AudioWriter
+from streaming.virtual.host import VirtualDevice
 from tests.noise import normal_noise
 from tests.streaming.file_size_limit import limit_files
 from tests.streaming.live.manual_device import HaltedFile, nothing_left, ramp

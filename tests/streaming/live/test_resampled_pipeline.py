@@ -6,9 +6,9 @@ import pytest
 import pulse
 from pulse.facts import Array
 from streaming.builtin import model_path, noisy_path
-from streaming.live.virtual_host import VirtualDevice
 from streaming.sound.files import AudioReader
 from streaming.sound.resampling import Resampler
+from streaming.virtual.host import VirtualDevice
 from tests.streaming.live.runs import RATE, engines, runs
 from tests.streaming.models import cached_program, filter_model
 

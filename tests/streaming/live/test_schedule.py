@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streaming.live import schedule
 from streaming.live.schedule import Schedule, Timing
-from streaming.live.virtual_host import VirtualDevice
+from streaming.virtual.host import VirtualDevice
 from tests.noise import normal_noise
 from tests.streaming.live.runs import RATE, late_by, require_frames_add_up, runs
 from tests.streaming.models import cached_program

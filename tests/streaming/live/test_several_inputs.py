@@ -10,10 +10,10 @@ import soundfile
 from pulse.errors import InputError
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.file_host import FileHost
-from streaming.live.virtual_host import VirtualDevice, VirtualHost
 from streaming.realtime.options import UNCHANGED
 from streaming.routing import Route
 from streaming.sound.channels import Channels, Samples
+from streaming.virtual.host import VirtualDevice, VirtualHost
 from tests.noise import quiet_noise
 from tests.streaming.echo_canceller import cancelled_sound, cancelling_program
 from tests.streaming.live.runs import BLOCK, RATE, engines, late_by, require_frames_add_up

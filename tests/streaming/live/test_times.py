@@ -9,7 +9,6 @@ from numba import njit
 from pulse.facts import Array
 from pulse.jit.codegen.registration import register_with_numba
 from pulse.jit.language.address import words_at
-from streaming.live.virtual_host import VirtualDevice
 from streaming.native.callback_signature import (
     INPUT_OVERFLOW,
     INPUT_UNDERFLOW,
@@ -18,6 +17,7 @@ from streaming.native.callback_signature import (
 )
 from streaming.native.histogram import Histogram, histogram_at, latency_of, record
 from streaming.stats.latency import Latency
+from streaming.virtual.host import VirtualDevice
 from tests.noise import normal_noise
 from tests.streaming.live.runs import RATE, runs
 from tests.streaming.models import cached_program

@@ -3,8 +3,9 @@
 import json
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from math import log, sin
+from operator import add
 from pathlib import Path
 
 from pulse.errors import PulseWarning
@@ -48,6 +49,10 @@ def copy(latency: Latency) -> Latency:
     )
 
 
+def add_counters(left: Counters, right: Counters) -> Counters:
+    return Counters(*map(add, astuple(left), astuple(right)))
+
+
 @dataclass
 class Simulation:
     """A run in blocks of 10 ms, always the same.
@@ -75,14 +80,14 @@ class Simulation:
                 for name, ms in self._times_ms(pulse, self.slow.get(second, 0.0)).items():
                     times[name].record_ns(int(ms * 1e6))
             if begins:
-                added = added.sum_with(Counters(**(events or {}).get(second, {})))
+                added = add_counters(added, Counters(**(events or {}).get(second, {})))
                 notes += (self.notes[second],) if second in self.notes else ()
             pulses = first + per
             regular = Counters(pulses, pulses, 480 * pulses, 0, 480 * pulses, missed=times["total"].missed)
             swell = [0.5 + 0.4 * sin(second / 3 + channel) for channel in range(self.channels)]
             yield LiveStatistics(
                 (number + 1) * each_s,
-                regular.sum_with(added),
+                add_counters(regular, added),
                 DELAY,
                 DEADLINE_S,
                 *(copy(times[name]) for name in TIMES),

@@ -13,7 +13,7 @@ from streaming.stats.latency import LatencySummary
 from streaming.stats.problems import GROUPS, Problem, count_of, describe_counters, find_problems, group_count
 from streaming.stats.setup import Setup
 from streaming.stats.statistics import Counters, DelayBreakdown, StatisticsSummary
-from tests.streaming.stats.simulated_statistics import DELAY, SETUP, Simulation
+from tests.streaming.stats.simulated_statistics import DELAY, SETUP, Simulation, add_counters
 
 EACH = Counters(*range(1, len(fields(Counters)) + 1))
 PLAIN = {"callbacks", "pulses", "frames_in", "frames_out"}
@@ -31,7 +31,7 @@ def problems_of(statistics: StatisticsSummary, setup: Setup = SETUP, **counters:
 
 
 def test_counters_add_and_subtract() -> None:
-    assert EACH.sum_with(EACH).difference_from(EACH) == EACH
+    assert add_counters(EACH, EACH).difference_from(EACH) == EACH
     assert EACH.difference_from(EACH) == Counters()
     assert EACH.xruns == sum(
         getattr(EACH, f"{a}_{b}flows") for a in ("input", "output") for b in ("under", "over")

@@ -204,7 +204,7 @@ def test_any_wrong_byte_is_read_or_refused_in_words(path, data) -> None:
 
 
 def test_reading_reports_its_progress(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stats_reader, "REPORTED", 2)
+    monkeypatch.setattr(stats_reader, "LINES_PER_REPORT", 2)
     steps = []
     read_stats(path, lambda read, whole: steps.append((read, whole)))
     size = path.stat().st_size

@@ -16,7 +16,15 @@ from streaming.stats.lines import TIMES, HistogramLine
 from streaming.stats.reader import read_stats
 from streaming.stats.statistics import Counters, LiveStatistics
 from streaming.stats.writer import StatsWriter
-from tests.streaming.stats.simulated_statistics import DELAY, SETUP, Simulation, lines_of, read_quietly, write
+from tests.streaming.stats.simulated_statistics import (
+    DELAY,
+    SETUP,
+    Simulation,
+    add_counters,
+    lines_of,
+    read_quietly,
+    write,
+)
 
 EVENTS = {1: {"frames_silent": 480, "output_underflows": 2}, 3: {"stalls": 1, "reopened": 1}}
 SECONDS = 5
@@ -50,7 +58,7 @@ def test_intervals_add_up_to_the_whole(path: Path, series: list[LiveStatistics])
     assert [interval.at_s for interval in stats.intervals] == [1, 2, 3, 4, 5]
     whole = Counters()
     for interval in stats.intervals:
-        whole = whole.sum_with(interval.new)
+        whole = add_counters(whole, interval.new)
     assert whole == stats.statistics.counters
     assert [interval.total.count for interval in stats.intervals] == [100] * SECONDS
     assert [interval.new.frames_silent for interval in stats.intervals] == [0, 480, 0, 0, 0]

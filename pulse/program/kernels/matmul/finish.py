@@ -127,45 +127,8 @@ def elu(v: Vector, p: float) -> Vector:
 
 
 @device
-def swish(v: Vector, p: float) -> Vector:
-    """Return the Swish with the parameter p."""
-    return v * vsigmoid(v * p)
-
-
-@device
-def apply_step(v: Vector, step: FinishStep, m: int, n: int, rest: int) -> Vector:
-    """Apply one step to the columns from n, of which ``rest`` exist, of row m."""
-    code, p = step.code, step.parameter
-    if code == RELU:
-        return vmax(v, 0.0)
-    if code == TANH:
-        return vtanh(v)
-    if code == LEAKY_RELU:
-        return scale_negative(v, p)
-    if code == ELU:
-        return elu(v, p)
-    if code == PRELU:
-        return scale_negative(v, vload_part(step.operand, n, rest))
-    if code == MUL_ROUND:
-        return vround(v * vload_part(step.operand, n, rest))
-    if code == MAX:
-        return vmax(v, p)
-    if code == MIN:
-        return vmin(v, p)
-    if code == ADD:
-        return v + vload_part(step.operand, step.rows[m] + n, rest)
-    if code == SIGMOID:
-        return vsigmoid(v)
-    return swish(v, p)
-
-
-@device
-def apply_to_two(u: Vector, v: Vector, step: FinishStep, m: int, n: int) -> tuple[Vector, Vector]:
-    """Apply a step as ``apply_step``, to two whole vectors, the columns from n.
-
-    The step is read once; the two chains of arithmetic are independent.
-    """
-    code, p = step.code, step.parameter
+def apply_to_two(u: Vector, v: Vector, code: int, p: float) -> tuple[Vector, Vector]:
+    """Apply a step without an operand to two vectors; the two chains of arithmetic are independent."""
     if code == RELU:
         return vmax(u, 0.0), vmax(v, 0.0)
     if code == TANH:
@@ -174,22 +137,43 @@ def apply_to_two(u: Vector, v: Vector, step: FinishStep, m: int, n: int) -> tupl
         return scale_negative(u, p), scale_negative(v, p)
     if code == ELU:
         return elu(u, p), elu(v, p)
+    if code == MAX:
+        return vmax(u, p), vmax(v, p)
+    if code == MIN:
+        return vmin(u, p), vmin(v, p)
+    if code == SIGMOID:
+        return vsigmoid(u), vsigmoid(v)
+    return u * vsigmoid(u * p), v * vsigmoid(v * p)
+
+
+@device
+def apply_step(v: Vector, step: FinishStep, m: int, n: int, rest: int) -> Vector:
+    """Apply one step to the columns from n, of which ``rest`` exist, of row m."""
+    code = step.code
+    if code == PRELU:
+        return scale_negative(v, vload_part(step.operand, n, rest))
+    if code == MUL_ROUND:
+        return vround(v * vload_part(step.operand, n, rest))
+    if code == ADD:
+        return v + vload_part(step.operand, step.rows[m] + n, rest)
+    v, _ = apply_to_two(v, v, code, step.parameter)
+    return v
+
+
+@device
+def apply_step_to_two(u: Vector, v: Vector, step: FinishStep, m: int, n: int) -> tuple[Vector, Vector]:
+    """Apply a step as ``apply_step``, to two whole vectors, the columns from n. The step is read once."""
+    code = step.code
     if code == PRELU:
         w = step.operand + n
         return scale_negative(u, vload(w, 0)), scale_negative(v, vload(w, LANES))
     if code == MUL_ROUND:
         w = step.operand + n
         return vround(u * vload(w, 0)), vround(v * vload(w, LANES))
-    if code == MAX:
-        return vmax(u, p), vmax(v, p)
-    if code == MIN:
-        return vmin(u, p), vmin(v, p)
     if code == ADD:
         w = step.operand + step.rows[m] + n
         return u + vload(w, 0), v + vload(w, LANES)
-    if code == SIGMOID:
-        return vsigmoid(u), vsigmoid(v)
-    return swish(u, p), swish(v, p)
+    return apply_to_two(u, v, code, step.parameter)
 
 
 @device
@@ -230,7 +214,7 @@ def finish(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
         while n + 2 * LANES <= columns:
             u, v = vload(p, n), vload(p, n + LANES)
             for i in range(count):
-                u, v = apply_to_two(u, v, steps[i], m, n)
+                u, v = apply_step_to_two(u, v, steps[i], m, n)
             vstore(p, n, u)
             vstore(p, n + LANES, v)
             n += 2 * LANES

@@ -15,11 +15,7 @@ from pulse.jit.language.simd import (
     Vector,
     vfma,
     vload,
-    vlt,
-    vmax,
-    vmin,
     vround,
-    vselect,
     vsplat,
     vstore,
     vzero,
@@ -30,23 +26,17 @@ from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, run, table
 from pulse.program.kernels.matmul.finish import (
     ADD,
-    ELU,
-    LEAKY_RELU,
-    MAX,
-    MIN,
     MUL_ROUND,
     PRELU,
-    RELU,
-    SIGMOID,
-    TANH,
     Finish,
     FinishStep,
     GateFinish,
     apply_gate_function,
+    apply_to_two,
+    scale_negative,
 )
 from pulse.program.kernels.matmul.product_blocks import panel_width
 from pulse.program.kernels.matmul.windows import ProductFields
-from pulse.program.kernels.vmath import vexpm1_negative, vsigmoid, vtanh
 
 COLUMNS = 4
 """The columns of a tile."""
@@ -128,12 +118,6 @@ def first_sums(
         a, b = a + load_column(y, 0, rest), b + load_column(y, 1, rest)
         c, d = c + load_column(y, 2, rest), d + load_column(y, 3, rest)
     return a, b, c, d
-
-
-@device
-def scale_negative(v: Vector, slope: float) -> Vector:
-    """Multiply what is less than 0 by a slope."""
-    return vselect(vlt(v, 0.0), v * vsplat(slope), v)
 
 
 @device
@@ -229,25 +213,6 @@ def multiply_row_by_two_tiles(
 
 
 @device
-def apply_step(v: Vector, code: int, p: float) -> Vector:
-    """Apply a step without an operand."""
-    if code == RELU:
-        return vmax(v, 0.0)
-    if code == TANH:
-        return vtanh(v)
-    if code == LEAKY_RELU:
-        return vselect(vlt(v, 0.0), v * p, v)
-    if code == ELU:
-        return vselect(vlt(v, 0.0), vexpm1_negative(v) * p, v)
-    if code == MAX:
-        return vmax(v, p)
-    if code == MIN:
-        return vmin(v, p)
-    factor = vsigmoid(v if code == SIGMOID else v * p)
-    return factor if code == SIGMOID else v * factor
-
-
-@device
 def apply_step_to_rows(step: FinishStep, y: Pointer, rows_y: Pointer, first: int, last: int, N: int) -> None:
     """Apply one step to the rows from ``first`` up to ``last``."""
     code, p = step.code, step.parameter
@@ -256,8 +221,7 @@ def apply_step_to_rows(step: FinishStep, y: Pointer, rows_y: Pointer, first: int
         if code == PRELU:
             slopes = step.operand
             for n in range(N):
-                v = vload(q, n * LANES)
-                vstore(q, n * LANES, vselect(vlt(v, 0.0), v * vsplat(slopes[n]), v))
+                vstore(q, n * LANES, scale_negative(vload(q, n * LANES), slopes[n]))
         elif code == MUL_ROUND:
             factors = step.operand
             for n in range(N):
@@ -268,7 +232,9 @@ def apply_step_to_rows(step: FinishStep, y: Pointer, rows_y: Pointer, first: int
                 vstore(q, n * LANES, vload(q, n * LANES) + vload(added, n * LANES))
         else:
             for n in range(N):
-                vstore(q, n * LANES, apply_step(vload(q, n * LANES), code, p))
+                v = vload(q, n * LANES)
+                v, _ = apply_to_two(v, v, code, p)
+                vstore(q, n * LANES, v)
 
 
 @device

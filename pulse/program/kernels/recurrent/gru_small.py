@@ -1,6 +1,6 @@
 """Small GRUs that do not depend on each other, side by side in one vector."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -100,30 +100,22 @@ class GruEightsRow(SmallGruFields):
     width = 8
 
 
-@device
-def sum_four_units(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -> tuple[Vector, ...]:
-    """Return the sums of three gates over the four units of each GRU, added to z, r and c."""
-    z1, r1, c1 = vzero(), vzero(), vzero()
-    for turn in range(0, 4, 2):
-        p = w + turn * STRIDE
-        z, r, c = vfma(v, vload(p, 0), z), vfma(v, vload(p, 16), r), vfma(v, vload(p, 32), c)
-        v = vturn_fours(v)
-        z1, r1, c1 = vfma(v, vload(p, 48), z1), vfma(v, vload(p, 64), r1), vfma(v, vload(p, 80), c1)
-        v = vturn_fours(v)
-    return z + z1, r + r1, c + c1
+def make_sum(width: int, turn_units: Callable[[Vector], Vector]) -> Callable[..., Any]:
+    """Make the function that sums over the ``width`` units of each GRU."""
 
+    @device
+    def sum_units(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -> tuple[Vector, Vector, Vector]:
+        """Return the sums of three gates, added to z, r and c."""
+        z1, r1, c1 = vzero(), vzero(), vzero()
+        for turn in range(0, width, 2):
+            p = w + turn * STRIDE
+            z, r, c = vfma(v, vload(p, 0), z), vfma(v, vload(p, 16), r), vfma(v, vload(p, 32), c)
+            v = turn_units(v)
+            z1, r1, c1 = vfma(v, vload(p, 48), z1), vfma(v, vload(p, 64), r1), vfma(v, vload(p, 80), c1)
+            v = turn_units(v)
+        return z + z1, r + r1, c + c1
 
-@device
-def sum_eight_units(v: Vector, w: Pointer, z: Vector, r: Vector, c: Vector) -> tuple[Vector, ...]:
-    """Sum as ``sum_four_units``, over eight units."""
-    z1, r1, c1 = vzero(), vzero(), vzero()
-    for turn in range(0, 8, 2):
-        p = w + turn * STRIDE
-        z, r, c = vfma(v, vload(p, 0), z), vfma(v, vload(p, 16), r), vfma(v, vload(p, 32), c)
-        v = vturn_eights(v)
-        z1, r1, c1 = vfma(v, vload(p, 48), z1), vfma(v, vload(p, 64), r1), vfma(v, vload(p, 80), c1)
-        v = vturn_eights(v)
-    return z + z1, r + r1, c + c1
+    return sum_units
 
 
 @device
@@ -175,45 +167,46 @@ def next_state(
     return vfma(activate(z, f, clip), v - candidate, candidate)
 
 
+def make_frames(
+    width: int, load: Callable[..., Vector], sum_units: Callable[..., Any], store: Callable[..., None]
+) -> Callable[..., None]:
+    """Make the function that computes the frames of GRUs of ``width`` units."""
+
+    @device
+    def compute_frames(row: SmallGruFields) -> None:
+        """Compute the frames of each sequence in order, with its state in a register."""
+        x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
+        T, B, frame, count, step, mask = row.T, row.B, row.step_frame, row.count, row.step_x, row.backwards
+        clip = row.clip
+        bias = vload(row.bias, 0)
+        start, stop = prepare_frames(row)
+        for b in range(B):
+            v, p, q = vload(h, b * LANES), x + (start * B + b) * (GATES * width), y + b * row.step_row
+            for t in range(start, stop):
+                z, r = load(p, 0, step, count), load(p, width, step, count)
+                z, r, c = sum_units(v, w, z, r, bias)
+                v = next_state(v, z, r, c, load(p, 2 * width, step, count), f, g, clip)
+                if mask == 0:
+                    vstore(q, t * frame, v)
+                else:
+                    store(q, t * frame, (T - 1 - t) * frame, count, v, mask)
+                p = p + B * (GATES * width)
+            vstore(h, b * LANES, v)
+
+    return compute_frames
+
+
+compute_fours = make_frames(4, vload_fours, make_sum(4, vturn_fours), vstore_fours)
+compute_eights = make_frames(8, vload_eights, make_sum(8, vturn_eights), vstore_eights)
+
+
 @kernel
 def gru_fours(row: GruFoursRow) -> None:
-    """Compute the frames of each sequence in order, with its state in a register."""
-    x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
-    T, B, frame, count, step, mask = row.T, row.B, row.step_frame, row.count, row.step_x, row.backwards
-    clip = row.clip
-    bias = vload(row.bias, 0)
-    start, stop = prepare_frames(row)
-    for b in range(B):
-        v, p, q = vload(h, b * LANES), x + (start * B + b) * 12, y + b * row.step_row
-        for t in range(start, stop):
-            z, r = vload_fours(p, 0, step, count), vload_fours(p, 4, step, count)
-            z, r, c = sum_four_units(v, w, z, r, bias)
-            v = next_state(v, z, r, c, vload_fours(p, 8, step, count), f, g, clip)
-            if mask == 0:
-                vstore(q, t * frame, v)
-            else:
-                vstore_fours(q, t * frame, (T - 1 - t) * frame, count, v, mask)
-            p = p + B * 12
-        vstore(h, b * LANES, v)
+    """Compute GRUs of up to four units."""
+    compute_fours(row)
 
 
 @kernel
 def gru_eights(row: GruEightsRow) -> None:
-    """Compute the frames of each sequence in order, with its state in a register."""
-    x, w, y, h, f, g = row.x, row.W, row.y, row.h, load_activation(row.f), load_activation(row.g)
-    T, B, frame, count, step, mask = row.T, row.B, row.step_frame, row.count, row.step_x, row.backwards
-    clip = row.clip
-    bias = vload(row.bias, 0)
-    start, stop = prepare_frames(row)
-    for b in range(B):
-        v, p, q = vload(h, b * LANES), x + (start * B + b) * 24, y + b * row.step_row
-        for t in range(start, stop):
-            z, r = vload_eights(p, 0, step, count), vload_eights(p, 8, step, count)
-            z, r, c = sum_eight_units(v, w, z, r, bias)
-            v = next_state(v, z, r, c, vload_eights(p, 16, step, count), f, g, clip)
-            if mask == 0:
-                vstore(q, t * frame, v)
-            else:
-                vstore_eights(q, t * frame, (T - 1 - t) * frame, count, v, mask)
-            p = p + B * 24
-        vstore(h, b * LANES, v)
+    """Compute GRUs of up to eight units."""
+    compute_eights(row)

@@ -100,7 +100,7 @@ def test_streams_with_more_and_fewer_pulses_share_a_turn() -> None:
         np.testing.assert_allclose(
             values(answers[number]), expected[number][port.name].ravel(), rtol=1e-5, atol=1e-6
         )
-        assert stream.times.step.count == 9
+        assert stream.times.compute.count == 9
         assert answers[number][-1].pulses == 9
 
 

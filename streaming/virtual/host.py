@@ -9,7 +9,7 @@
         played = host.run(sound)
         print(live.statistics().counters.frames_silent)
 
-The callback is the one that a sound card calls. Everything runs on the thread that calls the host.
+A sound card calls the same callback. Everything runs on the thread that calls the host.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,12 +20,12 @@ import numpy as np
 from pulse.errors import InputError
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, DeviceKind, choose_device
-from streaming.hosts.host import Endpoint, StreamRequest
+from streaming.hosts.host import DeviceStream, Endpoint, StreamRequest
 from streaming.live.pipeline import Pipeline
-from streaming.live.virtual_device import SECOND, VirtualDevice, VirtualStream
-from streaming.live.virtual_worker import VirtualWorker
 from streaming.live.watchdog import PERIOD_S
 from streaming.sound.channels import Samples
+from streaming.virtual.device import SECOND, VirtualDevice, VirtualStream
+from streaming.virtual.worker import VirtualWorker
 
 __all__ = ["VirtualDevice", "VirtualHost", "VirtualStream"]
 
@@ -62,7 +62,7 @@ class VirtualHost:
 
         captured  [frames, channels_in], or [frames] for one channel
         blocks    the frames of each block, or a cycle of block sizes; the run's block size if None
-        Raises    InputError: not a whole number of blocks of one size, or no device is open
+        Raises    InputError: not a multiple of the block size, or no device is open
 
         While the device does not call, time passes, and nothing is recorded or played.
         """
@@ -136,7 +136,7 @@ class VirtualHost:
             self._pipeline = self._look = self._worker = None
 
     def choose(self, kind: DeviceKind, requested: str | int | None) -> Endpoint:
-        """Find a device by number or a part of its name; the default if None. Raises InputError."""
+        """Find a device by number or a part of its name; the default if None. Raises InputError: there is none."""
         device = choose_device(self._list(), kind, requested)
         return Endpoint(device.name, device.index, device.channels(kind), device.default_rate_hz)
 
@@ -156,7 +156,7 @@ class VirtualHost:
         self.set_ns(self._ns)
         return stream
 
-    def note_close(self, stream: VirtualStream, took_s: float) -> None:
+    def record_close(self, stream: DeviceStream, took_s: float) -> None:
         """Record that a stream was closed, and how long that took."""
         self.streams = tuple(other for other in self.streams if other is not stream)
         self.set_ns(self._ns + round(took_s * SECOND))
@@ -207,7 +207,7 @@ class VirtualHost:
         size = self._source().request.block_frames if blocks is None else blocks
         if isinstance(size, int) and (size < 1 or frames % size):
             raise InputError(
-                f"{frames} frames are not a whole number of blocks of {size}; give blocks of other sizes"
+                f"{frames} frames are not a multiple of the block size {size}; give blocks of other sizes"
             )
         sizes = repeat(size) if isinstance(size, int) else cycle(size)
         while frames > 0:

@@ -19,10 +19,10 @@ from pulse.jit.storage.cache import cache_location
 from pulse.models import TypedModel
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.table.table import link
-from streaming import specialisation
+from streaming.compilation import specialisation
+from streaming.compilation.specialisation import BackgroundSpecialisation
 from streaming.executor.executor import Executor
-from streaming.live.virtual_host import VirtualHost
-from streaming.specialisation import BackgroundSpecialisation
+from streaming.virtual.host import VirtualHost
 from tests.noise import normal_noise
 from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.program.programs import are_bit_identical, block
@@ -38,7 +38,7 @@ for name in ("MIN_GAIN", "MIN_KERNEL_GAIN", "MIN_SHARE"):
 """
 """A busy machine measures anything: take specialised kernels however fast they are."""
 WAIT = "while not os.path.exists('go'): time.sleep(0.01)\n"
-SERVE = "from streaming.specialisation import serve_requests; serve_requests()\n"
+SERVE = "from streaming.compilation.specialisation import serve_requests; serve_requests()\n"
 PULSES = 8
 
 Stub = Callable[[str], None]
@@ -50,7 +50,7 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
 
     def replace(code: str) -> None:
         def begin(module: str, *arguments: str) -> "subprocess.Popen[bytes]":
-            assert module == "streaming.specialisation"
+            assert module == "streaming.compilation.specialisation"
             whole = f"import sys; sys.path[:] = {sys.path!r}\n{code}"
             monkeypatch.setenv("PULSE_CACHE", str(cache_location().path))
             return subprocess.Popen(

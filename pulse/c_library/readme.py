@@ -1,8 +1,8 @@
 """The README of a library."""
 
-from pulse.deploy.deployed import Deployed
-from pulse.deploy.texts import fill
-from pulse.deploy.vector import TestVector
+from pulse.c_library.deployed import Deployed
+from pulse.c_library.texts import fill
+from pulse.c_library.vector import TestVector
 from pulse.facts import dtype_name, shape_text
 from pulse.interface import Port
 from pulse.support.printable import printable

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from hashlib import blake2b
 
-from pulse.deploy.deployed import Deployed
-from pulse.deploy.texts import fill
+from pulse.c_library.deployed import Deployed
+from pulse.c_library.texts import fill
 from pulse.errors import WriteError
 from pulse.interface import Port
 from pulse.support.record import record

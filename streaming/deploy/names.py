@@ -12,7 +12,7 @@ def identifier(title: str) -> str:
 
 
 def require_identifier(name: str) -> str:
-    """Return a user's name. Raises InputError: C does not take it."""
+    """Return the user's name for a library. Raises InputError: C does not take it."""
     if re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
         return name
     raise InputError(f"--name {name}: not a C identifier; use letters, digits and _, starting with a letter")

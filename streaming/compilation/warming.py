@@ -1,7 +1,5 @@
 """Compile kernels ahead of their first use, in several processes."""
 
-import json
-import os
 import signal
 import subprocess
 import sys
@@ -10,7 +8,7 @@ import warnings
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing, suppress
-from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
@@ -30,6 +28,7 @@ from pulse.support.cores import core_count
 from pulse.support.plugins import load_plugins
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, duration
+from streaming.compilation.child import is_python, python_process, read_answer, reserve_stdout, write_answer
 from streaming.native import callback as callback
 from streaming.native import gate as gate
 from streaming.native import positions as positions
@@ -40,7 +39,7 @@ from streaming.terminal.progress import Progress, progress
 REPORTED_COMPILATIONS = 5
 """How many of the slowest compilations the report lists."""
 MAX_COMPILED_HERE = 2
-"""The most functions for which starting processes is not worthwhile."""
+"""Maximum number of functions that this process compiles; for more, others are started."""
 MICROPHONE = ("pipeline.callback", "device.gate", "device.shut", "pipeline.load_word", "pipeline.store_word")
 LIVE = (
     "pipeline.run_pulse",  # takes longest
@@ -217,16 +216,6 @@ def begin_process() -> "subprocess.Popen[bytes]":
     return python_process(__name__)
 
 
-def python_process(module: str, *arguments: str) -> "subprocess.Popen[bytes]":
-    """Start a process in ``serve_requests`` of a module, with the paths and the kernel folder of this one."""
-    code = f"import sys; sys.path[:] = {sys.path!r}; from {module} import serve_requests; serve_requests()"
-    command = [sys.executable, *["-O"] * sys.flags.optimize, "-c", code, *arguments]
-    environment = {**os.environ, "PULSE_CACHE": str(cache_location().path)}
-    return subprocess.Popen(
-        command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-    )
-
-
 def _ask(process: "subprocess.Popen[bytes]", name: str) -> _Compiled:
     """Let a process compile the function of that name. Raises CompileError."""
     assert process.stdin is not None and process.stdout is not None
@@ -237,10 +226,7 @@ def _ask(process: "subprocess.Popen[bytes]", name: str) -> _Compiled:
         raise CompileError(
             f"the process that compiled {name} ended by itself, which happens if memory is short; use fewer jobs"
         )
-    values = json.loads(answer)
-    if "error" in values:
-        raise CompileError(values["error"])
-    return _Compiled(**values)
+    return _Compiled(**read_answer(answer))
 
 
 def serve_requests() -> None:
@@ -248,21 +234,11 @@ def serve_requests() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt ends it at once; the parent reports it
     warnings.simplefilter("ignore", PulseWarning)  # the parent looks at the same files
     load_plugins(ENTRY_POINT_GROUP)
-    collect_rarely()  # else a twelfth of the time of a compilation is a search for garbage
-    answers, sys.stdout = sys.stdout, sys.stderr
+    collect_rarely()  # else 8 % of a compilation is a search for garbage
+    answers = reserve_stdout()
     for request in sys.stdin:
         module, _, name = request.rstrip("\n").partition(" ")
-        try:
-            import_module(module)
-            values = asdict(_compile(name))
-        except CompileError as error:
-            values = {"error": str(error)}
-        print(json.dumps(values), file=answers, flush=True)
-
-
-def is_python() -> bool:
-    """Return whether ``sys.executable`` is an interpreter; if Python is embedded, it may be the program, or empty."""
-    return bool(sys.executable) and not getattr(sys, "frozen", False)
+        write_answer(answers, partial(_import_and_compile, module, name))
 
 
 def why_not_cached() -> str | None:
@@ -288,6 +264,11 @@ def _module_of(name: str) -> str:
 
 def is_cached(name: str) -> bool:
     return function_of(name).is_cached
+
+
+def _import_and_compile(module: str, name: str) -> _Compiled:
+    import_module(module)
+    return _compile(name)
 
 
 def _compile(name: str) -> _Compiled:

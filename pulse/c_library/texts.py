@@ -9,8 +9,8 @@ from zlib import adler32
 
 import numpy as np
 
-from pulse.deploy.deployed import Deployed
-from pulse.deploy.expressions import expression, longest
+from pulse.c_library.deployed import Deployed
+from pulse.c_library.expressions import expression, longest
 from pulse.interface import Port
 from pulse.program.table.memory import align
 from pulse.program.table.place import Place

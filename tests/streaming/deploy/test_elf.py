@@ -6,8 +6,8 @@ from shutil import which
 
 import pytest
 
-from pulse.deploy.elf import undefined_symbols
-from pulse.deploy.wasm import imported_functions
+from streaming.deploy.elf import undefined_symbols
+from streaming.deploy.wasm import imported_functions
 
 SOURCE = """
 double cosh(double);

@@ -1,6 +1,5 @@
 """Specialised kernels for a program whose streams run: a separate process compiles them, then the streams use them."""
 
-import json
 import os
 import pickle
 import signal
@@ -8,14 +7,14 @@ import subprocess
 import sys
 import threading
 import warnings
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from pulse.errors import InputError, PulseError
 from pulse.program.native.streams import NativeStreams
 from pulse.program.program import MAX_SPECIALISE_MEGABYTES, MAX_SPECIALISE_SECONDS, Program
 from pulse.support.not_copyable import NotCopyable
-from streaming.warming import is_python, python_process, why_not_cached
+from streaming.compilation.child import is_python, python_process, read_answer, reserve_stdout, write_answer
+from streaming.compilation.warming import why_not_cached
 
 if TYPE_CHECKING:
     from pulse.program.native.specialised_kernels import Specialisation
@@ -28,8 +27,8 @@ class BackgroundSpecialisation(NotCopyable):
     """``Program.specialise`` while streams run; they wait for nothing, and their results are bit-identical.
 
     program    its streams on one thread use the code at once, running ones from their next instruction on
-    seconds    of processor time after which no further kernels are compiled
-    megabytes  of machine code, likewise
+    seconds    CPU time after which no further kernels are compiled
+    megabytes  size of machine code, likewise
     Raises     InputError: the program has no instructions that could be specialised
 
     A process of the lowest priority compiles and measures. Its code goes through the folder of compiled kernels to
@@ -118,9 +117,7 @@ class BackgroundSpecialisation(NotCopyable):
             raise PulseError(
                 f"the process that compiled them ended by itself, code {self._process.returncode}"
             )
-        values: dict[str, Any] = json.loads(answer)
-        if "error" in values:
-            raise PulseError(values["error"])
+        values = read_answer(answer)
         kernels: list[str] = values.pop("kernels")
         outcome = Specialisation(kernels=tuple(kernels), **values)
         if outcome.used:
@@ -130,16 +127,11 @@ class BackgroundSpecialisation(NotCopyable):
 
 def serve_requests() -> None:
     """Run the process: a pickled program on stdin, its ``Specialisation`` or an error as JSON on stdout."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # an interrupt is for the streams; leaving them ends this process
+    # an interrupt is for the streams; leaving them ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "nice"):
         os.nice(COMPILER_NICENESS)
     warnings.simplefilter("ignore")  # the parent has shown them
     seconds, megabytes = map(float, sys.argv[1:3])
-    answers, sys.stdout = sys.stdout, sys.stderr
-    try:
-        values = asdict(pickle.load(sys.stdin.buffer).specialise(seconds, megabytes))
-    except PulseError as error:
-        values = {"error": str(error)}
-    print(json.dumps(values), file=answers, flush=True)
+    answers = reserve_stdout()
+    write_answer(answers, lambda: pickle.load(sys.stdin.buffer).specialise(seconds, megabytes))

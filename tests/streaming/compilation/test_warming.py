@@ -19,8 +19,8 @@ from pulse.jit.compiled import CompiledFunction
 from pulse.jit.registry import KERNELS
 from pulse.jit.storage.cache import cache_location
 from pulse.program.machine.array_step import STEPPING
-from streaming import warming
 from streaming.cli.commands import app
+from streaming.compilation import warming
 from tests.pulse.jit.folders import COMPILING, kernels_in
 from tests.pulse.jit.folders import folder as folder
 
@@ -111,7 +111,7 @@ def test_all_is_every_kernel_and_every_entry_of_the_machine() -> None:
 def test_kernels_of_live_runs_and_executors_are_known_in_advance() -> None:
     """All but what runs a pulse of the numpy backend, which compiles nothing beforehand."""
     code = (
-        "from streaming import warming; "
+        "from streaming.compilation import warming; "
         "needed = {name for name in warming.kernel_names() if name.split('.')[0] in ('pipeline', 'device')}; "
         "print(needed ^ set(warming.LIVE)); "
         "from streaming.executor.native_engine import ENTRIES; "
@@ -252,7 +252,7 @@ def test_kernels_that_another_process_cannot_compile_are_named_in_one_line(
         "    print(row.clock[0])\n"
     )
     code = (
-        "import chatty\nfrom pulse.errors import CompileError\nfrom streaming.warming import warm\n"
+        "import chatty\nfrom pulse.errors import CompileError\nfrom streaming.compilation.warming import warm\n"
         "try: warm(['chatty'])\n"
         "except CompileError as error: print(error)"
     )
@@ -268,7 +268,7 @@ SCRIPT = """
 import sys; sys.path.insert(0, {root!r})
 from pulse.jit.registry import KERNELS, kernel
 from pulse.program.kernels.time import TickRow
-from streaming import warming
+from streaming.compilation import warming
 
 @kernel
 def mine(row: TickRow):

@@ -1,25 +1,13 @@
 """VirtualWorker: computes the pulses of a pipeline on a virtual clock, in a time that a test sets."""
 
 import ctypes
-from typing import Protocol
 
 from pulse.support.not_copyable import NotCopyable
 from streaming.live.pipeline import Pipeline
+from streaming.live.virtual_clock import VirtualClockHost
 from streaming.native.pulse_loop import pump
 
 _PUMP = ctypes.CFUNCTYPE(None, ctypes.c_int64)
-
-
-class VirtualClock(Protocol):
-    """A virtual clock, and the time that a pulse takes on it."""
-
-    compute_s: float
-
-    def now_ns(self) -> int:
-        """Return the time in ns."""
-        ...
-
-    def set_ns(self, ns: int) -> None: ...
 
 
 class VirtualWorker(NotCopyable):
@@ -30,7 +18,7 @@ class VirtualWorker(NotCopyable):
 
     copy_error_reason = "it belongs to one pipeline; make another one"
 
-    def __init__(self, pipeline: Pipeline, clock: VirtualClock) -> None:
+    def __init__(self, pipeline: Pipeline, clock: VirtualClockHost) -> None:
         self.due_ns: int | None = None
         self._pipeline, self._clock = pipeline, clock
         self._free_ns = 0

@@ -1,11 +1,11 @@
-"""A simulated device and its streams; ``virtual`` has the host."""
+"""A simulated device and its streams; ``virtual.host`` has the host."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from pulse.support.not_copyable import NotCopyable
 from streaming.hosts.host import StreamRequest
 from streaming.live.device_call import DeviceCall
+from streaming.live.virtual_clock import VirtualClockHost
 from streaming.native.control_block import control_at
 from streaming.sound.channels import Samples
 
@@ -21,8 +21,8 @@ class VirtualDevice:
     rate_hz            its default sample rate
     rates_hz           all rates that it supports; any if None
     clock_ppm          how much faster its clock is than the host's, in parts per million
-    input_latency_s    from the first sample of a block until the callback, as the device reports it
-    output_latency_s   from the callback until the first sample of the block is played
+    input_latency_s    time from the first sample of a block until the callback, as the device reports it
+    output_latency_s   time from the callback until the first sample of the block is played
     jitter_s           the greatest delay of its callbacks, which is random
     present            False: it is unplugged, is not found, and does not call
     stalled            True: it does not call, and reports nothing
@@ -47,12 +47,6 @@ class VirtualDevice:
     refuses: str | None = None
 
 
-class _Host(Protocol):
-    def now_ns(self) -> int: ...
-
-    def note_close(self, stream: "VirtualStream", took_s: float) -> None: ...
-
-
 class VirtualStream(NotCopyable):
     """An open stream of a virtual device; see ``host.DeviceStream``."""
 
@@ -61,7 +55,7 @@ class VirtualStream(NotCopyable):
     note: str | None = None
     in_callback = False
 
-    def __init__(self, host: _Host, request: StreamRequest, device: VirtualDevice) -> None:
+    def __init__(self, host: VirtualClockHost, request: StreamRequest, device: VirtualDevice) -> None:
         self.request, self.device = request, device
         self.input_latency_s, self.output_latency_s = device.input_latency_s, device.output_latency_s
         self._host = host
@@ -84,7 +78,7 @@ class VirtualStream(NotCopyable):
         self._running = False
         self.in_callback = self.device.in_callback
         answers = not (self.device.hangs or self.in_callback)
-        self._host.note_close(self, 0.0 if answers else limit_s)
+        self._host.record_close(self, 0.0 if answers else limit_s)
         return answers
 
     @property

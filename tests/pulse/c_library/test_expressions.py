@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import pulse.deploy
-from pulse.deploy.expressions import expression
+import pulse.c_library
+from pulse.c_library.expressions import expression
 from pulse.dim.scope import SymbolScope
 
 LENGTHS = ("3*T - 7", "(T + 3)/4", "max(0, T - 5)", "min(T, 40)", "max(1, min(2*T, T + 9)/3)", "(T >= 8)*T")
@@ -19,7 +19,7 @@ HELPERS = re.compile(r"^static int64_t \w+_(?:div|i64)\(.*$", re.MULTILINE)
 
 def helpers() -> str:
     """The functions of ``shell.c`` that compute lengths."""
-    lines = HELPERS.findall((files(pulse.deploy) / "templates" / "shell.c").read_text("utf-8"))
+    lines = HELPERS.findall((files(pulse.c_library) / "templates" / "shell.c").read_text("utf-8"))
     assert len(lines) == 4
     return "\n".join(lines)
 

@@ -8,7 +8,7 @@ import pytest
 from pulse.errors import InputError
 from streaming.errors import DeviceError
 from streaming.hosts.host import Endpoint, StreamRequest
-from streaming.live.virtual_host import VirtualDevice, VirtualHost
+from streaming.virtual.host import VirtualDevice, VirtualHost
 from tests.noise import normal_noise
 from tests.streaming.live.runs import BLOCK, RATE, fields, runs, virtual_run
 from tests.streaming.models import cached_program
@@ -50,9 +50,9 @@ def test_blocks_may_have_any_size_that_fits_the_sound() -> None:
         played = host.run(np.ones((100, 1), np.float32), [7, 30])
         assert live.statistics().counters.callbacks == 6
         assert len(played) == 100
-        with pytest.raises(InputError, match="100 frames are not a whole number of blocks of 30"):
+        with pytest.raises(InputError, match="100 frames are not a multiple of the block size 30"):
             host.run(np.ones(100, np.float32), 30)
-        with pytest.raises(InputError, match="blocks of 0; give blocks of other sizes"):
+        with pytest.raises(InputError, match="block size 0; give blocks of other sizes"):
             host.run(np.ones(100, np.float32))
         with pytest.raises(InputError, match="2\\) for 1 channels"):
             host.run(np.ones((100, 2), np.float32), 50)

@@ -1,0 +1,1 @@
+"""Compilation in other processes: kernels before their first use, specialised kernels while streams run."""
