@@ -24,7 +24,7 @@ COMPILING = threading.RLock()
 class CompiledFunction(NotCopyable, ABC):
     """A Python function as a C function; compiled, or loaded from the disk, at its first use.
 
-    options    for numba
+    options    options of numba
     python     how Python calls it; None if only compiled code does
     """
 
@@ -66,13 +66,16 @@ class CompiledFunction(NotCopyable, ABC):
         return self._find_packaged() is not None or self.cache_entry().read() is not None
 
     def prepare(self) -> None:
-        """Load or compile the function. Raises CompileError."""
+        """Load or compile the function. Raises CompileError if it cannot be compiled."""
         with COMPILING:
             if self.loaded_address is None:
                 self.loaded_address = self._prepare()
 
     def compile(self, symbol: str) -> "NativeCode":
-        """Compile the function for the processor; ``symbol`` is its name in the code. Raises CompileError."""
+        """Compile the function for the processor; ``symbol`` is its name in the code.
+
+        Raises CompileError: numba cannot compile it, or it needs the interpreter.
+        """
         from pulse.jit.codegen.native_code import emit_code, optimise
 
         module = optimise(self.name, symbol, self.function, self.signature, self.options, self._python)
@@ -82,7 +85,7 @@ class CompiledFunction(NotCopyable, ABC):
         """Return the object code, from the disk or compiled and stored there.
 
         only    the rows of dispatchers to compile, if it calls any; None: all
-        Raises  CompileError
+        Raises  CompileError: it cannot be compiled
         """
         from pulse.jit.language.declared import ONLY
 

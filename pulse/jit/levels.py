@@ -43,8 +43,9 @@ _ARM32, _WASM = "armv7-unknown-linux-gnueabihf", "wasm32-unknown-unknown"
 class Level:
     """The common features of many processors.
 
-    triple, processor  as LLVM calls them
-    features           LLVM's name -> that of Linux in /proc/cpuinfo
+    name               the name of the level, as in PULSE_LEVEL
+    triple, processor  LLVM's names
+    features           LLVM's name -> Linux's name in /proc/cpuinfo
     """
 
     name: str
@@ -122,7 +123,7 @@ def named_level() -> Level | None:
 
 
 def runnable_level() -> Level | None:
-    """Return the level whose machine code runs: that of PULSE_LEVEL, else the best one of this processor.
+    """Return the level whose machine code runs: PULSE_LEVEL, else the best one of this processor.
 
     None for code of this processor. Raises CompileError: the processor does not have the named level.
     """

@@ -56,7 +56,7 @@ def has_fma() -> bool:
 
 
 def has_rounding() -> bool:
-    """Return whether it can round vectors to whole numbers; 32-bit ARM cannot and would call libm for each lane."""
+    """Return whether it can round vectors to integers; 32-bit ARM cannot and would call libm for each lane."""
     return not processor().triple.startswith("arm")
 
 

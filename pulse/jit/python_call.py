@@ -13,7 +13,7 @@ from pulse.support.record import record
 
 METH_FASTCALL = 0x80
 
-NEEDS = (
+INTERPRETER_FUNCTIONS = (
     "PyLong_AsLongLong",
     "PyLong_FromLongLong",
     "PyErr_Occurred",
@@ -36,7 +36,7 @@ def address_of_function(name: str) -> int:
 
 def addresses() -> dict[str, int]:
     """Return the addresses of the functions that the code calls."""
-    return {name: address_of_function(name) for name in NEEDS}
+    return {name: address_of_function(name) for name in INTERPRETER_FUNCTIONS}
 
 
 @record
@@ -47,7 +47,7 @@ class PythonCall:
     returns    the kind of the result
     keeps_gil  whether the GIL is kept during the call
     objects    the positions of arguments that may be any object, passed by address; the others are ints
-    bound      whether each Python function has its own first argument, as in ``builtin``; it must give a result
+    bound      whether each Python function has its own first argument, as in ``builtin``; it must return a value
     """
 
     arguments: int

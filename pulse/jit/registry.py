@@ -25,7 +25,7 @@ OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": FASTMATH}
 class Kernel(CompiledFunction):
     """The kernel of an instruction.
 
-    ``function`` is plain Python, ``address`` that of the compiled ``void(int64* row, int64* bases)``.
+    ``function`` is plain Python, ``address`` is the address of the compiled ``void(int64* row, int64* bases)``.
     """
 
     def __init__(self, name: str, function: KernelFunction, number: int, form: Form = "f32") -> None:
@@ -63,7 +63,7 @@ def _qualified_name(function: KernelFunction) -> str:
 
 
 def kernel(function: KernelFunction) -> Kernel:
-    """Declare a kernel; its name is that of the function. Raises ValueError if another function has it."""
+    """Declare a kernel with the name of its function. Raises ValueError if another function has it."""
     return named_kernel(function.__name__)(function)
 
 
@@ -152,7 +152,7 @@ def modules_of(names: Iterable[str]) -> dict[str, str]:
 
 
 def require_kernels(modules: Mapping[str, str]) -> None:
-    """Import the modules of kernels that are not declared yet. Raises LoadError."""
+    """Import the modules of kernels that are not declared yet. Raises LoadError if one cannot be found."""
     for name, module in modules.items():
         if name in KERNELS:
             continue

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.jit.registry import Kernel
 from pulse.jit.rows.cut import Cut
-from pulse.jit.rows.fields import LINE, WORD, fields_of, words_of
+from pulse.jit.rows.fields import LINE_WORDS, WORD_BYTES, fields_of, words_of
 from pulse.jit.rows.instruction import DTYPES, ELEMENTS_OF_FORMS, RowFields
 from pulse.jit.rows.pointer import ARENA, REGION_SHIFT
 from pulse.support.record import record
@@ -17,6 +17,7 @@ from pulse.support.record import record
 class RowCut:
     """The division of a row into parts.
 
+    cut            the way to cut it
     bounds         the beginnings of the parts, and the end of the last one
     scratch_bytes  the further scratch memory of each part but the first
     """
@@ -82,7 +83,7 @@ def cut_rows(kernel: Kernel, words: Sequence[int], parts: RowCut, scratch_byte: 
 
 
 def _align(size: int) -> int:
-    line = LINE * WORD
+    line = LINE_WORDS * WORD_BYTES
     return -(-size // line) * line
 
 
@@ -91,7 +92,7 @@ def _words(kernel: Kernel, row: RowFields) -> dict[str, _Word]:
 
 
 def _named_words(kernel: Kernel, group: RowFields, start: int, prefix: str) -> Iterator[tuple[str, _Word]]:
-    """Yield the words of a row by the names of their fields, those of groups prefixed with the name of the group."""
+    """Yield the words of a row by the names of their fields; a field of a group is prefixed with the group's name."""
     for field in fields_of(type(group)).values():
         index, name = start + field.word, prefix + field.name
         index += sum(getattr(group, count) * size for count, size in field.groups_before)

@@ -30,7 +30,7 @@ def specialised_functions(
 
     compiles  compile functions that are not on the disk, which takes seconds; otherwise the result is then None
     applied   the rows of dispatchers that they apply, if they are known; no others are compiled
-    Raises    CompileError
+    Raises    CompileError: the code cannot be compiled
     """
     from pulse.jit.linking import link
 

@@ -15,7 +15,7 @@ from pulse.jit.codegen.native_code import emit_code, optimise
 from pulse.jit.language.declared import ONLY
 from pulse.jit.processor import target_machine
 from pulse.jit.registry import Kernel
-from pulse.jit.rows.pointer import HEADER
+from pulse.jit.rows.pointer import HEADER_WORDS
 from pulse.jit.storage.kernel_file import NativeCode
 
 INNER = "pulse_kernel"
@@ -30,13 +30,13 @@ def specialised_code(
 
     rows     the words of each row, without the kernel and the length
     applied  the rows of dispatchers that they apply, and that are compiled; None: all
-    Raises   CompileError
+    Raises   CompileError: the code cannot be compiled
     """
     module = llvm.parse_assembly(_kernel_text(kernel, applied))
     module.link_in(llvm.parse_assembly(_functions_text(module, symbol, rows)))
-    inner = module.get_function(INNER)
-    inner.linkage = "internal"
-    inner.add_function_attribute("alwaysinline")
+    kernel_function = module.get_function(INNER)
+    kernel_function.linkage = "internal"
+    kernel_function.add_function_attribute("alwaysinline")
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
     builder = llvm.create_pass_builder(target_machine(), options)
@@ -62,16 +62,16 @@ def _functions_text(module, symbol: str, rows: Sequence[tuple[int, ...]]) -> str
         f'target datalayout = "{module.data_layout}"',
         f"declare ptr @{INNER}({pair.type})",
     ]
-    for number, words in enumerate(rows):
-        values = ", ".join(f"i64 {word}" for word in (0, HEADER + len(words), *words))
+    for index, words in enumerate(rows):
+        values = ", ".join(f"i64 {word}" for word in (0, HEADER_WORDS + len(words), *words))
         lines.append(
-            f"@{symbol}.words{number} = internal constant [{HEADER + len(words)} x i64] [{values}], align 8\n"
-            f"define internal ptr @{symbol}.row{number}(ptr %row, ptr %bases) {{\n"
-            f"  %words = insertvalue {pair.type} undef, ptr @{symbol}.words{number}, 0\n"
+            f"@{symbol}.words{index} = internal constant [{HEADER_WORDS + len(words)} x i64] [{values}], align 8\n"
+            f"define internal ptr @{symbol}.row{index}(ptr %row, ptr %bases) {{\n"
+            f"  %words = insertvalue {pair.type} undef, ptr @{symbol}.words{index}, 0\n"
             f"  %both = insertvalue {pair.type} %words, ptr %bases, 1\n"
             f"  %result = call ptr @{INNER}({pair.type} %both)\n  ret ptr %result\n}}"
         )
-    functions = ", ".join(f"ptr @{symbol}.row{number}" for number in range(len(rows)))
+    functions = ", ".join(f"ptr @{symbol}.row{index}" for index in range(len(rows)))
     lines.append(f"@{symbol}.table = internal constant [{len(rows)} x ptr] [{functions}], align 8")
     lines.append(f"define ptr @{symbol}() {{\n  ret ptr @{symbol}.table\n}}")
     return "\n".join(lines)

@@ -28,7 +28,7 @@ from pulse.pulsify.network import PulsedNetwork
 from pulse.support.wording import spell
 from pulse.typed import TypedNetwork, has_constant_shapes
 
-ACTIVATIONS = ("f32", "bf16", "int8")
+ACTIVATION_FORMS = ("f32", "bf16", "int8")
 MIN_ROW = MIN_COLUMNS = 16
 """The smallest row and column count of a product that takes part; below, making the codes costs more than they save."""
 
@@ -38,11 +38,11 @@ F = TypeVar("F", bound=TypedFact)
 def check_activations(activations: str, weights: str) -> RowForm | None:
     """Return the form of rounded rows, None for f32.
 
-    Raises CompileError: the form is unknown, or is not that of the weights
+    Raises CompileError: the form is unknown, or is not the weights' form
     """
-    if activations not in ACTIVATIONS:
+    if activations not in ACTIVATION_FORMS:
         raise CompileError(
-            f"no {activations!r} activations; choose {', '.join(ACTIVATIONS[:-1])} or {ACTIVATIONS[-1]}"
+            f"no {activations!r} activations; choose {', '.join(ACTIVATION_FORMS[:-1])} or {ACTIVATION_FORMS[-1]}"
         )
     if activations == "f32":
         return None
@@ -59,7 +59,7 @@ def with_rounded_rows(model: PulsedNetwork, form: RowForm) -> PulsedNetwork:
     Raises CompileError: the model has no such product, or int8 cannot hold a weight
     """
     graph = model.graph.duplicate()
-    if not round_rows_of(graph, form):
+    if not round_rows(graph, form):
         exact = "" if form == "int8" else ", whose weights f16 does not hold exactly"
         raise CompileError(
             f"{model.title}: {spell('activations', form)}: no product of the model takes rows of {form}; they need "
@@ -69,7 +69,7 @@ def with_rounded_rows(model: PulsedNetwork, form: RowForm) -> PulsedNetwork:
     return replace(model, graph=graph)
 
 
-def round_rows_of(graph: Graph[F, Op], form: RowForm, prefix: str = "") -> bool:
+def round_rows(graph: Graph[F, Op], form: RowForm, prefix: str = "") -> bool:
     """Round the rows of all nodes of a graph, and of those in their bodies; return whether any took part."""
     is_rounded = False
     for node in list(graph.nodes):
@@ -90,7 +90,7 @@ def _round_body(form: RowForm, prefix: str, rounded_bodies: list[bool], body: Ty
     if not has_constant_shapes(body):
         return body  # no kernels run it, so its weights are not rounded either
     rounded = body.copy()
-    rounded_bodies.append(round_rows_of(rounded.graph, form, prefix))
+    rounded_bodies.append(round_rows(rounded.graph, form, prefix))
     return rounded
 
 

@@ -78,7 +78,7 @@ class Lowering:
     form           the form of stored weights; see ``pulse.program.weights``
     groups         nodes that are lowered with the first of them, and how
     unchecked      nodes whose bodies are not checked for faults
-    check_faults   in a body, called before each node is lowered, to emit its fault checks
+    check_faults   the function that emits a node's fault checks, called before each node of a body is lowered
     node, op       names of the current node and its op
     values         outlet -> tensor
     pending        wires that are stored only if a reader needs them: outlet -> a function that stores the wire
@@ -150,15 +150,15 @@ class Lowering:
         inputs        input wire -> its tensor
         check_faults  checks each node for faults; None: no checks, here or in the bodies of the nodes
         """
-        inner = Lowering(
+        body_lowering = Lowering(
             body, self.builder, form=self.form, check_faults=check_faults, unchecked=range(len(body.nodes))
         )
-        inner.values.update(inputs)
-        inner.lower(body.order())
-        return [inner.value(outlet) for outlet in body.outputs]
+        body_lowering.values.update(inputs)
+        body_lowering.lower(body.order())
+        return [body_lowering.value(outlet) for outlet in body.outputs]
 
     def body_checker(self, node: PulsedNode, otherwise: Callable[[], FaultChecker]) -> FaultChecker | None:
-        """Return the fault checker of a node's body: that of the enclosing body or ``otherwise()``; None: no checks."""
+        """Return the fault checker of a node's body: the enclosing body's or ``otherwise()``; None: no checks."""
         if self._check_faults is not None or node.id in self.unchecked:
             return self._check_faults
         return otherwise()
@@ -305,15 +305,17 @@ class Lowering:
         order = [other for other in value.order if other != axis]
         return self.order_axes(value, [*order, axis])
 
-    def require_f32(self, value: Value, what: str) -> Value:
-        """Return the value if it is f32. Raises CompileError."""
+    def require_f32(self, value: Value, subject: str) -> Value:
+        """Return the value. Raises CompileError, which names the subject, if its type is not f32."""
         if value.dtype != np.float32:
-            raise self.no_kernel(f"{what} of {dtype_name(value.dtype)}")
+            raise self.no_kernel(f"{subject} of {dtype_name(value.dtype)}")
         return value
 
-    def no_kernel(self, what: str) -> CompileError:
-        """Return the error that the node needs what no kernel has."""
-        return CompileError(f"{self.node} ({self.op}): no kernel for {what}; use {spell('backend', 'numpy')}")
+    def no_kernel(self, subject: str) -> CompileError:
+        """Return the error that the node needs something for which there is no kernel."""
+        return CompileError(
+            f"{self.node} ({self.op}): no kernel for {subject}; use {spell('backend', 'numpy')}"
+        )
 
 
 def _require_lowerings(nodes: Sequence[PulsedNode]) -> None:

@@ -1,4 +1,4 @@
-"""Program: a compiled pulsed model, and its streams."""
+"""Program: a compiled pulsed model that makes streams."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -73,16 +73,23 @@ class Program(Executable):
         seconds    processor time after which no further rows are compiled
         megabytes  machine code after which no further rows are compiled
         min_gain   the minimum speed-up of a step for which streams use the code, from 1; None: 1.1
-        Raises     InputError: the numpy backend has no rows, or ``min_gain`` is below 1; CompileError
+        Raises     InputError: the numpy backend has no rows, or ``min_gain`` is below 1; CompileError: the code
+                   cannot be compiled
         """
         raise InputError(f"the {self.backend} backend has no kernels to specialise; use the numba backend")
 
     @abstractmethod
     def spawn(self, constants: Feed | None = None) -> State:
-        """Return a new stream. ``constants`` has the inputs that do not stream. Raises InputError."""
+        """Return a new stream. ``constants`` has the inputs that do not stream.
+
+        Raises InputError: the names, shapes or types of ``constants`` do not match these inputs.
+        """
 
     def spawn_many(self, count: int, constants: Feed | None = None) -> "Lanes":
-        """Return ``count`` streams that step in one call and share ``constants``. Raises InputError."""
+        """Return ``count`` streams that step in one call and share ``constants``.
+
+        Raises InputError: as ``spawn``; ``count`` is not positive, or the program runs on several threads.
+        """
         from pulse.program.streams.lanes import Lanes, lane_count
 
         return Lanes(self, [self.spawn(constants) for _ in range(lane_count(count))])

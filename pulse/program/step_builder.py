@@ -17,7 +17,7 @@ from pulse.support.bounds import UNBOUNDED
 class StepBuilder:
     """The parts of a step that the graph of a model shares with its bodies.
 
-    Rows are in two lists: those of the step, and those that end it by shifting buffers by a pulse.
+    Rows are in two lists: the rows of the step, and the rows that end it by shifting buffers by a pulse.
 
     clock           the register that counts the pulses
     fault_counters  (node, op, check) -> the counter of its faults
@@ -80,7 +80,7 @@ class StepBuilder:
         """The register that counts all faults."""
         return self._register("faults", 0)
 
-    def register_of(self, name: str) -> Value | None:
+    def find_register(self, name: str) -> Value | None:
         """Return the register ``last`` or ``faults`` if some row uses it, else None."""
         return self._registers.get(name)
 

@@ -1,11 +1,11 @@
 """Storage of weights: f32 unchanged, bf16, or int8 with a scale for each output unit.
 
 Weights are the constant matrices and kernels of products: of convolutions and their transposes, of matrix products,
-and both matrices of recurrent layers. All other constants stay f32, and so does all arithmetic: activations, sums
+and both matrices of recurrent layers. All other constants and all arithmetic stay f32: activations, sums
 and biases. Depthwise convolutions and weights below ``MIN_BYTES`` would gain nothing and stay f32 too, as do
 Fourier transforms, which are faster than products with a matrix.
 
-Weights that a smaller form holds exactly are always stored in it: whole numbers as int8, half-precision weights as f16
+Weights that a smaller form holds exactly are always stored in it: integers as int8, half-precision weights as f16
 or bf16.
 """
 
@@ -43,7 +43,7 @@ class StoredWeight:
     """A weight in its stored form.
 
     codes   f32 itself, f16, bf16 as uint16, or int8; the shape of the weight
-    scales  for int8, f32 of the layout's shape, 1 along the summed axes: a weight is code * scale; else None
+    scales  the scales of int8, f32 of the layout's shape, 1 along the summed axes: a weight is code * scale; else None
     layout  the axes of its output units
     """
 
@@ -95,7 +95,7 @@ def are_codes(weight: Array) -> bool:
 
 
 def as_codes(weight: Array, layout: UnitLayout) -> StoredWeight:
-    """Store whole numbers as int8, exactly, in a quarter of the memory."""
+    """Store integers as int8, exactly, in a quarter of the memory."""
     units = [1 if axis in layout.summed else size for axis, size in enumerate(layout.shape)]
     return StoredWeight(weight.astype(np.int8), np.ones(units, np.float32), layout)
 

@@ -15,11 +15,11 @@ COMMANDS = {path.stem for path in BENCH.glob("*.py")} - {"__init__"} | {
     path.parent.name for path in BENCH.glob("*/__main__.py")
 }
 SHARED = ("models", "measurement", "peers", "performance", "report")
-"""Each of these imports only from those before it."""
+"""Folders in order: each imports only from earlier ones."""
 
 
 def test_each_file_is_a_command() -> None:
-    """Other modules are in a folder that several commands share, or in that of their command."""
+    """Other modules are in a folder that several commands share, or in their command's folder."""
     files = {*BENCH.glob("*.py"), *BENCH.glob("*/__main__.py")} - {BENCH / "__init__.py"}
     assert not [path for path in files if '__name__ == "__main__"' not in path.read_text("utf-8")]
 
@@ -38,7 +38,7 @@ def test_all_folders_have_a_place() -> None:
     } | {*SHARED}
 
 
-def test_shared_folders_import_from_those_before_them() -> None:
+def test_shared_folders_import_only_earlier_ones() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}: {name}"
         for index, folder in enumerate(SHARED)

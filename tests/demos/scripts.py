@@ -1,4 +1,4 @@
-"""The demos, run as scripts."""
+"""Helpers that run the demos as scripts."""
 
 import subprocess
 import sys

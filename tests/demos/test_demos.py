@@ -1,4 +1,4 @@
-"""The demos run, and say what they should."""
+"""The demos run and print the expected results."""
 
 import shutil
 import sys
@@ -41,7 +41,7 @@ def test_a_pulse_that_does_not_suit_is_refused() -> None:
 def test_gtcrn_by_hand_streams_with_random_weights(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], seconds: float
 ) -> None:
-    """In this process, by a proof of fewer streams; others prove the same layers, with the weights of the file."""
+    """The demo runs in this process with a shorter proof; other tests prove the layers with real weights."""
     from demos.gtcrn_by_hand import main
 
     monkeypatch.setattr(trials, "TOTAL_S", seconds)
@@ -66,7 +66,7 @@ def test_gtcrn_by_hand_equals_its_file() -> None:
 
 
 def test_the_exported_model_equals_our_session(tmp_path: Path) -> None:
-    """A file of the built-in model, run by onnxruntime alone, gives what our own session gives."""
+    """Onnxruntime alone computes the outputs of our session from an exported file."""
     import numpy as np
     import soundfile
 

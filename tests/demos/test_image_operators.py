@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parents[2] / "demos" / "image_operators"
 
 @pytest.fixture(autouse=True)
 def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The plugin with all others that are installed, for one test."""
+    """Install the plugin beside the other plugins for one test."""
     project = tomllib.loads((FOLDER / "pyproject.toml").read_text())["project"]
     info = tmp_path / "pulse_images-0.1.0.dist-info"
     info.mkdir()
@@ -57,7 +57,7 @@ def test_without_the_plugin_the_operator_is_unknown(monkeypatch: pytest.MonkeyPa
 
 
 def streamed_output(typed: TypedModel, feeds: Feeds, backend: str) -> np.ndarray:
-    """The one output, frames on the last axis."""
+    """The only output of a stream, joined along the last axis."""
     session = Session(typed.declutter().pulsify(pulse=4).compile(backend=backend))
     parts = [session.push(feeds), session.flush()]
     return np.concatenate([next(iter(part.values())) for part in parts], axis=-1)
@@ -79,7 +79,7 @@ def test_losses_stream(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 @pytest.mark.parametrize("wrong", [-1, 5, 100])
-def test_a_target_that_is_no_class_is_a_fault(wrong: int, backend: str) -> None:
+def test_targets_that_are_not_classes_are_faults(wrong: int, backend: str) -> None:
     """A target must be a class, or the one that is ignored."""
     source, feeds = loss("none", ignore_index=-100)
     typed = pulse.load(source).analyse()

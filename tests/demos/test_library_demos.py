@@ -42,21 +42,21 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def noisy() -> np.ndarray:
-    """Half of a second and a bit, so that the end fills no pulse."""
+    """Half a second and a part of a pulse."""
     sound, _ = soundfile.read(noisy_path(), dtype="int16")
     return sound[:8123]
 
 
 @pytest.fixture(scope="module")
 def wanted_sound(noisy: np.ndarray) -> np.ndarray:
-    """The sound that Python gives."""
+    """The output of Python."""
     session = Session(open_model(model_path(), ModelOptions()).compile(None, "numba", None))
     pieces = [session.push(noisy[None] / np.float32(32768)), session.flush()]
     return np.concatenate([piece["denoised"] for piece in pieces], 1)[0]
 
 
 def require_same(program: Path, noisy: np.ndarray, wanted_sound: np.ndarray) -> None:
-    """A program that was compiled gives the sound of Python, of 16 bits."""
+    """Require that a compiled program prints the output of Python as samples of 16 bits."""
     process = subprocess.run([program], input=noisy.tobytes(), capture_output=True)
     assert process.returncode == 0, process.stderr
     output = np.frombuffer(process.stdout, np.int16)
@@ -65,7 +65,7 @@ def require_same(program: Path, noisy: np.ndarray, wanted_sound: np.ndarray) -> 
 
 
 def compile_with(*command: str | Path) -> None:
-    """Run a compiler; skips if it is missing."""
+    """Run a compiler, or skip the test if it is missing."""
     if which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
     process = subprocess.run(command, capture_output=True, text=True)
@@ -83,7 +83,7 @@ STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-O1")
         ("clang", "-std=c99", "denoise.c"),
     ],
 )
-def test_programs_in_c_give_what_python_gives(
+def test_programs_in_c_equal_python(
     library: Path,
     noisy: np.ndarray,
     wanted_sound: np.ndarray,
@@ -97,7 +97,7 @@ def test_programs_in_c_give_what_python_gives(
     require_same(tmp_path / "clean", noisy, wanted_sound)
 
 
-def test_the_program_in_rust_gives_what_python_gives(
+def test_the_program_in_rust_equals_python(
     library: Path, noisy: np.ndarray, wanted_sound: np.ndarray, tmp_path: Path
 ) -> None:
     source = ROOT / "demos" / "rust" / "denoise.rs"

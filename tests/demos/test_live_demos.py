@@ -1,4 +1,4 @@
-"""The live demos run on a file, and on a JACK server, and report the truth."""
+"""The live demos run on a file and on a JACK server, and report correct measurements."""
 
 import re
 import runpy
@@ -32,7 +32,7 @@ def offline(model: Path) -> np.ndarray:
 
 
 def exit_code_of_demo(monkeypatch: pytest.MonkeyPatch, name: str, *arguments: str) -> object:
-    """Run a demo in this process; the code, or words, that it exits with."""
+    """Run a demo in this process and return its exit code or message."""
     monkeypatch.setattr(sys, "argv", [name, *arguments])
     with pytest.raises(SystemExit) as exit_:
         runpy.run_path(str(ROOT / "demos" / name), run_name="__main__")
@@ -54,7 +54,7 @@ def test_a_missing_file_is_reported(name: str, monkeypatch: pytest.MonkeyPatch) 
     assert str(exit_code_of_demo(monkeypatch, name, "--file", "nowhere.wav")).startswith("error: nowhere.wav")
 
 
-def test_the_denoiser_plays_what_the_model_makes(tmp_path: Path) -> None:
+def test_the_denoiser_plays_the_output_of_the_model(tmp_path: Path) -> None:
     target = tmp_path / "out.wav"
     result = run_demo("live_denoiser.py", "--fast", "--file", str(noisy_path()), str(target))
     assert result.returncode == 0, result.stderr
@@ -79,7 +79,7 @@ def test_the_meter_marks_the_model_s_values() -> None:
 
 
 def test_the_probe_agrees(tmp_path: Path) -> None:
-    """In stereo at another rate than the model's, where both resamplers are on the way."""
+    """The probe runs in stereo at a rate that needs both resamplers."""
     source = tmp_path / "in.wav"
     samples, _ = soundfile.read(noisy_path(), dtype="float32")
     times = np.arange(66_150) / 44_100 * 16_000

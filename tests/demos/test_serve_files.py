@@ -41,7 +41,7 @@ def unit() -> dict[str, dict[str, list[Any]]]:
 
 @pytest.fixture(scope="module")
 def manifests() -> dict[str, dict[str, dict[Any, Any] | str]]:
-    """Kind -> manifest."""
+    """The manifests by their kinds."""
     yaml = pytest.importorskip("yaml", reason="needs the extra test")
     documents = list(yaml.safe_load_all((FOLDER / "kubernetes.yaml").read_text()))
     assert all({"apiVersion", "kind", "metadata"} <= set(document) for document in documents)
@@ -82,12 +82,12 @@ def instructions() -> list[tuple[str, str]]:
     return [tuple(line.split(maxsplit=1)) for line in lines]
 
 
-def test_the_settings_are_those_of_a_server(settings) -> None:
+def test_the_settings_configure_a_server(settings: Any) -> None:
     assert settings.host == "0.0.0.0"
     assert settings.models[0].id == "denoiser"
 
 
-def test_the_unit_starts_a_server_that_may_drain(unit, settings) -> None:
+def test_the_unit_starts_a_server_that_may_drain(unit: dict[str, Any], settings: Any) -> None:
     service = unit["Service"]
     assert_command(service["ExecStart"][0].split())
     assert service["KillSignal"] == ["SIGTERM"]
@@ -110,7 +110,7 @@ def test_systemd_knows_every_line_of_the_unit() -> None:
     assert not [line for line in lines if "pulse.service" in line], "only the program is not installed here"
 
 
-def test_the_image_copies_existing_files_and_runs_as_its_own_user(settings) -> None:
+def test_the_image_copies_existing_files() -> None:
     lines = instructions()
     stages = [rest.split(" AS ")[-1] for word, rest in lines if word == "FROM"]
     for word, rest in lines:
@@ -119,18 +119,28 @@ def test_the_image_copies_existing_files_and_runs_as_its_own_user(settings) -> N
             assert all((ROOT / source).exists() for source in sources), rest
         elif word == "COPY":
             assert rest.removeprefix("--from=").split()[0] in stages
-    by_word = dict(lines)
-    assert by_word["USER"] == str(USER)
+
+
+def test_the_image_runs_as_its_own_user() -> None:
+    lines = instructions()
+    assert dict(lines)["USER"] == str(USER)
     assert f"--uid {USER}" in " ".join(rest for _, rest in lines)
-    last = [word for word, _ in lines]
-    assert last.index("USER") < last.index("ENTRYPOINT")
-    assert by_word["EXPOSE"] == str(settings.port)
-    assert f":{settings.port}/health" in by_word["HEALTHCHECK"]
-    assert by_word["STOPSIGNAL"] == "SIGTERM"
-    command = [*json.loads(by_word["ENTRYPOINT"]), *json.loads(by_word["CMD"])]
+    words = [word for word, _ in lines]
+    assert words.index("USER") < words.index("ENTRYPOINT")
+
+
+def test_the_image_starts_and_probes_the_server(settings: Any) -> None:
+    lines = dict(instructions())
+    assert lines["EXPOSE"] == str(settings.port)
+    assert f":{settings.port}/health" in lines["HEALTHCHECK"]
+    assert lines["STOPSIGNAL"] == "SIGTERM"
+    command = [*json.loads(lines["ENTRYPOINT"]), *json.loads(lines["CMD"])]
     assert_command(command)
-    assert command[-1] == f"{dict(lines)['COPY'].split()[-1]}", "the settings are where they were copied to"
-    for word, rest in lines:
+    assert command[-1] == lines["COPY"].split()[-1], "the settings are where they were copied to"
+
+
+def test_commands_of_the_image_in_exec_form_are_json() -> None:
+    for word, rest in instructions():
         if word in ("RUN", "ENTRYPOINT", "CMD") and rest.startswith("["):
             json.loads(rest)
 
@@ -202,7 +212,7 @@ def test_every_label_selects_the_pods(manifests: dict[str, dict[str, dict[Any, A
 
 
 @pytest.mark.slow
-def test_sigterm_drains_as_the_files_describe(tmp_path) -> None:
+def test_sigterm_drains_as_the_files_describe(tmp_path: Path) -> None:
     """The open stream continues and is flushed, /health says 503, new streams are refused, the exit code is 0."""
     import anyio
     import httpx

@@ -34,21 +34,21 @@ def filter_model(time: str = "T") -> onnx.ModelProto:
 
 
 def unknown() -> Mapping[str, Any]:
-    """A model with an operator that is not known."""
+    """Write a model with an unknown operator."""
     nodes = [node("Relu", "x", "a"), node("Foo", "a", "foo", domain="my"), node("Tanh", "foo", "y")]
     onnx.save(build(nodes, {"x": [1, 3, "T"]}, {"y": [1, 3, "T"]}, {}), "unknown.onnx")
     return {}
 
 
 def sound() -> Mapping[str, Any]:
-    """A model of samples, a file, and samples."""
+    """Write a model of audio and a file; return the samples."""
     onnx.save(filter_model(), "model.onnx")
     write_sound("in.wav", tone(16_000))
     return {"x": normal_noise(1, 1_600)}
 
 
 def chunks() -> Mapping[str, Any]:
-    """A model that wants 64 samples of the chunk before, and a rate."""
+    """Write a chunk model with 64 samples of context and the rate as an input."""
     nodes = [
         node("Cast", "sr", "rate", to=onnx.TensorProto.FLOAT),
         node("Div", "input rate", "y"),
@@ -62,19 +62,19 @@ def chunks() -> Mapping[str, Any]:
 
 
 def lanes() -> Mapping[str, Any]:
-    """A pulse for each of 64 lanes."""
+    """The program of 64 lanes, and a pulse for each."""
     return {"program": pulse.stream(filter_model(), pulse=160), "x": normal_noise(64, 1, 160)}
 
 
 def spectral() -> Mapping[str, Any]:
-    """A model of spectra."""
+    """Write a model that takes spectra."""
     shape = [1, 257, "frames", 2]
     onnx.save(build([node("Relu", "x", "y")], {"x": shape}, {"y": shape}), "model.onnx")
     return {}
 
 
 def published_models() -> Mapping[str, Any]:
-    """The models of the recipes, and one of those."""
+    """The published models and the recipe of one of them."""
     for name in ("gtcrn_offline.onnx", "dtln_1.onnx", "dtln_2.onnx"):
         Path(name).symlink_to(shared_path(f"models/{name}"))
     Path("gtcrn.toml").write_text(recipes()["gtcrn.toml"])
@@ -82,7 +82,7 @@ def published_models() -> Mapping[str, Any]:
 
 
 def probabilities() -> Mapping[str, Any]:
-    """A model of samples that gives 100 probabilities a second, and what the page's first block has imported."""
+    """A model with 100 probabilities per second, and the imports of the page's first block."""
     nodes = [
         node("Unsqueeze", "audio one", "deep"),
         node("AveragePool", "deep", "level", kernel_shape=[160], strides=[160]),
@@ -117,7 +117,7 @@ def recipe_to_embed() -> Mapping[str, Any]:
     return {}
 
 
-def two_sounds() -> Mapping[str, Any]:
+def two_sound_files() -> Mapping[str, Any]:
     """A session of a model with two audio inputs, and blocks for them."""
     shapes = {"mic": [1, "T"], "far": [1, "T"]}
     model = build([node("Sub", "mic far", "y")], shapes, {"y": [1, "T"]})
@@ -129,7 +129,7 @@ def two_sounds() -> Mapping[str, Any]:
 
 
 def graphs() -> Mapping[str, Any]:
-    """A SavedModel, and a graph with what the page asks it for."""
+    """A SavedModel, and a graph with the nodes that the page names."""
     stateful(Path("saved_model_folder"))
     builder = GraphDefBuilder()
     builder.node("output", "Relu", builder.place("input", 4), T=F32)
@@ -161,7 +161,7 @@ def spotter() -> Mapping[str, Any]:
 
 
 def graph_of_x() -> Mapping[str, Any]:
-    """Something to feed."""
+    """A signal that the graph of the page is fed."""
     return {"x": normal_noise(4)}
 
 
@@ -204,11 +204,11 @@ SETUPS: Mapping[str, tuple[Setup, ...]] = {
     "docs/proof.md": (model_and_package,),
     "docs/quantisation.md": (matrix,),
     "docs/recipes.md": (lambda: {**published_models(), "pulse": pulse}, recipe_to_embed),
-    "docs/sound.md": (two_sounds,),
+    "docs/sound.md": (two_sound_files,),
     "docs/tour.md": (chunks, sound, no_names, sound, spectral, lanes),
     "docs/tensorflow.md": (graphs, spotter, graph_of_x, no_names, own_operator),
 }
-"""Page -> what each of its blocks is given; names that it leaves stay for the next."""
+"""Page -> setups of its blocks; names that a block leaves stay for the next."""
 
 ELSEWHERE = {
     "bench/README.md": "tests/bench/models/test_user_model.py",

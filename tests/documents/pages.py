@@ -30,7 +30,7 @@ class Page:
 
     @property
     def folder(self) -> Path:
-        """Where its links begin."""
+        """The folder that its relative links start from."""
         return (ROOT / self.name).parent
 
     def blocks(self, *languages: str) -> list[str]:

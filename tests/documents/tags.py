@@ -1,10 +1,10 @@
-"""The tags of HTML pages."""
+"""A parser of the tags in HTML pages."""
 
 from html.parser import HTMLParser
 from typing import TypeAlias
 
 Tag: TypeAlias = tuple[str, dict[str, str]]
-"""Its name and its attributes."""
+"""Name and attributes of a tag."""
 
 
 class _Tags(HTMLParser):
@@ -13,7 +13,7 @@ class _Tags(HTMLParser):
         self.tags: list[Tag] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep it."""
+        """Append the tag to ``tags``."""
         self.tags.append((tag, {name: value or "" for name, value in attrs}))
 
 

@@ -1,4 +1,4 @@
-"""Every block of Python in the documents runs, from top to bottom of its page."""
+"""The Python blocks of the documents run, from top to bottom of each page."""
 
 import ast
 import asyncio
@@ -18,7 +18,7 @@ from tests.documents.pages import ROOT, pages
 
 @pytest.fixture(autouse=True)
 def file_as_device(monkeypatch: pytest.MonkeyPatch, working_folder: None) -> None:
-    """A file in place of the devices."""
+    """Use a file in place of audio devices."""
 
     def host() -> FileHost:
         return FileHost(Path("heard.wav"), Path("played.wav"), pace=10)
@@ -28,7 +28,7 @@ def file_as_device(monkeypatch: pytest.MonkeyPatch, working_folder: None) -> Non
 
 
 def compile_block(code: str, name: str) -> CodeType:
-    """A block, which may await and return values as a notebook does."""
+    """Compile a block, which may use await and return as in a notebook."""
     return compile(code, name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 

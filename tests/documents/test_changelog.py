@@ -1,4 +1,4 @@
-"""The newest section of the changelog is that of the package's version."""
+"""The newest section of the changelog has the package's version."""
 
 import re
 

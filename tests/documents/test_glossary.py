@@ -1,4 +1,4 @@
-"""Every word of the public names is ordinary or in the glossary, and words of a private dialect stay away."""
+"""Words of public names are ordinary or in the glossary, and words of a private dialect stay away."""
 
 import ast
 import re
@@ -44,7 +44,7 @@ RULES = {
     "this many, not so many": r"\bso (many|much|few|long)\b(?!( \w+)? that\b)",
     "as in, not as of": r"\bas of ``",
 }
-"""What CONTRIBUTING says about the words of texts -> what it excludes."""
+"""Rule of words in CONTRIBUTING -> pattern of excluded text."""
 REAL_MEANINGS = re.compile(
     r"\b(leaves?|left|lags?|falls?|furthest|ever further) (\w+ )?behind\b"
     r"|\bbehind (an?|its|one|the) (WebSocket|commands|input|interface)\b|\bis behind row\b|\bthe\s+table behind it\b"
@@ -75,12 +75,12 @@ def parts(names: Iterable[str]) -> set[str]:
 
 
 def terms() -> list[str]:
-    """The terms of the glossary."""
+    """The first column of the table in the glossary."""
     return [term for term in TERM.findall(pages()["docs/glossary.md"].text) if term != "term"]
 
 
 def singular(words: Iterable[str]) -> set[str]:
-    """The words as the glossary has them: ``chunking`` is of chunk, ``frames`` of frame."""
+    """Words without endings, as in the glossary: ``chunking`` is chunk, ``frames`` is frame."""
     return {re.sub(r"(s|ing)$", "", word) for word in words}
 
 
@@ -112,7 +112,7 @@ def test_no_word_of_a_dialect_comes_back() -> None:
 
 
 def broken_rules(texts: Mapping[str, str]) -> list[str]:
-    """Where texts break a rule: the file, the rule, and the words."""
+    """The violations of rules in texts: file, rule and words."""
     return [
         f"{name}: {rule}: {match.group()}"
         for name, text in texts.items()

@@ -1,4 +1,4 @@
-"""Names, paths, links, commands and options that the documents mention exist."""
+"""The names, paths, links, commands and options in the documents exist."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ import pytest
 
 from pulse.errors import InputError
 from tests.documents.pages import ROOT, SPAN, Page, pages
-from tests.documents.vocabulary import commands, files, members, script_options, texts, words
+from tests.documents.vocabulary import commands, files, members, modules, script_options, texts, words
 from tests.sources import modules_in, nodes_in, tree_of
 
 PAGES = pages().values()
@@ -30,7 +30,7 @@ OF_OTHERS = {
 BUILT = ("build/site",)
 """Folders that a command makes."""
 IN_MANY_FOLDERS = ("__init__.py",)
-"""What a sentence may name without its folder."""
+"""Files that a sentence may name without their folder."""
 OF_EXTRAS = ("sphinx",)
 """Modules that an extra installs."""
 TERMS = {
@@ -79,7 +79,7 @@ def expand_braces(path: str) -> list[str]:
 
 
 def is_path(span: str) -> bool:
-    """Whether it names a file or folder of the repository."""
+    """Whether a code span names a file or folder of the repository."""
     return (
         bool(PATH.fullmatch(span)) and ("/" in span or span.endswith(SUFFIXES)) and not span.startswith("../")
     )
@@ -96,13 +96,13 @@ def files_meant(path: str, page: Page) -> list[str]:
 
 
 def is_found(path: str, page: Page) -> bool:
-    """Whether a path means something of the repository, and one thing only."""
+    """Whether a path means exactly one file or folder of the repository."""
     count = len(files_meant(path, page))
     return count == 1 or (count > 1 and ("*" in path or path in IN_MANY_FOLDERS))
 
 
 def resolves(dotted: str) -> bool:
-    """Whether a dotted name can be imported, or read off what can; where an extra is missing, our code has it."""
+    """Whether a dotted name can be imported; if an extra is missing, whether our code has its words."""
     parts = dotted.split(".")
     for end in range(len(parts), 0, -1):
         try:
@@ -116,7 +116,7 @@ def resolves(dotted: str) -> bool:
 
 
 def is_known(dotted: str) -> bool:
-    """A name of ours that can be imported, of others, or one whose words our code has."""
+    """Whether a name can be imported, is a class or constant of the module before it, or has words of our code."""
     first, *rest = dotted.split(".")
     if first in OF_OTHERS:
         return True
@@ -124,11 +124,13 @@ def is_known(dotted: str) -> bool:
         return resolves(dotted) or dotted in texts() or is_file_of_a_user(dotted)
     if rest and first in members() and rest[0] not in members()[first]:
         return False
+    if rest and first[0].islower() and rest[0][0].isupper():
+        return any(rest[0] in defined for defined in modules().get(first, ()))
     return all(part in words() | TERMS or part.startswith("_") for part in (first, *rest))
 
 
 def is_file_of_a_user(name: str) -> bool:
-    """Whether the last part is what files are called."""
+    """Whether the last part is a suffix of files."""
     return name.rpartition(".")[2] in ("wav", "onnx", "csv", "npy", "srt", "jsonl", "toml", "mvn")
 
 
@@ -232,7 +234,7 @@ def test_commands_and_options_exist(page: Page) -> None:
 
 
 @by_name
-def test_links_have_targets(page: Page) -> None:
+def test_links_of_pages_have_targets(page: Page) -> None:
     for link in page.links():
         path, _, anchor = link.partition("#")
         target = (page.folder / path).resolve() if path else ROOT / page.name
@@ -250,6 +252,9 @@ def test_links_have_targets(page: Page) -> None:
         ("TypedModel.wire", False),
         ("pulse.load", True),
         ("pulse.loaded", False),
+        ("team.RowInParts", True),
+        ("weights.RowInParts", False),
+        ("nowhere.RowInParts", False),
     ],
 )
 def test_members_are_known(name: str, is_one: bool) -> None:

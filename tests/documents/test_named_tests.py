@@ -26,7 +26,7 @@ def test_tests_that_pages_name_exist(page: Page) -> None:
 
 
 def test_the_rows_of_sessions_are_all_there() -> None:
-    """Each row has a line of the table, or stands in the limits."""
+    """Each row of sessions has a line of the table or is among the limits."""
     text = pages()["docs/tensorflow.md"].text
     listed = [int(number) for number in re.findall(r"^\| F(\d+) \|", text, re.MULTILINE)]
     assert listed == sorted(set(listed))

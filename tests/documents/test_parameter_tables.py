@@ -24,7 +24,7 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 
 def names_in(node: ast.AST) -> Iterator[str]:
-    """The fields, methods and attributes that a class has, and what it is made of."""
+    """The fields, methods and attributes of a class, and its constructor's parameters."""
     for part in ast.walk(node):
         match part:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
@@ -62,7 +62,7 @@ def test_names_of_a_table_are_found(table: str, wrong: list[str]) -> None:
     assert [name for _, name in unknown_names(ast.parse(source))] == wrong
 
 
-def test_what_tables_explain_exists() -> None:
+def test_names_in_tables_are_parameters() -> None:
     wrong = {name_of(path): list(unknown_names(tree_of(path))) for path in modules_in(*FOLDERS)}
     assert len(wrong) > 500
     assert not {name: unknown for name, unknown in wrong.items() if unknown}

@@ -29,13 +29,12 @@ pytestmark = [
 
 @dataclass
 class SitePage:
-    """A page of the site."""
+    """An HTML page of the built site."""
 
     path: Path
     tags: list[Tag] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Read it."""
         self.tags = tags_of(self.path.read_text("utf-8"))
 
     @cached_property
@@ -44,7 +43,7 @@ class SitePage:
         return {attributes["id"] for _, attributes in self.tags if "id" in attributes}
 
     def links(self) -> Iterator[str]:
-        """Where one can go from here."""
+        """The targets of the page's links."""
         return (attributes["href"] for tag, attributes in self.tags if tag == "a" and "href" in attributes)
 
     def loads(self) -> Iterator[str]:
@@ -78,12 +77,12 @@ def site() -> dict[Path, SitePage]:
 
 
 def target(page: SitePage, link: str) -> Path:
-    """The file that a link of the page means."""
+    """The file that a link of the page points to."""
     path = unquote(urlsplit(link).path)
     return (page.path.parent / path).resolve() if path else page.path
 
 
-def test_links_have_targets(site: dict[Path, SitePage]) -> None:
+def test_links_of_the_site_have_targets(site: dict[Path, SitePage]) -> None:
     inside = [
         (page, link)
         for page in site.values()
@@ -102,7 +101,7 @@ def test_links_have_targets(site: dict[Path, SitePage]) -> None:
     }
 
 
-def test_nothing_is_loaded_from_elsewhere(site: dict[Path, SitePage]) -> None:
+def test_the_site_loads_nothing_from_elsewhere(site: dict[Path, SitePage]) -> None:
     loaded = {link for page in site.values() for link in page.loads()}
     assert len(loaded) > 10
     assert not {link for link in loaded if urlsplit(link).scheme or urlsplit(link).netloc}

@@ -17,7 +17,7 @@ WORD = re.compile(r"[^\W\d]\w*")
 
 @cache
 def files() -> frozenset[str]:
-    """Every file and folder of the repository's own, folders with a slash at the end."""
+    """The files and folders of the repository; folders end with a slash."""
     inside = [path for folder in (*FOLDERS, ".ci") for path in (ROOT / folder).rglob("*")]
     paths = [path for path in (*inside, *ROOT.iterdir()) if "__pycache__" not in path.parts]
     return frozenset(f"{path.relative_to(ROOT).as_posix()}{'/' * path.is_dir()}" for path in paths)
@@ -25,7 +25,7 @@ def files() -> frozenset[str]:
 
 @cache
 def words() -> frozenset[str]:
-    """Every identifier of the code, and every word of its strings other than docstrings."""
+    """The identifiers of the code, and the words of its strings other than docstrings."""
     names: set[str] = {path.rstrip("/").rpartition("/")[2].removesuffix(".py") for path in files()}
     for path in modules_in(*FOLDERS):
         if path.parent != ROOT / "tests" / "documents":
@@ -68,8 +68,22 @@ def definitions(folder: str) -> frozenset[str]:
 
 
 @cache
+def modules() -> dict[str, list[frozenset[str]]]:
+    """Last part of a module's name -> the classes and constants that each such module of ours defines."""
+    by_name: dict[str, list[frozenset[str]]] = {}
+    for path in modules_in(*FOLDERS):
+        body = tree_of(path).body
+        targets = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
+        targets += [node.target for node in body if isinstance(node, ast.AnnAssign)]
+        classes = [node.name for node in body if isinstance(node, ast.ClassDef)]
+        defined = frozenset([*classes, *(target.id for target in targets if isinstance(target, ast.Name))])
+        by_name.setdefault(path.stem if path.stem != "__init__" else path.parent.name, []).append(defined)
+    return by_name
+
+
+@cache
 def members() -> dict[str, frozenset[str]]:
-    """Class -> its methods, fields, what its code sets on ``self``, and those of its bases that are ours."""
+    """Class -> its methods, fields and attributes set on ``self``, with those of our base classes."""
     own_names: dict[str, set[str]] = {}
     bases: dict[str, set[str]] = {}
     for path in modules_in("pulse", "streaming"):
@@ -140,7 +154,7 @@ def _text_of(node: ast.AST) -> str:
 
 @cache
 def texts() -> frozenset[str]:
-    """Every string of the package's code."""
+    """The strings in the code of ``pulse``."""
     nodes = (node for path in modules_in("pulse") for node in nodes_in(tree_of(path)))
     values = (node.value for node in nodes if isinstance(node, ast.Constant))
     return frozenset(text for text in values if isinstance(text, str))

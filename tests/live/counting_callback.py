@@ -14,7 +14,7 @@ CALLS, FRAMES, FLAGS, CHANNELS_IN, CHANNELS_OUT, END_AT, TIMED = range(7)
 
 
 def counters() -> NDArray[np.int64]:
-    """The user data."""
+    """Zeroed counters: the user data of the callback."""
     return np.zeros(8, np.int64)
 
 

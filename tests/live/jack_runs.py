@@ -39,7 +39,7 @@ def jack(block: int = 480) -> Generator[JackServer]:
 
 
 def wait_for_the_rest(live: Live) -> None:
-    """Until the device has delivered 0.3 s more: what was played before has gone through the pipeline."""
+    """Wait until the device has delivered 0.3 s more, so that earlier samples have passed the pipeline."""
     last = live.statistics().counters.frames_in + 3 * RATE_HZ // 10
     assert becomes_true(lambda: live.statistics().counters.frames_in >= last)
 
@@ -47,7 +47,7 @@ def wait_for_the_rest(live: Live) -> None:
 def record_run(
     server: JackServer, live: Live, sound: NDArray[np.float32], folder: Path
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Play a recording into a live run through the server: what came in and what was played, [frames, channels]."""
+    """Play a recording into a live run through the server; return its input and output [frames, channels]."""
     recorded, played = folder / "heard.wav", folder / "played.wav"
     recorder = live.record(recorded, played)
     cassette = Cassette(sound)
@@ -70,14 +70,14 @@ def record_run(
 
 
 def place_of(sound: NDArray[np.float32], within: NDArray[np.float32]) -> int:
-    """The start of the best fit of a signal, by correlation."""
+    """The offset at which a signal correlates best."""
     size = 1 << (len(within) + len(sound)).bit_length()
     product = np.fft.irfft(np.fft.rfft(within, size) * np.conj(np.fft.rfft(sound, size)), size)
     return int(np.argmax(product[: len(within)]))
 
 
 def with_gaps(played: NDArray[np.float32], expected: NDArray[np.float32], silent: int) -> NDArray[np.float32]:
-    """The expected sound, with silence where it came late, which a machine that others share may cause."""
+    """The expected sound with silence for late blocks, which a shared machine may cause."""
     if silent == 0:
         return expected[: len(played)]
     sounds, played_at = np.flatnonzero(expected), np.flatnonzero(played)
@@ -91,7 +91,7 @@ def with_gaps(played: NDArray[np.float32], expected: NDArray[np.float32], silent
 
 
 def exact(engine: str, pulse_frames: int, block: int) -> None:
-    """Sound played into the device comes out equal to offline, bit by bit, after the reported delay."""
+    """The played output is bit-identical to offline after the reported delay."""
     program = pulse.stream(amplifier(), pulse=pulse_frames)
     sound = quiet_noise(RATE_HZ)  # it fits itself nowhere else
     with jack(block) as server, tempfile.TemporaryDirectory() as folder:
@@ -118,7 +118,7 @@ def exact(engine: str, pulse_frames: int, block: int) -> None:
 
 
 def cancel_echo(engine: str, pulse_frames: int) -> None:
-    """A model of two inputs gets two JACK clients, each on its channel, on one clock: as offline, bit by bit."""
+    """A model of two inputs records two JACK clients on two channels; outputs equal offline bit by bit."""
     program = cancelling_program(pulse_frames)
     sounds = quiet_noise(RATE_HZ), quiet_noise(RATE_HZ)[::-1].copy()
     with jack() as server, tempfile.TemporaryDirectory() as folder:
@@ -170,7 +170,7 @@ def cancel_echo(engine: str, pulse_frames: int) -> None:
 
 
 def run_resampled() -> None:
-    """A model at 16 kHz on a device at 48 kHz: aligned after the reported delay, to a sample."""
+    """A model at 16 kHz on a device at 48 kHz is aligned to a sample after the reported delay."""
     program = pulse.stream(model_path(), pulse=160)
     spectrum = np.fft.rfft(quiet_noise(RATE_HZ))
     spectrum[int(0.7 * SAMPLE_RATE_HZ / RATE_HZ * len(spectrum)) :] = 0
@@ -194,7 +194,7 @@ def run_resampled() -> None:
 
 
 def run_freewheeling() -> None:
-    """Time as fast as the callbacks return: the callback computes, so nothing can be late."""
+    """JACK calls as fast as callbacks return; the callback computes, so nothing can be late."""
     program = pulse.stream(amplifier(), pulse=480)
     with jack() as server:
         plan = Plan(RATE_HZ, JACK, JACK, channels=Channels(0), block_frames=480)

@@ -1,4 +1,4 @@
-"""Scenarios in separate processes: they show the effect of a dying server on a process that plays."""
+"""Scenarios in separate processes, because a dying server can end the process that plays."""
 
 import os
 import subprocess

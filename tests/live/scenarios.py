@@ -23,9 +23,9 @@ from tests.waiting import becomes_true
 
 JACK = "JACK Audio Connection Kit: system"
 BACK_S = 8.0
-"""For a stream to come back after its server or device."""
+"""The time limit until a stream is back after its server or device."""
 FIRST_S = 30.0
-"""For the first callbacks of a server that has just been started, beside other processes."""
+"""The time limit until a new server makes its first callbacks beside other processes."""
 
 
 class Player:
@@ -54,16 +54,16 @@ class Player:
         self.finished += 1
 
     def runs(self, calls: int = 20, limit_s: float = 5.0) -> bool:
-        """Whether it is called, so often, within a few seconds."""
+        """Whether the callback is called this many times within the limit."""
         before = self.words[CALLS]
         return becomes_true(lambda: self.words[CALLS] >= before + calls, limit_s)
 
     def is_still(self) -> bool:
-        """Whether it is not called for a tenth of a second."""
+        """Whether the callback is not called for 0.1 s."""
         return not self.runs(1, 0.1)
 
     def comes_back(self, limit_s: float = BACK_S) -> bool:
-        """Whether it comes back as in a watch: look again and open, until it calls."""
+        """Whether the stream returns by refreshing and opening, as the watchdog does."""
 
         def can_open() -> bool:
             if not self.host.refresh():
@@ -77,7 +77,7 @@ class Player:
         return becomes_true(can_open, limit_s)
 
     def is_away(self) -> bool:
-        """Whether devices are looked for and these are not among them."""
+        """Whether a refreshed list lacks the devices."""
         assert self.host.refresh()
         return all(self.names[0] != device.title for device in self.host.devices())
 
@@ -109,7 +109,7 @@ def require_no_hang(true: bool, started: float) -> None:
 
 
 def jack_killed() -> None:
-    """The server dies; its callbacks stop, nothing hangs, and when it is back so is the stream, again and again."""
+    """After each death of the server no call hangs, and the stream returns with the server."""
     with _jack() as server:
         player = Player(JACK, JACK)
         descriptors = []
@@ -141,7 +141,7 @@ def jack_stopped_and_left() -> None:
 
 
 def jack_gone_before_the_end() -> None:
-    """The same where the stream was closed before: PortAudio is still a client."""
+    """A process also ends well after its stream was closed, when PortAudio alone is still a client."""
     with _jack() as server:
         player = Player(JACK, JACK)
         assert player.stream.stop(30.0)
@@ -149,7 +149,7 @@ def jack_gone_before_the_end() -> None:
 
 
 def jack_hangs() -> None:
-    """A server that hangs lets nothing hang here, and what was given up never calls the pipeline again."""
+    """Calls time out while the JACK server hangs, and the abandoned stream never calls the pipeline again."""
     with _jack() as server:
         player = Player(JACK, JACK)
         server.pause()
@@ -206,7 +206,7 @@ def pulse_unplugged() -> None:
 
 
 def pulse_hangs() -> None:
-    """A PulseAudio that hangs lets nothing hang here, and a stream that was given up is not called again."""
+    """Calls time out while PulseAudio hangs, and the abandoned stream is not called again."""
     with _pulse() as server:
         player = Player("ALSA: pulse_mic", "ALSA: pulse_cable")
         server.pause()
@@ -220,7 +220,7 @@ def pulse_hangs() -> None:
 
 
 def through_python() -> None:
-    """The ordinary callback does the same and reports it; leaving while the server runs is clean."""
+    """A callback in Python plays and reports the same; the process exits cleanly while the server runs."""
     with _jack():
         assert "sounddevice" not in sys.modules
         player = Player(JACK, JACK, native=False)
@@ -258,7 +258,7 @@ def _only_one_side(player: Player) -> None:
 
 
 def beside_sounddevice() -> None:
-    """Someone else in the process uses the same library; we get a copy of our own and do not disturb it."""
+    """Another user of the library in this process is not disturbed: our streams load their own copy."""
     with _jack():
         import sounddevice
 
@@ -277,7 +277,7 @@ def beside_sounddevice() -> None:
 
 
 def fork_child() -> None:
-    """A child makes a start of its own, and leaves what it inherited alone."""
+    """A child process opens devices itself and leaves inherited streams alone."""
     with _jack():
         player = Player(JACK, JACK)
         child = os.fork()

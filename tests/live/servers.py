@@ -20,7 +20,7 @@ AnyServer = TypeVar("AnyServer", bound=Server)
 
 
 def skip_or_fail(reason: str) -> NoReturn:
-    """Skip the test, or let it fail where servers are required."""
+    """Skip the test, or fail it if servers are required."""
     if os.environ.get("PULSE_REQUIRE_SERVERS") == "1":
         pytest.fail(reason)
     pytest.skip(reason)
@@ -28,7 +28,7 @@ def skip_or_fail(reason: str) -> NoReturn:
 
 @contextmanager
 def server_or_skip(server: AbstractContextManager[AnyServer]) -> Generator[AnyServer]:
-    """A server for a test, which ends here if there is none."""
+    """Start a server, or skip the test if it is not installed."""
     with ExitStack() as stack:
         try:
             started = stack.enter_context(server)
@@ -81,7 +81,7 @@ def pulse_server(rate_hz: int = 48000) -> Generator[Server]:
 
 @contextmanager
 def found_here(server: Server) -> Generator[None]:
-    """Let PortAudio in this process find a JACK server, and no longer afterwards; streams are closed then.
+    """Let PortAudio in this process find a JACK server while the context is open.
 
     PulseAudio reads its environment once, so it needs its own process.
     """

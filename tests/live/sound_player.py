@@ -27,7 +27,7 @@ def play(source, target, frames, clock, flags, user):
 
 
 class Cassette:
-    """The memory of it; ``request`` opens it."""
+    """The memory of a recording that ``play`` plays; ``request`` opens a stream of it."""
 
     def __init__(self, sound: NDArray[np.float32], channels: int = 1) -> None:
         self.sound = np.ascontiguousarray(sound, np.float32)
@@ -36,7 +36,7 @@ class Cassette:
         )
 
     def request(self, target: Endpoint, rate_hz: int, block_frames: int) -> StreamRequest:
-        """On a device."""
+        """The request for a stream on a device."""
         return StreamRequest(
             play.address,
             self.words.ctypes.data,
@@ -51,5 +51,5 @@ class Cassette:
         )
 
     def begin(self) -> None:
-        """Let the sound run."""
+        """Let the recording run."""
         self.words[RUNNING] = 1

@@ -19,13 +19,10 @@ def test_each_copy_has_a_state_of_its_own() -> None:
     first = PortAudioLibrary().load_another_copy()
     assert b"PortAudio" in first.GetVersionText()
     second, third = first.load_another_copy(), first.load_another_copy().load_another_copy()
-    assert not (first.is_initialised)
-    assert not (second.is_initialised)
-    assert not (third.is_initialised)
+    copies = first, second, third
+    assert [copy.is_initialised for copy in copies] == [False, False, False]
     assert second.Initialize() == 0
-    assert second.is_initialised
-    assert not first.is_initialised
-    assert not third.is_initialised
+    assert [copy.is_initialised for copy in copies] == [False, True, False]
     assert second.Terminate() == 0
     assert not second.is_initialised
 

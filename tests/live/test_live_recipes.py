@@ -22,7 +22,7 @@ HOP_S = 256 / 16_000
 
 
 def ran(server: JackServer, recipe: Path, seconds: int) -> dict[str, Any]:
-    """The last report of ``pulse run RECIPE --live --json``."""
+    """Run ``pulse run RECIPE --live --json`` and return its last report."""
     command = (*pulse_command(), "run", str(recipe), "--live", *DEVICES, str(seconds), "--json")
     with play_sound(server, *command, times=2 + seconds // 4) as program:
         printed, problem = program.communicate(timeout=seconds + 60)
@@ -31,7 +31,7 @@ def ran(server: JackServer, recipe: Path, seconds: int) -> dict[str, Any]:
 
 
 def require_delay(server: JackServer, recipe: Path, report: dict[str, Any], seconds: int) -> None:
-    """Its stages are listed, and their sum is what the probe measures."""
+    """The stages of the delay are listed, and their sum equals the probe's measurement."""
     delay = report["statistics"]["delay"]
     assert delay["model_s"] == delay["headroom_s"] == HOP_S
     assert delay["resampling_s"] > 0

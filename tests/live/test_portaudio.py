@@ -1,4 +1,4 @@
-"""The real PortAudio on a JACK server, in this process."""
+"""The real PortAudio in this process, on a JACK server."""
 
 import json
 from collections.abc import Generator

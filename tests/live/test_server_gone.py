@@ -24,5 +24,5 @@ def test_a_lost_server_returns(scenario: str) -> None:
 @pytest.mark.parametrize(
     "scenario", ["through_python", "beside_sounddevice", pytest.param("fork_child", marks=pytest.mark.slow)]
 )
-def test_runs_work_through_python_beside_sounddevice_and_in_a_child(scenario: str) -> None:
+def test_runs_work_through_python_and_in_a_child(scenario: str) -> None:
     in_own_process(scenario)

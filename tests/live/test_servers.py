@@ -1,8 +1,9 @@
-"""Servers of several processes at once."""
+"""JACK servers of several test processes do not collide."""
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from bench.live.server import jack_server
 from tests.live.own_process import LIMIT_S, ROOT
@@ -14,8 +15,8 @@ with jack_server() as server: print(server.name, len(server.ports()))
 """
 
 
-def test_processes_with_other_temporary_folders_have_other_servers(tmp_path) -> None:
-    """JACK has one list of names for a machine."""
+def test_other_temporary_folders_have_other_servers(tmp_path: Path) -> None:
+    """JACK keeps one list of server names per machine."""
     with server_or_skip(jack_server()) as server:
         process = subprocess.run(
             [sys.executable, "-c", ANOTHER],

@@ -128,3 +128,14 @@ def test_ports_convert_to_text_and_to_data() -> None:
     }
     with pytest.raises(PulsifyError, match="no input or output is called 'q'"):
         model.port("q")
+
+
+def test_names_of_the_package_are_listed_and_exist() -> None:
+    assert set(pulse.__all__) <= set(dir(pulse))
+    assert all(getattr(pulse, name) is not None for name in pulse.__all__)
+    assert callable(pulse.chain)
+
+
+def test_unknown_names_of_the_package_are_refused() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        pulse.nothing  # noqa: B018  # pyright: ignore

@@ -33,7 +33,7 @@ def require_browser() -> None:
 
 @contextmanager
 def browser(microphone: Path | None = None) -> Iterator[Any]:
-    """A browser of playwright that hears a WAV file again and again, or else beeps."""
+    """Start a browser whose microphone repeats a WAV file, or beeps without one."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -69,7 +69,7 @@ def features(path: Path | str, metadata: dict[str, str] | None = None) -> Path |
 
 
 def voice(path: Path | str) -> Path | str:
-    """Of audio [1, 1, T] at 8 kHz: the mean of every 80 samples [1, 1, T/80], and the samples themselves."""
+    """Write a model of audio [1, 1, T] at 8 kHz: means of 80 samples [1, 1, T/80], and the samples themselves."""
     nodes = [
         helper.make_node("AveragePool", ["audio"], ["level"], "level", kernel_shape=[80], strides=[80]),
         helper.make_node("Identity", ["audio"], ["same"], "same"),
@@ -84,7 +84,7 @@ def whole_axis(path: Path | str) -> Path | str:
 
 
 def causal_attention(path: str) -> str:
-    """Each frame of x [1, T, 4] is a mean of all frames so far, by how like it they are."""
+    """Write causal attention over the frames of x [1, T, 4]; queries, keys and values are the frames themselves."""
     nodes = [
         helper.make_node("Transpose", ["x"], ["k"], "k", perm=[0, 2, 1]),
         helper.make_node("MatMul", ["x", "k"], ["scores"], "scores"),

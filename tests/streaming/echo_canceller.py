@@ -51,7 +51,7 @@ def canceller() -> ModelProto:
 
 @cache
 def offline() -> Any:
-    """The model, analysed."""
+    """The analysed model of the echo canceller."""
     return pulse.load(canceller()).analyse()
 
 
@@ -61,7 +61,7 @@ def cancelling_program(pulse_frames: int = 160, backend: str = "numba") -> Any:
 
 
 def cancelled_sound(program: Any, mic: Array, far: Array) -> dict[str, Array]:
-    """The outputs of a session for two signals of one length, each output in one row."""
+    """The session outputs for two signals of one length, each as one row."""
     session = Session(program)
     parts = session.push({"mic": mic[None], "far": far[None]}), session.flush()
     return {name: np.concatenate([part[name] for part in parts], axis=1)[0] for name in parts[0]}

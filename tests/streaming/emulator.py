@@ -44,7 +44,7 @@ PROCESSORS = {
     "x86-64-v3": Emulated("x86_64-linux-gnu-gcc", ("qemu-x86_64", "-cpu", "Haswell")),
     "aarch64": Emulated("aarch64-linux-gnu-gcc", ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu")),
 }
-"""Each has its level's features and not those of the next; qemu has no AVX-512."""
+"""Processors with the features of a level and without those of the next; qemu has no AVX-512."""
 
 
 class Emulator:
@@ -121,7 +121,7 @@ class Emulator:
             memory[:] = np.frombuffer(answer, np.uint8)
 
     def numbered_table(self, program: NativeExecutable, single: bool) -> NDArray[np.int64]:
-        """The table, with numbers of symbols for those of kernels."""
+        """The table with the numbers of the library's symbols in place of kernels."""
         table = program.unlinked.copy()
         for start in row_starts(table):
             kernel = kernel_of(int(table[start]))

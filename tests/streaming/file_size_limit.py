@@ -1,4 +1,4 @@
-"""Disks that are full."""
+"""A limit on file sizes that stands for a full disk."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ import pytest
 
 @contextmanager
 def limit_files(size: int) -> Iterator[None]:
-    """Files of this process may not become larger."""
+    """Limit the files of this process to a size."""
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))

@@ -44,7 +44,7 @@ ways = pytest.mark.parametrize("way", WAYS.values(), ids=list(WAYS))
 
 
 def begin_session(program: Program, frames: int = 11) -> Session:
-    """A session with frames that wait."""
+    """A session with waiting frames."""
     session = Session(program, constants(program))
     session.push(block(program, frames))
     assert session.pending_frames
@@ -93,7 +93,7 @@ def test_a_copy_checks_and_counts_as_the_session_does() -> None:
 
 
 class NamedSession(Session):
-    """A session that someone has extended."""
+    """A subclass of Session with a field of its own."""
 
     def __init__(self, program: Program, name: list[str]) -> None:
         super().__init__(program)
@@ -111,7 +111,7 @@ def test_fields_of_a_subclass_are_copied(way: Callable[..., Any]) -> None:
 
 @pytest.fixture(scope="module", params=["fork", "spawn", "forkserver"])
 def workers(request: pytest.FixtureRequest) -> Iterator[ProcessPoolExecutor]:
-    """A process of each kind; what it has to import, it imports once."""
+    """A pool of one process for each start method, shared by the tests."""
     if request.param not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {request.param} on this system")
     context = multiprocessing.get_context(request.param)

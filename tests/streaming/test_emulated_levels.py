@@ -52,7 +52,7 @@ def emulator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def test_kernels_compute_the_same(emulator: Emulator) -> None:
-    """Every kind of operator, lanes of layers with weights of each type, and a model with transforms."""
+    """The emulator runs every kind of operator, lanes with weights of each type, and a model with transforms."""
     kinds = exact_kinds(emulator)
     for name in MODELS:
         for weights in ("f32", "bf16", "int8"):
@@ -86,13 +86,13 @@ def exact_kinds(emulator: Emulator) -> int:
 def lanes_equal_streams_here(
     emulator: Emulator, proto: onnx.ModelProto, weights: str, activations: str = "f32"
 ) -> None:
-    """Lanes and a single stream there give what streams give here."""
-    native = pulse.stream(proto, pulse=2, weights=weights, activations=activations)
-    assert isinstance(native, NativeProgram)
-    fed = [pulses(native, i, 3) for i in range(LANES)]
-    states = [native.spawn() for _ in fed]
-    with emulator.run_here(native):
-        lanes, single = native.spawn_many(LANES), native.spawn()
+    """Compare lanes and a single stream on the emulator with streams on this machine."""
+    program = pulse.stream(proto, pulse=2, weights=weights, activations=activations)
+    assert isinstance(program, NativeProgram)
+    fed = [pulses(program, i, 3) for i in range(LANES)]
+    states = [program.spawn() for _ in fed]
+    with emulator.run_here(program):
+        lanes, single = program.spawn_many(LANES), program.spawn()
         for number in range(3):
             together = lanes.step(np.stack([frames[number] for frames in fed]))
             expected = [state.step(frames[number]) for state, frames in zip(states, fed)]
@@ -102,11 +102,11 @@ def lanes_equal_streams_here(
 
 
 def denoiser_equals_itself_here(emulator: Emulator) -> None:
-    """The built-in model."""
-    native = pulse.stream(model_path(), pulse=160)
-    assert isinstance(native, NativeProgram)
-    state_here = native.spawn()
-    with emulator.run_here(native):
-        state_there = native.spawn()
-        for samples in pulses(native, 0, 5):
+    """Compare the built-in denoiser on the emulator with this machine."""
+    program = pulse.stream(model_path(), pulse=160)
+    assert isinstance(program, NativeProgram)
+    state_here = program.spawn()
+    with emulator.run_here(program):
+        state_there = program.spawn()
+        for samples in pulses(program, 0, 5):
             require_close(state_there.step(samples), state_here.step(samples))

@@ -64,7 +64,7 @@ def test_an_interrupted_push_is_undone_or_refused(name: str, backend: str, unit:
 
 @units
 @pytest.mark.parametrize("name", ["matrix", "transform"])
-def test_an_interrupted_push_of_just_a_pulse_is_undone_or_whole(
+def test_an_interrupted_push_of_one_pulse_is_undone_or_whole(
     name: str, backend: str, unit: str, step: int
 ) -> None:
     """The push goes past the buffers; the counts are the same."""
@@ -161,7 +161,7 @@ def test_inputs_that_wait_for_each_other_survive_an_interruption(ahead: int) -> 
     assert counts["as before"]
 
 
-def test_an_operation_that_raises_in_a_later_pulse_changes_nothing() -> None:
+def test_an_error_in_a_later_pulse_changes_nothing() -> None:
     compiled = program("failing", "numpy")
     session, straight = begin_session(compiled), begin_session(compiled)
     x = block(compiled, 23, 3)
@@ -240,7 +240,7 @@ def interrupted_in_a_pulse(program: Program) -> Session:
     pytest.fail("all of them were undone")
 
 
-def test_a_snapshot_that_does_not_fit_leaves_an_interrupted_session_as_it_is() -> None:
+def test_a_refused_restore_leaves_a_session_interrupted() -> None:
     compiled, other = program("windows"), program("limited")
     session = interrupted_in_a_pulse(compiled)
     with pytest.raises(InputError, match="belongs to another model or pulse"):
@@ -251,7 +251,7 @@ def test_a_snapshot_that_does_not_fit_leaves_an_interrupted_session_as_it_is() -
 
 @pytest.fixture
 def no_collections() -> Iterator[None]:
-    """Without Python's collector: an exception that comes while hypothesis times it is one that Python ignores."""
+    """Disable the garbage collector: Python ignores an exception that comes while hypothesis times a collection."""
     gc.disable()
     yield
     gc.enable()

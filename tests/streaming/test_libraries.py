@@ -1,4 +1,4 @@
-"""Machine code built ahead: what is loaded, what is passed over, and that it computes what is compiled here."""
+"""Machine code built ahead: which libraries are loaded or skipped, and that they compute the same bits."""
 
 import ctypes
 import json
@@ -27,7 +27,7 @@ HERE = next((level for level in LEVELS.values() if not level.missing_features), 
 pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
 SOME = ("move", "machine.read_ticks")
 AARCH64 = 183
-"""To ELF."""
+"""The number of the architecture in ELF files."""
 
 STREAMED = """
 import hashlib, json, sys
@@ -141,7 +141,7 @@ def test_libraries_that_do_not_fit_are_skipped(folder: Path, tmp_path: Path, cha
 
 
 def test_an_index_lists_all_sources(folder: Path) -> None:
-    """The sources of the kernels, of what they import, and of the language and its meaning."""
+    """The index lists the kernels, their imports and the modules that compile them."""
     sources = set(json.loads((folder / INDEX).read_bytes())["sources"])
     assert {
         "pulse/program/kernels/copy.py",

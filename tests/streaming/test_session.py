@@ -49,7 +49,9 @@ def push_and_flush(session: Session, x: Array, cuts: list[int]) -> dict[str, Arr
 )
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_any_split_gives_the_offline_frames(make, frame, backend, data) -> None:
+def test_session_outputs_equal_offline_for_any_split(
+    make: Any, frame: Any, backend: str, data: st.DataObject
+) -> None:
     pulse = data.draw(st.sampled_from([3, 6, 12]), "pulse")
     length = data.draw(st.integers(3, 70), "length")
     cuts = data.draw(st.lists(st.integers(0, length), max_size=12), "cuts")
@@ -111,7 +113,7 @@ def test_an_input_far_ahead_waits_for_the_other() -> None:
 
 
 @both_backends
-def test_no_frame_comes_before_it_is_sure_and_none_is_kept_back(backend: str) -> None:
+def test_frames_come_as_soon_as_they_are_sure(backend: str) -> None:
     session = Session(cached_program(filter_model, 3, backend))
     x = normal_noise(1, 30)
     counts = [session.push(x[:, at : at + 3])["y"].shape[1] for at in range(0, 30, 3)]
@@ -296,7 +298,7 @@ def test_lengths_of_inputs_need_not_be_multiples_of_each_other(
     assert_close(outputs, compiled.model.typed.run({"x": x, "half": other}))
 
 
-def test_a_model_with_a_longest_stream_takes_no_more() -> None:
+def test_push_refuses_frames_beyond_the_longest_stream() -> None:
     session = Session(cached_program(partial(limited_model, 10), 2, "numpy"))
     session.push(normal_noise(1, 7))
     before = session.snapshot()

@@ -1,4 +1,4 @@
-"""Programs whose steps are shared among threads, under all that runs them."""
+"""Programs whose steps are shared among threads, in sessions, executors, live runs and commands."""
 
 import os
 import threading
@@ -29,13 +29,13 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 
 @pytest.fixture(autouse=True)
 def all_rows_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short rows too, on any machine."""
+    """Cut short rows too, for two cores on any machine."""
     monkeypatch.setattr(thread_cuts, "MIN_CUT_WORK", 0)
     monkeypatch.setattr(team, "core_count", lambda: 2)
 
 
-def on_two() -> Program:
-    """A program of which a step has parts."""
+def two_thread_program() -> Program:
+    """A program whose steps have parts for two threads."""
     program = cached_program(delayed_model).with_threads(2)
     assert isinstance(program, NativeProgram)
     assert program.thread_cuts.count > 0
@@ -44,7 +44,7 @@ def on_two() -> Program:
 
 def test_live_runs_give_the_same_sound() -> None:
     x, played = normal_noise(40 * BLOCK, 1), []
-    for program in (cached_program(delayed_model), on_two()):
+    for program in (cached_program(delayed_model), two_thread_program()):
         with runs(program, engine="worker") as (host, live):
             played.append(host.run(x))
             assert live.statistics().counters.frames_silent == 0
@@ -55,14 +55,14 @@ def test_live_runs_give_the_same_sound() -> None:
 def test_a_callback_does_not_wait_for_threads() -> None:
     with (
         pytest.raises(InputError, match="a device's callback must not wait"),
-        runs(on_two(), engine="callback"),
+        runs(two_thread_program(), engine="callback"),
     ):
         pass
     with (
         runs(cached_program(delayed_model), engine="callback", reserve_frames=20) as (_, live),
         pytest.raises(InputError, match="a device's callback must not wait"),
     ):
-        live.control.swap(on_two())
+        live.control.swap(two_thread_program())
 
 
 def test_an_executor_gives_the_same_frames() -> None:
@@ -80,18 +80,18 @@ def test_an_executor_gives_the_same_frames() -> None:
                     group.start_soon(collect_stream, number)
             return [join_pieces(piece, program) for piece in pieces]
 
-    expected, on_two_threads = (
+    expected, shared_pieces = (
         anyio.run(stream_pieces, cached_program(delayed_model)),
-        anyio.run(stream_pieces, on_two()),
+        anyio.run(stream_pieces, two_thread_program()),
     )
-    for piece, other in zip(expected, on_two_threads):
+    for piece, other in zip(expected, shared_pieces):
         np.testing.assert_array_equal(piece["y"], other["y"])
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setscheduler"), reason="a priority for each thread is Linux's")
 @pytest.mark.skipif(not is_capable(CAP_SYS_NICE), reason="this user may not give priorities")
 def test_helpers_get_the_priority_of_the_thread_that_steps() -> None:
-    program = on_two()
+    program = two_thread_program()
     state = program.spawn()
     schedulers = []
 

@@ -19,7 +19,7 @@ class WordType:
     place: Callable
 
 
-def word_of(words, i) -> WordType | None:
+def select_word(words, i) -> WordType | None:
     """Return the word that two arguments select; None if they select none."""
     if isinstance(words, StructType) and isinstance(i, types.StringLiteral):
         name = i.literal_value
@@ -37,7 +37,7 @@ def _load(typingctx, words, i):
     def build(context, builder, sig, args):
         return builder.load_atomic(word.place(builder, args), "acquire", 8)
 
-    word = word_of(words, i)
+    word = select_word(words, i)
     return word and (types.int64(*word.types), build)
 
 
@@ -47,7 +47,7 @@ def _store(typingctx, words, i, value):
         builder.store_atomic(args[2], word.place(builder, args), "release", 8)
         return context.get_dummy_value()
 
-    word = word_of(words, i)
+    word = select_word(words, i)
     return word and (types.none(*word.types, types.int64), build)
 
 
@@ -57,7 +57,7 @@ def _replace(typingctx, words, i, old, new):
         address = word.place(builder, args)
         return builder.extract_value(builder.cmpxchg(address, args[2], args[3], "seq_cst"), 1)
 
-    word = word_of(words, i)
+    word = select_word(words, i)
     return word and (types.boolean(*word.types, types.int64, types.int64), build)
 
 
@@ -67,7 +67,7 @@ def _advance(typingctx, words, i):
         builder.atomic_rmw("add", word.place(builder, args), INT64(1), "seq_cst")
         return context.get_dummy_value()
 
-    word = word_of(words, i)
+    word = select_word(words, i)
     return word and (types.none(*word.types), build)
 
 

@@ -52,10 +52,10 @@ def _call(builder, name, slot) -> None:
 @means(cpu_registers.flush_denormals)
 def _flush_denormals(typingctx):
     def build(context, builder, sig, args):
-        before = _float_mode(builder)
+        previous_mode = _float_mode(builder)
         flush = X86_FLUSH if _architecture(builder) == "x86" else ARM_FLUSH
-        _set_float_mode(builder, builder.or_(before, INT64(flush)))
-        return before
+        _set_float_mode(builder, builder.or_(previous_mode, INT64(flush)))
+        return previous_mode
 
     return types.int64(), build
 

@@ -31,11 +31,11 @@ def declare_dispatcher(declared: Dispatcher) -> None:
         done = builder.append_basic_block("done")
         switch = builder.switch(code, done)
         only = ONLY.get()
-        for number, (row, lanes) in enumerate(declared.rows):
-            if only is not None and number not in only:
+        for code, (row, lanes) in enumerate(declared.rows):
+            if only is not None and code not in only:
                 continue
-            block = builder.append_basic_block(f"row{number}")
-            switch.add_case(number, block)
+            block = builder.append_basic_block(f"row{code}")
+            switch.add_case(code, block)
             builder.position_at_end(block)
             _loop(context, builder, row, lanes, (d, a, b, c), count, (p, q))
             builder.branch(done)

@@ -71,9 +71,9 @@ def pair_sums(builder, natural, signed):
                 builder,
                 name,
                 result,
-                *(part_of(builder, operand, at * size, size) for operand in (natural, signed)),
+                *(extract_lanes(builder, operand, part * size, size) for operand in (natural, signed)),
             )
-            for at in range(count)
+            for part in range(count)
         ]
         while len(parts) > 1:
             width = parts[0].type.count
@@ -85,7 +85,7 @@ def pair_sums(builder, natural, signed):
     return builder.add(builder.ashr(builder.shl(products, half), half), builder.ashr(products, half))
 
 
-def part_of(builder, vector, first: int, count: int):
+def extract_lanes(builder, vector, first: int, count: int):
     """Extract neighbouring lanes."""
     lanes = ir.Constant(ir.VectorType(INT32, count), list(range(first, first + count)))
     return builder.shuffle_vector(vector, vector, lanes)
@@ -113,8 +113,8 @@ def columns_of_rows(builder, pieces):
     if is_fast() and len({*blocks_of_pieces}) == len(blocks_of_pieces):
         joined = registers[0]
         for register, piece_block in pieces[1:]:
-            at = range(piece_block * LANES, (piece_block + 1) * LANES)
-            joined = shuffle(builder, joined, register, [SIZE + n if n in at else n for n in range(SIZE)])
+            place = range(piece_block * LANES, (piece_block + 1) * LANES)
+            joined = shuffle(builder, joined, register, [SIZE + n if n in place else n for n in range(SIZE)])
         order = [piece_block * LANES + column for column in range(LANES) for piece_block in blocks_of_pieces]
         bytes_of = ir.Constant(BYTES_LL, [ir.Constant(ir.IntType(8), index) for index in order])
         return call(builder, "llvm.x86.avx512.permvar.qi.512", BYTES_LL, joined, bytes_of)
@@ -131,9 +131,9 @@ def columns_of_rows(builder, pieces):
 def columns(builder, p, i, blocks: int):
     """Build the lanes of each block."""
     registers = []
-    for number in range(blocks):
-        at = builder.add(i, ir.Constant(INT64, number * SIZE))
-        registers.append(builder.load(vector_pointer(builder, p, at, BYTES_LL), align=1))
+    for register in range(blocks):
+        offset = builder.add(i, ir.Constant(INT64, register * SIZE))
+        registers.append(builder.load(vector_pointer(builder, p, offset, BYTES_LL), align=1))
     for block in range(blocks):
         blocks_of_rows = [divmod(row * blocks + block, BYTES) for row in range(BYTES)]
         values = columns_of_rows(
@@ -156,8 +156,8 @@ for _function, _blocks in (
 
     def _columns_of_several(builder, p, i, blocks=_blocks):
         values = ir.Constant(ir.ArrayType(INTS_LL, blocks), ir.Undefined)
-        for number, block in enumerate(columns(builder, p, i, blocks)):
-            values = builder.insert_value(values, block, number)
+        for index, block in enumerate(columns(builder, p, i, blocks)):
+            values = builder.insert_value(values, block, index)
         return values
 
     lowers(_function, types.UniTuple(INTS, _blocks), CODE_POINTER, types.int64)(_columns_of_several)

@@ -26,9 +26,9 @@ from pulse.jit.codegen.registration import register_with_numba
 from pulse.jit.processor import processor, target_machine
 from pulse.jit.storage.kernel_file import NativeCode
 
-INSIDE = ("Py", "_Py", "NRT_", "numba_", ".numba")
+RUNTIME_PREFIXES = ("Py", "_Py", "NRT_", "numba_", ".numba")
 """The prefixes of names of the interpreter and of numba's own library."""
-FREEDOM = re.compile(r"(= f(?:add|sub|mul|div|neg)) (?:(?:reassoc|nsz|contract) )+")
+REORDERING_FLAGS = re.compile(r"(= f(?:add|sub|mul|div|neg)) (?:(?:reassoc|nsz|contract) )+")
 """The flags that let LLVM reorder sums and contract products with them."""
 KEPT_APART = "= { noinline }"
 """The attributes with which numba's C wrapper calls the compiled function."""
@@ -114,7 +114,7 @@ def _target_context():
 
 @global_compiler_lock
 def _numba_code(name: str, function: Callable, signature: Any, options: Mapping[str, Any]):
-    """Return numba's optimised LLVM code and the name of its C function. Raises CompileError."""
+    """Return numba's optimised LLVM code and the name of its C function. Raises CompileError if numba refuses it."""
     register_with_numba()
     flags = compiler.Flags()
     cpu_target.options.parse_as_flags(flags, {"nopython": True, **options})
@@ -157,10 +157,10 @@ def optimise(
     python     how Python calls it; None: only C does
     Raises     CompileError: it can raise an exception, allocates memory, or contains an address of this process
     """
-    module, inner = _numba_code(name, function, signature, options)
-    module.get_function(inner).name = inner = f"{symbol}.c" if python else symbol
+    module, c_name = _numba_code(name, function, signature, options)
+    module.get_function(c_name).name = c_name = f"{symbol}.c" if python else symbol
     if python:
-        module.link_in(llvm.parse_assembly(python_code(python, symbol, inner, module.triple)))
+        module.link_in(llvm.parse_assembly(python_code(python, symbol, c_name, module.triple)))
     module = _in_fixed_order(module)
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration and value.name != symbol:
@@ -173,9 +173,9 @@ def optimise(
     passes.add_simplify_cfg_pass()
     passes.add_global_dead_code_eliminate_pass()
     passes.run(module, llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options()))
-    allowed = python_call.NEEDS if python else ()
+    allowed = python_call.INTERPRETER_FUNCTIONS if python else ()
     if inside := [
-        need for need in _needed_symbols(module) if need.startswith(INSIDE) and need not in allowed
+        need for need in _needed_symbols(module) if need.startswith(RUNTIME_PREFIXES) and need not in allowed
     ]:
         raise CompileError(
             f"{name}: may raise an exception, or needs Python or memory ({', '.join(inside[:3])} …), so it cannot run "
@@ -185,11 +185,13 @@ def optimise(
 
 
 def _in_fixed_order(module: Any) -> Any:
-    """Forbid further reordering and contraction of sums: code with constant arguments then gives the same bits.
+    """Forbid further reordering and contraction of sums, so that code with constant arguments computes the same bits.
 
     Numba's function may be inlined into the C function.
     """
-    return llvm.parse_assembly(FREEDOM.sub(r"\1 ", str(module)).replace(KEPT_APART, "= { nounwind }"))
+    return llvm.parse_assembly(
+        REORDERING_FLAGS.sub(r"\1 ", str(module)).replace(KEPT_APART, "= { nounwind }")
+    )
 
 
 def emit_code(module: Any, symbol: str) -> NativeCode:

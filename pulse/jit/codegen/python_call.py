@@ -31,12 +31,12 @@ def code(python: PythonCall, symbol: str, function: str, triple: str) -> str:
         name: ir.Function(module, ir.FunctionType(result, arguments), name)
         for name, (result, *arguments) in FUNCTIONS.items()
     }
-    inner_type = ir.FunctionType(INT64 if python.returns else NOTHING, [INT64] * python.arguments)
-    inner = ir.Function(module, inner_type, function)
-    outer_type = ir.FunctionType(POINTER, [POINTER, POINTER.as_pointer(), INT64])
-    outer = ir.Function(module, outer_type, symbol)
-    builder = ir.IRBuilder(outer.append_basic_block())
-    self_argument, pointer, count = outer.args
+    c_type = ir.FunctionType(INT64 if python.returns else NOTHING, [INT64] * python.arguments)
+    c_function = ir.Function(module, c_type, function)
+    wrapper_type = ir.FunctionType(POINTER, [POINTER, POINTER.as_pointer(), INT64])
+    wrapper = ir.Function(module, wrapper_type, symbol)
+    builder = ir.IRBuilder(wrapper.append_basic_block())
+    self_argument, pointer, count = wrapper.args
 
     def call(name: str, *arguments):
         return builder.call(functions[name], arguments)
@@ -59,7 +59,7 @@ def code(python: PythonCall, symbol: str, function: str, triple: str) -> str:
             builder.ret(NULL)
         values.append(value)
     thread = None if python.keeps_gil else call("PyEval_SaveThread")
-    result = builder.call(inner, values)
+    result = builder.call(c_function, values)
     if thread is not None:
         call("PyEval_RestoreThread", thread)
     if python.returns == "int":

@@ -11,7 +11,7 @@ from numba.extending import lower_builtin
 from pulse.jit.codegen.pointer import PointerType, at_pointer, declare_type
 from pulse.jit.codegen.simd import BIT, call
 from pulse.jit.language import raw
-from pulse.jit.language.raw import TILE
+from pulse.jit.language.raw import TILE_ROWS
 
 BYTES, FLOATS = PointerType(types.uint8), PointerType(types.float32)
 
@@ -94,26 +94,26 @@ declare_type(
 def _interleave(builder, a, b, width: int):
     """Build two rows: the even groups of ``width`` lanes of a and b in turn, and the odd ones."""
     for first in (0, width):
-        lanes = [at if at % (2 * width) < width else at - width + TILE for at in range(TILE)]
-        mask = ir.Constant(ir.VectorType(ir.IntType(32), TILE), [at + first for at in lanes])
+        lanes = [i if i % (2 * width) < width else i - width + TILE_ROWS for i in range(TILE_ROWS)]
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), TILE_ROWS), [i + first for i in lanes])
         yield builder.shuffle_vector(a, b, mask)
 
 
 @lower_builtin(raw.transpose_tile, FLOATS, FLOATS, types.int64, types.int64)
 def _transpose_tile(context, builder, sig, args):
     dst, src, dst_step, src_step = args
-    row = ir.PointerType(ir.VectorType(ir.FloatType(), TILE))
+    row = ir.PointerType(ir.VectorType(ir.FloatType(), TILE_ROWS))
 
     def place(p, step, i):
         return builder.bitcast(builder.gep(p, [builder.mul(step, step.type(i))], inbounds=True), row)
 
-    rows = [builder.load(place(src, src_step, j), align=4) for j in range(TILE)]
+    rows = [builder.load(place(src, src_step, j), align=4) for j in range(TILE_ROWS)]
     width = 1
-    while width < TILE:
-        for i in range(TILE):
+    while width < TILE_ROWS:
+        for i in range(TILE_ROWS):
             if not i & width:
                 rows[i], rows[i + width] = _interleave(builder, rows[i], rows[i + width], width)
         width *= 2
-    for i in range(TILE):
+    for i in range(TILE_ROWS):
         builder.store(rows[i], place(dst, dst_step, i), align=4)
     return context.get_dummy_value()

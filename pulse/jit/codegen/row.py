@@ -26,7 +26,7 @@ ELEMENTS = {
 
 
 def layout_text(declared: type[Fields]) -> str:
-    """Describe all fields, including those of groups."""
+    """Describe all fields, including the fields of groups."""
     return " ".join(
         f"{field.name}:{field.kind}:{field.spec.element}@{field.word}{field.groups_before or ''}"
         + (f"({layout_text(field.group)})" if field.group else "")

@@ -160,7 +160,7 @@ for _function, _name in ((simd.vabs, "fabs"), (simd.vsqrt, "sqrt")):
 
 
 def _round(builder, v, towards: str | None):
-    """Round to the nearest whole number, ties to even; "<": down, ">": up.
+    """Round to the nearest integer, ties to even; "<": down, ">": up.
 
     It converts to int32: numbers from 2**23 on are whole.
     """

@@ -120,11 +120,11 @@ def _store_part(builder, p, i, n, v):
 def chunks(builder, p, i, step, n, width: int):
     """Load vectors of ``width`` elements and join them; a missing one is read at the address of the last."""
     parts = []
-    for number in range(LANES // width):
-        index, last = ir.Constant(INT64, number), builder.sub(n, ir.Constant(INT64, 1))
-        there = builder.select(builder.icmp_signed("<", index, n), index, last)
-        at = builder.add(i, builder.mul(there, step))
-        parts.append(builder.load(vector_pointer(builder, p, at, ir.VectorType(FLOAT32, width)), align=4))
+    for part in range(LANES // width):
+        index, last = ir.Constant(INT64, part), builder.sub(n, ir.Constant(INT64, 1))
+        index = builder.select(builder.icmp_signed("<", index, n), index, last)
+        offset = builder.add(i, builder.mul(index, step))
+        parts.append(builder.load(vector_pointer(builder, p, offset, ir.VectorType(FLOAT32, width)), align=4))
     while len(parts) > 1:
         width *= 2
         lanes = ir.Constant(ir.VectorType(INT32, width), list(range(width)))
@@ -134,15 +134,17 @@ def chunks(builder, p, i, step, n, width: int):
 
 def spread(builder, p, i, width: int):
     """Return ``width`` elements, each repeated until all lanes are full."""
-    few = builder.load(vector_pointer(builder, p, i, ir.VectorType(FLOAT32, width)), align=4)
-    return builder.shuffle_vector(few, few, constant(INTS_LL, [i * width // LANES for i in range(LANES)]))
+    elements = builder.load(vector_pointer(builder, p, i, ir.VectorType(FLOAT32, width)), align=4)
+    return builder.shuffle_vector(
+        elements, elements, constant(INTS_LL, [i * width // LANES for i in range(LANES)])
+    )
 
 
 @lowers(simd.vrepeat_twos, FLOATS, FLOAT_POINTER, types.int64)
 def _repeat_twos(builder, p, i):
     """Return two elements alternately: one load that repeats 64 bits."""
-    few = builder.load(vector_pointer(builder, p, i, ir.VectorType(FLOAT32, 2)), align=4)
-    return builder.shuffle_vector(few, few, constant(INTS_LL, [i % 2 for i in range(LANES)]))
+    pair = builder.load(vector_pointer(builder, p, i, ir.VectorType(FLOAT32, 2)), align=4)
+    return builder.shuffle_vector(pair, pair, constant(INTS_LL, [i % 2 for i in range(LANES)]))
 
 
 for _function, _width in ((simd.vload_fours, 4), (simd.vload_eights, 8)):
@@ -153,14 +155,14 @@ for _function, _width in ((simd.vload_fours, 4), (simd.vload_eights, 8)):
 
 def store_chunks(builder, p, i, j, n, v, mask, width: int):
     """Store the first n groups of ``width`` lanes, each in its place from i or, by its bit of the mask, from j."""
-    for number in range(LANES // width):
-        lanes = list(range(number * width, (number + 1) * width))
-        bit = builder.and_(mask, ir.Constant(INT64, 1 << number))
-        at = builder.select(builder.icmp_signed("!=", bit, ir.Constant(INT64, 0)), j, i)
-        at = builder.add(at, ir.Constant(INT64, number * width))
-        with builder.if_then(builder.icmp_signed("<", ir.Constant(INT64, number), n)):
+    for group in range(LANES // width):
+        lanes = list(range(group * width, (group + 1) * width))
+        bit = builder.and_(mask, ir.Constant(INT64, 1 << group))
+        base = builder.select(builder.icmp_signed("!=", bit, ir.Constant(INT64, 0)), j, i)
+        offset = builder.add(base, ir.Constant(INT64, group * width))
+        with builder.if_then(builder.icmp_signed("<", ir.Constant(INT64, group), n)):
             chunk = builder.shuffle_vector(v, v, ir.Constant(ir.VectorType(INT32, width), lanes))
-            builder.store(chunk, vector_pointer(builder, p, at, ir.VectorType(FLOAT32, width)), align=4)
+            builder.store(chunk, vector_pointer(builder, p, offset, ir.VectorType(FLOAT32, width)), align=4)
 
 
 for _function, _width in ((simd.vstore_fours, 4), (simd.vstore_eights, 8)):

@@ -11,7 +11,7 @@ from numba.extending import intrinsic, overload
 from pulse.jit.codegen.pointer import INT64, PointerType, declare_type
 from pulse.jit.language import stack
 
-LINE = 64
+LINE_BYTES = 64
 """The bytes of a cache line."""
 POINTERS = PointerType(PointerType(types.float32))
 
@@ -29,7 +29,7 @@ def _declare(function: Callable, element: types.Type) -> None:
             data = context.data_model_manager[element].get_data_type()
             with builder.goto_entry_block():
                 memory = builder.alloca(data, INT64(size))
-            memory.align = LINE
+            memory.align = LINE_BYTES
             return memory
 
         return result(count), build

@@ -1,1 +1,1 @@
-"""What functions that are compiled may call, as plain Python; ``codegen`` gives numba the same functions."""
+"""What functions that are compiled may call, as plain Python; ``codegen`` declares the same functions to numba."""

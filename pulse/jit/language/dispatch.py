@@ -22,7 +22,7 @@ from pulse.jit.language.declared import (
 from pulse.jit.language.simd import LANES, Vector, vload, vstore
 from pulse.jit.rows.pointer import Pointer
 
-NAMES = ("a", "b", "c", "p", "q")
+ARGUMENT_NAMES = ("a", "b", "c", "p", "q")
 MOVED: tuple[Argument, ...] = ("i64", "i64", "i64", "f32*")
 """The arguments of code that moves registers: three numbers and the registers."""
 ElementwiseApply = Callable[[int, Pointer, Pointer, Pointer, Pointer, int, float, float], None]
@@ -31,7 +31,7 @@ ElementwiseApply = Callable[[int, Pointer, Pointer, Pointer, Pointer, int, float
 def names_of(function: PythonFunction) -> list[str]:
     """Return the parameter names of a function of a table."""
     names = list(inspect.signature(function).parameters)
-    assert set(names) <= set(NAMES), f"parameters {names}, expected some of {NAMES}"
+    assert set(names) <= set(ARGUMENT_NAMES), f"parameters {names}, expected some of {ARGUMENT_NAMES}"
     return names
 
 
@@ -51,7 +51,7 @@ def dispatcher(
         code: int, d: Pointer, a: Pointer, b: Pointer, c: Pointer, count: int, p: float, q: float
     ) -> None:
         function, lanes = rows[code]
-        sources: dict[str, Any] = dict(zip(NAMES, (a, b, c, p, q)))
+        sources: dict[str, Any] = dict(zip(ARGUMENT_NAMES, (a, b, c, p, q)))
         names = names_of(function)
         for i in range(0, count, LANES if lanes else 1):
             values = [sources[n] if n in "pq" else _load(sources[n], i, lanes) for n in names]

@@ -1,4 +1,4 @@
-"""Sums of products of bytes and of bfloat16, as plain Python; ``codegen.dots`` gives numba the same functions.
+"""Sums of products of bytes and of bfloat16, as plain Python; ``codegen.dots`` declares the same functions to numba.
 
 A lane of int32 has four bytes, or a pair of bfloat16 with the first in the lower half. int8 weights are stored row
 by row, 16 columns of one or several blocks side by side; four rows of them become lanes that hold the four bytes of a
@@ -83,7 +83,7 @@ def _halves(pairs: Vector | int) -> tuple[Vector, Vector]:
 
 
 def vdot_halves(total: Vector, a: Vector | int, b: Vector | int) -> Vector:
-    """Add to ``total`` the product of the second halves of each lane, then that of the first, each rounded once.
+    """Add to ``total`` the product of the second halves of each lane, then of the first halves, each rounded once.
 
     These are the two steps of VDPBF16PS; it takes denormals for zeros, as kernels do.
     """

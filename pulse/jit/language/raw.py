@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.jit.rows.pointer import Pointer
 
-TILE = 8
+TILE_ROWS = 8
 
 
 def opaque(number: int) -> int:
@@ -70,6 +70,6 @@ def fill_bytes(dst: Pointer, value: int, count: int) -> None:
 
 def transpose_tile(dst: Pointer, src: Pointer, dst_step: int, src_step: int) -> None:
     """Set ``dst[i*dst_step + j] = src[j*src_step + i]``, i and j < 8, through f32 pointers; keeps all bits."""
-    tile = np.stack([src.elements[src.span(j * src_step, TILE)] for j in range(TILE)], axis=1)
-    for i in range(TILE):
-        dst.elements[dst.span(i * dst_step, TILE)] = tile[i]
+    tile = np.stack([src.elements[src.span(j * src_step, TILE_ROWS)] for j in range(TILE_ROWS)], axis=1)
+    for i in range(TILE_ROWS):
+        dst.elements[dst.span(i * dst_step, TILE_ROWS)] = tile[i]

@@ -1,4 +1,4 @@
-"""Sixteen float32 lanes as a value, as plain Python. ``codegen.simd*`` give numba the same functions.
+"""Sixteen float32 lanes as a value, as plain Python. ``codegen.simd*`` declare the same functions to numba.
 
 There are three kinds: float32 lanes, int32 lanes (also for the bits of floats), and masks (a bool per lane).
 ``+ - * /`` (and ``+=`` …) and unary ``-`` work on float lanes, ``+ - * & | ^ << >>`` on int lanes (``>>``
@@ -279,17 +279,17 @@ def vsqrt(v: Value) -> Vector:
 
 
 def vfloor(v: Value) -> Vector:
-    """Round down to a whole number."""
+    """Round down to an integer."""
     return Vector(np.floor(_lanes(v)))
 
 
 def vceil(v: Value) -> Vector:
-    """Round up to a whole number."""
+    """Round up to an integer."""
     return Vector(np.ceil(_lanes(v)))
 
 
 def vround(v: Value) -> Vector:
-    """Round to the nearest whole number, halves to even."""
+    """Round to the nearest integer, halves to even."""
     return Vector(np.rint(_lanes(v)))
 
 
@@ -376,7 +376,7 @@ BIASED = 12583039.0
 
 
 def vproduct_biased(a: Value, b: Value) -> Vector:
-    """Return ``a * b`` rounded to a whole number n, as ``BIASED + n``; any value if n is beyond 2**21, infinite or NaN.
+    """Return ``a * b`` rounded to an integer n, as ``BIASED + n``; any value if n is beyond 2**21, infinite or NaN.
 
     b must not be 1: LLVM would then reorder the sum and leave out the rounding.
     """
@@ -389,7 +389,7 @@ def vexp2_biased(v: Value) -> Vector:
 
 
 def vexp2i(v: Value) -> Vector:
-    """Return 2**v for whole numbers v in -126…127; undefined beyond."""
+    """Return 2**v for integers v in -126…127; undefined beyond."""
     return vfrombits((vtoint(v) + 127) << 23)
 
 

@@ -1,4 +1,4 @@
-"""Scratch memory of a kernel, as plain Python; ``codegen.stack`` gives numba the same functions.
+"""Scratch memory of a kernel, as plain Python; ``codegen.stack`` declares the same functions to numba.
 
 The memory is on the stack of the thread that runs the kernel: uninitialised, and invalid when the kernel returns.
 Counts are literals or constants of a module; call these functions at the top of a kernel, not in a loop.

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.jit.language.declared import UNREGISTERED, StructAt
-from pulse.jit.rows.fields import LINE, WORD, Field, Fields, Spec, fields_of, words_of
+from pulse.jit.rows.fields import LINE_WORDS, WORD_BYTES, Field, Fields, Spec, fields_of, words_of
 
 
 def numbers(count: int | None = None) -> Any:
@@ -66,8 +66,8 @@ class Struct(Fields):
     def new(cls, count: int = 1, more: int = 0) -> Self:
         """Allocate zeroed structs on a cache line; ``more``: the words of numbers up to the end."""
         words = max(count, 1) * words_of(cls) + more
-        memory = np.zeros(words + LINE, np.int64)
-        first = -memory.ctypes.data // WORD % LINE
+        memory = np.zeros(words + LINE_WORDS, np.int64)
+        first = -memory.ctypes.data // WORD_BYTES % LINE_WORDS
         return cls(memory[first : first + words])
 
     @classmethod
@@ -83,7 +83,7 @@ class Struct(Fields):
 
     def address_of(self, name: str) -> int:
         """Return the address of a field. Raises KeyError if no field has that name."""
-        return self.address + WORD * fields_of(type(self))[name].word
+        return self.address + WORD_BYTES * fields_of(type(self))[name].word
 
     def __getitem__(self, i: int) -> Self:
         return type(self)(self.words[i * words_of(type(self)) :])
@@ -116,7 +116,7 @@ def _getter(member: Field) -> Callable[[Any], Any]:
 
 def bytes_of(kind: type[Struct]) -> int:
     """Return how many bytes the fields take."""
-    return WORD * words_of(kind)
+    return WORD_BYTES * words_of(kind)
 
 
 def struct_at(kind: type[S]) -> Callable[[int], S]:

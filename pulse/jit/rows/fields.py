@@ -14,11 +14,11 @@ ElementType: TypeAlias = Literal["f32", "f64", "i64", "i32", "u8", "i8", "f16", 
 FieldCount: TypeAlias = "int | str"
 """A number, or the name of the field that holds it."""
 FieldKind: TypeAlias = Literal["operand", "weights", "scales", "number", "real", "numbers", "group", "groups"]
-WORD = 8
+WORD_BYTES = 8
 """The bytes of a word."""
 FLOAT_BYTES = 4
 """The bytes of an f32."""
-LINE = 8
+LINE_WORDS = 8
 """The words of a cache line."""
 
 
@@ -26,7 +26,8 @@ LINE = 8
 class Spec:
     """The declared properties of a field, in addition to its type.
 
-    element   of an operand; None: bytes of any type
+    kind      what it holds
+    element   the type of an operand's elements; None: bytes of any type
     touched   how often each run reads or writes all of it
     written   whether a kernel may write to it
     count     its minimum number of elements, as factors of a product; empty: unknown
@@ -55,9 +56,11 @@ class Fields:
 class Field:
     """A field of a declaration.
 
+    name           its name
+    spec           its declared properties
     word           its first word, without the groups before it
-    groups_before  for each field of groups before it: the field with their number, and the words of a group
-    group          for a group or groups: the declaration of a group
+    groups_before  each field of groups before it: the field with their number, and the words of a group
+    group          the declaration of a group, if the field is a group or groups
     """
 
     name: str
@@ -83,7 +86,7 @@ class Layout:
     has_lines: bool
 
 
-def annotations_of(declared: Any, annotations: dict[str, Any]) -> dict[str, Any]:
+def evaluate_annotations(declared: Any, annotations: dict[str, Any]) -> dict[str, Any]:
     """Evaluate annotations; only those with strings take time."""
     return (
         annotations
@@ -101,7 +104,7 @@ def _spec(kind: Any, spec: "Spec | None") -> Spec:
 
 
 def _round_up_to_line(words: int) -> int:
-    return -(-words // LINE) * LINE
+    return -(-words // LINE_WORDS) * LINE_WORDS
 
 
 @cache
@@ -109,7 +112,9 @@ def layout_of(declared: type[Fields]) -> Layout:
     """Return the layout of a declaration."""
     known_fields: dict[str, Field] = {}
     declared_fields = fields(declared)  # type: ignore[arg-type]
-    kinds = annotations_of(declared, {declaration.name: declaration.type for declaration in declared_fields})
+    kinds = evaluate_annotations(
+        declared, {declaration.name: declaration.type for declaration in declared_fields}
+    )
     word, groups_before, has_lines = declared.START, (), False
     for declaration in declared_fields:
         name, kind = declaration.name, kinds[declaration.name]

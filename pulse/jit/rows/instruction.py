@@ -15,7 +15,7 @@ A declaration is a class; its docstring says what the instruction does::
 
 The lowering makes an instance with keywords, with tensors as operands: ``lowering.emit(Axpy(y=y, x=x, n=8, a=0.5))``. A
 kernel gets a row, in which the operands are typed pointers: ``row.y[i] = …``. In compiled code, a field is a load from
-an offset that the compiler knows; ``codegen.row`` gives numba the same fields.
+an offset that the compiler knows; ``codegen.row`` declares the same fields to numba.
 
 In a row, a number or a real is one int64, an operand is ``region << 48 | byte offset``. A group of fields is stored
 inside its row.
@@ -42,7 +42,7 @@ import numpy as np
 
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.fields import ElementType, Field, FieldCount, Fields, Spec, fields_of, words_of
-from pulse.jit.rows.pointer import HEADER, Bases, Pointer, Row, operand_at, real_at, real_bits
+from pulse.jit.rows.pointer import HEADER_WORDS, Bases, Pointer, Row, operand_at, real_at, real_bits
 from pulse.jit.rows.span import Reach
 from pulse.support.record import record
 
@@ -198,7 +198,7 @@ class RowFields(Fields):
                 yield 0 if value is None else value
 
     def fields_by_name(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
-        """Yield all fields by name, those of groups prefixed with the name of the group."""
+        """Yield all fields by name; a field of a group is prefixed with the group's name."""
         for row_field in fields_of(type(self)).values():
             value, name = getattr(self, row_field.name), prefix + row_field.name
             if row_field.kind == "group":
@@ -210,7 +210,7 @@ class RowFields(Fields):
                 yield name, value
 
     def operands(self) -> "Iterator[tuple[str, Spec, OperandTensor]]":
-        """Yield all operands, including those of groups."""
+        """Yield all operands, including the operands of groups."""
         for row_field in _fields_with_operands(type(self)):
             value = getattr(self, row_field.name)
             if row_field.group is not None:
@@ -222,15 +222,16 @@ class RowFields(Fields):
     def reaches(self) -> Iterator[Reach]:
         """Yield the operands that are declared without a number of elements, each with the span that the row accesses.
 
-        It is called for rows of untrusted files and must be correct for any numbers. Raises UnsafeRowError.
+        It is called for rows of untrusted files and must be correct for any numbers. Raises
+        UnsafeRowError if they are not valid.
         """
         return iter(())
 
     @classmethod
-    def from_words(cls, words: Row, at: int, bases: Bases, form: Form) -> Self:
-        """Return the row from word ``at`` on for a kernel in plain Python; its pointers check every access."""
+    def from_words(cls, words: Row, start: int, bases: Bases, form: Form) -> Self:
+        """Return the row from word ``start`` on for a kernel in plain Python; its pointers check every access."""
         row = object.__new__(cls)
-        row.__dict__["source"] = words, at, bases, form
+        row.__dict__["source"] = words, start, bases, form
         return row
 
     if not TYPE_CHECKING:
@@ -240,32 +241,30 @@ class RowFields(Fields):
             row_field = fields_of(type(self)).get(name)
             if row_field is None or "source" not in self.__dict__:
                 raise AttributeError(name)
-            words, at, bases, form = self.__dict__["source"]
+            words, start, bases, form = self.__dict__["source"]
             word = (
-                at
+                start
                 + row_field.word
                 + sum(getattr(self, count) * size for count, size in row_field.groups_before)
             )
             value = self.__dict__[name] = self._value(row_field, words, word, bases, form)
             return value
 
-    def _value(self, row_field: Field, words: Row, at: int, bases: Bases, form: Form) -> Any:
+    def _value(self, row_field: Field, words: Row, index: int, bases: Bases, form: Form) -> Any:
         if row_field.kind == "number":
-            return int(words[at])
+            return int(words[index])
         if row_field.kind == "real":
-            return real_at(words, at)
+            return real_at(words, index)
         if row_field.group is not None:
             count = self.count_elements(row_field.spec) if row_field.kind == "groups" else 1
             size = 0 if row_field.kind == "group" else words_of(row_field.group)
-            groups = [
-                row_field.group.from_words(words, at + size * index, bases, form) for index in range(count)
-            ]
+            groups = [row_field.group.from_words(words, index + size * i, bases, form) for i in range(count)]
             return groups if row_field.kind == "groups" else groups[0]
         if row_field.kind == "scales" and form != "int8":
             return None
         element = ELEMENTS_OF_FORMS[form] if row_field.kind == "weights" else row_field.spec.element or "u8"
         count = self.count_elements(row_field.spec) if row_field.spec.count else None
-        return operand_at(words, at, bases, DTYPES[element], count, row_field.spec.written)
+        return operand_at(words, index, bases, DTYPES[element], count, row_field.spec.written)
 
 
 P = TypeVar("P", bound=RowFields)
@@ -274,7 +273,7 @@ P = TypeVar("P", bound=RowFields)
 class Instruction(RowFields):
     """A row; its fields follow the kernel and the length."""
 
-    START = HEADER
+    START = HEADER_WORDS
     kernel: ClassVar[str] = ""
     """The name of the kernel that runs it, with weights of its first form."""
     rounds_rows: ClassVar[bool] = False
@@ -347,8 +346,8 @@ def number_fields(name: str, values: Sequence[int]) -> dict[str, Any]:
 
 def lanes_on(row: P, words: int) -> P:
     """Return the same row over memories whose bases are this many words further on."""
-    start, at, bases, form = row.__dict__["source"]
-    return row.from_words(start, at, bases + words, form)
+    row_words, start, bases, form = row.__dict__["source"]
+    return row.from_words(row_words, start, bases + words, form)
 
 
 def word_of_bases(row: RowFields, i: int) -> int:

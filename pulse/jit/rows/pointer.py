@@ -1,4 +1,4 @@
-"""Rows, operands and typed pointers, as plain Python; ``codegen.pointer`` gives numba the same pointers.
+"""Rows, operands and typed pointers, as plain Python; ``codegen.pointer`` declares the same pointers to numba.
 
 A row is a run of int64: kernel, length in int64, then the fields of its ``instruction``. An operand is
 ``region << 48 | byte offset``; ``bases[region]`` is where the region begins.
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 WEIGHTS, STATE, ARENA = 0, 1, 2
 MAX_REGIONS = 8
 REGION_SHIFT = 48
-HEADER = 2
+HEADER_WORDS = 2
 """The int64 before the first argument of a row."""
 
 Row = Sequence[int] | NDArray[np.int64]
@@ -62,17 +62,17 @@ class Pointer:
 
 
 def operand_at(
-    words: Row, at: int, bases: Bases, dtype: type[np.generic], count: int | None = None, written: bool = True
+    words: Row, index: int, bases: Bases, dtype: type[np.generic], count: int | None, written: bool
 ) -> Pointer:
-    """Return the operand in the word ``at``, of ``count`` elements if known, writable or not.
+    """Return the operand in the word ``index``, of ``count`` elements if known, writable or not.
 
     Raises ValueError: it is not aligned; IndexError: it extends beyond its region.
     """
-    word = int(words[at])
+    word = int(words[index])
     region, size = bases[word >> REGION_SHIFT], np.dtype(dtype).itemsize
     first, left = divmod(word & ((1 << REGION_SHIFT) - 1), size)
     if left:
-        raise ValueError(f"word {at} of a row: its byte is not aligned to {size}")
+        raise ValueError(f"word {index} of a row: its byte is not aligned to {size}")
     elements = region[: len(region) // size * size].view(dtype)
     if count is not None:
         elements, first = elements[Pointer(elements, first).span(0, count)], 0
@@ -82,6 +82,6 @@ def operand_at(
     return Pointer(elements, first)
 
 
-def real_at(words: Row, at: int) -> float:
-    """Return the float64 that ``real_bits`` packed into the word ``at``."""
-    return struct.unpack("<d", struct.pack("<q", int(words[at])))[0]
+def real_at(words: Row, index: int) -> float:
+    """Return the float64 that ``real_bits`` packed into the word ``index``."""
+    return struct.unpack("<d", struct.pack("<q", int(words[index])))[0]

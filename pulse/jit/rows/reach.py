@@ -27,13 +27,13 @@ from pulse.jit.rows.instruction import (
     fields_of,
     words_of,
 )
-from pulse.jit.rows.pointer import ARENA, HEADER, REGION_SHIFT, STATE, WEIGHTS, Pointer, real_at
+from pulse.jit.rows.pointer import ARENA, HEADER_WORDS, REGION_SHIFT, STATE, WEIGHTS, Pointer, real_at
 from pulse.jit.rows.span import MAX_NUMBER, Located, Span, UnsafeRowError, run
 from pulse.support.bounds import UNBOUNDED
 from pulse.support.record import record
 
 MAX_LOOPS = 1 << 32
-"""The most loops of all rows together: a few seconds."""
+"""Maximum number of loops of all rows together, a few seconds; a table with more is refused."""
 
 
 @record
@@ -47,7 +47,7 @@ class CheckedRow:
 class TableCheck:
     """The check of one table, row by row; ``finish`` checks all rows together.
 
-    weights, initial  the image of the weights, and that of a stream's state
+    weights, initial  the images of the weights and of a stream's state
     arena_bytes       the size of the scratch memory
     """
 
@@ -63,12 +63,15 @@ class TableCheck:
         self._reaches: list[tuple[Located, Span]] = []
 
     def check_row(self, declared: type[Instruction], form: Form, words: Sequence[int]) -> CheckedRow:
-        """Check a row: a list of words. Raises UnsafeRowError, IndexError."""
+        """Check a row, a list of words.
+
+        Raises UnsafeRowError: it may access other memory, or runs too long; IndexError: words are missing.
+        """
         self._reaches = []
         pointers: list[tuple[Field, Located]] = []
-        row: Any = self._decode(declared, HEADER, words, form, pointers)
-        if len(words) != HEADER + _words_in(row):
-            raise UnsafeRowError(f"{len(words)} words, but it takes {HEADER + _words_in(row)}")
+        row: Any = self._decode(declared, HEADER_WORDS, words, form, pointers)
+        if len(words) != HEADER_WORDS + _words_in(row):
+            raise UnsafeRowError(f"{len(words)} words, but it takes {HEADER_WORDS + _words_in(row)}")
         written = {id(pointer) for field, pointer in pointers if field.spec.written}
         reaches = list(row.reaches())  # first, since it refuses numbers that other methods do not expect
         loops = int(row.multiply_adds())
@@ -89,7 +92,7 @@ class TableCheck:
         return CheckedRow(row, self._reaches)
 
     def note_bytes_written(self, region: int, first: int, stop: int) -> None:
-        """Record that bytes of a memory are written from outside the rows. Raises UnsafeRowError."""
+        """Record that bytes are written from outside the rows. Raises UnsafeRowError if they may not be."""
         if region == WEIGHTS:
             raise UnsafeRowError("the weights would be written")
         if not 0 <= first <= stop <= self._sizes[region]:
@@ -98,7 +101,7 @@ class TableCheck:
             self._written.append((first, stop))
 
     def note_time_word(self, byte: int) -> None:
-        """Record that a word of the state holds a time. Raises UnsafeRowError."""
+        """Record that a word of the state holds a time. Raises UnsafeRowError if it is not in the state."""
         if byte % 8 or not 0 <= byte <= self._state_bytes - 8:
             raise UnsafeRowError("a word of time outside the state")
         self._times.add(byte)
@@ -113,7 +116,7 @@ class TableCheck:
     def _decode(
         self,
         group: type[RowFields],
-        at: int,
+        start: int,
         words: Sequence[int],
         form: Form,
         operands: list[tuple[Field, Located]],
@@ -121,9 +124,9 @@ class TableCheck:
         """Decode a group of a row from its first word on."""
         row = object.__new__(group)
         values = row.__dict__
-        start, count_before = at - group.START, len(operands)
+        base, count_before = start - group.START, len(operands)
         for field in fields_of(group).values():
-            word = start + field.word
+            word = base + field.word
             for count, size in field.groups_before:
                 word += values[count] * size
             kind, name = field.kind, field.name

@@ -8,8 +8,8 @@ from pulse.jit.rows.pointer import WEIGHTS, Pointer
 
 MAX_NUMBER = 1 << 31
 """The bound of numbers of elements and frames in a row: sums and products of them stay exact."""
-SIZES = (1, 2, 4, 8)
-"""The bytes of elements that are copied without conversion."""
+COPIED_SIZES = (1, 2, 4, 8)
+"""The sizes, in bytes, of elements that are copied without conversion."""
 
 
 class Span:
@@ -87,12 +87,12 @@ def table(pointer: Pointer, count: int) -> Span:
     return Span(low, last, count)
 
 
-def require(holds: bool, what: str) -> None:
+def require(holds: bool, subject: str) -> None:
     """Raise UnsafeRowError if a row does not meet a condition of its kernel."""
     if not holds:
-        raise UnsafeRowError(what)
+        raise UnsafeRowError(subject)
 
 
 def require_size(size: int) -> None:
     """Raise UnsafeRowError if no elements have this size."""
-    require(size in SIZES, f"elements of {size} bytes")
+    require(size in COPIED_SIZES, f"elements of {size} bytes")

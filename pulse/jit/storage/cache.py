@@ -22,15 +22,16 @@ from pulse.support.record import record
 from pulse.version import __version__
 
 PROBE_BYTES = 1 << 17
-"""The size of a test file: that of the largest kernels."""
+"""The size of a test file, as large as the largest kernels."""
 
 
 @record
 class CacheLocation:
-    """The folder in use: that of PULSE_CACHE, the user's cache folder, a temporary one, or none.
+    """The folder in use: the folder in PULSE_CACHE, the user's cache folder, a temporary one, or none.
 
     path     the folder that PULSE_CACHE names
     folder   its subfolder for these versions and this processor; None: nothing is stored
+    kind     which of the folders it is
     refused  why the requested folder is not used; a temporary one is used instead if there is space
     """
 
@@ -64,7 +65,7 @@ def warn_if_nothing_is_cached() -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and its parents if they are missing. Raises OSError."""
+    """Make a folder and its parents if they are missing. Raises OSError if they cannot be made."""
     for missing in reversed([parent for parent in (folder, *folder.parents) if not parent.exists()]):
         missing.mkdir(mode=0o777 if is_shared() else 0o700, exist_ok=True)
 

@@ -15,7 +15,7 @@ from pulse.jit.storage.fingerprint import fingerprint
 from pulse.jit.storage.kernel_file import DamagedError, NativeCode
 from pulse.support.record import record
 
-DIGITS = 32
+FINGERPRINT_DIGITS = 32
 """The digits of a fingerprint in names."""
 
 
@@ -46,14 +46,14 @@ class CacheEntry:
         """The name in the object code, which includes the processor level: one program may link two levels."""
         level = named_level()
         of_level = "" if level is None else f"_{re.sub(r'[^a-z0-9]', '_', level.name)}"
-        return f"pulse_{self.fingerprint[:DIGITS]}{of_level}"
+        return f"pulse_{self.fingerprint[:FINGERPRINT_DIGITS]}{of_level}"
 
     @property
     def path(self) -> Path | None:
         """The file; None if nothing is stored."""
         folder = cache.cache_location().folder
         name = re.sub(r"[^\w.-]", "_", self.name)
-        return folder and folder / f"{name}-{self.fingerprint[:DIGITS]}.kernel"
+        return folder and folder / f"{name}-{self.fingerprint[:FINGERPRINT_DIGITS]}.kernel"
 
     def warn_if_nothing_is_cached(self) -> None:
         """Warn once if compiled kernels are lost when the process ends."""
@@ -68,7 +68,7 @@ class CacheEntry:
             return kernel_file.read(path, cache.versions(), self._identity())
         except DamagedError as error:
             warn_once(
-                f"{path}: {error}; it is compiled again and replaced, and so are all other damaged files",
+                f"{path}: {error}; it is compiled again and replaced, like all other damaged files",
                 "damage",
             )
             return None

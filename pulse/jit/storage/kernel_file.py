@@ -20,7 +20,7 @@ KIND = b"pulse kernel "
 MAGIC = KIND + b"1\n"
 CHECKSUM_BYTES, LENGTH_BYTES = 32, 4
 MAX_BYTES = 1 << 24
-"""The most bytes of a file; the largest kernels have 70 KB."""
+"""Maximum number of bytes of a file; larger ones are refused. The largest kernels have 70 KB."""
 READ_FLAGS = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
 WRITE_FLAGS = sum(getattr(os, name, 0) for name in ("O_WRONLY", "O_BINARY", "O_CREAT", "O_EXCL"))
 
@@ -59,7 +59,7 @@ def read(path: Path, versions: dict[str, Any], function: dict[str, str]) -> Nati
 
 
 def write(path: Path, code: NativeCode, versions: dict[str, Any], function: dict[str, str]) -> None:
-    """Write a file atomically, replacing an existing one. Raises OSError."""
+    """Write a file atomically, replacing an existing one. Raises OSError if it cannot be written."""
     data = _encode(code, versions, function)
     make_folder(path.parent)
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}")

@@ -18,7 +18,7 @@ from pulse.jit.storage.stamp import Stamp
 from pulse.support.blake2 import blake2b
 from pulse.support.record import record
 
-FORMAT = 1
+INDEX_FORMAT = 1
 ROOT = os.path.dirname(__file__).removesuffix("/pulse/jit/storage")
 """The folder of the packages, to which the files of an index are relative."""
 FOLDER = f"{ROOT}/pulse/jit/libraries"
@@ -33,13 +33,14 @@ class LibraryIndex:
     made_of    the checksum of their content
     functions  name -> the module that declares it
     checksums  level -> the checksum of its library
+    format     the version of the index's fields
     """
 
     sources: tuple[str, ...]
     made_of: str
     functions: dict[str, str]
     checksums: dict[str, str]
-    format: int = FORMAT
+    format: int = INDEX_FORMAT
 
     def write(self, folder: PathLike[str]) -> None:
         """Write the index to the folder of the libraries."""
@@ -53,7 +54,7 @@ class LibraryIndex:
             values = json.loads(_content(f"{os.fspath(folder)}/{INDEX}"))
         except FileNotFoundError:
             return None
-        return cls(**values) if values.get("format") == FORMAT else None
+        return cls(**values) if values.get("format") == INDEX_FORMAT else None
 
 
 class Library:

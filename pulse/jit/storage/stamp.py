@@ -13,7 +13,7 @@ class Stamp:
 
     def __init__(self, files: Sequence[str]) -> None:
         self._path = os.path.join(cache_root(), f"checked-{_digest(files)}")
-        self._state = _state_of(files)
+        self._state = _digest_states(files)
 
     def is_current(self) -> bool:
         """Return whether all files are in the state in which they were checked."""
@@ -36,7 +36,7 @@ class Stamp:
             os.replace(unfinished, self._path)
 
 
-def _state_of(files: Iterable[str]) -> str | None:
+def _digest_states(files: Iterable[str]) -> str | None:
     """Return a digest of sizes, times and identities; None if a file is missing."""
     try:
         states = [os.stat(file) for file in files]

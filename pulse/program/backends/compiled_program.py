@@ -86,7 +86,7 @@ class CompiledProgram(Program):
 
 
 def _nodes_within(nodes: Iterable[Node[Any, Op]]) -> Iterator[Node[Any, Op]]:
-    """Yield the nodes, each followed by those of its bodies."""
+    """Yield the nodes, each followed by the nodes of its bodies."""
     for node in nodes:
         yield node
         for body in node.op.bodies:

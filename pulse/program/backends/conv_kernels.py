@@ -11,7 +11,7 @@ from pulse.ops.conv import Conv, pad_spatial
 from pulse.ops.op import Op
 from pulse.program.backends.implementations import implements
 
-FLOATS = ("f16", "f32", "f64")
+FLOAT_TYPES = ("f16", "f32", "f64")
 
 
 def _pads_vary(op: Op, facts: Sequence[TypedFact]) -> str:
@@ -43,7 +43,7 @@ def _counts(op: Conv, x: Array, w: Array) -> list[int]:
     return [max(0, (size - span) // stride + 1) for size, span, stride in zip(x.shape[2:], spans, op.strides)]
 
 
-@implements(Conv, kernel="direct", priority=-1, dtypes=FLOATS, refuses=_pads_vary)
+@implements(Conv, kernel="direct", priority=-1, dtypes=FLOAT_TYPES, refuses=_pads_vary)
 def convolve_directly(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     """Sum over the taps of the kernel, one strided slice of the input for each."""
     x, w = _pad(op, inputs[0]), inputs[1]
@@ -61,7 +61,7 @@ def convolve_directly(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     return _finish(op, y.reshape(len(x), len(w), *counts), inputs)
 
 
-@implements(Conv, kernel="fft", priority=-2, dtypes=FLOATS, refuses=_pads_vary)
+@implements(Conv, kernel="fft", priority=-2, dtypes=FLOAT_TYPES, refuses=_pads_vary)
 def convolve_by_transforms(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     """Multiply Fourier transforms in f64.
 
@@ -85,7 +85,7 @@ def convolve_by_transforms(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     return _finish(op, y.reshape(len(x), len(w), *counts), inputs)
 
 
-@implements(Conv, kernel="im2col", priority=-3, dtypes=FLOATS, refuses=_pads_vary)
+@implements(Conv, kernel="im2col", priority=-3, dtypes=FLOAT_TYPES, refuses=_pads_vary)
 def convolve_by_windows(op: Conv, inputs: Sequence[Array]) -> list[Array]:
     """Multiply the kernels by a matrix of all windows, as the op's own definition does."""
     return op.eval(inputs, {})

@@ -19,6 +19,7 @@ from pulse.support.record import record
 class BackendGroup:
     """Nodes that one backend runs together.
 
+    backend  the backend
     network  the nodes as a pulsed model
     inputs   its inputs: name -> wire of the whole model
     outputs  its outputs: name -> wire of the whole model
@@ -42,9 +43,9 @@ class Transfer:
 
 
 def choices(network: PulsedNetwork, backend: str) -> dict[int, ImplementationChoice]:
-    """Return the implementation of each node: the one that its view sets, else the default backend's.
+    """Return the implementation of each node: its view's choice, else the default backend's.
 
-    A view's kernel applies to those of its nodes that have a kernel of that name; there must be at least one.
+    A view's kernel applies to its nodes that have a kernel of that name; there must be at least one.
     Raises CompileError, with the candidates: no implementation fits
     """
     graph = network.graph
@@ -141,7 +142,7 @@ def _extract_group(
                 name = part.label(copies[outlet])
                 part.inputs.append(copies[outlet])
                 reads[name] = outlet
-                ports.append(_port(name, fact))
+                ports.append(_make_port(name, fact))
     node_ids: dict[int, int] = {}
     for node_id in nodes:
         node = graph.nodes[node_id]
@@ -158,23 +159,23 @@ def _extract_group(
         or any(inlet.node not in inside for inlet in graph.outlet(outlet).successors)
     ]
     part.set_outputs([copies[outlet] for outlet in outgoing])
-    gives = dict(zip(part.output_names, outgoing))
+    output_wires = dict(zip(part.output_names, outgoing))
     result = replace(
         network,
         graph=part,
         inputs=tuple(ports),
-        outputs=tuple(_port(name, graph.fact(outlet)) for name, outlet in gives.items()),
+        outputs=tuple(_make_port(name, graph.fact(outlet)) for name, outlet in output_wires.items()),
         wires={},
         receptive_fields={},
         registers=(),
         awaited=(),
         checks=tuple(copies[outlet] for outlet in network.checks if outlet.node in inside),
     )
-    return BackendGroup(backend, result, reads, gives, node_ids)
+    return BackendGroup(backend, result, reads, output_wires, node_ids)
 
 
-def _port(name: str, fact: PulsedFact) -> Port:
-    """Return the port of a wire between groups. Each pulse has all of its frames, even if the wire does not stream."""
+def _make_port(name: str, fact: PulsedFact) -> Port:
+    """Make the port of a wire between groups. Each pulse has all of its frames, even if the wire does not stream."""
     return Port(name, fact.sizes, fact.dtype, 0, 0, Fraction(1), TDim.of(0))
 
 

@@ -1,7 +1,7 @@
 """The registry of implementations of ops, and how one is chosen.
 
 An op defines a computation and does not know its implementations. An implementation names its ops, types and layout.
-Among those of the backend and kernel that a view sets, the fitting one with the highest priority is chosen.
+Of those with the backend and kernel that a view sets, the fitting one with the highest priority is chosen.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -68,8 +68,11 @@ class Implementation:
 class ImplementationChoice:
     """The implementation of one node, and the alternatives.
 
-    dtype   of the node's first input, or of its output if it has none
-    others  the other implementations that fit
+    implementation  the chosen one
+    op              the name of the node's op
+    dtype           the type of the node's first input, or of its output if it has none
+    why             the reason of the choice
+    others          the other implementations that fit
     """
 
     implementation: Implementation

@@ -135,14 +135,14 @@ class MixedState(State):
                 )
             memories.append(memory[start : start + size])
             start += size
-        before = self._keep()
+        previous_memories = self._keep()
         self.changing = True
         try:
             for state, part in zip(self._states, memories):
                 state._load(part)
                 state.changing = False
         except InputError:
-            self._put_back(before)
+            self._put_back(previous_memories)
             self.changing = False
             raise
 

@@ -23,7 +23,7 @@ from pulse.program.native.streams import NativeStreams
 from pulse.program.step import lower_step
 from pulse.program.table.copies import copies
 from pulse.program.table.cost import RowNote, cost_of
-from pulse.program.table.emitted import EmittedRow, table_of
+from pulse.program.table.emitted import EmittedRow, make_table
 from pulse.program.table.memory import Value, aligned_bytes
 from pulse.program.table.place import Place
 from pulse.pulsify.faults import find_unchecked_bodies
@@ -34,7 +34,7 @@ from pulse.support.report import json_value
 
 _MODULES = "kernels"
 MAX_SHOWN_FIELDS = 12
-"""The most fields of an instruction in a listing."""
+"""Maximum number of fields of an instruction in a listing; the others are omitted."""
 
 
 class NativeProgram(NativeStreams, CompiledProgram):
@@ -75,7 +75,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         self.counters = tuple((site, value.buffer.offset) for site, value in builder.fault_counters.items())
         self.total_at, self.last_at = (
             None if word is None else word.buffer.offset
-            for word in (builder.register_of("faults"), builder.register_of("last"))
+            for word in (builder.find_register("faults"), builder.find_register("last"))
         )
         graph = model.graph
         self.received = tuple(
@@ -92,9 +92,9 @@ class NativeProgram(NativeStreams, CompiledProgram):
         return list(dict.fromkeys(row.kernel for row in self.instructions))
 
     def link(self) -> None:
-        """Find the kernels in this process. Raises CompileError."""
+        """Find the kernels in this process. Raises CompileError if one cannot be compiled."""
         compile_kernels(self._kernels())
-        self.unlinked = table_of(self.instructions)
+        self.unlinked = make_table(self.instructions)
         super().link()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         write_file(self.to_bytes(proof, **metadata), path)
 
     def to_bytes(self, proof: ProofNote | None = None, **metadata: str) -> bytes:
-        """Return the bytes of the file that ``save`` writes. Raises WriteError."""
+        """Return the bytes of the file that ``save`` writes. Raises WriteError if inner wires are fetched."""
         model = self.network
         chunks = None if model.chunks is None else json_value(model.chunks)
         sizes = tuple(("size", f"{name} = {size}") for name, size in model.sizes.items())

@@ -21,14 +21,14 @@ from pulse.program.streams.state import State
 from pulse.pulsify.faults import body_sites, find_unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
 
-BODIES = -1
+BODIES_KEY = -1
 """The key, among the memories of nodes, of the count of faults in bodies."""
 
 
 class ReferenceProgram(CompiledProgram):
     """A program that runs each op in numpy.
 
-    arithmetic  as in ``TypedNetwork.run``
+    arithmetic  how ops compute, as in ``TypedNetwork.run``
     computes    node -> the function that replaces the op's ``eval``
     """
 
@@ -88,7 +88,7 @@ class ReferenceState(State):
     def _clear(self) -> None:
         self._faults_before = 0
         nodes = self._program.network.graph.nodes
-        self._memory = {BODIES: [np.zeros(len(self._program.sites), np.int64)]}
+        self._memory = {BODIES_KEY: [np.zeros(len(self._program.sites), np.int64)]}
         self._memory |= {
             node_id: [self._program.arithmetic.take_input(array) for array in op.initial_state()]
             for node_id in self._program.order
@@ -155,7 +155,7 @@ class ReferenceState(State):
         tally = Tally(path=[self._program.network.graph.nodes[node_id].name])
         results = count_faults(tally, compute)
         if node_id not in self._program.unchecked:
-            (counts,) = self._next[BODIES]
+            (counts,) = self._next[BODIES_KEY]
             for site, count in tally.counts.items():
                 counts[self._program.sites[site]] += count
         return results
@@ -165,8 +165,8 @@ class ReferenceState(State):
         return sum(count for _, count in self._counts()) != self._faults_before
 
     def take_faults(self) -> int:
-        before, self._faults_before = self._faults_before, sum(count for _, count in self._counts())
-        return self._faults_before - before
+        faults_before, self._faults_before = self._faults_before, sum(count for _, count in self._counts())
+        return self._faults_before - faults_before
 
     def _counts(self) -> Iterator[tuple[Site, int]]:
         graph = self._program.network.graph
@@ -175,7 +175,7 @@ class ReferenceState(State):
             assert isinstance(op, CountFaults)
             yield (op.node, op.op, op.check), int(self._memory[outlet.node][0][0])
         for site, word in self._program.sites.items():
-            yield site, int(self._memory[BODIES][0][word])
+            yield site, int(self._memory[BODIES_KEY][0][word])
 
     def _set_end(self) -> None:
         """Do nothing: every op reads the clock itself."""

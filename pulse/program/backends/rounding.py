@@ -6,7 +6,7 @@ from functools import partial
 from pulse.facts import Array, PulsedFact
 from pulse.graph import InletId
 from pulse.ops.op import Op
-from pulse.program.activation_rounding import check_activations, round_rows_of
+from pulse.program.activation_rounding import check_activations, round_rows
 from pulse.program.weights import stored_operand
 from pulse.typed import TypedGraph, TypedNetwork, add_constant, has_constant_shapes
 
@@ -24,7 +24,7 @@ def rounded_operands(
             yield slot, operand.values
 
 
-def round_offline(model: TypedNetwork, form: str, activations: str = "f32") -> TypedNetwork:
+def round_offline(model: TypedNetwork, form: str, activations: str) -> TypedNetwork:
     """Return the offline model that a program with rounded weights, and perhaps activations, equals.
 
     Raises CompileError: int8 cannot hold a weight, or the forms do not fit
@@ -32,7 +32,7 @@ def round_offline(model: TypedNetwork, form: str, activations: str = "f32") -> T
     rounded = model.copy()
     row_form = check_activations(activations, form)
     if row_form is not None:
-        round_rows_of(rounded.graph, row_form)
+        round_rows(rounded.graph, row_form)
     _round_weights("", form, rounded.graph)
     return rounded
 

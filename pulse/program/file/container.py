@@ -44,7 +44,7 @@ class Container:
     header: dict[str, Any]
 
     def section(self, name: str) -> Array:
-        """Return the bytes of a section, not copied. Raises LoadError."""
+        """Return the bytes of a section, not copied. Raises LoadError if the header has no valid span for it."""
         spans = self.header.get("sections")
         span: Any = cast(dict[str, Any], spans).get(name) if isinstance(spans, dict) else None
         if not (isinstance(span, list) and len(cast(list[Any], span)) == 2):
@@ -57,7 +57,7 @@ class Container:
 
 
 def is_program(head: bytes) -> bool:
-    """Return whether the first bytes are those of a program file of any format version."""
+    """Return whether a file with these first bytes is a program file, of any format version."""
     return head.startswith(KIND)
 
 

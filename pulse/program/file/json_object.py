@@ -11,8 +11,9 @@ from pulse.support.record import record
 class JsonObject:
     """A JSON object.
 
-    name     the name of the file, for errors
-    Raises   LoadError: a value is missing, of another type or out of range
+    name    the name of the file, for errors
+    values  its members
+    Raises  LoadError: a value is missing, of another type or out of range
     """
 
     name: str
@@ -26,15 +27,15 @@ class JsonObject:
         return value
 
     def number(self, key: str, low: int = 0, high: int = 1 << 47) -> int:
-        """Return a whole number from low to high."""
+        """Return an integer from low to high."""
         return self._number(key, self.values.get(key), low, high)
 
     def optional_number(self, key: str, low: int = 0, high: int = 1 << 47) -> int | None:
-        """Return a whole number from low to high, or null."""
+        """Return an integer from low to high; None if the value is null or missing."""
         return None if self.values.get(key) is None else self.number(key, low, high)
 
     def numbers(self, key: str, low: int = 0, high: int = 1 << 47) -> tuple[int, ...]:
-        """Return a list of whole numbers."""
+        """Return a list of integers from low to high."""
         return tuple(self._number(key, value, low, high) for value in self._list(key))
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -62,7 +63,7 @@ class JsonObject:
         return self._record(key, self.values.get(key))
 
     def optional_record(self, key: str) -> "JsonObject | None":
-        """Return an object, or null."""
+        """Return an object; None if the value is null or missing."""
         return None if self.values.get(key) is None else self.record(key)
 
     def records(self, key: str) -> Iterator["JsonObject"]:

@@ -25,7 +25,7 @@ from pulse.support.blake2 import blake2b
 from pulse.version import __version__
 
 MAX_TEXT_LENGTH = 4096
-"""The most characters of a metadata value that is stored."""
+"""Maximum number of characters of a metadata value; longer values are not stored."""
 
 
 def encode_program(
@@ -89,7 +89,7 @@ def encode_program(
 
 
 def write_file(content: bytes, path: "str | PathLike[str]") -> None:
-    """Write a whole file atomically, replacing an existing one. Raises WriteError."""
+    """Write a whole file atomically, replacing an existing one. Raises WriteError if it cannot be written."""
     target = os.fspath(path)
     folder, name = os.path.split(target)
     unfinished = os.path.join(folder, f".{name}.{os.urandom(16).hex()}")

@@ -16,9 +16,13 @@ class ProofNote:
     when      its date and time, in UTC
     version   the version of pulse
     of        the program that was compared with the offline model: ``the file``, or ``weights of f32`` if its weights
-    are rounded
-    streams   the number of streams; ``shortest`` and ``longest`` in frames of the symbol
-    error     the largest absolute difference from the offline model in f64, ``relative`` to the largest value
+              are rounded
+    streams   the number of streams
+    shortest  the frames of the shortest stream
+    longest   the frames of the longest stream
+    seed      the seed of their signals
+    error     the largest absolute difference from the offline model in f64
+    relative  the same, relative to the largest value
     share     the largest error as a share of the tolerance in docs/proof.md: at most 1
     rounding  output -> the change caused by rounded weights
     """
@@ -43,7 +47,7 @@ class ProofNote:
 
     @classmethod
     def read(cls, record: JsonObject) -> "ProofNote":
-        """Read what ``as_dict`` wrote. Raises LoadError."""
+        """Read what ``as_dict`` wrote. Raises LoadError if a value is missing or not valid."""
         values: dict[str, Any] = {
             key: record.text(key) for key in ("outcome", "verdict", "when", "version", "of")
         }

@@ -2,7 +2,7 @@
 
 from pulse.errors import LoadError
 from pulse.jit.registry import kernel_of
-from pulse.jit.rows.fields import WORD
+from pulse.jit.rows.fields import WORD_BYTES
 from pulse.jit.rows.reach import TableCheck
 from pulse.jit.rows.span import UnsafeRowError, run
 from pulse.program.native.executable import NativeExecutable
@@ -11,7 +11,7 @@ from pulse.program.table.place import Place
 from pulse.program.table.table import row_starts
 
 MAX_SCRATCH = 1 << 30
-"""The most bytes of scratch memory."""
+"""Maximum number of bytes of scratch memory; a file that needs more is refused."""
 
 
 def require_safe(program: NativeExecutable) -> None:
@@ -41,7 +41,7 @@ def require_safe(program: NativeExecutable) -> None:
 
 
 def _check_python_accesses(program: NativeExecutable, check: TableCheck) -> None:
-    """Check the accesses of Python before and after the rows. Raises UnsafeRowError."""
+    """Check the accesses of Python before and after the rows. Raises UnsafeRowError if one is outside its memory."""
     for name, place in program.received:
         if 0 not in place.shape:
             check.note_bytes_written(place.region, *_bytes(name, place))
@@ -61,7 +61,7 @@ def _check_python_accesses(program: NativeExecutable, check: TableCheck) -> None
             check.note_time_word(byte)
     for byte in (*(byte for _, byte in program.counters), program.total_at):
         if byte is not None:
-            check.note_bytes_written(Region.STATE, byte, byte + WORD)
+            check.note_bytes_written(Region.STATE, byte, byte + WORD_BYTES)
 
 
 def _bytes(name: str, place: Place) -> tuple[int, int]:

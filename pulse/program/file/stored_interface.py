@@ -14,7 +14,7 @@ from pulse.support.printable import is_title
 from pulse.support.record import record
 
 MAX_TAIL_PULSES = 1 << 20
-"""The most pulses that a stream may take after its last frame."""
+"""Maximum number of pulses of a stream after its last frame; a file with more is refused."""
 MAX_LETTERS, MAX_ASSUMPTIONS = 1 << 10, 16
 """The longest text of a dim, and the most assumptions about symbols; a file with more is refused."""
 MAX_RATE = 1 << 31
@@ -36,7 +36,7 @@ class StoredInterface:
     chunks: Any
 
     def port(self, name: str) -> Port:
-        """Return an input or output by its name. Raises PulsifyError."""
+        """Return an input or output by its name. Raises PulsifyError if no port has it."""
         return find_port(self, name)
 
     def awaited_wires(self) -> tuple[AwaitedWire, ...]:
@@ -75,7 +75,7 @@ def _write_port(port: Port) -> dict[str, Any]:
 
 
 def read_interface(record: JsonObject, chunks: Any) -> StoredInterface:
-    """Read the interface; lengths are bounded, so that every stream ends. Raises LoadError."""
+    """Read the interface; lengths are bounded, so that every stream ends. Raises LoadError if it is not valid."""
     try:
         scope = SymbolScope()
         symbol = scope.symbol(record.text("symbol", MAX_LETTERS))
@@ -87,8 +87,8 @@ def read_interface(record: JsonObject, chunks: Any) -> StoredInterface:
         for text in texts:
             scope.assume(text)
         reading = _Reading(record.name, scope, symbol, record.number("pulse", 1, MAX_RATE))
-        inputs = tuple(reading.port(port, True) for port in record.records("inputs"))
-        outputs = tuple(reading.port(port, False) for port in record.records("outputs"))
+        inputs = tuple(reading.read_port(port, True) for port in record.records("inputs"))
+        outputs = tuple(reading.read_port(port, False) for port in record.records("outputs"))
         waits = tuple(map(reading.read_awaited, record.records("waits")))
     except DimError as error:
         raise LoadError(f"{record.name}: {error}; compile the model again") from None
@@ -123,8 +123,8 @@ class _Reading:
     symbol: Symbol
     pulse: int
 
-    def port(self, record: JsonObject, is_input: bool) -> Port:
-        """Return an input or output."""
+    def read_port(self, record: JsonObject, is_input: bool) -> Port:
+        """Read an input or output."""
         name, shape = record.text("name"), record.numbers("shape", 0, 1 << 31)
         dtype = DTYPES.get(record.text("dtype", MAX_LETTERS))
         axis = record.optional_number("axis", 0, len(shape) - 1)
@@ -137,7 +137,7 @@ class _Reading:
         port = Port(name, shape, dtype, axis, record.number("delay", 0, FAR_FRAMES), rate, length)
         if port.streams:
             if port.frames < 1 or rate * self.pulse != port.frames:
-                raise LoadError(f"{self.name}: {name!r} has {port.frames} frames a pulse at rate {rate}")
+                raise LoadError(f"{self.name}: {name!r} has {port.frames} frames per pulse at rate {rate}")
             self._check_bound(length, rate, port.frames, port.delay)
             if is_input and length.eval({self.symbol: FAR_FRAMES}) < rate * FAR_FRAMES - FAR_FRAMES // 2:
                 raise LoadError(f"{self.name}: input {name!r} does not grow with the stream")

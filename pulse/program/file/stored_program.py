@@ -49,7 +49,7 @@ class StoredProgram(NativeStreams):
     """
 
     def __init__(self, container: Container) -> None:
-        """Raises LoadError."""
+        """Raises LoadError: the header or a row is not valid, or a kernel is not installed."""
         record = JsonObject(container.name, container.header)
         version = record.text("version")
         if version != __version__:
@@ -111,7 +111,7 @@ class StoredProgram(NativeStreams):
         return lines
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write the same file again. Raises WriteError."""
+        """Write the same file again. Raises WriteError if it cannot be written."""
         write_file(self._container.content.tobytes(), path)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -125,12 +125,12 @@ class StoredProgram(NativeStreams):
             raise self._invalid_notes()
         return RowNote(fields[0], fields[1], kernel.name, Cost(*fields[2:]))
 
-    def _read_notes(self, what: str) -> list[Any]:
+    def _read_notes(self, key: str) -> list[Any]:
         try:
             notes: Any = json.loads(self._container.section("notes").tobytes())
         except (ValueError, RecursionError):
             raise self._invalid_notes() from None
-        note: Any = cast(dict[str, Any], notes).get(what) if isinstance(notes, dict) else None
+        note: Any = cast(dict[str, Any], notes).get(key) if isinstance(notes, dict) else None
         if not isinstance(note, list):
             raise self._invalid_notes()
         return cast(list[Any], note)
@@ -200,10 +200,10 @@ def _place(record: JsonObject) -> Place:
 def _end(record: JsonObject, symbol: Symbol) -> tuple[TDim, int]:
     try:
         length = scope_of(symbol).parse(record.text("length", 1 << 10))
-        far = abs(length.eval({symbol: FAR_FRAMES})) if length.symbols <= {symbol} else 2 * UNBOUNDED
+        far_length = abs(length.eval({symbol: FAR_FRAMES})) if length.symbols <= {symbol} else 2 * UNBOUNDED
     except DimError as error:
         raise LoadError(f"{record.name}: {error}; compile the model again") from None
-    if far > UNBOUNDED:
+    if far_length > UNBOUNDED:
         raise LoadError(f"{record.name}: the length {length} is too large; compile the model again")
     return length, record.number("byte")
 
@@ -217,7 +217,7 @@ def _counter(record: JsonObject) -> tuple[Site, int]:
 
 
 def _is_ours(module: str) -> bool:
-    """Return whether a name can be that of a module in ``OURS``, or in a package there."""
+    """Return whether a name can belong to a module in ``OURS``, or in a package there."""
     inside = module.removeprefix(OURS)
     return inside != module and all(part.isidentifier() for part in inside.split("."))
 
@@ -253,9 +253,7 @@ def _number_kernels(
     """Return the table with the kernel numbers of this process, and the kernel of each row."""
     section = container.section("table")
     if section.size % 8:
-        raise LoadError(
-            f"{container.name}: its table is not a whole number of words; compile the model again"
-        )
+        raise LoadError(f"{container.name}: its table is not a multiple of 8 bytes; compile the model again")
     table = section.view("<i8").astype(np.int64)
     words, start, row_kernels = cast(list[int], table.tolist()), 0, list[Kernel]()
     while start < len(words):

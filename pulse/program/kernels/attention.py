@@ -36,13 +36,13 @@ from pulse.jit.rows.span import Reach, require, run, table
 from pulse.program.kernels.norm import exp_below, largest_of_heads, mask_of_lanes_below, maximum
 from pulse.program.kernels.vmath import INFINITY
 
-HEADS = (1, 2, 4)
+GROUP_HEADS = (1, 2, 4)
 """The numbers of heads in a group: one, or as many as fill a vector."""
-PAGE = 1024
+PAGE_FLOATS = 1024
 """The numbers in a page of memory; more than four keys that are whole pages apart evict each other from the cache."""
 MAX_HEAD_GROUPS = 64
-"""The most groups of heads that are computed together."""
-BLOCK = LANES
+"""Maximum number of groups of heads that are computed together; more are computed in turn."""
+BLOCK_FRAMES = LANES
 """The frames whose keys or values are read for one group of heads before the next group."""
 
 
@@ -110,7 +110,7 @@ def put_head_scores(
 ) -> Vector:
     """Set ``s[c] = scale * sum_d q[d] keys[c*step + d] + bias[c]``, c < frames; return the largest of each lane."""
     top, c = vsplat(-INFINITY), 0
-    while step % PAGE != 0 and c + LANES <= frames:
+    while step % PAGE_FLOATS != 0 and c + LANES <= frames:
         sums = sixteen_sums(q, keys + c * step, step, depth)
         top = put_scores(sums, scale, bias + c, s + c, LANES, top)
         c += LANES
@@ -322,7 +322,7 @@ class BandAttentionRow(Instruction):
 
     def reaches(self) -> Iterator[Reach]:
         require(self.C > 0, "biases without frames")
-        require(self.heads in HEADS, "heads that do not fill a vector")
+        require(self.heads in GROUP_HEADS, "heads that do not fill a vector")
         together = self.heads == 1 or self.depth == self.width == LANES // self.heads
         require(together, "heads whose channels do not fill a vector")
         depth, width = run(self.heads * self.depth), run(self.heads * self.width)
@@ -386,8 +386,8 @@ def attend_by_row(row: BandAttentionRow) -> None:
         if frames == 0:
             for m in range(begin, begin + groups):
                 fill_row(y + (at_y[m] + r * step_y), LANES, empty if 0 <= i < length else np.float32(0))
-        for c in range(0, frames, BLOCK):
-            count, row_k = min(BLOCK, frames - c), (r + low + c) * step_k
+        for c in range(0, frames, BLOCK_FRAMES):
+            count, row_k = min(BLOCK_FRAMES, frames - c), (r + low + c) * step_k
             column = ((i % period) * band + low + c) * heads
             for m in range(groups):
                 query, keys = q + (at_q[begin + m] + r * step_q), k + (at_k[begin + m] + row_k)
@@ -399,8 +399,8 @@ def attend_by_row(row: BandAttentionRow) -> None:
         for m in range(groups if frames > 0 else 0):
             top = vload(tops, m * size)
             vstore(tops, m * size, exponentiate(scratch + m * size, frames * heads, top, heads))
-        for c in range(0, frames, BLOCK):
-            count, row_v = min(BLOCK, frames - c), (r + low + c) * step_v
+        for c in range(0, frames, BLOCK_FRAMES):
+            count, row_v = min(BLOCK_FRAMES, frames - c), (r + low + c) * step_v
             for m in range(groups):
                 s, values = scratch + (m * size + c * heads), v + (at_v[begin + m] + row_v)
                 target, total = y + (at_y[begin + m] + r * step_y), vzero()
@@ -410,7 +410,7 @@ def attend_by_row(row: BandAttentionRow) -> None:
                     total = two_heads_sums(s, values, step_v, count, total)
                 else:
                     total = four_heads_sums(s, values, step_v, count, total)
-                if c + BLOCK >= frames:
+                if c + BLOCK_FRAMES >= frames:
                     divisor = tops + m * size
                     if heads == 2:
                         total = mean_of(total, vspread_twos(divisor, 0), empty)

@@ -27,19 +27,19 @@ from pulse.jit.rows.span import Reach, run, table
 from pulse.program.kernels.norm import exp_below, maximum
 from pulse.program.kernels.vmath import INFINITY
 
-KEYS = 8
+KEYS_PER_SUM = 8
 """The keys whose products with sixteen queries are summed together; also the queries whose means are."""
 
 
 def scratch_size(batches: int, queries: int, keys: int) -> int:
     """Return the numbers in scratch memory: scores and divisors of a block, or the scores of all batches."""
-    return max(batches * queries * keys, LANES * (keys + KEYS + 1))
+    return max(batches * queries * keys, LANES * (keys + KEYS_PER_SUM + 1))
 
 
 class WholeAttentionRow(Instruction):
     """``y[m] = sum_n softmax_n(scale * q[m].k[n]) v[n]``, n < N, for the M rows of each of B batches, f32.
 
-    Rows have K elements in q and k, and D in v and y. Element k of all rows of q is contiguous, and so is each row of v
+    Rows have K elements in q and k, and D in v and y. Element k of all rows of q is contiguous, as is each row of v
     and y; ``qk``, ``kn`` … are the other steps. A row whose largest score is infinite becomes NaN. ``scratch`` has
     ``scratch_size`` numbers.
     """
@@ -102,7 +102,7 @@ def put_scores(
     Eight keys are read at a time. Past the last key it is repeated, so up to seven vectors more are written.
     """
     top = vsplat(-INFINITY)
-    for n in range(0, keys, KEYS):
+    for n in range(0, keys, KEYS_PER_SUM):
         last, left, p, s = keys - 1 - n, q, k + n * kn, scores + n * LANES
         k1, k2, k3, k4 = min(1, last) * kn, min(2, last) * kn, min(3, last) * kn, min(4, last) * kn
         k5, k6, k7 = min(5, last) * kn, min(6, last) * kn, min(7, last) * kn
@@ -163,7 +163,7 @@ def put_means(
     """Set ``y[m*ym + e] = factors[m] * sum_n powers[n*16 + m] v[n*vn + e]``, m < rows; past the last, repeat it."""
     for e in range(0, width, LANES):
         rest = width - e
-        for m in range(0, rows, KEYS):
+        for m in range(0, rows, KEYS_PER_SUM):
             last, p, right, f, z = rows - 1 - m, powers + m, v + e, factors + m, y + (m * ym + e)
             m1, m2, m3, m4 = min(1, last), min(2, last), min(3, last), min(4, last)
             m5, m6, m7 = min(5, last), min(6, last), min(7, last)

@@ -55,11 +55,11 @@ def multiply_channels(row: DepthwiseRow, c: int, rest: int) -> None:
         sum0, sum1, sum2, sum3 = first, first, first, first
         w = weights
         for t in range(T):
-            at, w_t = taps[t] + c, vload_part(w, 0, rest)
-            sum0 = vfma(vload_part(p0, at, rest), w_t, sum0)
-            sum1 = vfma(vload_part(p1, at, rest), w_t, sum1)
-            sum2 = vfma(vload_part(p2, at, rest), w_t, sum2)
-            sum3 = vfma(vload_part(p3, at, rest), w_t, sum3)
+            offset, w_t = taps[t] + c, vload_part(w, 0, rest)
+            sum0 = vfma(vload_part(p0, offset, rest), w_t, sum0)
+            sum1 = vfma(vload_part(p1, offset, rest), w_t, sum1)
+            sum2 = vfma(vload_part(p2, offset, rest), w_t, sum2)
+            sum3 = vfma(vload_part(p3, offset, rest), w_t, sum3)
             w = w + C
         store_columns(y + (rows_y[m] + c), rest, sum0)
         store_columns(y + (rows_y[m + 1] + c), rest, sum1)

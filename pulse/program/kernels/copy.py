@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pulse.jit.language.raw import (
-    TILE,
+    TILE_ROWS,
     as_f32,
     as_i16,
     as_i32,
@@ -98,10 +98,10 @@ def repeat_rows(src: Pointer, dst: Pointer, rows: int, columns: int, a: int, b: 
 @device
 def transpose(src: Pointer, dst: Pointer, rows: int, columns: int, a: int, b: int) -> None:
     """Set ``dst[i*b + j] = src[j*a + i]`` through f32 pointers; rows, columns >= 8. The last tiles overlap others."""
-    for i in range(0, rows, TILE):
-        top = min(i, rows - TILE)
-        for j in range(0, columns, TILE):
-            left = min(j, columns - TILE)
+    for i in range(0, rows, TILE_ROWS):
+        top = min(i, rows - TILE_ROWS)
+        for j in range(0, columns, TILE_ROWS):
+            left = min(j, columns - TILE_ROWS)
             transpose_tile(dst + (top * b + left), src + (left * a + top), b, a)
 
 
@@ -143,10 +143,10 @@ def copy_plane(
     if a1 == 1 and b1 == 1 and columns * size >= SHORT_RUN:
         copy_rows(src, dst, size, rows, columns, a0, b0)
         return
-    if columns < TILE and columns < rows:
+    if columns < TILE_ROWS and columns < rows:
         rows, columns, a0, a1, b0, b1 = columns, rows, a1, a0, b1, b0
     if size == 4:
-        if a0 == 1 and b1 == 1 and rows >= TILE and columns >= TILE:
+        if a0 == 1 and b1 == 1 and rows >= TILE_ROWS and columns >= TILE_ROWS:
             transpose(as_f32(src), as_f32(dst), rows, columns, a1, b0)
         elif rows == 2 and a1 == 1 and b1 == 2 and b0 == 1:
             interleave_runs(as_f32(src), as_f32(dst), columns, a0)
@@ -198,7 +198,7 @@ class CopyRow(Instruction):
         loop = next((loop for loop in range(5) if getattr(self, f"n{loop}") > 1), 5)
         steps = {"src": getattr(self, f"a{loop}"), "dst": getattr(self, f"b{loop}")}
         moves = {name: step * self.size for name, step in steps.items()}
-        yield Cut(f"n{loop}", 1 if loop < 4 else TILE, moves)
+        yield Cut(f"n{loop}", 1 if loop < 4 else TILE_ROWS, moves)
 
     def reaches(self) -> Iterator[Reach]:
         require_size(self.size)

@@ -16,7 +16,7 @@ class CumSumRow(Instruction):
 
     Frame j, of ``end`` frames, is at index j + offset of the concatenated pulses. The running totals are f64 for floats
     and int64 for integers; they start at zero if the clock is 0 and ``reload`` is set. Columns of x begin
-    at ``columns_x``, and their elements are ``step_x`` apart; ``columns_y`` and ``step_y`` are those of y.
+    at ``columns_x``, and their elements are ``step_x`` apart; ``columns_y`` and ``step_y`` are the same for y.
     """
 
     x: Operand = reads(None)
@@ -54,10 +54,10 @@ def running_sums(row: CumSumRow, x: Pointer, y: Pointer, total: Pointer, start: 
         source, target = x + t * step_x, y + t * step_y
         if start <= i < stop:
             for m in range(M):
-                before = total[m]
-                after = before + source[columns_x[m]]
-                total[m] = after
-                target[columns_y[m]] = before if exclusive else after
+                previous = total[m]
+                current = previous + source[columns_x[m]]
+                total[m] = current
+                target[columns_y[m]] = previous if exclusive else current
         else:
             for m in range(M):
                 target[columns_y[m]] = 0

@@ -30,15 +30,19 @@ __all__ = ["OPCODES", "chain", "chain64"]
 CHAIN_LOOPS = 4
 """The loops of a chain."""
 MAX_INPUTS = 8
-"""The most operands of a chain; more are folded by several chains."""
+"""Maximum number of operands of a chain; more are folded by several chains."""
 MAX_REGISTERS = 16
-"""The most intermediate results of a chain."""
-BLOCK, BLOCK64 = 256, 64
+"""Maximum number of registers of a chain, its inputs included."""
+BLOCK_ELEMENTS, BLOCK64 = 256, 64
 """The elements of a register: of f32, and of f64."""
-SLOT = BLOCK + LANES
+SLOT_ELEMENTS = BLOCK_ELEMENTS + LANES
 """The memory of a register, in elements: whole vectors are stored, which may write up to 15 elements too many."""
-SLOTS, SLOTS64, TWICE_INPUTS = (MAX_INPUTS + MAX_REGISTERS) * SLOT, MAX_REGISTERS * BLOCK64, 2 * MAX_INPUTS
-"""The sizes of arrays on the stack: all f32 registers, those of f64, and two numbers for each input."""
+SLOTS, SLOTS64, TWICE_INPUTS = (
+    (MAX_INPUTS + MAX_REGISTERS) * SLOT_ELEMENTS,
+    MAX_REGISTERS * BLOCK64,
+    2 * MAX_INPUTS,
+)
+"""The sizes of arrays on the stack: all f32 registers, all f64 registers, and two numbers for each input."""
 
 
 class ChainInput(RowFields):
@@ -110,7 +114,7 @@ class ChainRow(Instruction):
 
     def block(self, loop: int) -> int:
         """Return how many iterations of a loop are computed together."""
-        return BLOCK if loop == 3 else max(BLOCK // max(self.s3, 1), 1) if loop == 2 else 1
+        return BLOCK_ELEMENTS if loop == 3 else max(BLOCK_ELEMENTS // max(self.s3, 1), 1) if loop == 2 else 1
 
     def width(self, part: ChainInput) -> int:
         """Return the bytes of an element."""
@@ -269,12 +273,14 @@ def chain(row: ChainRow) -> None:
     s0, s1, s2, s3, input_count, op_count = row.s0, row.s1, row.s2, row.s3, row.input_count, row.op_count
     inputs, output, ops = row.inputs, row.output, row.ops
     fresh = True
-    tall = BLOCK // s3 if s2 > 1 and 0 < s3 < BLOCK else 1
+    tall = BLOCK_ELEMENTS // s3 if s2 > 1 and 0 < s3 < BLOCK_ELEMENTS else 1
     wide = (
-        max(BLOCK, s3) if op_count == 1 and s3 & (LANES - 1) == 0 and is_contiguous(output, 1, s3) else BLOCK
+        max(BLOCK_ELEMENTS, s3)
+        if op_count == 1 and s3 & (LANES - 1) == 0 and is_contiguous(output, 1, s3)
+        else BLOCK_ELEMENTS
     )
     for k in range(input_count):
-        wide = wide if is_contiguous(inputs[k], 1, s3) else BLOCK
+        wide = wide if is_contiguous(inputs[k], 1, s3) else BLOCK_ELEMENTS
     for i0 in range(s0):
         for i1 in range(s1):
             for i2 in range(0, s2, tall):
@@ -291,7 +297,7 @@ def chain(row: ChainRow) -> None:
                         if whole and is_contiguous(part, rows, columns):
                             registers[k] = as_f32(part.tensor) + start
                             continue
-                        slot = slots + k * SLOT
+                        slot = slots + k * SLOT_ELEMENTS
                         registers[k] = slot
                         if loaded[k] != start or loaded[MAX_INPUTS + k] < count:
                             loaded[k], loaded[MAX_INPUTS + k] = start, count
@@ -303,7 +309,7 @@ def chain(row: ChainRow) -> None:
                     for j in range(op_count):
                         op = ops[j]
                         target = op.target
-                        result = slots + (MAX_INPUTS + target) * SLOT
+                        result = slots + (MAX_INPUTS + target) * SLOT_ELEMENTS
                         if direct and j == op_count - 1:
                             result = as_f32(output.tensor) + start
                         a, b, c = registers[op.a], registers[op.b], registers[op.c]

@@ -134,7 +134,7 @@ def vpowc(x: Vector, exponent: float) -> Vector:
 
 @exact
 def rint64(x: float) -> float:
-    """Round to the nearest whole number, halves to even."""
+    """Round to the nearest integer, halves to even."""
     size = abs(x)
     if not 0 < size < FRACTION_FREE:
         return x
@@ -144,14 +144,14 @@ def rint64(x: float) -> float:
 
 @device
 def floor64(x: float) -> float:
-    """Round down to a whole number."""
+    """Round down to an integer."""
     rounded = rint64(x)
     return rounded - 1.0 if rounded > x else rounded
 
 
 @device
 def ceil64(x: float) -> float:
-    """Round up to a whole number."""
+    """Round up to an integer."""
     return -floor64(-x)
 
 

@@ -145,18 +145,18 @@ def count_faults(row: CountFaultsRow) -> None:
     count, step, size, stride = stop - start, row.step, row.s2, row.t2
     if count * size == 0:
         return
-    outer, inner = size, stride  # the outer loop and the run: the longer of the two becomes the run
+    outer_count, outer_step = size, stride  # the longer of the two loops becomes the run
     if step == size * stride:
-        count, step, at, outer = count * size, stride, start * step, 1
+        count, step, offset, outer_count = count * size, stride, start * step, 1
     elif count < size:
-        at, count, step, outer, inner = start * step, size, stride, count, step
+        offset, count, step, outer_count, outer_step = start * step, size, stride, count, step
     else:
-        at = start * step
+        offset = start * step
     faults = 0
     for i0 in range(row.s0):
         for i1 in range(row.s1):
-            for i2 in range(outer):
-                begin = at + i0 * row.t0 + i1 * row.t1 + i2 * inner
+            for i2 in range(outer_count):
+                begin = offset + i0 * row.t0 + i1 * row.t1 + i2 * outer_step
                 faults += count_run_faults(row, begin, count, step)
     if faults > 0:
         node_count, total = row.own, row.total

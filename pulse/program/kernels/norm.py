@@ -93,7 +93,7 @@ class NormFields(Instruction):
 class SoftmaxRow(NormFields):
     """``y = exp(x - max) / sum(exp(x - max))`` of each row, or its logarithm.
 
-    A row whose largest element is infinite gives NaN.
+    The result is NaN for a row whose largest element is infinite.
     """
 
     log: bool

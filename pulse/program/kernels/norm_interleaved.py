@@ -9,7 +9,7 @@ from pulse.jit.rows.span import Reach, run, table
 from pulse.program.kernels.norm import LayerNormRow, NormFields, SoftmaxRow, exp_below
 from pulse.program.kernels.vmath import vlog
 
-WAYS = 4
+PARTIAL_SUMS = 4
 """The number of independent sums."""
 
 
@@ -33,11 +33,11 @@ def mean_of(x: Pointer, count: int) -> Vector:
     """Return the mean of each stream."""
     a, b, c, d = vzero(), vzero(), vzero(), vzero()
     i = 0
-    while i + WAYS <= count:
+    while i + PARTIAL_SUMS <= count:
         p = x + i * LANES
         a, b = a + vload(p, 0), b + vload(p, LANES)
         c, d = c + vload(p, 2 * LANES), d + vload(p, 3 * LANES)
-        i += WAYS
+        i += PARTIAL_SUMS
     while i < count:
         a = a + vload(x, i * LANES)
         i += 1
@@ -49,12 +49,12 @@ def variance_of(x: Pointer, count: int, mean: Vector) -> Vector:
     """Return the variance of each stream."""
     a, b, c, d = vzero(), vzero(), vzero(), vzero()
     i = 0
-    while i + WAYS <= count:
+    while i + PARTIAL_SUMS <= count:
         p = x + i * LANES
         e, f = vload(p, 0) - mean, vload(p, LANES) - mean
         g, h = vload(p, 2 * LANES) - mean, vload(p, 3 * LANES) - mean
         a, b, c, d = vfma(e, e, a), vfma(f, f, b), vfma(g, g, c), vfma(h, h, d)
-        i += WAYS
+        i += PARTIAL_SUMS
     while i < count:
         e = vload(x, i * LANES) - mean
         a = vfma(e, e, a)
@@ -79,7 +79,7 @@ def interleaved_layer_norm(row: InterleavedLayerNormRow) -> None:
 class InterleavedSoftmaxRow(InterleavedNormFields, SoftmaxRow):
     """``y = exp(x - max) / sum(exp(x - max))`` of each row, or its logarithm, for sixteen streams.
 
-    A row whose largest element is infinite gives NaN.
+    The result is NaN for a row whose largest element is infinite.
     """
 
 

@@ -147,7 +147,7 @@ def reduce(row: ReduceRow) -> None:
 
 
 @device
-def index_of(x: Pointer, count: int, stride: int, value: Any, last: int) -> int:
+def find_index(x: Pointer, count: int, stride: int, value: Any, last: int) -> int:
     """Return the first or last index of a value (NaN matches any NaN); 0 without elements."""
     for k in range(count):
         i = count - 1 - k if last else k
@@ -175,4 +175,4 @@ def arg_reduce(row: ArgReduceRow) -> None:
     for m in range(rows):
         p = x + rows_x[m]
         best = reduced_max(p, count, stride) if kind == MAX else reduced_min(p, count, stride)
-        y[rows_y[m]] = index_of(p, count, stride, best, last)
+        y[rows_y[m]] = find_index(p, count, stride, best, last)

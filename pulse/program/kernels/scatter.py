@@ -35,6 +35,6 @@ def scatter(row: ScatterRow) -> None:
     """Compute row by row."""
     dst, indices, src, size, rows = row.dst, row.indices, row.src, row.size, row.rows
     for j in range(row.count):
-        at = indices[j]
-        if 0 <= at < rows:
-            move_bytes(dst + at * size, src + j * size, size)
+        index = indices[j]
+        if 0 <= index < rows:
+            move_bytes(dst + index * size, src + j * size, size)

@@ -36,26 +36,26 @@ from pulse.program.kernels.matmul.finish import Finish, finish
 
 @device
 def gather_points(
-    target: Pointer, source: Pointer, offsets: Pointer, scales: Pointer, count: int, first: int, size: int
+    target: Pointer, source: Pointer, offsets: Pointer, scales: Pointer, count: int, run_start: int, size: int
 ) -> None:
     """Set ``target[n] = source[offsets[n]] * scales[n]``, and zeros from ``count`` up to ``size``.
 
-    If ``first`` is not negative, the points before it are zeros, and those from it on are neighbours.
+    If ``run_start`` is not negative, the points before it are zeros, and from it on the offsets are contiguous.
     """
     n = 0
-    if first >= 0:
-        neighbours = source + offsets[first]
-        while n < first:
-            vstore_part(target, n, first - n, vzero())
+    if run_start >= 0:
+        points = source + offsets[run_start]
+        while n < run_start:
+            vstore_part(target, n, run_start - n, vzero())
             n += LANES
-        n = first
+        n = run_start
         while n < count:
-            x = vload_part(neighbours, n - first, count - n)
+            x = vload_part(points, n - run_start, count - n)
             vstore_part(target, n, count - n, x * vload_part(scales, n, count - n))
             n += LANES
     else:
-        for at in range(count):
-            target[at] = source[offsets[at]] * scales[at]
+        for i in range(count):
+            target[i] = source[offsets[i]] * scales[i]
     n = count
     while n < size:
         vstore_part(target, n, size - n, vzero())
@@ -72,8 +72,8 @@ def gather_pairs(re: Pointer, im: Pointer, source: Pointer, scales: Pointer, cou
         vstore(re, n, vevens(a, b) * vload(scales, n))
         vstore(im, n, vevens(c, d) * vload(scales, count + n))
         n, pairs = n + LANES, pairs + 2 * LANES
-    for at in range(n, count):
-        re[at], im[at] = source[2 * at] * scales[at], source[2 * at + 1] * scales[count + at]
+    for i in range(n, count):
+        re[i], im[i] = source[2 * i] * scales[i], source[2 * i + 1] * scales[count + i]
     n = count
     while n < size:
         vstore_part(re, n, size - n, vzero())
@@ -127,9 +127,9 @@ def compute_first_round_real(
                 re3, im3 = vfma(vsplat(re[near + n3]), w_re, re3), vfma(vsplat(re[far + n3]), w_im, im3)
                 near, far, v = near + N2, far - N2, v + 2 * P
             if N1 % 2 == 0:
-                w_re, at = vload(w, 2 * P * half + block), half * N2
-                re0, re1 = vfma(vsplat(re[at + n]), w_re, re0), vfma(vsplat(re[at + n1]), w_re, re1)
-                re2, re3 = vfma(vsplat(re[at + n2]), w_re, re2), vfma(vsplat(re[at + n3]), w_re, re3)
+                w_re, middle = vload(w, 2 * P * half + block), half * N2
+                re0, re1 = vfma(vsplat(re[middle + n]), w_re, re0), vfma(vsplat(re[middle + n1]), w_re, re1)
+                re2, re3 = vfma(vsplat(re[middle + n2]), w_re, re2), vfma(vsplat(re[middle + n3]), w_re, re3)
             apply_twiddles(a_re, a_im, twiddles, n, P, block, re0, im0)
             apply_twiddles(a_re, a_im, twiddles, n1, P, block, re1, im1)
             apply_twiddles(a_re, a_im, twiddles, n2, P, block, re2, im2)
@@ -160,9 +160,9 @@ def compute_first_round(
                 less1, more1 = vfma(vsplat(im[far + m]), w_im, less1), vfma(vsplat(re[far + m]), w_im, more1)
                 near, far, v = near + N2, far - N2, v + 2 * P
             if N1 % 2 == 0:
-                w_re, at = vload(w, 2 * P * half + block), half * N2
-                re0, im0 = vfma(vsplat(re[at + n]), w_re, re0), vfma(vsplat(im[at + n]), w_re, im0)
-                re1, im1 = vfma(vsplat(re[at + m]), w_re, re1), vfma(vsplat(im[at + m]), w_re, im1)
+                w_re, middle = vload(w, 2 * P * half + block), half * N2
+                re0, im0 = vfma(vsplat(re[middle + n]), w_re, re0), vfma(vsplat(im[middle + n]), w_re, im0)
+                re1, im1 = vfma(vsplat(re[middle + m]), w_re, re1), vfma(vsplat(im[middle + m]), w_re, im1)
             apply_twiddles(a_re, a_im, twiddles, n, P, block, re0 - less0, im0 + more0)
             apply_twiddles(a_re, a_im, twiddles, m, P, block, re1 - less1, im1 + more1)
             n += 2
@@ -250,13 +250,16 @@ def compute_second_round(
 
 @device
 def scatter_bins(
-    target: Pointer, source: Pointer, offsets: Pointer, scales: Pointer, count: int, N1: int, P: int, near: int
+    target: Pointer, source: Pointer, offsets: Pointer, scales: Pointer, count: int, N1: int, P: int, contiguous: int
 ) -> None:  # fmt: skip
-    """Set ``target[offsets[k]] = X[k] * scales[k]``; X [.., P] has N1 bins in a row; ``near``: bins are neighbours."""
+    """Set ``target[offsets[k]] = X[k] * scales[k]``; X [.., P] has N1 bins in a row.
+
+    ``contiguous``: the offsets are contiguous.
+    """
     first, row = 0, source
     while first < count:
         bins = min(N1, count - first)
-        if near:
+        if contiguous:
             y, k = target + (offsets[0] + first), 0
             while k < bins:
                 x = vload_part(row, k, bins - k)
@@ -287,21 +290,21 @@ def scatter_pairs(
         first, row = first + N1, row + P
 
 
-def span_of_points(offsets: Pointer, count: int, near: int) -> Span:
-    """Return the span of the offsets of points or bins; if ``near`` is not -1, they are neighbours from that one on."""
-    if near < 0:
+def span_of_points(offsets: Pointer, count: int, run_start: int) -> Span:
+    """Return the span of the offsets of points or bins; they are contiguous from ``run_start`` on if it is not -1."""
+    if run_start < 0:
         return table(offsets, count)
-    require(near < count, "neighbours after the last point")
-    return table(offsets + near, 1) + run(count - near)
+    require(run_start < count, "contiguous offsets after the last point")
+    return table(offsets + run_start, 1) + run(count - run_start)
 
 
 class FourierRow(Instruction):
     """``X[k] = sum_n x[n] e(n*k / N)`` of M rows; then the steps of ``finish``.
 
     Inputs and outputs are anywhere, each with factors for its real and imaginary part: R nonzero points are read
-    from offsets ``from_…``, K bins are written to offsets ``to_…``. P is N1 rounded up to 16. From point ``near_re``
-    on, the offsets of real parts are neighbours, and the points before it are zeros (-1: they are not); ``next_re``:
-    those of bins are neighbours.
+    from offsets ``from_…``, K bins are written to offsets ``to_…``. P is N1 rounded up to 16. ``near_re`` is the index
+    of a point: from it on, the offsets of real parts are contiguous, and all points before it are zeros; -1 if there is
+    none. ``next_re``: the offsets of the bins' real parts are contiguous.
     ``from_pairs``, ``to_pairs``: points or bins are adjacent pairs, each a real and an imaginary part.
     """
 
@@ -410,7 +413,7 @@ def write_bins(row: FourierRow, target: Pointer, x_re: Pointer, x_im: Pointer, N
 
 @kernel
 def fourier(row: FourierRow) -> None:
-    """Compute row by row; transforms of 256 and 512 points, those of most models, have their own code."""
+    """Compute row by row; transforms of 256 and 512 points, the sizes of most models, have their own code."""
     x, y, scratch, M, rows_x, rows_y = row.x, row.y, row.scratch, row.M, row.rows_x, row.rows_y
     R, N1, N2, P, from_re, scales = row.R, row.N1, row.N2, row.P, row.from_re, row.scales
     N = N1 * N2

@@ -17,7 +17,7 @@ from pulse.jit.rows.span import NOTHING, Reach, require, run, table
 from pulse.program.kernels.matmul.finish import Finish
 from pulse.program.kernels.matmul.product_interleaved import finish_rows, interleaved_reaches
 
-PLANES = 6
+SCRATCH_TABLES = 6
 """Scratch tables of all points: real and imaginary parts of the points, the first round's bins, the second round's."""
 
 
@@ -66,7 +66,7 @@ class InterleavedFourierRow(Instruction):
         N1, N2, R, K = self.N1, self.N2, self.R, self.K
         require(min(N1, N2) > 0, "a transform without points")
         require(0 <= R <= N1 * N2 and 0 <= K <= N1 * N2, "more points or bins than the transform has")
-        yield self.scratch, run(PLANES * N1 * N2 * LANES)
+        yield self.scratch, run(SCRATCH_TABLES * N1 * N2 * LANES)
         yield self.x, (table(self.rows_x, self.M) + table(self.from_re, R)) * LANES
         if self.has_im:
             yield self.x, (table(self.rows_x, self.M) + table(self.from_im, R)) * LANES
@@ -136,7 +136,7 @@ def even_sums(
 def odd_sums(
     x: Pointer, v: Pointer, w: Pointer, rows: int, columns: int, n: int, m: int
 ) -> tuple[Vector, Vector, Vector, Vector]:
-    """Return the sine sums, as ``even_sums`` those of the cosines."""
+    """Return the sine sums, as ``even_sums`` returns the cosine sums."""
     step = columns * LANES
     p, q = x + (rows * step + n * LANES), x + (rows * step + m * LANES)
     a, b, c, d = vzero(), vzero(), vzero(), vzero()
@@ -150,12 +150,12 @@ def odd_sums(
 
 @device
 def store_bin(
-    y: Pointer, rows: int, bins: int, k: int, at: int, step: int, even: Vector, odd: Vector
+    y: Pointer, rows: int, bins: int, k: int, column: int, step: int, even: Vector, odd: Vector
 ) -> None:
     """Store one part of bin k of a column, ``even + odd``, and of its mirror bin, ``even - odd``."""
-    vstore(y, (at + k * step) * LANES, even + odd)
+    vstore(y, (column + k * step) * LANES, even + odd)
     if k < rows - k < bins:
-        vstore(y, (at + (rows - k) * step) * LANES, even - odd)
+        vstore(y, (column + (rows - k) * step) * LANES, even - odd)
 
 
 @device

@@ -15,9 +15,9 @@ from pulse.jit.rows.span import Reach, require, require_size, run
 from pulse.program.kernels.copy import fill_run, sign_extend
 from pulse.program.kernels.dtypes import BOOL, F32, F64, I16, I32, I64, width_of
 
-MODES = ("constant", "edge", "reflect", "symmetric")
+PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 """What ``FillEndsRow`` writes outside the stream, by number."""
-CONSTANT, EDGE, REFLECT, SYMMETRIC = range(len(MODES))
+CONSTANT, EDGE, REFLECT, SYMMETRIC = range(len(PADDING_MODES))
 
 
 @device
@@ -57,7 +57,7 @@ class FillEndsRow(Instruction):
     last frame; modes 2 (reflect) and 3 (symmetric): the mirrored frame. Zeros if x or the table has no such frame.
     x [overlap + P frames] may be y [keep + P frames], ``in_place``, if the mode is constant, overlap 0 and offset =
     shift; keep is at most overlap. Frames have ``run`` elements of ``size`` bytes, which are ``step`` elements apart;
-    ``bits`` are those of the fill.
+    ``bits`` are the bits of the fill.
     """
 
     DATA = ("bits",)
@@ -129,23 +129,23 @@ def fill_ends(row: FillEndsRow) -> None:
         if begin <= i < end:
             fill_bytes(target, 0, frame)
         elif mode == CONSTANT:
-            before = f < 0
-            frames = head_frames if before else tail_frames
-            at = f + head_frames if before else f - length
+            precedes = f < 0
+            frames = head_frames if precedes else tail_frames
+            index = f + head_frames if precedes else f - length
             if frames == 0:
                 fill_run(target, size, run, bits)
-            elif at < 0 or at >= frames:
+            elif index < 0 or index >= frames:
                 fill_bytes(target, 0, frame)
-            elif before:
-                move_bytes(target, head + at * frame, frame)
+            elif precedes:
+                move_bytes(target, head + index * frame, frame)
             else:
-                move_bytes(target, tail + at * frame, frame)
+                move_bytes(target, tail + index * frame, frame)
         else:
-            at = padding_frame(f, length, mode) + offset - base + overlap
-            if at < 0 or at >= overlap + pulse:
+            index = padding_frame(f, length, mode) + offset - base + overlap
+            if index < 0 or index >= overlap + pulse:
                 fill_bytes(target, 0, frame)
             else:
-                move_bytes(target, x + at * x_step, frame)
+                move_bytes(target, x + index * x_step, frame)
         i += 1
 
 
@@ -234,9 +234,9 @@ def table_lookup(row: TableLookupRow) -> None:
         move_bytes(y, table + first * bytes_, pulse * bytes_)
         return
     for i in range(pulse):
-        at = first + i * step
-        if 0 <= at < rows:
-            move_bytes(y + i * bytes_, table + at * bytes_, bytes_)
+        table_row = first + i * step
+        if 0 <= table_row < rows:
+            move_bytes(y + i * bytes_, table + table_row * bytes_, bytes_)
         else:
             fill_bytes(y + i * bytes_, 0, bytes_)
 

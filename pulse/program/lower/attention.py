@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.jit.language.simd import LANES
 from pulse.ops.attention import BandedAttentionStream
-from pulse.program.kernels.attention import HEADS, BandAttentionRow, scratch_size
+from pulse.program.kernels.attention import GROUP_HEADS, BandAttentionRow, scratch_size
 from pulse.program.lower.matmul_windows import batch_offsets
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
@@ -69,7 +69,7 @@ def heads_per_group(values: Sequence[Value], batch: Sequence[int]) -> int:
     if channels < 1 or LANES % channels or any(value.shape[-1] != channels for value in values):
         return 1
     heads = LANES // channels
-    if heads not in HEADS or math.prod(batch) % heads:
+    if heads not in GROUP_HEADS or math.prod(batch) % heads:
         return 1
     groups = (batch_offsets(value, batch).reshape(-1, heads) for value in values)
     return heads if all((np.diff(offsets) == channels).all() for offsets in groups) else 1

@@ -10,14 +10,14 @@ from pulse.ops.matmul import MatMul, packed_operand
 from pulse.ops.norm import Softmax
 from pulse.ops.shape import Transpose
 from pulse.program.kernels.attention_whole import WholeAttentionRow, scratch_size
-from pulse.program.lower.elementwise import scale_of
+from pulse.program.lower.elementwise import find_scale
 from pulse.program.lower.matmul_windows import batch_offsets
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
 from pulse.support.record import record
 
 MIN_QUERIES = 8
-"""The fewest queries and keys for which sixteen queries side by side save time."""
+"""Minimum number of queries and keys; with fewer, sixteen queries side by side do not save time."""
 
 
 @record
@@ -36,11 +36,11 @@ class AttentionNodes:
     product: PulsedNode
 
 
-def attention_of(lowering: Lowering, scores: PulsedNode) -> AttentionNodes | None:
+def find_attention(lowering: Lowering, scores: PulsedNode) -> AttentionNodes | None:
     """Return the attention that begins with a product of two tensors; None if there is none."""
     scaled, scale = OutletId(scores.id), 1.0
     reader = lowering.only_reader(scaled)
-    factor = None if reader is None else scale_of(lowering, reader)
+    factor = None if reader is None else find_scale(lowering, reader)
     if reader is not None and factor is not None:
         scaled, scale = OutletId(reader.id), factor[1]
         reader = lowering.only_reader(scaled)
@@ -102,7 +102,7 @@ def emit_attention(lowering: Lowering, q: Value, k: Value, v: Value, outlet: Out
 
 
 def _axis_order(lowering: Lowering, outlet: OutletId) -> Sequence[int]:
-    """Return the axis order of the result: that of the transpose that reads it, if rows stay contiguous."""
+    """Return the axis order of the result: as the transpose that reads it needs it, if rows stay contiguous."""
     reader = lowering.only_reader(outlet)
     last = lowering.fact(outlet).rank - 1
     first = lowering.stream_first(outlet)

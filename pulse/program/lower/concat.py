@@ -45,8 +45,8 @@ def allocate_part(lowering: Lowering, outlet: OutletId, order: Sequence[int]) ->
     if op.axis != order[-1] or any(size % LANES for size in sizes) or node.inputs.count(outlet) != 1:
         return lowering.allocate_wire(outlet, order)
     if whole not in lowering.allocated:
-        after = [lowering.graph.nodes[inlet.node].op for inlet in lowering.graph.outlet(whole).successors]
-        if any(not isinstance(reader, READ_IN_ROWS) for reader in after) or lowering.is_read_later(whole):
+        readers = [lowering.graph.nodes[inlet.node].op for inlet in lowering.graph.outlet(whole).successors]
+        if any(not isinstance(reader, READ_IN_ROWS) for reader in readers) or lowering.is_read_later(whole):
             return lowering.allocate_wire(outlet, order)
         lowering.allocated[whole] = lowering.allocate_wire(whole, order)
     target, start = lowering.allocated[whole], sum(sizes[: node.inputs.index(outlet)])
@@ -120,7 +120,7 @@ def _emit_pairs(lowering: Lowering, outlet: OutletId, parts: Sequence[Value], ax
 def _order_for_reshape(lowering: Lowering, outlet: OutletId, strides: Sequence[int]) -> list[int] | None:
     """Return an axis order in which the reshape that reads the wire, perhaps after a transpose, is a view, or None.
 
-    strides  of the largest part, whose neighbouring axes must stay neighbours
+    strides  the strides of the largest part, whose neighbouring axes must stay neighbours
     """
     fact = lowering.fact(outlet)
     axes, wire = list(range(fact.rank)), outlet

@@ -10,7 +10,7 @@ from pulse.ops.conv import Conv, is_depthwise
 from pulse.program.kernels.conv_depthwise import DepthwiseRow
 from pulse.program.lower.conv_ends import Piece, pieces_at_ends
 from pulse.program.lower.matmul_finishing import Finishing, find_finishing
-from pulse.program.lower.matmul_product import bias_of, emit_product, stored_of
+from pulse.program.lower.matmul_product import emit_product, find_bias, require_stored
 from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
 from pulse.program.lower.pad import copy_inside, fill_row
 from pulse.program.lower.quantize_rows import unrounded_rows
@@ -71,8 +71,8 @@ def _margins(target: Value, amounts: Sequence[tuple[int, int]], order: Sequence[
 @lowers(Conv)
 def lower_conv(lowering: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
     """Emit a convolution: rows are the output positions, taps the kernel positions."""
-    stored = stored_of(lowering, node, 1, "its kernel")
-    return convolve(lowering, node, op, stored, bias_of(lowering, node, stored.codes.shape[0]))
+    stored = require_stored(lowering, node, 1, "its kernel")
+    return convolve(lowering, node, op, stored, find_bias(lowering, node, stored.codes.shape[0]))
 
 
 @record

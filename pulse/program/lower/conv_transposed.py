@@ -15,7 +15,7 @@ from pulse.ops.conv import Conv, ConvTranspose, is_depthwise
 from pulse.ops.time import Delay
 from pulse.program.lower.conv import convolution_input, convolve, emit_depthwise, last_order, pad
 from pulse.program.lower.matmul_finishing import Finishing, find_finishing
-from pulse.program.lower.matmul_product import bias_of, emit_product, stored_of
+from pulse.program.lower.matmul_product import emit_product, find_bias, require_stored
 from pulse.program.lower.matmul_windows import WindowProduct, grid_offsets
 from pulse.program.lower.shape_split import SplitChannels, split_channels
 from pulse.program.lowering import Lowering, PulsedNode, lowers
@@ -24,7 +24,7 @@ from pulse.program.weights import StoredWeight
 from pulse.support.record import record
 
 MIN_FINISHED_COLUMNS = 16
-"""The fewest columns with which a product applies the following elementwise steps to its own rows."""
+"""Minimum number of columns of a product that applies the following elementwise steps to its own rows."""
 
 
 @record
@@ -48,8 +48,8 @@ class _Transposed:
     def firsts(self, axis: int, phase: int, taps: Sequence[int]) -> list[int]:
         """Return the input positions that ``taps`` of the kernel read for the first output of a phase."""
         op, i = self.op, axis - 2
-        before, stride, dilation = int(op.pads[i][0]), op.strides[i], op.dilations[i]
-        return [(phase + before - k * dilation) // stride + self.border[i] for k in taps]
+        pad_before, stride, dilation = int(op.pads[i][0]), op.strides[i], op.dilations[i]
+        return [(phase + pad_before - k * dilation) // stride + self.border[i] for k in taps]
 
     def offsets(self, firsts: Sequence[Sequence[int]]) -> Array:
         """Return the offsets of the taps, from the first positions along all spatial axes."""
@@ -65,10 +65,10 @@ class _Transposed:
 @lowers(ConvTranspose)
 def lower_conv_transpose(lowering: Lowering, node: PulsedNode, op: ConvTranspose) -> list[Value]:
     """Emit one product if the outputs are adjacent in memory, else one for each phase."""
-    stored = stored_of(lowering, node, 1, "its kernel")
+    stored = require_stored(lowering, node, 1, "its kernel")
     kernel = stored.codes.shape
     outlet = OutletId(node.id)
-    bias = bias_of(lowering, node, kernel[1] * op.group)
+    bias = find_bias(lowering, node, kernel[1] * op.group)
     forward = _equivalent_convolution(
         op, lowering.fact(node.inputs[0]).sizes, lowering.fact(outlet).sizes, kernel
     )
@@ -99,7 +99,7 @@ def lower_conv_transpose(lowering: Lowering, node: PulsedNode, op: ConvTranspose
         x=x,
         split=split,
         y=y,
-        border=[before for before, _ in reach],
+        border=[pad_before for pad_before, _ in reach],
         finishing=finishing,
     )
     _emit_outputs(lowering, whole, grouped_axis)
@@ -113,7 +113,7 @@ def lower_conv_transpose(lowering: Lowering, node: PulsedNode, op: ConvTranspose
 def _output_order(
     op: ConvTranspose, sizes: Sequence[int], order: Sequence[int]
 ) -> tuple[int | None, Sequence[int]]:
-    """Return the grouped axis, if there is one, and the axis order of the result; ``order`` is that of the input."""
+    """Return the grouped axis, if there is one, and the axis order of the result; ``order``: the input's."""
     grouped_axis = _find_grouped_axis(op, sizes, order)
     if grouped_axis is not None:
         return grouped_axis, order
@@ -146,13 +146,13 @@ def _align_outputs(
         return op, None
     readers = [lowering.graph.nodes[inlet.node].op for inlet in lowering.graph.outlet(outlet).successors]
     i = axis - 2
-    stride, before = op.strides[i], int(op.pads[i][0])
-    shift = before % stride
+    stride, pad_before = op.strides[i], int(op.pads[i][0])
+    shift = pad_before % stride
     if shift == 0 or any(isinstance(reader, (Concat, Delay)) for reader in readers):
         return op, None
     sizes[axis] = -(-(shift + sizes[axis]) // stride) * stride
     pads = tuple(
-        (TDim.of(before - shift), end) if other == i else (start, end)
+        (TDim.of(pad_before - shift), end) if other == i else (start, end)
         for other, (start, end) in enumerate(op.pads)
     )
     return replace(op, pads=pads), (axis, shift)
@@ -167,20 +167,20 @@ def _equivalent_convolution(
     pads: list[tuple[TDim, TDim]] = []
     for i, dilation in enumerate(op.dilations):
         span = (kernel[i + 2] - 1) * dilation
-        before = span - int(op.pads[i][0])
-        after = sizes[i + 2] - from_sizes[i + 2] + span - before
-        if before < 0 or after < 0:
+        pad_before = span - int(op.pads[i][0])
+        pad_after = sizes[i + 2] - from_sizes[i + 2] + span - pad_before
+        if pad_before < 0 or pad_after < 0:
             return None
-        pads.append((TDim.of(before), TDim.of(after)))
+        pads.append((TDim.of(pad_before), TDim.of(pad_after)))
     return Conv(op.strides, op.dilations, tuple(pads), op.group)
 
 
 def _reach(op: ConvTranspose, i: int, kernel: int, frames: int, outputs: int) -> tuple[int, int]:
     """Return how far the outputs of a spatial axis extend before and after the input."""
-    before = int(op.pads[i][0])
+    pad_before = int(op.pads[i][0])
     stride, dilation = op.strides[i], op.dilations[i]
-    first = -(-(before - (kernel - 1) * dilation) // stride)
-    last = (outputs - 1 + before) // stride
+    first = -(-(pad_before - (kernel - 1) * dilation) // stride)
+    last = (outputs - 1 + pad_before) // stride
     return max(0, -first), max(0, last - (frames - 1))
 
 
@@ -188,9 +188,11 @@ def _reach(op: ConvTranspose, i: int, kernel: int, frames: int, outputs: int) ->
 class _PhaseRows:
     """The outputs ``u = phase + stride*q`` of a transposed convolution, from q = begin on, along all spatial axes.
 
-    taps      the positions of the kernel that they read, along each axis
-    x         [M], the element of the input at which the window of each output begins
-    x_taps    [T], the offset of each tap
+    phase   the phase of each axis
+    begin   the first q of each axis
+    taps    the positions of the kernel that they read, along each axis
+    x       [M], the element of the input at which the window of each output begins
+    x_taps  [T], the offset of each tap
     """
 
     phase: Sequence[int]
@@ -277,8 +279,8 @@ def _find_grouped_axis(op: ConvTranspose, sizes: Sequence[int], order: Sequence[
         return None
     i = strided[0]
     inner = order[list(order).index(i + 2) + 1 : -1]
-    stride, before = op.strides[i], int(op.pads[i][0])
-    is_groupable = op.dilations[i] == 1 and before % stride == 0 and sizes[i + 2] >= stride
+    stride, pad_before = op.strides[i], int(op.pads[i][0])
+    is_groupable = op.dilations[i] == 1 and pad_before % stride == 0 and sizes[i + 2] >= stride
     return i + 2 if is_groupable and all(sizes[axis] == 1 for axis in inner) else None
 
 

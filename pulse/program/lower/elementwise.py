@@ -36,9 +36,9 @@ MAX_EXACT = 1 << 53
 """The largest integer such that all up to it are exact in f64, in which the kernel computes."""
 
 MAX_CHAINED_FUNCTIONS = 48
-"""The most functions of a pending wire that can be merged into its reader."""
+"""Maximum number of functions of a pending wire; with more, it is stored instead of merged into its reader."""
 
-SUMS = ("sum", "mean")
+SQUARE_REDUCTIONS = ("sum", "mean")
 """The reductions of squares that are one row, if a kept axis is innermost."""
 
 _SIMD = {np.dtype(np.float32), np.dtype(np.bool_)}
@@ -103,7 +103,7 @@ def store_chain(lowering: Lowering, chain: Chain, target: Value) -> None:
         """Return the fields of an input or output."""
         return {
             "tensor": value,
-            "dtype": code_of(lowering, value.dtype),
+            "dtype": require_code(lowering, value.dtype),
             **number_fields("step", steps),
         }
 
@@ -120,7 +120,7 @@ def store_chain(lowering: Lowering, chain: Chain, target: Value) -> None:
     )
 
 
-def code_of(lowering: Lowering, dtype: DType) -> int:
+def require_code(lowering: Lowering, dtype: DType) -> int:
     """Return the kernel's code for a type. Raises CompileError if it has none."""
     if dtype not in CODES:
         name = dtype_name(dtype)
@@ -133,8 +133,8 @@ def code_of(lowering: Lowering, dtype: DType) -> int:
 
 def broadcast(value: Value, shape: Sequence[int]) -> Value:
     """Broadcast a tensor to a shape by strides of zero."""
-    lead = len(shape) - len(value.shape)
-    strides = [0] * lead + [step if size != 1 else 0 for size, step in zip(value.shape, value.strides)]
+    added_axes = len(shape) - len(value.shape)
+    strides = [0] * added_axes + [step if size != 1 else 0 for size, step in zip(value.shape, value.strides)]
     return value.view(shape, strides)
 
 
@@ -177,7 +177,7 @@ def lower_elementwise(lowering: Lowering, node: PulsedNode, op: Elementwise | Ca
     return [_emit_wire(lowering, outlet)]
 
 
-def scale_of(lowering: Lowering, node: PulsedNode) -> tuple[int, float] | None:
+def find_scale(lowering: Lowering, node: PulsedNode) -> tuple[int, float] | None:
     """Return the slot of the tensor that a node multiplies by a number, and the number; None for other nodes."""
     op = node.op
     factor = ELEMENTWISE[op.kind].factor if isinstance(op, Elementwise) else None
@@ -212,7 +212,7 @@ def _scales_a_product(lowering: Lowering, node: PulsedNode) -> bool:
     """Return whether the only reader of a scaled tensor is a product of two tensors, which can scale its result."""
     outlet = OutletId(node.id)
     reader = lowering.only_reader(outlet)
-    if reader is None or scale_of(lowering, node) is None:
+    if reader is None or find_scale(lowering, node) is None:
         return False
     return isinstance(reader.op, MatMul) and packed_operand(list(map(lowering.fact, reader.inputs))) is None
 
@@ -225,7 +225,7 @@ def _is_summed_square(lowering: Lowering, node: PulsedNode) -> bool:
         return False
     # an exponent [1, 1] may add leading axes
     keeps_axes = lowering.fact(node.inputs[0]).sizes == lowering.fact(outlet).sizes
-    return keeps_axes and isinstance(reader.op, Reduce) and reader.op.kind in SUMS
+    return keeps_axes and isinstance(reader.op, Reduce) and reader.op.kind in SQUARE_REDUCTIONS
 
 
 def _emit_wire(lowering: Lowering, outlet: OutletId) -> Value:
@@ -250,8 +250,8 @@ def _store_in_parts(lowering: Lowering, outlet: OutletId) -> Value:
     bounds = [0, *range(MAX_INPUTS, len(values), MAX_INPUTS - 1), len(values)]
     for start, stop in pairwise(bounds):
         chain = Chain()
-        before = [chain.load(target)] if start else []
-        registers = [*before, *(chain.load(value) for value in values[start:stop])]
+        partial_result = [chain.load(target)] if start else []
+        registers = [*partial_result, *(chain.load(value) for value in values[start:stop])]
         result = chain.fold("sum" if op.kind == "mean" else op.kind, registers, op.params)
         if op.kind == "mean" and stop == len(values):
             chain.apply("mulc", (result,), (1 / len(values),))
@@ -260,7 +260,7 @@ def _store_in_parts(lowering: Lowering, outlet: OutletId) -> Value:
 
 
 def _append_function(lowering: Lowering, chain: Chain, node: PulsedNode, free_inputs: int) -> int:
-    """Append the function of a node, those of pending operands first; return its register.
+    """Append the function of a node, the functions of pending operands first; return its register.
 
     free_inputs  the number of tensors by which pending operands may increase the inputs of the chain
     """

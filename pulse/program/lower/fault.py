@@ -9,7 +9,7 @@ from pulse.ops.check import Check
 from pulse.ops.fault import CountFaults
 from pulse.program.kernels import fault
 from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN
-from pulse.program.lower.elementwise import code_of
+from pulse.program.lower.elementwise import require_code
 from pulse.program.lowering import FaultChecker, Lowering, PulsedNode, lowers
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Value
@@ -17,14 +17,17 @@ from pulse.support.bounds import UNBOUNDED
 from pulse.support.record import record
 
 MAX_LOOPS = 3
-"""The most loops of a check; a tensor with more separate axes is refused."""
+"""Maximum number of loops of a check; a tensor with more separate axes is refused."""
 
 
 @record
 class CheckedFrames:
     """The frames f of a tensor that are checked: ``begin <= clock*pulse + shift + f < end``, from clock ``gate`` on.
 
-    axis    the axis of the frames; None: the whole tensor is one frame
+    axis          the axis of the frames; None: the whole tensor is one frame
+    pulse, shift  the terms of a frame's position in the stream
+    begin, end    the bounds of the positions
+    gate          the first clock at which frames are checked
     """
 
     axis: int | None
@@ -95,7 +98,7 @@ def count_faults(
             step=step,
             **number_fields("s", loops.sizes),
             **number_fields("t", loops.strides[0]),
-            dtype=code_of(lowering, x.dtype),
+            dtype=require_code(lowering, x.dtype),
             mode=BETWEEN if reals else NONZERO if check.nonzero else WITHIN,
             above=above,
             below=below,

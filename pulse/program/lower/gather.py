@@ -65,8 +65,8 @@ def _emit_lookup(
     indices = lowering.order_axes(indices, range(width))
     run = int(np.prod([x.shape[a] for a in trailing_axes], dtype=np.int64))
     outer = int(np.prod([x.shape[a] for a in leading_axes], dtype=np.int64))
-    inner = [a for a in _sort_by_stride(x, leading_axes) if x.shape[a] != 1]
-    source_step = x.strides[inner[-1]] if inner else 0
+    long_axes = [a for a in _sort_by_stride(x, leading_axes) if x.shape[a] != 1]
+    source_step = x.strides[long_axes[-1]] if long_axes else 0
     count = indices.size
     lowering.emit(
         kernels.GatherRow(

@@ -11,10 +11,10 @@ from pulse.jit.language.simd import LANES
 from pulse.ops.matmul import MatMul, packed_operand
 from pulse.ops.norm import Softmax
 from pulse.program.kernels.matmul.batches import MatmulRow
-from pulse.program.lower.attention_whole import attention_of, emit_attention
-from pulse.program.lower.elementwise import scale_of
+from pulse.program.lower.attention_whole import emit_attention, find_attention
+from pulse.program.lower.elementwise import find_scale
 from pulse.program.lower.matmul_finishing import find_finishing
-from pulse.program.lower.matmul_product import emit_product, stored_of
+from pulse.program.lower.matmul_product import emit_product, require_stored
 from pulse.program.lower.matmul_windows import WindowProduct, batch_offsets
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lowering import Lowering, PulsedNode, lowers
@@ -22,7 +22,7 @@ from pulse.program.table.memory import Value
 from pulse.program.weights import StoredWeight
 
 MIN_COPIED_ROWS = 8
-"""The fewest rows and columns for which copying a matrix saves more than it costs."""
+"""Minimum number of rows and columns of a matrix that is copied; for fewer, it costs more than it saves."""
 
 
 @lowers(MatMul)
@@ -34,7 +34,7 @@ def lower_matmul(lowering: Lowering, node: PulsedNode, op: MatMul) -> list[Value
     if side is None:
         product = _lower_batches(lowering, node, outlet)
         return [] if product is None else [product]
-    stored = stored_of(lowering, node, side, "its matrix")
+    stored = require_stored(lowering, node, side, "its matrix")
     source = unrounded_rows(lowering, node.inputs[1 - side])
     x = lowering.require_f32(lowering.value(source or node.inputs[1 - side]), "a matrix product")
     if side == 1:
@@ -124,7 +124,7 @@ def _emit_matrix_product(
 
 def _lower_batches(lowering: Lowering, node: PulsedNode, outlet: OutletId) -> Value | None:
     """Multiply two tensors; the scores of an attention wait for the product with the values."""
-    attention = attention_of(lowering, node)
+    attention = find_attention(lowering, node)
     if attention is not None:
         scaled, scale = attention.scaled, attention.scale
         lowering.lowered_nodes.add(scaled.node)
@@ -142,7 +142,7 @@ def _emit_attention(lowering: Lowering, node: PulsedNode, softmax: PulsedNode) -
     (scaled,) = softmax.inputs
     del lowering.pending[scaled], lowering.pending[OutletId(softmax.id)]
     scores, scale = lowering.graph.node(scaled), 1.0
-    factor = scale_of(lowering, scores)
+    factor = find_scale(lowering, scores)
     if factor is not None:
         scores, scale = lowering.graph.node(scores.inputs[factor[0]]), factor[1]
     (left, scale_q), (right, scale_k) = (take_operand_scale(lowering, operand) for operand in scores.inputs)
@@ -214,7 +214,7 @@ def _as_matrices(y: Value, rank_a: int, rank_b: int) -> Value:
 def take_operand_scale(lowering: Lowering, outlet: OutletId) -> tuple[OutletId, float]:
     """Return the wire and the number whose product is a pending operand, which is then no longer pending."""
     node = lowering.graph.node(outlet)
-    scale = scale_of(lowering, node) if outlet in lowering.pending else None
+    scale = find_scale(lowering, node) if outlet in lowering.pending else None
     if scale is None:
         return outlet, 1.0
     del lowering.pending[outlet]
@@ -225,7 +225,7 @@ def take_operand_scale(lowering: Lowering, outlet: OutletId) -> tuple[OutletId, 
 def take_result_scale(lowering: Lowering, outlet: OutletId) -> tuple[OutletId, float]:
     """Take over a product times a number if only that is read; return its wire and the number, else the wire and 1."""
     reader = lowering.only_reader(outlet)
-    scale = None if reader is None else scale_of(lowering, reader)
+    scale = None if reader is None else find_scale(lowering, reader)
     if reader is None or scale is None:
         return outlet, 1.0
     lowering.lowered_nodes.add(reader.id)

@@ -19,7 +19,7 @@ from pulse.support.record import record
 ONE_PARAMETER = ("leaky_relu", "elu", "swish")
 """The steps with one parameter, a number."""
 MAX_STEPS = 6
-"""The most steps of one product."""
+"""Maximum number of steps of one product; further ones are separate instructions."""
 
 
 @record
@@ -35,9 +35,13 @@ class FusedStep:
 class Finishing:
     """The steps after a product, up to the wire that the product then writes itself.
 
-    outlet  that wire
-    bias    added to each channel before all steps; None: no bias
-    gate    the functions of the two halves of the channels, which are multiplied; numbers in ``finish.GATES``
+    outlet    that wire
+    axis      the axis of its channels
+    channels  their number, gates included
+    bias      the number that is added to each channel before all steps; None: no bias
+    steps     the steps
+    gate      the functions of the two halves of the channels, which are multiplied; numbers in ``finish.GATES``
+    gated     the wire's memory if there is a gate, once it is allocated
     """
 
     outlet: OutletId
@@ -58,7 +62,7 @@ class Finishing:
     def steps_on(
         self, lowering: Lowering, y: Value, rows: Callable[[Value], Array], channels: slice = slice(None)
     ) -> finish.Finish:
-        """Return the steps for the channels in y; ``rows`` gives the row offsets of a tensor with the result's axes."""
+        """Return the steps for the channels in y; ``rows`` returns the row offsets of a tensor with its axes."""
         if self.gate is not None:
             assert self.gated is not None
             left, right = self.gate

@@ -20,32 +20,34 @@ from pulse.program.weights import StoredWeight, stored_operand
 from pulse.support.wording import spell
 
 
-def weights_of(lowering: Lowering, node: PulsedNode, slot: int, what: str) -> Array:
+def require_constant(lowering: Lowering, node: PulsedNode, slot: int, subject: str) -> Array:
     """Return a constant f32 operand that is not empty. Raises CompileError."""
     value = lowering.known_value(node.inputs[slot])
     if value is not None and not value.size:
-        raise CompileError(f"{node.name} ({node.op.name}): {what} is empty; use {spell('backend', 'numpy')}")
+        raise CompileError(
+            f"{node.name} ({node.op.name}): {subject} is empty; use {spell('backend', 'numpy')}"
+        )
     if value is None or value.dtype != np.float32:
         raise CompileError(
-            f"{node.name} ({node.op.name}): {what} must be a constant of f32; use {spell('backend', 'numpy')}"
+            f"{node.name} ({node.op.name}): {subject} must be a constant of f32; use {spell('backend', 'numpy')}"
         )
     return value
 
 
-def stored_of(lowering: Lowering, node: PulsedNode, slot: int, what: str) -> StoredWeight:
+def require_stored(lowering: Lowering, node: PulsedNode, slot: int, subject: str) -> StoredWeight:
     """Return a constant operand, stored in the program's form of weights. Raises CompileError."""
-    weights_of(lowering, node, slot, what)
+    require_constant(lowering, node, slot, subject)
     facts = [lowering.fact(operand) for operand in node.inputs]
     stored = stored_operand(node.name, node.op, facts, slot, lowering.form)
     assert stored is not None
     return stored
 
 
-def bias_of(lowering: Lowering, node: PulsedNode, channels: int) -> Array:
+def find_bias(lowering: Lowering, node: PulsedNode, channels: int) -> Array:
     """Return the optional third operand, or zeros."""
     if len(node.inputs) < 3:
         return np.zeros(channels, np.float32)
-    return weights_of(lowering, node, 2, "its bias")
+    return require_constant(lowering, node, 2, "its bias")
 
 
 def emit_product(lowering: Lowering, product: WindowProduct) -> None:
@@ -62,11 +64,11 @@ def emit_product(lowering: Lowering, product: WindowProduct) -> None:
         weights = lowering.add_constant(pack_codes(product.matrix, len(product.taps)))
         lowering.emit(ProductOfCodesRow(W=weights, **fields))
         return
-    few = few_columns(len(product.rows_x), len(product.taps), depth, columns)
-    if few is None:
+    block = few_columns(len(product.rows_x), len(product.taps), depth, columns)
+    if block is None:
         _emit_general(lowering, product.matrix, fields)
     else:
-        _emit_few(lowering, product, fields, *few)
+        _emit_few(lowering, product, fields, *block)
 
 
 def _merge_taps(product: WindowProduct) -> WindowProduct:

@@ -45,15 +45,15 @@ def lower_layer_norm(lowering: Lowering, node: PulsedNode, op: LayerNorm) -> lis
     """Emit one row for each position of the leading axes; scale and bias have a row's shape."""
     x = lowering.require_f32(lowering.value(node.inputs[0]), "a layer normalisation")
     rank = len(x.shape)
-    lead, inner = list(range(op.axis)), list(range(op.axis, rank))
-    order = [*(axis for axis in x.order if axis in lead), *inner]
-    x = x if _dense_tail(x, inner) else lowering.order_axes(x, order)
+    outer_axes, row_axes = list(range(op.axis)), list(range(op.axis, rank))
+    order = [*(axis for axis in x.order if axis in outer_axes), *row_axes]
+    x = x if _dense_tail(x, row_axes) else lowering.order_axes(x, order)
     y = lowering.allocate_wire(OutletId(node.id), order)
     shape = x.shape[op.axis :]
-    parts = [np.ones(shape, np.float32), np.zeros(shape, np.float32)]
+    defaults = [np.ones(shape, np.float32), np.zeros(shape, np.float32)]
     scale, bias = (
         lowering.order_axes(_broadcast_parameter(lowering, node, slot + 1, part), range(len(shape)))
-        for slot, part in enumerate(parts)
+        for slot, part in enumerate(defaults)
     )
     size = int(np.prod(shape, dtype=np.int64))
     lowering.emit(
@@ -63,8 +63,8 @@ def lower_layer_norm(lowering: Lowering, node: PulsedNode, op: LayerNorm) -> lis
             bias=bias,
             y=y,
             M=y.size // max(1, size),
-            rows_x=lowering.add_table(x.offsets(lead)),
-            rows_y=lowering.add_table(y.offsets(lead)),
+            rows_x=lowering.add_table(x.offsets(outer_axes)),
+            rows_y=lowering.add_table(y.offsets(outer_axes)),
             R=size,
             eps=op.epsilon,
         )

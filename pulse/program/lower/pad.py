@@ -40,11 +40,11 @@ def fill_row(target: Value, fill: float) -> FillRow:
 
 def copy_inside(lowering: Lowering, x: Value, target: Value, amounts: Sequence[tuple[int, int]]) -> Value:
     """Copy a tensor into what is left of its padded one between the amounts before and after; return that part."""
-    inner = target
+    interior = target
     for axis, (before, _) in enumerate(amounts):
-        inner = inner.part(axis, before, before + x.shape[axis])
-    lowering.copy(x, inner)
-    return inner
+        interior = interior.part(axis, before, before + x.shape[axis])
+    lowering.copy(x, interior)
+    return interior
 
 
 def _require_contiguous(value: Value) -> Value:

@@ -27,13 +27,13 @@ def lower_pool(lowering: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
     run_axis = next(
         (axis for axis in (0, 1) if x.strides[axis] == 1 and y.strides[axis] == 1 and x.shape[axis] > 1), None
     )
-    outer = [axis for axis in (0, 1) if axis != run_axis]
+    outer_axes = [axis for axis in (0, 1) if axis != run_axis]
     rows_in = x.view(
-        [*(x.shape[a] for a in outer), *y.shape[2:]],
-        [*(x.strides[a] for a in outer), *(s * n for s, n in zip(op.strides, x.strides[2:]))],
+        [*(x.shape[a] for a in outer_axes), *y.shape[2:]],
+        [*(x.strides[a] for a in outer_axes), *(s * n for s, n in zip(op.strides, x.strides[2:]))],
     )
     taps = x.view(op.kernel, [d * n for d, n in zip(op.dilations, x.strides[2:])])
-    rows = list(range(len(outer) + rank))
+    rows = list(range(len(outer_axes) + rank))
     scale = 1 / float(np.prod(op.kernel)) if op.kind == "average" and not op.counts_position else 1.0
     lowering.emit(
         PoolRow(
@@ -41,7 +41,7 @@ def lower_pool(lowering: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
             y=y,
             M=int(np.prod(rows_in.shape)),
             rows_x=lowering.add_table(rows_in.offsets(rows)),
-            rows_y=lowering.add_table(y.offsets([*outer, *range(2, 2 + rank)])),
+            rows_y=lowering.add_table(y.offsets([*outer_axes, *range(2, 2 + rank)])),
             T=int(np.prod(op.kernel)),
             taps=lowering.add_table(taps.offsets(range(rank))),
             C=1 if run_axis is None else x.shape[run_axis],

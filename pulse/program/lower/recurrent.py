@@ -22,7 +22,7 @@ from pulse.program.kernels.recurrent.gru import GruResetRow, GruRow
 from pulse.program.kernels.recurrent.layer import RecurrentFloatFields
 from pulse.program.kernels.recurrent.lstm import LstmRow
 from pulse.program.kernels.recurrent.rnn import RnnRow
-from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
+from pulse.program.lower.matmul_product import emit_product, require_constant, require_stored
 from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lower.recurrent_start import frame_fields, initial_states, split_bias
@@ -64,9 +64,9 @@ def _emit_layer(
     if op.lengths is not None:
         raise lowering.no_kernel("sequence_lens")
     outlet = OutletId(node.id)
-    w = stored_of(lowering, node, 1, "its input weights")
-    r = stored_of(lowering, node, 2, "its recurrent weights")
-    b = weights_of(lowering, node, 3, "its bias")
+    w = require_stored(lowering, node, 1, "its input weights")
+    r = require_stored(lowering, node, 2, "its recurrent weights")
+    b = require_constant(lowering, node, 3, "its bias")
     y = lowering.allocate_wire(outlet)
     start = _initial_state(lowering, node, op, "h")
     projected, recurrent = split_bias(op.cell, b)
@@ -133,7 +133,7 @@ def _memory_fields(lowering: Lowering, node: PulsedNode, op: Recurrent, c: Value
     peepholes = (
         np.zeros(3 * op.hidden, np.float32)
         if slot is None
-        else weights_of(lowering, node, slot, "its peepholes")
+        else require_constant(lowering, node, slot, "its peepholes")
     )
     start, step = _initial_state(lowering, node, op, "c")
     couples = op.cell.input_forget

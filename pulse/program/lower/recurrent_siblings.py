@@ -11,7 +11,7 @@ from pulse.program.lowering import PulsedNode
 from pulse.pulsify.network import PulsedGraph
 
 MAX_SMALL_UNITS = 8
-"""The most units of a small layer."""
+"""Maximum number of units of a small layer; larger ones have an instruction each."""
 
 
 def width_of(hidden: int) -> int:
@@ -41,14 +41,14 @@ def _groups(graph: PulsedGraph, order: Sequence[int]) -> Iterator[list[int]]:
     open_groups: dict[Hashable, list[list[int]]] = {}
     for node_id in order:
         node = graph.nodes[node_id]
-        before = set[int]().union(*(dependencies[outlet.node] for outlet in node.inputs))
+        needed = set[int]().union(*(dependencies[outlet.node] for outlet in node.inputs))
         key = _sibling_key(graph, node)
-        dependencies[node_id] = before if key is None else before | {node_id}
+        dependencies[node_id] = needed if key is None else needed | {node_id}
         if key is None:
             continue
         groups = open_groups.setdefault(key, [])
         max_size = LANES // width_of(graph.fact(OutletId(node_id)).sizes[2])
-        fitting = (group for group in groups if len(group) < max_size and before.isdisjoint(group))
+        fitting = (group for group in groups if len(group) < max_size and needed.isdisjoint(group))
         group = next(fitting, None)
         if group is None:
             groups.append([node_id])
@@ -85,7 +85,7 @@ def _make_adjacent(graph: PulsedGraph, order: Sequence[int], group: set[int]) ->
     indices = [index for index, node_id in enumerate(order) if node_id in group]
     first, end = indices[0], indices[-1] + 1
     depends_on_group = set(group)
-    before: list[int] = []
+    needed: list[int] = []
     after: list[int] = []
     for node_id in order[first:end]:
         if node_id in group:
@@ -94,6 +94,6 @@ def _make_adjacent(graph: PulsedGraph, order: Sequence[int], group: set[int]) ->
             depends_on_group.add(node_id)
             after.append(node_id)
         else:
-            before.append(node_id)
+            needed.append(node_id)
     members = [order[index] for index in indices]
-    return [*order[:first], *before, *members, *after, *order[end:]]
+    return [*order[:first], *needed, *members, *after, *order[end:]]

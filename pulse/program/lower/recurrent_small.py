@@ -9,7 +9,7 @@ from pulse.graph import OutletId
 from pulse.jit.language.simd import LANES
 from pulse.ops.recurrent import RecurrentStream
 from pulse.program.kernels.recurrent.gru_small import GATES, GruEightsRow, GruFoursRow, pack_small
-from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
+from pulse.program.lower.matmul_product import emit_product, require_constant, require_stored
 from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.recurrent_siblings import arrange_siblings, width_of
 from pulse.program.lower.recurrent_start import frame_fields, initial_states, layer_of, split_bias
@@ -36,8 +36,8 @@ def lower_siblings(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list
     bias = np.zeros((LANES // width, width), np.float32)
     for layer, node in enumerate(nodes):
         _emit_projection(lowering, node, x.view(x.shape[1:], x.strides[1:], layer * x.strides[0]))
-        bias[layer, :hidden] = split_bias(op.cell, weights_of(lowering, node, 3, "its bias"))[1]
-    matrices = [stored_of(lowering, node, 2, "its recurrent weights").values for node in nodes]
+        bias[layer, :hidden] = split_bias(op.cell, require_constant(lowering, node, 3, "its bias"))[1]
+    matrices = [require_stored(lowering, node, 2, "its recurrent weights").values for node in nodes]
     h, times = _allocate_state(lowering, nodes, batch, width)
     start = (
         _emit_initial_states(lowering, nodes, width)
@@ -64,8 +64,8 @@ def lower_siblings(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list
 def _emit_projection(lowering: Lowering, node: PulsedNode, y: Value) -> None:
     """Multiply all frames of one layer by its input weights: [T, B, 3 * width], in the order of its frames."""
     frames, batch, columns = y.shape
-    op, w = layer_of(node), stored_of(lowering, node, 1, "its input weights")
-    b, width = weights_of(lowering, node, 3, "its bias"), columns // GATES
+    op, w = layer_of(node), require_stored(lowering, node, 1, "its input weights")
+    b, width = require_constant(lowering, node, 3, "its bias"), columns // GATES
 
     def pad_units(rows: Array) -> Array:
         """Pad the units of each gate with zeros."""

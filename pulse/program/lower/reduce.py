@@ -11,20 +11,20 @@ from pulse.ops.reduce import ArgReduce, Reduce
 from pulse.program.kernels import reduce as kernels
 from pulse.program.kernels.pool import PoolRow
 from pulse.program.kernels.reduce import MAX, MIN, PROD, SQUARES, SUM
-from pulse.program.lower.elementwise import SUMS, Chain, emit_chain, store_chain
+from pulse.program.lower.elementwise import SQUARE_REDUCTIONS, Chain, emit_chain, store_chain
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
 
-BEFORE: dict[str, tuple[str, float]] = {
+FIRST_FUNCTIONS: dict[str, tuple[str, float]] = {
     "l1": ("abs", 0.0),
     "log_sum_exp": ("exp", 0.0),
 }
 """The function of each element before the reduction, and its parameter."""
-SQUARED = ("l2", "sum_square")
+SQUARE_SUMS = ("l2", "sum_square")
 """The sums of squares."""
-AFTER: dict[str, str] = {"l2": "sqrt", "log_sum": "log", "log_sum_exp": "log"}
+LAST_FUNCTIONS: dict[str, str] = {"l2": "sqrt", "log_sum": "log", "log_sum_exp": "log"}
 """The function of the result."""
-CODES = {"max": MAX, "min": MIN, "prod": PROD}
+REDUCTION_CODES = {"max": MAX, "min": MIN, "prod": PROD}
 """The kind of a row; sums of squares are ``SQUARES``, all others ``SUM``."""
 ELEMENTWISE = {SUM: "add", MAX: "max", MIN: "min", PROD: "mul"}
 """The elementwise function that reduces two tensors."""
@@ -36,8 +36,8 @@ MAX_UNROLLED_ROW = 4
 def lower_reduce(lowering: Lowering, node: PulsedNode, op: Reduce) -> list[Value]:
     """Emit a function before, the sum, maximum, minimum or product, and a function after."""
     outlet = OutletId(node.id)
-    source, squares = node.inputs[0], op.kind in SQUARED
-    if source in lowering.pending and op.kind in SUMS:
+    source, squares = node.inputs[0], op.kind in SQUARE_SUMS
+    if source in lowering.pending and op.kind in SQUARE_REDUCTIONS:
         del lowering.pending[source]
         source, squares = lowering.graph.node(source).inputs[0], True
     x = lowering.require_f32(lowering.value(source), "a reduction")
@@ -48,16 +48,16 @@ def lower_reduce(lowering: Lowering, node: PulsedNode, op: Reduce) -> list[Value
         safe = chain.apply("where_finite", (chain.load(_reshape(largest, op.axes, keepdims=True)),))
         chain.apply("exp", (chain.apply("sub", (chain.load(x), safe)),))
         x = _store_temporary(lowering, chain, x)
-    elif op.kind in BEFORE:
-        x = emit_chain(lowering, x, BEFORE[op.kind])
+    elif op.kind in FIRST_FUNCTIONS:
+        x = emit_chain(lowering, x, FIRST_FUNCTIONS[op.kind])
     count = int(np.prod([x.shape[axis] for axis in op.axes], dtype=np.int64))
     scale = 1 / count if op.kind == "mean" and count else 1.0
-    plain = op.kind not in AFTER
-    code = SQUARES if squares else CODES.get(op.kind, SUM)
+    plain = op.kind not in LAST_FUNCTIONS
+    code = SQUARES if squares else REDUCTION_CODES.get(op.kind, SUM)
     y = _reduce(lowering, x, op.axes, code, (outlet, op.keepdims) if plain else None, scale)
     if not plain:
         chain = Chain()
-        result = chain.apply(AFTER[op.kind], (chain.load(y),))
+        result = chain.apply(LAST_FUNCTIONS[op.kind], (chain.load(y),))
         if largest is not None:
             chain.apply("add", (result, chain.apply("where_finite", (chain.load(largest),))))
         y = _store_temporary(lowering, chain, y)
@@ -93,13 +93,13 @@ def _reduce(
     """Reduce some axes, as rows of one long axis or as runs of a kept one; write to the wire, if given."""
     kept_axes = [axis for axis in range(len(x.shape)) if axis not in axes]
     result, y = _allocate_result(lowering, x, axes, wire)
-    inner = [
+    contiguous_axes = [
         axis
         for axis in kept_axes
         if x.strides[axis] == 1 and y.strides[kept_axes.index(axis)] == 1 and x.shape[axis] > 1
     ]
-    if inner:
-        run = inner[0]
+    if contiguous_axes:
+        run = contiguous_axes[0]
         rows = [axis for axis in kept_axes if axis != run]
         lowering.emit(
             PoolRow(

@@ -14,7 +14,7 @@ from pulse.pulsify.network import PulsedGraph
 from pulse.support.wording import spell
 
 MAX_INSTRUCTIONS = 4096
-"""The most instructions of a scan; each frame adds the whole body to the table."""
+"""Maximum number of instructions of a scan, to which each frame adds the whole body; more are refused."""
 
 
 @lowers(Scan)
@@ -107,7 +107,7 @@ class _Frames:
         results = lowering.lower_body(self._body, inputs, check_faults)
         for value, y, scan_axis in zip(results[len(states) :], self.gathered, op.gathered):
             position = self.count - 1 - frame if scan_axis.backward else frame
-            lowering.copy(value, _frame(y, scan_axis.axis, position))
+            lowering.copy(value, _take_frame(y, scan_axis.axis, position))
         if len(lowering.builder.instructions) - self._emitted > MAX_INSTRUCTIONS:
             raise CompileError(
                 f"{self._node.name}: its body for {self.count} frames is more than {MAX_INSTRUCTIONS} "
@@ -118,10 +118,13 @@ class _Frames:
     def _frame_inputs(self, frame: int) -> Iterator[tuple[str, Value]]:
         """Yield the name and the tensor of each input of the body that is one frame of a scanned input."""
         for name, x, scan_axis in zip(self._op.frames, self._x, self._op.scanned):
-            yield name, _frame(x, scan_axis.axis, self.count - 1 - frame if scan_axis.backward else frame)
+            yield (
+                name,
+                _take_frame(x, scan_axis.axis, self.count - 1 - frame if scan_axis.backward else frame),
+            )
 
 
-def _frame(value: Value, axis: int, index: int) -> Value:
+def _take_frame(value: Value, axis: int, index: int) -> Value:
     """Return one position of an axis, without that axis."""
     shape, strides = (tuple(a[:axis]) + tuple(a[axis + 1 :]) for a in (value.shape, value.strides))
     return value.view(shape, strides, index * value.strides[axis])

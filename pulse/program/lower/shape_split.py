@@ -44,12 +44,12 @@ def split_channels(lowering: Lowering, outlet: OutletId) -> SplitChannels | None
             return None
         elif longer:
             strides[here[0]] = x.strides[longer[0]]
-    inner = [axis for axis in channels if x.strides[axis] == 1]
-    if len(inner) != 1:
+    contiguous_axes = [axis for axis in channels if x.strides[axis] == 1]
+    if len(contiguous_axes) != 1:
         return None
-    outer = [axis for axis in channels if axis != inner[0]]
+    outer_axes = [axis for axis in channels if axis != contiguous_axes[0]]
     sizes, strides[1] = list(shape), 1
-    sizes[1] = x.shape[inner[0]]
+    sizes[1] = x.shape[contiguous_axes[0]]
     numbers: Array = np.arange(shape[1]).reshape([x.shape[axis] for axis in channels])
-    numbers = np.moveaxis(numbers, channels.index(inner[0]), -1).reshape(-1, sizes[1])
-    return SplitChannels(x.view(sizes, strides), x.offsets(outer), numbers)
+    numbers = np.moveaxis(numbers, channels.index(contiguous_axes[0]), -1).reshape(-1, sizes[1])
+    return SplitChannels(x.view(sizes, strides), x.offsets(outer_axes), numbers)

@@ -14,7 +14,7 @@ from pulse.program.lowering import Lowering
 
 
 def find_bases(product: WindowProduct) -> list[DftBasis] | None:
-    """Return the DFT basis of a product, or those of its taps, or None.
+    """Return the DFT basis of a product, or the bases of its taps, or None.
 
     The frames of an inverse transform that overlap in an output are taps; with an overlap of one half or three
     quarters, each is a transform whose points are turned.
@@ -63,7 +63,7 @@ def _emit_transform(lowering: Lowering, product: WindowProduct, basis: DftBasis)
     no_offsets = np.zeros(1, np.int64)
     from_re, from_im = offsets[points.re], no_offsets if points.im is None else offsets[points.im]
     to_im = no_offsets if bins.im is None else bins.im
-    w1_at, twiddles_at, w2_at = (lowering.add_constant(table) for table in (w1, twiddles, w2))
+    w1_operand, twiddles_operand, w2_operand = (lowering.add_constant(table) for table in (w1, twiddles, w2))
     ones = np.ones(1)
     lowering.emit(
         FourierRow(
@@ -77,9 +77,9 @@ def _emit_transform(lowering: Lowering, product: WindowProduct, basis: DftBasis)
             N1=first,
             N2=second,
             P=w1.shape[2],
-            w1=w1_at,
-            twiddles=twiddles_at,
-            w2=w2_at,
+            w1=w1_operand,
+            twiddles=twiddles_operand,
+            w2=w2_operand,
             from_re=lowering.add_table(from_re),
             from_im=lowering.add_table(from_im),
             scales=lowering.add_constant(points.factors.astype(np.float32)),

@@ -16,7 +16,7 @@ from pulse.support.blake2 import blake2b
 from pulse.support.record import record
 
 MIN_ELEMENTS = 2048
-"""The fewest elements of a matrix for which a transform is faster than a product."""
+"""Minimum number of elements of a matrix; for smaller ones, a product is faster than a transform."""
 MAX_ERROR = 5e-7
 """The largest error of an element, relative to the factors of its row and column: a few rounding errors of f32."""
 PROBED_POINTS, PROBED_BINS = 8, 4
@@ -24,9 +24,9 @@ PROBED_POINTS, PROBED_BINS = 8, 4
 MAX_COSINE_ERROR = 1e-4
 """The largest error of a cosine that is computed from elements with an error of ``MAX_ERROR``, with a margin."""
 MIN_GAIN = 1.5
-"""The minimum ratio of the work of the product to that of a transform for which the transform is used."""
+"""Minimum ratio of the product's work to the transform's; below it, the product is used."""
 MAX_CACHED_RESULTS = 64
-"""The most results that are cached."""
+"""Maximum number of cached results; beyond it, all are dropped."""
 
 
 @record(eq=False)
@@ -55,7 +55,7 @@ class _PartIndices:
     """Where the parts of complex points may be among the rows (or columns) of a matrix, before their factors are known.
 
     re, im  as in ``ComplexLayout``
-    signs   [points], the sign of the factor of each imaginary part relative to that of the real part
+    signs   [points], the sign of the factor of each imaginary part relative to the factor of the real part
     """
 
     re: Array
@@ -73,7 +73,7 @@ class _PartIndices:
         return np.zeros(len(self.re), bool) if self.im is None else ~np.isin(self.im, self.re)
 
     def turn(self) -> "_PartIndices":
-        """Turn point n by n quarters: those of odd n have their parts exchanged."""
+        """Turn point n by n quarters: the points of odd n have their parts exchanged."""
         assert self.im is not None
         odd = (np.arange(len(self.re)) % 2 == 1) & self.has_im
         return _PartIndices(
@@ -85,7 +85,10 @@ class _PartIndices:
 class DftBasis:
     """A matrix [rows, columns] that is a transform of ``length``: ``X[k] = sum_n x[n] exp(2i pi n k / length)``.
 
-    first  the number k of the first bin
+    length  the length of the transform
+    points  the rows that are its points
+    bins    the columns that are its bins
+    first   the number k of the first bin
     """
 
     length: int
@@ -104,10 +107,10 @@ class DftBasis:
 
     def _work(self, first: int, second: int) -> float:
         blocks = -(-first // LANES)
-        inner = 1 if self.points.im is None else 2
-        outer = 1 if self.bins.im is None else 2
+        point_parts = 1 if self.points.im is None else 2
+        bin_parts = 1 if self.bins.im is None else 2
         rows = min(-(-self.bins.count // first), second // 2 + 1)
-        return blocks * (inner * self.length + outer * rows * second)
+        return blocks * (point_parts * self.length + bin_parts * rows * second)
 
     def matrix(self) -> Array:
         """Return the matrix itself, f64 [rows, real parts of the bins, then imaginary ones]."""
@@ -201,7 +204,7 @@ def _search(matrix: Array, bound: float) -> DftBasis | None:
 def _has_cosines(matrix: Array, rows: Sequence[int], columns: Sequence[int]) -> bool:
     """Return whether the first three points and bins may have the cosines of multiples of one angle, of any length.
 
-    This examines nine elements, and excludes nearly all matrices that are no transform.
+    This examines nine elements, and excludes nearly all matrices that are not transforms.
     """
     (m00, m01, m02), *others = ([float(matrix[row, column]) for column in columns] for row in rows)
     if 0 in (m00, m01, m02, others[0][0], others[1][0]):

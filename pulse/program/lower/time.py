@@ -11,7 +11,7 @@ from pulse.ops.time_length import StreamEnd
 from pulse.ops.time_position import Positions, TableRows
 from pulse.program.kernels import time as kernels
 from pulse.program.kernels.copy import MoveRow
-from pulse.program.lower.elementwise import code_of
+from pulse.program.lower.elementwise import require_code
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Region, Value
 from pulse.support.bounds import FAR_END
@@ -72,7 +72,7 @@ def lower_fill_ends(lowering: Lowering, node: PulsedNode, op: FillEnds) -> list[
             overlap=op.overlap,
             offset=op.offset,
             shift=op.shift,
-            mode=kernels.MODES.index(op.mode),
+            mode=kernels.PADDING_MODES.index(op.mode),
             size=x.dtype.itemsize,
             run=run,
             step_x=_frame_step(x, op.axis, run),
@@ -157,7 +157,7 @@ def lower_positions(lowering: Lowering, node: PulsedNode, op: Positions) -> list
             clock=lowering.clock,
             P=op.frames,
             offset=op.offset,
-            dtype=code_of(lowering, op.dtype),
+            dtype=require_code(lowering, op.dtype),
             real_start=float(op.start),
             real_step=float(op.step_size),
             start=int(op.start) if integer else 0,

@@ -42,7 +42,7 @@ from pulse.program.machine.python_objects import (
 )
 
 HALF_LOW, HALF_INFINITE = 0x7FFF, 0x7C00
-"""The bits of a half-precision number without its sign, and those of infinity."""
+"""The bits of a half-precision number without its sign, and the bits of infinity."""
 
 
 class ArrayCall(Struct):
@@ -105,12 +105,12 @@ def _find_arrays(step: ArrayCall, argument: int, first: int, count: int) -> bool
     forms, matching = forms_at(step.forms), 0
     if class_of(interpreter, argument) == interpreter.dict_type:
         if dict_size(interpreter, argument) == count:
-            for number in range(first, first + count):
-                item = dict_get(interpreter, argument, names[number])
+            for index in range(first, first + count):
+                item = dict_get(interpreter, argument, names[index])
                 if item != 0:
                     hold(interpreter, item)
-                    objects[number] = item
-                    matching += has_form(interpreter, forms[number], item)
+                    objects[index] = item
+                    matching += has_form(interpreter, forms[index], item)
     elif count == 1:
         hold(interpreter, argument)
         objects[first] = argument
@@ -127,9 +127,9 @@ def _allocate_outputs(step: ArrayCall) -> bool:
         forms_at(step.forms),
     )
     complete = True
-    for number in range(step.inputs, step.arrays):
-        array = array_new(interpreter, forms[number])
-        objects[number] = array
+    for index in range(step.inputs, step.arrays):
+        array = array_new(interpreter, forms[index])
+        objects[index] = array
         complete = complete and array != 0
     return complete
 
@@ -137,10 +137,10 @@ def _allocate_outputs(step: ArrayCall) -> bool:
 @device
 def _release_arrays(step: ArrayCall) -> None:
     interpreter, objects = interpreter_at(step.interpreter), words_at(step.objects)
-    for number in range(step.arrays):
-        item = objects[number]
+    for index in range(step.arrays):
+        item = objects[index]
         if item != 0:
-            objects[number] = 0
+            objects[index] = 0
             release(interpreter, item)
 
 
@@ -154,8 +154,8 @@ def _named_outputs(step: ArrayCall) -> int:
     )
     results = dict_new(interpreter)
     complete = results != 0
-    for number in range(step.inputs, step.arrays):
-        complete = complete and dict_set(interpreter, results, names[number], objects[number])
+    for index in range(step.inputs, step.arrays):
+        complete = complete and dict_set(interpreter, results, names[index], objects[index])
     if results != 0 and not complete:
         release(interpreter, results)
         results = 0
@@ -186,20 +186,20 @@ def _run_pulse(step: ArrayCall, refuses_nan: int) -> bool:
     """Run the pulse on the arrays' elements; return whether it ran, False if an input has NaN."""
     data, forms, nan = words_at(step.data), forms_at(step.forms), 0
     if refuses_nan != 0:
-        for number in range(step.inputs):
-            form = forms[number]
-            nan += _nan_count(data[number], form.floats, form.elements)
+        for index in range(step.inputs):
+            form = forms[index]
+            nan += _nan_count(data[index], form.floats, form.elements)
     if nan == 0:
         call = packed_call_at(step.call)
         boxes = boxes_at(call.boxes)
-        for number in range(call.constants):
-            copy_box(boxes[number], bytes_at(call.fixed), True)
+        for index in range(call.constants):
+            copy_box(boxes[index], bytes_at(call.fixed), True)
         boxes = boxes[call.constants]
-        for number in range(step.inputs):
-            copy_box(boxes[number], bytes_at(data[number] - boxes[number].offset), True)
+        for index in range(step.inputs):
+            copy_box(boxes[index], bytes_at(data[index] - boxes[index].offset), True)
         run_rows(call.table, call.rows, call.bases)
-        for number in range(step.inputs, step.arrays):
-            copy_box(boxes[number], bytes_at(data[number] - boxes[number].offset), False)
+        for index in range(step.inputs, step.arrays):
+            copy_box(boxes[index], bytes_at(data[index] - boxes[index].offset), False)
     return nan == 0
 
 
@@ -223,8 +223,8 @@ def _hold_arrays(step: ArrayCall, feed: int, outputs: int) -> int:
 def _run_held(step: ArrayCall, refuses_nan: int) -> bool:
     """Run the pulse on the arrays that are held; return whether it ran."""
     interpreter, objects, data = interpreter_at(step.interpreter), words_at(step.objects), words_at(step.data)
-    for number in range(step.arrays):
-        data[number] = data_of(interpreter, objects[number])
+    for index in range(step.arrays):
+        data[index] = data_of(interpreter, objects[index])
     thread = save_thread(interpreter)
     ran = _run_pulse(step, refuses_nan)
     restore_thread(interpreter, thread)
@@ -269,17 +269,17 @@ def array_step(packed: PackedCall, counter: NDArray[np.int64], flags: StreamFlag
     """Return the function that runs the pulses of a state.
 
     packed  the state's packed call: its inputs and outputs, in order
-    Raises CompileError
+    Raises CompileError: it cannot be compiled
     """
     slots, inputs = (*packed.inputs, *packed.outputs), len(packed.inputs)
     dtypes = [np.dtype(slot.dtype.type) for slot in slots]
     names = [slot.name for slot in slots]
     shapes = np.array([size for slot in slots for size in slot.shape] or [0], np.int64)
     forms, shape_address = ArrayForm.new(len(slots)), shapes.ctypes.data
-    for number, (slot, dtype) in enumerate(zip(slots, dtypes)):
-        form = forms[number]
+    for index, (slot, dtype) in enumerate(zip(slots, dtypes)):
+        form = forms[index]
         form.dtype, form.axes, form.shape = id(dtype), len(slot.shape), shape_address
-        form.flags = READ if number < inputs else WRITTEN
+        form.flags = READ if index < inputs else WRITTEN
         form.elements, form.floats = prod(slot.shape), dtype.itemsize if dtype.kind == "f" else 0
         shape_address += 8 * len(slot.shape)
     words = np.zeros((3, max(len(slots), 1)), np.int64)

@@ -18,10 +18,10 @@ from pulse.jit.language.address import words_at
 from pulse.jit.language.cpu_registers import flush_denormals, restore_denormals, tick_count
 from pulse.jit.language.foreign import c_function_at, c_signature
 from pulse.jit.registry import device, kernel_of
-from pulse.jit.rows.fields import WORD
+from pulse.jit.rows.fields import WORD_BYTES
 from pulse.program.table.table import RowTable, row_at, row_starts, segments_at
 
-READINGS = 1000
+CALIBRATION_READINGS = 1000
 """The readings of the counter whose time is measured together."""
 
 run_row = c_function_at(c_signature("address", "address", "address"))
@@ -38,7 +38,7 @@ def run_rows(table_address: int, rows: int, bases_address: int) -> None:
     for _ in range(rows):
         row = row_at(address)
         run_row(row.kernel, address, bases_address)
-        address += WORD * row.length
+        address += WORD_BYTES * row.length
     restore_denormals(mode)
 
 
@@ -51,42 +51,42 @@ def _run(table_address, rows, bases_address):
 def _run_profiled(table_address, rows, bases_address, ticks_address):
     address, ticks = table_address, words_at(ticks_address)
     mode = flush_denormals()
-    before = tick_count()
+    start = tick_count()
     for i in range(rows):
         row = row_at(address)
         run_row(row.kernel, address, bases_address)
-        after = tick_count()
-        ticks[i] = ticks[i] + (after - before)
-        before = after
-        address += WORD * row.length
+        stop = tick_count()
+        ticks[i] = ticks[i] + (stop - start)
+        start = stop
+        address += WORD_BYTES * row.length
     restore_denormals(mode)
 
 
 @entry("machine.run_timed", 3, returns="int")
 def _run_timed(table_address, rows, bases_address):
-    before = tick_count()
+    start = tick_count()
     run_rows(table_address, rows, bases_address)
-    return tick_count() - before
+    return tick_count() - start
 
 
 @entry("machine.run_lanes", 4)
 def _run_lanes(table_address, segments_address, segments, bases_address):
     address, lanes = table_address, lane_bases_at(bases_address).lanes
     mode = flush_denormals()
-    for number in range(segments):
-        segment = segments_at(segments_address)[number]
+    for index in range(segments):
+        segment = segments_at(segments_address)[index]
         if segment.lanes_at_once:
             row = row_at(address)
             run_row(row.kernel, address, bases_address)
-            address += WORD * row.length
+            address += WORD_BYTES * row.length
         else:
             first = address
             for lane in range(lanes):
                 address = first
                 for _ in range(segment.rows):
                     row = row_at(address)
-                    run_row(row.kernel, address, bases_address + WORD * LANE_WORDS * lane)
-                    address += WORD * row.length
+                    run_row(row.kernel, address, bases_address + WORD_BYTES * LANE_WORDS * lane)
+                    address += WORD_BYTES * row.length
     restore_denormals(mode)
 
 
@@ -148,7 +148,7 @@ def ticks_per_second() -> float:
 def seconds_per_reading() -> float:
     """Return the seconds to read the counter, which ``run_profiled`` adds to each row; measured once."""
     read = _ticks.call
-    return min(read(READINGS) for _ in range(20)) / READINGS / ticks_per_second()
+    return min(read(CALIBRATION_READINGS) for _ in range(20)) / CALIBRATION_READINGS / ticks_per_second()
 
 
 def run_python(table: RowTable, regions: Sequence[NDArray[np.uint8]]) -> None:

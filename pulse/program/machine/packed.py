@@ -109,10 +109,10 @@ class Slot:
 class PackedCall(NotCopyable):
     """The arguments of ``packed_step`` for a state, and the layout of its pulses.
 
-    call                      the call for compiled code
-    kept                      the objects whose addresses it holds
-    inputs, outputs           in the order of the program's streaming inputs, and of all outputs
-    input_bytes, output_bytes the bytes of a packed pulse
+    call                       the call for compiled code
+    kept                       the objects whose addresses it holds
+    inputs, outputs            the places of the streaming inputs and of all outputs, in the program's order
+    input_bytes, output_bytes  the bytes of a packed pulse
     """
 
     copy_error_reason = "it holds addresses of this process; copy its state, and call pack() on the copy"
@@ -151,9 +151,9 @@ def pack(
     places = [place for _, place in (*constants, *inputs, *outputs)]
     boxes, axes = Box.new(len(places)), AxisStride.new(1 + sum(place.ndim for place in places))
     first = 0
-    for number, (slot, place) in enumerate(zip((*slots_fixed, *slots_in, *slots_out), places)):
-        boxes[number].offset = slot.offset
-        _set_box(boxes[number], place, axes[first])
+    for index, (slot, place) in enumerate(zip((*slots_fixed, *slots_in, *slots_out), places)):
+        boxes[index].offset = slot.offset
+        _set_box(boxes[index], place, axes[first])
         first += place.ndim
     machine_call = MachineCall.new()
     machine_call.table, machine_call.rows, machine_call.bases = call
@@ -183,12 +183,12 @@ def _set_box(box: Box, place: Array, innermost: AxisStride) -> None:
     while axes and axes[-1][1] == run:
         run *= axes.pop()[0]
     box.place, box.run = place.ctypes.data, run
-    longest = max(range(len(axes)), key=lambda number: axes[number][0], default=None)
+    longest = max(range(len(axes)), key=lambda index: axes[index][0], default=None)
     box.count, box.step, box.packed_step = (1, 0, 0) if longest is None else axes.pop(longest)
     box.groups, box.axes = prod(size for size, _, _ in axes), len(axes)
     box.first_axis = innermost.address
-    for number, (size, step, packed_stride) in enumerate(reversed(axes)):
-        axis = innermost[number]
+    for index, (size, step, packed_stride) in enumerate(reversed(axes)):
+        axis = innermost[index]
         axis.size, axis.step, axis.packed_step = size, step, packed_stride
 
 
@@ -212,8 +212,8 @@ def copy_box(box: Box, packed: Pointer, inward: bool) -> None:
     packed, packed_stride, axes = packed + box.offset, box.packed_step, axes_at(box.first_axis)
     for group in range(box.groups):
         left, offset, packed_offset = group, 0, 0
-        for number in range(box.axes):
-            axis = axes[number]
+        for i in range(box.axes):
+            axis = axes[i]
             index = left % axis.size
             offset += index * axis.step
             packed_offset += index * axis.packed_step
@@ -226,8 +226,8 @@ def copy_box(box: Box, packed: Pointer, inward: bool) -> None:
 
 @device
 def _copy_boxes(boxes: Box, count: int, packed: int, inward: bool) -> None:
-    for number in range(count):
-        copy_box(boxes[number], bytes_at(packed), inward)
+    for index in range(count):
+        copy_box(boxes[index], bytes_at(packed), inward)
 
 
 @device

@@ -15,7 +15,7 @@ from pulse.jit.language.foreign import c_function_at, c_signature
 from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.python_call import address_of_function
 from pulse.jit.registry import device
-from pulse.jit.rows.fields import WORD
+from pulse.jit.rows.fields import WORD_BYTES
 
 HEADER = object.__basicsize__
 """The bytes of the header of every Python object; its last word is the address of the type."""
@@ -45,11 +45,12 @@ FUNCTIONS = {
 
 
 class Interpreter(Struct):
-    """Addresses of objects and functions of this process; ``header`` is ``HEADER``.
+    """Addresses of objects and functions of this process.
 
+    header                          ``HEADER``
     array_type, dict_type, nothing  numpy.ndarray, dict, None
     array_new                       PyArray_Empty
-    dict_size … restore_thread      see ``FUNCTIONS``
+    dict_size … restore_thread      the functions in ``FUNCTIONS``
     """
 
     header: int
@@ -106,7 +107,7 @@ _array_new = c_function_at(c_signature("i64", "i32", "i64", "i64", "i32"))
 @device
 def class_of(interpreter: Interpreter, item: int) -> int:
     """Return the address of an object's class."""
-    return type_word_at(item + interpreter.header - WORD).kind
+    return type_word_at(item + interpreter.header - WORD_BYTES).kind
 
 
 @device
@@ -216,8 +217,8 @@ def _numpy_function(index: int) -> int:
 def arrays_are_known() -> bool:
     """Return whether numpy's array headers have the layout that this module expects, checked on one array."""
     array = np.zeros((3, 5), np.float32)[:2, 1:4]
-    words = (ctypes.c_int64 * (HEADER // WORD + FLAGS + 1)).from_address(id(array))
-    kind, fields = words[HEADER // WORD - 1], words[HEADER // WORD :]
+    words = (ctypes.c_int64 * (HEADER // WORD_BYTES + FLAGS + 1)).from_address(id(array))
+    kind, fields = words[HEADER // WORD_BYTES - 1], words[HEADER // WORD_BYTES :]
     return (
         kind == id(np.ndarray)
         and fields[DATA] == array.ctypes.data

@@ -24,7 +24,7 @@ from pulse.jit.language.cpu_registers import flush_denormals, pause, restore_den
 from pulse.jit.language.foreign import c_signature
 from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import device
-from pulse.jit.rows.fields import WORD, starts_line, words_of
+from pulse.jit.rows.fields import WORD_BYTES, starts_line, words_of
 from pulse.program.machine.machine import run_row, ticks_per_second
 from pulse.program.table.table import row_at
 from pulse.support.cores import core_count
@@ -36,7 +36,7 @@ PATIENCE_S = 100e-6
 REST_TURNS = 16
 """How long all parts run on the stepping thread after a late turn, as a multiple of the turn's duration."""
 MAX_MISSED_TURNS = 4
-"""The most turns in a row in which no helper runs a part; one more, and the team rests."""
+"""Maximum number of turns in a row in which no helper runs a part; after one more, the team rests."""
 
 
 class TeamBlock(Struct):
@@ -90,8 +90,10 @@ class Member(Struct):
 class RowInParts(Struct):
     """The head of a row in parts, followed by the rows of the parts, all of one length.
 
+    kernel      address of the function that runs the parts
+    length      the words of the head and of all parts
     team        address of the ``TeamBlock``
-    parts       the number of parts, at most that of the team's threads
+    parts       the number of parts, at most the number of the team's threads
     part_words  the length of a part's row in int64
     """
 
@@ -109,8 +111,8 @@ HEAD_WORDS = words_of(RowInParts)
 @device
 def run_part(address: int, part: int, bases: int) -> None:
     """Run one part of a row."""
-    at = address + WORD * (HEAD_WORDS + part * row_in_parts_at(address).part_words)
-    run_row(row_at(at).kernel, at, bases)
+    row = address + WORD_BYTES * (HEAD_WORDS + part * row_in_parts_at(address).part_words)
+    run_row(row_at(row).kernel, row, bases)
 
 
 @device
@@ -239,8 +241,8 @@ class Team(NotCopyable):
         fields.members, fields.count = members.address, threads
         fields.patience = int(PATIENCE_S * ticks_per_second())
         fields.wake, fields.wait = events[0].to_write, events[0].to_read
-        for number, event in enumerate(events):
-            member = members[number]
+        for index, event in enumerate(events):
+            member = members[index]
             member.wake, member.wait = event.to_write, event.to_read
         self.address = fields.address
         help_others, address = HELP.call, fields.address
@@ -258,7 +260,7 @@ class Team(NotCopyable):
 
     @property
     def is_here(self) -> bool:
-        """Whether the helpers are threads of this process, and not of the one that forked it."""
+        """Whether the helpers are threads of this process, not of its parent."""
         return self._process == os.getpid()
 
     @staticmethod

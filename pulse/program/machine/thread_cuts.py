@@ -18,6 +18,7 @@ MIN_CUT_WORK = 250_000
 class ThreadCuts:
     """The division of a table's rows among several threads.
 
+    threads        the number of threads
     rows           how each row is cut; None: it runs whole, on the stepping thread
     scratch_bytes  scratch memory of the parts, after the arena
     """
@@ -58,7 +59,10 @@ def _parts_of_row(row: list[int], threads: int) -> RowCut | None:
 
 
 def link_parts(table: RowTable, thread_cuts: ThreadCuts, team: Team, arena_bytes: int) -> RowTable:
-    """Link a table with rows in parts, whose scratch memory follows the arena. Raises CompileError."""
+    """Link a table with rows in parts, whose scratch memory follows the arena.
+
+    Raises CompileError: a kernel cannot be compiled.
+    """
     linked, linked_words = link(table).tolist(), list[int]()
     scratch_byte = align(arena_bytes)
     for start, parts in zip(row_starts(table), thread_cuts.rows):

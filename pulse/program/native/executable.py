@@ -1,4 +1,4 @@
-"""The numba backend: an instruction table over weights, state and arena, run by the machine."""
+"""The half of a native program that its streams read: an instruction table over weights, state and arena."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ class NativeExecutable(Executable):
     weights          bytes that all streams share and only read
     initial          the bytes of a stream's state before its first pulse
     arena_bytes      scratch of a step
-    received, sent   names and places of inputs and outputs; ``fetched``: those of other fetched wires
+    received, sent   names and places of inputs and outputs; ``fetched``: of other fetched wires
     ends             the lengths that rows read, and their byte offsets in the state
     counters         each fault check (node, op, check), and the byte offset of its counter in the state
     specialised_kernels  kernels whose rows have their own machine code, if it is on this machine
@@ -119,7 +119,7 @@ class NativeExecutable(Executable):
 
     @property
     def scratch_bytes(self) -> int:
-        """The bytes of scratch memory of a step: the arena, and that of rows in parts."""
+        """The bytes of scratch memory of a step: the arena, and the scratch of rows in parts."""
         return (
             self.arena_bytes
             if self.threads == 1

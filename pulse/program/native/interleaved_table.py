@@ -35,17 +35,20 @@ from pulse.program.table.place import Place
 from pulse.support.record import record
 
 MAX_GAPS = 32
-"""The most runs of a fill that are filled one by one, if the next copy writes the rest."""
+"""Maximum number of runs of a fill that are filled one by one, if the next copy writes the rest."""
 
 
 @record
 class Interleaved:
     """The interleaved instructions, their weights, and the pulse from which on they are valid.
 
+    rows         the instructions
+    weights      their weights, as bytes
     steady_from  the pulses of a stream after which they are valid
     clock_byte   the byte offset of the pulse counter in a stream's state, which the instructions do not change
-    inputs       for each input the byte offset in the arena of the sixteen streams' tensors, one after another
-    outputs      the same for the outputs
+    inputs       the byte offset in the arena of each input's sixteen tensors, one after another
+    outputs      the byte offset of each output's sixteen tensors
+    arena_bytes  the bytes of their arena
     sliding      the delays that are not in the interleaved state while the streams step
     """
 
@@ -155,7 +158,7 @@ def trim_fills(rows: Sequence[EmittedRow]) -> Iterator[EmittedRow]:
             yield row
             continue
         target: Any = fill.dst
-        gaps = gaps_of(fill, copy)
+        gaps = find_gaps(fill, copy)
         for start, stop in gaps if len(gaps) <= MAX_GAPS else [(0, fill.count)]:
             part = advance(target, start)
             yield EmittedRow(
@@ -163,7 +166,7 @@ def trim_fills(rows: Sequence[EmittedRow]) -> Iterator[EmittedRow]:
             )
 
 
-def gaps_of(fill: FillRow, copy: CopyRow) -> list[tuple[int, int]]:
+def find_gaps(fill: FillRow, copy: CopyRow) -> list[tuple[int, int]]:
     """Return the runs of a fill that a copy does not write, in elements of the fill."""
     first: Any = fill.dst
     source: Any = copy.src

@@ -14,7 +14,7 @@ from pulse.program.native.interleaved_table import Interleaved
 from pulse.program.native.sliding_windows import POSITIONS
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.lanes import LaneSelection
-from pulse.program.table.emitted import table_of
+from pulse.program.table.emitted import make_table
 from pulse.program.table.memory import Region, aligned_bytes
 from pulse.program.table.place import Place
 from pulse.program.table.table import link
@@ -76,7 +76,7 @@ class LaneBlocks:
         self._addresses = [0] * count
         self._arena = aligned_bytes(interleaved.arena_bytes)
         self._weights = interleaved.weights
-        self._table = link(table_of(interleaved.rows))
+        self._table = link(make_table(interleaved.rows))
         self._bases = np.array([interleaved.weights.ctypes.data, 0, self._arena.ctypes.data, 0], np.int64)
         self._call = (self._table.ctypes.data, len(interleaved.rows), self._bases.ctypes.data)
         self._run = machine.runner()

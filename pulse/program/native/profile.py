@@ -10,7 +10,7 @@ from pulse.program.table.cost import Cost, RowNote
 from pulse.support.record import record
 
 MAX_ROUNDS = 100
-"""The most rounds, whose median counts; more steps make longer rounds."""
+"""Maximum number of rounds, whose median counts; more steps make longer rounds."""
 
 Group = Literal["kernel", "op", "node"]
 
@@ -69,6 +69,7 @@ class ProfileRow:
 class Profile:
     """The times of a program's instructions, in order.
 
+    rows        the time of each instruction
     steps       the number of measured steps
     step_s      median time of a whole step without clock readings
     overhead_s  the time that reading the clock adds to a step; not part of any row

@@ -11,11 +11,11 @@ from pulse.program.native.executable import NativeExecutable
 from pulse.program.table.memory import Region, aligned_bytes
 from pulse.program.table.table import RowTable
 
-PULSES = 16
+COMPARED_PULSES = 16
 """The pulses that are compared, each with new noise."""
-STEPS = 200
+MEASURED_STEPS = 200
 """The steps that are measured for each table, in turns."""
-SCALE = 0.3
+NOISE_SCALE = 0.3
 """The scale of the noise."""
 
 
@@ -38,10 +38,10 @@ class SpecialisationTrial:
 
     def _feed(self, rng: np.random.Generator) -> None:
         for place in self._inputs:
-            place[...] = (rng.standard_normal(place.shape) * SCALE).astype(place.dtype)
+            place[...] = (rng.standard_normal(place.shape) * NOISE_SCALE).astype(place.dtype)
 
     def agree(self, left: RowTable, right: RowTable) -> bool:
-        """Return whether both tables leave the same bytes in state and scratch after each of ``PULSES`` pulses."""
+        """Return whether both tables leave the same bytes in state and scratch after each of the compared pulses."""
         other = SpecialisationTrial(self._program)
         return all(
             np.array_equal(a, b)
@@ -52,7 +52,7 @@ class SpecialisationTrial:
     def _memories(self, table: RowTable) -> Iterator[tuple[Array, Array]]:
         self._begin()
         rng = np.random.default_rng(1)
-        for _ in range(PULSES):
+        for _ in range(COMPARED_PULSES):
             self._feed(rng)
             machine.run(table.ctypes.data, self.rows, self._bases.ctypes.data)
             yield self._state, self._arena
@@ -60,7 +60,7 @@ class SpecialisationTrial:
     def row_ticks(self, tables: Sequence[RowTable]) -> list[NDArray[np.int64]]:
         """Measure the ticks of each row for each table: the minimum over steps in turns, to exclude other work."""
         minimum = [np.full(self.rows, np.iinfo(np.int64).max) for _ in tables]
-        for _ in range(STEPS):
+        for _ in range(MEASURED_STEPS):
             for index, table in enumerate(tables):
                 ticks = np.zeros(self.rows, np.int64)
                 machine.run_profiled(table.ctypes.data, self.rows, self._bases.ctypes.data, ticks.ctypes.data)
@@ -70,7 +70,7 @@ class SpecialisationTrial:
     def step_seconds(self, tables: Sequence[RowTable]) -> list[float]:
         """Measure the seconds of a step for each table: the minimum over steps in turns."""
         minimum = [np.inf] * len(tables)
-        for _ in range(STEPS):
+        for _ in range(MEASURED_STEPS):
             for index, table in enumerate(tables):
                 call = table.ctypes.data, self.rows, self._bases.ctypes.data
                 machine.run(*call)

@@ -34,9 +34,10 @@ class Specialisation:
 
     reason    why streams do not run specialised kernels; empty if they do
     kernels   the kernels that are specialised
-    rows      the number of specialised rows, of ``total`` rows
-    before_s  seconds of a step with generic kernels; ``after_s``: with specialised ones; measured in turns on
-              this machine
+    rows      the number of specialised rows
+    total     the number of all rows
+    before_s  seconds of a step with generic kernels, on this machine
+    after_s   seconds of a step with specialised kernels, measured in turns with the others
     seconds   the processor time of compilation and comparison
     nbytes    the bytes of machine code
     """
@@ -70,13 +71,12 @@ class Specialisation:
 def specialise(
     program: NativeExecutable, seconds: float, megabytes: float, min_gain: float | None = None
 ) -> Specialisation:
-    """Specialise the kernels that take most of a step; all streams of the program then run the specialised
-    ones.
+    """Specialise the kernels that take most of a step, for all streams of the program.
 
     seconds    processor time after which no further rows are compiled
     megabytes  machine code after which no further rows are compiled
     min_gain   the minimum speed-up of a step for which streams run them; None: ``MIN_GAIN``
-    Raises     InputError: ``min_gain`` is below 1; CompileError
+    Raises     InputError: ``min_gain`` is below 1; CompileError: their code cannot be compiled
     """
     if min_gain is not None and not min_gain >= 1:
         raise InputError(
@@ -102,7 +102,7 @@ def specialise(
         after_s = before_s
     reason = ""
     if not trial.agree(generic, specialised):
-        reason = "they do not give the same bits"
+        reason = "they do not compute the same bits"
     elif before_s < required_gain * after_s:
         reason = (
             f"a step is {before_s / after_s:.2f} times as fast; less than {required_gain} is not worth it"
@@ -145,8 +145,8 @@ def _restore_slow_rows(
     trial: SpecialisationTrial, generic: RowTable, specialised: RowTable, hot: Sequence[KernelRows]
 ) -> None:
     """Restore the generic rows of kernels that gain nothing."""
-    before, after = trial.row_ticks([generic, specialised])
+    generic_ticks, specialised_ticks = trial.row_ticks([generic, specialised])
     for rows in hot:
-        if before[rows.numbers].sum() < MIN_KERNEL_GAIN * after[rows.numbers].sum():
+        if generic_ticks[rows.numbers].sum() < MIN_KERNEL_GAIN * specialised_ticks[rows.numbers].sum():
             for starts in rows.starts.values():
                 specialised[starts] = generic[starts]

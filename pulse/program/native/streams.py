@@ -1,4 +1,4 @@
-"""The streams of a program of native kernels, single or in lanes."""
+"""The half of a native program that makes its streams, single or in lanes."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class NativeStreams(NativeExecutable, Program):
-    """Spawns the streams of a program of native kernels."""
+    """A program of native kernels, compiled or from a file; it makes streams."""
 
     def spawn(self, constants: Feed | None = None) -> NativeState:
         return NativeState(

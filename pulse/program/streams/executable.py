@@ -1,4 +1,4 @@
-"""The part of a program that its streams use."""
+"""The half of a program that its streams read; ``pulse.program`` describes the halves."""
 
 from abc import ABC, abstractmethod
 from functools import cached_property
@@ -13,7 +13,7 @@ _WRITER = "pickled by"
 
 
 class Executable(ABC):
-    """The ports, lengths and identity of a program, for its streams. Immutable.
+    """The ports, lengths and identity of a program, which its streams read. Immutable.
 
     Copying returns the program itself. It pickles without addresses, and is linked again when unpickled.
     """
@@ -31,7 +31,7 @@ class Executable(ABC):
         self.outputs = model.outputs
         self.pulse = model.pulse
         self.limit = longest_stream(model.symbol, model.assumptions)
-        """The most frames of the symbol that the model takes; None without a limit."""
+        """Maximum number of frames of the symbol; longer streams are refused; None: any number."""
 
     @property
     def helpers(self) -> tuple[int, ...]:

@@ -36,7 +36,7 @@ def check_outputs(ports: Mapping[str, Port], outputs: Feed | Array) -> dict[str,
     if isinstance(arrays, np.ndarray) and len(ports) == 1:
         arrays = dict.fromkeys(ports, arrays)
     if not isinstance(arrays, (dict, Mapping)) or arrays.keys() != ports.keys():
-        raise InputError(f"give an array for each output: {'; '.join(map(_port_text, ports.values()))}")
+        raise InputError(f"pass an array for each output: {'; '.join(map(_port_text, ports.values()))}")
     results: dict[str, Array] = {}
     for name, port in ports.items():
         array = arrays[name]
@@ -96,8 +96,8 @@ def padded_pulses(ports: Sequence[Port], arrays: Feed, fill: float) -> list[dict
     feeds = [filled_pulse(ports, fill) for _ in range(pulses)]
     for port in ports:
         axis = port.axis or 0
-        for number, feed in enumerate(feeds):
-            part = frames_at(arrays[port.name], axis, number * port.frames, (number + 1) * port.frames)
+        for index, feed in enumerate(feeds):
+            part = frames_at(arrays[port.name], axis, index * port.frames, (index + 1) * port.frames)
             frames_at(feed[port.name], axis, 0, part.shape[axis])[...] = part
     return feeds
 

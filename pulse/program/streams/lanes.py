@@ -1,7 +1,7 @@
 """Lanes: several streams of one program, stepped in one call."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,7 +127,7 @@ class Lanes:
         return self._everyone
 
     def _some(self, lanes: Sequence[int]) -> LaneSelection:
-        """Select lanes to step. Raises InputError."""
+        """Select lanes to step. Raises InputError if one is free, or named twice."""
         numbers = [int(number) for number in lanes]
         self._require(numbers)
         return self._choice(numbers)
@@ -242,17 +242,11 @@ def _port_text(port: Port, count: int) -> str:
     return f"{port.name}: {shape_text((count, *port.shape))},{dtype_name(port.dtype)}"
 
 
-class _Spawning(Protocol):
-    """The program of copied lanes."""
-
-    def spawn_many(self, count: int, constants: Feed) -> Lanes: ...
-
-
 def _restore(
-    program: _Spawning, constants: Feed, numbers: Sequence[int], snapshots: Sequence[bytes], alone: bool
+    program: Any, constants: Feed, numbers: Sequence[int], snapshots: Sequence[bytes], alone: bool
 ) -> Lanes:
     """Restore copied or unpickled lanes."""
-    lanes = program.spawn_many(len(snapshots), constants)
+    lanes: Lanes = program.spawn_many(len(snapshots), constants)
     lanes.alone = alone
     for number, snapshot in enumerate(snapshots):
         lanes[number].restore(snapshot)

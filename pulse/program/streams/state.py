@@ -4,7 +4,7 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -89,8 +89,8 @@ class State(ABC):
 
         The arguments are ``feed``, ``outputs`` or None, and whether to do nothing if an input has NaN. The result is
         None if nothing has changed: the stream takes no pulse now, an array is not C-contiguous or not exactly as its
-        port requires, or the backend has no compiled call. ``step`` and ``step_into`` then give the reason, or the
-        result.
+        port requires, or the backend has no compiled call. ``step`` and ``step_into`` then report the reason, or return
+        the result.
         """
         return _no_array_step
 
@@ -163,11 +163,11 @@ class State(ABC):
     def step_into(self, feed: Feed | Array, outputs: Feed | Array) -> dict[str, Array]:
         """Run one pulse as ``step`` does, without allocating arrays.
 
-        feed     as in ``step``; not changed, unless an output overlaps it
+        feed     the pulse, as for ``step``; not changed, unless an output overlaps it
         outputs  output name -> array of the port's shape and dtype to write to; an array if there is one output.
                  After an exception its contents are undefined
         returns  the arrays by name
-        Raises   as ``step``; InputError also if ``outputs`` do not match
+        Raises   the errors of ``step``; InputError also if ``outputs`` do not match
         """
         counter = self.clock.word
         pulse = counter[0]
@@ -256,7 +256,7 @@ class State(ABC):
     def _run_to_end(
         self, rest: Feed | Array | None, fill: float, after: Callable[[], None] | None
     ) -> list[dict[str, Array]]:
-        """The work of ``flush``, separate because Python 3.13 moves a loop's jump out of a ``try`` around it."""
+        """Do the work of ``flush``; separate, since Python 3.13 moves a loop's jump out of a ``try`` around it."""
         results: list[dict[str, Array]] = []
         for feed in self.end(rest, fill):
             results.append(self.advance(feed))
@@ -265,7 +265,7 @@ class State(ABC):
         return results
 
     def end(self, rest: Feed | Array | None = None, fill: float = 0.0) -> list[dict[str, Array]]:
-        """Fix the end of the stream as ``flush`` does; return the remaining pulses. Raises InputError."""
+        """Fix the end of the stream; return the remaining pulses. Arguments and InputError as in ``flush``."""
         self.check_open(frames=0)
         arrays = named_rest(self._streaming, rest)
         counts, symbol = frame_counts(self._streaming, arrays), self.program.model.symbol
@@ -309,7 +309,10 @@ class State(ABC):
         return _HEADER.pack(_MAGIC, self._fingerprint, self.clock.pulse, end) + self._save()
 
     def restore(self, snapshot: bytes) -> None:
-        """Continue from a snapshot of the same model, pulse, backend, weights and constants. Raises InputError."""
+        """Continue from a snapshot of the same model, pulse, backend, weights and constants.
+
+        Raises InputError: it is not a snapshot, or one of something else.
+        """
         if len(snapshot) < _HEADER.size or snapshot[:8] != _MAGIC:
             raise InputError("this is not a snapshot of a stream")
         _, fingerprint, pulses, end = _HEADER.unpack_from(snapshot)
@@ -397,15 +400,9 @@ def _no_array_step(feed: Feed | Array, outputs: Feed | Array | None, refuses_nan
     """Do nothing: the backend has no compiled call."""
 
 
-class _Spawning(Protocol):
-    """The program of a copied stream."""
-
-    def spawn(self, constants: Feed) -> State: ...
-
-
-def _restore(program: _Spawning, constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:
+def _restore(program: Any, constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:
     """Restore a copied or unpickled stream."""
-    state = program.spawn(constants)
+    state: State = program.spawn(constants)
     state.restore(snapshot)
     state.fetched = list(fetched)
     return state

@@ -1,6 +1,6 @@
 """The cost of an instruction: the bytes of each memory that it touches, and its multiply-adds, from its declaration.
 
-Each byte counts once, however often a kernel reads it. The cost is that of a pulse in the middle of a stream, without
+Each byte counts once, however often a kernel reads it. The cost is for a pulse in the middle of a stream, without
 work at its ends, such as to load an initial state. So the bytes are the minimum that the memory must deliver. A
 multiply-add is one term of a sum of products; elementwise functions have none.
 """

@@ -30,16 +30,16 @@ class EmittedRow:
         return (value for _, _, value in self.instruction.operands() if isinstance(value, Value))
 
 
-def table_of(rows: Iterable[EmittedRow]) -> RowTable:
+def make_table(rows: Iterable[EmittedRow]) -> RowTable:
     """Make the unlinked table of instructions whose tensors have been placed."""
     builder = TableBuilder()
     for row in rows:
-        words = [_word_of(argument) for argument in row.instruction.arguments()]
+        words = [_encode_word(argument) for argument in row.instruction.arguments()]
         builder.add(KERNELS[row.kernel], *words)
     return builder.finish()
 
 
-def _word_of(argument: OperandTensor | int) -> int:
+def _encode_word(argument: OperandTensor | int) -> int:
     if isinstance(argument, Value):
         place = Place.of(argument)
         return operand(place.region, place.offset)

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from pulse.jit.registry import Kernel
-from pulse.jit.rows.pointer import HEADER
+from pulse.jit.rows.pointer import HEADER_WORDS
 from pulse.jit.specialised import SpecialisedFunctions, specialised_functions
 from pulse.program.table.memory import Region
 from pulse.program.table.table import RowTable, kernels_of, row_starts
 from pulse.support.record import record
 
-BATCH = 24
+BATCH_ROWS = 24
 """The number of rows that are compiled together."""
 RowWords = tuple[int, ...]
 """The words of a row, without its kernel and length."""
@@ -21,6 +21,7 @@ RowWords = tuple[int, ...]
 class KernelRows:
     """The rows of a kernel.
 
+    kernel   the kernel
     numbers  the numbers of the rows
     starts   the words of a row -> where rows with these words begin in the table
     share    their share of the time of a step
@@ -37,7 +38,7 @@ class KernelRows:
         regions = [np.zeros(0, np.uint8)] * len(Region)
         rows_of = [
             self.kernel.instruction.from_words(
-                [0] * HEADER + [*words], 0, regions, self.kernel.form
+                [0] * HEADER_WORDS + [*words], 0, regions, self.kernel.form
             ).applied_rows()
             for words in self.starts
         ]
@@ -47,8 +48,8 @@ class KernelRows:
     def batches(self) -> Iterator[dict[RowWords, list[int]]]:
         """Yield the rows that are compiled together."""
         words = list(self.starts)
-        for first in range(0, len(words), BATCH):
-            yield {row: self.starts[row] for row in words[first : first + BATCH]}
+        for first in range(0, len(words), BATCH_ROWS):
+            yield {row: self.starts[row] for row in words[first : first + BATCH_ROWS]}
 
 
 def rows_by_kernel(table: RowTable) -> list[KernelRows]:
@@ -57,7 +58,7 @@ def rows_by_kernel(table: RowTable) -> list[KernelRows]:
     for row, (start, kernel) in enumerate(zip(row_starts(table), kernels_of(table))):
         rows = groups.setdefault(kernel, KernelRows(kernel, [], {}))
         rows.numbers.append(row)
-        words = tuple(table[start + HEADER : start + int(table[start + 1])].tolist())
+        words = tuple(table[start + HEADER_WORDS : start + int(table[start + 1])].tolist())
         rows.starts.setdefault(words, []).append(start)
     return list(groups.values())
 

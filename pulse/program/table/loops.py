@@ -20,7 +20,7 @@ class Loops:
         return cls(tuple(shape[axis] for axis in order), tuple(columns)).merge()
 
     def merge(self) -> "Loops":
-        """Merge neighbouring loops if every tensor allows it, and drop those of size 1."""
+        """Merge neighbouring loops if every tensor allows it, and drop loops of size 1."""
         sizes: list[int] = []
         strides: list[list[int]] = [[] for _ in self.strides]
         for axis, size in enumerate(self.sizes):
@@ -41,11 +41,11 @@ class Loops:
 
     def move_longest_inside(self) -> "Loops":
         """Move the longest of the outer loops next to the innermost one, which stays."""
-        outer = len(self.sizes) - 1
-        if outer < 2:
+        outer_count = len(self.sizes) - 1
+        if outer_count < 2:
             return self
-        longest = max(range(outer), key=lambda axis: (self.sizes[axis], axis))
-        order = [*(axis for axis in range(outer) if axis != longest), longest, outer]
+        longest = max(range(outer_count), key=lambda axis: (self.sizes[axis], axis))
+        order = [*(axis for axis in range(outer_count) if axis != longest), longest, outer_count]
         strides = (tuple(steps[axis] for axis in order) for steps in self.strides)
         return Loops(tuple(self.sizes[axis] for axis in order), tuple(strides))
 

@@ -15,7 +15,7 @@ from pulse.support.record import record
 ALIGNMENT = 64
 """The bytes of a cache line and of the widest vector register."""
 MIN_RELEASED_BYTES = 1 << 18
-"""The fewest bytes of a run that is released as soon as it is in the image."""
+"""Minimum number of bytes of a run with memory of its own, which is released as soon as it is in the image."""
 
 
 class Region(IntEnum):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import Kernel, compile_kernels, kernel_of
-from pulse.jit.rows.pointer import HEADER, operand
+from pulse.jit.rows.pointer import HEADER_WORDS, operand
 
 RowTable = NDArray[np.int64]
 
@@ -47,7 +47,7 @@ class TableBuilder:
 
     def add(self, kernel: Kernel, *args: int) -> int:
         """Append a row; return its index. Floats are packed with ``real_bits``, operands with ``operand``."""
-        self._words += [kernel.number, HEADER + len(args), *args]
+        self._words += [kernel.number, HEADER_WORDS + len(args), *args]
         self._rows += 1
         return self._rows - 1
 

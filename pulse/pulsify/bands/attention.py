@@ -189,9 +189,7 @@ def _mask(model: TypedNetwork, symbol: Symbol, attention: Attention, max_context
     return Mask(model.graph, symbol, model.scope.assumptions, product, attention.steps, max_context)
 
 
-def _rewrite(
-    graph: TypedGraph, attention: Attention, reader: Reader, band: Band, near: Array | None = None
-) -> None:
+def _rewrite(graph: TypedGraph, attention: Attention, reader: Reader, band: Band, near: Array | None) -> None:
     product, old = graph.nodes[attention.product], OutletId(reader.node)
     name = graph.label(old)
     op = BandedAttention(

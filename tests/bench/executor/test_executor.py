@@ -1,4 +1,4 @@
-"""The bench of the executor measures what it says."""
+"""The measurements of the executor's bench."""
 
 import threading
 from pathlib import Path
@@ -21,8 +21,8 @@ def test_a_row_has_the_model_within_the_total() -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_bare_hop_is_the_median_of_what_two_wakes_take(loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From before the thread is asked until its answer is taken; the periods between are not in it."""
+def test_a_bare_hop_is_the_median_of_two_wakes(loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hop lasts from the request to the thread until its answer; the time between hops is left out."""
     steps = [("clock", None), ("set", True), ("set", False), ("clear", True), ("clock", None)]
     us, steps_seen, here = [5, 1, 3, 9, 2], [], threading.current_thread()
     times_ns = iter(

@@ -65,7 +65,7 @@ class Device:
 
 @pytest.fixture
 def devices(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Those that were opened. A run lasts until one has played some results, however long that takes."""
+    """The opened devices; a run lasts until one of them has played some results."""
     opened, wait = [], asyncio.wait
 
     def open_device(setup, callback):
@@ -133,7 +133,7 @@ def test_a_load_ends_with_its_context(load: str) -> None:
 
 
 def times(*milliseconds: int) -> Array:
-    """Blocks 100 ms from each other that took this long."""
+    """Start and end of blocks every 100 ms that took these times."""
     return np.array([(100 * n, 100 * n + took) for n, took in enumerate(milliseconds)], np.int64) * 1_000_000
 
 
@@ -158,7 +158,7 @@ def test_time_that_the_machine_took_counts_once() -> None:
     np.testing.assert_array_equal(StolenTime(merge_spans([])).taken_ns(spans_of), np.zeros(7))
 
 
-def test_a_processor_did_not_run_from_the_end_of_a_sleep_until_a_late_return(
+def test_late_returns_from_sleep_count_as_stolen_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now, returns = [0], iter([500_000, 1_250_000, 30_000_000, 600_000])
@@ -180,7 +180,7 @@ def test_a_processor_did_not_run_from_the_end_of_a_sleep_until_a_late_return(
         signal.signal(signal.SIGTERM, before)
 
 
-def test_a_monitor_sees_a_processor_that_runs_something_more_urgent() -> None:
+def test_the_monitor_sees_more_urgent_work() -> None:
     """A thread of priority 99 holds a processor for 30 ms, as a host would; the machine decides how much is seen."""
     program = (
         "import os, time\n"
@@ -213,7 +213,7 @@ def test_the_model_is_sound_in_and_sound_out() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("jackd") is None, reason="jackd is not installed")
-def test_the_bench_runs_against_a_sound_server(tmp_path) -> None:
+def test_the_bench_runs_against_a_sound_server(tmp_path: Path) -> None:
     figures = Path(tmp_path / "figures.json")
     command = [sys.executable, "-m", "bench.live", "asyncio", "--seconds", "0.5", "--json", str(figures)]
     process = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)

@@ -1,4 +1,4 @@
-"""The power of the processor."""
+"""The processor's power, read from energy counters."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The roofline: what the machine delivers, and what a step needs of it."""
+"""The roofline: the machine's rates, and a step's share of them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The loop that times, on steppers that only count."""
+"""The timing loop, with steppers that only count."""
 
 from bench.measurement import timing
 
@@ -14,7 +14,7 @@ def test_alternate_runs_each_stepper_equally_often() -> None:
     assert all(len(rounds) == 3 for rounds in result.rounds.values())
 
 
-def test_a_comparison_takes_medians_over_rounds_and_ratios_round_by_round() -> None:
+def test_comparisons_take_medians_and_ratios_per_round() -> None:
     rounds = {
         "a": [timing.Percentiles(p50, 2 * p50, 3 * p50, 4 * p50, 5 * p50) for p50 in (1.0, 2.0, 4.0)],
         "b": [timing.Percentiles(p50, p50, p50, p50, p50) for p50 in (3.0, 4.0, 20.0)],

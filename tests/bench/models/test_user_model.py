@@ -56,9 +56,7 @@ def test_an_offline_model_runs_in_all_runtimes(monkeypatch: pytest.MonkeyPatch, 
     assert set(contest.best) == {"pulse", "onnxruntime", "tract"}
 
 
-def test_a_model_of_chunks_with_two_sounds_a_state_and_a_constant_runs(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_chunk_model_with_state_and_constant_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "canceller.onnx"
     canceller(path)
     (entry,) = entries(

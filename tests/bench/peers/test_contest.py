@@ -1,4 +1,4 @@
-"""The bench compares like with like: every form that is timed gives what the model itself gives."""
+"""The bench compares like with like: every timed form computes the model's outputs."""
 
 import numpy as np
 import onnxruntime
@@ -22,7 +22,7 @@ SYNTHETIC = {entry.key: entry for entry in catalogue(MISSING)}
 REAL = {entry.key: entry for entry in catalogue() if entry.key not in SYNTHETIC}
 LARGE = ("seanet_encoder_256", "seanet_decoder_256")
 TRACT_WRONG = "denoiser"
-"""tract pulsifies it, and the output is not that of the model."""
+"""A model that tract pulsifies with a wrong output."""
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_the_network_is_causal_and_alive(x: Array) -> None:
 @pytest.mark.parametrize(
     "key", [pytest.param(key, marks=[pytest.mark.slow] if key in LARGE else []) for key in SYNTHETIC]
 )
-def test_every_form_that_is_timed_is_right(key: str) -> None:
+def test_every_timed_form_is_right(key: str) -> None:
     """``contest`` compares this project, and every form of the others, with the offline result."""
     contest = contests.contest(SYNTHETIC[key], CHECKED, 1)
     assert set(contest.best) == {"pulse", "onnxruntime", "tract"}
@@ -68,8 +68,8 @@ def test_every_form_that_is_timed_is_right(key: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", list(REAL))
-def test_published_models_run_in_onnxruntime_as_here(key) -> None:
-    """Their exported form and that of their authors."""
+def test_published_models_run_in_onnxruntime_as_here(key: str) -> None:
+    """The exported model and the author's model both run."""
     contest = contests.contest(REAL[key], 2 * CHECKED, 1)
     statuses = {form.how: form.status for form in contest.forms if form.runtime == "onnxruntime"}
     assert set(statuses.values()) == {"right"}
@@ -80,8 +80,8 @@ def test_a_missing_folder_leaves_the_published_models_out() -> None:
     assert all(not key.startswith("gtcrn") for key in SYNTHETIC)
 
 
-def test_a_wrong_or_failing_peer_is_no_opponent() -> None:
-    """The report says how; the model is not timed."""
+def test_a_wrong_or_failing_peer_is_left_out() -> None:
+    """The report says why, and the model is not timed."""
     entry = Entry("gru", "GRU", 1, lambda: gru(8, 1))
     program = pulse.stream(entry.source(), 1)
     pulses = noise_pulses(program, 1.0)[:CHECKED]
@@ -119,11 +119,11 @@ def test_the_fastest_right_form_of_a_runtime_is_chosen() -> None:
 
 @pytest.fixture(scope="module")
 def conformer() -> Program:
-    """The conformer comes seven frames late."""
+    """The conformer, whose outputs come seven frames late."""
     return pulse.stream(SYNTHETIC["conformer"].source(), 8)
 
 
-def test_frames_of_a_delay_are_dropped_before_results_are_compared(conformer: Program) -> None:
+def test_delayed_frames_are_dropped_before_comparison(conformer: Program) -> None:
     """The delay that tract reports is dropped from the frames of tract."""
     (port,) = conformer.outputs
     pulses = noise_pulses(conformer, 1.0)[:3]

@@ -1,4 +1,4 @@
-"""Many streams of one core."""
+"""The measurement of many streams on one core."""
 
 import pytest
 

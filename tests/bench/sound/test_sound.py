@@ -14,7 +14,7 @@ main = pytest.importorskip("bench.sound.__main__", exc_type=ImportError).main
 
 @pytest.mark.parametrize("contest", contests.CONTESTS, ids=lambda contest: contest.recipe)
 def test_each_chain_is_compared_with_other_runtimes(contest: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """The authors' loops, ours and the exported file give what the author recorded."""
+    """The author's loop, our stream and the exported file all reproduce the author's recording."""
     main([contest.recipe, "--models", str(shared_path("models")), "--rounds", "1", "--steps", "5"])
     rows = capsys.readouterr().out.splitlines()
     assert any(row.startswith(f"| {contest.recipe} | **pulse**") for row in rows)

@@ -1,4 +1,4 @@
-"""Blocks of several inputs of other rates: counts, pulses, marks, and what is refused, which changes nothing."""
+"""Blocks of several inputs of other rates: counts, pulses, marks, and refusals that change nothing."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def test_pulses_are_slices_of_each_input(blocks: InputBlocks, rng: np.random.Gen
     assert taken > 50
 
 
-def test_pending_frames_are_those_of_the_fullest_input(blocks: InputBlocks, rng: np.random.Generator) -> None:
+def test_pending_frames_count_the_fullest_input(blocks: InputBlocks, rng: np.random.Generator) -> None:
     blocks.feed(sounds(rng, fast=30, slow=2))
     blocks.keep()
     assert (blocks.pending_frames, blocks.complete_frames) == (7, 2)
@@ -98,7 +98,7 @@ def test_pulses_that_bypass_the_queues_are_counted(blocks: InputBlocks, rng: np.
     ],
     ids=["no name", "name", "shape", "type", "NaN"],
 )
-def test_misfits_are_refused_and_change_nothing(
+def test_refused_blocks_change_nothing(
     blocks: InputBlocks, rng: np.random.Generator, x: Any, message: str
 ) -> None:
     blocks.feed(sounds(rng, fast=5))

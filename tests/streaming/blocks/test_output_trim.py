@@ -29,7 +29,7 @@ def valid_frames(port: Port, results: list[dict[str, Array]], total: int) -> Arr
 
 @pytest.mark.parametrize("make", [filter_model, decimating_model, ending_model])
 @pytest.mark.parametrize("pulse", [3, 12])
-def test_frames_are_those_behind_the_delay_up_to_the_end(
+def test_frames_begin_after_the_delay_and_stop_at_the_end(
     rng: np.random.Generator, make: Callable[[], TypedModel], pulse: int
 ) -> None:
     """Whatever the number of pulses that are taken at once, and however a stream ends."""
@@ -63,7 +63,7 @@ def test_frames_are_those_behind_the_delay_up_to_the_end(
     assert delivered > 200
 
 
-def test_results_that_are_delivered_unchanged_are_counted(rng: np.random.Generator) -> None:
+def test_unchanged_results_are_counted(rng: np.random.Generator) -> None:
     """After the delay a pulse is plain, until the stream ends."""
     trim = OutputTrim(cached_program(filter_model, 3))
     assert not trim.is_passthrough

@@ -17,7 +17,7 @@ RUNS, BLOCKS = 60, 30
 
 
 def port(axis: int) -> Port:
-    """Pulses of three frames of [2, 4]."""
+    """A port whose pulses have three frames of [2, 4]."""
     shape = [2, 4]
     shape.insert(axis, PULSE)
     return Port("x", tuple(shape), np.dtype(np.float32), axis, 0, Fraction(1), TDim.of(0))

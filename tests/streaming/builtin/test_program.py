@@ -62,7 +62,7 @@ def test_a_program_of_other_sources_is_not_used(folder: Path) -> None:
     assert carried_program(folder) is None
 
 
-def test_without_a_built_program_none_is_carried(folder: Path) -> None:
+def test_an_absent_program_is_not_carried(folder: Path) -> None:
     (folder / INDEX).unlink()
     assert carried_program(folder) is None
 
@@ -78,7 +78,7 @@ def test_a_damaged_program_is_not_used(folder: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def packaged_program(built_program: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """The program, as if the package carried it."""
+    """The built program, carried by the package during the test."""
     program = carried_program(built_program)
     monkeypatch.setattr(opening, "carried_program", lambda: program)
     return program

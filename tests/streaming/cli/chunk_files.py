@@ -1,4 +1,4 @@
-"""Models of chunks as files."""
+"""Chunk models that are written to files."""
 
 import onnx
 from onnx import ModelProto

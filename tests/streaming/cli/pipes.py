@@ -10,7 +10,7 @@ LIMIT_S = 120
 
 
 def command(*arguments: Path | str, **how: Any) -> Popen:
-    """The command as its own process, with pipes."""
+    """Start the command as a process with pipes."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(
         [
@@ -28,7 +28,7 @@ def command(*arguments: Path | str, **how: Any) -> Popen:
 
 
 def pipe(data: bytes | None, *arguments: str, code: int = 0, **how: Any) -> tuple[Any, ...]:
-    """The result of the command for bytes on standard input: output, and messages."""
+    """Run the command on bytes of standard input; return its output and messages."""
     process = command(*arguments, **how)
     out, errors = process.communicate(data, LIMIT_S)
     assert process.returncode == code, errors

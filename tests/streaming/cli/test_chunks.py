@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def test_sound_through_a_cached_filter_equals_its_authors_loop() -> None:
-    """In as sound, out as sound; the report says what was found, and how."""
+    """The command reads and writes WAV files; the report says which settings were inferred."""
     x = (normal_noise(1, 4_003) / 8).astype(np.float32)
     write_sound("in.wav", x[0], subtype="FLOAT")
     path = save_model("filter", models.cache_of_sound())
@@ -35,7 +35,7 @@ def test_sound_through_a_cached_filter_equals_its_authors_loop() -> None:
     assert (details["pulse_frames"], details["frames"]) == (8, 4_003)
 
 
-def test_context_a_first_value_and_a_delay_are_those_of_the_options() -> None:
+def test_options_set_context_first_value_and_delay() -> None:
     """The first value comes from a file; the axis and the state are named by hand too."""
     x = (normal_noise(1, 60) / 8).astype(np.float32)
     write_sound("in.wav", x[0], subtype="FLOAT")
@@ -98,7 +98,7 @@ def test_one_number_is_a_whole_state() -> None:
     assert not np.array_equal(np.load("y0.npy"), np.load("zeros.npy"))
 
 
-def test_a_fixed_input_that_is_missing_is_refused() -> None:
+def test_missing_fixed_inputs_are_refused() -> None:
     """Sound goes in, and something that is given once: the error says how."""
     write_sound("in.wav", normal_noise(1, 40)[0] / 8)
     inputs = {"x": [1, 8], "cache": [1, 8], "gain": [2, 4]}
@@ -112,8 +112,8 @@ def test_a_fixed_input_that_is_missing_is_refused() -> None:
     assert "give --in gain=FILE.npy, or --constant gain=VALUE" in refusal("run", path, "in.wav", "y.wav")
 
 
-def test_chunks_of_a_wrong_size_are_refused_with_the_options_to_change() -> None:
-    """The sizes, what the model says of them, and which options they come from."""
+def test_chunks_of_wrong_size_name_the_options_to_change() -> None:
+    """The error names both sizes and the options that set them."""
     shape, constants = {"x": [1, "time"], "h": [1, 6]}, {}
     wires = [models.node("Add", "x h", "y"), models.node("Identity", "y", "hn")]
     path = save_model("six", models.build(wires, shape, {"y": [1, 6], "hn": [1, 6]}, constants))
@@ -129,8 +129,8 @@ def test_dump_takes_constants() -> None:
     assert "input h" not in pulse("dump", path, "--stage", "load", "--constant", "h=0").stdout
 
 
-def test_a_dim_that_counts_streams_is_one() -> None:
-    """Its size is not asked for; each report has a line of it. What may be time stays the user's choice."""
+def test_a_dim_of_streams_has_size_one() -> None:
+    """The size is inferred and reported; a dim that may be time stays the user's choice."""
     shape = ["batch", "time", 4]
     path = save_model("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
     np.save("x.npy", normal_noise(1, 5, 4))
@@ -162,6 +162,5 @@ def test_a_dim_that_counts_streams_is_one() -> None:
         (["--pulse", "5"], "pulse 5: one call of the model takes 8 new frames"),
     ],
 )
-def test_bad_options_are_refused(options: list[str], message: str) -> None:
-    """Each error is one line with exit code 2."""
+def test_bad_options_of_chunks_are_refused(options: list[str], message: str) -> None:
     assert message in refusal("check", save_model("filter", models.cache_of_sound()), *options)

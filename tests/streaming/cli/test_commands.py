@@ -1,4 +1,4 @@
-"""The command line: what it writes, what it reports, and one line for each bad use."""
+"""The commands: their files, their reports, and one line for each wrong use."""
 
 import json
 from pathlib import Path
@@ -91,7 +91,7 @@ def test_two_channels_become_one_stream_as_chosen(tmp_path: Path, channel: str, 
     np.testing.assert_allclose(soundfile.read("out.wav")[0], expected * left, atol=1e-6)
 
 
-def test_frames_that_are_no_sound_get_their_times(tmp_path: Path) -> None:
+def test_frames_other_than_sound_get_their_times(tmp_path: Path) -> None:
     model = voice(tmp_path / "voice.onnx")
     write_sound("in.wav", tone(8000), 8000, subtype="FLOAT")
     report("run", model, "in.wav", "level.csv", "--output", "level", "--backend", "numpy")
@@ -287,7 +287,7 @@ def test_a_name_too_long_for_the_file_system_is_refused() -> None:
     assert "File name too long" in refusal("run", "a" * 300 + ".wav")
 
 
-def test_an_output_that_does_not_stream_is_written_without_a_delay(tmp_path: Path) -> None:
+def test_outputs_that_do_not_stream_have_no_delay(tmp_path: Path) -> None:
     """The last state of a recurrent model can be written; it has no delay."""
     rng = np.random.default_rng(0)
     weights = {"w": (1, 15, 3), "r": (1, 15, 5)}
@@ -304,7 +304,7 @@ def test_an_output_that_does_not_stream_is_written_without_a_delay(tmp_path: Pat
     assert "algorithmic" not in pulse("run", path, "x.npy", "last.csv", "--pulse", 2).stdout
 
 
-def test_an_output_that_is_not_finite_is_reported(tmp_path: Path) -> None:
+def test_outputs_that_are_not_finite_are_reported(tmp_path: Path) -> None:
     path = save(
         tmp_path / "log.onnx",
         [helper.make_node("Log", ["x"], ["y"])],
@@ -319,7 +319,7 @@ def test_an_output_that_is_not_finite_is_reported(tmp_path: Path) -> None:
     assert "came with the flush" in pulse("run", path, "in.wav", "out.csv").stdout
 
 
-def test_a_pulse_has_a_frame_at_least_at_any_rate(tmp_path: Path) -> None:
+def test_a_pulse_has_at_least_a_frame_at_any_rate(tmp_path: Path) -> None:
     nodes = [helper.make_node("Neg", ["x"], ["y"])]
     model = save(tmp_path / "m.onnx", nodes, {"x": ["T"]}, {"y": ["T"]})
     assert report("convert", model, "--rate", 1)["pulse_frames"] == 1
@@ -341,7 +341,6 @@ def test_a_rate_that_contradicts_the_model_is_reported(tmp_path: Path) -> None:
 
 
 def test_dump_prints_costs_as_table_and_json() -> None:
-    """Parameters, multiply-adds and memory as a table and as JSON; --json is of this stage alone."""
     table = pulse("dump", "--stage", "costs").stdout
     assert table.startswith("denoise\n")
     assert all(word in table for word in ("parameters", "per second", "of arena"))
@@ -349,10 +348,20 @@ def test_dump_prints_costs_as_table_and_json() -> None:
     assert data["macs_per_second"] > 0
     assert data["instructions"] > 0
     assert data["refused"] is None
-    assert "--json and --markdown go with --stage costs" in refusal("dump", "--stage", "pulsed", "--json")
-    assert "omit --dot" in refusal("dump", "--stage", "costs", "--dot")
-    assert "--stage foo: choose one of load, typed" in refusal("dump", "--stage", "foo")
     assert pulse("dump", "--stage", "pulsed").stdout.startswith("parameters")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--stage", "pulsed", "--json"], "--json and --markdown go with --stage costs"),
+        (["--stage", "costs", "--dot"], "omit --dot"),
+        (["--stage", "foo"], "--stage foo: choose one of load, typed"),
+    ],
+    ids=["--json", "--dot", "unknown stage"],
+)
+def test_stages_and_formats_of_dump_that_do_not_fit_are_refused(arguments: list[str], message: str) -> None:
+    assert message in refusal("dump", *arguments)
 
 
 def test_check_that_proves_nothing_exits_3() -> None:

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("working_folder", "usual_signals")
 
 
 def ahead(path: str, frames: int) -> str:
-    """Of p [1, 1, T]: the same, but known only when this many more frames are there."""
+    """Write the identity of p [1, 1, T] whose output needs this many later frames."""
     weights = np.zeros((1, 1, 2 * frames + 1), np.float32)
     weights[0, 0, -1] = 1e-30  # changes nothing, but is waited for
     weights[0, 0, frames] = 1
@@ -36,7 +36,7 @@ def rows(path: str) -> list[tuple[str, ...]]:
 
 
 def bursts() -> str:
-    """At 8 kHz, half a second: something from 0.1 to 0.2 and from 0.3 to 0.4."""
+    """Write half a second at 8 kHz with a signal from 0.1 s to 0.2 s and from 0.3 s to 0.4 s."""
     sound = np.zeros(4000)
     sound[800:1600] = sound[2400:3200] = 0.75
     return write_sound("in.wav", sound, 8000, subtype="FLOAT")
@@ -95,7 +95,7 @@ def test_sound_with_names_and_forms(tmp_path: Path) -> None:
 
 
 def test_text_and_classes_are_found(tmp_path: Path) -> None:
-    """From frames whose classes are the last axis, with lists and files as parameters."""
+    """Detectors read classes from the last axis and take lists and files as parameters."""
     node = helper.make_node("Identity", ["x"], ["y"], "same")
     model = save("same.onnx", [node], {"x": [1, "T", 3]}, {"y": [1, "T", 3]})
     np.save("x.npy", np.eye(3, dtype=np.float32)[[0, 0, 1, 1, 2, 0]][None])
@@ -152,7 +152,7 @@ def test_a_terminal_has_nothing_else_between() -> None:
     assert "\x1b" not in lines[0] + lines[1]
 
 
-def test_live_events_equal_those_of_the_file(tmp_path: Path) -> None:
+def test_live_events_equal_events_of_the_file(tmp_path: Path) -> None:
     """A file as if a microphone gave it: the events of the run without --live, printed or written."""
     model, sound = voice("model.onnx"), bursts()
     how = ("--events", "segments", "--event", "pad_before_s=0.01")

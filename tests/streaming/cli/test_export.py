@@ -1,4 +1,4 @@
-"""``pulse convert -o``: a file that any runtime can run, checked before it has its name."""
+"""``pulse convert -o`` writes a file for any runtime and checks it before it gets its name."""
 
 import json
 import os
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def test_the_builtin_model_is_exported_and_proved(tmp_path: Path) -> None:
-    """Written, proved, and run again as the same stream."""
+    """The exported file is proved, and runs as the same stream."""
     result = pulse("convert", "--pulse", "320", "-o", "out.onnx")
     assert "out.onnx: opset 17" in result.stdout
     assert "onnxruntime" in result.stdout
@@ -37,7 +37,6 @@ def test_the_builtin_model_is_exported_and_proved(tmp_path: Path) -> None:
 
 
 def test_the_report_of_an_export_has_its_proof() -> None:
-    """The report says what was written and how it was proved."""
     written = report("convert", "-o", "out.onnx", "--opset", "18")["written"]
     assert written["path"] == "out.onnx"
     assert written["opset"] == 18
@@ -49,8 +48,8 @@ def test_the_report_of_an_export_has_its_proof() -> None:
     assert "written" not in report("convert")
 
 
-def test_a_file_that_is_wrong_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exit code 1; what was there before stays."""
+def test_a_wrong_export_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exit code is 1 and the earlier file stays."""
     (tmp_path / "out.onnx").write_text("older")
 
     plain = RuntimeProgram.__init__
@@ -83,8 +82,8 @@ def test_targets_that_cannot_be_written_are_refused() -> None:
     assert Path("pipe.onnx").is_fifo()
 
 
-def test_a_full_disk_is_reported() -> None:
-    """The name that the user gave; nothing is left."""
+def test_export_reports_a_full_disk() -> None:
+    """The error has the name that the user gave, and no partial file stays."""
     resource = pytest.importorskip("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
@@ -108,7 +107,7 @@ def test_a_written_file_knows_its_pulse() -> None:
 
 
 def test_nnef_is_written_in_pulses(tmp_path: Path) -> None:
-    """A folder and an archive; proved in tract where that is installed; a folder is not written over."""
+    """A folder and an archive are written and proved in tract, if installed; a folder is not overwritten."""
     written = report("convert", "--pulse", "320", "-o", "out.nnef", "--length", "700")["written"]
     assert written["path"] == "out.nnef"
     assert written["opset"] is None
@@ -125,7 +124,7 @@ def test_nnef_is_written_in_pulses(tmp_path: Path) -> None:
 
 
 def test_nnef_is_written_offline(tmp_path: Path) -> None:
-    """Without a pulse: the decluttered model, which runs as any other."""
+    """An export without a pulse is the decluttered model, which runs like any other model."""
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"], pads=[2, 0])]
     shapes = [helper.make_tensor_value_info(name, 1, [1, 1, "T"]) for name in ("x", "y")]
     stored = numpy_helper.from_array(np.ones((1, 1, 3), np.float32), "w")

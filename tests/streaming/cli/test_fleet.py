@@ -10,7 +10,7 @@ from tests.streaming.command import refusal
 pytestmark = pytest.mark.usefixtures("working_folder")
 
 
-def test_bad_uses_are_refused_with_a_way_out(tmp_path: Path) -> None:
+def test_wrong_uses_of_fleet_are_refused_with_a_way_out(tmp_path: Path) -> None:
     assert "the actions are deploy, status, drain, set-weight, end" in refusal("fleet", "begin")
     assert "name a worker" in refusal("fleet", "drain")
     assert "needs --weight" in refusal("fleet", "set-weight", "2")
@@ -21,7 +21,7 @@ def test_bad_uses_are_refused_with_a_way_out(tmp_path: Path) -> None:
     assert "bad.toml: min_workers = 2, max_workers = 0" in refusal("fleet", "deploy", "bad.toml")
 
 
-def test_a_fleet_without_ray_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fleet_without_ray_names_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delitem(sys.modules, "streaming.fleet.ray_fleet", raising=False)
     monkeypatch.delitem(sys.modules, "streaming.fleet.ray_cluster", raising=False)

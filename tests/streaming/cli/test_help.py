@@ -1,4 +1,4 @@
-"""The help of the commands shows what a value means, not its type in Python."""
+"""The help of the commands shows the meaning of a value, not its type in Python."""
 
 import errno
 import io

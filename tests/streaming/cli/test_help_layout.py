@@ -1,4 +1,4 @@
-"""Help fits into the terminal."""
+"""The help of the commands has aligned examples and filled paragraphs."""
 
 import re
 from importlib import import_module
@@ -15,7 +15,7 @@ WITH_EXAMPLES = ["", *(name for name in COMMANDS if name != "warm")]
 
 
 def examples_of(name: str) -> list[list[str]]:
-    """Each command of the lists in the docstring of a command, with its description if it has one."""
+    """The example commands in the docstring of a command, with their descriptions if they have any."""
     function = getattr(import_module(f"streaming.cli.{name}"), name) if name else group
     (lines,) = LISTS.findall(cleandoc(function.__doc__))
     return [re.split(" {2,}", line.strip(), maxsplit=1) for line in lines.splitlines()]
@@ -23,7 +23,7 @@ def examples_of(name: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("columns", [80, 100, 200])
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
-def test_each_example_begins_a_line_and_is_followed_by_what_it_does(
+def test_each_example_is_a_line_followed_by_its_effect(
     monkeypatch: pytest.MonkeyPatch, name: str, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))

@@ -1,4 +1,4 @@
-"""A model named ``package.module:name``: what is such a name, what is imported, and the errors, without PyTorch."""
+"""Models named ``package.module:name``: parsing, imports and errors, without PyTorch."""
 
 import importlib.util
 import sys

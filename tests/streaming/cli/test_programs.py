@@ -1,4 +1,4 @@
-"""``pulse compile``, and the other commands on what it writes."""
+"""``pulse compile``, and other commands on the programs that it writes."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import soundfile
 
+from pulse.api import load
+from pulse.errors import LoadError
 from pulse.program.file.container import encode, open_container
 from streaming.builtin import noisy_path
 from tests.streaming.command import pulse, refusal, report
@@ -84,8 +86,15 @@ def test_the_other_commands_take_a_program(program: str) -> None:
     ],
 )
 @pytest.mark.usefixtures("program")
-def test_unsupported_uses_are_refused(arguments: list[object], words: str) -> None:
+def test_unsupported_uses_of_a_program_are_refused(arguments: list[object], words: str) -> None:
     assert words in refusal(*arguments)
+
+
+def test_model_options_are_refused_for_a_program_as_by_load(program: str) -> None:
+    message = "is a program; the options for reading its model are fixed"
+    with pytest.raises(LoadError, match=message):
+        load(program, symbol="T")
+    assert message in refusal("run", program, "x.npy", "--symbol", "T")
 
 
 def test_nothing_is_proved_without_a_check() -> None:
@@ -103,8 +112,8 @@ def test_the_effect_of_rounded_weights_is_reported() -> None:
     pulse("run", "small.pulse", noisy_path(), "out.wav")
 
 
-def test_a_program_that_is_wrong_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exit code 1; what was there before stays."""
+def test_a_wrong_program_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exit code is 1 and the earlier file stays."""
     Path("out.pulse").write_text("older")
 
     def read_with_changed_weights(content):
@@ -136,7 +145,7 @@ def test_a_recipe_is_one_file_from_sound_to_sound() -> None:
     np.testing.assert_array_equal(*(soundfile.read(name)[0] for name in ("first.wav", "second.wav")))
 
 
-def test_errors_are_json() -> None:
+def test_errors_of_programs_are_json() -> None:
     Path("bad.pulse").write_bytes(b"pulse program 3\n" + bytes(100))
     result = pulse("check", "bad.pulse", "--json", code=2)
     assert "its checksum is wrong" in json.loads(result.stdout)["error"]["message"]

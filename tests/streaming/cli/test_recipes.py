@@ -93,7 +93,7 @@ def test_a_recipe_runs_live(tmp_path: Path) -> None:
     assert soundfile.info("out.wav").samplerate == 8000
 
 
-def test_errors_name_the_file_and_the_stage(tmp_path: Path) -> None:
+def test_errors_in_recipes_name_the_file_and_the_stage(tmp_path: Path) -> None:
     """Options of models belong in the recipe, and are spelled as options."""
     path = spectral(tmp_path)
     assert "omit --state, and write states in the stage" in refusal("check", path, "--state", "none")
@@ -170,7 +170,7 @@ def test_bad_recipes_are_refused_in_one_line(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_file_of_another_rate_is_resampled_and_an_option_is_refused(tmp_path: Path) -> None:
+def test_files_are_resampled_and_rate_options_reported(tmp_path: Path) -> None:
     """A file of another rate is resampled; an option of another rate is reported."""
     sound(4_000, 16_000)
     path = spectral(tmp_path)
@@ -180,54 +180,76 @@ def test_a_file_of_another_rate_is_resampled_and_an_option_is_refused(tmp_path: 
     assert "by its metadata the model is made for 8000 Hz; --rate 16000" in errors
 
 
+def save_negation(folder: Path, name: str) -> None:
+    """Save a model of spectra without a recipe, whose sizes suggest one."""
+    save_model(folder, name, models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
+
+
 def test_a_first_recipe_is_proposed(tmp_path: Path) -> None:
-    """On standard output, or in a file that is not there yet; what is guessed on standard error; it runs as it is."""
-    save_model(tmp_path, "gain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
-    recipe = pulse("recipe", "gain.onnx")
+    """The recipe is on standard output, its guesses on standard error; the JSON report has both."""
+    save_negation(tmp_path, "neg.onnx")
+    recipe, details = pulse("recipe", "neg.onnx"), report("recipe", "neg.onnx")
     assert recipe.stdout.startswith("rate = 16000\n\n[[stage]]\nstft = {")
     assert recipe.stderr.count("note: ") == 2
     assert "the rate of 16000 Hz is a guess" in recipe.stderr
-    pulse("recipe", "gain.onnx", "-o", "first.toml")
-    assert (tmp_path / "first.toml").read_text() == recipe.stdout
-    assert "first.toml: already exists" in refusal("recipe", "gain.onnx", "-o", "first.toml")
-    assert "is written as .toml, not .onnx" in refusal("recipe", "gain.onnx", "-o", "first.onnx")
-    assert "gone.onnx: no such file" in refusal("recipe", "gone.onnx")
-    details = report("recipe", "gain.onnx")
-    assert details["recipe"] == recipe.stdout
-    assert len(details["notes"]) == 2
+    assert (details["recipe"], len(details["notes"])) == (recipe.stdout, 2)
+
+
+def test_a_proposed_recipe_is_written_and_runs(tmp_path: Path) -> None:
+    save_negation(tmp_path, "neg.onnx")
+    pulse("recipe", "neg.onnx", "-o", "first.toml")
+    assert (tmp_path / "first.toml").read_text() == pulse("recipe", "neg.onnx").stdout
     x = sound(rate_hz=16_000)
     pulse("run", "first.toml", "in.wav", "out.wav")
     output, _ = soundfile.read("out.wav", dtype="float32")
     np.testing.assert_allclose(output, -x[0], 1e-4, 1e-5)
 
 
-def test_every_command_opens_a_model_with_its_recipe_inside(tmp_path: Path) -> None:
-    x = sound()
-    path = spectral(tmp_path)
+def test_recipes_that_cannot_be_proposed_are_refused(tmp_path: Path) -> None:
+    save_negation(tmp_path, "neg.onnx")
+    (tmp_path / "first.toml").touch()
+    assert "first.toml: already exists" in refusal("recipe", "neg.onnx", "-o", "first.toml")
+    assert "is written as .toml, not .onnx" in refusal("recipe", "neg.onnx", "-o", "first.onnx")
+    assert "gone.onnx: no such file" in refusal("recipe", "gone.onnx")
+
+
+@pytest.fixture
+def model_with_recipe(tmp_path: Path) -> tuple[str, Array, Array]:
+    """A model with its recipe inside, and its input and output."""
+    x, path = sound(), spectral(tmp_path)
     assert pulse("recipe", path, "--embed", "whole.onnx").stdout == ""
-    assert report("run", "whole.onnx", "in.wav", "out.wav")["rate_from"] == "model"
-    output, _ = soundfile.read("out.wav", dtype="float32")
     (expected,) = recipe_model(path).run(x).values()
+    return "whole.onnx", x, expected
+
+
+def test_a_model_with_its_recipe_inside_runs(model_with_recipe: tuple[str, Array, Array]) -> None:
+    model, _, expected = model_with_recipe
+    assert report("run", model, "in.wav", "out.wav")["rate_from"] == "model"
+    output, _ = soundfile.read("out.wav", dtype="float32")
     np.testing.assert_allclose(output[: expected.size], expected[0], 1e-4, 1e-5)
-    assert report("check", "whole.onnx", "--pulse", "8", "--length", 700)["proof"]["outcome"] == "equal"
-    assert report("bench", "whole.onnx", "--steps", "20", "--rounds", "1")["rate_hz"] == 8000
-    assert report("convert", "whole.onnx", "-o", "one.onnx")["written"]["proof"]["outcome"] == "equal"
+
+
+def test_every_command_opens_a_model_with_its_recipe_inside(
+    model_with_recipe: tuple[str, Array, Array],
+) -> None:
+    model, _, _ = model_with_recipe
+    assert report("check", model, "--pulse", "8", "--length", 700)["proof"]["outcome"] == "equal"
+    assert report("bench", model, "--steps", "20", "--rounds", "1")["rate_hz"] == 8000
+    assert report("convert", model, "-o", "one.onnx")["written"]["proof"]["outcome"] == "equal"
     assert report("run", "one.onnx", "in.wav", "out.wav")["rate_hz"] == 8000
-    assert "outputs: sound" in pulse("dump", "whole.onnx", "--stage", "typed").stdout
-    assert "has no file nodes" in refusal("dump", "whole.onnx", "--stage", "load")
-    recipe = pulse("recipe", "whole.onnx")
+    assert "outputs: sound" in pulse("dump", model, "--stage", "typed").stdout
+    assert "has no file nodes" in refusal("dump", model, "--stage", "load")
+
+
+def test_an_embedded_recipe_is_printed(model_with_recipe: tuple[str, Array, Array]) -> None:
+    recipe = pulse("recipe", model_with_recipe[0])
     assert 'model = "."' in recipe.stdout
     assert "holds this recipe in its metadata" in recipe.stderr
 
 
-def write_plain(folder: Path) -> None:
-    """A model without a recipe, whose sizes tell one."""
-    save_model(folder, "plain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
-
-
 def test_the_first_recipe_of_a_model_is_embedded(tmp_path: Path) -> None:
     sound()
-    write_plain(tmp_path)
+    save_negation(tmp_path, "plain.onnx")
     assert "the rate of 16000 Hz is a guess" in pulse("recipe", "plain.onnx", "--embed", "first.onnx").stderr
     assert report("run", "first.onnx", "in.wav", "out.wav")["rate_hz"] == 16_000
 
@@ -247,7 +269,7 @@ def test_the_first_recipe_of_a_model_is_embedded(tmp_path: Path) -> None:
     ],
 )
 def test_recipes_that_cannot_be_embedded_are_refused(arguments: str, message: str, tmp_path: Path) -> None:
-    write_plain(tmp_path)
+    save_negation(tmp_path, "plain.onnx")
     (tmp_path / "first.onnx").write_bytes(b"")
     text = spectral(tmp_path).read_text()
     (tmp_path / "broken.toml").write_text(f'{text}[[stage]]\ncmvn = {{ path = "gone.ark" }}\n')

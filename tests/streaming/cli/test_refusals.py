@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
     ],
     ids=["text", "cut", "empty"],
 )
-def test_bad_models_are_refused(tmp_path: Path, name: str, content: bytes) -> None:
+def test_files_that_are_not_models_are_refused(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     assert f"{name}: not an ONNX model" in refusal("convert", name)
 
@@ -78,7 +78,7 @@ def test_the_error_of_a_model_that_cannot_stream_names_the_node(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("command", ["run", "convert", "check", "bench"])
-def test_a_pulse_that_does_not_suit_is_refused_with_one_that_does(command: str) -> None:
+def test_unsuitable_pulses_are_refused_with_a_suitable_one(command: str) -> None:
     assert "use 160" in refusal(command, "--pulse", "100")
 
 

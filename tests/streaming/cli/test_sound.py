@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("working_folder", "usual_signals")
 
 
 def identity_model(path: str = "same.onnx") -> str:
-    """A model that gives its input."""
+    """Write a model that outputs its input."""
     return save(path, [helper.make_node("Identity", ["x"], ["y"])], {"x": [1, "T"]}, {"y": [1, "T"]})
 
 
@@ -38,7 +38,7 @@ def test_the_short_form_takes_all_formats_of_the_library(name: str) -> None:
     assert soundfile.info("out.wav").frames == 8000
 
 
-def test_a_broken_sound_is_no_model(tmp_path: Path) -> None:
+def test_broken_sounds_are_not_read_as_models(tmp_path: Path) -> None:
     (tmp_path / "in.aiff").write_bytes(b"FORM" + bytes(60))
     assert "in.aiff: cannot be read as audio" in refusal("run", "in.aiff", "out.wav")
     assert "in.aiff: is an audio file, but a model is expected here" in refusal(
@@ -109,7 +109,7 @@ def test_a_rate_that_the_format_lacks_is_refused() -> None:
 
 
 def test_clipping_is_reported() -> None:
-    """How many samples, on which channel, by how much, and what keeps them."""
+    """The warning counts clipped samples per channel and names encodings that keep them."""
     x = np.zeros((4000, 2), np.float32)
     x[7:17, 1] = 2
     write_sound("in.wav", x, subtype="FLOAT")
@@ -141,14 +141,14 @@ def test_clipping_is_reported() -> None:
         ("--live --subtype float", "--subtype is for the file"),
     ],
 )
-def test_formats_of_files_that_a_live_run_has_not_are_refused(arguments: str, message: str) -> None:
+def test_formats_of_files_are_refused_for_a_live_run(arguments: str, message: str) -> None:
     write_sound("in.wav", np.zeros((400, 1), np.float32))
     assert message in refusal("run", identity_model(), *arguments.split())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux alone")
-def test_files_whose_names_are_no_utf8_are_read_written_and_reported() -> None:
-    """Read, written, and reported so that a program can find them again."""
+def test_file_names_outside_utf8_are_supported() -> None:
+    """The report spells such names so that a program finds the files again."""
     source, target, model = (os.fsdecode(name) for name in (b"in\xe9.mp3", b"out\xe9.wav", b"m\xe9.onnx"))
     soundfile.write(os.fsencode(source), tone(16000), 16000, format="MP3")
     out, _ = pipe(None, identity_model(model), source, target)
@@ -197,7 +197,7 @@ def test_standard_input_may_be_a_file_of_any_format() -> None:
     assert soundfile.info("out.wav").frames == 8000
 
 
-def test_raw_samples_are_read() -> None:
+def test_the_command_reads_raw_samples() -> None:
     x = np.random.default_rng(0).integers(-30_000, 30_000, (20_000, 2)).astype("<i2")
     arguments = (
         identity_model(),
@@ -236,7 +236,7 @@ def test_raw_samples_are_read() -> None:
 
 
 def take(stream: Any, count: int) -> bytes:
-    """Read this many bytes, or fewer at the end."""
+    """Read this many bytes of a pipe, or fewer at its end."""
     received = b""
     while len(received) < count and (piece := os.read(stream.fileno(), count - len(received))):
         received += piece

@@ -32,7 +32,7 @@ def test_names_are_spelled_for_python_and_as_options() -> None:
 
 
 def test_every_parameter_has_an_option() -> None:
-    """All that ``pulse.load``, ``Chunking`` and ``pulse.stream`` take, but what is about the call and not the model."""
+    """Options cover ``pulse.load``, ``Chunking`` and ``pulse.stream``, except parameters of the call itself."""
     calls = (package.load, package.Chunking, package.stream)
     parameters = {name for call in calls for name in inspect.signature(call).parameters}
     parameters -= {"source", "chunking", "prepare", "align"}
@@ -41,8 +41,8 @@ def test_every_parameter_has_an_option() -> None:
     assert all(OPTIONS[name] in help_text for name in parameters - {"specialise"})
 
 
-def test_an_error_names_options_here_and_parameters_in_the_library() -> None:
-    """Which names the option here, and the parameter there."""
+def test_errors_name_options_or_parameters() -> None:
+    """The command names the option, the library the parameter."""
     shape = ["mics", "time", 4]
     path = save_model("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
     assert (
@@ -79,8 +79,8 @@ def test_a_backend_of_other_commands_is_named_with_their_command() -> None:
     assert refusal("compile", path, "-o", "half.pulse").endswith("use --backend numpy of pulse run\n")
 
 
-def test_a_warning_names_options_here_and_parameters_in_the_library() -> None:
-    """Sound in, a third as much sound out: chunks that overlap look like that; the user says whether they do."""
+def test_warnings_name_options_or_parameters() -> None:
+    """A third as much output as input looks like overlapping chunks, so the user is asked."""
     path = save_model("halved", models.half_context())
     warnings.simplefilter("default")
     errors = RUNNER.invoke(app, ["convert", path, "--pulse", "12"]).stderr

@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -73,7 +74,7 @@ triple = net, 1, 2, 3
 
 
 @pytest.fixture(autouse=True)
-def code(working_folder, tmp_path, monkeypatch):
+def code(working_folder: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "code_18.py").write_text(CODE)
     yield
@@ -94,15 +95,16 @@ def test_check_compares_the_stream_with_the_module() -> None:
     assert original["error"] < 1e-6
 
 
-def test_a_module_that_differs_from_its_model_is_found(monkeypatch) -> None:
+def test_a_module_that_differs_from_its_model_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The module changes after the export, which compared them."""
     from pulse.torch.original import ModuleOriginal
 
-    run = ModuleOriginal.run
+    run_module = ModuleOriginal.run
 
     def wrong(self, model, feeds, precise=False):
         return {
-            name: value + (value.shape[-1] > 20) for name, value in run(self, model, feeds, precise).items()
+            name: value + (value.shape[-1] > 20)
+            for name, value in run_module(self, model, feeds, precise).items()
         }
 
     monkeypatch.setattr(ModuleOriginal, "run", wrong)
@@ -161,7 +163,7 @@ def test_bad_modules_and_examples_are_refused(arguments: list[str], words: str) 
     assert words in refusal("check", *arguments)
 
 
-def test_other_commands_open_a_module(tmp_path) -> None:
+def test_other_commands_open_a_module(tmp_path: Path) -> None:
     for command in (("compile", "-o", "net.pulse"), ("convert", "-o", "net.onnx")):
         name, *more = command
         text = pulse(name, "code_18:make", "--pulse", 8, *TWO_LENGTHS, *more).stdout

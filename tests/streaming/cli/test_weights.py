@@ -22,13 +22,13 @@ def path(tmp_path: Path) -> str:
     return str(file)
 
 
-@pytest.mark.parametrize(("form", "least_db"), [("bf16", 40), ("int8", 30)])
-def test_check_reports_the_error_and_stays_a_proof_of_f32(path: str, form: str, least_db: int) -> None:
+@pytest.mark.parametrize(("form", "min_db"), [("bf16", 40), ("int8", 30)])
+def test_check_reports_the_error_and_stays_a_proof_of_f32(path: str, form: str, min_db: int) -> None:
     details = report("check", path, "--weights", form)
     assert details["proof"]["outcome"] == "equal"
     assert details["weights"] == form
     error = details["weight_errors"]["y"]
-    assert least_db < error["snr_db"] < 80
+    assert min_db < error["snr_db"] < 80
     assert 0 < error["largest"] < 0.2
     text = pulse("check", path, "--weights", form, "--length", 9).stdout
     assert f"y in {form}" in text
@@ -51,24 +51,32 @@ def test_bench_and_dump_report_the_form(path: str) -> None:
     assert 1.8 < sizes[0] / sizes[1] < 2 < 3 < sizes[0] / sizes[2] < 4
 
 
-@pytest.mark.parametrize(("form", "least_db"), [("bf16", 40), ("int8", 25)])
-def test_activations_are_reported_with_weights(path: str, tmp_path: Path, form: str, least_db: int) -> None:
+@pytest.mark.parametrize(("form", "min_db"), [("bf16", 40), ("int8", 25)])
+def test_check_reports_the_error_of_activations(path: str, form: str, min_db: int) -> None:
+    """Rounded activations add to the error of rounded weights."""
     both = "--weights", form, "--activations", form
     details = report("check", path, *both)
     assert details["proof"]["outcome"] == "equal"
     assert details["activations"] == form
-    weights = report("check", path, "--weights", form)["weight_errors"]["y"]["snr_db"]
-    assert least_db < details["weight_errors"]["y"]["snr_db"] < weights
+    weights_db = report("check", path, "--weights", form)["weight_errors"]["y"]["snr_db"]
+    assert min_db < details["weight_errors"]["y"]["snr_db"] < weights_db
     assert f"y in {form} by {form}" in pulse("check", path, *both, "--length", 9).stdout
+
+
+@pytest.mark.parametrize("form", ["bf16", "int8"])
+def test_bench_and_dump_report_activations(path: str, form: str) -> None:
+    both = "--weights", form, "--activations", form
     assert report("bench", path, *both, "--steps", 5, "--rounds", 1)["activations"] == form
     listing = pulse("dump", path, "--stage", "program", *both).stdout.splitlines()
     assert f"2 with {form} weights and activations" in listing[0]
     assert "product_of_codes" in listing[1]
-    assert (
-        f"numba, {form} weights, {form} activations"
-        in pulse("bench", path, *both, "--steps", 5, "--rounds", 1).stdout
-    )
-    file = tmp_path / "mlp.pulse"
+    text = pulse("bench", path, *both, "--steps", 5, "--rounds", 1).stdout
+    assert f"numba, {form} weights, {form} activations" in text
+
+
+@pytest.mark.parametrize("form", ["bf16", "int8"])
+def test_compiled_programs_keep_activations(path: str, tmp_path: Path, form: str) -> None:
+    both, file = ("--weights", form, "--activations", form), tmp_path / "mlp.pulse"
     compiled = report("compile", path, *both, "-o", file)
     assert compiled["activations"] == form
     assert "dB below the output" in compiled["rounding"][0]
@@ -99,7 +107,7 @@ def test_activations_are_reported_with_weights(path: str, tmp_path: Path, form: 
     ids=["of f32 weights", "of another type", "unknown", "of another runtime"],
 )
 @pytest.mark.parametrize("command", ["bench", "check"])
-def test_activations_that_cannot_be_are_refused(
+def test_unsupported_activations_are_refused(
     path: str, options: tuple[Any, ...], text: str, command: str
 ) -> None:
     assert text in refusal(command, path, *options)

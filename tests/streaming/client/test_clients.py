@@ -114,10 +114,10 @@ async def test_a_stream_of_the_server_is_a_sink_of_an_executor(
 
 
 @pytest.mark.parametrize("times", [1, 3])
-async def test_events_are_those_of_the_detector(
+async def test_events_of_the_server_equal_the_detector(
     server: RunningServer, programs: dict[str, Program], noisy: Array, times: int
 ) -> None:
-    """Their frames are those of the client, whatever its rate; they arrive while the stream continues."""
+    """Events count the client's frames at any rate, and arrive while the stream continues."""
     x = noisy if times == 1 else np.repeat(noisy, times)
     async with connect(server.ws, "v", rate_hz=times * RATE_HZ) as stream:
         for part in np.array_split(x, 50):
@@ -134,7 +134,7 @@ async def test_events_are_those_of_the_detector(
 
 
 def by_hand(language: str) -> str:
-    """The block of the section By hand in a language."""
+    """The code block in a language from the section "By hand" of docs/protocol.md."""
     section = pages()["docs/protocol.md"].text.partition("## By hand")[2].partition("\n## ")[0]
     (block,) = re.findall(rf"```{language}\n(.*?)```", section, re.S)
     return block

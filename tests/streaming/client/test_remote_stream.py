@@ -1,4 +1,4 @@
-"""A client gets, flush included, what a session gives for the same samples, whatever the blocks."""
+"""Remote streams return the outputs of a session, flush included, for blocks of any size."""
 
 import anyio
 import numpy as np

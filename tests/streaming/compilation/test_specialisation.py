@@ -38,7 +38,12 @@ for name in ("MIN_GAIN", "MIN_KERNEL_GAIN", "MIN_SHARE"):
 """
 """A busy machine measures anything: take specialised kernels however fast they are."""
 WAIT = "while not os.path.exists('go'): time.sleep(0.01)\n"
-SERVE = "from streaming.compilation.specialisation import serve_requests; serve_requests()\n"
+SERVE = """
+from streaming.compilation import specialisation
+specialisation.COMPILER_NICENESS = 0
+specialisation.serve_requests()
+"""
+"""The process of a test is not nice: other tests would make it wait."""
 PULSES = 8
 
 Stub = Callable[[str], None]
@@ -46,7 +51,7 @@ Stub = Callable[[str], None]
 
 @pytest.fixture
 def stub(monkeypatch: pytest.MonkeyPatch) -> Stub:
-    """Replaces what the process runs."""
+    """Replace the code that the compiling process runs."""
 
     def replace(code: str) -> None:
         def begin(module: str, *arguments: str) -> "subprocess.Popen[bytes]":
@@ -114,7 +119,7 @@ def test_streams_do_not_wait_for_the_rows(stub: Stub) -> None:
         assert str(special) == "specialised kernels: not ready yet"
 
 
-def test_rows_that_are_used_are_reported(stub: Stub) -> None:
+def test_used_rows_are_reported(stub: Stub) -> None:
     stub(EVERY_GAIN + SERVE)
     program = fresh()
     with BackgroundSpecialisation(program) as special:
@@ -193,7 +198,7 @@ def test_a_reason_is_given_where_no_process_can_compile(monkeypatch: pytest.Monk
     assert "part of another program" in special.problem
 
 
-def test_statistics_of_an_executor_report_that_specialised_kernels_are_not_ready(stub: Stub) -> None:
+def test_statistics_report_unready_specialised_kernels(stub: Stub) -> None:
     stub(WAIT)
     program, frames = fresh(), np.ones((1, 12, 40), np.float32)
 
@@ -230,7 +235,7 @@ def of_sound() -> NativeProgram:
 
 @pytest.mark.slow
 def test_a_live_run_on_virtual_devices_lasts_until_the_swap(stub: Stub) -> None:
-    """The sound of a run that takes specialised kernels is that of a session with generic ones, bit for bit."""
+    """A run that swaps to specialised kernels plays the bits of a session with generic kernels."""
     stub(EVERY_GAIN + WAIT + SERVE)
     compiled = of_sound()
     played, inputs = list[Array](), list[Array]()
@@ -257,7 +262,7 @@ def test_a_live_run_on_virtual_devices_lasts_until_the_swap(stub: Stub) -> None:
 
 @pytest.mark.slow
 def test_the_command_runs_live_until_the_swap(stub: Stub) -> None:
-    """A file in real time: every sample that was played is that of generic rows."""
+    """A file that plays in real time has the samples of generic kernels."""
     stub(EVERY_GAIN + SERVE)
     of_sound().save("model.pulse", sample_rate=str(RATE))
     sound = normal_noise(50 * RATE, 1) / 50

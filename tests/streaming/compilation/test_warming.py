@@ -25,7 +25,7 @@ from tests.pulse.jit.folders import COMPILING, kernels_in
 from tests.pulse.jit.folders import folder as folder
 
 QUICK = ("tick", "move", "machine.run", "machine.read_ticks")
-"""What is compiled in a moment."""
+"""Functions that are compiled in a moment."""
 
 
 def only(*names: str) -> list[str]:
@@ -65,7 +65,7 @@ def warm_folder(folder: Path) -> Path:
     return folder
 
 
-def test_the_command_reports_kernels_that_are_present(warm_folder: Path) -> None:
+def test_the_command_reports_present_kernels(warm_folder: Path) -> None:
     text = CliRunner().invoke(app, ["warm", *only(*QUICK)]).stdout
     assert str(warm_folder) in text
     assert "there before  4" in text
@@ -75,7 +75,7 @@ def test_the_command_reports_kernels_that_are_present(warm_folder: Path) -> None
     assert details["compiled_s"] == {}
 
 
-def test_the_command_compiles_only_what_is_missing(warm_folder: Path) -> None:
+def test_the_command_compiles_only_missing_kernels(warm_folder: Path) -> None:
     for path in warm_folder.rglob("move-*"):
         path.unlink()
     details = json.loads(CliRunner().invoke(app, ["warm", "--json", *only(*QUICK)]).stdout)
@@ -85,7 +85,7 @@ def test_the_command_compiles_only_what_is_missing(warm_folder: Path) -> None:
 
 
 def test_another_process_finds_compiled_kernels(folder: Path) -> None:
-    """Every process finds the same folder, file and key."""
+    """Both processes use the same folder, file and key."""
     code = (
         "from pulse.program.kernels import families\n"
         "from pulse.jit.registry import KERNELS\n"
@@ -101,7 +101,7 @@ def test_another_process_finds_compiled_kernels(folder: Path) -> None:
     assert warming.warm(["tick"]).present == ("tick",)
 
 
-def test_all_is_every_kernel_and_every_entry_of_the_machine() -> None:
+def test_all_includes_every_kernel_and_every_entry_point() -> None:
     from pulse.jit.entries import ENTRIES
     from pulse.jit.registry import KERNELS
 
@@ -109,7 +109,7 @@ def test_all_is_every_kernel_and_every_entry_of_the_machine() -> None:
 
 
 def test_kernels_of_live_runs_and_executors_are_known_in_advance() -> None:
-    """All but what runs a pulse of the numpy backend, which compiles nothing beforehand."""
+    """All are known but ``next_pulse``, which serves the numpy backend."""
     code = (
         "from streaming.compilation import warming; "
         "needed = {name for name in warming.kernel_names() if name.split('.')[0] in ('pipeline', 'device')}; "
@@ -123,7 +123,7 @@ def test_kernels_of_live_runs_and_executors_are_known_in_advance() -> None:
     assert process.stdout == "{'pipeline.next_pulse'}\nset()\n"
 
 
-def test_a_name_that_is_not_there_is_refused() -> None:
+def test_unknown_kernel_names_are_refused() -> None:
     with pytest.raises(CompileError, match=r"named chian; choose from .*chain"):
         warming.warm(["chian"])
 
@@ -135,7 +135,7 @@ def blocked_cache(tmp_path: Path) -> dict[str, str]:
     return {"PULSE_CACHE": str(file / "kernels")}
 
 
-def test_nowhere_to_keep_is_an_error_of_warm(tmp_path: Path) -> None:
+def test_warm_without_a_cache_folder_is_an_error(tmp_path: Path) -> None:
     result = command("warm", "--only", "tick", **blocked_cache(tmp_path))
     assert result.returncode == 2
     assert result.stdout == ""
@@ -145,7 +145,7 @@ def test_nowhere_to_keep_is_an_error_of_warm(tmp_path: Path) -> None:
     )
 
 
-def test_a_folder_of_others_is_an_error_of_warm(folder: Path) -> None:
+def test_warm_refuses_a_folder_that_others_may_write(folder: Path) -> None:
     folder.mkdir()
     folder.chmod(0o777)
     with pytest.raises(
@@ -166,10 +166,10 @@ def begun_processes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return processes
 
 
-def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(
+def test_processes_without_a_cache_share_a_temporary_folder(
     tmp_path: Path, begun_processes: list[Any]
 ) -> None:
-    """A warning reports it once."""
+    """One warning says that nothing is kept."""
     with kernels_in(blocked_cache(tmp_path)["PULSE_CACHE"]):
         with pytest.warns(
             PulseWarning, match="set PULSE_CACHE to a folder that can be written; until then"
@@ -185,7 +185,7 @@ def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(
 
 
 @pytest.mark.parametrize("foreseen", [True, False])
-def test_where_the_disk_is_full_this_process_compiles(
+def test_this_process_compiles_if_the_disk_is_full(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch, begun_processes: list[Any], foreseen: bool
 ) -> None:
     """The other processes do not begin, or end with the first function that they cannot keep."""
@@ -209,7 +209,7 @@ def test_where_the_disk_is_full_this_process_compiles(
 
 
 def fill(disk: Path) -> None:
-    """Leave no space."""
+    """Fill a disk to its last byte."""
     free = os.statvfs(disk)
     (disk / "rest").write_bytes(bytes(free.f_bavail * free.f_frsize))
 
@@ -217,7 +217,7 @@ def fill(disk: Path) -> None:
 def test_commands_report_a_full_disk(
     small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``run`` reports in one line what it could not store; ``warm`` fails."""
+    """``run`` warns in one line that kernels are not stored; ``warm`` fails."""
     monkeypatch.chdir(tmp_path)
     assert command("run").returncode == 0
     kernels = list(cache_location().folder.glob("[!t]*.kernel"))
@@ -240,10 +240,7 @@ def test_commands_report_a_full_disk(
     assert result.stderr == f"error: {folder}: No space left on device, so tick is not cached; {advice}\n"
 
 
-def test_kernels_that_another_process_cannot_compile_are_named_in_one_line(
-    folder: Path, tmp_path: Path
-) -> None:
-    """The reason is one line."""
+def test_a_failed_kernel_is_named_in_one_line(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "chatty.py").write_text(
         "from pulse.jit.registry import kernel\n"
         "from pulse.program.kernels.time import TickRow\n"
@@ -304,7 +301,7 @@ def test_a_script_is_not_run_again_by_compiling_processes(
 def test_commands_compile_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[Any, ...]
 ) -> None:
-    """All that they need and that is not kept or carried is asked for before it is compiled."""
+    """Commands request all missing kernels together before they compile any."""
     names = []
     monkeypatch.setattr(CompiledFunction, "is_cached", False)
     monkeypatch.setattr(warming, "compile_in_parallel", lambda *entries: names.extend)
@@ -333,7 +330,7 @@ def test_a_compiling_process_that_ends_is_an_error(folder: Path, monkeypatch: py
 def test_compiling_side_by_side_shows_its_progress(
     folder: Path, monkeypatch: pytest.MonkeyPatch, begun_processes: list[Any], alone: str
 ) -> None:
-    """In this process if others cannot help; existing kernels need no bar."""
+    """This process compiles if others cannot help; existing kernels need no bar."""
     progress = []
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Libraries of models that tests make."""
+"""Helpers that compile small models and build their libraries."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def build(
     plugins: tuple[str, ...] = (),
     external_weights: bool = False,
 ) -> BuiltLibrary:
-    """Its library, for a level of this machine or another target."""
+    """Build the library of a program, for a level of this machine or another target."""
     network = program.network
     deployed = prepare_deployment(program, name, name, rate_hz, external_weights)
     vector = make_vector(program, (network, oracle_of(network)))

@@ -1,4 +1,4 @@
-"""The model of most tests of built libraries."""
+"""The program of most tests of built libraries."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from pulse.program.backends.native_program import NativeProgram
 
 @pytest.fixture(scope="module")
 def program() -> NativeProgram:
-    """A small model with filters, in pulses of ``PULSE`` frames."""
+    """The program of a small filter model, in pulses of ``PULSE`` frames."""
     from tests.streaming.deploy.building import PULSE, compile_program
     from tests.streaming.models import filter_model
 

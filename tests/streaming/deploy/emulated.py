@@ -43,7 +43,7 @@ class Processor:
         return process.stdout
 
     def count_vector_instructions(self, library: Path) -> int:
-        """How many multiply-adds of whole vectors the machine code has."""
+        """The number of vector multiply-adds in the machine code."""
         command = (f"{self.prefix}-objdump", "-d", str(library))
         code = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         return sum(

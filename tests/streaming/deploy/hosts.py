@@ -79,11 +79,11 @@ class Ladspa:
         return int(self._latency[0])
 
     def reset(self) -> None:
-        """Begin a new sound."""
+        """Begin a new stream."""
         self.about.activate(self._handle)
 
     def run(self, block: Sound, bypass: bool = False) -> Sound:
-        """Run a block in place."""
+        """Return the output of a block, computed in place."""
         sound = block.copy()
         self._bypass[0] = float(bypass)
         self._connect(0, sound)
@@ -92,7 +92,7 @@ class Ladspa:
         return sound
 
     def close(self) -> None:
-        """Free it."""
+        """Free the plug-in."""
         self.about.cleanup(self._handle)
 
     def _connect(self, port: int, data: Sound) -> None:
@@ -228,7 +228,7 @@ class Clap:
             assert self._of.start(self._plugin)
 
     def port(self, is_input: bool) -> ClapPort:
-        """The one port of a side."""
+        """The only input port, or the only output port."""
         ports = self._extension("clap.audio-ports", 2)
         count = CFUNCTYPE(c_uint32, c_void_p, c_bool)(ports[0])
         get = CFUNCTYPE(c_bool, c_void_p, c_uint32, c_bool, POINTER(ClapPort))(ports[1])
@@ -240,23 +240,23 @@ class Clap:
 
     @property
     def delay(self) -> int:
-        """Its latency."""
+        """The latency that it reports."""
         return CFUNCTYPE(c_uint32, c_void_p)(self._extension("clap.latency", 1)[0])(self._plugin)
 
     @property
     def bypass(self) -> float:
-        """The value of its one parameter."""
+        """The value of its only parameter."""
         value = c_double()
         get = CFUNCTYPE(c_bool, c_void_p, c_uint32, POINTER(c_double))(self._extension("clap.params", 3)[2])
         assert get(self._plugin, 0, ctypes.byref(value))
         return value.value
 
     def reset(self) -> None:
-        """Begin a new sound."""
+        """Begin a new stream."""
         self._of.reset(self._plugin)
 
     def run(self, block: Sound, bypass: bool | None = None) -> Sound:
-        """Run a block in place; ``bypass`` is set by an event if it is given."""
+        """Return the output of a block, computed in place; an event sets ``bypass`` if it is given."""
         sound = block.copy()
         channel = (c_void_p * 1)(sound.ctypes.data)
         buffer = ClapBuffer(ctypes.cast(channel, POINTER(c_void_p)), None, 1, 0, 0)
@@ -286,7 +286,7 @@ class Clap:
         return sound
 
     def close(self) -> None:
-        """Free it."""
+        """Free the plug-in."""
         self._of.stop(self._plugin)
         self._of.deactivate(self._plugin)
         self._of.destroy(self._plugin)

@@ -15,7 +15,7 @@ const { Model, Sound } = await import(`data:text/javascript;base64,${script}`);
 const module = new WebAssembly.Module(readFileSync(`${folder}/module.wasm`));
 const bytes = readFileSync(given), heard = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);
 """
-"""What every script begins with."""
+"""The beginning of every script."""
 
 
 def require_tools() -> None:

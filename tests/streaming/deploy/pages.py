@@ -22,7 +22,7 @@ class _Quiet(SimpleHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Print nothing."""
+        """Discard the line that a request would print."""
 
 
 class _Isolated(_Quiet):

@@ -22,7 +22,7 @@ MAX_PULSES, NEAR = 6, 300
 
 
 def compare(library: CLibrary, program: Program) -> int:
-    """How many lengths of streams there are that both take; they are equal."""
+    """Assert that streams of several lengths are equal; return how many lengths both take."""
     streams_compared, pulse = 0, program.pulse
     for min_length in (pulse // 2 + 1, 2 * pulse, MAX_PULSES * pulse + pulse // 3):
         for length in range(min_length, min_length + NEAR):

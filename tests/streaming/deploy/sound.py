@@ -13,7 +13,7 @@ RATE_HZ = 16_000
 
 
 def delay_and_output(program: Program, sound: Sound, host_hz: int, block: int) -> tuple[int, Sound]:
-    """The delay that is reported, and as many frames of output as there are of sound.
+    """The reported delay, and as many output frames as the signal has.
 
     block  frames of the host's blocks; 1 if their size changes
     """

@@ -145,7 +145,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
 
 def test_weights_next_to_the_module_give_the_same_sound(denoiser: tuple[Program, Path], build: Build) -> None:
-    """The page fetches them; the sound is that of a module that has them inside."""
+    """The page fetches the weights and plays the output of a module that includes them."""
     sound = quiet_noise(RATE_HZ // 4).tolist()
     _, external = build("denoise", True)
     assert (external / "denoise.weights").stat().st_size > 10_000
@@ -175,7 +175,7 @@ def test_an_offline_context_renders_the_sound_of_python(denoiser: tuple[Program,
 
 
 def place_of(pattern: Sound, inside: Sound) -> int:
-    """Where a part of a repeating signal is in it."""
+    """The offset of a part in a repeating signal."""
     spectrum = np.fft.rfft(inside) * np.fft.rfft(pattern, len(inside)).conj()
     return int(np.argmax(np.fft.irfft(spectrum, len(inside))))
 
@@ -183,7 +183,7 @@ def place_of(pattern: Sound, inside: Sound) -> int:
 def test_sound_of_a_microphone_is_played_at_the_reported_delay(
     denoiser: tuple[Program, Path], tmp_path: Path
 ) -> None:
-    """The microphone of the page is the file, and the sound that it plays is what Python makes of it."""
+    """The page takes a file as its microphone and plays the output that Python computes."""
     program, folder = denoiser
     rate_hz = 44_100
     speech, _ = soundfile.read(noisy_path(), dtype="float32")

@@ -1,4 +1,4 @@
-"""A library does what Python does: the frames, the flush, snapshots, and codes for a caller's errors."""
+"""A library computes the frames, flushes and snapshots of Python, and returns codes for a caller's errors."""
 
 import ctypes
 import os
@@ -23,6 +23,7 @@ from bench.library.c_library import (
     addresses,
 )
 from pulse.c_library.deployed import prepare_deployment
+from pulse.c_library.texts import header
 from pulse.errors import WriteError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
@@ -51,7 +52,7 @@ def library(folder: Path) -> CLibrary:
     return CLibrary(folder, "small")
 
 
-def test_the_ports_are_those_of_the_program(library: CLibrary, program: NativeProgram) -> None:
+def test_ports_equal_the_program(library: CLibrary, program: NativeProgram) -> None:
     for port, expected in zip(library.ports, [*program.inputs, *program.outputs], strict=True):
         assert port.name.decode() == expected.name
         assert np.dtype(port.dtype.decode()) == expected.dtype
@@ -60,7 +61,9 @@ def test_the_ports_are_those_of_the_program(library: CLibrary, program: NativePr
 
 
 @pytest.mark.parametrize("length", [1, 3, PULSE - 1, PULSE, PULSE + 1, 4 * PULSE, 5 * PULSE + 7])
-def test_every_length_gives_all_frames(library: CLibrary, program: NativeProgram, length: int) -> None:
+def test_streams_of_every_length_have_all_frames(
+    library: CLibrary, program: NativeProgram, length: int
+) -> None:
     feeds = draw_feeds(program.model, length)
     expected, outputs = stream_whole(program, feeds, 0.0), library.stream().whole(feeds)
     for name, array in expected.items():
@@ -68,7 +71,7 @@ def test_every_length_gives_all_frames(library: CLibrary, program: NativeProgram
         np.testing.assert_allclose(outputs[name], array, rtol=1e-6, atol=1e-6)
 
 
-def test_snapshots_are_those_of_python(library: CLibrary, program: NativeProgram) -> None:
+def test_snapshots_equal_python(library: CLibrary, program: NativeProgram) -> None:
     """A stream continues in C from where it was in Python, and the other way round."""
     feeds = draw_feeds(program.model, 6 * PULSE)["x"]
     pulses = [np.ascontiguousarray(part) for part in np.split(feeds, 6, 1)]
@@ -86,7 +89,7 @@ def test_snapshots_are_those_of_python(library: CLibrary, program: NativeProgram
                 np.testing.assert_allclose(array, expected_output, rtol=1e-6, atol=1e-6)
 
 
-def test_a_stream_begins_only_in_memory_of_its_size_and_alignment(library: CLibrary) -> None:
+def test_init_requires_memory_of_its_size_and_alignment(library: CLibrary) -> None:
     size, out = library.call("size"), ctypes.c_void_p()
     memory = np.zeros(size + 128, np.uint8)
     first = memory.ctypes.data + -memory.ctypes.data % 64
@@ -103,7 +106,7 @@ def test_a_stream_begins_only_in_memory_of_its_size_and_alignment(library: CLibr
     assert library.call("step", out, INPUTS, OUTPUTS) == OK
 
 
-def test_missing_arguments_of_a_step_are_a_code(library: CLibrary) -> None:
+def test_step_refuses_missing_arguments(library: CLibrary) -> None:
     stream = library.stream()
     assert library.call("step", None, INPUTS, OUTPUTS) == NULL
     assert library.call("step", stream.address, None, OUTPUTS) == NULL
@@ -112,7 +115,7 @@ def test_missing_arguments_of_a_step_are_a_code(library: CLibrary) -> None:
     assert library.call("step", stream.address, INPUTS, OUTPUTS) == OK
 
 
-def test_a_rest_that_is_a_pulse_or_missing_is_a_code(library: CLibrary) -> None:
+def test_flush_refuses_a_rest_of_a_pulse_or_without_memory(library: CLibrary) -> None:
     stream = library.stream()
     whole, part = (ctypes.c_size_t * 1)(PULSE), (ctypes.c_size_t * 1)(3)
     assert library.call("flush", stream.address, INPUTS, whole, OUTPUTS) == REST
@@ -120,7 +123,7 @@ def test_a_rest_that_is_a_pulse_or_missing_is_a_code(library: CLibrary) -> None:
     assert library.call("flush", stream.address, INPUTS, part, OUTPUTS) == OK
 
 
-def test_snapshots_that_do_not_fit_are_a_code(library: CLibrary) -> None:
+def test_restore_refuses_snapshots_that_do_not_fit(library: CLibrary) -> None:
     stream, size = library.stream(), library.call("snapshot_size")
     buffer = ctypes.create_string_buffer(size)
     assert library.call("snapshot", stream.address, None, ctypes.c_size_t(0)) == NULL
@@ -128,7 +131,7 @@ def test_snapshots_that_do_not_fit_are_a_code(library: CLibrary) -> None:
     assert library.call("restore", stream.address, buffer, ctypes.c_size_t(size)) == SNAPSHOT
 
 
-def test_a_stream_that_has_ended_begins_again_with_a_reset(library: CLibrary) -> None:
+def test_reset_restarts_a_stream_that_has_ended(library: CLibrary) -> None:
     stream = library.stream()
     address = stream.address
     assert library.call("step", address, INPUTS, OUTPUTS) == OK
@@ -142,15 +145,19 @@ def test_a_stream_that_has_ended_begins_again_with_a_reset(library: CLibrary) ->
 @pytest.mark.parametrize(
     ("compiler", "options"), [("gcc", "-std=c99"), ("g++", "-std=c++17"), ("clang", "-std=c99")]
 )
-def test_the_header_compiles_without_warnings(folder: Path, compiler: str, options: str) -> None:
+@pytest.mark.parametrize("external_weights", [False, True])
+def test_the_header_compiles_without_warnings(
+    program: NativeProgram, tmp_path: Path, compiler: str, options: str, external_weights: bool
+) -> None:
     if which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
-    header = folder / "small.h"
-    assert len(header.read_text().splitlines()) <= 60
+    text = header(prepare_deployment(program, "small", "small", None, external_weights))
+    assert len(text.splitlines()) <= 60
+    (tmp_path / "small.h").write_text(text)
     kind = "c++" if "++" in compiler else "c"
-    strict = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only")
+    strict = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", f"-I{tmp_path}")
     process = subprocess.run(
-        [compiler, options, *strict, "-x", kind, "-"], input=f'#include "{header}"\n', text=True
+        [compiler, options, *strict, "-x", kind, "-"], input='#include "small.h"\n', text=True
     )
     assert process.returncode == 0
 
@@ -169,8 +176,8 @@ def test_a_program_that_needs_python_is_refused() -> None:
         prepare_deployment(program, "small", "small", None)
 
 
-def test_python_and_the_library_give_the_same_bits_on_the_same_level(tmp_path: Path) -> None:
-    """Python with the kernels of the level, and the library of it."""
+def test_a_library_equals_python_on_the_same_level(tmp_path: Path) -> None:
+    """Python runs the kernels of the level that the library is built for."""
     process = subprocess.run(
         [sys.executable, "-m", "tests.streaming.deploy.same_bits", str(tmp_path)],
         env={**os.environ, "PULSE_LEVEL": str(HERE)},

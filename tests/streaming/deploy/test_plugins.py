@@ -46,7 +46,7 @@ BOTH = pytest.mark.parametrize("begin", [begin_ladspa, begin_clap])
 
 
 def blocks(sound: Sound, seed: int = 1) -> list[Sound]:
-    """The sound in blocks of any size, one of them longer than what a plug-in takes at a time."""
+    """The signal in blocks of any size, one of them longer than a plug-in's largest block."""
     rng, ends = np.random.default_rng(seed), [1000]
     while ends[-1] < len(sound):
         ends.append(ends[-1] + int(rng.integers(1, 300)))
@@ -55,7 +55,9 @@ def blocks(sound: Sound, seed: int = 1) -> list[Sound]:
 
 @BOTH
 @pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100, 8_000])
-def test_frames_are_those_of_python(folder: Path, program: NativeProgram, begin: Begin, rate_hz: int) -> None:
+def test_frames_of_plugins_equal_python(
+    folder: Path, program: NativeProgram, begin: Begin, rate_hz: int
+) -> None:
     sound = quiet_noise(5000)
     delay, expected = delay_and_output(program, sound, rate_hz, 1)
     plugin = begin(folder, rate_hz)
@@ -92,7 +94,7 @@ def test_bypass_is_as_late_as_the_model(folder: Path, program: NativeProgram, be
     plugin.close()
 
 
-def test_samples_that_are_no_numbers_do_not_stay(folder: Path, program: NativeProgram) -> None:
+def test_nan_does_not_stay_in_a_plugin(folder: Path, program: NativeProgram) -> None:
     sound, plugin = quiet_noise(900), begin_ladspa(folder, RATE_HZ)
     broken = sound.copy()
     broken[[5, 300, 301]] = np.nan, np.inf, -np.inf
@@ -145,7 +147,7 @@ HOSTS = {
 
 
 def read(path: Path) -> Sound:
-    """The sound of a file, at the model's rate."""
+    """The samples of a file, which has the model's rate."""
     sound, rate_hz = soundfile.read(path, dtype="float32")
     assert rate_hz == RATE_HZ
     return np.asarray(sound, np.float32)
@@ -192,7 +194,7 @@ def test_pipewire_shows_a_virtual_microphone(folder: Path, tmp_path: Path) -> No
 
 @contextmanager
 def run_in_background(command: list[str], environment: dict[str, str]) -> Generator[None]:
-    """A program in the background."""
+    """Run a program in the background while the context is open."""
     log = Path(environment["XDG_RUNTIME_DIR"], f"log-{len(command)}")
     with (
         log.open("wb") as file,
@@ -213,7 +215,7 @@ def nodes(environment: dict[str, str]) -> set[tuple[str, str]]:
     return {(str(props.get("node.name")), str(props.get("media.class"))) for props in properties if props}
 
 
-def test_models_that_are_no_sound_are_refused(tmp_path: Path, program: NativeProgram) -> None:
+def test_plugins_refuse_models_without_sound(tmp_path: Path, program: NativeProgram) -> None:
     with pytest.raises(WriteError, match="--rate"):
         build(program, tmp_path, plugins=("lv2",))
     with pytest.raises(WriteError, match=r"audio of one channel, and the input x is float32 \[1, 6, 2\]"):

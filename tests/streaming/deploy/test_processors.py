@@ -28,7 +28,9 @@ def test_the_denoiser_runs(target: str, weights: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", PROCESSORS)
-def test_the_wheel_of_zig_links_it_too(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_wheel_of_zig_links_the_denoiser(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The system has no compiler."""
     processor = PROCESSORS[target]
     emulator = which(processor.emulator)

@@ -1,4 +1,4 @@
-"""Every recipe of the pages becomes a library that gives the frames of Python: here, and on another processor."""
+"""Libraries built from the recipes of the pages compute the frames of Python, here and on another processor."""
 
 import os
 import subprocess

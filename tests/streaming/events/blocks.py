@@ -11,13 +11,13 @@ from streaming.events.event import Event
 
 
 def whole(detector: Any, frames: Array | list[float]) -> list[Event]:
-    """All events of a sequence that comes at once."""
+    """The events of a sequence that is pushed at once."""
     detector.reset()
     return detector.push(frames) + detector.flush()
 
 
 def blocks(detector: Any, frames: Array, seed: int) -> list[Event]:
-    """The same, cut anywhere, through copies and pickles."""
+    """The events of a sequence in random blocks, through copied and pickled detectors."""
     rng = np.random.default_rng(seed)
     detector.reset()
     events, start = [], 0
@@ -40,6 +40,6 @@ def blocks(detector: Any, frames: Array, seed: int) -> list[Event]:
 
 
 def walk(rng: Any, frames: int) -> Array:
-    """Probabilities that go up and down, slowly or by leaps."""
+    """Random probabilities that rise and fall slowly or by leaps."""
     steps = np.cumsum(rng.normal(0, rng.uniform(0.05, 0.6), frames))
     return 0.5 + 0.5 * np.sin(steps)

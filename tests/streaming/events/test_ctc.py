@@ -1,4 +1,4 @@
-"""Ctc: against its definition over the whole sequence, in any blocks; files of tokens."""
+"""The detector ``Ctc`` in any blocks, against its definition over the whole sequence; token files."""
 
 import itertools
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def tokens_of(best: Array) -> list[tuple[int, int, int]]:
 
 
 def texts_by_definition(best: Array, unit: str, pause: int | None) -> list[tuple[str, float, float]]:
-    """Texts and frames."""
+    """The texts of the best classes, with their first and last frames."""
     units = []
     for token in tokens_of(best):
         text = TOKENS[token[0]]
@@ -57,7 +57,7 @@ def texts_by_definition(best: Array, unit: str, pause: int | None) -> list[tuple
 
 @pytest.mark.parametrize("unit", ["token", "word", "phrase"])
 @pytest.mark.parametrize("seed", range(40))
-def test_events_are_as_defined_in_any_blocks(seed: int, unit: str) -> None:
+def test_ctc_decodes_texts_in_any_blocks(seed: int, unit: str) -> None:
     rng = np.random.default_rng(seed)
     best = np.repeat(rng.integers(0, len(TOKENS), 60), rng.integers(1, 5, 60))
     best[rng.random(len(best)) < 0.3] = 0
@@ -90,7 +90,7 @@ def test_words_have_times_and_scores(values: str, transform: Callable[[np.ndarra
     assert [event.score for event in events] == pytest.approx([0.8] * 3)
 
 
-def test_minus_infinity_is_the_logarithm_of_nothing() -> None:
+def test_minus_infinity_is_probability_zero() -> None:
     values = np.full((3, 6), -np.inf)
     values[1, 1] = 0
     (event,) = whole(Ctc(HZ, TOKENS), values)
@@ -134,7 +134,7 @@ def test_a_missing_file_of_tokens_is_refused(tmp_path: Path) -> None:
         Ctc(HZ, tmp_path / "none.txt")
 
 
-def test_bad_parameters_are_refused() -> None:
+def test_ctc_refuses_bad_parameters() -> None:
     with pytest.raises(InputError, match=r"^unit=line: must be token or word or phrase$"):
         Ctc(HZ, TOKENS, "line")
     with pytest.raises(InputError, match=r"^blank=6: the output has 6 classes, counted from 0$"):

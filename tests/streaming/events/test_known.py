@@ -19,7 +19,7 @@ HZ = 30
 @pytest.mark.parametrize(
     ("model", "name", "shape"), [(filter_model, "y", (1, -1)), (decimating_model, "third", (1, -1, 2))]
 )
-def test_known_s_is_when_an_event_comes(
+def test_known_s_is_the_time_at_which_an_event_comes(
     model: Callable[..., Any], name: str, shape: tuple[Any, ...], pulse: int
 ) -> None:
     stepped = program(model(), pulse)

@@ -13,7 +13,7 @@ RULES = [Segments(100, min_silence_s=0.1), Segments.silero(100), Segments.firere
 
 
 @pytest.mark.parametrize("detector", RULES, ids=["plain", "silero", "fireredvad"])
-def test_blocks_leave_no_trace(detector: Segments) -> None:
+def test_events_of_real_probabilities_ignore_blocks(detector: Segments) -> None:
     p = np.load(shared_path("sound/fireredvad_en.npz"))["out"][0]
     events = whole(detector, p)
     assert events

@@ -1,4 +1,4 @@
-"""Segments: against their definition over the whole sequence, in any blocks."""
+"""The detector ``Segments`` in any blocks, against its definition over the whole sequence."""
 
 import re
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def segments_by_definition(
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_events_are_as_defined_in_any_blocks(seed: int) -> None:
+def test_segments_equal_their_definition_in_any_blocks(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = walk(rng, int(rng.integers(0, 300)))
     threshold = rng.uniform(0.3, 0.8)
@@ -138,7 +138,7 @@ def test_a_score_is_the_mean_without_padding() -> None:
 
 
 def test_silero_counts_from_start_to_start_of_a_frame() -> None:
-    """512 samples at 16 kHz: a silence of 100 ms is four frames and the one that decides."""
+    """With 512 samples per frame at 16 kHz, a silence of 100 ms is four frames and a deciding fifth."""
     clock = 16000 / 512
     speech, silence = [0.9] * 20, [0.1] * 5
     (event,) = whole(Segments.silero(clock), silence + speech + silence + [0.1])
@@ -198,7 +198,7 @@ def test_the_delay_is_in_known_s_only(delay: int, pulse: int) -> None:
         ({"smooth_s": float("inf")}, "smooth_s=inf: must be 0 or more seconds"),
     ],
 )
-def test_bad_parameters_are_refused(settings: dict[str, Any], message: str) -> None:
+def test_segments_refuse_bad_parameters(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=f"^{re.escape(message)}") as caught:
         Segments(HZ, **settings)
     assert "\n" not in str(caught.value)

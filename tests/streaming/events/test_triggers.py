@@ -1,4 +1,4 @@
-"""Triggers: against their definition over the whole sequence, in any blocks."""
+"""The detector ``Triggers`` in any blocks, against its definition over the whole sequence."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ HZ = 50
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_events_are_as_defined_in_any_blocks(seed: int) -> None:
+def test_triggers_equal_their_definition_in_any_blocks(seed: int) -> None:
     rng = np.random.default_rng(seed)
     frames, classes = int(rng.integers(0, 200)), int(rng.integers(1, 4))
     p = np.stack([walk(rng, frames) for _ in range(classes)], axis=1)
@@ -35,7 +35,7 @@ def test_events_are_as_defined_in_any_blocks(seed: int) -> None:
     assert blocks(detector, p, seed) == events
 
 
-def test_bad_parameters_are_refused() -> None:
+def test_triggers_refuse_bad_parameters() -> None:
     with pytest.raises(InputError, match=r"^refractory_s=-1: must be 0 or more seconds$"):
         Triggers(HZ, refractory_s=-1)
     with pytest.raises(InputError, match=r"^labels: 2 names for 3 classes; give one for each$"):

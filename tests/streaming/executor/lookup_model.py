@@ -13,7 +13,7 @@ ROWS, PULSE = 8, 4
 
 @functools.cache
 def lookup(backend: str) -> Program:
-    """i [T] -> y [T], the row of a table."""
+    """The model i [T] -> y [T] that looks up rows of a table."""
     builder = TypedBuilder()
     i = builder.source("i", "T,i64")
     typed = builder.finish(y=builder.wire("the", Gather(0), builder.constant("rows", np.arange(ROWS)), i))

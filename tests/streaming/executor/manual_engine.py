@@ -39,7 +39,7 @@ class HeldEngine:
 
     @property
     def waiting_pulses(self) -> int:
-        """Pulses that could run."""
+        """The number of pulses that are ready to run."""
         return sum(slots.waiting_pulses for slots in self.everyone)
 
     def run(self, count: int) -> None:

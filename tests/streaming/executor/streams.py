@@ -1,4 +1,4 @@
-"""Programs, made once, and what the tests of the executor do with streams."""
+"""Programs that are made once, and helpers that feed and collect streams of an executor."""
 
 import contextlib
 import functools
@@ -38,7 +38,7 @@ def named_program(name: str, pulse: int, backend: str = "numba") -> Program:
 
 
 def join_pieces(pieces: list[dict[str, Array]], program: Program) -> dict[str, Array]:
-    """Output name -> all frames; those outputs that do not stream as they came."""
+    """Output name -> joined frames, or the last value of an output that does not stream."""
     outputs = {}
     for port in program.outputs:
         arrays = [piece[port.name] for piece in pieces if port.name in piece]

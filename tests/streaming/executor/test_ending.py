@@ -113,7 +113,7 @@ async def test_a_cancelled_take_loses_no_output(backend: str) -> None:
 
 @both_backends
 @pytest.mark.parametrize("group", [False, True])
-async def test_the_error_of_a_source_is_raised_after_all_its_outputs(backend: str, group: bool) -> None:
+async def test_errors_of_sources_are_raised_after_their_outputs(backend: str, group: bool) -> None:
     program = named_program("filtered", PULSE, backend)
     error = OSError("the cable is out")
     source = Source(12, ExceptionGroup("tasks", [ExceptionGroup("more", [error])]) if group else error)
@@ -147,7 +147,7 @@ failing = pytest.mark.parametrize("options", FAILING.values(), ids=FAILING)
 
 
 @failing
-async def test_an_executor_raises_the_error_of_a_stream_that_was_left(options: dict[str, Any]) -> None:
+async def test_errors_of_abandoned_streams_are_raised_by_the_executor(options: dict[str, Any]) -> None:
     source = Source(**options)
     with nothing_left():
         with pytest.raises(OSError, match="the cable is out") as raised:
@@ -159,7 +159,7 @@ async def test_an_executor_raises_the_error_of_a_stream_that_was_left(options: d
 
 
 @failing
-async def test_a_stream_that_is_closed_raises_the_error_of_its_source(options: dict[str, Any]) -> None:
+async def test_a_closed_stream_raises_the_error_of_its_source(options: dict[str, Any]) -> None:
     source, program = Source(**options), named_program("filtered", PULSE)
     with nothing_left():
         with pytest.raises(OSError, match="the cable is out") as raised:
@@ -178,7 +178,7 @@ async def test_errors_of_several_sources_are_raised_together() -> None:
         assert group.value.exceptions == (OUT, BURNS)
 
 
-async def test_an_error_of_the_body_has_notes_of_those_of_sources() -> None:
+async def test_errors_of_the_body_have_errors_of_sources_as_notes() -> None:
     with nothing_left():
         with pytest.raises(KeyError) as raised:
             async with Executor(named_program("filtered", PULSE)) as executor:
@@ -274,17 +274,17 @@ async def test_two_tasks_may_not_take_from_one_stream() -> None:
                 engine.run(3)
 
 
-async def test_the_error_of_a_pulse_is_raised_after_the_outputs_before_it(
+async def test_errors_of_pulses_are_raised_after_earlier_outputs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     program = named_program("filtered", PULSE, "numpy")
     state = type(program.spawn())
-    run = state.advance
+    advance = state.advance
 
     def run_or_fail(self, feed):
         if self.clock.pulse == 5:
             raise MemoryError("no room for pulse 5")
-        return run(self, feed)
+        return advance(self, feed)
 
     monkeypatch.setattr(state, "advance", run_or_fail)
     pieces, source = [], Source()
@@ -301,17 +301,17 @@ async def test_the_error_of_a_pulse_is_raised_after_the_outputs_before_it(
             assert_balanced(statistics)
 
 
-async def test_outputs_of_pulses_run_after_the_last_look_are_given_before_an_error(
+async def test_outputs_of_late_pulses_come_before_the_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     program, engine = named_program("filtered", PULSE, "numpy"), HeldEngine()
     state = type(program.spawn())
-    run, look = state.advance, ThreadSlots.count_ready
+    advance, look = state.advance, ThreadSlots.count_ready
 
     def run_or_fail(self, feed):
         if self.clock.pulse == 2:
             raise MemoryError("no room for pulse 2")
-        return run(self, feed)
+        return advance(self, feed)
 
     def look_and_note(slots):
         ready_slots = look(slots)

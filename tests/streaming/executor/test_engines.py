@@ -62,7 +62,7 @@ async def test_streams_take_turns(program: Program) -> None:
     await engine.stop()
 
 
-async def test_a_pulse_is_dropped_or_runs_and_never_both(program: Program) -> None:
+async def test_a_pulse_is_either_dropped_or_run(program: Program) -> None:
     engine, rng = engine_for(program, None), random.Random(1)
     slots = engine.open(program.spawn(), 5)
     for number in range(2):

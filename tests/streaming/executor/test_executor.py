@@ -33,8 +33,10 @@ SHAPES = {"filtered": (1, 0), "decimated": (1, 0, 2), "ending": (1, 0)}
 @pytest.mark.parametrize("name", SHAPES)
 @settings(max_examples=12)
 @given(data=st.data())
-def test_any_split_gives_the_offline_frames(name, backend, loop, data) -> None:
-    """Drawn outside the loop: what Hypothesis raises to stop would stay in a task, to be raised at any time."""
+def test_executor_outputs_equal_offline_for_any_split(
+    name: str, backend: str, loop: str, data: st.DataObject
+) -> None:
+    """Examples are drawn outside the event loop, so that no task keeps an exception of Hypothesis."""
     program = named_program(name, data.draw(st.sampled_from([3, 6, 12]), "pulse"), backend)
     length = data.draw(st.integers(3, 90), "length")
     cuts = data.draw(st.lists(st.integers(0, length), max_size=12), "cuts")
@@ -73,7 +75,7 @@ async def test_streams_at_once_have_states_of_their_own(backend: str) -> None:
 
 
 @both_backends
-async def test_inputs_of_two_rates_and_constants_give_the_offline_frames(backend: str) -> None:
+async def test_two_rates_and_constants_equal_offline(backend: str) -> None:
     program = named_program("two_rates", 2, backend)
     fast, slow, gain = (
         normal_noise(1, 1, 44),
@@ -89,7 +91,7 @@ async def test_inputs_of_two_rates_and_constants_give_the_offline_frames(backend
     )
 
 
-async def test_every_output_has_frames_and_the_last_ones_come_at_the_end() -> None:
+async def test_the_last_frames_of_every_output_come_at_the_end() -> None:
     program = named_program("ending", 4)
     x = normal_noise(1, 30)
     async with Executor(program) as executor:
@@ -109,7 +111,7 @@ async def test_an_empty_source_gives_nothing(backend: str) -> None:
 
 
 @both_backends
-async def test_input_that_the_model_does_not_take_is_refused_after_the_outputs_before_it(
+async def test_unsupported_input_raises_after_pending_outputs(
     backend: str,
 ) -> None:
     program = named_program("filtered", 3, backend)
@@ -133,7 +135,7 @@ async def test_input_that_the_model_does_not_take_is_refused_after_the_outputs_b
 
 
 @both_backends
-async def test_a_model_with_a_longest_stream_takes_no_more(backend: str) -> None:
+async def test_executor_refuses_frames_beyond_the_longest_stream(backend: str) -> None:
     program = named_program("short", 2, backend)
     async with Executor(program) as executor:
         pieces = []
@@ -198,7 +200,7 @@ async def test_a_long_stream_takes_no_more_memory_than_a_short_one() -> None:
     assert await peak(4000) < await peak(400) + 30_000
 
 
-async def test_all_streams_share_one_thread_that_ends_with_the_executor() -> None:
+async def test_streams_share_one_thread_of_the_executor() -> None:
     before = threads()
     async with Executor(named_program("filtered", 3)) as executor:
         streams = [executor.stream([normal_noise(1, 30)]) for _ in range(6)]
@@ -245,7 +247,7 @@ async def test_an_executor_is_opened_once_and_before_its_streams() -> None:
         ({"constants": {"gain": np.zeros(1)}}, "inputs that do not stream"),
     ],
 )
-def test_options_are_checked(options: dict[str, Any], message: str) -> None:
+def test_executor_options_are_checked(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Executor(named_program("filtered", 3), **options)
 

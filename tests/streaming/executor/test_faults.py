@@ -1,4 +1,4 @@
-"""Values for which a node has no result end their stream, and no other; what came before is given."""
+"""Values for which a node has no result end their stream alone, after its earlier outputs."""
 
 import numpy as np
 import pytest

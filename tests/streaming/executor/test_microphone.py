@@ -34,14 +34,14 @@ RATE_HZ = 16_000
 
 
 def ending_host(**device: bool | int | str) -> VirtualHost:
-    """A virtual device whose end is a good one, like that of a file."""
+    """A virtual device that ends without an error, as a file does."""
     host = VirtualHost(VirtualDevice(**{"rate_hz": RATE_HZ, **device}))
     host.is_finite = True
     return host
 
 
 async def wait_until_open(host: VirtualHost) -> None:
-    """When the microphone has opened its device."""
+    """Wait until the microphone has opened its device."""
     await wait_in_task(lambda: any(stream.calls for stream in host.streams), "the device is open")
 
 
@@ -60,7 +60,7 @@ async def play_and_end(host: VirtualHost, sound: Array, sizes: list[int]) -> Non
 async def outputs_of(
     host: VirtualHost, sound: Array, sizes: list[int], program: Program, channel: str = "mix", **options: int
 ) -> tuple[dict[str, Array], ExecutorStatistics]:
-    """The outputs of a program for a signal; the statistics too."""
+    """The outputs of a program for a signal, and the statistics."""
     async with (
         Executor(program, rate_hz=RATE_HZ) as executor,
         anyio.create_task_group() as tasks,
@@ -106,7 +106,7 @@ async def test_another_rate_is_resampled() -> None:
     np.testing.assert_allclose(outputs["loud"][0, 500:-500], expected[500:-500], atol=1e-3)
 
 
-async def test_frames_that_nobody_takes_are_lost_and_counted() -> None:
+async def test_untaken_frames_are_lost_and_counted() -> None:
     host = ending_host()
     microphone = Microphone(host=host)
     blocks = microphone.blocks()
@@ -127,7 +127,7 @@ async def tick_when_open(host: VirtualHost, frames: int) -> None:
     host.tick(normal_noise(frames, 1))
 
 
-async def test_a_device_that_ends_by_itself_gives_its_frames_and_raises() -> None:
+async def test_a_device_that_ends_yields_its_frames_and_raises() -> None:
     host, program = VirtualHost(VirtualDevice(rate_hz=RATE_HZ)), named_program("filtered", 6)
     lengths = []
     async with anyio.create_task_group() as tasks, Executor(program, rate_hz=RATE_HZ) as executor:

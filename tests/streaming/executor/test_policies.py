@@ -45,7 +45,7 @@ async def settle() -> None:
 
 
 class PushedSource:
-    """A source that gives a pulse on request, and knows how many were taken."""
+    """A source that yields pulses on request and counts taken ones."""
 
     def __init__(self, x: Array) -> None:
         self.x, self.pulses_sent = x, 0
@@ -194,7 +194,7 @@ def test_drop_oldest_counts_every_frame_once(loop: str, actions: list[str], dept
 
 
 async def paced_pulses(x: Array, arrivals: list[float], period_s: float) -> AsyncIterator[Any]:
-    """Give a pulse every ``period_s`` seconds, and note when."""
+    """Yield a pulse every ``period_s`` seconds and note the times."""
     start_s = anyio.current_time()
     for number in range(x.shape[1] // PULSE):
         await anyio.sleep_until(start_s + (number + 1) * period_s)
@@ -203,7 +203,7 @@ async def paced_pulses(x: Array, arrivals: list[float], period_s: float) -> Asyn
 
 
 async def serve(engine: HeldEngine, services_s: list[float], ended: list[float]) -> None:
-    """Run one pulse after the other, each for the given time, beginning when it waits."""
+    """Run waiting pulses one after the other, each for the given time."""
     for service_s in services_s:
         while not engine.waiting_pulses:
             await anyio.sleep(0.0001)
@@ -218,7 +218,7 @@ async def serve(engine: HeldEngine, services_s: list[float], ended: list[float])
     services=st.lists(st.sampled_from([0.0007, 0.004, 0.0083, 0.013, 0.037, 0.11]), min_size=1, max_size=30),
     deadline=st.sampled_from([0.005, 0.01, 0.02]),
 )
-def test_silence_replaces_late_pulses_and_time_stays_aligned(
+def test_silence_replaces_late_pulses_and_keeps_time(
     loop: str, services: list[float], deadline: float
 ) -> None:
     x = normal_noise(1, len(services) * PULSE)
@@ -259,7 +259,7 @@ def test_silence_replaces_late_pulses_and_time_stays_aligned(
 
 
 @both_loops
-def test_finished_results_are_given_even_if_requested_late(loop: str) -> None:
+def test_finished_results_are_delivered_if_requested_late(loop: str) -> None:
     async def main():
         engine = HeldEngine()
         policy = "silence_then_catch_up"

@@ -120,7 +120,7 @@ async def test_sound_files_are_as_long_as_their_source(tmp_path: Path, rate_hz: 
     ids=["a file of integers", "a file of floats", "a stream of integers", "a stream of floats"],
 )
 async def test_clipped_samples_are_counted(tmp_path: Path, make: Callable[..., Any], clipped: int) -> None:
-    """Floats are not clipped."""
+    """Integer formats clip and count; float formats do neither."""
     x = np.zeros((1, 60), np.float32)
     x[0, [3, 5]] = 0.75
     sink = make(tmp_path)

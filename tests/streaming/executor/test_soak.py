@@ -4,7 +4,7 @@ import gc
 import os
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -129,7 +129,7 @@ async def run_executors(policy: str, backend: str, seconds: float, seed: int) ->
     return ends
 
 
-def resident_mib():
+def resident_mib() -> float:
     """The memory of this process without garbage."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
@@ -143,7 +143,7 @@ async def test_random_streams_leave_no_thread_and_no_descriptor(policy: str) -> 
 
 
 @pytest.fixture
-def usual_collector():
+def usual_collector() -> Iterator[None]:
     """Tests collect garbage seldom, so that it gathers, and the allocator keeps its memory."""
     seldom = gc.get_threshold()
     gc.set_threshold(700, 10, 10)
@@ -156,7 +156,7 @@ def usual_collector():
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc/self/statm here")
 @both_backends
 @pytest.mark.parametrize("policy", ["wait", "drop_oldest", "silence_then_catch_up", "abort"])
-async def test_a_long_series_of_streams_ends_in_every_way_with_bounded_memory(policy, backend) -> None:
+async def test_many_streams_take_bounded_memory(policy: str, backend: str) -> None:
     with nothing_left():
         await run_executors(policy, backend, 5, seed=100)
         before = resident_mib()

@@ -23,7 +23,7 @@ RATE_HZ = 600
 
 
 class ByteChunks(anyio.abc.ByteReceiveStream):
-    """A byte stream of given chunks."""
+    """A byte stream that yields prepared chunks."""
 
     def __init__(self, data: bytes, size: int) -> None:
         self.chunks = [data[at : at + size] for at in range(0, len(data), size)]
@@ -79,7 +79,7 @@ async def test_a_generator_is_closed_with_its_stream() -> None:
 
 @pytest.mark.parametrize("size", [1, 3, 8, 4096])
 @pytest.mark.parametrize(("encoding", "scale", "dtype"), [("s16", 1 << 15, "<i2"), ("s32", 1 << 31, "<i4")])
-async def test_raw_samples_are_read(encoding: str, scale: int, dtype: str, size: int) -> None:
+async def test_a_source_reads_raw_samples(encoding: str, scale: int, dtype: str, size: int) -> None:
     samples = np.random.default_rng(0).integers(-scale, scale, (90, 2)).astype(dtype)
     source = ByteChunks(samples.tobytes(), size)
     x = (samples[:, 1:].T / scale).astype(np.float32)

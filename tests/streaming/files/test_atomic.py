@@ -1,4 +1,4 @@
-"""Files that appear only when they are complete: their permissions, and what is left of those that fail."""
+"""Files that appear only when they are complete: permissions, and failures that leave nothing."""
 
 import os
 import stat
@@ -40,7 +40,7 @@ def test_an_unpublished_file_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_threads_that_write_the_same_file_have_parts_of_their_own(tmp_path: Path) -> None:
+def test_threads_write_one_file_through_separate_parts(tmp_path: Path) -> None:
     parts = []
 
     def write() -> None:

@@ -20,5 +20,5 @@ class LocalHolders:
         }
 
     def holders_with(self, name: str) -> set[str]:
-        """The names of those that have this checkpoint."""
+        """The names of holders that have this checkpoint."""
         return {holder_name for holder_name, holder in self.holders.items() if holder.load(name) is not None}

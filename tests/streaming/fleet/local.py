@@ -4,6 +4,7 @@ import contextlib
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -105,12 +106,12 @@ def fleet(nodes: str, *workers: tuple[str, str, Deployment]) -> Iterator[LocalFl
             local_fleet.add(name, node, deployment)
         yield local_fleet
     finally:
-        for worker in local_fleet.workers.values():
-            worker.stop()
+        with ThreadPoolExecutor() as pool:  # the workers end side by side
+            list(pool.map(FleetWorker.stop, local_fleet.workers.values()))
 
 
 def blocks_of(count: int, parts: int) -> tuple[list[Array], dict[str, Array]]:
-    """Random input of the model, whole and in parts, and what a session gives for it."""
+    """Blocks of random input, and the outputs of a session that gets them."""
     program = named_program("filtered", PULSE)
     (port,) = program.inputs
     x = normal_noise(*block_shape(port, count * PULSE), seed=5)
@@ -118,7 +119,7 @@ def blocks_of(count: int, parts: int) -> tuple[list[Array], dict[str, Array]]:
 
 
 class Wire:
-    """A connection in between; while ``silent``, it swallows what comes, and does not end."""
+    """A proxy of a connection; while ``silent``, it swallows messages and stays open."""
 
     def __init__(self, url: str) -> None:
         self._target = url.removeprefix("ws://").split(":")
@@ -152,7 +153,7 @@ class Wire:
 
 @contextmanager
 def wires(local_fleet: LocalFleet) -> Iterator[dict[str, Wire]]:
-    """Clients of a fleet reach its workers through wires: worker -> wire."""
+    """Let clients reach the workers of a fleet through wires; yield worker -> wire."""
     by_name = {name: Wire(worker.url) for name, worker in local_fleet.workers.items()}
     local_fleet.tell(
         workers=tuple(replace(entry, url=by_name[entry.name].url) for entry in local_fleet.table.workers)

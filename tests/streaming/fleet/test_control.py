@@ -23,7 +23,7 @@ HELD = HolderStatus(2, 46_000, 3, 69_000, 0)
 
 
 class ScriptedCluster:
-    """Members that answer what the test says: a status, ``Lost``, or nothing (None)."""
+    """Members whose answers the test scripts: a status, ``Lost``, or nothing (None)."""
 
     def __init__(self, nodes: str = "abc") -> None:
         self.running_nodes = {name: ClusterNode(name, f"10.0.0.{ord(name) - 96}", 4.0) for name in nodes}
@@ -54,7 +54,7 @@ class ScriptedCluster:
         self.ended.append(name)
 
     def begin(self, **changes: float) -> None:
-        """All workers that start are live."""
+        """Let every starting worker become live."""
         for name, status in self.workers.items():
             if status is None:
                 self.workers[name] = WorkerStatus(f"ws://{name}", 0, 0.1, 0, 0, 0, False, 0)
@@ -72,7 +72,7 @@ def cluster() -> ScriptedCluster:
 
 @pytest.fixture
 def control(cluster: ScriptedCluster) -> FleetControl:
-    """Two workers, live."""
+    """A control whose two workers are live."""
     fleet_control = FleetControl(cluster, FleetTable())
     fleet_control.deploy(Deployment())
     fleet_control.reconcile(0.0)
@@ -89,7 +89,7 @@ def live_workers(control: FleetControl, version: str = "1") -> list[str]:
     return [worker.name for worker in control.status().table.live(version)]
 
 
-def test_the_first_reconciliations_start_workers_and_send_the_table(
+def test_first_reconciliations_start_and_inform_workers(
     cluster: ScriptedCluster, control: FleetControl
 ) -> None:
     table = control.status().table

@@ -1,4 +1,4 @@
-"""The settings of a fleet: that of a server, and a table [fleet]."""
+"""The settings of a fleet: the settings of a server and a table [fleet]."""
 
 from pathlib import Path
 

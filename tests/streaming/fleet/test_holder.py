@@ -87,7 +87,7 @@ def test_a_single_node_holds_its_own_checkpoints() -> None:
     assert holders.holders_with(name) == {"holder-a"}
 
 
-def test_the_newest_checkpoint_is_loaded_although_holders_were_lost() -> None:
+def test_the_newest_checkpoint_survives_lost_holders() -> None:
     holders, (store, *_) = stores(nodes="abcd")
     name = store.new_name()
     assert store.save(name, 0, moment(1))
@@ -126,7 +126,7 @@ def test_a_server_that_saves_an_older_generation_is_refused() -> None:
     assert store.load(name) == (moment(5), 1)
 
 
-def test_an_unknown_checkpoint_and_a_fleet_without_holders_are_errors() -> None:
+def test_unknown_checkpoints_and_no_holders_are_errors() -> None:
     holders, (store, *_) = stores()
     with pytest.raises(ProtocolError, match="no checkpoint"):
         store.load(store.new_name())

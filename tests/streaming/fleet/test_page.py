@@ -14,7 +14,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def test_the_code_of_the_page_about_fleets_runs() -> None:
+async def test_the_code_of_the_fleet_page_runs() -> None:
     blocks, expected = blocks_of(20, 1)
     deployment = small_deployment()
     (code,) = pages()["docs/fleet.md"].blocks("python")

@@ -13,7 +13,7 @@ NODES = [ClusterNode(name, f"10.0.0.{number}", 2.0) for number, name in enumerat
 
 
 def workers(**places: tuple[str, str]) -> list[WorkerEntry]:
-    """Name -> node and phase."""
+    """Worker entries of these names, each on a node and in a phase."""
     return [WorkerEntry(name, place[0], "1", "", place[1]) for name, place in places.items()]
 
 
@@ -64,12 +64,12 @@ def test_the_emptiest_of_too_many_workers_drains_and_is_stopped() -> None:
     assert plan_of(workers_there, streams={"x": 3, "z": 2})[0] == [Stop("y")]
 
 
-def test_a_worker_that_starts_is_no_reason_to_drain() -> None:
+def test_a_starting_worker_drains_no_other() -> None:
     workers_there = workers(x=("a", "live"), y=("b", "starting"), z=("c", "starting"))
     assert plan_of(workers_there, count=2)[0] == []
 
 
-def test_a_worker_that_starts_is_stopped_if_it_is_not_wanted_any_more() -> None:
+def test_an_unwanted_starting_worker_is_stopped() -> None:
     workers_there = workers(x=("a", "live"), y=("b", "live"), z=("c", "starting"))
     assert plan_of(workers_there, count=2)[0] == [Stop("z")]
     assert plan_of(workers(z=("c", "starting")), count=0)[0] == [Stop("z")]
@@ -129,5 +129,5 @@ def test_a_version_without_new_streams_ends_after_its_last_one() -> None:
     assert wanted_workers(scaling, Load(0.0, 0, 0), 2, 20.0 + LINGER_S, weight=0) == 0
 
 
-def test_a_version_that_ends_with_one_worker_gets_another_for_its_streams() -> None:
+def test_an_ending_version_replaces_its_last_worker() -> None:
     assert wanted_workers(Scaling(), Load(0.1, 0, 1), 1, 0.0, weight=0) == 2

@@ -6,6 +6,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import anyio
 import numpy as np
@@ -35,11 +38,11 @@ LONG_S = 90.0
 
 
 @pytest.fixture(scope="module")
-def anyio_backend():
+def anyio_backend() -> str:
     return "asyncio"
 
 
-def deployment(version="1", **changes):
+def deployment(version: str = "1", **changes: Any) -> Any:
     server = ServerSettings(
         (ModelSettings(streams=16, pulse=160),), port=0, threads=1, checkpoint_s=0.25, budget=100.0
     )
@@ -47,24 +50,24 @@ def deployment(version="1", **changes):
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def cluster() -> Iterator[Any]:
     """A fleet of three workers on three nodes, and the cluster."""
     with fleet_here(3, deployment(), open_programs) as machines:
         yield machines
 
 
 @pytest.fixture
-def fleet(cluster):
-    """The same, all workers live."""
+def fleet(cluster: Any) -> Any:
+    """The control of the fleet."""
     control, _ = cluster
     return control
 
 
-def live(fleet, count=3, version="1"):
+def live(fleet: Any, count: int = 3, version: str = "1") -> Any:
     return fleet.wait(lambda status: len(status.table.live(version)) >= count, LONG_S).table.live(version)
 
 
-def serving_worker(fleet, workers):
+def serving_worker(fleet: Any, workers: Any) -> Any:
     """The worker with a stream, and its process."""
     for worker in workers:
         actor = ray.get_actor(worker.name, fleet.name)
@@ -74,8 +77,8 @@ def serving_worker(fleet, workers):
     raise AssertionError("no worker has the stream")
 
 
-async def speak(fleet, at_half, version="1", count=3):
-    """A stream in real time, at whose half something happens; whether its bits are those without it."""
+async def speak(fleet: Any, at_half: Any, version: str = "1", count: int = 3) -> tuple[int, StreamName]:
+    """Stream in real time and call ``at_half`` halfway; return the connections and the name of the stream."""
     workers = await anyio.to_thread.run_sync(live, fleet, count, version)
     sound = 0.1 * np.random.default_rng(7).standard_normal((1, BLOCKS * BLOCK))
     x = sound.astype(np.float32)
@@ -94,14 +97,14 @@ async def speak(fleet, at_half, version="1", count=3):
     return connections, name
 
 
-async def test_streams_survive_a_worker_that_is_killed(fleet) -> None:
+async def test_streams_survive_a_killed_worker(fleet: Any) -> None:
     connections, _ = await speak(fleet, lambda _, process: os.kill(process, signal.SIGKILL))
     assert connections == 2
     assert len(live(fleet)) == 3
     assert fleet.status().lost >= 1
 
 
-async def test_streams_survive_a_node_that_is_lost(cluster) -> None:
+async def test_streams_survive_a_lost_node(cluster: Any) -> None:
     fleet, machines = cluster
     live(fleet)
     head = machines.head_node.node_id
@@ -124,7 +127,7 @@ async def test_streams_survive_a_node_that_is_lost(cluster) -> None:
     assert {holder.node for holder in status.table.holders} == {node.id for node in status.nodes}
 
 
-async def test_streams_do_not_notice_that_the_control_is_killed(fleet) -> None:
+async def test_streams_do_not_notice_that_the_control_is_killed(fleet: Any) -> None:
     before = {worker.name for worker in live(fleet)}
 
     def kill(worker, process):
@@ -135,7 +138,7 @@ async def test_streams_do_not_notice_that_the_control_is_killed(fleet) -> None:
     assert {worker.name for worker in live(fleet)} == before
 
 
-async def test_an_operator_drains_a_worker(fleet) -> None:
+async def test_an_operator_drains_a_worker(fleet: Any) -> None:
     def drain(worker, process):
         fleet.drain(worker.name)
         fleet.wait(lambda status: worker.name not in {listed.name for listed in status.table.workers}, LONG_S)
@@ -144,7 +147,7 @@ async def test_an_operator_drains_a_worker(fleet) -> None:
     assert connections == 2
 
 
-async def test_a_stream_keeps_its_version_beside_a_new_one(fleet) -> None:
+async def test_a_stream_keeps_its_version_beside_a_new_one(fleet: Any) -> None:
     def deploy(worker, process):
         fleet.deploy(deployment("2", min_workers=1), open_programs)
         live(fleet, 1, "2")
@@ -160,7 +163,7 @@ async def test_a_stream_keeps_its_version_beside_a_new_one(fleet) -> None:
     fleet.wait(lambda status: set(status.table.deployments) == {"1"}, LONG_S)
 
 
-async def test_a_fleet_grows_and_shrinks_with_the_load(fleet) -> None:
+async def test_a_fleet_grows_and_shrinks_with_the_load(fleet: Any) -> None:
     """A client that sends eight times as fast as real time makes the fleet grow; it shrinks when the load is gone."""
     fleet.deploy(deployment(load=0.01, max_workers=4, down_after_s=1.0), open_programs)
     urls = [worker.url for worker in live(fleet)]
@@ -178,7 +181,7 @@ async def test_a_fleet_grows_and_shrinks_with_the_load(fleet) -> None:
     fleet.wait(lambda status: len(status.table.workers) == 3, LONG_S)
 
 
-def test_a_version_that_cannot_begin_reports_the_reason(fleet, tmp_path) -> None:
+def test_a_version_that_cannot_begin_reports_the_reason(fleet: Any, tmp_path: Path) -> None:
     server = ServerSettings((ModelSettings(path=tmp_path / "missing.onnx"),), port=0)
     fleet.deploy(Deployment("broken", server, min_workers=1), open_programs)
     status = fleet.wait(
@@ -190,12 +193,12 @@ def test_a_version_that_cannot_begin_reports_the_reason(fleet, tmp_path) -> None
     fleet.wait(lambda status_now: "broken" not in status_now.table.deployments, LONG_S)
 
 
-def run_fleet_command(*arguments):
+def run_fleet_command(*arguments: str) -> Any:
     command = [sys.executable, "-c", "from streaming.cli import main; main()", "fleet", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=LONG_S)
 
 
-def test_the_command_shows_and_drains(cluster) -> None:
+def test_the_command_shows_and_drains(cluster: Any) -> None:
     fleet, machines = cluster
     process = run_fleet_command("status", "--address", machines.address, "--json")
     assert process.returncode == 0, process.stderr
@@ -210,7 +213,7 @@ def test_the_command_shows_and_drains(cluster) -> None:
         fleet.deploy(Deployment("1"), open_programs)
 
 
-def test_streams_in_real_time_survive_kills(cluster) -> None:
+def test_streams_in_real_time_survive_kills(cluster: Any) -> None:
     """``python -m bench.fleet kills`` is the same with 200 kills."""
     from bench.fleet.kills import measure_kills_of
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(params=["asyncio", pytest.param("trio", marks=pytest.mark.slow)])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
-    """The loop of the client; tests of the server run it on both by default."""
+    """The event loop of the client; other tests run clients on both loops."""
     return request.param
 
 
@@ -41,7 +41,7 @@ def assert_equal(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
         assert np.array_equal(outputs[name], array), name
 
 
-async def test_a_stream_is_at_the_worker_that_its_name_hashes_to(three: LocalFleet) -> None:
+async def test_a_stream_runs_on_the_worker_of_its_hash(three: LocalFleet) -> None:
     blocks, expected = blocks_of(20, 3)
     owners = set()
     for _ in range(12):
@@ -55,7 +55,7 @@ async def test_a_stream_is_at_the_worker_that_its_name_hashes_to(three: LocalFle
     assert len(owners) > 1
 
 
-async def test_a_client_that_does_not_follow_is_served_where_it_connects(three: LocalFleet) -> None:
+async def test_clients_that_do_not_redirect_are_served(three: LocalFleet) -> None:
     from tests.streaming.serve.websocket_client import WebSocketClient
 
     def open_raw(url):
@@ -93,7 +93,7 @@ async def test_a_server_that_drains_hands_its_streams_over() -> None:
         assert_equal(outputs, expected)
 
 
-async def test_a_holder_that_is_lost_is_passed_over() -> None:
+async def test_lost_holders_are_skipped() -> None:
     deployment = small_deployment(copies=2)
     blocks, expected = blocks_of(60, 41)
     with fleet("abcd", ("wa", "a", deployment), ("wb", "b", deployment)) as local_fleet:
@@ -101,7 +101,7 @@ async def test_a_holder_that_is_lost_is_passed_over() -> None:
             name = stream.resume_name
 
             def holders():
-                """Those that answer and have the stream's checkpoint."""
+                """The answering holders that have the stream's checkpoint."""
                 return [
                     holder_name
                     for holder_name, holder in local_fleet.holders.holders.items()
@@ -124,7 +124,7 @@ async def test_a_holder_that_is_lost_is_passed_over() -> None:
             assert_equal(await stream.flush(), expected)
 
 
-async def test_without_any_holder_nothing_is_safe_and_nothing_is_lost() -> None:
+async def test_a_stream_without_holders_is_unsafe_but_continues() -> None:
     deployment = small_deployment()
     blocks, expected = blocks_of(30, 7)
     with fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as local_fleet:

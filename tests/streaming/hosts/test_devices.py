@@ -94,7 +94,7 @@ def test_a_device_is_chosen_by_name_or_number(
     ],
     ids=["several", "no index", "no input", "no output", "no default", "no device"],
 )
-def test_a_choice_that_is_none_is_refused(
+def test_unknown_or_ambiguous_devices_are_refused(
     devices: Sequence[Device], kind: DeviceKind, expected: str | int | None, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
@@ -102,14 +102,14 @@ def test_a_choice_that_is_none_is_refused(
 
 
 def test_latencies_are_suggested_or_given() -> None:
-    """The latency is that of the system, or in seconds."""
+    """The latency is the system's suggestion or given in seconds."""
     device = DEVICES[0]
     assert [device.latency_s("input", expected) for expected in ("low", "high", 0.5)] == [0.01, 0.04, 0.5]
     assert [device.latency_s("output", expected) for expected in ("low", "high", 0)] == [0.02, 0.08, 0]
 
 
 @pytest.mark.parametrize("latency", ["fast", -1.0, float("nan")])
-def test_latencies_that_are_none_are_refused(latency: str | float) -> None:
+def test_invalid_latencies_are_refused(latency: str | float) -> None:
     with pytest.raises(InputError, match="low"):
         DEVICES[0].latency_s("input", latency)
 
@@ -145,7 +145,7 @@ def test_a_refusal_depends_on_both_sides() -> None:
     assert "none of the usual rates works with these channels" in str(never)
 
 
-def test_without_portaudio_one_line_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_portaudio_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error comes only when devices are asked for."""
 
     def refuse_library() -> str:

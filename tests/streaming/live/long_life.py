@@ -44,7 +44,7 @@ class CancelledError(Exception):
 
 
 class Run:
-    """A run on a virtual device. It keeps what was accepted and what was played."""
+    """A run on a virtual device that records accepted and played samples."""
 
     def __init__(self, rng: Random, reached: Counter) -> None:
         self.rng, self.reached = rng, reached
@@ -78,7 +78,7 @@ class Run:
         return self.run
 
     def feed(self, blocks: int) -> None:
-        """Blocks; those that come while the device is away are lost."""
+        """Feed blocks; those that come while the device is away are lost."""
         for _ in range(blocks):
             first = self.rng.randrange(len(SOUND) // 2)
             x = SOUND[first : first + (self.block or self.rng.choice(BLOCKS))]
@@ -97,7 +97,7 @@ class Run:
             self.reached["lost" if frames_lost else "heard" if came else "unheard"] += 1
 
     def inject_fault(self, kind: str) -> None:
-        """Inject a fault, or give an order."""
+        """Inject a fault or a command."""
         rng, host, device, control = self.rng, self.host, self.device, self.run.control
         self.reached[kind] += 1
         match kind:
@@ -136,7 +136,7 @@ class Run:
                 self.run.statistics()
 
     def live_through(self) -> None:
-        """All kinds of faults, then calm; maybe broken off."""
+        """Inject faults of all kinds, then run without faults; some runs are broken off."""
         kinds = FAULTS if self.rng.random() < 0.5 else [kind for kind in FAULTS if kind not in ORDERS]
         for kind in self.rng.choices(kinds, k=self.rng.randrange(3, 12)):
             self.feed(self.rng.randrange(60))
@@ -162,7 +162,7 @@ class Run:
         self.parts.append(self.run.outputs.take_ready())
 
     def require_outputs_as_offline(self) -> tuple[Counters, Array]:
-        """Compare the outputs of an ended run with those offline, if no pulse was lost."""
+        """Compare the outputs of an ended run with offline outputs, if no pulse was lost."""
         counters, accepted = self.run.statistics().counters, np.concatenate([*self.accepted, SOUND[:0]])
         assert fields(self.run).in_written == len(accepted)
         self.parts.append(self.run.outputs.flush())
@@ -180,7 +180,7 @@ class Run:
         return counters, channels
 
     def require_calm_end(self) -> None:
-        """Compare the sound at the end of a run with that of sessions, and the delay."""
+        """Compare the sound at the end of a run and its delay with sessions."""
         counters, accepted = self.require_outputs_as_offline()
         delay = self.run.delay.frames
         if self.policy != "wait":
@@ -196,7 +196,7 @@ class Run:
 
 
 class RunSequence:
-    """Runs, one after the other; ``virtual_s`` of sound have passed."""
+    """Runs one after the other; ``virtual_s`` is the time that they have played."""
 
     def __init__(self, seed: int, folder: Path) -> None:
         self.rng, self.reached = random.Random(seed), Counter()
@@ -213,7 +213,7 @@ class RunSequence:
                 self.run_with_threads()
 
     def run_on_virtual_clock(self) -> None:
-        """A run whose clock is held."""
+        """Run once on a clock that only the test moves."""
         run, abandoned = Run(self.rng, self.reached), [*live_module.abandoned_pipelines]
         begun_s = time.process_time()
         with nothing_left():
@@ -238,7 +238,7 @@ class RunSequence:
         self.memory_mb.append(resident_mb())
 
     def run_with_threads(self) -> None:
-        """A run with threads, broken off somewhere."""
+        """Run once with real threads and break the run off at a random moment."""
         pace = self.rng.choice([None, 20.0])
         with nothing_left():
             behaviour = EngineConfig(self.rng.choice([*ENGINES]), self.rng.choice([*POLICIES]))

@@ -31,7 +31,7 @@ engines = pytest.mark.parametrize("engine", ENGINES)
 
 
 def sum_model() -> TypedModel:
-    """x [1, T] -> y [1, T], the sum of all so far."""
+    """The model x [1, T] -> y [1, T] of running sums."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     return builder.finish(y=builder.wire("y", CumSum(1), x))
@@ -66,7 +66,7 @@ def delayed_model(delay: int = 5, weight: float = 1.0) -> TypedModel:
 
 
 def reciprocal_model() -> TypedModel:
-    """x [1, T] -> y [1, T], 1/x."""
+    """The model x [1, T] -> y [1, T] of 1 / x."""
     builder = TypedBuilder()
     x = builder.source("x", "1,T,f32")
     return builder.finish(y=builder.wire("y", Elementwise("div"), builder.constant("one", [[1.0]]), x))
@@ -98,7 +98,7 @@ def virtual_run(
     rate_hz: int = RATE,
     **behaviour: Any,
 ) -> tuple[VirtualHost, Live]:
-    """A run on virtual devices, not begun."""
+    """A run on virtual devices that has not begun."""
     devices = [device or VirtualDevice(rate_hz=RATE)] if not isinstance(device, Sequence) else device
     host = VirtualHost(*devices, compute_s=compute_s)
     plan = Plan(
@@ -118,14 +118,14 @@ def stereo() -> VirtualDevice:
 
 @contextmanager
 def runs(compiled: Any, *arguments: Any, **options: Any) -> Generator[tuple[VirtualHost, Live]]:
-    """A run on virtual devices."""
+    """Open a run on virtual devices; the context ends it."""
     host, live = virtual_run(compiled, *arguments, **options)
     with live:
         yield host, live
 
 
 def session_outputs(program: Any, x: np.ndarray, constants: Any = None) -> list[dict[str, np.ndarray]]:
-    """For each column of [frames, streams] the outputs of a session that ends there."""
+    """The session outputs of each column of [frames, streams], flush included."""
     results = []
     for column in x.T:
         session = Session(program, constants)
@@ -154,7 +154,7 @@ def late_by(sound: np.ndarray, frames: int, total: int) -> np.ndarray:
 
 
 def frames_of(counts: Iterable[int], total: int) -> list[int]:
-    """Sizes of blocks, again and again, for this many frames."""
+    """Repeat block sizes until they add up to this many frames."""
     sizes: list[int] = []
     while sum(sizes) < total:
         sizes += list(counts)
@@ -173,7 +173,7 @@ def play_with_changes(host: VirtualHost, x: np.ndarray, *changes: Callable[[], o
 
 
 def fields(live: Live) -> ControlBlock:
-    """The fields of the pipeline."""
+    """The control block of the pipeline."""
     return live.pipeline.control_block
 
 

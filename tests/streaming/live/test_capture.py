@@ -1,4 +1,4 @@
-"""A device that is recorded without a model, and does not return."""
+"""Captures of a device without a model, also of a device that never returns."""
 
 import numpy as np
 import pytest
@@ -13,14 +13,14 @@ BLOCK = 160
 
 
 def open_capture() -> tuple[ManualHost, Capture]:
-    """A host and a capture that is open on it."""
+    """A host and an open capture on it."""
     host = ManualHost()
     capture = Capture(host, host.choose("input", None), 1, RATE, BLOCK, "low")
     capture.open()
     return host, capture
 
 
-def test_blocks_come_in_order() -> None:
+def test_captured_blocks_come_in_order() -> None:
     host, capture = open_capture()
     x = normal_noise(3 * BLOCK, 1)
     for block in np.split(x, 3):
@@ -31,7 +31,7 @@ def test_blocks_come_in_order() -> None:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_the_memory_of_a_device_that_never_returns_is_kept(times: int) -> None:
+def test_a_stuck_device_keeps_the_memory_of_its_capture(times: int) -> None:
     """The device may still write to it, so its event stays open too, however often the capture is closed."""
     host, capture = open_capture()
     host.stream.hangs = True

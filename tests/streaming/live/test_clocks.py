@@ -27,9 +27,9 @@ def separate_devices(ppm: float = 0.0, **options: float) -> list[VirtualDevice]:
 
 def run_tone(ppm: float, hours: float) -> tuple[Array, Pipeline]:
     """Run a tone; returns the measured windows and the pipeline."""
-    form = StreamConfig(SLOW_HZ, SLOW_HZ, SLOW_HZ, block_frames=BLOCK, two_clocks=True)
+    config = StreamConfig(SLOW_HZ, SLOW_HZ, SLOW_HZ, block_frames=BLOCK, two_clocks=True)
     pipeline = Pipeline(
-        cached_program(pulse_frames=BLOCK), form, EngineConfig(quality="low", virtual_clock=True)
+        cached_program(pulse_frames=BLOCK), config, EngineConfig(quality="low", virtual_clock=True)
     )
     windows = int(hours * 3600 / WINDOW_S)
     samples = np.zeros((windows, WINDOW))
@@ -96,7 +96,7 @@ def test_late_callbacks_do_not_move_the_tone(ppm: float, jitter_s: float) -> Non
 
 @pytest.mark.parametrize("policy", ["wait", "silence_then_catch_up"])
 def test_the_delay_after_a_stall_is_the_reported_one_and_stays(policy: str) -> None:
-    """With ``wait`` it is longer by the silence: the clocks' controller must not take this for drift."""
+    """The policy ``wait`` adds the silence to the delay; the clock controller must not take it for drift."""
     seconds = 30
     kernel = np.hanning(33) / 16
     sound = np.convolve(normal_noise(seconds * RATE), kernel, "same").astype(np.float32)

@@ -147,7 +147,7 @@ def test_nan_becomes_silence_and_is_counted() -> None:
     np.testing.assert_allclose(played, expected, rtol=1e-6)
 
 
-def test_levels_are_those_since_the_last_statistics() -> None:
+def test_levels_count_from_the_last_statistics() -> None:
     x = np.zeros((8 * BLOCK, 2), np.float32)
     x[10], x[4 * BLOCK + 3] = (0.5, -0.75), (-0.25, 0.125)
     with runs(cached_program(), channels="each", device=stereo(), engine="callback") as (host, live):
@@ -162,7 +162,7 @@ def test_levels_are_those_since_the_last_statistics() -> None:
         assert live.statistics().levels_in == (0.0, 0.0)
 
 
-def test_the_limit_of_frames_ends_the_run_unless_the_streams_are_reset() -> None:
+def test_a_run_ends_at_the_frame_limit_unless_reset() -> None:
     x = np.ones((5 * BLOCK, 1), np.float32)
     ended = pytest.raises(
         PulseError, match="its limit of 1000 frames; reset it earlier, or convert it for more"

@@ -197,7 +197,7 @@ def test_a_run_takes_the_chosen_channels_of_a_file(tmp_path: Path, channels: str
 def test_output_files_have_the_format_of_the_input(
     tmp_path: Path, source: str, target: str, encoding: str, encoding_kept: str
 ) -> None:
-    """If the format of the output can hold its encoding."""
+    """The encoding is kept if the output's format has it."""
     x = np.sin(np.arange(8000) / 20).astype(np.float32)[:, None] / 4
     host = FileHost(write_sound(tmp_path / source, x, encoding=encoding), tmp_path / target, pace=None)
     delay = play_to_the_end(host, cached_program()).delay.frames
@@ -217,9 +217,7 @@ def test_the_setup_names_both_files(tmp_path: Path) -> None:
     assert live.setup.output is None
 
 
-def test_a_run_that_is_stopped_early_keeps_what_was_played(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_stopped_early_keeps_the_played_sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     x = normal_noise(20 * RATE, 1) / 4
     host, halt = (
         FileHost(write_sound(tmp_path / "in.wav", x), tmp_path / "out.wav"),
@@ -235,10 +233,10 @@ def test_a_run_that_is_stopped_early_keeps_what_was_played(
 
 
 @pytest.mark.parametrize("early", [False, True])
-def test_a_full_disk_is_reported_at_the_end_and_keeps_what_was_written(
+def test_a_full_disk_keeps_the_file_and_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, early: bool
 ) -> None:
-    """The run continues to its end, or until it is stopped; what was written is kept, and the report says so."""
+    """The run continues to its end, or until it is stopped, and then reports the full disk."""
     x, plan = normal_noise(RATE, 1) / 4, Plan(RATE, block_frames=100)
     play_to_the_end(
         FileHost(write_sound(tmp_path / "in.wav", x), pace=None), cached_program(), plan
@@ -262,10 +260,8 @@ def test_a_full_disk_is_reported_at_the_end_and_keeps_what_was_written(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.wav", "out.wav"]
 
 
-def test_a_folder_that_is_removed_is_reported_at_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Another run of the host begins without the error."""
+def test_a_removed_folder_is_reported_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next run of the host starts without the error."""
     folder = tmp_path / "folder"
     folder.mkdir()
     host, halt = (
@@ -294,7 +290,6 @@ def test_a_damaged_file_ends_the_run_and_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_errors_while_stopping_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the end of the block nothing is waiting."""
     host = FileHost(write_sound(tmp_path / "in.wav", normal_noise(RATE, 1)), tmp_path / "out.wav")
     close = AudioWriter.__exit__
 

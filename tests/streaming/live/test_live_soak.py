@@ -15,7 +15,7 @@ from tests.streaming.live.long_life import FAULTS, POLICIES, RunSequence
     [(1.5, 1), pytest.param(30, 2, marks=pytest.mark.slow)],
     ids=["short", "half an hour"],
 )
-def test_a_long_series_of_runs_with_problems_loses_no_frame_and_no_memory(
+def test_many_runs_with_problems_lose_no_frame_and_no_memory(
     minutes: float, seed: int, tmp_path: Path
 ) -> None:
     life = RunSequence(seed, tmp_path)

@@ -14,7 +14,7 @@ from tests.streaming.models import cached_program, copy_model
 
 
 def mixed_program(backend: str) -> Any:
-    """A causal convolution by numba, what follows on another backend, and a last one by numba."""
+    """A program with two convolutions in numba and a part on another backend between them."""
     middle = ReLU("middle")
     view = Sequential([Conv1D(1, 4, 3, padding_dims=[2, 0]), middle, Conv1D(4, 1, 3, padding_dims=[2, 0])])
     GraphView([middle]).set_backend(backend)

@@ -1,4 +1,4 @@
-"""The outputs of a run are those of sessions, whenever they are taken and whatever is done to the states."""
+"""The outputs of a run equal those of sessions, whenever they are taken and after any command."""
 
 import itertools
 from collections.abc import Callable
@@ -73,7 +73,7 @@ def require_equal(outputs: dict[str, Array], expected: dict[str, Array]) -> None
     ("backend", "engine"), [("numba", "worker"), ("numba", "callback"), ("numpy", "worker")]
 )
 @pytest.mark.parametrize("block", [7, 100, 160, 480])
-def test_outputs_taken_while_a_run_plays_are_those_of_a_session(
+def test_outputs_taken_during_a_run_equal_a_session(
     make: Callable[..., Any], backend: str, engine: str, block: int
 ) -> None:
     """Other rates, frames that are not sure to exist, outputs known at the end, of two streams."""
@@ -98,7 +98,7 @@ def test_a_frame_is_given_when_it_surely_exists() -> None:
         assert live.outputs.take_ready()[0]["head"].shape == (1, 10 * BLOCK - 37)
 
 
-def test_a_run_without_input_gives_what_a_session_gives() -> None:
+def test_a_run_without_input_equals_a_session() -> None:
     with runs(cached_program(meter_model), records=True) as (_, live):
         assert live.outputs.take_ready()[0]["level"].shape == (1, 1, 0)
     require_equal(live.outputs.flush()[0], Session(cached_program(meter_model)).flush())
@@ -181,7 +181,7 @@ class Oracle:
             parts.append(session.push(column[None, first : first + frames]))
 
     def outputs(self) -> list[dict[str, Array]]:
-        """All outputs to the end."""
+        """Push the remaining frames and return all outputs, flush included."""
         self.push(len(self.x) - self.pulses * self.program.pulse)
         ends = [session.flush() for session in self.sessions]
         return [join_parts([*parts, end], self.program) for parts, end in zip(self.parts, ends)]
@@ -190,7 +190,7 @@ class Oracle:
 @engines
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
-def test_resets_and_restores_change_outputs_as_those_of_sessions(engine, data) -> None:
+def test_resets_and_restores_act_as_in_sessions(engine: str, data: st.DataObject) -> None:
     """Resets, snapshots and restores come in any order, and ready outputs are taken in between."""
     compiled = cached_program(
         data.draw(st.sampled_from([filter_model, meter_model, delayed_model, sum_model]), "model"), 16

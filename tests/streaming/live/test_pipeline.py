@@ -1,7 +1,5 @@
 """The played sound and the records are bit by bit the outputs of sessions, after the reported delay."""
 
-from typing import Any
-
 import numpy as np
 import onnxruntime
 import pytest
@@ -92,8 +90,8 @@ def test_blocks_of_any_size_give_the_same_sound(engine: str, block: int) -> None
     )
 
 
-def play_random_run(engine: str, data: Any) -> None:
-    """The sizes of blocks may change from call to call; a worker then has the time of the largest."""
+def play_random_run(engine: str, data: st.DataObject) -> None:
+    """Run random blocks; a worker has the time of the largest block."""
     output = data.draw(st.sampled_from([*MODELS]), "output")
     compiled = cached_program(
         data.draw(st.sampled_from(MODELS[output])), data.draw(st.sampled_from([8, 16, 24, 160, 480]), "pulse")
@@ -131,7 +129,7 @@ def play_random_run(engine: str, data: Any) -> None:
 @engines
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_random_runs_play_and_record_what_sessions_give(engine, data) -> None:
+def test_random_runs_play_and_record_session_outputs(engine: str, data: st.DataObject) -> None:
     play_random_run(engine, data)
 
 
@@ -139,7 +137,7 @@ def test_random_runs_play_and_record_what_sessions_give(engine, data) -> None:
 @engines
 @settings(max_examples=3000, deadline=None)
 @given(data=st.data())
-def test_many_random_runs_play_and_record_what_sessions_give(engine, data) -> None:
+def test_many_random_runs_play_and_record_session_outputs(engine: str, data: st.DataObject) -> None:
     play_random_run(engine, data)
 
 
@@ -167,7 +165,7 @@ def test_a_run_that_plays_nothing_has_records() -> None:
 
 
 def test_records_are_taken_soon_after_their_pulses() -> None:
-    """Only what depends on the end is kept back; the last pulse may not have run."""
+    """Only frames that depend on the end are held back; the last pulse may not have run."""
     compiled, x = cached_program(filter_model, 16), normal_noise(1600, 1)
     with runs(compiled, block=40, records=True) as (host, live):
         parts = []
@@ -195,7 +193,7 @@ def test_a_played_denoiser_equals_onnxruntime(engine: str) -> None:
 
 
 def test_only_two_of_more_channels_are_opened() -> None:
-    """A mix is of the first two."""
+    """A mix takes the first two channels of a device."""
     x = normal_noise(480, 2)
     with runs(cached_program(), device=device(8, 8)) as (host, live):
         assert (live.pipeline.stream_config.channels_in, live.pipeline.stream_config.channels_out) == (2, 2)

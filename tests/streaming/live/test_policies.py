@@ -26,7 +26,7 @@ def numbered_sound(frames: int) -> Array:
 
 
 def run_with_stall(policy: str, stall_s: float, after: int = 60, **options: Any) -> tuple[Any, ...]:
-    """The sound that is played in a run in which nothing is computed for a while, and its counters."""
+    """The played sound and the counters of a run in which nothing is computed for a while."""
     before = 20
     x = numbered_sound((before + after) * BLOCK)
     with runs(cached_program(), policy=policy, **options) as (host, live):
@@ -38,7 +38,7 @@ def run_with_stall(policy: str, stall_s: float, after: int = 60, **options: Any)
 
 
 def silent_and_aligned(policy: str, stall_s: float) -> Counters:
-    """Counters of a stall in whose place there is silence, and after which the delay is what it was."""
+    """Counters of a stall that is played as silence and leaves the delay unchanged."""
     x, played, counters, delay, _ = run_with_stall(policy, stall_s)
     aligned = late_by(x, delay, len(x))
     silent = (played == 0) & (aligned != 0)
@@ -48,14 +48,14 @@ def silent_and_aligned(policy: str, stall_s: float) -> Counters:
 
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
-def test_silence_then_catch_up_computes_all_and_skips_late_frames(stall_s: float) -> None:
+def test_silence_then_catch_up_skips_late_frames(stall_s: float) -> None:
     counters = silent_and_aligned("silence_then_catch_up", stall_s)
     assert (counters.pulses_dropped, counters.frames_lost, counters.pulses) == (0, 0, 79)
 
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
 def test_drop_oldest_does_not_compute_late_pulses(stall_s: float) -> None:
-    """The played sound is that of silence_then_catch_up."""
+    """The played sound equals silence_then_catch_up's."""
     counters = silent_and_aligned("drop_oldest", stall_s)
     assert counters.pulses_dropped == counters.frames_silent // BLOCK, "all that would come too late"
     assert counters.pulses == 79 - counters.pulses_dropped
@@ -63,7 +63,7 @@ def test_drop_oldest_does_not_compute_late_pulses(stall_s: float) -> None:
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
 def test_wait_plays_all_frames_later(stall_s: float) -> None:
-    """All is played, and later by what was silent, which the delay shows."""
+    """All frames are played, later by the silence, which the delay includes."""
     x, played, counters, delay, live = run_with_stall("wait", stall_s)
     assert 0 < counters.frames_silent < stall_s * RATE
     assert (counters.frames_skipped, counters.pulses_dropped, counters.frames_lost) == (0, 0, 0)
@@ -74,7 +74,7 @@ def test_wait_plays_all_frames_later(stall_s: float) -> None:
 
 
 def test_abort_ends_the_run_with_the_reason() -> None:
-    """The run is over, and says why; the device plays silence until it is stopped."""
+    """The run ends with the reason; the device plays silence until it is stopped."""
     with pytest.raises(PulseError, match="not ready in time, and the policy is abort; larger blocks"):
         run_with_stall("abort", 0.1)
     with runs(cached_program(), policy="abort") as (host, live):
@@ -89,7 +89,7 @@ def test_abort_ends_the_run_with_the_reason() -> None:
 @pytest.mark.parametrize("policy", CONTINUING)
 @pytest.mark.parametrize("stall_s", [4.5, 10.0])
 def test_a_ring_that_overflows_loses_and_counts_frames(policy: str, stall_s: float) -> None:
-    """Blocks without space are lost and counted; those are silent too, and afterwards all is where it belongs."""
+    """Blocks without space are lost, counted and played as silence; later sound keeps its position."""
     x, played, counters, delay, live = run_with_stall(
         policy, stall_s, after=int((2 * stall_s + 2) * RATE / BLOCK)
     )
@@ -103,7 +103,7 @@ def test_a_ring_that_overflows_loses_and_counts_frames(policy: str, stall_s: flo
 
 @pytest.mark.parametrize("policy", CONTINUING)
 def test_sound_after_a_slow_second_has_the_reported_delay(policy: str) -> None:
-    """12 ms for 10 ms of sound, for a second; then fast again."""
+    """For a second a pulse of 10 ms takes 12 ms; later pulses are fast again."""
     x = numbered_sound(400 * BLOCK)
     with runs(cached_program(), policy=policy, compute_s=0.001, headroom_s=0.03) as (host, live):
         played = [host.run(x[: 50 * BLOCK])]
@@ -126,8 +126,8 @@ def test_sound_after_a_slow_second_has_the_reported_delay(policy: str) -> None:
     )
 
 
-def test_a_callback_that_is_too_slow_plays_everything_late() -> None:
-    """The device cannot call while it is inside a call; then it calls at once."""
+def test_a_too_slow_callback_plays_everything_late() -> None:
+    """The device calls again as soon as the slow call returns."""
     x = numbered_sound(100 * BLOCK)
     with runs(cached_program(), engine="callback", compute_s=0.025) as (host, live):
         played = host.run(x)
@@ -141,8 +141,8 @@ def test_a_callback_that_is_too_slow_plays_everything_late() -> None:
 MAX_FAULTS, MAX_FAULT_S = 5, 0.3
 
 
-def require_faults_accounted_for(data: Any) -> None:
-    """Stalls, slow pulses, late callbacks, pauses of the device, in any order; then all is well again."""
+def require_faults_accounted_for(data: st.DataObject) -> None:
+    """Run random stalls, slow pulses, late callbacks and pauses, then require an exact end."""
     policy = data.draw(st.sampled_from(CONTINUING), "policy")
     engine = data.draw(st.sampled_from([*ENGINES]), "engine")
     block = data.draw(st.sampled_from([50, 160, 333]), "block")
@@ -181,20 +181,20 @@ def require_faults_accounted_for(data: Any) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_faults_of_a_device_are_accounted_for(data) -> None:
+def test_faults_of_a_device_are_accounted_for(data: st.DataObject) -> None:
     require_faults_accounted_for(data)
 
 
 @pytest.mark.slow
 @settings(max_examples=2000, deadline=None)
 @given(data=st.data())
-def test_many_faults_of_a_device_are_accounted_for(data) -> None:
+def test_many_faults_of_a_device_are_accounted_for(data: st.DataObject) -> None:
     require_faults_accounted_for(data)
 
 
 @pytest.mark.parametrize("policy", CONTINUING)
 def test_a_state_has_each_computed_frame_once(policy: str) -> None:
-    """A running sum: nothing is computed twice, and what is dropped is not in the sum."""
+    """In a running sum no frame counts twice, and dropped frames do not count."""
     x = np.ones((100 * BLOCK, 1), np.float32)
     with runs(cached_program(sum_model), policy=policy, records=True) as (host, live):
         host.run(x[: 20 * BLOCK])

@@ -34,14 +34,14 @@ def paths(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def read_sounds(paths: list[Path] | tuple[Any, ...]) -> list[Array]:
-    """[frames, channels] of both."""
+    """The samples [frames, channels] of both recordings."""
     return [soundfile.read(path, dtype="float32", always_2d=True)[0] for path in paths]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("block", [BLOCK, 333])
 def test_recordings_have_the_input_and_the_output(paths: tuple[Path, Path], engine: str, block: int) -> None:
-    """From one block on until another; silence where nothing was ready is in it."""
+    """A recording holds the blocks between start and end, with the silence of pulses that were not ready."""
     x = normal_noise(90 * block, 2)
     device = VirtualDevice(inputs=2, outputs=2, rate_hz=RATE)
     with runs(cached_program(), block=block, device=device, channels="each", engine=engine) as (host, live):
@@ -82,8 +82,8 @@ def test_both_files_are_aligned_after_frames_were_lost(paths: tuple[Path, Path])
 
 
 @pytest.mark.parametrize("margin", [0, 1000])
-def test_frames_lost_by_a_slow_disk_are_silent_and_counted(paths: tuple[Path, Path], margin: int) -> None:
-    """Later frames are where they belong."""
+def test_frames_lost_on_a_slow_disk_are_silent_and_counted(paths: tuple[Path, Path], margin: int) -> None:
+    """Later frames keep their positions."""
     x = ramp(1000 * BLOCK)
     with runs(cached_program()) as (host, live):
         recorder = live.record(*paths)
@@ -111,7 +111,7 @@ def test_frames_lost_by_a_slow_disk_are_silent_and_counted(paths: tuple[Path, Pa
 
 @linux
 def test_a_full_disk_ends_the_recording(paths: tuple[Path, Path]) -> None:
-    """The end is reported, what was written is kept, and the sound continues."""
+    """The end is reported, written samples are kept, and playing continues."""
     x = normal_noise(200 * BLOCK, 1)
     with runs(cached_program()) as (host, live):
         recorder = live.record(*paths)
@@ -146,7 +146,6 @@ def test_a_removed_folder_is_an_error_of_the_run(paths: tuple[Path, Path]) -> No
 
 
 def test_a_removed_folder_of_one_file_keeps_the_other(paths: tuple[Path, Path]) -> None:
-    """The other file is kept."""
     folder = paths[0].parent / "folder"
     folder.mkdir()
     x = normal_noise(10 * BLOCK, 1)
@@ -206,7 +205,7 @@ def test_a_recording_continues_after_the_device_was_away(paths: tuple[Path, Path
         np.testing.assert_array_equal(recorded, expected)
 
 
-def test_recordings_of_two_devices_have_what_each_had(paths: tuple[Path, Path]) -> None:
+def test_recordings_of_two_devices_have_their_sounds(paths: tuple[Path, Path]) -> None:
     devices = [VirtualDevice("a", 1, 0, RATE), VirtualDevice("b", 0, 1, RATE)]
     x = normal_noise(40 * BLOCK, 1)
     with runs(cached_program(), device=devices) as (host, live):
@@ -222,7 +221,7 @@ def test_recordings_of_two_devices_have_what_each_had(paths: tuple[Path, Path]) 
 def test_a_thread_writes_the_recording_of_a_run(
     paths: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
-    """While a file is played; both are aligned, wherever it began."""
+    """A thread writes while a file plays; both recordings are aligned, wherever they began."""
     x = normal_noise(3 * RATE, 1) / 4
     with AudioWriter(tmp_path / "sound.wav", RATE, 1, "FLOAT") as file:
         file.write(x)
@@ -278,7 +277,7 @@ def test_an_interrupted_close_still_completes_both_files(
     assert not recorder.problems
 
 
-def test_invalid_values_are_refused(paths: tuple[Path, Path], tmp_path: Path) -> None:
+def test_invalid_recorder_arguments_are_refused(paths: tuple[Path, Path], tmp_path: Path) -> None:
     with nothing_left(), runs(cached_program(), play=False) as (_, live):
         with pytest.raises(
             InputError, match=r"played\.wav: there is no output to record: the run plays nothing"

@@ -1,4 +1,4 @@
-"""A device of another rate: what is played is what the model makes, to a fraction of a sample where it should be."""
+"""A device of another rate plays the model's output at its position, to a fraction of a sample."""
 
 import numpy as np
 import pytest
@@ -19,13 +19,13 @@ MIN_QUALITY_DB = {"low": 66, "medium": 88, "high": 105}
 
 
 def tones(times_s: Array, gains: Array | float = 1.0) -> Array:
-    """The same sound at any moments; gains may be complex, one for each tone."""
+    """A sum of tones at these times; gains may be complex, one for each tone."""
     waves = np.exp(1j * (2 * np.pi * np.outer(times_s, TONES_HZ) + PHASES))
     return (waves * (gains * LEVELS)).imag.sum(1)
 
 
 def response(taps: Array, rate: int) -> Array:
-    """Gains of a filter for each tone."""
+    """The gain of a filter for each tone."""
     delays = np.arange(len(taps)) / rate
     return np.array([(taps * np.exp(2j * np.pi * hz * delays)).sum() for hz in TONES_HZ])
 
@@ -92,7 +92,7 @@ def resample(x: Array, rate_in: int, rate_out: int) -> Array:
 
 @pytest.mark.parametrize("rate", [44100, 48000])
 def test_streams_are_resampled_alike(rate: int) -> None:
-    """Two channels with the same sound stay the same, bit by bit."""
+    """Two channels with the same signal stay bit-identical."""
     x = tones(np.arange(rate // 2 // 50 * 50) / rate).astype(np.float32)
     device = VirtualDevice(inputs=2, outputs=2, rate_hz=rate)
     with runs(cached_program(), block=50, device=device, channels="each") as (host, _):
@@ -102,7 +102,7 @@ def test_streams_are_resampled_alike(rate: int) -> None:
 
 
 def test_the_number_of_pulses_follows_from_the_rates() -> None:
-    """After any number of blocks what has been made is what the rates say."""
+    """After any number of blocks the counts of pulses follow from the rates."""
     with runs(cached_program(), block=441, device=VirtualDevice(rate_hz=44100)) as (host, live):
         host.run(np.zeros(44100 * 10, np.float32))
         host.advance(0.02)

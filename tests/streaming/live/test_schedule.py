@@ -21,7 +21,7 @@ RATES = (8000, 11025, 16000, 22050, 44100, 48000)
 @pytest.mark.parametrize("block", [1, 7, 64, 100, 160, 240, 480, 1000])
 @pytest.mark.parametrize("pulse", [1, 16, 100, 160, 480])
 def test_without_resampling_the_delay_is_a_formula(pulse: int, block: int) -> None:
-    """With blocks of any size it is as with blocks of one frame."""
+    """Blocks of any size have the delay of blocks of one frame."""
     timing = Timing(pulse, block, RATE, RATE, RATE)
     assert timing.schedule(0.0, False) == Schedule(pulse - gcd(pulse, block), 0, 0)
     assert timing.schedule(0.0, True) == Schedule(pulse - gcd(pulse, block), 0, block)
@@ -60,7 +60,7 @@ def needed_silence(timing: Timing, lead: int, blocks: int) -> int:
     st.integers(0, 100),
     st.integers(0, 100),
 )
-def test_with_resampling_the_delay_is_the_least_for_the_blocks(
+def test_the_delay_with_resampling_is_minimal(
     device_hz: int, hz: int, pulse: int, block: int, ahead_in: int, ahead_out: int
 ) -> None:
     timing = Timing(pulse, block, hz, device_hz, device_hz, ahead_in, ahead_out)
@@ -68,15 +68,15 @@ def test_with_resampling_the_delay_is_the_least_for_the_blocks(
     period = lcm(device_hz * pulse // gcd(device_hz * pulse, hz), block)
     period += ahead_in + (ahead_out + 2 * pulse) * device_hz // hz + 2 * block
     blocks = min(period // block, 3000)
-    least = needed_silence(timing, schedule.preroll_model_frames, blocks)
-    assert schedule.frames - schedule.preroll_device_frames >= least
+    min_silence = needed_silence(timing, schedule.preroll_model_frames, blocks)
+    assert schedule.frames - schedule.preroll_device_frames >= min_silence
     if blocks == period // block:
-        assert schedule.frames - schedule.preroll_device_frames == least
+        assert schedule.frames - schedule.preroll_device_frames == min_silence
     assert schedule.frames <= timing.schedule(None, True).frames - block
 
 
 def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bound is no less than what is needed, and less than a pulse more."""
+    """The bound exceeds the needed delay by less than a pulse."""
     timings = [Timing(pulse, 100, 16000, 44100, 44100, 88, 32) for pulse in (16, 99, 160)]
     exact = [timing.schedule(None, False).frames for timing in timings]
     monkeypatch.setattr(schedule, "MAX_PERIOD_STEPS", 0)
@@ -86,7 +86,7 @@ def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch: pytest.MonkeyPa
 
 
 def count_silent_frames(rate: int, pulse: int, block: int, **options: float | str) -> int:
-    """Silent frames of a run of noise, of 3 s."""
+    """The number of silent frames in a run of 3 s of noise."""
     frames = 3 * rate // block * block
     device = VirtualDevice(rate_hz=rate)
     with runs(cached_program(pulse_frames=pulse), block=block, device=device, **options) as (host, live):
@@ -136,7 +136,7 @@ def test_a_worker_has_exactly_the_headroom_to_answer(block: int, pulse: int, hea
 
 @pytest.mark.parametrize("policy", ["wait", "silence_then_catch_up", "drop_oldest"])
 def test_blocks_of_unknown_size_lengthen_the_delay_once(policy: str) -> None:
-    """Afterwards nothing is silent, and the statistics report how late it is."""
+    """Later blocks are not silent, and the statistics report the longer delay."""
     sizes = [160, 700, 40, 1000, 333]
     x = 1 + np.abs(normal_noise(40 * sum(sizes), 1))
     with runs(cached_program(), block=0, policy=policy) as (host, live):

@@ -42,7 +42,7 @@ def stereo_noise(frames: int) -> Samples:
 @engines
 @pytest.mark.parametrize(("pulse_frames", "block"), [(160, 160), (160, 96), (32, 160)])
 def test_channels_feed_inputs_in_order(engine: str, pulse_frames: int, block: int) -> None:
-    """The played sound is what a session gives for the two channels, as late as reported."""
+    """The played sound equals a session's output of both channels at the reported delay."""
     compiled, sound = cancelling_program(pulse_frames), stereo_noise(4800)
     host, live = two_input_run(compiled, block=block, engine=engine)
     with live:
@@ -91,7 +91,7 @@ def test_inputs_of_another_rate_stay_aligned() -> None:
     assert np.abs(plays["both"] - linear).max() < 0.2  # all but the piece that is not linear
 
 
-def test_outputs_of_two_inputs_are_those_of_a_session() -> None:
+def test_outputs_of_two_inputs_equal_a_session() -> None:
     compiled, sound = cancelling_program(160), stereo_noise(1000)
     host, live = two_input_run(compiled, records=True)
     with live:

@@ -24,13 +24,13 @@ from tests.streaming.models import cached_program, copy_model, decimating_model,
 
 
 def quiet_model(delay: int = 9) -> TypedModel:
-    """``delayed_model`` with half the sound, and more of a delay."""
+    """The model ``delayed_model`` with half the gain and a longer delay."""
     return delayed_model(delay, 0.5)
 
 
 @engines
 def test_a_swap_keeps_the_delay_and_fades(engine: str) -> None:
-    """Another program with another delay: the sound keeps its position, and fades over within a pulse."""
+    """A program with another delay keeps the position of the sound and fades in within a pulse."""
     x = normal_noise(60 * BLOCK, 1)
     with runs(cached_program(delayed_model), engine=engine, reserve_frames=20, records=False) as (host, live):
         assert live.delay.model_s == 20 / RATE
@@ -101,14 +101,14 @@ def test_a_swap_while_late_keeps_the_reported_delay(policy: str) -> None:
     ],
     ids=["pulse", "ports", "rate", "delay", "backend"],
 )
-def test_programs_that_do_not_fit_are_refused(make: Callable[[], Program], message: str) -> None:
+def test_swaps_to_misfitting_programs_are_refused(make: Callable[[], Program], message: str) -> None:
     with runs(cached_program(delayed_model), records=False) as (_, live):
         with pytest.raises(InputError, match=message):
             live.control.swap(make())
         assert not live.control.swapping
 
 
-def test_snapshots_that_do_not_fit_are_refused() -> None:
+def test_swaps_with_misfitting_snapshots_are_refused() -> None:
     with runs(cached_program(delayed_model), records=False) as (_, live):
         with pytest.raises(InputError, match="2 snapshots for 1 streams: give one for each"):
             live.control.restore(live.control.snapshot() * 2)
@@ -126,7 +126,7 @@ def test_snapshots_that_do_not_fit_are_refused() -> None:
     ],
     ids=["reset", "snapshot", "swap"],
 )
-def test_a_swap_in_progress_lets_no_other_command_begin(command: Callable[[Control], object]) -> None:
+def test_a_swap_in_progress_blocks_other_commands(command: Callable[[Control], object]) -> None:
     with runs(cached_program(delayed_model), records=False) as (_, live):
         live.control.swap(cached_program(delayed_model))
         with pytest.raises(PulseError, match="wait until `swapping` is False"):

@@ -43,7 +43,7 @@ from tests.streaming.models import cached_program, filter_model
 from tests.waiting import WAIT_TIMEOUT_S, wait_until
 
 
-def test_frames_without_room_are_lost_and_counted_while_a_worker_stands_still(
+def test_a_blocked_worker_loses_and_counts_frames(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The worker stands still for ten seconds of sound; the device does not count as stalled."""
@@ -145,12 +145,12 @@ def test_no_thread_and_no_descriptor_is_left_after_a_run(
         except BrokenThreadError:
             assert end is fail
         recorder.close()
-    least = RATE if end is end_well else 0
-    assert least <= live.statistics().counters.frames_in <= RATE + 2 * BLOCK, "the counters stay"
+    min_frames = RATE if end is end_well else 0
+    assert min_frames <= live.statistics().counters.frames_in <= RATE + 2 * BLOCK, "the counters stay"
 
 
 @pytest.mark.parametrize("lost_before", [False, True])
-def test_the_memory_of_a_device_that_never_returns_is_kept(lost_before: bool) -> None:
+def test_a_stuck_device_keeps_the_memory_of_its_run(lost_before: bool) -> None:
     """The memory is kept for ever, and no other device is opened."""
     host = ManualHost()
     abandoned = [*live_module.abandoned_pipelines]
@@ -174,9 +174,7 @@ def test_the_memory_of_a_device_that_never_returns_is_kept(lost_before: bool) ->
 
 
 @pytest.mark.parametrize("reconnect", ["keep", "reset"])
-def test_no_command_is_applied_during_a_callback_that_never_returns(
-    reconnect: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stuck_callback_blocks_commands(reconnect: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command would move the memory that it computes with; neither during the run nor after it."""
     monkeypatch.setattr(control_module, "ANSWER_TIMEOUT_S", 0.01)
     host, plan = ManualHost(), Plan(RATE, block_frames=BLOCK)
@@ -193,7 +191,7 @@ def test_no_command_is_applied_during_a_callback_that_never_returns(
 
 
 def test_the_pipeline_of_a_worker_that_never_returns_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closed twice: its pipeline is left alone both times."""
+    """Closing twice leaves its pipeline alone both times."""
     abandoned, stop = [*live_module.abandoned_pipelines], Worker.stop
     monkeypatch.setattr(Worker, "stop", lambda worker: False)
     with Live(
@@ -287,8 +285,10 @@ def test_a_refused_device_leaves_the_host_free(
     [DeviceError("it does not start"), KeyboardInterrupt()],
     ids=["a device that does not start", "Ctrl-C"],
 )
-def test_an_error_while_a_device_starts_closes_it(engine, monkeypatch, error) -> None:
-    """A device that does not start, and Ctrl-C meanwhile."""
+def test_an_error_while_a_device_starts_closes_it(
+    engine: str, monkeypatch: pytest.MonkeyPatch, error: Any
+) -> None:
+    """The error is a device that does not start, or Ctrl-C meanwhile."""
     host = ManualHost()
 
     def start(_):

@@ -1,4 +1,4 @@
-"""Latencies, deadlines, intervals and load of a run are those of its virtual clock."""
+"""Latencies, deadlines, intervals and load of a run follow its virtual clock."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def assert_equal_times(times: Latency, expected: Latency) -> None:
         max_size=60,
     )
 )
-def test_native_histograms_are_those_of_latency(times_ns: list[int]) -> None:
+def test_native_histograms_equal_latency(times_ns: list[int]) -> None:
     histogram, times = Histogram.new(), np.array(times_ns, np.int64)
     record_all(histogram.address, times.ctypes.data, len(times))
     assert_equal_times(latency_of(histogram), histogram_of(times_ns))
@@ -66,7 +66,7 @@ def test_native_histograms_are_those_of_latency(times_ns: list[int]) -> None:
 
 @pytest.mark.parametrize("compute_ms", [0.4, 5.0, 9.99, 14.0])
 @pytest.mark.parametrize("pulse_frames", [BLOCK, PULSE])
-def test_latencies_are_those_of_a_queue(compute_ms: float, pulse_frames: int) -> None:
+def test_latencies_equal_a_simulated_queue(compute_ms: float, pulse_frames: int) -> None:
     """Blocks come late at random, a worker takes one pulse after the other."""
     rng, blocks = np.random.default_rng(1), 300
     late_ns = rng.integers(0, 9_000_000, blocks)
@@ -101,7 +101,7 @@ def test_latencies_are_those_of_a_queue(compute_ms: float, pulse_frames: int) ->
     assert statistics.deadline_s == 0.01
 
 
-def test_load_is_that_since_the_last_statistics() -> None:
+def test_load_counts_from_the_last_statistics() -> None:
     with runs(cached_program(), compute_s=0.004) as (host, live):
         host.run(normal_noise(100 * BLOCK, 1))
         assert live.statistics().load == pytest.approx(0.4, rel=0.02)

@@ -38,7 +38,7 @@ FAULTS = {
 
 
 def disturb(host: VirtualHost, kind: str) -> None:
-    """Let the device do this; undone by ``recover``."""
+    """Patch the device with this behaviour until ``recover`` undoes it."""
     device = host.devices[0]
     for name, value in FAULTS[kind].items():
         setattr(device, name, value)
@@ -53,7 +53,7 @@ def recover(host: VirtualHost) -> None:
 
 
 def wait_until_open(host: VirtualHost) -> None:
-    """Time passes until the device is open again."""
+    """Let time pass until the device is open again."""
 
     def is_open() -> bool:
         if not host.streams:
@@ -66,7 +66,7 @@ def wait_until_open(host: VirtualHost) -> None:
 @pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("block", [160, 8000])
 def test_a_device_that_goes_away_ends_the_run(kind: str, block: int) -> None:
-    """Within two seconds, with its name, what happened, and what to do."""
+    """The error comes within two seconds and has the name, the cause and a remedy."""
     device = VirtualDevice("usb mixer", rate_hz=RATE)
     with (
         pytest.raises(DeviceError, match="usb mixer: the device ") as refusal,
@@ -119,8 +119,8 @@ def test_no_device_is_opened_while_another_is_in_a_block(reconnect: str) -> None
     live.pipeline.close()
 
 
-def test_late_and_long_blocks_are_no_stall() -> None:
-    """Blocks that come 0.9 s late, and blocks of 0.6 s."""
+def test_late_and_long_blocks_are_not_a_stall() -> None:
+    """Blocks that are 0.9 s late or last 0.6 s are not reported."""
     with runs(cached_program()) as (host, live):
         for _ in range(5):
             host.tick(normal_noise(BLOCK, 1), late_s=0.9)
@@ -134,7 +134,7 @@ def test_late_and_long_blocks_are_no_stall() -> None:
 @pytest.mark.parametrize("make", [sum_model, filter_model, delayed_model])
 @pytest.mark.parametrize("block", [160, 100])
 def test_the_model_continues_after_a_reconnection(kind: str, make: Callable[..., Any], block: int) -> None:
-    """The output is that of the whole input."""
+    """The model's output equals the output for the whole input."""
     compiled, x = cached_program(make), normal_noise(60 * block, 1)
     with runs(compiled, block=block, reconnect="keep", records=True) as (host, live):
         played = [host.run(x[: 25 * block])]
@@ -178,7 +178,7 @@ def test_reset_restarts_the_model_after_a_reconnection(
     np.testing.assert_array_equal(np.concatenate(played), expected)
 
 
-def test_a_device_that_returns_with_another_number_is_found_by_its_name() -> None:
+def test_a_renumbered_device_is_found_by_its_name() -> None:
     first, other = VirtualDevice("first", rate_hz=RATE), VirtualDevice("usb mixer", rate_hz=RATE)
     host = VirtualHost(first, other)
     plan = Plan(RATE, input="mixer", output="mixer", block_frames=BLOCK)
@@ -194,7 +194,7 @@ def test_a_device_that_returns_with_another_number_is_found_by_its_name() -> Non
 
 
 def test_a_device_that_stays_away_is_tried_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Why it is not back is reported once; when it is, it is opened all the same."""
+    """The reason is reported once, and the device is opened as soon as it is back."""
     with runs(cached_program(), reconnect="keep") as (host, live):
         tries = []
         monkeypatch.setattr(host, "refresh", lambda: tries.append(host.now_ns()) or True)
@@ -244,7 +244,7 @@ def test_the_number_of_kept_events_is_limited() -> None:
 
 
 @engines
-def test_commands_while_the_device_is_away_are_applied_at_once(engine: str) -> None:
+def test_commands_are_applied_while_the_device_is_away(engine: str) -> None:
     """No thread computes while the device is away."""
     with runs(cached_program(sum_model), reconnect="keep", engine=engine) as (host, live):
         host.run(np.ones((10 * BLOCK, 1), np.float32))
@@ -259,7 +259,7 @@ def test_commands_while_the_device_is_away_are_applied_at_once(engine: str) -> N
         assert played[-1] == 20 * BLOCK - live.delay.frames
 
 
-def test_invalid_values_are_refused() -> None:
+def test_invalid_watchdog_settings_are_refused() -> None:
     with pytest.raises(InputError, match="reconnect 'often': give keep, reset or nothing"):
         Live(cached_program(), Plan(RATE), realtime=UNCHANGED, reconnect="often", host=VirtualHost())
     assert issubclass(DeviceError, PulseError)

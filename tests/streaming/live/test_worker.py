@@ -1,4 +1,4 @@
-"""Real threads: a worker computes what a device, here a thread that calls, gives; nothing is left behind."""
+"""A worker thread computes the blocks of a device, here a thread that calls, and leaves nothing running."""
 
 import ctypes
 import sys
@@ -32,17 +32,17 @@ FUNCTION_TYPES = c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p
 
 
 def call_of(pipeline: Pipeline) -> DeviceCall:
-    """The callback of a device."""
+    """A device's callback of a pipeline."""
     source = Endpoint("device", 0, 1, RATE)
-    form = pipeline.stream_config
+    config = pipeline.stream_config
     return DeviceCall(
         StreamRequest(
             pipeline.callback_address,
             pipeline.address,
             source,
             source,
-            form.channels_in,
-            form.channels_out,
+            config.channels_in,
+            config.channels_out,
             RATE,
             BLOCK,
             "low",
@@ -97,8 +97,8 @@ def test_every_frame_is_played_in_order(backend: str) -> None:
 
 
 @pytest.fixture
-def interpreter_is_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Hold the interpreter: threads are not made to give it up, and what a device calls does not."""
+def gil_is_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Hold the GIL: threads are not made to release it, and the device's callback keeps it."""
     monkeypatch.setattr(device_call, "FUNCTION", ctypes.PYFUNCTYPE(c_int, *FUNCTION_TYPES))
     interval = sys.getswitchinterval()
     sys.setswitchinterval(100 * WAIT_TIMEOUT_S)
@@ -106,8 +106,8 @@ def interpreter_is_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sys.setswitchinterval(interval)
 
 
-def test_only_native_pulses_run_while_a_thread_holds_the_interpreter(interpreter_is_held) -> None:
-    """From the first block to the last pulse; those of a program in Python wait until it is given up."""
+def test_only_native_pulses_run_while_the_gil_is_held(gil_is_held: None) -> None:
+    """Native pulses run from the first block to the last; pulses in Python wait until the GIL is released."""
     x = normal_noise(BLOCK, 1)
     with (
         pipeline_with_worker(cached_program(backend="numpy"), policy="wait") as (python, _),

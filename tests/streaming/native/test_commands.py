@@ -42,7 +42,7 @@ def test_an_interrupted_command_is_taken_back(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command has been applied: the successor plays, so its memory stays."""
+    """The command is already applied: the successor plays, so its memory stays."""
     with runs(cached_program(sum_model)) as (host, live):
         host.run(normal_noise(800))
         old, apply = live.pipeline.instances, control.apply_now.call

@@ -1,4 +1,4 @@
-"""Filters of resamplers: what they let through, measured on their tables."""
+"""The pass and stop bands of resampling filters, measured on their tables."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ RATES = [(48000, 16000), (16000, 48000), (44100, 48000), (48000, 44100), (44100,
 
 
 def response(resampling_filter: Filter, rate_in: int, rate_out: int) -> tuple[Array, Array]:
-    """Parts of the lower Nyquist frequency, and the gain at each."""
+    """Frequencies as parts of the lower Nyquist frequency, and the gain at each."""
     curve = resampling_filter.table[:-1][::-1].T.ravel().astype(np.float64)
     gains = np.abs(np.fft.rfft(curve, 8 * len(curve))) / resampling_filter.phases
     cycles = np.arange(len(gains)) * resampling_filter.phases / (8 * len(curve))
@@ -65,6 +65,6 @@ def test_resamplers_of_the_same_rates_share_a_filter() -> None:
         ((48000, 16000, "best"), "'best': choose one of low, medium, high"),
     ],
 )
-def test_invalid_values_are_refused(arguments: tuple[int, int, str], message: str) -> None:
+def test_invalid_filter_arguments_are_refused(arguments: tuple[int, int, str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         design(*arguments)

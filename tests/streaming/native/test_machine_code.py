@@ -1,4 +1,4 @@
-"""The path without Python, looked at from inside: what its functions call, and what they need of the stack."""
+"""The callback's machine code: the functions that it calls, and the stack that it needs."""
 
 import threading
 import time
@@ -31,7 +31,7 @@ PATH = sorted(
 FOR_PYTHON = ("pipeline.next_pulse",)
 """They serve programs in Python, which may wait anyway."""
 SYSTEM = {"read", "write", "clock_gettime"}
-"""Of the C library: to wait for an event, to set one, to know the time."""
+"""Functions of the C library that wait for an event, set one or read the time."""
 STACK_BYTES = 1 << 16
 WAKES = 5000
 
@@ -39,7 +39,7 @@ WAKES = 5000
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow if name in FOR_PYTHON else ()) for name in PATH]
 )
-def test_nothing_is_called_that_may_wait_or_fail(name: str) -> None:
+def test_the_callback_calls_nothing_that_waits_or_fails(name: str) -> None:
     """The code calls no interpreter and no allocator, takes no lock and raises no exception."""
     check_calls(llvm_code(ENTRIES[name]), pointers=True, allowed=SYSTEM)
 
@@ -91,6 +91,6 @@ def test_a_worker_needs_no_more_stack_the_longer_it_lives() -> None:
 
 
 def counts(address: Any) -> None:
-    """In place of ``pump``."""
+    """Count a pulse; stands for ``pump``."""
     control: Any = control_at(address)
     control.pulses += 1

@@ -1,4 +1,4 @@
-"""Resampled sound is the ideal one to the last dB that the filter has, wherever it is cut and however it is tuned."""
+"""Resampled sound is ideal up to the filter's attenuation, in any blocks and with any tuning."""
 
 import re
 from fractions import Fraction
@@ -35,12 +35,12 @@ def tone(part: float, rate_in: int, rate_out: int, times_s: Array) -> Array:
 
 
 def sound_of(part: float, rate_in: int, rate_out: int, seconds: float = 0.25) -> Array:
-    """The same tone sampled at the input rate, as f32."""
+    """A tone sampled at the input rate, as f32."""
     return tone(part, rate_in, rate_out, np.arange(int(rate_in * seconds)) / rate_in).astype(np.float32)
 
 
 def signal_to_error_db(output: Array, ideal: Array) -> float:
-    """Signal to error, without the ends."""
+    """The signal-to-error ratio in dB, without the ends."""
     edge = len(output) // 5
     error = output[edge:-edge] - ideal[edge : len(output) - edge]
     return 10 * np.log10(np.mean(ideal**2) / np.mean(error**2))
@@ -100,7 +100,7 @@ def test_nothing_above_the_cutoff_is_folded_back(rate_in: int, rate_out: int, qu
 
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES)
-def test_samplerate_gives_the_same(rate_in: int, rate_out: int) -> None:
+def test_outputs_equal_those_of_samplerate(rate_in: int, rate_out: int) -> None:
     x = sum(sound_of(part, rate_in, rate_out) for part in (0.013, 0.11, 0.37, 0.61, 0.88)) / 5
     output = NativeResampler(rate_in, rate_out, "high").process(x)
     reference = samplerate.resample(x, rate_out / rate_in, "sinc_best")
@@ -130,7 +130,7 @@ def test_any_split_gives_the_same_bits(
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), [(48000, 16000), (16000, 48000), (44100, 48000)])
 def test_pulses_of_one_channel_give_the_same_bits(rate_in: int, rate_out: int) -> None:
-    """Strided, in pieces, and never a frame ahead."""
+    """Channels are strided, come in pieces, and are never read ahead."""
     frames = normal_noise(9000, 3)
     expected = NativeResampler(rate_in, rate_out).process(frames[:, 1].copy())
     resampler = NativeResampler(rate_in, rate_out, largest_block=100)
@@ -208,7 +208,7 @@ def test_output_k_waits_for_the_delay_and_no_longer(rates: tuple[int, int], fram
 
 @numba.njit(nogil=True)
 def endless(address, source_address, blocks, block, target_address):
-    """The same block again and again; how many outputs."""
+    """Push a block again and again and return the number of outputs."""
     state, source, target = (
         resample.resampler_at(address),
         floats_at(source_address),
@@ -237,7 +237,7 @@ def test_positions_do_not_drift(outputs: int, ppm: int) -> None:
 
 
 def test_the_resampler_as_python_stays_in_its_memory() -> None:
-    """The functions as they are, where leaving memory is an IndexError."""
+    """The functions run as plain Python, where an access out of bounds is an IndexError."""
     x = normal_noise(150)
     expected = NativeResampler(44100, 48000, "low").process(x)
     resampler, output = (
@@ -272,7 +272,7 @@ def test_frames_without_space_are_not_taken() -> None:
 
 
 def test_tuning_outlasts_a_reset() -> None:
-    """A reset does not end it, and it changes the number of frames."""
+    """The tuning stays after a reset and changes the number of frames."""
     resampler = NativeResampler(48000, 16000)
     assert resampler.tuning_ppm == 0
     for part, ppm in ((0.001, 1000), (-0.5, -5000), (1.0, 5000)):
@@ -298,7 +298,7 @@ def test_tuning_has_a_limit(ppm: float) -> None:
         ((48000, 16000, "low", 1 << 40), "blocks of 1099511627776 frames"),
     ],
 )
-def test_invalid_values_are_refused(arguments: tuple[Any, ...], message: str) -> None:
+def test_invalid_resampler_arguments_are_refused(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
         NativeResampler(*arguments)
 
@@ -310,7 +310,7 @@ def test_invalid_values_are_refused(arguments: tuple[Any, ...], message: str) ->
         pytest.param(np.zeros(4, np.int16), id="integers"),
     ],
 )
-def test_a_block_that_is_no_row_of_floats_is_refused(block: Array) -> None:
+def test_blocks_other_than_a_row_of_floats_are_refused(block: Array) -> None:
     with pytest.raises(InputError, match=r"takes one row of floats, got an array \(4,"):
         NativeResampler(48000, 16000).process(block)
 
@@ -349,7 +349,7 @@ def test_a_sound_continues_from_a_snapshot_with_the_same_bits(rate_in: int, rate
     ],
     ids=["rate", "quality", "other bytes"],
 )
-def test_a_snapshot_that_does_not_fit_a_resampler_is_refused(snapshot: bytes, message: str) -> None:
+def test_a_resampler_refuses_misfitting_snapshots(snapshot: bytes, message: str) -> None:
     resampler = NativeResampler(48000, 16000)
     before = resampler.snapshot()
     with pytest.raises(InputError, match=message):

@@ -1,4 +1,4 @@
-"""Pages that are touched ahead."""
+"""Prefaulted memory: its first access does not wait, and its values stay."""
 
 import mmap
 from pathlib import Path

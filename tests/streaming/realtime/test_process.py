@@ -63,7 +63,7 @@ def test_a_setting_has_its_value_and_reason() -> None:
     assert str(setting) == "priority: normal instead of FIFO 70: no rights; ask for them"
 
 
-def test_no_wish_changes_nothing() -> None:
+def test_default_settings_change_nothing() -> None:
     before = sys.getswitchinterval(), gc.get_freeze_count()
     with apply_to_process(UNCHANGED) as settings:
         assert settings == apply_to_thread(UNCHANGED) == []
@@ -71,7 +71,7 @@ def test_no_wish_changes_nothing() -> None:
 
 
 @linux
-def test_without_rights_streams_continue_and_reasons_are_reported() -> None:
+def test_a_user_without_rights_gets_reasons_and_streams() -> None:
     """A user of no rights: the collector is frozen, for the rest there is a reason and a way out."""
     process = subprocess.run(
         [sys.executable, "-c", WITHOUT_RIGHTS], capture_output=True, text=True, timeout=60, check=True
@@ -104,7 +104,7 @@ def test_memory_is_locked_until_the_last_stream_ends() -> None:
 
 
 @linux
-def test_a_lock_that_is_refused_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_memory_locks_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     class Libc:
         def mlockall(self, flags):
             assert flags == memory.MCL_CURRENT | memory.MCL_ONFAULT

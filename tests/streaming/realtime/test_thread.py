@@ -17,7 +17,7 @@ from tests.streaming.platform_marks import capable, linux
 
 
 def in_a_thread(call: Callable[..., Any]) -> tuple[Any, ...]:
-    """The result of a call in its own thread, which takes its priority with it."""
+    """The result of a call in a thread of its own, whose settings end with it."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(call).result(30)
 
@@ -55,7 +55,7 @@ def test_a_cpu_is_chosen_for_the_thread_alone() -> None:
 
 
 @linux
-def test_a_cpu_that_the_process_may_not_use_is_refused_with_the_reason(
+def test_forbidden_cpus_are_refused_with_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(*_):
@@ -68,7 +68,7 @@ def test_a_cpu_that_the_process_may_not_use_is_refused_with_the_reason(
 
 
 class Scheduler:
-    """A kernel that grants this much and no more."""
+    """A stand-in for the kernel's scheduler that grants up to a priority and a niceness."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, fifo: int, nice: int, capable: bool = False) -> None:
         self.fifo, self.lowest = fifo, nice

@@ -30,34 +30,44 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def parse_config(model: Path) -> Any:
-    """The config by Triton's own schema."""
+    """Triton's own schema, and the config parsed with it."""
     schema = pytest.importorskip("tritonclient.grpc.model_config_pb2", reason="needs tritonclient[grpc]")
     from google.protobuf import text_format
 
     return schema, text_format.Parse((model / "config.pbtxt").read_text("utf-8"), schema.ModelConfig())
 
 
-def test_the_config_describes_the_model(repository: Path) -> None:
+def test_the_config_names_the_model_and_its_platform(repository: Path) -> None:
+    _, config = parse_config(repository)
+    assert (config.name, config.platform, config.max_batch_size) == (repository.name, "onnxruntime_onnx", 0)
+
+
+def test_the_config_batches_sequences_with_a_start_flag(repository: Path) -> None:
     schema, config = parse_config(repository)
-    assert config.name == repository.name
-    assert config.platform == "onnxruntime_onnx"
-    assert config.max_batch_size == 0
+    assert config.sequence_batching.WhichOneof("strategy_choice") == "oldest"
+    (control,) = config.sequence_batching.control_input
+    assert control.control[0].kind == schema.ModelSequenceBatching.Control.CONTROL_SEQUENCE_START
+    assert list(control.control[0].bool_false_true) == [False, True]
+
+
+def test_the_config_lists_all_inputs_and_outputs(repository: Path) -> None:
+    _, config = parse_config(repository)
     proto = onnx.load(repository / "1" / "model.onnx")
     onnx.checker.check_model(proto, full_check=True)
     batching = config.sequence_batching
-    assert batching.WhichOneof("strategy_choice") == "oldest"
     (control,) = batching.control_input
-    assert control.control[0].kind == schema.ModelSequenceBatching.Control.CONTROL_SEQUENCE_START
-    assert list(control.control[0].bool_false_true) == [False, True]
-    states = [(state.input_name, state.output_name) for state in batching.state]
-    inputs = [*(port.name for port in config.input), control.name, *(read for read, _ in states)]
-    outputs = [*(port.name for port in config.output), *(state_out for _, state_out in states)]
+    inputs = [*(port.name for port in config.input), control.name, *(s.input_name for s in batching.state)]
+    outputs = [*(port.name for port in config.output), *(s.output_name for s in batching.state)]
     assert sorted(inputs) == sorted(value.name for value in proto.graph.input)
     assert sorted(outputs) == sorted(value.name for value in proto.graph.output)
+
+
+def test_the_config_states_shapes_and_types_as_onnxruntime(repository: Path) -> None:
+    schema, config = parse_config(repository)
     session = onnxruntime.InferenceSession(str(repository / "1" / "model.onnx"))
     ports = {value.name: value for value in (*session.get_inputs(), *session.get_outputs())}
     types = {"tensor(float)": schema.TYPE_FP32, "tensor(int64)": schema.TYPE_INT64}
-    for state in batching.state:
+    for state in config.sequence_batching.state:
         for name in (state.input_name, state.output_name):
             assert ports[name].shape == list(state.dims)
             assert types[ports[name].type] == state.data_type
@@ -67,7 +77,7 @@ def test_the_config_describes_the_model(repository: Path) -> None:
 
 
 class Batcher:
-    """The states of one sequence, as the batcher keeps them: garbage at first, then what the model wrote."""
+    """The states of one sequence, as the batcher keeps them: garbage at first, then the model's outputs."""
 
     def __init__(self, model: Path, states: list[tuple[str, str]]) -> None:
         self.session = onnxruntime.InferenceSession(str(model / "1" / "model.onnx"))
@@ -77,7 +87,7 @@ class Batcher:
         self.pairs = states
 
     def request(self, start: bool, **inputs):
-        """The outputs of a request."""
+        """Run a request and return its outputs."""
         names = [value.name for value in self.session.get_outputs()]
         results = dict(
             zip(names, self.session.run(None, {**inputs, **self.states, "START": np.array([start])}))
@@ -107,7 +117,7 @@ def test_sequences_one_after_the_other_equal_the_model(repository: Path) -> None
         np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_existing_files_stay(repository: Path) -> None:
+def test_export_keeps_existing_files(repository: Path) -> None:
     message = refusal("convert", model_path(), "--triton", repository.parent)
     assert "already exists" in message
     assert "give one of them" in refusal("convert", "--triton", "x", "-o", "y.onnx")

@@ -1,4 +1,4 @@
-"""The page of a server in a browser, controlled like a user does."""
+"""Control of a server's page in a browser, as a user does it."""
 
 import time
 from dataclasses import dataclass
@@ -35,6 +35,13 @@ class Recording:
         return max(self.since, self.delay) + FADE
 
 
+def join_frames(answer: dict[str, Any]) -> Any:
+    """Join the frames of the only output that a page has received; they must have no gaps."""
+    numbers = np.cumsum([0, *(len(part["values"]) for part in answer["found"])])
+    assert [part["first"] for part in answer["found"]] == numbers[:-1].tolist()
+    return np.concatenate([np.array(part["values"], np.float32) for part in answer["found"]])
+
+
 class BrowserPage:
     """The page of a server in a browser, used as a person would; it fails if the page logs an error."""
 
@@ -56,7 +63,7 @@ class BrowserPage:
         self.page.goto(url)
 
     def wait_for(self, expression: str, argument: object = None) -> None:
-        """Until a function of JavaScript is true; from outside, for the page's policy forbids eval."""
+        """Wait until a JavaScript function returns true; it is polled because the page's policy forbids eval."""
         end = time.monotonic() + PATIENCE_MS / 1000
         while not self.page.evaluate(expression, argument):
             assert time.monotonic() < end, f"{expression} with {argument}; the page says: {self.messages()}"
@@ -67,7 +74,7 @@ class BrowserPage:
         return self.page.locator("#status").inner_text() + " " + self.page.locator("#error").inner_text()
 
     def wait_for_status(self, text: str) -> None:
-        """Until the status line begins with a text."""
+        """Wait until the status line begins with a text."""
         self.wait_for("text => document.querySelector('#status').textContent.startsWith(text)", text)
 
     def start(self, source: str, file: Path | None = None, model: str = "") -> None:
@@ -88,11 +95,11 @@ class BrowserPage:
             self.page.wait_for_timeout(100)
 
     def is_running(self) -> bool:
-        """Whether sound goes through."""
+        """Whether the page plays."""
         return self.page.locator("#status").get_attribute("data-state") == "running"
 
     def wait_for_calm(self, seconds: float) -> None:
-        """Until the delay has not changed for this long, without a late block."""
+        """Wait until the delay has not changed for this long, without a late block."""
         self.wait_for(
             """seconds => {
                 const { since, now, samples, rate } = document.querySelector("#delay-total").dataset;
@@ -102,7 +109,7 @@ class BrowserPage:
         )
 
     def save_recording(self, folder: Path) -> Recording:
-        """Save what was recorded, and read it."""
+        """Save the recording and read it."""
         link = self.page.get_by_role("link", name="Save")
         with self.page.expect_download() as download:
             link.click()
@@ -113,6 +120,6 @@ class BrowserPage:
         return Recording(rate_hz, samples[:, 0], samples[:, 1], attributes["samples"], attributes["since"])
 
     def close(self) -> None:
-        """End it."""
+        """Close the browser."""
         self.context.close()
         assert not self.problems

@@ -15,7 +15,7 @@ def block_shape(port: Port, frames: int) -> tuple[int, ...]:
 
 
 def require_same_outputs(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
-    """Every expected output is present and bit-identical."""
+    """Require that the expected outputs are present and bit-identical."""
     for name, array in expected.items():
         np.testing.assert_array_equal(outputs[name], array, name)
 

@@ -39,14 +39,18 @@ class RunningServer:
         self._thread = threading.Thread(target=anyio.run, args=(self.server.serve_streams,))
 
     def start(self) -> None:
-        """Listen."""
+        """Start the thread and wait until the server listens."""
         self._thread.start()
         while not self.server.started and self._thread.is_alive():
             self._thread.join(0.01)
 
-    def stop(self) -> None:
-        """Drain and end."""
+    def begin_stop(self) -> None:
+        """Let the server drain and end, without waiting for it."""
         self.server.should_exit = True
+
+    def stop(self) -> None:
+        """Drain the server and end its thread."""
+        self.begin_stop()
         self._thread.join(20)
         self._socket.close()
         assert not self._thread.is_alive()
@@ -71,7 +75,7 @@ def running_server(
 def servers_with_checkpoints(
     program: HostedProgram, folder: Path, count: int, checkpoint_s: float, **settings: Any
 ) -> Iterator[list[RunningServer]]:
-    """Servers of one model, whose checkpoints are in one folder."""
+    """Servers of one model, whose checkpoints are in one folder; they end side by side."""
     settings_of_all = ServerSettings(
         program[:1],
         limits=LimitSettings(speed=1e6),
@@ -81,6 +85,9 @@ def servers_with_checkpoints(
         **settings,
     )
     with ExitStack() as stack:
-        yield [
+        started = [
             stack.enter_context(running_server([program], settings_of_all, threads=1)) for _ in range(count)
         ]
+        for server in started:
+            stack.callback(server.begin_stop)
+        yield started

@@ -17,7 +17,7 @@ from streaming.client import connect
 from streaming.serve.settings import ModelSettings
 from tests.streaming.chromium import browser, require_browser
 from tests.streaming.fleet.local import blocks_of, fleet, small_deployment
-from tests.streaming.serve.browser import BrowserPage
+from tests.streaming.serve.browser import BrowserPage, join_frames
 from tests.streaming.serve.lost_connections import cut_all
 from tests.streaming.serve.servers import RunningServer, servers_with_checkpoints
 from tests.waiting import wait_until
@@ -70,13 +70,6 @@ def chromium() -> Iterator[Any]:
 
 def wait_for_checkpoint(server: Any) -> None:
     wait_until(lambda: server.service.counts.checkpoints, "a checkpoint")
-
-
-def join_frames(answer: dict[str, Any]) -> Any:
-    """The frames of the only output, which have no gaps."""
-    numbers = np.cumsum([0, *(len(part["values"]) for part in answer["found"])])
-    assert [part["first"] for part in answer["found"]] == numbers[:-1].tolist()
-    return np.concatenate([np.array(part["values"], np.float32) for part in answer["found"]])
 
 
 @pytest.mark.parametrize("reset", [False, True])

@@ -41,7 +41,7 @@ def server_with(store: "FullStore") -> Iterator[RunningServer]:
 
 
 class FullStore(CheckpointFolder):
-    """A folder on a disk without space; ``removes`` says whether files can at least be removed."""
+    """A folder on a disk without space; ``removes`` says whether files can be removed."""
 
     def __init__(self, folder: Path, removes: bool) -> None:
         super().__init__(folder, 60)
@@ -56,10 +56,10 @@ class FullStore(CheckpointFolder):
             raise OSError(errno.EIO, os.strerror(errno.EIO), f"{name}.checkpoint")
 
 
-async def wait_for_count(server: RunningServer, name: str, least: int) -> None:
+async def wait_for_count(server: RunningServer, name: str, minimum: int) -> None:
     """Wait until a count of the server has a value."""
     counts = server.service.counts
-    await wait_in_task(lambda: counts.as_dict().get(name, 0) >= least, f"{name} is {least}")
+    await wait_in_task(lambda: counts.as_dict().get(name, 0) >= minimum, f"{name} is {minimum}")
 
 
 @pytest.mark.anyio

@@ -13,7 +13,7 @@ IMPORT = re.compile(r'from "\./([\w.]+)"|new URL\("([\w-]+\.js)", base\)')
 NAMESPACE = "http://www.w3.org/2000/svg"
 
 
-def test_nothing_comes_from_elsewhere() -> None:
+def test_the_page_file_loads_nothing_from_elsewhere() -> None:
     addresses = set(re.findall(r"(?:https?|wss?):?//[^\s'\"`)]+", TEXT))
     assert addresses <= {NAMESPACE}
     loaded = {values[name] for _, values in ELEMENTS for name in ("src", "href") if name in values}

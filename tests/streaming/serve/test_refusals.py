@@ -27,7 +27,7 @@ from tests.waiting import wait_until
 
 
 class HeldClock:
-    """A clock that stands still.
+    """A clock that only the test moves.
 
     now_s     its time in seconds
     readings  how often it was read
@@ -71,7 +71,7 @@ def test_a_wrong_hello_is_refused_with_its_code(server: RunningServer, case: str
         assert client.closing_status() == STATUSES[code]
 
 
-def send_text(message) -> Callable:
+def send_text(message: dict[str, Any] | str) -> Callable:
     return lambda client: client.send(message)
 
 
@@ -170,7 +170,7 @@ def limited_server(pulse: int = PULSE, drain_s: float = 0.0, **limits: float) ->
     return running_server([(model, named_program("filtered", pulse), RATE_HZ)], settings, threads=1)
 
 
-def test_streams_beyond_those_of_the_model_are_refused() -> None:
+def test_streams_beyond_the_limit_of_the_model_are_refused() -> None:
     with limited_server() as server, raw(server) as first, raw(server) as second:
         assert first.hello()["type"] == second.hello()["type"] == "ready"
         with raw(server) as third:
@@ -181,7 +181,7 @@ def test_streams_beyond_those_of_the_model_are_refused() -> None:
             assert four.hello()["type"] == "ready"
 
 
-def test_streams_beyond_those_of_an_address_are_refused() -> None:
+def test_streams_beyond_the_limit_of_an_address_are_refused() -> None:
     with limited_server(streams_per_address=1) as server, raw(server) as first:
         first.hello()
         with raw(server) as second:
@@ -255,7 +255,7 @@ def test_a_flood_of_messages_ends_the_stream() -> None:
         assert server.service.counts.ended["pace"] == 1
 
 
-def test_frames_that_are_too_fast_are_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_fast_frames_are_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the clock of the server has advanced by the time that they last, the window aside."""
     clock = HeldClock(10.0)
     monkeypatch.setattr("streaming.serve.connection.Pace", partial(Pace, monotonic=clock))
@@ -323,7 +323,7 @@ def test_a_server_that_has_drained_informs_its_streams() -> None:
 
 
 def junk(rng: np.random.Generator) -> bytes | str:
-    """A message of no use: bytes, headers of any fields, JSON of any form."""
+    """An invalid message: random bytes, headers with random fields, or JSON of any form."""
     kind = rng.integers(4)
     if kind == 0:
         return rng.bytes(int(rng.integers(0, 200)))
@@ -380,13 +380,13 @@ def send_junk(server: RunningServer, messages: int, seed: int) -> int:
     return connections
 
 
-def test_junk_never_changes_another_stream(server: RunningServer) -> None:
+def test_junk_changes_no_other_stream(server: RunningServer) -> None:
     assert send_junk(server, 400, 0) > 20
     assert "failed" not in server.service.counts.ended
 
 
 @pytest.mark.slow
-def test_ten_thousand_junk_messages_never_change_another_stream(server) -> None:
+def test_ten_thousand_junk_messages_change_no_other_stream(server: Any) -> None:
     assert send_junk(server, 10_000, 1) > 500
     assert "failed" not in server.service.counts.ended
 
@@ -420,7 +420,7 @@ def test_only_the_first_stream_may_exceed_the_budget() -> None:
             assert second.closing_status() == 1013
 
 
-def test_a_model_that_is_slower_than_its_sound_is_refused() -> None:
+def test_models_slower_than_real_time_are_refused() -> None:
     with limited_server() as server:
         for _, group in server.service.models[0].groups:
             group.cost = StepCost([int(2e9 * PULSE / RATE_HZ)] * 9)

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
@@ -55,7 +56,7 @@ def servers(folder: Path, count: int) -> AbstractContextManager[list[RunningServ
 
 @cache
 def denoiser() -> Program:
-    """The built-in model."""
+    """The program of the built-in denoiser."""
     return pulse.stream(model_path(), pulse=SOUND_PULSE)
 
 
@@ -209,7 +210,7 @@ async def test_a_stream_that_ends_well_leaves_no_checkpoint(tmp_path: Path) -> N
 
 
 def outputs_by_number(messages: list[bytes]) -> tuple[dict[int, dict[Any, Any]], dict[int, int]]:
-    """Each output's frames of binary messages, at their numbers: port -> values, and the first number that came."""
+    """Port -> frame number -> values of binary messages, and port -> the first number."""
     values, begins = {}, {}
     for message in messages:
         if isinstance(message, bytes):
@@ -220,8 +221,8 @@ def outputs_by_number(messages: list[bytes]) -> tuple[dict[int, dict[Any, Any]],
 
 
 @pytest.mark.parametrize("confirms", [False, True])
-async def test_outputs_that_were_not_received_are_sent_again(tmp_path: Path, confirms: bool) -> None:
-    """A client that reads nothing before its server is lost; one that confirms nothing has all outputs to come."""
+async def test_lost_outputs_are_sent_again(tmp_path: Path, confirms: bool) -> None:
+    """A client that confirms nothing gets all outputs again after its server is lost."""
     x = normal_noise(60 * PULSE, seed=3)
     with servers(tmp_path, 2) as (first_server, second_server):
         with raw(first_server) as client:
@@ -276,7 +277,7 @@ def test_the_bytes_of_unconfirmed_outputs_are_limited() -> None:
 
 
 async def test_a_gap_in_an_output_ends_the_stream() -> None:
-    """A server that lost frames; its client does not join what lies around them."""
+    """The client ends a stream if the server lost frames, and does not join its parts."""
     from websockets.sync.server import serve
 
     def answer(socket):
@@ -333,7 +334,7 @@ def test_a_wrong_confirmation_is_refused(tmp_path: Path, safe: int | list[Any] |
         assert client.receive_until("error")[-1]["code"] == "message"
 
 
-def test_late_damaged_and_unknown_checkpoints_are_not_loaded(tmp_path: Path) -> None:
+def test_late_damaged_or_unknown_checkpoints_are_refused(tmp_path: Path) -> None:
     folder = CheckpointFolder(tmp_path, 60)
     name = folder.new_name()
     output = pack_frames(Header(OUTPUT, 0, 2, 1, 2), bytes(4))
@@ -358,7 +359,7 @@ def test_late_damaged_and_unknown_checkpoints_are_not_loaded(tmp_path: Path) -> 
 
 
 @pytest.fixture
-def commands(tmp_path):
+def commands(tmp_path: Path) -> Iterator[Any]:
     """Starts servers as a user does; those that are left are killed."""
     left = []
 
@@ -381,7 +382,7 @@ def commands(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rate_hz", [SOUND_HZ, 48_000])
-async def test_a_stream_has_the_same_bits_after_its_server_is_killed(commands, rate_hz) -> None:
+async def test_a_stream_has_the_same_bits_after_its_server_is_killed(commands: Any, rate_hz: int) -> None:
     x = normal_noise(1, rate_hz * 6, scale=0.1)
     alive = [commands() for _ in range(2)]
     async with connect([url for _, url in alive], "denoiser", rate_hz=rate_hz, patience_s=30) as stream:

@@ -1,4 +1,4 @@
-"""Another rate than the model's, and packets of Opus: what comes back is the model's output, at the client's rate."""
+"""Clients with other rates or with Opus get the model's output at their own rate."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def denoiser() -> Iterator[tuple[RunningServer, Program]]:
 
 
 def sound(samples: int, seed: int = 0) -> Array:
-    """Noise without what a resampler cuts off: a sum of tones up to 3 kHz at 48 kHz."""
+    """A sum of tones up to 3 kHz at 48 kHz, which no resampler cuts off."""
     rng = np.random.default_rng(seed)
     t = np.arange(samples) / 48_000
     tones = [

@@ -1,4 +1,4 @@
-"""Frames of WebSockets, however they are cut: the fast way for whole messages, and the parser for all others."""
+"""WebSocket frames in any pieces: the fast path for whole messages, and the parser for all others."""
 
 import importlib
 import socket
@@ -26,7 +26,7 @@ MODEL = "filtered"
 
 
 class RawClient:
-    """A client that says when which bytes are sent."""
+    """A client that controls the moments at which bytes are sent."""
 
     def __init__(self, server: RunningServer) -> None:
         uri = parse_uri(f"{server.ws}/v1/stream")
@@ -42,7 +42,7 @@ class RawClient:
         assert self.receive_until("ready")["type"] == "ready"
 
     def send(self, parts: list[bytes]) -> None:
-        """Bytes, each part by itself."""
+        """Send the parts of bytes one by one."""
         for part in parts:
             self.socket.sendall(part)
 
@@ -51,7 +51,7 @@ class RawClient:
         return Frame(opcode, data, fin).serialize(mask=True)
 
     def receive_until(self, kind: str) -> dict[str, Any]:
-        """Receive up to a message of text of a type; binary ones are kept."""
+        """Receive messages until a text message of this type; keep binary messages."""
         while True:
             data = self.socket.recv(1 << 16)
             assert data, self.protocol.close_rcvd
@@ -85,7 +85,7 @@ def blocks(x: Array) -> list[bytes]:
 
 
 def bytes_cut_as(client: RawClient, cut: str, messages: list[bytes]) -> list[bytes]:
-    """The bytes of messages, cut in some way."""
+    """The bytes of messages, cut into parts."""
     whole = [client.frame(Opcode.BINARY, message) for message in messages]
     if cut == "one by one":
         return whole
@@ -104,7 +104,7 @@ def bytes_cut_as(client: RawClient, cut: str, messages: list[bytes]) -> list[byt
 
 
 @pytest.mark.parametrize("cut", ["one by one", "all at once", "after each byte of a head", "in fragments"])
-def test_outputs_do_not_depend_on_how_bytes_are_cut(client: RawClient, cut: str) -> None:
+def test_bytes_in_any_pieces_give_the_same_outputs(client: RawClient, cut: str) -> None:
     program = named_program(MODEL, PULSE)
     (port,) = [port for port in program.inputs if port.streams]
     x = normal_noise(17003)

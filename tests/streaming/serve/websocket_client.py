@@ -15,7 +15,7 @@ from tests.streaming.serve.servers import RunningServer
 
 
 class WebSocketClient:
-    """Messages as they are."""
+    """A client that sends and receives messages unchanged."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
@@ -28,19 +28,19 @@ class WebSocketClient:
         return json.loads(message) if isinstance(message, str) else message
 
     def hello(self, **fields: Any) -> dict[str, Any]:
-        """The answer to a hello."""
+        """Send a hello and return the answer."""
         self.send({"type": "hello", "version": 1, **fields})
         return self.receive()
 
     def send_frames(
         self, samples: Array | list[float], first: int, port: int = 0, epoch: int = 0, kind: int = INPUT
     ) -> None:
-        """Samples of an audio input, in f32."""
+        """Send samples of an audio input as f32."""
         array = np.asarray(samples, "<f4")
         self.send(pack_frames(Header(kind, port, epoch, array.size, first), array.tobytes()))
 
     def receive_until(self, kind: str, timeout: int = 60) -> list[Any]:
-        """All messages up to one of a type, which is the last."""
+        """Receive and return messages up to the first of a type."""
         messages = []
         while not messages or not isinstance(messages[-1], dict) or messages[-1]["type"] != kind:
             messages.append(self.receive(timeout))
@@ -57,7 +57,7 @@ class WebSocketClient:
 
 @contextmanager
 def raw(server: RunningServer, **options: dict[str, str] | int | str) -> Iterator[WebSocketClient]:
-    """A connection, without a hello."""
+    """Open a connection without a hello."""
     with connect(f"{server.ws}/v1/stream", compression=None, **options) as socket:
         yield WebSocketClient(socket)
 

@@ -15,7 +15,7 @@ from tests.streaming.file_size_limit import limit_files
 
 
 @pytest.mark.parametrize("name", ["a.wav", "a.flac", "A.WAV"])
-def test_written_content_is_read_back(tmp_path: Path, name: str) -> None:
+def test_written_sound_is_read_back(tmp_path: Path, name: str) -> None:
     """Within a step of samples of 16 bits."""
     x = uniform_noise(30_000, 2)
     with AudioWriter(tmp_path / name, 44100, 2) as writer:
@@ -73,7 +73,7 @@ def test_clipped_samples_are_counted_and_a_float_file_keeps_them(
     np.testing.assert_allclose(soundfile.read(tmp_path / name)[0], expected, atol=1e-4)
 
 
-def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+def test_a_failed_run_keeps_the_old_sound_file(tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     path.write_bytes(b"old")
     with pytest.raises(KeyboardInterrupt), AudioWriter(path, 16000, 1) as writer:
@@ -86,8 +86,8 @@ def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("name", "encoding"), [("a.wav", "FLOAT"), ("a.wav", "PCM_16"), ("a.flac", None), ("a.ogg", None)]
 )
-def test_a_full_disk_is_reported(small_disk: Path, name: str, encoding: str | None) -> None:
-    """The error comes once, with the system's own reason; what was written before is kept."""
+def test_a_sound_writer_reports_a_full_disk(small_disk: Path, name: str, encoding: str | None) -> None:
+    """The error is raised once with the system's reason, and earlier samples are kept."""
     x = uniform_noise(200_000)
     (small_disk / "other").write_bytes(bytes(16 << 10))
     writer = AudioWriter(small_disk / name, 16000, 1, encoding)
@@ -107,7 +107,7 @@ def test_a_full_disk_is_reported(small_disk: Path, name: str, encoding: str | No
     np.testing.assert_allclose(written, x[: len(written)], atol=0 if encoding == "FLOAT" else 1 / 32768)
 
 
-def test_a_disk_that_is_full_at_once_leaves_no_file(small_disk: Path) -> None:
+def test_a_disk_full_at_the_start_leaves_no_file(small_disk: Path) -> None:
     """The refused file is removed."""
     (small_disk / "large").write_bytes(bytes(64 << 10))
     with pytest.raises(InputError, match=r"a\.wav: cannot be written \(No space left on device\)"):
@@ -115,8 +115,8 @@ def test_a_disk_that_is_full_at_once_leaves_no_file(small_disk: Path) -> None:
     assert [path.name for path in small_disk.iterdir()] == ["large"]
 
 
-def test_a_disk_that_is_full_at_the_end_is_an_error(tmp_path: Path) -> None:
-    """The file lacks what libsndfile keeps back until then."""
+def test_a_disk_full_at_the_end_is_an_error(tmp_path: Path) -> None:
+    """The file lacks the samples that libsndfile buffers until it closes."""
     writer = AudioWriter(tmp_path / "a.ogg", 16000, 1)
     writer.write(uniform_noise(8000))
     size = next(tmp_path.iterdir()).stat().st_size
@@ -155,13 +155,13 @@ def damaged_file(tmp_path: Path, name: str) -> Path:
     ],
     ids=["missing", "empty", "no samples", "text", "folder"],
 )
-def test_files_that_are_no_sound_are_refused(tmp_path: Path, name: str, message: str) -> None:
+def test_files_without_sound_are_refused(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(InputError, match=f"{name}.wav: {message}") as caught:
         AudioReader(damaged_file(tmp_path, name))
     assert "\n" not in str(caught.value)
 
 
-def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+def test_pipes_are_not_read_as_files(tmp_path: Path) -> None:
     """A file is read twice, and a pipe cannot be."""
     os.mkfifo(tmp_path / "pipe.wav")
     with pytest.raises(InputError, match=r"pipe\.wav: is a pipe or a device"):
@@ -177,7 +177,7 @@ def test_a_file_cut_short_is_refused_where_it_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.wav", "a.aiff", "a.au", "a.w64"])
-def test_a_header_that_announces_more_than_the_file_has_is_reported(tmp_path: Path, name: str) -> None:
+def test_a_header_that_exceeds_the_file_is_reported(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     soundfile.write(path, uniform_noise(8000), 16000)
     whole = path.read_bytes()
@@ -189,7 +189,7 @@ def test_a_header_that_announces_more_than_the_file_has_is_reported(tmp_path: Pa
 
 
 @pytest.mark.parametrize("announced", [0xFFFFFFFF, 0x7FFFFFFF])
-def test_a_header_of_unknown_length_is_no_cut(tmp_path: Path, announced: int) -> None:
+def test_a_header_of_unknown_length_is_not_a_cut(tmp_path: Path, announced: int) -> None:
     path = tmp_path / "a.wav"
     soundfile.write(path, uniform_noise(800), 16000)
     content = bytearray(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Formats and encodings: which one keeps what another one holds."""
+"""Formats and encodings: which encodings keep the values of another one."""
 
 from pathlib import Path
 
@@ -42,8 +42,8 @@ def test_the_encoding_keeps_the_most_of_the_source(name: str, source: str | None
     assert sound_format(Path(name)).suitable_encoding(source) == encoding
 
 
-def test_every_format_of_the_library_is_one_of_ours() -> None:
-    """But those that are no single file; case does not matter."""
+def test_every_format_of_libsndfile_is_supported() -> None:
+    """All formats are supported but SD2, which is two files; case does not matter."""
     known_names = {name for name in soundfile.available_formats() if find_format(name.lower()) is not None}
     assert set(soundfile.available_formats()) - known_names == {"SD2"}
     assert is_sound_file(Path("a.AIFF"))
@@ -71,7 +71,6 @@ def test_an_encoding_is_found_by_its_names() -> None:
     "suffix", ["wav", "aiff", "au", "caf", "w64", "rf64", "flac", "voc", "mp3", "ogg", "opus"]
 )
 def test_sound_is_recognised_by_content(tmp_path: Path, suffix: str) -> None:
-    """The file has no suffix."""
     with AudioWriter(tmp_path / f"a.{suffix}", 48000, 1) as writer:
         writer.write(np.zeros((4800, 1), np.float32))
     path = (tmp_path / f"a.{suffix}").rename(tmp_path / "sound")
@@ -80,7 +79,7 @@ def test_sound_is_recognised_by_content(tmp_path: Path, suffix: str) -> None:
         assert reader.frames == 4800
 
 
-def test_a_model_is_no_sound(tmp_path: Path) -> None:
+def test_models_are_not_recognised_as_sound(tmp_path: Path) -> None:
     from streaming.builtin import model_path
 
     (tmp_path / "text").write_text("words")
@@ -91,8 +90,8 @@ def test_a_model_is_no_sound(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
-def test_bytes_are_those_of_the_library(tmp_path: Path, encoding: Encoding) -> None:
-    """Every sample is read as libsndfile reads it, and written to the nearest, half a step away at most."""
+def test_bytes_equal_those_of_libsndfile(tmp_path: Path, encoding: Encoding) -> None:
+    """Samples are read as libsndfile reads them and written with an error of at most half a step."""
     x = np.random.default_rng(0).uniform(-0.9, 0.9, 3000).astype(np.float32)
     data = encoding.encode(x)
     assert len(data) == 3000 * encoding.nbytes

@@ -1,4 +1,4 @@
-"""Frames in files: as if all had been gathered and saved at once, without being gathered."""
+"""Frames are appended to files that equal a file written at once, in bounded memory."""
 
 import csv
 import tracemalloc
@@ -27,7 +27,7 @@ def write_pieces(path: Path, pieces: list[Array], axis: int | None, rate_hz: flo
 
 
 def table(path: Path, array: Array, axis: int | None, rate_hz: float | None = None) -> bytes:
-    """The bytes of a table that is written at once."""
+    """The bytes of a table that is written in one piece."""
     rows = array.reshape(1, -1) if axis is None else np.moveaxis(array, axis, 0)
     rows = rows.reshape(len(rows), -1)
     names = ["value"] if rows.shape[1] == 1 else [f"value_{column}" for column in range(rows.shape[1])]
@@ -41,7 +41,9 @@ def table(path: Path, array: Array, axis: int | None, rate_hz: float | None = No
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_frames_of_any_axis_are_written_in_any_pieces(tmp_path_factory, data) -> None:
+def test_frames_of_any_axis_are_written_in_any_pieces(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
     """The loaded array and the memory map have the values, dtype and shape of the whole."""
     folder = tmp_path_factory.mktemp("frames")
     shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4), "shape")
@@ -66,7 +68,7 @@ def test_frames_of_any_axis_are_written_in_any_pieces(tmp_path_factory, data) ->
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
-def test_of_a_tensor_without_time_the_last_is_written(tmp_path: Path, shape: tuple[Any, ...]) -> None:
+def test_the_last_tensor_without_time_is_written(tmp_path: Path, shape: tuple[Any, ...]) -> None:
     """The second of two tensors is in the file."""
     first, last = np.zeros(shape, np.float32), np.random.default_rng(1).random(shape, np.float32)
     np.testing.assert_array_equal(np.load(write_pieces(tmp_path / "x.npy", [first, last], None)), last)
@@ -75,14 +77,14 @@ def test_of_a_tensor_without_time_the_last_is_written(tmp_path: Path, shape: tup
 
 
 def test_a_table_of_no_frames_has_its_names(tmp_path: Path) -> None:
-    """A table of none has its names; of what was never written there is no file."""
+    """An empty table has column names; a file is made only if frames were written."""
     path = write_pieces(tmp_path / "x.csv", [np.zeros((1, 0, 2), np.float32)], 1)
     assert path.read_bytes() == b"frame,value_0,value_1\r\n"
     write_pieces(tmp_path / "y.csv", [], 1)
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+def test_a_failed_run_keeps_the_old_file_of_frames(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     path.write_bytes(b"old")
     with pytest.raises(KeyboardInterrupt), FramesFile(path, 0, None) as file:
@@ -112,8 +114,8 @@ def test_pieces_of_several_types_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 1), ("x.csv", 1)])
-def test_a_full_disk_is_reported(small_disk: Path, name: str, axis: int) -> None:
-    """The error comes at the write; what was written before may be kept, whole."""
+def test_a_frame_writer_reports_a_full_disk(small_disk: Path, name: str, axis: int) -> None:
+    """The write raises the error; frames of earlier writes may be kept whole."""
     piece = np.random.default_rng(2).random((5, 100) if axis else (100, 5)).astype(np.float32)
     count = 0
     with FramesFile(small_disk / name, axis, None) as file:
@@ -146,8 +148,7 @@ def test_frames_without_room_stay_in_their_order(small_disk: Path) -> None:
     assert (small_disk / names[0]).read_bytes() == b"old"
 
 
-def test_frames_that_were_written_before_the_disk_was_full_are_kept(small_disk: Path) -> None:
-    """All that were written are in the file."""
+def test_frames_written_before_the_disk_is_full_are_kept(small_disk: Path) -> None:
     whole = np.random.default_rng(5).random((3, 4000, 2)).astype(np.float32)
     count = 0
     file = FramesFile(small_disk / "x.npy", 1, None)
@@ -164,7 +165,7 @@ def test_frames_that_were_written_before_the_disk_was_full_are_kept(small_disk: 
 
 @pytest.mark.parametrize("name", ["x.npy", "x.csv"])
 def test_a_tensor_stays_until_it_is_replaced(small_disk: Path, name: str) -> None:
-    """The one before stays until it is replaced."""
+    """The earlier tensor stays until the new one replaces it."""
     old = np.random.default_rng(6).random((10, 100))
     with FramesFile(small_disk / name, None, None) as file:
         file.write(old)
@@ -178,8 +179,8 @@ def test_a_tensor_stays_until_it_is_replaced(small_disk: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 2), ("x.npy", 1), ("x.csv", 1)])
-def test_memory_does_not_grow(tmp_path: Path, name: str, axis: int) -> None:
-    """The frames are 20 MB."""
+def test_appending_frames_takes_no_more_memory(tmp_path: Path, name: str, axis: int) -> None:
+    """A writer keeps a few pieces in memory, not the 20 MB that it writes."""
     shape = [4, 4, 4]
     shape[axis] = 1000
     piece = np.random.default_rng(3).random(shape).astype(np.float32)

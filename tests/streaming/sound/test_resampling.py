@@ -60,7 +60,7 @@ def test_equal_rates_change_nothing() -> None:
     np.testing.assert_array_equal(resample(x, 16000, 16000, [3, 500]), x)
 
 
-def test_flush_gives_the_given_length_and_begins_a_new_sound() -> None:
+def test_flush_completes_the_length_and_resets() -> None:
     resampler = Resampler(48000, 16000)
     x = normal_noise(4800, 1)
     first = np.concatenate([resampler.process(x), resampler.flush(1700)])

@@ -1,4 +1,4 @@
-"""WAV files that outgrow their sizes, and those that do not."""
+"""WAV files that outgrow their size fields become RF64; smaller ones stay."""
 
 import os
 import struct
@@ -27,7 +27,7 @@ def write_sound(path: Path, x: Array, encoding: str) -> Path:
 
 @pytest.mark.parametrize(("encoding", "channels"), FORMS)
 @pytest.mark.parametrize("piece", [64, rf64.MAX_PIECE_BYTES])
-def test_a_file_that_outgrows_its_sizes_becomes_rf64_of_the_same_sound(
+def test_files_beyond_the_sizes_of_wav_become_rf64(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, channels: int, piece: int
 ) -> None:
     x = uniform_noise(3001, channels)
@@ -95,10 +95,10 @@ def test_a_file_beyond_4_gib_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("free_bytes", [0, 1])
 @pytest.mark.parametrize("encoding", ["PCM_16", "PCM_24"])
-def test_a_full_disk_leaves_the_file_as_it_was(
+def test_a_full_disk_leaves_a_wav_file_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, free_bytes: int
 ) -> None:
-    """The file is as it was, whether some bytes fit or none; it is reported."""
+    """The error is reported and the file stays, whether some bytes fit or none."""
     x = uniform_noise(3001, 1)
     usual = write_sound(tmp_path / "usual.wav", x, encoding).read_bytes()
     monkeypatch.setattr(rf64, "MAX_SIZE", 1000)

@@ -36,7 +36,7 @@ def read(name: str) -> Array:
 
 
 def pad_behind(sound: Array, frames: int) -> Array:
-    """Zeros after a signal."""
+    """Append zeros to a signal until it has this many frames."""
     return np.concatenate([sound, np.zeros(frames - len(sound), np.float32)])
 
 
@@ -48,7 +48,7 @@ def at_rate(sound: Array, rate: int, rate_out: int = 16000) -> Array:
 @both_backends
 @pytest.mark.parametrize("seed", range(6))
 def test_blocks_of_unequal_length_give_the_same_frames(backend: str, seed: int) -> None:
-    """Each input is buffered, pulses run as the shortest allows, and the result is that of the whole."""
+    """Pulses run as the shorter input allows, and the outputs equal those of one push."""
     compiled = cancelling_program(32, backend)
     random = np.random.default_rng(seed)
     length = int(random.integers(1, 300))
@@ -127,7 +127,7 @@ def test_channels_of_files_are_inputs_in_order_or_as_chosen(model: Path, argumen
     np.testing.assert_array_equal(read("out.wav"), expected)
 
 
-def test_a_file_whose_name_ends_as_a_channel_does_is_found(model: Path) -> None:
+def test_file_names_may_end_like_channels(model: Path) -> None:
     near, far = quiet_noise(3000, 1), quiet_noise(3000, 2)
     write_floats("near.wav", near)
     soundfile.write("far:1", far, 16000, format="WAV", subtype="FLOAT")
@@ -136,7 +136,7 @@ def test_a_file_whose_name_ends_as_a_channel_does_is_found(model: Path) -> None:
 
 
 def test_files_of_other_rates_are_resampled(model: Path) -> None:
-    """Each is resampled to the model's; frame k of one meets frame k of the other; the result is as the first."""
+    """Both inputs get the model's rate; the output has the rate of the first file."""
     near, far = quiet_noise(44_100, 1), quiet_noise(24_000, 2)
     write_floats("near.wav", near, 44_100)
     write_floats("far.wav", far, 48_000)
@@ -148,7 +148,7 @@ def test_files_of_other_rates_are_resampled(model: Path) -> None:
     assert len(read("out.wav")) == 44_100
 
 
-def test_the_same_moment_at_two_rates_is_one_moment_to_the_model(model: Path) -> None:
+def test_clicks_at_two_rates_reach_the_model_together(model: Path) -> None:
     """A click at half a second in both files is one click to the model, wherever the resamplers delay it."""
     clicks = {}
     for rate in (16_000, 48_000):
@@ -178,7 +178,7 @@ def test_outputs_are_written_by_name(model: Path) -> None:
     np.testing.assert_array_equal(np.load("d.npy"), expected["out"][None])
 
 
-def test_inputs_that_are_no_sound_come_from_other_files(tmp_path: Path) -> None:
+def test_inputs_other_than_sound_come_from_other_files(tmp_path: Path) -> None:
     """Frames with sound, and a tensor without time."""
     nodes = [
         helper.make_node("Mul", ["x", "gain"], ["louder"]),
@@ -260,7 +260,9 @@ def test_a_recipe_takes_two_sounds(tmp_path: Path) -> None:
         (["two.wav", "--out", "out=a.csv", "--out", "residue=a.csv"], "holds the frames of one output"),
     ],
 )
-def test_misfits_are_refused_with_the_reason(model: Path, arguments: list[str], message: str) -> None:
+def test_sounds_that_do_not_fit_the_inputs_are_refused(
+    model: Path, arguments: list[str], message: str
+) -> None:
     for name, channels in (("mono", 1), ("two", 2), ("three", 3)):
         write_floats(f"{name}.wav", np.zeros((1600, channels), np.float32))
     before = Path("mono.wav").read_bytes()
@@ -278,7 +280,7 @@ def test_misfits_are_refused_with_the_reason(model: Path, arguments: list[str], 
     ],
     ids=["in order", "--mic and --far", "--in"],
 )
-def test_channels_of_a_file_replace_those_of_a_device(
+def test_file_channels_replace_device_channels(
     model: Path, arguments: list[str], channels: tuple[int, int]
 ) -> None:
     sounds = quiet_noise(4000, 1), quiet_noise(4000, 2)
@@ -304,7 +306,9 @@ def test_channels_of_a_file_replace_those_of_a_device(
         (["two.wav", "--channel", "1"], "has the inputs mic, far, each of one channel"),
     ],
 )
-def test_misfits_of_live_inputs_are_refused(model: Path, arguments: list[str], message: str) -> None:
+def test_live_sounds_that_do_not_fit_the_inputs_are_refused(
+    model: Path, arguments: list[str], message: str
+) -> None:
     for name, channels in (("mono", 1), ("two", 2), ("three", 3)):
         write_floats(f"{name}.wav", np.zeros((1600, channels), np.float32))
     assert message in refusal("run", model, *arguments, "--live", "--quiet")

@@ -22,7 +22,7 @@ SMALL = 30_000
 
 
 def pipe_of(data: bytes) -> int:
-    """The end of a pipe that has these bytes and no more."""
+    """The reading end of a pipe that has only these bytes."""
     out, into = os.pipe()
     assert len(data) <= SMALL
     os.write(into, data)
@@ -47,7 +47,7 @@ def refusal(data: bytes, form: StreamFormat | None = None) -> str:
 def test_wav_files_of_the_library_are_read(
     tmp_path: Path, encoding: Encoding, channels: int, form: str
 ) -> None:
-    """In each encoding, with whatever chunks come first; extensible ones too."""
+    """Plain and extensible files of each encoding are read, whatever chunks come before the samples."""
     x = uniform_noise(1000, channels)
     soundfile.write(tmp_path / "a", x, 44100, encoding.subtype, format=form)
     reader, samples = read((tmp_path / "a").read_bytes())
@@ -60,8 +60,8 @@ def test_wav_files_of_the_library_are_read(
 def test_a_sound_of_unknown_size_ends_with_its_bytes(size: int) -> None:
     """Programs that write to a pipe leave the size open; the end of the bytes is the end of the sound."""
     x = uniform_noise(700)
-    form = StreamFormat(Encoding.of_name("f32"), 8000, 1)
-    head = wav_header(form)[:-4] + struct.pack("<I", size)
+    stream_format = StreamFormat(Encoding.of_name("f32"), 8000, 1)
+    head = wav_header(stream_format)[:-4] + struct.pack("<I", size)
     reader, samples = read(head + x.tobytes())
     assert reader.frames is None
     np.testing.assert_array_equal(samples, x)
@@ -69,8 +69,8 @@ def test_a_sound_of_unknown_size_ends_with_its_bytes(size: int) -> None:
 
 def test_chunks_after_the_samples_are_ignored() -> None:
     x = uniform_noise(700)
-    form = StreamFormat(Encoding.of_name("f32"), 8000, 1, x.nbytes)
-    np.testing.assert_array_equal(read(wav_header(form) + x.tobytes() + b"LIST\x04\0\0\0abcd")[1], x)
+    stream_format = StreamFormat(Encoding.of_name("f32"), 8000, 1, x.nbytes)
+    np.testing.assert_array_equal(read(wav_header(stream_format) + x.tobytes() + b"LIST\x04\0\0\0abcd")[1], x)
 
 
 def test_chunks_in_front_are_skipped() -> None:
@@ -80,10 +80,10 @@ def test_chunks_in_front_are_skipped() -> None:
     np.testing.assert_array_equal(read(head[:12] + odd + head[12:] + x.tobytes())[1], x)
 
 
-def test_raw_samples_are_read() -> None:
+def test_raw_samples_are_read_from_a_stream() -> None:
     x = uniform_noise(900, 2)
-    form = StreamFormat.parse("s24,48000,2", None)
-    reader, samples = read(form.encoding.encode(x), form)
+    stream_format = StreamFormat.parse("s24,48000,2", None)
+    reader, samples = read(stream_format.encoding.encode(x), stream_format)
     assert (reader.rate_hz, reader.channels, reader.frames, reader.encoding) == (48000, 2, None, "PCM_24")
     np.testing.assert_allclose(samples, x, atol=2**-24)
 
@@ -122,15 +122,15 @@ def test_blocks_are_the_available_samples() -> None:
 
 
 def test_a_pipe_that_does_not_wait_gives_every_sample() -> None:
-    """Another owner of it may have made it so."""
+    """Another owner of the pipe may have made it non-blocking."""
     out, into = os.pipe()
     os.set_blocking(out, False)
     os.set_blocking(into, False)
     x = uniform_noise(100_000)
-    form = StreamFormat(Encoding.of_name("f32"), 16000, 1)
+    stream_format = StreamFormat(Encoding.of_name("f32"), 16000, 1)
 
     def write():
-        with StreamWriter("out", into, form, wav=True) as writer:
+        with StreamWriter("out", into, stream_format, wav=True) as writer:
             for block in np.split(x, 10):
                 writer.write(block)
 
@@ -146,7 +146,7 @@ def _later(out: int, thread: Thread) -> int:
 
 
 def test_memory_does_not_grow_with_waiting_input() -> None:
-    """However much has come, a block has half a second at most."""
+    """A block has at most half a second, however much input waits."""
     out, into = os.pipe()
     os.write(into, bytes(SMALL))
     os.close(into)
@@ -187,16 +187,16 @@ def test_memory_does_not_grow_with_waiting_input() -> None:
         "short fmt",
     ],
 )
-def test_files_that_are_no_wav_are_refused(data: bytes, words: str) -> None:
+def test_files_other_than_wav_are_refused(data: bytes, words: str) -> None:
     assert words in refusal(data)
 
 
-def test_streams_that_end_too_soon_or_have_nan_are_refused() -> None:
-    form = StreamFormat(Encoding.of_name("s16"), 8000, 2)
+def test_truncated_streams_and_nan_are_refused() -> None:
+    stream_format = StreamFormat(Encoding.of_name("s16"), 8000, 2)
     assert "in: ends with 3 of the 4 bytes of a sample; check encoding and channels" in refusal(
-        bytes(4003), form
+        bytes(4003), stream_format
     )
-    assert "in: no samples arrived" in refusal(wav_header(form))
+    assert "in: no samples arrived" in refusal(wav_header(stream_format))
     long = StreamFormat(Encoding.of_name("s16"), 8000, 2, 4000)
     assert "in: damaged at sample 500 of 1000 (the samples end)" in refusal(wav_header(long) + bytes(2000))
     nan = np.array([0, 0, 0, np.nan], np.float32).tobytes()
@@ -204,18 +204,18 @@ def test_streams_that_end_too_soon_or_have_nan_are_refused() -> None:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
-def test_written_content_is_read_back(tmp_path: Path, encoding: Encoding) -> None:
-    """By libsndfile, from a file that does not know its size, and from one whose header was completed."""
+def test_written_streams_are_read_back(tmp_path: Path, encoding: Encoding) -> None:
+    """Libsndfile reads a stream without a size and a file whose header was completed."""
     x = uniform_noise(333, 1)
-    form = StreamFormat(encoding, 22050, 1)
+    stream_format = StreamFormat(encoding, 22050, 1)
     out, into = os.pipe()
-    with StreamWriter("out", into, form, wav=True) as writer:
+    with StreamWriter("out", into, stream_format, wav=True) as writer:
         for block in np.array_split(x, 3):
             writer.write(block)
     (tmp_path / "pipe.wav").write_bytes(os.read(out, SMALL))
     os.close(out)
     handle = os.open(tmp_path / "file.wav", os.O_WRONLY | os.O_CREAT)
-    with StreamWriter("out", handle, form, wav=True) as writer:
+    with StreamWriter("out", handle, stream_format, wav=True) as writer:
         writer.write(x)
     for name in ("pipe.wav", "file.wav"):
         info = soundfile.info(tmp_path / name)
@@ -227,16 +227,16 @@ def test_written_content_is_read_back(tmp_path: Path, encoding: Encoding) -> Non
     assert (reader.frames, len(samples)) == (333, 333)
 
 
-def test_a_file_that_is_only_appended_to_keeps_its_header(tmp_path: Path) -> None:
-    """Its header stays as it is, and what was there too."""
+def test_append_only_files_keep_their_header(tmp_path: Path) -> None:
+    """The header and the existing samples stay."""
     (tmp_path / "log").write_bytes(b"before")
     handle = os.open(tmp_path / "log", os.O_WRONLY | os.O_APPEND)
-    form = StreamFormat(Encoding.of_name("s16"), 8000, 1)
-    with StreamWriter("out", handle, form, wav=True) as writer:
+    stream_format = StreamFormat(Encoding.of_name("s16"), 8000, 1)
+    with StreamWriter("out", handle, stream_format, wav=True) as writer:
         writer.write(uniform_noise(4))
     content = (tmp_path / "log").read_bytes()
     assert content[:6] == b"before"
-    assert content[6:-8] == wav_header(form)
+    assert content[6:-8] == wav_header(stream_format)
     assert len(content) == 6 + 44 + 8
 
 

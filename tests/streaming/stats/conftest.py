@@ -1,4 +1,4 @@
-"""The file of a run."""
+"""The statistics file of a simulated run."""
 
 from pathlib import Path
 

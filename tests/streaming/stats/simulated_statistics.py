@@ -43,7 +43,7 @@ SETUP = Setup(
 
 
 def copy(latency: Latency) -> Latency:
-    """A copy of the present state."""
+    """A copy of a latency histogram."""
     return Latency.of_bucket_counts(
         latency.bucket_counts(), latency.total_ns, latency.max_ns, latency.missed, latency.deadline_s
     )

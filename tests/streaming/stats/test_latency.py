@@ -18,7 +18,7 @@ def latency_of(times: list[int], deadline_s: float | None = None) -> Latency:
 
 
 @given(TIMES_NS, st.sampled_from([50, 90, 99, 99.9, 100]))
-def test_percentiles_are_those_of_the_sorted_times(times: list[int], percent: float) -> None:
+def test_percentiles_equal_sorted_times(times: list[int], percent: float) -> None:
     exact = np.percentile(times, percent, method="inverted_cdf")
     percentile_ns = latency_of(times).percentile_s(percent) * 1e9
     assert exact <= percentile_ns + 1e-3

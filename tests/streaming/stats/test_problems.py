@@ -26,7 +26,7 @@ def good() -> StatisticsSummary:
 
 
 def problems_of(statistics: StatisticsSummary, setup: Setup = SETUP, **counters: int) -> list[Problem]:
-    """The problems where these counters are not 0."""
+    """The problems that these counters report."""
     return find_problems(setup, replace(statistics, counters=replace(statistics.counters, **counters)))
 
 
@@ -54,7 +54,7 @@ def test_statistics_are_json_even_with_broken_levels() -> None:
     assert document["waiting"]["missed"] is None
 
 
-def test_every_counter_of_problem_has_a_group_and_words() -> None:
+def test_every_problem_counter_has_a_group_and_a_text() -> None:
     grouped = [name for names in GROUPS.values() for name in names]
     assert {*grouped, *PLAIN} == {field.name for field in fields(Counters)}
     for name in grouped:

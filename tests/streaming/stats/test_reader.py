@@ -126,7 +126,9 @@ def change_line(line: dict[str, float | str], place: list[Any], value: Any) -> d
         (7, ["statistics", "delay"], None, ", line 7: statistics.delay: None is not an object"),
     ],
 )
-def test_a_broken_value_is_refused(tmp_path, path, number, place, value, message) -> None:
+def test_a_broken_value_is_refused(
+    tmp_path: Path, path: Path, number: int, place: list[str], value: Any, message: str
+) -> None:
     lines = lines_of(path)
     lines[number - 1] = change_line(lines[number - 1], place, value)
     other = tmp_path / "b.jsonl"
@@ -141,7 +143,7 @@ def test_fields_of_later_versions_are_ignored(tmp_path: Path, path: Path) -> Non
     assert read_stats(other).statistics == read_stats(path).statistics
 
 
-def test_a_broken_line_in_the_middle_and_two_runs_in_a_file(tmp_path: Path, path: Path) -> None:
+def test_broken_lines_and_two_runs_in_a_file_are_refused(tmp_path: Path, path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     other = tmp_path / "t.jsonl"
     other.write_bytes(b"".join([*lines[:2], b'{"line": "inter\n', *lines[2:]]))
@@ -152,12 +154,12 @@ def test_a_broken_line_in_the_middle_and_two_runs_in_a_file(tmp_path: Path, path
     assert refusal_of(other) == f", line {len(lines) + 1}: follows the summary; give each run its own file"
 
 
-def test_a_file_that_is_too_large_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_files_are_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stats_reader, "MAX_FILE_BYTES", 2 << 10)
     assert ": is larger than 0 MiB; take the first line and the last ones: (head -n 1 " in refusal_of(path)
 
 
-def test_the_last_lines_of_a_file_give_the_statistics_of_the_whole(tmp_path: Path, path: Path) -> None:
+def test_the_last_lines_hold_statistics_of_the_whole_file(tmp_path: Path, path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     part = tmp_path / "part.jsonl"
     part.write_bytes(b"".join([lines[0], *lines[-3:]]))
@@ -168,7 +170,7 @@ def test_the_last_lines_of_a_file_give_the_statistics_of_the_whole(tmp_path: Pat
 
 @settings(max_examples=60, suppress_health_check=HARMLESS, deadline=None)
 @given(st.data())
-def test_a_file_cut_anywhere_is_read_up_to_there_or_refused(path, data) -> None:
+def test_truncated_files_are_read_or_refused(path: Path, data: st.DataObject) -> None:
     whole = path.read_bytes()
     ends = [place for place, byte in enumerate(whole) if byte == 10]
     place = data.draw(st.integers(0, len(whole)))
@@ -185,7 +187,7 @@ def test_a_file_cut_anywhere_is_read_up_to_there_or_refused(path, data) -> None:
 
 @settings(max_examples=60, suppress_health_check=HARMLESS, deadline=None)
 @given(st.data())
-def test_any_wrong_byte_is_read_or_refused_in_words(path, data) -> None:
+def test_files_with_a_wrong_byte_are_read_or_refused(path: Path, data: st.DataObject) -> None:
     whole = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 3))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))

@@ -37,26 +37,41 @@ def good() -> list[LiveStatistics]:
     return list(Simulation().series(3))
 
 
-def test_the_text_report_names_every_part(bad: list[LiveStatistics], tmp_path: Path) -> None:
-    text = pulse("report", write(tmp_path / "out.jsonl", bad)).stdout
+@pytest.fixture
+def text(bad: list[LiveStatistics], tmp_path: Path) -> str:
+    """The report of a run with problems."""
+    return pulse("report", write(tmp_path / "out.jsonl", bad)).stdout
+
+
+def test_the_text_report_names_model_devices_and_settings(text: str) -> None:
     lines = [line.split() for line in text.splitlines()]
     assert ["model", "denoise,", "numba", "f32"] in lines
     assert ["devices", "USB", "Audio", "->", "Headphones"] in lines
     assert "priority: normal instead of 70: no right to it; raise `ulimit -r`" in text
-    assert " 0:20" not in text
+
+
+def test_the_text_report_states_counts_and_times(text: str, bad: list[LiveStatistics]) -> None:
     assert "20.0 s, 2,000 pulses in 2,000 callbacks" in text
     assert "42.1 ms end to end = device in 10.0 + re-blocking 3.3 + resampling 1.2" in text
+    compute = bad[-1].compute.summary()
+    (line,) = (line for line in text.splitlines() if line.startswith("compute "))
+    assert f"{compute.p99_us / 1e3:.2f} ms" in line
+
+
+def test_the_text_report_explains_problems_with_options(text: str) -> None:
+    """Remedies are spelled as options, not as parameters."""
     assert "missed by " in text
     assert "--headroom" in text
     assert "headroom=" not in text
+
+
+def test_the_text_report_lists_the_worst_moments(text: str) -> None:
+    lines = [line.split() for line in text.splitlines()]
     for heading in ("times", "end-to-end latency", "worst moments"):
         assert heading.split() in lines
     assert "late pulses, 480 silent frames, 2 output underflows" in text
     assert "1 stall, 1 reopening; opened again after 1.3 s" in text
-    compute = bad[-1].compute.summary()
-    assert f"{compute.p99_us / 1e3:.2f} ms" in next(
-        line for line in text.splitlines() if line.startswith("compute ")
-    )
+    assert " 0:20" not in text
 
 
 def test_a_setting_is_reported_once(good: list[LiveStatistics], tmp_path: Path) -> None:
@@ -94,9 +109,7 @@ def test_the_report_in_json_has_every_part(bad: list[LiveStatistics], tmp_path: 
     }
 
 
-def test_the_worst_moments_are_those_with_problems_and_then_the_slowest(
-    bad: list[LiveStatistics], tmp_path: Path
-) -> None:
+def test_worst_moments_have_problems_or_are_slowest(bad: list[LiveStatistics], tmp_path: Path) -> None:
     stats = read_stats(write(tmp_path / "out.jsonl", bad))
     assert [moment.at_s for moment in worst(stats, 4)] == [4, 7, 9, 12]
     assert [moment.at_s for moment in worst(stats, 3)] == [4, 9, 12]
@@ -148,10 +161,16 @@ def test_columns_merge_many_intervals(bad: list[LiveStatistics], tmp_path: Path)
     assert few.p50_us.tolist() == np.median(unmerged.p50_us.reshape(5, 4), 1).tolist()
     assert few.problems["silent"].tolist() == [0, 480, 0, 0, 0]
     assert few.problems["device"].tolist() == [0, 0, 0, 2, 0]
-    assert unmerged.extents["silent"] == "10.0 ms"
-    assert unmerged.extents["lost"] == "40.0 ms"
-    assert unmerged.extents["device"] == "1 stall"
-    assert unmerged.unit == ("seconds", 1.0)
+
+
+def test_columns_state_problems_and_their_unit(bad: list[LiveStatistics], tmp_path: Path) -> None:
+    columns = Columns.of(read_stats(write(tmp_path / "out.jsonl", bad)))
+    assert {name: columns.extents[name] for name in ("silent", "lost", "device")} == {
+        "silent": "10.0 ms",
+        "lost": "40.0 ms",
+        "device": "1 stall",
+    }
+    assert columns.unit == ("seconds", 1.0)
 
 
 def test_an_interval_without_pulses_is_a_gap(good: list[LiveStatistics], tmp_path: Path) -> None:

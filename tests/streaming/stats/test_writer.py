@@ -1,4 +1,4 @@
-"""Statistics of a live run: what is written comes back, line by line, whatever happens."""
+"""Written statistics of a live run are read back line by line, also after a failure."""
 
 import json
 import resource
@@ -36,7 +36,7 @@ def series() -> list[LiveStatistics]:
 
 
 def plain(values: dict[str, dict[str, Any] | float]) -> dict[str, dict[str, Any] | float]:
-    """The value in JSON, to the digits that are written."""
+    """Values as JSON, rounded to the written digits."""
     return json.loads(json.dumps(values), parse_float=lambda text: round(float(text), 9))
 
 
@@ -64,6 +64,10 @@ def test_intervals_add_up_to_the_whole(path: Path, series: list[LiveStatistics])
     assert [interval.new.frames_silent for interval in stats.intervals] == [0, 480, 0, 0, 0]
     assert [interval.events for interval in stats.intervals] == [(), (), (), ("opened again",), ()]
     assert [interval.delay_s for interval in stats.intervals] == pytest.approx([DELAY.total_s] * SECONDS)
+
+
+def test_intervals_have_times_of_their_own(path: Path, series: list[LiveStatistics]) -> None:
+    stats = read_stats(path)
     for before, now, interval in zip([None, *series], series, stats.intervals):
         alone = now.total if before is None else now.total.difference_from(before.total)
         assert interval.total.p99_us == pytest.approx(alone.summary().p99_us)
@@ -81,10 +85,13 @@ def test_lines_are_for_other_tools_too(path: Path) -> None:
     assert intervals[1]["interval"]["waiting"]["p50_us"] > 0
     assert summary["line"] == "summary"
     assert sum(count for _, count in summary["times"]["total"]["classes"]) == 100 * SECONDS
+
+
+def test_lines_of_intervals_are_short(path: Path) -> None:
     assert max(len(line) for line in path.read_text().splitlines()[1:-1]) < 5000
 
 
-def test_accounts_that_come_often_make_one_line_an_interval(tmp_path: Path) -> None:
+def test_frequent_statistics_become_one_line_per_interval(tmp_path: Path) -> None:
     often = list(Simulation(channels=1).series(3, each_s=0.1))
     loud = [
         replace(
@@ -102,7 +109,7 @@ def test_accounts_that_come_often_make_one_line_an_interval(tmp_path: Path) -> N
     assert stats.intervals[1].load == pytest.approx(0.1)
 
 
-def test_levels_that_are_no_numbers_are_read_as_none(tmp_path: Path, series: list[LiveStatistics]) -> None:
+def test_levels_that_are_not_numbers_are_read_as_none(tmp_path: Path, series: list[LiveStatistics]) -> None:
     stats = read_stats(write(tmp_path / "o.jsonl", [replace(series[0], levels_out=(inf, 0.5))]))
     assert stats.intervals[0].levels_out == (None, 0.5)
 
@@ -160,9 +167,7 @@ class Limited:
         resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
 
 
-def test_a_full_disk_is_reported_and_missing_lines_follow(
-    tmp_path: Path, series: list[LiveStatistics]
-) -> None:
+def test_missing_lines_follow_after_a_full_disk(tmp_path: Path, series: list[LiveStatistics]) -> None:
     path = tmp_path / "o.jsonl"
     writer = StatsWriter(path, SETUP)
     writer.update(series[0])

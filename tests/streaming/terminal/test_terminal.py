@@ -1,4 +1,4 @@
-"""Names of files never reach a terminal as they are: not by errors, warnings, dumps, reports, bars or paths."""
+"""Names from models and files reach a terminal escaped: in errors, warnings, dumps, reports and paths."""
 
 import io
 import json

@@ -84,9 +84,7 @@ def test_a_device_is_chosen_by_number_or_name() -> None:
         ({"present": False}, "cannot be opened, it is no longer available"),
     ],
 )
-def test_a_device_that_cannot_be_opened_is_refused_with_the_reason(
-    change: dict[str, Any], message: str
-) -> None:
+def test_unopenable_devices_are_refused_with_the_reason(change: dict[str, Any], message: str) -> None:
     host, live = virtual_run(cached_program())
     for name, value in change.items():
         setattr(host.devices[0], name, value)
@@ -123,7 +121,7 @@ def test_a_stopped_pipeline_ends_the_stream() -> None:
         assert not stream.calls
 
 
-def test_the_clock_continues_and_the_counters_restart_in_the_next_run() -> None:
+def test_the_next_run_keeps_the_clock_and_resets_counters() -> None:
     host = VirtualHost(VirtualDevice(rate_hz=RATE))
     from streaming.live import EngineConfig, Live, Plan
     from streaming.realtime.options import UNCHANGED
@@ -136,7 +134,7 @@ def test_the_clock_continues_and_the_counters_restart_in_the_next_run() -> None:
     assert host.now_ns() == 1_150_000_000
 
 
-def test_a_stall_delays_the_pulse_that_is_computed() -> None:
+def test_a_stall_delays_the_running_pulse() -> None:
     """A pulse that is under way when nothing may be computed is ready later by that time."""
     with runs(cached_program(), compute_s=0.004, policy="wait") as (host, live):
         host.run(normal_noise(BLOCK, 1))

@@ -57,13 +57,13 @@ def multiply_four_by_four(
 
 @device
 def store_row(
-    y: Pointer, at: int, z1: int, z2: int, z3: int, a: Vector, b: Vector, c: Vector, d: Vector
+    y: Pointer, start: int, z1: int, z2: int, z3: int, a: Vector, b: Vector, c: Vector, d: Vector
 ) -> None:
-    """Store four columns of a row."""
-    vstore(y, at, a)
-    vstore(y, at + z1, b)
-    vstore(y, at + z2, c)
-    vstore(y, at + z3, d)
+    """Store four columns of the row at ``start``."""
+    vstore(y, start, a)
+    vstore(y, start + z1, b)
+    vstore(y, start + z2, c)
+    vstore(y, start + z3, d)
 
 
 @kernel

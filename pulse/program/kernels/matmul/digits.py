@@ -47,12 +47,12 @@ Sums: TypeAlias = tuple[Vector, Vector, Vector, Vector, Vector]
 """The sums of 16 columns: one in int32 for each digit, the lowest first; one in f32 for elements without digits."""
 
 MAX_DIGIT_ROW = 4096
-"""The most elements of a row with digits."""
+"""Maximum number of elements of a row with digits; longer rows are multiplied as f32."""
 DIGITS = MAX_DIGIT_ROW + 4 * LANES
 """The scratch memory for the digits of a row, in f32 elements: four bytes for each element of the row."""
-PLANE = DIGITS // 4
+PLANE_WORDS = DIGITS // 4
 """The words from one digit of four elements to the next digit of the same elements."""
-SIGNS = -(1 << 31) + (1 << 23) + (1 << 15) + (1 << 7)
+SIGN_BITS = -(1 << 31) + (1 << 23) + (1 << 15) + (1 << 7)
 """The sign bits of four bytes."""
 MIN_MAGNITUDE, MAX_MAGNITUDE = 2.0**-96, 2.0**127
 """A row whose largest element is outside this range has no digits."""
@@ -118,9 +118,9 @@ def write_digits(x: Pointer, K: int, word: int, unit: float, scratch: Pointer) -
         while k < end:
             number = vtoint(vround(vload_part(x, k, end - k) * factor))
             vstore_bytes(target, k, number)
-            vstore_bytes(target, k + 4 * PLANE, number >> 8)
-            vstore_bytes(target, k + 8 * PLANE, number >> 16)
-            vstore_bytes(target, k + 12 * PLANE, number >> 24)
+            vstore_bytes(target, k + 4 * PLANE_WORDS, number >> 8)
+            vstore_bytes(target, k + 8 * PLANE_WORDS, number >> 16)
+            vstore_bytes(target, k + 12 * PLANE_WORDS, number >> 24)
             highest = highest + (number >> 24)
             k += LANES
     return as_i32(scratch), unit, int(vsum(vtofloat(highest))) * 128
@@ -140,8 +140,11 @@ def add_products(sums: Sums, words: Pointer, codes: Vector) -> Sums:
     The highest digits are signed, so they are multiplied with codes + 128.
     """
     a, b, c, d, rest = sums
-    a, b = vdot_bytes(a, words[0], codes), vdot_bytes(b, words[PLANE], codes)
-    c, d = vdot_bytes(c, words[2 * PLANE], codes), vdot_bytes(d, codes ^ SIGNS, words[3 * PLANE])
+    a, b = vdot_bytes(a, words[0], codes), vdot_bytes(b, words[PLANE_WORDS], codes)
+    c, d = (
+        vdot_bytes(c, words[2 * PLANE_WORDS], codes),
+        vdot_bytes(d, codes ^ SIGN_BITS, words[3 * PLANE_WORDS]),
+    )
     return a, b, c, d, rest
 
 

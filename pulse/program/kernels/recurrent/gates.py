@@ -47,7 +47,7 @@ ACTIVATIONS = {name: code for code, name in enumerate(ACTIVATION_NAMES)}
 SIGMOID, TANH, RELU, AFFINE, HARD_SIGMOID, LEAKY_RELU = range(len(ACTIVATION_NAMES))
 STATES_PER_GROUP = 4
 """The states that share one reading of the weights."""
-PAIR = 2 * LANES
+PAIR_UNITS = 2 * LANES
 """The units of two vectors, which are computed together."""
 SUM_FLOATS = 4 * STATES_PER_GROUP * LANES
 """The floats that hold the sums of up to four gates of a group of states."""
@@ -63,8 +63,8 @@ def pack_gates(r: NDArray[Any], hidden: int) -> NDArray[Any]:
     padded = np.zeros((gates, blocks * LANES, depth), r.dtype)
     padded[:, :hidden] = r.reshape(gates, hidden, depth)
     packed = np.ascontiguousarray(padded.reshape(gates, blocks, LANES, depth).transpose(1, 3, 0, 2))
-    rows, paired = packed.reshape(blocks * depth, gates * LANES), gates // 2 * PAIR
-    pairs = in_pairs(rows[:, :paired].reshape(len(rows), gates // 2, PAIR))
+    rows, paired = packed.reshape(blocks * depth, gates * LANES), gates // 2 * PAIR_UNITS
+    pairs = in_pairs(rows[:, :paired].reshape(len(rows), gates // 2, PAIR_UNITS))
     return np.hstack([pairs.reshape(len(rows), paired), rows[:, paired:]]).ravel()
 
 
@@ -289,7 +289,7 @@ def one_sum_of_four(
 ) -> None:  # fmt: skip
     """Store ``sum_k h[k] * w[k]`` of one gate for four states, rows of w ``step`` apart, in sums [4, 4, 16].
 
-    ``gate`` is the offset of its scales and sums; ``part`` is that of ``load_columns``.
+    ``gate`` is the offset of its scales and sums; ``part`` is an argument of ``load_columns``.
     """
     a, b, c, d = vzero(), vzero(), vzero(), vzero()
     for k in range(K):

@@ -44,7 +44,7 @@ class InterleavedGruRow(Instruction):
     """``z r = f(...); c = g(x + r * (h @ W + bias)); y = (1 - z) * c + z * h``: ``count`` GRUs for sixteen streams.
 
     All T frames of a pulse are frames of the stream. x are the frames times the input weights, with the biases outside
-    gate products: [T, B, 3 * units], dense, those of the next GRU ``step_x`` further on. W is [count, units, units, 3],
+    gate products: [T, B, 3 * units], dense, the next GRU's ``step_x`` further on. W is [count, units, units, 3],
     ``bias`` [count, units]. The states of the GRUs are contiguous, in rows of ``H`` of h. Frames of y are
     ``step_frame`` elements apart, rows of a frame ``step_row``. GRU i runs backwards if bit i of ``backwards`` is set:
     its x begins with the last frame.

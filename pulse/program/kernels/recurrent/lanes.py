@@ -26,7 +26,7 @@ from pulse.program.kernels.recurrent.layer import (
     load_activation,
     prepare_frames,
 )
-from pulse.program.kernels.recurrent.lstm import LstmRow, lstm
+from pulse.program.kernels.recurrent.lstm import LstmRow, load_cell, lstm
 
 SUM_FLOATS_OF_EIGHT = 2 * SUM_FLOATS
 """The floats that hold the sums of eight states."""
@@ -46,12 +46,12 @@ def prepare_lane_frames(row: RecurrentFloatFields, count: int, lanes: Pointer) -
 @device
 def find_lanes_with_frame(lanes: Pointer, count: int, frame: int) -> int:
     """Write the numbers of the lanes that have this frame to ``lanes[2 * MAX_STACK_LANES + i]``; return their count."""
-    number = 0
+    active = 0
     for l in range(count):
         if lanes[l] <= frame < lanes[MAX_STACK_LANES + l]:
-            lanes[2 * MAX_STACK_LANES + number] = l
-            number += 1
-    return number
+            lanes[2 * MAX_STACK_LANES + active] = l
+            active += 1
+    return active
 
 
 @device
@@ -62,13 +62,13 @@ def nth_lane(lanes: Pointer, active: int, i: int) -> int:
 
 @device
 def state_of(
-    row: RecurrentFloatFields, lanes: Pointer, active: int, j: int, i: int, new: int, back: int, at_h: int
+    row: RecurrentFloatFields, lanes: Pointer, active: int, j: int, i: int, new: int, back: int, h_offset: int
 ) -> Pointer:
     """Return the address of the state before frame i of ``nth_lane`` j: the previous output, or h."""
     l = nth_lane(lanes, active, j)
     if i > lanes[l]:
         return lane(row, l).y + (new + back)
-    return lane(row, l).h + at_h
+    return lane(row, l).h + h_offset
 
 
 @device
@@ -149,7 +149,7 @@ def gru_lanes(row: GruRow) -> None:
             for n in range(0, H, LANES):
                 s = offset_scales(scales, 3 * n)
                 for b in range(B):
-                    new, at_x = t * frame + b * step, (t * B + b) * 3 * H
+                    new, x_offset = t * frame + b * step, (t * B + b) * 3 * H
                     first = 0
                     while first < active:
                         h0 = state_of(group, lanes, active, first, i, new, back, b * H)
@@ -168,7 +168,7 @@ def gru_lanes(row: GruRow) -> None:
                             behind = min(first + STATES_PER_GROUP, active)
                         for j in range(behind - first):
                             stream = lane(group, nth_lane(lanes, active, first + j))
-                            x, y = stream.x + at_x, stream.y + new
+                            x, y = stream.x + x_offset, stream.y + new
                             h = state_of(group, lanes, active, first + j, i, new, back, b * H)
                             z, r = vload(sums, 64 * j), vload(sums, 64 * j + 16)
                             candidate = vload(sums, 64 * j + 32)
@@ -200,16 +200,14 @@ def lstm_lanes(row: LstmRow) -> None:
     while left > 0:
         count = min(left, MAX_STACK_LANES)
         for l in range(count):
-            stream = lane(group, l)
-            if stream.reload and stream.clock[0] == 0:
-                copy_state_rows(stream.c, stream.c0, B, H, stream.step_c0_row)
+            load_cell(lane(group, l))
         prepare_lane_frames(group, count, lanes)
         for i in range(T):
             t, active = T - 1 - i if reverse else i, find_lanes_with_frame(lanes, count, i)
             for n in range(0, H, LANES):
                 s = offset_scales(scales, 4 * n)
                 for b in range(B):
-                    new, at_x = t * frame + b * step, (t * B + b) * 4 * H
+                    new, x_offset = t * frame + b * step, (t * B + b) * 4 * H
                     for first in range(0, active, STATES_PER_GROUP):
                         h0 = state_of(group, lanes, active, first, i, new, back, b * H)
                         h1 = state_of(group, lanes, active, first + 1, i, new, back, b * H)
@@ -218,7 +216,7 @@ def lstm_lanes(row: LstmRow) -> None:
                         four_sums_of_four(h0, h1, h2, h3, w + 4 * n * H, H, s, sums)
                         for j in range(min(STATES_PER_GROUP, active - first)):
                             stream = lane(group, nth_lane(lanes, active, first + j))
-                            x, y = stream.x + at_x, stream.y + new
+                            x, y = stream.x + x_offset, stream.y + new
                             input_gate, o = vload(sums, 64 * j), vload(sums, 64 * j + 16)
                             forget, candidate = vload(sums, 64 * j + 32), vload(sums, 64 * j + 48)
                             finish_lstm(

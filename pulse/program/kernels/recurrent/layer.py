@@ -33,9 +33,9 @@ class RecurrentFields(Instruction):
 
     Frames of y are ``step_frame`` elements apart, rows of a frame ``step_row``, rows of h0 ``step_h0_row``.
 
-    Frame j of ``end`` frames is at index j + offset of the concatenated pulses. Frames outside the stream give zeros
-    and keep the state. If the clock is 0 and ``reload`` is set, the state is loaded from h0 first; so with a constant
-    clock of 0 every run is a separate sequence. A clip of 0 means no clip.
+    Frame j of ``end`` frames is at index j + offset of the concatenated pulses. For frames outside the
+    stream, y is zero and the state stays. If the clock is 0 and ``reload`` is set, the state is loaded from h0 first;
+    so with a constant clock of 0 every run is a separate sequence. A clip of 0 means no clip.
     """
 
     y: Operand = writes("f32")

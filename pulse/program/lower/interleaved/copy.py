@@ -46,7 +46,7 @@ def interleave_move(lowering: InterleavedLowering, row: MoveRow) -> Iterator[Ins
 
 @interleaves(PairedCopyRow)
 def interleave_paired_copy(lowering: InterleavedLowering, row: PairedCopyRow) -> Iterator[Instruction]:
-    """Copy the words of one tensor, then those of the other."""
+    """Copy the words of one tensor, then of the other."""
     for index, (source, step) in enumerate(((row.src0, row.step0), (row.src1, row.step1))):
         loops = Loops((row.rows, row.columns), ((step, 1), (row.step, 2)))
         yield from lowering.copy(lowering.data(source), lowering.data(row.dst, index), loops)

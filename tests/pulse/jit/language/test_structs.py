@@ -13,7 +13,7 @@ from pulse.jit.language.address import address_of, words_at
 from pulse.jit.language.atomics import advance, fence, load, replace, store
 from pulse.jit.language.structs import Struct, bytes_of, numbers, struct_at
 from pulse.jit.python_call import CallResult
-from pulse.jit.rows.fields import LINE, WORD, fields_of, starts_line, words_of
+from pulse.jit.rows.fields import LINE_WORDS, WORD_BYTES, fields_of, starts_line, words_of
 
 
 class Side(Struct):
@@ -44,21 +44,21 @@ def words(kind: type[Struct]) -> dict[str, int]:
 
 def test_fields_lie_in_order_and_lines_begin_where_declared() -> None:
     assert words(Side) == {"calls": 0, "seconds": 1}
-    assert words_of(Side) == LINE
+    assert words_of(Side) == LINE_WORDS
     assert words(Shared) == {
         "first": 0,
         "part": 1,
         "few": 2,
-        "left": LINE,
-        "right": 2 * LINE,
-        "last": 3 * LINE,
-        "rest": 3 * LINE + 1,
+        "left": LINE_WORDS,
+        "right": 2 * LINE_WORDS,
+        "last": 3 * LINE_WORDS,
+        "rest": 3 * LINE_WORDS + 1,
     }
-    assert bytes_of(Shared) == WORD * 4 * LINE
-    assert Side.new(count=0).words.size == LINE
+    assert bytes_of(Shared) == WORD_BYTES * 4 * LINE_WORDS
+    assert Side.new(count=0).words.size == LINE_WORDS
     shared = Shared.new(count=2, more=5)
-    assert shared.address % (WORD * LINE) == 0
-    assert shared.words.size == 2 * 4 * LINE + 5
+    assert shared.address % (WORD_BYTES * LINE_WORDS) == 0
+    assert shared.words.size == 2 * 4 * LINE_WORDS + 5
     assert not shared.words.any()
 
 
@@ -71,13 +71,13 @@ def test_python_reads_and_writes_fields() -> None:
     assert (shared.first, shared.part, shared.last, shared[1].first) == (-3, 0.25, 1 << 62, 9)
     assert (shared.left.calls, shared.right.calls, shared.right.seconds) == (0, 7, -1.5)
     assert shared.words[2:5].tolist() == [4, 5, 6]
-    assert shared.words[2 * LINE] == 7
+    assert shared.words[2 * LINE_WORDS] == 7
     again = shared_at(shared.address)
     again.first += 1
     assert type(again) is Shared
     assert shared.first == -2
     assert again.right.seconds == -1.5
-    assert shared.address_of("last") == shared.address + WORD * 3 * LINE
+    assert shared.address_of("last") == shared.address + WORD_BYTES * 3 * LINE_WORDS
 
 
 @pytest.mark.parametrize("name", ["frist", "few", "left"])

@@ -20,7 +20,7 @@ from tests.pulse.program.kernels.rows import run_both
 
 SYMBOL = SymbolScope().symbol("S")
 LENGTH = TDim.of(SYMBOL)
-MODES = ("constant", "edge", "reflect", "symmetric")
+PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
 DTYPES = (np.uint8, np.float16, np.float32, np.int64)
 
 
@@ -68,7 +68,7 @@ def check_ends(
         overlap=op.overlap,
         offset=op.offset,
         shift=op.shift,
-        mode=MODES.index(op.mode),
+        mode=PADDING_MODES.index(op.mode),
         size=x.itemsize,
         run=run,
         step_x=run + gap,
@@ -104,7 +104,7 @@ def test_random_ends_are_filled_as_by_the_op(data: st.DataObject) -> None:
         offset=offset,
         shift=offset if draw(0, 1) else offset + draw(-5, 5),
         length=LENGTH,
-        mode=data.draw(st.sampled_from(MODES)),
+        mode=data.draw(st.sampled_from(PADDING_MODES)),
         fill=data.draw(st.sampled_from([0.0, 3.0])),
         head=tables[0],
         tail=tables[1],

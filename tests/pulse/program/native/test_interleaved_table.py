@@ -20,11 +20,11 @@ from pulse.program.machine.machine import run_python
 from pulse.program.native import interleaved_table, lane_blocks
 from pulse.program.native import lanes as native_lanes
 from pulse.program.native.executable import NativeExecutable
-from pulse.program.native.interleaved_table import Interleaved, gaps_of, interleave
+from pulse.program.native.interleaved_table import Interleaved, find_gaps, interleave
 from pulse.program.native.sliding_windows import POSITIONS
 from pulse.program.streams.lanes import Lanes
 from pulse.program.streams.state import State
-from pulse.program.table.emitted import table_of
+from pulse.program.table.emitted import make_table
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Region, Value, aligned_bytes
 from pulse.pulsify.driver import pulsify
@@ -308,7 +308,7 @@ def test_the_rows_as_plain_python_stay_inside_their_memory() -> None:
     interleaved.sliding.copy_in(regions[1], regions[3])
     (begin,), (end,) = interleaved.inputs, interleaved.outputs
     regions[2][begin : begin + x[3].nbytes] = x[3].reshape(-1).view(np.uint8)
-    run_python(table_of(interleaved.rows), regions)
+    run_python(make_table(interleaved.rows), regions)
     for name, expected in lanes.step(x[3]).items():
         output = regions[2][end : end + expected.nbytes].view(np.float32).reshape(expected.shape)
         require_close({name: output}, {name: expected})
@@ -436,6 +436,6 @@ def test_the_gaps_of_a_fill_are_what_the_next_copy_leaves() -> None:
     )
     steps |= dict.fromkeys(("b0", "b1", "b2", "b3"), 0)
     copied = CopyRow(src=source, dst=inner, size=4, **sizes, **steps, a4=3, a5=1, b4=8, b5=1)
-    assert gaps_of(fill, copied) == [(0, 2), (5, 10), (13, 20)]
+    assert find_gaps(fill, copied) == [(0, 2), (5, 10), (13, 20)]
     onto_itself = CopyRow(src=whole, dst=inner, size=4, **sizes, **steps, a4=3, a5=1, b4=8, b5=1)
-    assert gaps_of(fill, onto_itself) == [(0, 20)]
+    assert find_gaps(fill, onto_itself) == [(0, 20)]

@@ -113,9 +113,9 @@ def test_a_step_into_arrays_gives_the_same_numbers(program: Program) -> None:
     [
         (
             lambda right: right["total"],
-            "give an array for each output: total: 1,2,4,f32; low: 1,2,2,f32; last: 1,2,3,f32",
+            "pass an array for each output: total: 1,2,4,f32; low: 1,2,2,f32; last: 1,2,3,f32",
         ),
-        (lambda right: {"total": right["total"]}, "give an array for each output"),
+        (lambda right: {"total": right["total"]}, "pass an array for each output"),
         (
             lambda right: right | {"low": right["total"]},
             "expected an array for the output low: 1,2,2,f32, got 1,2,4,f32",

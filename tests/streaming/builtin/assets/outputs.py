@@ -14,6 +14,6 @@ def session(path: str) -> onnxruntime.InferenceSession:
 
 
 def output_of(path: str, audio: Array) -> Array:
-    """The one output of a model for audio [samples]."""
+    """The only output of a model for audio [samples]."""
     (y,) = session(path).run(None, {"audio": audio.astype(np.float32)[None]})
     return y[0]

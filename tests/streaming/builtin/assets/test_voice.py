@@ -19,14 +19,14 @@ detect = partial(output_of, voice_path())
 
 
 def area_under_curve(scores: Array, truth: Array) -> float:
-    """How often a frame with voice has a higher score than one without."""
+    """The share of pairs in which a frame with voice scores higher than a frame without."""
     ranks = np.argsort(np.argsort(scores, kind="stable")) + 1
     with_voice, without = truth.sum(), (~truth).sum()
     return (ranks[truth].sum() - with_voice * (with_voice + 1) / 2) / (with_voice * without)
 
 
 def silero(x: Array) -> Array:
-    """The results of a trained detector for each 512 samples."""
+    """The probabilities of Silero's detector, one for every 512 samples."""
     session = onnxruntime.InferenceSession(shared_path("models/silero_vad_16k_static.onnx"))
     state, context, probabilities = np.zeros((2, 1, 128), np.float32), np.zeros(64, np.float32), []
     for start in range(0, len(x) - 511, 512):
@@ -62,13 +62,13 @@ def test_the_detector_finds_the_voice_in_real_noise() -> None:
 
 
 @pytest.mark.parametrize("level", [1e-4, 1e-3, 1e-2, 1e-1])
-def test_noise_of_any_level_is_no_voice(level: float) -> None:
+def test_noise_of_any_level_is_not_voice(level: float) -> None:
     probabilities = detect(np.random.default_rng(0).normal(0, level, 16_000 * 10))
     assert probabilities.max() < 0.5
     assert np.median(probabilities) < 0.2
 
 
-def test_silence_is_no_voice() -> None:
+def test_silence_is_not_voice() -> None:
     assert detect(np.zeros(16_000)).max() < 0.01
 
 

@@ -1,4 +1,4 @@
-"""pulse run --live, however it ends: what was done until then is kept and reported."""
+"""``pulse run --live`` keeps and reports its results, however it ends."""
 
 import csv
 import json
@@ -21,7 +21,6 @@ import pytest
 import soundfile
 
 from pulse.errors import InputError
-from streaming.builtin import voice_path
 from streaming.cli import signals
 from streaming.cli.live import command
 from streaming.cli.live.frames import FramesWriter
@@ -43,7 +42,7 @@ pytestmark = pytest.mark.usefixtures("working_folder", "usual_signals")
 
 @pytest.fixture
 def all_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file begins when a recording starts."""
+    """Hold the file until a recording starts."""
     halt, record = HaltedFile(monkeypatch), live_module.Live.record
 
     def recorder_of(*arguments):
@@ -54,10 +53,25 @@ def all_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_module.Live, "record", recorder_of)
 
 
+def live(*arguments: Path | str, code: int) -> Any:
+    return pulse("run", *arguments, "--live", "--quiet", "--backend", "numpy", code=code)
+
+
+def live_levels(*arguments: Path | str, code: int) -> Any:
+    """Run a small model live on ``in.wav`` and a block more; it plays nothing and has 100 frames per second."""
+    return live(voice("model.onnx"), "in.wav", "--output", "level", *arguments, code=code)
+
+
+def write_half_a_second() -> None:
+    soundfile.write("in.wav", np.zeros(4000, np.float32), 8000)
+
+
 @pytest.fixture
-def run_ended_by(tmp_path, monkeypatch, all_is_recorded):
-    """A run of half a second that ends by a signal, or an exception, when it is over."""
-    soundfile.write(tmp_path / "in.wav", np.zeros(8000, np.float32), 16000)
+def run_ended_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, all_is_recorded: None
+) -> Callable[..., Any]:
+    """A function that runs half a second and ends the run by a signal or an exception."""
+    write_half_a_second()
     follow = command.follow
 
     def ends(end, code):
@@ -69,24 +83,22 @@ def run_ended_by(tmp_path, monkeypatch, all_is_recorded):
 
         monkeypatch.setattr(command, "follow", follow_and_end)
         files = ("--frames", "f.csv", "--stats", "s.jsonl", "--record-in", "r.wav")
-        return pulse(
-            *("run", voice_path(), "in.wav", "--live", "--quiet", "--backend", "numpy", *files), code=code
-        )
+        return live_levels(*files, code=code)
 
     return ends
 
 
 @pytest.mark.parametrize("end", [*signals.ENDS, pytest.param(DeviceError("the cable is out"), id="failure")])
-def test_a_run_keeps_and_reports_what_was_done_until_its_end(
+def test_an_ended_run_keeps_and_reports_its_results(
     run_ended_by: Callable[..., Any], tmp_path: Path, end: DeviceError | Signals
 ) -> None:
     failed = isinstance(end, DeviceError)
     result = run_ended_by(end, 2 if failed else 0)
-    assert "8,000 in" in result.stdout
+    assert "4,080 in" in result.stdout
     assert result.stderr == ("error: the cable is out\n" if failed else "")
     with (tmp_path / "f.csv").open() as file:
         assert len(list(csv.reader(file))) > 40
-    assert soundfile.info(tmp_path / "r.wav").frames == 8000
+    assert soundfile.info(tmp_path / "r.wav").frames == 4080
     assert '"line":"summary"' in (tmp_path / "s.jsonl").read_text().splitlines()[-1]
 
 
@@ -97,7 +109,7 @@ def signalled_after(
     name: str,
     when: Callable[..., Any] = lambda: True,
 ) -> None:
-    """Send a signal from inside the caller."""
+    """Send a signal after each call of a method for which ``when`` is true."""
     function = getattr(owner, name)
 
     def call_and_signal(*arguments):
@@ -110,7 +122,9 @@ def signalled_after(
 
 
 @pytest.mark.parametrize("number", signals.ENDS)
-def test_a_signal_inside_of_a_write_loses_nothing(tmp_path, monkeypatch, all_is_recorded, number) -> None:
+def test_a_signal_inside_of_a_write_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, all_is_recorded: None, number: Signals
+) -> None:
     """The signal ends the run soon, with every frame; later ones, while files are finished, change nothing."""
     x = tone(8000, 30.0).astype(np.float32)
     soundfile.write("in.wav", x, 8000, subtype="FLOAT")
@@ -140,9 +154,10 @@ def test_a_signal_inside_of_a_write_loses_nothing(tmp_path, monkeypatch, all_is_
 @pytest.mark.parametrize("shows", [True, False])
 def test_files_are_complete_after_the_terminal_is_closed(tmp_path: Path, shows: bool) -> None:
     """All files are complete, though the report has no reader."""
-    soundfile.write("in.wav", tone(16000, 30.0), 16000)
+    soundfile.write("in.wav", tone(8000, 30.0), 8000)
     files = ("--frames", "f.csv", "--record-in", "r.wav", "--stats", "s.jsonl")
-    command = ["pulse", "run", str(voice_path()), "in.wav", "--live", "--backend", "numpy", *files]
+    command = ["pulse", "run", str(voice("model.onnx")), "in.wav", "--output", "level", "--live", *files]
+    command += ["--backend", "numpy"]
     command += [] if shows else ["--quiet"]
     code = (
         "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
@@ -165,7 +180,7 @@ def test_files_are_complete_after_the_terminal_is_closed(tmp_path: Path, shows: 
         assert process.poll() is None
         with suppress(BlockingIOError):
             os.read(terminal, 1 << 20)  # nothing waits for a reader
-        return any(part.stat().st_size > 16000 for part in tmp_path.glob(".r-*.wav"))
+        return any(part.stat().st_size > 8000 for part in tmp_path.glob(".r-*.wav"))
 
     wait_until(has_recorded, "half a second of sound is recorded")
     os.close(terminal)
@@ -173,13 +188,13 @@ def test_files_are_complete_after_the_terminal_is_closed(tmp_path: Path, shows: 
     recorded = soundfile.info("r.wav").frames
     with (tmp_path / "f.csv").open() as file:
         assert len(list(csv.reader(file))) > 20
-    assert 1600 < recorded < 30 * 16000
+    assert 800 < recorded < 30 * 8000
     assert '"line":"summary"' in (tmp_path / "s.jsonl").read_text().splitlines()[-1]
 
 
 @pytest.fixture
 def frames_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file begins when the first frames are written: there may be none, but their file has some of the disk."""
+    """Hold the file until frames are first written, so that their file has space on the disk."""
     halt, write = HaltedFile(monkeypatch), FramesWriter.write
 
     def write_slowly(frames):
@@ -193,28 +208,24 @@ def files_on(disk: Path) -> tuple[Path | str, ...]:
     return "--frames", disk / "f.npy", "--record-in", disk / "i.wav"
 
 
-def occupy(disk: Path) -> None:
-    """Leave a little space."""
-    (disk / "large").write_bytes(bytes(48 << 10))
+def occupy(disk: Path, free_kib: int = 16) -> None:
+    """Fill a small disk except for a few KiB."""
+    (disk / "large").write_bytes(bytes((64 - free_kib) << 10))
 
 
-def live(*arguments: Path | str, code: int) -> Any:
-    return pulse("run", *arguments, "--live", "--quiet", "--backend", "numpy", code=code)
-
-
-def test_a_run_goes_on_with_a_full_disk(small_disk, frames_have_room) -> None:
-    """The run continues to its end and reports all; what was written until then is kept."""
-    soundfile.write("in.wav", tone(16000, 1.0), 16000)
-    occupy(small_disk)
-    result = live(voice_path(), "in.wav", *files_on(small_disk), code=2)
-    assert "16,000 in" in result.stdout
+def test_a_run_goes_on_with_a_full_disk(small_disk: Path, frames_have_room: None) -> None:
+    """The run continues to its end, reports everything and keeps the samples written so far."""
+    soundfile.write("in.wav", tone(8000, 1.0), 8000)
+    occupy(small_disk, free_kib=8)
+    result = live_levels(*files_on(small_disk), code=2)
+    assert "8,080 in" in result.stdout
     assert result.stderr.startswith(f"error: {small_disk / 'i.wav'}: cannot be written (")
-    assert 0 < soundfile.info(small_disk / "i.wav").frames < 16000
+    assert 0 < soundfile.info(small_disk / "i.wav").frames < 8000
     assert {path.name for path in small_disk.iterdir()} == {"large", "f.npy", "i.wav"}
 
 
 def test_each_file_on_a_full_disk_is_reported_once(small_disk: Path) -> None:
-    """The first one as the error."""
+    """The first problem is the error; the others are warnings."""
     soundfile.write("in.wav", tone(8000, 1.5), 8000)
     occupy(small_disk)
     model = voice(small_disk.parent / "model.onnx")
@@ -231,8 +242,7 @@ def test_each_file_on_a_full_disk_is_reported_once(small_disk: Path) -> None:
 def test_statistics_are_closed_after_a_recording_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The statistics that were begun are closed."""
-    soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
+    write_half_a_second()
     closed: list[object] = []
     close = StatsWriter.close
 
@@ -242,14 +252,13 @@ def test_statistics_are_closed_after_a_recording_is_refused(
 
     monkeypatch.setattr(StatsWriter, "close", note)
     (tmp_path / "folder.wav").mkdir()
-    result = live(voice_path(), "in.wav", "--stats", "s.jsonl", "--record-in", "folder.wav", code=2)
+    result = live_levels("--frames", "f.npy", "--stats", "s.jsonl", "--record-in", "folder.wav", code=2)
     assert result.stderr == "error: folder.wav: is not a file that can be replaced; give the name of a file\n"
     assert closed == [None]
 
 
 @pytest.mark.parametrize("name", ["f.npy", "f.csv"])
 def test_frames_end_where_the_disk_is_full(small_disk: Path, name: str) -> None:
-    """They end where it was full."""
     soundfile.write("in.wav", tone(8000, 1.0), 8000)
     occupy(small_disk)
     model = voice(small_disk.parent / "model.onnx")
@@ -263,8 +272,8 @@ def test_frames_end_where_the_disk_is_full(small_disk: Path, name: str) -> None:
     assert (small_disk / name).stat().st_size > 0
 
 
-def test_the_report_has_where_frames_without_room_are(small_disk: Path) -> None:
-    """The report has both that the frames ended and where they are."""
+def test_the_report_names_the_file_of_the_remaining_frames(small_disk: Path) -> None:
+    """The report says that the file ended and where the remaining frames are."""
     piece = np.zeros((2, 100, 8), np.float32)
     port = SimpleNamespace(name="y", axis=1)
     outputs = SimpleNamespace(take_ready=lambda: [{"y": piece}], flush=lambda: [{}], pulses_lost=0)
@@ -279,8 +288,8 @@ def test_the_report_has_where_frames_without_room_are(small_disk: Path) -> None:
     assert np.load(small_disk / "y-frames-first.npy").shape == (1000, 2, 8)
 
 
-def test_frames_end_where_some_were_not_taken_in_time(tmp_path: Path) -> None:
-    """The file ends where they are missing: what follows would have wrong times."""
+def test_frames_end_where_some_are_lost(tmp_path: Path) -> None:
+    """The file ends at the first missing frame: later frames would have wrong times."""
     piece = np.arange(4, dtype=np.float32)
     port = SimpleNamespace(name="y", axis=0)
     outputs = SimpleNamespace(take_ready=lambda: [{"y": piece}], flush=lambda: [{"y": piece}], pulses_lost=0)
@@ -295,8 +304,8 @@ def test_frames_end_where_some_were_not_taken_in_time(tmp_path: Path) -> None:
     assert np.load(tmp_path / "y.npy").tolist() == [0, 1, 2, 3]
 
 
-def test_frames_are_complete_though_the_disk_of_the_sound_is_full(small_disk: Path, tmp_path: Path) -> None:
-    """The run continues to its end, so the frames have theirs; what was written until then is kept."""
+def test_frames_are_complete_if_the_sound_disk_is_full(small_disk: Path, tmp_path: Path) -> None:
+    """The run continues to its end, so all frames are written; the played samples so far are kept."""
     x = tone(8000, 1.0).astype(np.float32)
     soundfile.write("in.wav", x, 8000, subtype="FLOAT")
     occupy(small_disk)
@@ -315,9 +324,9 @@ def test_frames_are_complete_though_the_disk_of_the_sound_is_full(small_disk: Pa
 def test_ctrl_c_does_not_hide_that_the_disk_is_full(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C is the usual end, and does not hide what went wrong."""
-    soundfile.write("in.wav", tone(16000, 1.0), 16000)
-    occupy(small_disk)
+    """Ctrl-C is the usual end of a run and must not hide an error."""
+    soundfile.write("in.wav", tone(8000, 1.0), 8000)
+    occupy(small_disk, free_kib=8)
     follow = command.follow
 
     def follow_and_interrupt(*parts):
@@ -325,14 +334,14 @@ def test_ctrl_c_does_not_hide_that_the_disk_is_full(
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(command, "follow", follow_and_interrupt)
-    result = live(voice_path(), "in.wav", "--record-in", small_disk / "i.wav", code=2)
-    assert "16,000 in" in result.stdout
+    result = live_levels("--frames", "f.npy", "--record-in", small_disk / "i.wav", code=2)
+    assert "8,080 in" in result.stdout
     assert result.stderr.startswith(f"error: {small_disk / 'i.wav'}: cannot be written (")
 
 
 def test_files_of_a_lost_folder_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two files are lost, one of which is reported first."""
-    soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
+    """One lost file is the error, the other a warning."""
+    write_half_a_second()
     folder = tmp_path / "folder"
     folder.mkdir()
     follow = command.follow
@@ -342,38 +351,37 @@ def test_files_of_a_lost_folder_are_reported(tmp_path: Path, monkeypatch: pytest
         shutil.rmtree(folder)
 
     monkeypatch.setattr(command, "follow", follow_and_remove)
-    result = live(voice_path(), "in.wav", *files_on(folder), code=2)
-    assert "8,000 in" in result.stdout
+    result = live_levels(*files_on(folder), code=2)
+    assert "4,080 in" in result.stdout
     warning, error = result.stderr.splitlines()
     assert warning.startswith(f"warning: {folder / 'f.npy'}: cannot be written (No such file or directory)")
     assert error.startswith(f"error: {folder / 'i.wav'}: cannot be written (No such file or directory)")
 
 
 def test_a_line_in_use_is_not_flushed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The line is not touched again: the frames end where they are, and that is reported."""
-    soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
+    """A line that a worker still uses is not touched: the frames end there, and the report says so."""
+    write_half_a_second()
     stop, workers = Worker.stop, []
     monkeypatch.setattr(Worker, "stop", lambda worker: bool(workers.append(worker)))
     monkeypatch.setattr(Outputs, "flush", lambda _: pytest.fail("it is in use"))
-    result = live(voice_path(), "in.wav", "--frames", "f.npy", code=2)
-    assert "8,000 in" in result.stdout
+    result = live_levels("--frames", "f.npy", code=2)
+    assert "4,080 in" in result.stdout
     assert "f.npy: the last frames are missing" in result.stderr
     assert np.load(tmp_path / "f.npy").size > 10
     assert stop(workers[0])
     live_module.abandoned_pipelines.pop().close()
 
 
-def test_the_report_is_printed_though_the_last_output_is_unknown(
+def test_the_report_is_printed_without_the_last_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its output is not known, but there is a report."""
-    soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
+    write_half_a_second()
 
     def unknown(_):
         raise InputError("last: unknown in a stream of 0 frames; push some first")
 
     monkeypatch.setattr(Outputs, "flush", unknown)
-    result = live(voice_path(), "in.wav", "--frames", "f.npy", code=2)
-    assert "8,000 in" in result.stdout
+    result = live_levels("--frames", "f.npy", code=2)
+    assert "4,080 in" in result.stdout
     assert result.stderr == "error: last: unknown in a stream of 0 frames; push some first\n"
     assert np.load(tmp_path / "f.npy").size > 10

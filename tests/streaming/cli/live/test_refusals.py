@@ -1,4 +1,4 @@
-"""pulse run --live, used badly: each mistake is reported before anything runs, and no file is touched."""
+"""Wrong uses of ``pulse run --live`` are reported before anything runs, and no file is touched."""
 
 from pathlib import Path
 

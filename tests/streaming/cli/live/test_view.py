@@ -1,4 +1,4 @@
-"""The display of a live run: what is shown of recorded statistics, at 80 columns and elsewhere."""
+"""The display of a live run, from recorded statistics, at 80 columns and other widths."""
 
 import io
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Calls that may never return, and what libraries say meanwhile."""
+"""Calls that may never return, and messages that libraries print meanwhile."""
 
 import os
 import threading
@@ -27,7 +27,7 @@ def test_calls_are_made_in_turn_by_one_thread() -> None:
     caller.end()
 
 
-def test_a_call_that_raises_a_timeout_is_not_stuck() -> None:
+def test_a_call_that_raises_timeout_error_is_not_stuck() -> None:
     def late() -> None:
         raise TimeoutError("of its own")
 
@@ -65,7 +65,7 @@ def test_nothing_is_called_after_a_call_that_does_not_return() -> None:
 
 
 def test_output_of_libraries_becomes_the_reason(capfd: pytest.CaptureFixture[str]) -> None:
-    """The last message of ALSA is kept; the terminal shows only what comes later."""
+    """The last message of ALSA is kept and not shown; later output reaches the terminal."""
     with capture_alsa_messages() as reason:
         assert reason() is None
         os.write(2, b"ALSA lib pcm.c:2666:(snd_pcm_open_noupdate) Unknown PCM front\nother \xff\n")
@@ -77,7 +77,7 @@ def test_output_of_libraries_becomes_the_reason(capfd: pytest.CaptureFixture[str
     assert capfd.readouterr().err == "heard\n"
 
 
-def test_without_a_standard_error_there_are_no_messages_of_alsa(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alsa_messages_are_empty_without_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse_descriptor(descriptor: int) -> int:
         raise OSError(9, "Bad file descriptor")
 

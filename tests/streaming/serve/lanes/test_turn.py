@@ -44,7 +44,7 @@ class Group:
         ]
 
     def feed(self, number: int, name: str, frames: Array) -> None:
-        """Give a stream a block."""
+        """Push a block into a stream."""
         stream = self.streams[number]
         block = Block(0, name, frames, frames.size, time.monotonic_ns())
         stream.inbox.append(block)
@@ -78,7 +78,7 @@ def values(answers: list[Answer], port: int = 0) -> Array:
     return np.concatenate([np.frombuffer(message[HEADER.size :], np.float32) for message in messages])
 
 
-def test_streams_with_more_and_fewer_pulses_share_a_turn() -> None:
+def test_streams_of_different_lengths_share_a_turn() -> None:
     group = Group(filter_program())
     (name,) = (port.name for port in filter_program().inputs if port.streams)
     x = normal_noise(LANES, 9 * PULSE)
@@ -105,7 +105,7 @@ def test_streams_with_more_and_fewer_pulses_share_a_turn() -> None:
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 2])
-def test_a_fault_in_a_turn_leaves_the_pulses_before_and_the_other_streams(wrong: int) -> None:
+def test_a_fault_keeps_earlier_pulses_and_other_streams(wrong: int) -> None:
     group = Group(lookup("numba"), 100 * FAULTY_PULSE)
     well = np.arange(3 * FAULTY_PULSE) % ROWS
     bad = well.copy()
