@@ -1,4 +1,4 @@
-"""Loss by rounding: compare the outputs of a stream with those of f32 weights and activations."""
+"""Loss by rounding: compare the outputs of a stream with its outputs for f32 weights and activations."""
 
 import math
 
@@ -7,7 +7,7 @@ import numpy as np
 from pulse.facts import Array
 from pulse.program.compiler import Prepare, compile_model
 from pulse.program.whole_stream import stream_whole
-from pulse.proof.signals import feeds_of
+from pulse.proof.signals import draw_feeds
 from pulse.proof.trials import short_lengths
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.record import record
@@ -15,8 +15,9 @@ from pulse.support.record import record
 
 @record
 class RoundingError:
-    """How far an output is from that of f32.
+    """Difference between an output and its f32 value.
 
+    output   name of the output
     largest  the largest absolute difference
     snr_db   energy of the output to energy of the difference; infinite if they are equal
     """
@@ -41,12 +42,12 @@ def rounding_errors(
 ) -> list[RoundingError]:
     """Return the error of each output on one stream of random input, for weights stored as ``weights``.
 
-    frames  of the symbol; the longest of the short streams that ``verify`` tries by default
-    prepare, activations  as in ``compile_model``
+    frames  frames of the symbol; by default the longest of the short streams that ``verify`` tries
+    prepare, activations  see ``compile_model``
     Raises  CompileError: as ``compile_model``
     """
     length = max(short_lengths(model)) if frames is None else frames
-    feeds = feeds_of(model, length, seed=seed)
+    feeds = draw_feeds(model, length, seed=seed)
     exact, rounded = (
         stream_whole(
             compile_model(model, backend, weights=weight_form, prepare=prepare, activations=rows), feeds

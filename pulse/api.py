@@ -36,14 +36,14 @@ def stream(
     Most models are offline: pulse derives their streaming form. A model that already streams, with its states among its
     inputs and outputs, runs unchanged, chunk by chunk.
 
-    source       a path, a model or anything else that ``pulse.load`` accepts. Call ``pulse.load`` first and give its
+    source       a path, a model or anything else that ``pulse.load`` accepts. Call ``pulse.load`` first and pass its
                  result here if the model needs options, such as the shapes of its inputs
     pulse        the number of frames in each step; by default the smallest possible one. Frames are counted on the
                  symbol, the axis of time of the inputs
     align        delay the earlier outputs, so that the frames of all outputs in a step belong to the same moment
     max_context  the most frames that a stream may have; needed for attention to all earlier frames
     backend      ``numba`` runs compiled kernels. ``numpy`` runs the same ops in Python: it is slow, and is the
-                 reference. Other names are those of programs of several backends, see ``pulse.program.backends``
+                 reference. For programs of several backends, see ``pulse.program.backends``
     weights      how weights are stored: ``f32`` by default. ``bf16`` rounds them and halves their memory; ``int8``
                  rounds them and takes a quarter. Weights that 16 bits hold exactly always take half
     prepare      how kernels are compiled before the first step, as in ``compile_model``:
@@ -91,20 +91,20 @@ def verify(
     A model that is called chunk by chunk is compared with the loop over its calls. A pulsed model is compared with
     the offline model that it keeps.
 
-    source       as in ``stream``, or a PyTorch ``nn.Module``. ``from_torch`` converts a module, and its streams are
+    source       see ``stream``; or a PyTorch ``nn.Module``. ``from_torch`` converts a module, and its streams are
                  compared with the module too
-    pulse        as in ``stream``
+    pulse        see ``stream``
     lengths      the lengths of the streams, in frames; by default short ones, and long ones that fill every buffer of
                  past frames
     backend      the backend to prove; numpy is always proved
-    max_context, prepare  as in ``stream``
+    max_context, prepare  see ``stream``
     seed         the seed of the random inputs
     long         try longer streams, and every signal on them, however long that takes
     example      for a module: the arguments of its ``forward``
     twin         for a module: a new stream of the author's own streaming code. It is called with a tensor, the next
                  pulse, for each input, and returns the frames that are ready. Joined, these must equal the module's
                  first frames
-    dynamic, states, method  for a module, as in ``from_torch``. A module with states is called chunk by chunk
+    dynamic, states, method  for a module: see ``from_torch``. A module with states is called chunk by chunk
     Raises       PulseError if the model cannot stream, or as ``from_torch`` for a module; DivergenceError if the twin
                  differs
     """

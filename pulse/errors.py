@@ -86,7 +86,7 @@ class FaultError(InputError):
     """Values for which an operation has no result: an index outside its table, an integer divided by 0.
 
     faults   one for each node and input
-    lanes    if several streams stepped in one call: the lanes that failed
+    lanes    the lanes that failed, if several streams stepped in one call
     outputs  there, what the call would have returned; the rows of the lanes that failed mean nothing
     """
 
@@ -118,7 +118,16 @@ class PulseWarning(UserWarning):
 
 @record
 class Refusal:
-    """Why one node cannot be streamed, and what would help."""
+    """Why one node cannot be streamed, and what would help.
+
+    node      name of the node
+    op        its operation
+    axis      the stream axis; None if it has none
+    relation  how the outputs depend on the stream
+    reason    why it cannot be streamed
+    help      what would help
+    origin    where the node comes from, such as a line of a program
+    """
 
     node: str
     op: str
@@ -129,10 +138,10 @@ class Refusal:
     origin: str = ""
 
     def __str__(self) -> str:
-        where = f"{self.node} ({self.op}{', ' + self.origin if self.origin else ''})"
+        location = f"{self.node} ({self.op}{', ' + self.origin if self.origin else ''})"
         if self.axis is not None:
-            where += f", stream axis {self.axis}"
-        return printable(f"{where}: {self.relation}: {self.reason}; {self.help}")
+            location += f", stream axis {self.axis}"
+        return printable(f"{location}: {self.relation}: {self.reason}; {self.help}")
 
 
 class PulsifyError(PulseError):

@@ -1,7 +1,7 @@
 """Facts about wires."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from math import prod
@@ -20,9 +20,9 @@ DType: TypeAlias = np.dtype[Any]
 Shape: TypeAlias = tuple[TDim, ...]
 
 _BETWEEN_DIMS = re.compile(r",(?![^()]*\))")
-"""Commas outside brackets, unlike that of ``max(0,T-1)``."""
+"""Commas outside brackets; ``max(0,T-1)`` has one inside."""
 MAX_AXES = 64
-"""The most axes of a tensor in numpy."""
+"""Maximum number of axes of a tensor in numpy."""
 
 DTYPES: dict[str, DType] = {
     "f16": np.dtype(np.float16),
@@ -46,7 +46,7 @@ def dtype_name(dtype: DType) -> str:
     return _DTYPE_NAMES.get(dtype, dtype.name)
 
 
-def numbers_of(value: Any, dtype: DType) -> Array | None:
+def convert_numbers(value: Any, dtype: DType) -> Array | None:
     """Convert a user's value to a type; None if it is not numeric or does not fit. Only floats round."""
     try:
         array = np.asarray(value)
@@ -74,10 +74,26 @@ def is_symbolic(value: Array) -> bool:
     return value.dtype == object
 
 
+def is_sound_shape(shape: Shape) -> bool:
+    """Return whether a tensor has one value for each frame."""
+    return sum(bool(dim.symbols) for dim in shape) == 1 and all(dim.symbols or dim == 1 for dim in shape)
+
+
+def cancel_sizes(sizes: Iterable[TDim], divisors: Iterable[TDim]) -> tuple[list[TDim], list[TDim]]:
+    """Return sizes and divisors without those that both have."""
+    over, under = list(sizes), list[TDim]()
+    for divisor in divisors:
+        if divisor in over:
+            over.remove(divisor)
+        else:
+            under.append(divisor)
+    return over, under
+
+
 def volume(shape: Sequence[TDim]) -> TDim:
     """Return the number of elements."""
-    plain = prod(dim.const for dim in shape if not dim.terms)
-    return prod((dim for dim in shape if dim.terms), start=TDim.of(1) * plain)
+    constants_product = prod(dim.const for dim in shape if not dim.terms)
+    return prod((dim for dim in shape if dim.terms), start=TDim.of(1) * constants_product)
 
 
 @record(eq=False)
@@ -99,7 +115,7 @@ class TypedFact:
 
     @classmethod
     def parse(cls, text: str, scope: SymbolScope) -> "TypedFact":
-        """Parse ``1,80,T,f32``: dims, then a type (f32 if none is given). Raises FactError."""
+        """Parse ``1,80,T,f32``: dims, then a type (f32 by default). Raises FactError: not such a text."""
         parts = [part.strip() for part in _BETWEEN_DIMS.split(text) if part.strip()]
         dtype = DTYPES["f32"]
         if parts and parts[-1] in DTYPES:
@@ -111,7 +127,7 @@ class TypedFact:
 
     @classmethod
     def of_input(cls, text: str, scope: SymbolScope) -> "TypedFact":
-        """Parse the shape of an input: its symbols are sizes, so none is negative. Raises FactError, DimError."""
+        """Parse the shape of an input: its symbols are sizes, so none is negative. Raises FactError: not a shape."""
         fact = cls.parse(text, scope)
         for symbol in sorted({s for dim in fact.shape for s in dim.symbols}, key=lambda s: s.name):
             scope.assume(f"{symbol} >= 0")

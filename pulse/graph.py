@@ -34,7 +34,14 @@ class Outlet(Generic[F]):
 
 @dataclass(slots=True, eq=False)
 class Node(Generic[F, O]):
-    """An operation, the outlets it reads and the outlets it makes."""
+    """An operation, the outlets it reads and the outlets it makes.
+
+    id       its index in the graph
+    name     its name, unique in the graph
+    op       its operation
+    inputs   the outlets that it reads
+    outputs  the outlets that it makes
+    """
 
     id: int
     name: str
@@ -47,7 +54,8 @@ class Node(Generic[F, O]):
 class View:
     """Some nodes of a graph under a name; rewriting keeps it up to date.
 
-    backend, kernel   the requested ones for its nodes; see ``pulse.program.backends.implementations``
+    nodes            the ids of its nodes
+    backend, kernel  the requested ones for its nodes; see ``pulse.program.backends.implementations``
     """
 
     nodes: set[int]
@@ -222,9 +230,9 @@ class Graph(Generic[F, O]):
 
         Inputs and outputs of the model stay, and nodes before number ``first``.
         """
-        doomed = [node_id]
-        while doomed:
-            node = self.nodes[doomed.pop()]
+        pending = [node_id]
+        while pending:
+            node = self.nodes[pending.pop()]
             wires = [OutletId(node.id, slot) for slot in range(len(node.outputs))]
             if not wires or any(
                 self.outlet(wire).successors or self.is_output(wire) or wire in self.inputs for wire in wires
@@ -233,7 +241,7 @@ class Graph(Generic[F, O]):
             for slot, outlet in enumerate(node.inputs):
                 del self.outlet(outlet).successors[InletId(node.id, slot)]
                 if outlet.node >= first:
-                    doomed.append(outlet.node)
+                    pending.append(outlet.node)
             node.inputs, node.outputs = [], []
             self._release_name(node.name)
             for view in self.views.values():

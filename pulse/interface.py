@@ -16,9 +16,11 @@ from pulse.support.record import record
 class Port:
     """An input or output of a pulsed model.
 
-    shape   of one pulse
-    axis    the stream axis; None if the tensor does not stream: then an input is given once, and an output
-            (or one whose rate is 0) is known when the stream has ended
+    name    its name
+    shape   shape of one pulse
+    dtype   its dtype
+    axis    the stream axis; None if the tensor does not stream: then an input is given once, and an output (or one
+            whose rate is 0) is known when the stream has ended
     delay   leading frames to drop
     rate    frames for each frame of the symbol
     length  valid frames of the whole stream, a function of the symbol
@@ -86,7 +88,7 @@ class Port:
 class AwaitedWire:
     """A wire whose last frame some output waits for.
 
-    frames  in each pulse
+    frames  its frames in each pulse
     offset  frame j is at index j + offset of the concatenated pulses
     length  frames of the whole stream, a function of the symbol
     """
@@ -124,16 +126,16 @@ class Interface(Protocol):
     def chunks(self) -> Any: ...
 
     def port(self, name: str) -> Port:
-        """Return an input or output by its name. Raises PulsifyError."""
+        """Return an input or output by its name. Raises PulsifyError: no such port."""
         ...
 
-    def waits(self) -> Sequence[AwaitedWire]:
+    def awaited_wires(self) -> Sequence[AwaitedWire]:
         """Return every wire whose last frame some output waits for."""
         ...
 
 
 def find_port(model: Interface, name: str) -> Port:
-    """Return an input or output by its name. Raises PulsifyError."""
+    """Return an input or output by its name. Raises PulsifyError: no such port."""
     for port in (*model.inputs, *model.outputs):
         if port.name == name:
             return port

@@ -57,7 +57,7 @@ class Model(FileNetwork):
         return _with_steps_of(cls, network)
 
     def analyse(self) -> "TypedModel":
-        """Derive every type and shape; those of inputs that the file does not state are inferred first.
+        """Derive every type and shape; input shapes that the file does not state are inferred first.
 
         Warns if shapes in the file are wrong, and if the budget does not suffice for its constants.
         Raises LoadError (operators not supported, unknown dims), FactError.
@@ -74,7 +74,7 @@ class Sketch(ABC):
 
     @abstractmethod
     def to_model(self, inputs: Mapping[str, str] | None = None) -> Model:
-        """Return the model as it is now. inputs: shapes by name, as in ``pulse.load``. Raises InputError."""
+        """Return the model as it is now; ``inputs`` has shapes by name. Raises InputError: they do not fit."""
 
 
 class TypedModel(TypedNetwork):
@@ -86,7 +86,7 @@ class TypedModel(TypedNetwork):
         return _with_steps_of(cls, network)
 
     def with_sizes(self, sizes: Mapping[Symbol, int]) -> "TypedModel":
-        """Return the model with numbers in place of some symbols, in a new scope. Raises FactError."""
+        """Return the model with numbers in place of some symbols, in a new scope. Raises FactError: they do not fit."""
         return with_sizes(self, sizes)
 
     def declutter(self) -> "TypedModel":
@@ -138,12 +138,12 @@ class TypedModel(TypedNetwork):
     ) -> "PulsedModel":
         """Return a model that takes one chunk and its states as a stream; see ``pulse.chunks``.
 
-        The shapes are those of one call.
+        The shapes state one call.
         """
         from pulse.declutter import declutter
 
         with count_spending(self.spending):
-            model, chunks = scan_over_chunks(self, chunking or DETECT_ALL, symbol, outputs)
+            model, chunks = scan_over_chunks(self, chunking or DETECT_ALL, symbol, outputs, {})
             return PulsedModel.of(pulsify_chunks(declutter(model), chunks, pulse))
 
 
@@ -185,7 +185,9 @@ class PulsedModel(PulsedNetwork):
         return to_nnef(self)
 
     def save(self, path: "str | PathLike[str]", opset: int = 17) -> None:
-        """Write ``to_onnx`` to a file. Raises WriteError."""
+        """Write ``to_onnx`` to a file. Raises WriteError: an op that ONNX cannot express, or a file that cannot be
+        written.
+        """
         from pulse.onnx.write.model import save
 
         save(self.to_onnx(opset), path)

@@ -6,7 +6,7 @@ from pulse.errors import PulseError
 from pulse.facts import Array
 from pulse.graph import Graph, OutletId
 from pulse.ops.op import Op
-from pulse.typed import TypedGraph, constant
+from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 
 
@@ -33,12 +33,12 @@ class Patch:
         return inside
 
     def wire(self, name: str, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
-        """Add a node to the patch. Raises FactError."""
+        """Add a node to the patch. Raises FactError: the inputs do not fit."""
         return wire(self.graph, name, op, inputs)
 
-    def constant(self, name: str, value: Array) -> OutletId:
+    def add_constant(self, name: str, value: Array) -> OutletId:
         """Add a constant to the patch."""
-        return constant(self.graph, name, value)
+        return add_constant(self.graph, name, value)
 
     def shunt(self, old: OutletId, new: OutletId) -> None:
         """Let ``new`` (of the patch) replace ``old`` (of the target).
@@ -47,7 +47,7 @@ class Patch:
         """
         before, after = self.target.fact(old), self.graph.fact(new)
         if not before.agrees(after):
-            raise PulseError(f"a patch gives {after} in place of {self.target.label(old)}: {before}")
+            raise PulseError(f"a patch puts {after} in place of {self.target.label(old)}: {before}")
         self._shunts.append((old, new))
 
     def apply(self) -> list[int]:

@@ -13,6 +13,7 @@ from pulse.graph import OutletId
 from pulse.ops.op import Op, numbers_if_constant
 from pulse.ops.source import Source
 from pulse.support.budget import current_spending
+from pulse.support.naming import free_name
 from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wiring import wire
 
@@ -33,15 +34,9 @@ class Terms:
     def dim(self, dim: TDim) -> TDim:
         """Return an expression in these terms; a symbol that is new to them gets a free name."""
         for symbol in sorted(dim.symbols - self._values.keys(), key=lambda symbol: symbol.name):
-            self._values[symbol] = TDim.of(self.scope.symbol(self._free_name(symbol.name)))
+            name = free_name(symbol.name, self.scope.knows, "_", 2)
+            self._values[symbol] = TDim.of(self.scope.symbol(name))
         return dim.subs(self._values) if dim.symbols else dim
-
-    def _free_name(self, name: str) -> str:
-        suffix, free_name = 1, name
-        while self.scope.knows(free_name):
-            suffix += 1
-            free_name = f"{name}_{suffix}"
-        return free_name
 
     def fact(self, fact: TypedFact) -> TypedFact:
         """Return a type and shape in these terms."""
@@ -84,7 +79,7 @@ class Terms:
         """Wire a model into a graph of these terms, and return the model's wires in that graph.
 
         wires   outlets of the model -> wires of the graph that replace them
-        prefix  of the names of nodes
+        prefix  prefix of the names of new nodes
         Raises  FactError: sizes that do not fit
         """
         new_wires = dict(wires)
@@ -156,7 +151,7 @@ def _has_symbols(fact: TypedFact) -> bool:
 
 
 def with_sizes(model: N, sizes: Mapping[Symbol, int]) -> N:
-    """Return the model with numbers in place of some symbols, in a new scope. Raises FactError."""
+    """Return the model with numbers in place of some symbols, in a new scope. Raises FactError: they do not fit."""
     terms = Terms(SymbolScope(), {symbol: TDim.of(size) for symbol, size in sizes.items()})
     terms.assume(model.scope)
     return replace(terms.model(model), spending=model.spending)

@@ -28,8 +28,10 @@ TypedNode: TypeAlias = Node[TypedFact, Op]
 class Variable:
     """A variable that a file keeps between calls: its input, and the output with its next value.
 
-    initial   its value at the first call; None if the file has none
-    how       its kind, for messages
+    input    the input that reads it
+    output   the output with its next value
+    initial  its value at the first call; None if the file has none
+    how      its kind, for messages
     """
 
     input: str
@@ -42,6 +44,10 @@ class Variable:
 class TypedNetwork:
     """An offline model: a graph of typed ops over one scope of symbols.
 
+    graph      its nodes
+    scope      its symbols
+    title      the model's name
+    metadata   the file's metadata
     origins    the origins of nodes, by name: the file's node, the line of the program that made it
     spending   the part of the file's budget that the analysis has used
     variables  the inputs and outputs that the file keeps inside itself
@@ -60,7 +66,7 @@ class TypedNetwork:
         return replace(self, graph=self.graph.compact_copy(), metadata=dict(self.metadata))
 
     def with_outputs(self, names: Sequence[str]) -> Self:
-        """Return the model with only these outputs, which may be any wires. Raises PulseError."""
+        """Return the model with only these outputs, which may be any wires. Raises PulseError: no such wire."""
         result = self.copy()
         result.graph.set_outputs([result.graph.find(name) for name in names], names)
         result.variables = tuple(variable for variable in self.variables if variable.output in names)
@@ -99,7 +105,7 @@ class TypedNetwork:
         return list(symbols)
 
     def bind(self, feeds: Mapping[str, Array]) -> dict[Symbol, int]:
-        """Return the value of each symbol, read off the shapes of the inputs. Raises InputError."""
+        """Return the value of each symbol, read off the shapes of the inputs. Raises InputError: they do not fit."""
         env: dict[Symbol, int] = {}
         for name, fact in self.inputs.items():
             if name not in feeds:
@@ -166,7 +172,7 @@ class TypedNetwork:
         return arithmetic.take_input(array)
 
     def _nodes_to_run(self, targets: Iterable[OutletId], fed: Collection[OutletId]) -> list[int]:
-        """Return the nodes to evaluate, in order, except those that only lead to fed wires."""
+        """Return the nodes to evaluate, in order, without nodes that only lead to fed wires."""
         required, order = set(targets), list[int]()
         for node_id in reversed(self.graph.order(list(required))):
             node = self.graph.nodes[node_id]
@@ -180,7 +186,7 @@ class TypedNetwork:
         if isinstance(feeds, Mapping):
             inputs = self.inputs
             return {
-                plain if (plain := name.removesuffix(":0")) in inputs else name: np.asarray(array)
+                short_name if (short_name := name.removesuffix(":0")) in inputs else name: np.asarray(array)
                 for name, array in feeds.items()
             }
         names = list(self.inputs)
@@ -197,7 +203,7 @@ class TypedNetwork:
         return {name: ",".join(str(dim) if dim.is_const or dim is last else "1" for dim in fact.shape)}
 
     def find_symbol(self, symbol: str | Symbol | None) -> Symbol:
-        """Return the symbol that streams: the given one, or the only one. Raises PulseError."""
+        """Return the symbol that streams: the given one, or the only one. Raises PulseError: none, or several."""
         symbols = self.symbols
         names = ", ".join(declared.name for declared in symbols)
         if symbol is None:
@@ -283,19 +289,19 @@ def has_constant_shapes(network: TypedNetwork) -> bool:
     return all(dim.is_const for outlet in outlets for dim in outlet.fact.shape)
 
 
-def constant(graph: TypedGraph, name: str, value: Array) -> OutletId:
+def add_constant(graph: TypedGraph, name: str, value: Array) -> OutletId:
     """Add a constant."""
     return graph.add(name, Const(value), (), [TypedFact.of(value)])[0]
 
 
 def add_source(graph: TypedGraph, name: str, fact: TypedFact) -> OutletId:
     """Add a source of the type and shape of a wire, without its value."""
-    plain = TypedFact(fact.dtype, fact.shape)
-    return graph.add(name, Source(plain), (), [plain])[0]
+    fact_without_value = TypedFact(fact.dtype, fact.shape)
+    return graph.add(name, Source(fact_without_value), (), [fact_without_value])[0]
 
 
 def sources(graph: TypedGraph) -> list[OutletId]:
-    """The sources of a graph, in the order in which they were added."""
+    """Return the sources of a graph, in the order in which they were added."""
     return [OutletId(node.id) for node in graph.nodes if isinstance(node.op, Source)]
 
 

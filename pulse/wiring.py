@@ -18,7 +18,7 @@ from pulse.support.budget import Spending, current_spending
 from pulse.support.record import record
 from pulse.typed import TypedGraph
 
-SMALL = 1 << 12
+SMALL_CONSTANT_ELEMENTS = 1 << 12
 """The number of elements that are computed in about the time of one call of numpy."""
 SYMBOLIC_ELEMENTS, SYMBOLIC_S = 64, 1e-4
 """The cost of a dim in a tensor of dims, in numbers of equal memory and time."""
@@ -70,9 +70,9 @@ class _Fold:
     seconds: float
 
     def take(self, seconds: float) -> None:
-        """Count more. Raises TooLongError."""
+        """Count more seconds. Raises TooLongError: beyond the budget."""
         self.seconds += seconds
-        if self.account.slowness(self.seconds):
+        if self.account.explain_slowness(self.seconds):
             raise TooLongError
 
     def iterations(self, op: Op, inputs: Sequence[Array]) -> Callable[[], None]:
@@ -94,7 +94,7 @@ def _fold(name: str, op: Op, inputs: Sequence[TypedFact], outputs: Sequence[Type
     total = sum(_elements(fact) for fact in outputs)
     counted = total * SYMBOLIC_ELEMENTS if symbolic else total
     seconds = _seconds(op, inputs, outputs, total, symbolic)
-    reason = account.excess(counted) or account.slowness(seconds)
+    reason = account.explain_excess_elements(counted) or account.explain_slowness(seconds)
     values = None
     if not reason:
         fold = _Fold(account, seconds)
@@ -102,7 +102,7 @@ def _fold(name: str, op: Op, inputs: Sequence[TypedFact], outputs: Sequence[Type
         try:
             values = symbolic_eval(op, inputs)
         except TooLongError:
-            reason = account.slowness(fold.seconds)
+            reason = account.explain_slowness(fold.seconds)
         finally:
             counting_iterations.reset(token)
         account.seconds = min(account.seconds + fold.seconds, account.budget.seconds)
@@ -126,17 +126,17 @@ def _seconds(
 ) -> float:
     if symbolic:
         return CALL_S + SYMBOLIC_S * elements
-    if not op.iterates and elements + sum(_elements(fact) for fact in inputs) <= SMALL:
+    if not op.iterates and elements + sum(_elements(fact) for fact in inputs) <= SMALL_CONSTANT_ELEMENTS:
         return CALL_S
     return op.eval_seconds(inputs, outputs, int)
 
 
 MAX_SIZES = 64
-"""The most elements of a tensor of sizes."""
+"""Maximum number of elements of a tensor of sizes."""
 
 
 def integer_sizes(graph: TypedGraph, outlet: OutletId) -> Array | None:
-    """Return a wire of floats computed only from sizes as whole numbers or dims, truncated towards 0.
+    """Return a wire of floats computed only from sizes as integers or dims, truncated towards 0.
 
     None if it is computed from anything else, or if floats may round it to another integer.
     """

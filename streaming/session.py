@@ -65,7 +65,7 @@ class Session:
 
     def _end_change(self) -> None:
         """Record that the stream is in a consistent state."""
-        self._is_direct = self._output_trim.is_plain and self._input_blocks.is_empty
+        self._is_direct = self._output_trim.is_passthrough and self._input_blocks.is_empty
         """Whether a block of one pulse bypasses both: no frame waits, and results are delivered unchanged."""
         self._changing = False
 
@@ -149,7 +149,7 @@ class Session:
         input_mark, trim_mark, state_mark = input_blocks.mark(), output_trim.mark(), None
         try:
             self._begin_change()
-            if output_trim.is_plain and input_blocks.is_pulse(blocks):
+            if output_trim.is_passthrough and input_blocks.is_pulse(blocks):
                 ready = state.step(blocks)
                 input_blocks.count_pulses(1)
                 output_trim.count_pulses(1)

@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Callable
 
-from pulse.support.collector import OBJECTS
+from pulse.support.collector import GC_THRESHOLD_OBJECTS
 
 SELDOM = 1000
 """Collections of the middle generation before one of all objects that are not frozen; by default 10."""
@@ -19,7 +19,7 @@ class FrozenHeap:
     def install(self) -> None:
         """Replace ``gc.unfreeze``; to be called before streaming is imported, which keeps a reference to it."""
         gc.unfreeze = self.unfreeze
-        gc.set_threshold(OBJECTS, gc.get_threshold()[1], SELDOM)
+        gc.set_threshold(GC_THRESHOLD_OBJECTS, gc.get_threshold()[1], SELDOM)
 
     def freeze(self) -> None:
         if not self._frozen:

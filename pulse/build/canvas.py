@@ -13,10 +13,11 @@ from pulse.errors import DimError, FactError, InputError
 from pulse.facts import Array, TypedFact
 from pulse.graph import InletId, OutletId, View
 from pulse.infer.fact import InferenceFact
-from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, add_constant
+from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, add_model_constant
 from pulse.infer.op import ModelOp
 from pulse.onnx.read.node import OnnxOp
 from pulse.substitution import Terms
+from pulse.support.naming import free_name
 from pulse.support.record import record
 
 
@@ -54,7 +55,7 @@ def is_open(op: ModelOp) -> bool:
 class Canvas:
     """A graph under construction.
 
-    scope   of the symbols in the shapes of inputs that were read from a file
+    scope   scope of the symbols in the shapes of inputs that were read from a file
     """
 
     def __init__(self, graph: ModelGraph | None = None, scope: SymbolScope | None = None) -> None:
@@ -65,9 +66,9 @@ class Canvas:
         """Append a node; return its first outlet."""
         return self.graph.add(name, op, inputs, [InferenceFact() for _ in range(outputs)])[0]
 
-    def constant(self, name: str, value: Array) -> OutletId:
+    def add_constant(self, name: str, value: Array) -> OutletId:
         """Append a constant."""
-        return add_constant(self.graph, name, value)
+        return add_model_constant(self.graph, name, value)
 
     def op(self, outlet: OutletId) -> ModelOp:
         """Return the operator that makes a wire."""
@@ -155,11 +156,7 @@ class Canvas:
         for outlet in ranked:
             op = self.op(outlet)
             base = op.preferred_name if isinstance(op, OpenInput) else self.graph.label(outlet)
-            name, suffix = base, 0
-            while name in inputs:
-                suffix += 1
-                name = f"{base}.{suffix}"
-            inputs[name] = outlet
+            inputs[free_name(base, inputs.__contains__)] = outlet
         return inputs
 
     def _is_given(self, outlet: OutletId) -> bool:

@@ -71,7 +71,7 @@ def _select_readers(canvas: Canvas, outlet: OutletId, inside: set[int], within: 
 
 
 def float_type(name: str) -> DType:
-    """Return a type of floats by its short name. Raises InputError."""
+    """Return a type of floats by its short name. Raises InputError: pulse has no such type."""
     if name not in FLOATS:
         raise InputError(f"dtype {name!r}: choose one of {', '.join(FLOATS)}")
     return DTYPES[name]
@@ -121,7 +121,7 @@ def _convert_parameters(
             value = convert(op.value)
             if value.dtype == op.value.dtype and np.array_equal(value, op.value, equal_nan=True):
                 continue
-            parameter = canvas.constant(f"{canvas.graph.label(outlet)}.{name}", value)
+            parameter = canvas.add_constant(f"{canvas.graph.label(outlet)}.{name}", value)
             for inlet in _select_readers(canvas, outlet, inside, True):
                 canvas.graph.connect(parameter, inlet)
             canvas.graph.retire(outlet.node)
@@ -170,7 +170,7 @@ def convert_layout(
 
 
 def _rank(canvas: Canvas, nodes: set[int]) -> int:
-    """Return the number of axes of the tensors of a part. Raises InputError."""
+    """Return the number of axes of the tensors of a part."""
     ranks: set[int] = set()
     for node_id in sorted(nodes):
         op, where = canvas.graph.nodes[node_id].op, canvas.label(node_id)

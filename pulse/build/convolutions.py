@@ -1,5 +1,6 @@
 """Convolutions over one, two and three axes, and their transposes."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -70,35 +71,35 @@ def _convolution(op_type: str, rank: int) -> Convolution:
         seed: int = 0,
         output_padding: AxisSizes | None = None,
     ) -> Node:
-        where = f"{name or op_type.lower()} ({op_type})"
+        location = f"{name or op_type.lower()} ({op_type})"
         transposed = op_type == "ConvTranspose"
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise InputError(
-                f"{where}: {groups} groups do not divide {in_channels} and {out_channels} channels"
+                f"{location}: {groups} groups do not divide {in_channels} and {out_channels} channels"
             )
         if output_padding is not None and not transposed:
-            raise InputError(f"{where}: only transposed convolutions have output_padding")
-        kernel = as_list(kernel_dims, rank, "kernel_dims", where)
+            raise InputError(f"{location}: only transposed convolutions have output_padding")
+        padding = (
+            None if output_padding is None else as_list(output_padding, rank, "output_padding", location)
+        )
+        kernel = as_list(kernel_dims, rank, "kernel_dims", location)
         ends = [in_channels, out_channels // groups] if transposed else [out_channels, in_channels // groups]
-        taps = in_channels // groups
-        for size in kernel:
-            taps *= size
-        inputs: list[OperatorInput] = ["x", parameter("weight", weight, [*ends, *kernel], taps, seed, where)]
+        taps = in_channels // groups * math.prod(kernel)
+        weights = parameter("weight", weight, [*ends, *kernel], taps, seed, location)
+        inputs: list[OperatorInput] = ["x", weights]
         if not no_bias:
-            inputs.append(parameter("bias", bias, [out_channels], taps, seed, where))
+            inputs.append(parameter("bias", bias, [out_channels], taps, seed, location))
         elif bias is not None:
-            raise InputError(f"{where}: both a bias and no_bias are given; give one of them")
+            raise InputError(f"{location}: both a bias and no_bias are given; give one of them")
         return make_node(
             op_type,
             inputs,
             name,
-            output_padding=None
-            if output_padding is None
-            else as_list(output_padding, rank, "output_padding", where),
+            output_padding=padding,
             kernel_shape=kernel,
-            strides=_positive(as_list(stride_dims, rank, "stride_dims", where), "stride_dims", where),
-            dilations=_positive(as_list(dilation_dims, rank, "dilation_dims", where), "dilation_dims", where),
-            pads=pads_of(padding_dims, rank, where),
+            strides=_positive(stride_dims, rank, "stride_dims", location),
+            dilations=_positive(dilation_dims, rank, "dilation_dims", location),
+            pads=require_pads(padding_dims, rank, location),
             group=groups,
         )
 
@@ -116,30 +117,33 @@ def _convolution(op_type: str, rank: int) -> Convolution:
     return make
 
 
-def _positive(values: list[int], what: str, where: str) -> list[int]:
+def _positive(value: AxisSizes, rank: int, subject: str, location: str) -> list[int]:
+    values = as_list(value, rank, subject, location)
     if any(value < 1 for value in values):
-        raise InputError(f"{where}: {what} {values} must be at least 1")
+        raise InputError(f"{location}: {subject} {values} must be at least 1")
     return values
 
 
-def pads_of(padding: AxisSizes, rank: int, where: str) -> list[int]:
-    """Return the padding in the order of ONNX: all before, then all after. Raises InputError."""
+def require_pads(padding: AxisSizes, rank: int, location: str) -> list[int]:
+    """Return the padding in the order of ONNX: all before, then all after. Raises InputError: another number of values,
+    or a negative one.
+    """
     pads = [padding] * rank if isinstance(padding, int) else list(padding)
     if len(pads) == rank:
         pads *= 2
     if len(pads) != 2 * rank or any(value < 0 for value in pads):
         raise InputError(
-            f"{where}: padding_dims {pads} must be {rank} or {2 * rank} numbers of at least 0: all before the "
+            f"{location}: padding_dims {pads} must be {rank} or {2 * rank} numbers of at least 0: all before the "
             f"axes, then all after them"
         )
     return pads
 
 
 def _depthwise(op_type: str, rank: int) -> DepthwiseConvolution:
-    plain = _convolution(op_type, rank)
+    convolution = _convolution(op_type, rank)
 
     def make(nb_channels: int, kernel_dims: AxisSizes, name: str = "", **options: Any) -> Node:
-        return plain(nb_channels, nb_channels, kernel_dims, name, groups=nb_channels, **options)
+        return convolution(nb_channels, nb_channels, kernel_dims, name, groups=nb_channels, **options)
 
     make.__name__ = make.__qualname__ = f"{op_type}DepthWise{rank}D"
     make.__doc__ = f"``{op_type}{rank}D`` of each channel separately: as many groups as channels."

@@ -89,11 +89,11 @@ class Part:
     """Some operators of a drawing, with their inputs and outputs: the content of a view.
 
     nodes    their ids, in the order in which they were made
-    inputs   the order of the wires that are read from outside; None: that of the nodes
+    inputs   the order of the wires that are read from outside; None: the nodes' order
     outputs  the wires that are its results; None: those that are read outside, and all of nodes that none
              of the part reads
     name     its name in models; empty for none
-    titles   the names of the outputs of its model, if not those of their nodes
+    titles   the names of the outputs of its model, if not their nodes' names
     """
 
     def __init__(
@@ -155,8 +155,8 @@ class Part:
     def network(self, shapes: Mapping[str, str], titles: Sequence[str] | None, title: str) -> FileNetwork:
         """Return the part as a separate network.
 
-        shapes  of inputs, by name
-        titles  of the outputs
+        shapes  input name -> its shape
+        titles  titles of the outputs
         Raises  InputError: no such input, no such shape, another number of titles
         """
         ends = self.outputs()
@@ -193,7 +193,7 @@ class Part:
             node, outlet = graph.nodes[node_id], OutletId(node_id)
             if isinstance(node.op, Constant):
                 value = node.op.value if shares_parameters else node.op.value.copy()
-                copies[outlet] = canvas.constant(node.name, value)
+                copies[outlet] = canvas.add_constant(node.name, value)
             elif node_id in inside:
                 first = canvas.add(
                     node.name, node.op, [copies[source] for source in node.inputs], len(node.outputs)

@@ -56,8 +56,8 @@ def LeakyReLU(negative_slope: float = 0.01, name: str = "") -> Node:
 
 def PReLU(nb_channels: int, rank: int, name: str = "", *, slope: Any = None) -> Node:
     """x, and slope x below 0: a slope for each channel of x [N, C, ...] with ``rank`` axes; 0.25 by default."""
-    where = f"{name or 'prelu'} (PRelu)"
-    label, array = constant_parameter("slope", slope, nb_channels, 0.25, where)
+    location = f"{name or 'prelu'} (PRelu)"
+    label, array = constant_parameter("slope", slope, nb_channels, 0.25, location)
     return make_node("PRelu", ["x", (label, array.reshape(-1, *[1] * (rank - 2)))], name)
 
 
@@ -97,14 +97,14 @@ def FC(
     weight, bias  arrays [in, out] and [out]; random numbers of ``seed`` by default
     Raises        InputError: sizes that do not fit
     """
-    where = f"{name or 'fc'} (FC)"
-    w = parameter("weight", weight, [in_channels, out_channels], in_channels, seed, where)
+    location = f"{name or 'fc'} (FC)"
+    w = parameter("weight", weight, [in_channels, out_channels], in_channels, seed, location)
     product = make_node("MatMul", ["x", w], name or "fc")
     if no_bias:
         if bias is not None:
-            raise InputError(f"{where}: both a bias and no_bias are given; give one of them")
+            raise InputError(f"{location}: both a bias and no_bias are given; give one of them")
         return Sequential([product])
-    b = parameter("bias", bias, [out_channels], in_channels, seed, where)
+    b = parameter("bias", bias, [out_channels], in_channels, seed, location)
     return Sequential([product, make_node("Add", ["x", b], f"{name or 'fc'}.sum")])
 
 
@@ -125,10 +125,11 @@ def BatchNorm1D(
 
     By default the scales and variances are 1, the shifts and means 0. Raises InputError: arrays that are not [C]
     """
-    where = f"{name or 'batchnormalization'} (BatchNormalization)"
+    location = f"{name or 'batchnormalization'} (BatchNormalization)"
     tensors = {"scale": (scale, 1.0), "shift": (shift, 0.0), "mean": (mean, 0.0), "variance": (variance, 1.0)}
     parameters = [
-        constant_parameter(label, value, nb_features, fill, where) for label, (value, fill) in tensors.items()
+        constant_parameter(label, value, nb_features, fill, location)
+        for label, (value, fill) in tensors.items()
     ]
     return make_node("BatchNormalization", ["x", *parameters], name, epsilon=epsilon)
 
@@ -140,11 +141,11 @@ def LayerNorm(
     shape: Sequence[int], epsilon: float = 1e-5, name: str = "", *, scale: Any = None, shift: Any = None
 ) -> Node:
     """``scale (x - mean) / sqrt(variance + epsilon) + shift`` over the last axes, which have this shape."""
-    where = f"{name or 'layernormalization'} (LayerNormalization)"
+    location = f"{name or 'layernormalization'} (LayerNormalization)"
     ones, zeros = np.ones(shape, np.float32), np.zeros(shape, np.float32)
     parameters = [
-        parameter("scale", ones if scale is None else scale, shape, 1, 0, where),
-        parameter("shift", zeros if shift is None else shift, shape, 1, 0, where),
+        parameter("scale", ones if scale is None else scale, shape, 1, 0, location),
+        parameter("shift", zeros if shift is None else shift, shape, 1, 0, location),
     ]
     return make_node("LayerNormalization", ["x", *parameters], name, axis=-len(shape), epsilon=epsilon)
 
@@ -180,24 +181,26 @@ def _recurrent(
     seed: int,
     **attributes: Any,
 ) -> Node:
-    where = f"{name or op_type.lower()} ({op_type})"
+    location = f"{name or op_type.lower()} ({op_type})"
     if direction not in ("forward", "reverse", "bidirectional"):
-        raise InputError(f"{where}: direction {direction!r}: choose one of forward, reverse, bidirectional")
+        raise InputError(
+            f"{location}: direction {direction!r}: choose one of forward, reverse, bidirectional"
+        )
     directions, rows = (
         2 if direction == "bidirectional" else 1,
         GATE_COUNTS[CELL_KINDS[op_type]] * hidden_channels,
     )
     inputs: list[OperatorInput] = [
         "x",
-        parameter("weight", weight, [directions, rows, in_channels], hidden_channels, seed, where),
+        parameter("weight", weight, [directions, rows, in_channels], hidden_channels, seed, location),
         parameter(
-            "recurrence", recurrence, [directions, rows, hidden_channels], hidden_channels, seed, where
+            "recurrence", recurrence, [directions, rows, hidden_channels], hidden_channels, seed, location
         ),
     ]
     if not no_bias:
-        inputs.append(parameter("bias", bias, [directions, 2 * rows], hidden_channels, seed, where))
+        inputs.append(parameter("bias", bias, [directions, 2 * rows], hidden_channels, seed, location))
     elif bias is not None:
-        raise InputError(f"{where}: both a bias and no_bias are given; give one of them")
+        raise InputError(f"{location}: both a bias and no_bias are given; give one of them")
     outputs = (3 if op_type == "LSTM" else 2) if states else 1
     return make_node(
         op_type,
@@ -292,18 +295,18 @@ def Concat(nb_inputs: int, axis: int, name: str = "") -> Node:
     return make_node("Concat", [f"x{index}" for index in range(nb_inputs)], name, axis=axis)
 
 
-def _numbers(label: str, values: Sequence[int], where: str) -> tuple[str, Any]:
+def _numbers(label: str, values: Sequence[int], location: str) -> tuple[str, Any]:
     try:
         array = np.array([int(value) for value in values], np.int64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{where}: {label} must be integers, not {values!r}") from None
+        raise InputError(f"{location}: {label} must be integers, not {values!r}") from None
     return label, array
 
 
 def Split(sizes: Sequence[int], axis: int, name: str = "") -> Node:
     """Parts of these sizes along an axis, an output for each."""
-    where = f"{name or 'split'} (Split)"
-    return make_node("Split", ["x", _numbers("sizes", sizes, where)], name, len(sizes), axis=axis)
+    location = f"{name or 'split'} (Split)"
+    return make_node("Split", ["x", _numbers("sizes", sizes, location)], name, len(sizes), axis=axis)
 
 
 def Slice(
@@ -314,7 +317,7 @@ def Slice(
     name: str = "",
 ) -> Node:
     """Positions start .. end - 1 of each of the axes; numbers below 0 count from the end."""
-    where = f"{name or 'slice'} (Slice)"
+    location = f"{name or 'slice'} (Slice)"
     parameters = {
         "starts": starts,
         "ends": ends,
@@ -322,9 +325,9 @@ def Slice(
         "steps": [1] * len(axes) if steps is None else steps,
     }
     if len({len(values) for values in parameters.values()}) != 1:
-        raise InputError(f"{where}: starts, ends, axes and steps need one number for each axis")
+        raise InputError(f"{location}: starts, ends, axes and steps need one number for each axis")
     return make_node(
-        "Slice", ["x", *(_numbers(label, values, where) for label, values in parameters.items())], name
+        "Slice", ["x", *(_numbers(label, values, location) for label, values in parameters.items())], name
     )
 
 
@@ -353,14 +356,19 @@ def Pad(pads: Sequence[int], axes: Sequence[int], name: str = "", *, mode: str =
 
     mode   ``constant`` (zeros), ``edge`` or ``reflect``
     """
-    where = f"{name or 'pad'} (Pad)"
+    location = f"{name or 'pad'} (Pad)"
     if len(pads) != 2 * len(axes):
-        raise InputError(f"{where}: {len(pads)} pads for {len(axes)} axes; give two for each")
-    inputs: list[OperatorInput] = ["x", _numbers("pads", pads, where), None, _numbers("axes", axes, where)]
+        raise InputError(f"{location}: {len(pads)} pads for {len(axes)} axes; give two for each")
+    inputs: list[OperatorInput] = [
+        "x",
+        _numbers("pads", pads, location),
+        None,
+        _numbers("axes", axes, location),
+    ]
     return make_node("Pad", inputs, name, mode=mode)
 
 
 def ReduceMean(axes: Sequence[int], name: str = "", *, keepdims: bool = True) -> Node:
     """The mean over axes."""
-    where = f"{name or 'reducemean'} (ReduceMean)"
-    return make_node("ReduceMean", ["x", _numbers("axes", axes, where)], name, keepdims=int(keepdims))
+    location = f"{name or 'reducemean'} (ReduceMean)"
+    return make_node("ReduceMean", ["x", _numbers("axes", axes, location)], name, keepdims=int(keepdims))

@@ -62,8 +62,8 @@ class Node(Handle, Sketch):
         op = self.op
         if not isinstance(op, OnnxOp):
             raise InputError(f"{self.name} ({self.type}): has no attributes; leave them out")
-        where = f"{self.name} ({self.type})"
-        new_attributes = check_attributes(op.domain, op.type, {**op.attributes, **attributes}, where)
+        location = f"{self.name} ({self.type})"
+        new_attributes = check_attributes(op.domain, op.type, {**op.attributes, **attributes}, location)
         self._node.op = replace(op, attributes=new_attributes)
 
     @property
@@ -72,7 +72,9 @@ class Node(Handle, Sketch):
         return len(self._node.outputs)
 
     def category(self, in_: int) -> str:
-        """Return the kind of an input: ``data``, ``param`` (constant) or ``optional`` (omitted). Raises InputError."""
+        """Return the kind of an input: ``data``, ``param`` (constant) or ``optional`` (omitted). Raises InputError: no
+        such input.
+        """
         source = self.drawing.canvas.source(self.id, in_)
         if source is None:
             return "optional"
@@ -126,7 +128,7 @@ class Node(Handle, Sketch):
 
         If the node is fed already, another one with the same operator and the same parameters (``share``) is fed
         instead.
-        Raises InputError: the number of connectors is not that of data inputs
+        Raises InputError: the number of connectors differs from the data inputs
         """
         node = self if self.drawing.canvas.open_input_indices(self.id) else self.share()
         indices = node.drawing.canvas.open_input_indices(node.id)
@@ -161,7 +163,7 @@ class Node(Handle, Sketch):
 class Connector(Sketch):
     """A wire: an output of a node, or an input of the future model.
 
-    name    of the input, for feeds
+    name    name of the input, for feeds
     shape   its dims and type, such as ``1,80,T,f32``; inferred from the weights by default
     """
 
@@ -239,8 +241,8 @@ def require_connector(value: object) -> Connector:
 class GraphView(PartView):
     """Some nodes of a graph: the whole or a part of it; views may overlap. Nothing is copied.
 
-    nodes    operators; parameters belong to those that read them
-    inputs   the order of the wires that are read from outside; that of the nodes by default
+    nodes    operators; parameters belong to their readers
+    inputs   the order of the wires that are read from outside; the nodes' order by default
     outputs  the wires that are its results; by default those that are read outside, and all of nodes that none of
              the view reads
     name     a view with a name can be found in models of its graph (``TypedModel.view``)
@@ -307,7 +309,7 @@ class GraphView(PartView):
         return node in self.nodes
 
     def __getitem__(self, name: str) -> Node:
-        """Return a node by its name. Raises InputError."""
+        """Return a node by its name. Raises InputError: no such node."""
         for node in self.nodes:
             if node.name == name:
                 return node
@@ -366,7 +368,7 @@ class GraphView(PartView):
     def __call__(self, *connectors: Connector) -> Any:
         """Feed its open inputs in order; return a Connector for each output, alone if there is one output.
 
-        Raises InputError: the number of connectors is not that of open inputs, a cycle, or a second call
+        Raises InputError: the number of connectors differs from the open inputs, a cycle, or a second call
         """
         if self._called:
             raise InputError(

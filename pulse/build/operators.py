@@ -58,7 +58,7 @@ def new_node(op: ModelOp, inputs: Sequence[OperatorInput], name: str, outputs: i
     outlets = [
         canvas.add(f"{name}.{operand}", OpenInput(preferred_name=operand))
         if isinstance(operand, str)
-        else canvas.constant(f"{name}.{operand[0]}", operand[1])
+        else canvas.add_constant(f"{name}.{operand[0]}", operand[1])
         for operand in inputs
         if operand is not None
     ]
@@ -77,17 +77,17 @@ def GenericOperator(
     """Any operator by its name, its attributes by keyword.
 
     One of ONNX has its attributes checked. An unknown one is kept: ``GraphView.unsupported_operators`` names it, and
-    ``GraphView.replace`` replaces it by something else. So does ``pulse.operator`` for all nodes of that name.
+    ``GraphView.replace`` replaces it by something else. ``pulse.operator`` replaces all nodes of that name.
 
     type     such as ``Clip``; ``domain`` if it is not ONNX's own
     inputs   how many data inputs it has; by default as many as it needs at least
     Raises   InputError: the operator has no such attribute; or ``inputs`` is missing, or a number that it cannot have
     """
-    where, schema = f"{name or type.lower()} ({operator_name(domain, type)})", schema_of(domain, type)
+    location, schema = f"{name or type.lower()} ({operator_name(domain, type)})", schema_of(domain, type)
     if schema is None:
         if inputs is None:
             raise InputError(
-                f"{where}: is unknown; give its number of inputs: GenericOperator({type!r}, inputs=1)"
+                f"{location}: is unknown; give its number of inputs: GenericOperator({type!r}, inputs=1)"
             )
         return make_node(type, ["x"] * inputs, name, outputs, domain, **attributes)
     count = schema.min_input if inputs is None else inputs
@@ -96,7 +96,7 @@ def GenericOperator(
         or not schema.min_output <= outputs <= schema.max_output
     ):
         raise InputError(
-            f"{where}: takes {schema.min_input} to {schema.max_input} inputs and has {schema.min_output} to "
+            f"{location}: takes {schema.min_input} to {schema.max_input} inputs and has {schema.min_output} to "
             f"{schema.max_output} outputs, not {count} and {outputs}"
         )
     return make_node(type, ["x"] * count, name, outputs, domain, **attributes)
@@ -110,7 +110,7 @@ def Producer(value: Any, name: str = "producer") -> Node:
     if array.dtype not in DTYPES.values():
         raise InputError(f"{name} (Producer): {value!r} does not consist of numbers")
     drawing = Drawing()
-    return Node.of(drawing, drawing.canvas.constant(name, array).node)
+    return Node.of(drawing, drawing.canvas.add_constant(name, array).node)
 
 
 Evaluation: TypeAlias = Callable[..., "Array | Sequence[Array]"]
@@ -130,9 +130,10 @@ class FunctionOp(Op):
 
     Stream   the result of ``relate``; whole by default
 
+    title    the name of the op in messages
     compute  the outputs in numpy, from the inputs in order
-    infer    the facts of the outputs, from those of the inputs; the first input's by default
-    relate   as ``Op.relation``
+    infer    the facts of the outputs, from the inputs' facts; the first input's by default
+    relate   its ``Op.relation``
     """
 
     title: str
@@ -156,7 +157,7 @@ class FunctionOp(Op):
         if len(results) != len(facts) or not all(map(_fits, results, facts)):
             shapes_and_dtypes = [f"{np.shape(result)} {np.asarray(result).dtype}" for result in results]
             raise InputError(
-                f"{self.title} (a function): gives {', '.join(shapes_and_dtypes)}, but its facts say "
+                f"{self.title} (a function): returns {', '.join(shapes_and_dtypes)}, but its facts say "
                 f"{'; '.join(map(str, facts))}: correct one of them"
             )
         return results
@@ -201,21 +202,23 @@ def Function(
 
     eval      arrays of the inputs -> the output, or a list of outputs; or a ``pulse.extend.Op``, which defines the rest
     facts     facts of the inputs -> facts of the outputs (``TypedFact``); as the first input by default
-    relation  as ``pulse.extend.Op.relation``; refused in a stream by default
+    relation  the ``pulse.extend.Op.relation`` of the op; refused in a stream by default
     """
     op = eval if isinstance(eval, Op) else FunctionOp(name, eval, facts, relation)
     return new_node(Wrapped(op), ["x"] * inputs, name, outputs)
 
 
-def as_list(value: "int | Sequence[int]", rank: int, what: str, where: str) -> list[int]:
-    """Return integers, one for each axis; a single number applies to all axes. Raises InputError."""
+def as_list(value: "int | Sequence[int]", rank: int, subject: str, location: str) -> list[int]:
+    """Return integers, one for each axis; a single number applies to all axes. Raises InputError: no integers, or not
+    one per axis.
+    """
     numbers: Any = value
     integers: list[Any] = [numbers] if isinstance(numbers, int | float | str) else list(numbers)
     if not all(
         isinstance(integer, int | np.integer) and not isinstance(integer, bool) for integer in integers
     ):
-        raise InputError(f"{where}: {what} must be integers, not {numbers!r}")
+        raise InputError(f"{location}: {subject} must be integers, not {numbers!r}")
     values = [value] * rank if isinstance(value, int) else list(value)
     if len(values) != rank:
-        raise InputError(f"{where}: {what} has {len(values)} entries for {rank} axes")
+        raise InputError(f"{location}: {subject} has {len(values)} entries for {rank} axes")
     return values

@@ -25,7 +25,7 @@ class PartView(Sketch):
 
     @property
     def backend(self) -> str:
-        """The backend on which programs run its nodes; empty for the one that a program is compiled for."""
+        """The backend on which programs run its nodes; empty for the program's backend."""
         return self.part.backend
 
     def unsupported_operators(self) -> list[str]:
@@ -44,7 +44,7 @@ class PartView(Sketch):
 
         inputs   name -> shape, such as ``{"x": "1,80,T"}``; the shape alone if there is one input. Others
                  are found from the weights, or were given with the Connector
-        outputs  their names; those of their nodes by default
+        outputs  their names; by default their nodes' names
         Raises   InputError: no such input, no such shape, another number of names
         """
         if isinstance(inputs, str):
@@ -78,7 +78,7 @@ class PartView(Sketch):
     ) -> dict[str, Receptive]:
         """Return for each output the frames of the input that one of its frames depends on.
 
-        inputs, symbol  as in ``graph`` and in ``pulse.load``
+        inputs, symbol  see ``graph`` and ``pulse.load``
         Raises  PulsifyError: the view does not stream
         """
         return self.graph(inputs).analyse().declutter().pulsify(symbol).receptive_fields
@@ -86,7 +86,7 @@ class PartView(Sketch):
     def set_backend(self, backend: str, kernel: str = "") -> None:
         """Make programs run its nodes on a backend, and if there are several kernels of an operator, by that one.
 
-        backend  ``numba``, ``numpy`` or ``onnxruntime``; "" for the one that a program is compiled for
+        backend  ``numba``, ``numpy`` or ``onnxruntime``; "" for the program's backend
         kernel   such as ``fft`` of convolutions in numpy; see docs/aidge.md
         """
         self.part.backend, self.part.kernel = backend, kernel
@@ -99,7 +99,7 @@ class PartView(Sketch):
         view the backend ``numpy`` too, or round the parameters alone.
 
         dtype         ``f16``, ``f32`` or ``f64``
-        weights_only  round the parameters and compute in f32; programs then store those of f16 in 16 bits
+        weights_only  round the parameters and compute in f32; programs then store f16 parameters in 16 bits
         Raises        InputError: another type
         """
         if weights_only:

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from pulse.build.convolutions import AxisSizes, pads_of
+from pulse.build.convolutions import AxisSizes, require_pads
 from pulse.build.nodes import Node
 from pulse.build.operators import as_list, make_node
 
@@ -34,15 +34,15 @@ def _pool(op_type: str, rank: int) -> PoolFunction:
         ceil_mode: bool = False,
         count_include_pad: bool = False,
     ) -> Node:
-        where = f"{name or op_type.lower()} ({op_type})"
+        location = f"{name or op_type.lower()} ({op_type})"
         return make_node(
             op_type,
             ["x"],
             name,
-            kernel_shape=as_list(kernel_dims, rank, "kernel_dims", where),
-            strides=as_list(stride_dims, rank, "stride_dims", where),
-            dilations=as_list(dilation_dims, rank, "dilation_dims", where),
-            pads=pads_of(padding_dims, rank, where),
+            kernel_shape=as_list(kernel_dims, rank, "kernel_dims", location),
+            strides=as_list(stride_dims, rank, "stride_dims", location),
+            dilations=as_list(dilation_dims, rank, "dilation_dims", location),
+            pads=require_pads(padding_dims, rank, location),
             ceil_mode=ceil_mode,
             count_include_pad=count_include_pad or None,
         )

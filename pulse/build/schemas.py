@@ -1,7 +1,6 @@
 """The schemas of ONNX operators: their inputs, outputs and attributes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -9,6 +8,7 @@ import numpy as np
 from onnx import defs
 
 from pulse.errors import InputError
+from pulse.support.naming import suggest_name
 
 OPSET = 22
 """The version of the default domain that nodes written by hand are of."""
@@ -34,10 +34,13 @@ def max_inputs(domain: str, op_type: str) -> int:
     return schema.max_input
 
 
-def check_attributes(domain: str, op_type: str, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
+def check_attributes(
+    domain: str, op_type: str, attributes: Mapping[str, Any], location: str
+) -> dict[str, Any]:
     """Return the attributes in the types of the operator's schema; None means unset.
 
-    For an operator that is not in ONNX, they do not change. Raises InputError
+    For an operator that is not in ONNX, they do not change. Raises InputError: an unknown or missing attribute, or one
+    of another type
     """
     values = {name: value for name, value in attributes.items() if value is not None}
     schema = schema_of(domain, op_type)
@@ -46,26 +49,28 @@ def check_attributes(domain: str, op_type: str, attributes: Mapping[str, Any], w
     declarations = schema.attributes
     for name in values:
         if name not in declarations:
-            similar_names = get_close_matches(name, list(declarations), 1)
-            suggestion = f" (did you mean {similar_names[0]}?)" if similar_names else ""
             names = f"choose one of {', '.join(sorted(declarations))}" if declarations else "there is none"
-            raise InputError(f"{where}: no attribute is called {name}{suggestion}; {names}")
+            raise InputError(
+                f"{location}: no attribute is called {name}{suggest_name(name, declarations)}; {names}"
+            )
     for name, declaration in declarations.items():
         if declaration.required and name not in values:
-            raise InputError(f"{where}: the attribute {name} is required")
-    return {name: _convert(declarations[name], value, where) for name, value in values.items()}
+            raise InputError(f"{location}: the attribute {name} is required")
+    return {name: _convert(declarations[name], value, location) for name, value in values.items()}
 
 
-def _convert(declaration: "defs.OpSchema.Attribute", value: object, where: str) -> object:
+def _convert(declaration: "defs.OpSchema.Attribute", value: object, location: str) -> object:
     if declaration.type not in _CONVERSIONS:
         raise InputError(
-            f"{where}: the attribute {declaration.name} is a graph; read such a node from a file"
+            f"{location}: the attribute {declaration.name} is a graph; read such a node from a file"
         )
     what, convert = _CONVERSIONS[declaration.type]
     try:
         return convert(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{where}: the attribute {declaration.name} must be {what}, not {value!r}") from None
+        raise InputError(
+            f"{location}: the attribute {declaration.name} must be {what}, not {value!r}"
+        ) from None
 
 
 def _integer(value: Any) -> int:

@@ -8,7 +8,7 @@ from pulse.errors import InputError
 from pulse.infer.network import Constant
 
 
-def view_of(part: Component) -> GraphView:
+def make_view(part: Component) -> GraphView:
     """Return a part as a view: a list is a sequence. Raises InputError: something else, or an empty list."""
     if isinstance(part, GraphView):
         return part
@@ -27,10 +27,10 @@ def Sequential(parts: Sequence[Component], name: str = "") -> GraphView:
     """Return parts in a row: the outputs of each feed the open inputs of the next, in their order.
 
     parts   nodes, views, lists (which are sequences)
-    name    of the view
+    name    name of the view
     Raises  InputError: no parts, a part twice, or one with another number of inputs than the previous one has outputs
     """
-    views = [view_of(part) for part in parts]
+    views = [make_view(part) for part in parts]
     if not views:
         raise InputError("a sequence needs at least one part")
     _require_once(views)
@@ -39,7 +39,7 @@ def Sequential(parts: Sequence[Component], name: str = "") -> GraphView:
         ends, open_inputs = before.outputs(), after.open_inputs()
         if len(ends) != len(open_inputs):
             raise InputError(
-                f"{_text(before)} gives {len(ends)} wires and {_text(after)} has {len(open_inputs)} open inputs; "
+                f"{_text(before)} has {len(ends)} outputs and {_text(after)} has {len(open_inputs)} open inputs; "
                 "they are connected one to one"
             )
         for end, open_input in zip(ends, open_inputs):
@@ -48,13 +48,13 @@ def Sequential(parts: Sequence[Component], name: str = "") -> GraphView:
 
 
 def Parallel(parts: Sequence[Component], name: str = "") -> GraphView:
-    """Return parts side by side: all read the same inputs; the outputs are those of the parts, in their order.
+    """Return parts side by side: all read the same inputs; the outputs are the parts' outputs, in their order.
 
     parts   nodes, views, lists (which are sequences)
-    name    of the view
+    name    name of the view
     Raises  InputError: no parts, a part twice, or parts with different numbers of open inputs
     """
-    views = [view_of(part) for part in parts]
+    views = [make_view(part) for part in parts]
     if not views:
         raise InputError("parallel parts need at least one part")
     _require_once(views)

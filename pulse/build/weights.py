@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.facts import Array, numbers_of
+from pulse.facts import Array, convert_numbers
 
 F32 = np.dtype(np.float32)
 
 
 def parameter(
-    name: str, value: object, shape: Sequence[int], inputs: int, seed: int, where: str
+    name: str, value: object, shape: Sequence[int], inputs: int, seed: int, location: str
 ) -> tuple[str, Array]:
     """Return a parameter: the given one, or uniform numbers between -1 and 1, divided by the root of ``inputs``.
 
@@ -20,20 +20,20 @@ def parameter(
     Raises   InputError: of another shape, or not numbers
     """
     if any(size < 1 for size in shape):
-        raise InputError(f"{where}: its {name} of shape {list(shape)} is empty; sizes begin at 1")
+        raise InputError(f"{location}: its {name} of shape {list(shape)} is empty; sizes begin at 1")
     if value is None:
         limit = 1 / math.sqrt(max(1, inputs))
         random = np.random.default_rng([seed, *name.encode(), *shape])
         return name, random.uniform(-limit, limit, shape).astype(F32)
     numbers = np.asarray(value)
-    array = numbers if numbers.dtype in (np.dtype(np.float16), F32) else numbers_of(numbers, F32)
+    array = numbers if numbers.dtype in (np.dtype(np.float16), F32) else convert_numbers(numbers, F32)
     if array is None:
-        raise InputError(f"{where}: its {name} does not consist of numbers")
+        raise InputError(f"{location}: its {name} does not consist of numbers")
     if array.shape != tuple(shape):
-        raise InputError(f"{where}: its {name} must have the shape {list(shape)}, not {list(array.shape)}")
+        raise InputError(f"{location}: its {name} must have the shape {list(shape)}, not {list(array.shape)}")
     return name, array
 
 
-def constant_parameter(name: str, value: object, size: int, fill: float, where: str) -> tuple[str, Array]:
-    """Return a parameter [size]: the given one, or a constant. Raises InputError."""
-    return parameter(name, np.full(size, fill, F32) if value is None else value, [size], 1, 0, where)
+def constant_parameter(name: str, value: object, size: int, fill: float, location: str) -> tuple[str, Array]:
+    """Return a parameter [size]: the given one, or a constant. Raises InputError: another shape or type."""
+    return parameter(name, np.full(size, fill, F32) if value is None else value, [size], 1, 0, location)

@@ -56,9 +56,9 @@ class Deployed:
         return [place for _, place in (*self.program.received, *self.program.sent)]
 
     @property
-    def waits(self) -> Sequence[AwaitedWire]:
+    def awaited_wires(self) -> Sequence[AwaitedWire]:
         """The wires that the end of the stream waits for."""
-        return self.program.model.waits()
+        return self.program.model.awaited_wires()
 
     @property
     def assumptions(self) -> list[TDim]:
@@ -68,10 +68,10 @@ class Deployed:
 
     @property
     def lengths(self) -> list[TDim]:
-        """Lengths by their numbers: those of ports, waits and ends, then the assumptions."""
+        """Lengths by their numbers: ports, awaited wires and ends, then the assumptions."""
         return [
             *(port.length for port in self.ports),
-            *(wire.length for wire in self.waits),
+            *(wire.length for wire in self.awaited_wires),
             *(length for length, _ in self.program.ends),
             *self.assumptions,
         ]

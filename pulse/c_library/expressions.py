@@ -3,11 +3,11 @@
 from pulse.dim.atoms import Div, Eq, Ge, Max, Min
 from pulse.dim.tdim import Atom, Symbol, TDim
 from pulse.errors import WriteError
-from pulse.support.bounds import FAR, FAR_FRAMES
+from pulse.support.bounds import FAR_FRAMES, UNBOUNDED
 
 
 def expression(length: TDim, variable: str = "n") -> str:
-    """Return a length of one symbol as C, which calls the functions of ``shell.c`` for it. Raises WriteError."""
+    """Return a length of one symbol as C, by the functions of ``shell.c``. Raises WriteError: no C for a part."""
     terms = [f"INT64_C({length.const})"] if length.const or not length.terms else []
     for monomial, coefficient in length.terms:
         factors = [f"INT64_C({coefficient})"] if coefficient != 1 else []
@@ -36,7 +36,7 @@ def _atom(atom: Atom, variable: str) -> str:
 def longest(lengths: list[TDim]) -> int:
     """Return a number of frames up to which all lengths and intermediate results fit into 64 bits."""
     frames = FAR_FRAMES
-    while frames > 1 and any(_magnitude(length, frames) >= FAR for length in lengths):
+    while frames > 1 and any(_magnitude(length, frames) >= UNBOUNDED for length in lengths):
         frames //= 2
     return frames
 

@@ -9,10 +9,10 @@ from pulse.support.printable import printable
 from pulse.support.report import byte_size
 
 LIBC = ("memcpy", "memmove", "memset")
-JUDGED = (
+JUDGED_TEXT = (
     "It compares every frame with the offline model, and allows for the effect of rounding on this model."
 )
-UNJUDGED = (
+UNJUDGED_TEXT = (
     "The library was made from a program file, which has no offline model. So the vector has the program's output\n"
     "where it was built, and does not say how much others may differ: where numbers differ, the exit code is 3."
 )
@@ -35,7 +35,7 @@ def readme(model: Deployed, target: str, math_functions: tuple[str, ...], vector
         "PORTS": "\n".join(rows),
         "LINK": " -lm" if math_functions else "",
         "STEPS": str(vector.steps),
-        "JUDGED": JUDGED if vector.judged else UNJUDGED,
+        "JUDGED": JUDGED_TEXT if vector.judged else UNJUDGED_TEXT,
         "RUN": " ".join(("test/vector.bin", *([model.weights_file] if model.external_weights else []))),
         "BESIDE": fill("weights/readme.md", model) if model.external_weights else "",
     }

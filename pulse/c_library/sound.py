@@ -3,9 +3,6 @@
 import re
 from collections.abc import Mapping
 from hashlib import blake2b
-from math import prod
-
-import numpy as np
 
 from pulse.c_library.deployed import Deployed
 from pulse.c_library.texts import fill
@@ -21,7 +18,7 @@ class SoundPorts:
     """The ports of a model that takes sound.
 
     inputs    their number
-    outputs   their number, including those that are not sound
+    outputs   their number, including outputs that are not sound
     output    the first output that is sound, counted from the first output; -1: none
     rate_hz   samples per second, of all sound
     """
@@ -36,31 +33,31 @@ def sound_ports(model: Deployed) -> SoundPorts:
     """Return the ports, for audio hosts. Raises WriteError: it does not take audio, or its rate is not known."""
     if model.rate_hz is None:
         raise WriteError(f"{model.title}: its sample rate is unknown, but plug-in hosts need it; give --rate")
-    others = [port for port in model.program.inputs if not is_sound(model, port)]
+    others = [port for port in model.program.inputs if not _is_host_sound(port)]
     if others:
         port = others[0]
         raise WriteError(
-            f"{model.title}: audio hosts give audio of one channel, and the input {port.name} is "
+            f"{model.title}: audio hosts pass audio of one channel, and the input {port.name} is "
             f"{port.dtype} {list(port.shape)}: add the processing before the model with a recipe (docs/recipes.md)"
         )
     if model.rate_hz.denominator != 1:
-        raise WriteError(f"{model.title}: {model.rate_hz} samples a second; audio hosts have whole rates")
+        raise WriteError(f"{model.title}: {model.rate_hz} samples per second; audio hosts have integer rates")
     outputs = model.program.outputs
-    output = next((index for index, port in enumerate(outputs) if is_sound(model, port)), -1)
+    output = next((index for index, port in enumerate(outputs) if _is_host_sound(port)), -1)
     return SoundPorts(len(model.program.inputs), len(outputs), output, int(model.rate_hz))
 
 
-def is_sound(model: Deployed, port: Port) -> bool:
-    """Return whether a port has a number for each frame of the stream, so that it may be sound."""
-    return port.streams and port.rate == 1 and port.dtype == np.float32 and prod(port.shape) == port.frames
+def _is_host_sound(port: Port) -> bool:
+    """Return whether a port has one value for each frame of the symbol, as audio hosts need it."""
+    return port.is_sound and port.rate == 1
 
 
-def takes_sound(model: Deployed) -> bool:
+def fits_audio_hosts(model: Deployed) -> bool:
     """Return whether ``sound_ports`` accepts the model."""
     return (
         model.rate_hz is not None
         and model.rate_hz.denominator == 1
-        and all(is_sound(model, port) for port in model.program.inputs)
+        and all(_is_host_sound(port) for port in model.program.inputs)
     )
 
 

@@ -64,7 +64,7 @@ def initial_symbol(model: Deployed) -> str:
 
 
 def _weights(model: Deployed) -> str:
-    """Return the C source that finds the weights: in the library, or at an address that the caller gives."""
+    """Return the C source that finds the weights: in the library, or at an address from the caller."""
     if not model.external_weights:
         return fill("weights/embedded.c", model, {"SYMBOL": weights_symbol(model)})
     weights = model.program.weights
@@ -77,7 +77,7 @@ def _weights(model: Deployed) -> str:
 
 def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
     """Return the C source of numbers, tables, and symbols of other objects."""
-    waits, ends = model.waits, model.program.ends
+    waits, ends = model.awaited_wires, model.program.ends
     symbols = {"rows": rows_symbol(model), "initial": initial_symbol(model)}
     starts = [0, *accumulate(piece.data.size for piece in model.pieces)]
     pieces = [(piece.to, start, piece.data.size) for piece, start in zip(model.pieces, starts)]
@@ -114,7 +114,7 @@ def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
 
 def _counts(model: Deployed) -> dict[str, int]:
     """Return the numbers of ports, of the lengths of their kinds, and of pieces."""
-    waits, ends = len(model.waits), len(model.program.ends)
+    waits, ends = len(model.awaited_wires), len(model.program.ends)
     return {
         "INPUTS": len(model.program.inputs),
         "OUTPUTS": len(model.program.outputs),
@@ -144,7 +144,7 @@ def _sizes(model: Deployed) -> dict[str, int]:
 
 
 def _fingerprint(model: Deployed) -> bytes:
-    """Return the fingerprint that Python's snapshots without constants have, so that each reads those of the other."""
+    """Return the fingerprint of Python's snapshots without constants, so that each reads the other's."""
     return blake2b(model.program.fingerprint, digest_size=16).digest()
 
 

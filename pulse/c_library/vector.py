@@ -16,16 +16,16 @@ from pulse.interface import Interface, Port
 from pulse.ops.clock import frames_at
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
-from pulse.proof.signals import feeds_of, integer_ranges
-from pulse.proof.tolerance import Oracle, Reference
+from pulse.proof.signals import draw_feeds, integer_ranges
+from pulse.proof.tolerance import ExpectedOutputs, Oracle
 from pulse.pulsify.lengths import min_value_for
 from pulse.pulsify.limit import nearest_length
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.record import record
 
-PULSES = 5
+PULSES_AFTER_DELAY = 5
 """The number of pulses after the first frame of every output."""
-RUNS = 6
+PERTURBED_RUNS = 6
 """The number of runs of the offline model with random rounding errors."""
 
 
@@ -33,10 +33,11 @@ RUNS = 6
 class TestVector:
     """A short stream.
 
-    length    frames of the symbol
-    steps     whole pulses; ``pulses`` with those of the flush
-    content   of the file
-    judged    whether it says how far results may be off
+    length   frames of the symbol
+    steps    whole pulses
+    pulses   pulses, flush included
+    content  bytes of the file
+    judged   whether it states how far results may be off
     """
 
     length: int
@@ -49,36 +50,38 @@ class TestVector:
 def make_vector(program: Program, offline: tuple[PulsedNetwork, Oracle] | None) -> TestVector:
     """Return a test vector: a stream of noise.
 
-    offline  the model of the program, and what whole inputs should give; None: what the program itself gives is
+    offline  the model of the program, and what whole inputs should return; None: what the program itself returns is
              expected, to the bit. It is expected too where weights are rounded
     Raises   WriteError: there is no short stream that the model takes
     """
     model, length = program.model, _length(program)
     if offline is None:
-        feeds = feeds_of(model, length)
+        feeds = draw_feeds(model, length)
         whole = {name: (values, None) for name, values in stream_whole(program, feeds, 0.0).items()}
     else:
         network, oracle = offline
-        feeds = feeds_of(model, length, ranges=integer_ranges(network, oracle, length))
+        feeds = draw_feeds(model, length, ranges=integer_ranges(network, oracle, length))
         try:
-            reference = Reference(oracle, feeds)
+            expected = ExpectedOutputs(oracle, feeds)
         except InputError as error:
             raise WriteError(f"{model.title}: the offline model refuses the test vector: {error}") from error
-        whole = {port.name: reference.allowance(port.name, port.axis, RUNS) for port in program.outputs}
+        whole = {
+            port.name: expected.allowance(port.name, port.axis, PERTURBED_RUNS) for port in program.outputs
+        }
         if program.form != "f32":  # differences from rounded weights are not errors of the library
             streamed = stream_whole(program, feeds, 0.0)
             whole = {name: (streamed[name], allowed) for name, (_, allowed) in whole.items()}
     streaming = [port for port in program.inputs if port.streams]
     steps = min(_frames(feeds, port) // port.frames for port in streaming)
     pulses = program.steps(length)
-    expected = [_by_pulse(port, *whole[port.name], pulses) for port in program.outputs]
+    vectors = [_by_pulse(port, *whole[port.name], pulses) for port in program.outputs]
     parts = [np.array([int(offline is not None), steps, pulses], "<i8").tobytes()]
     for pulse in range(pulses):
         if pulse < steps:
             parts += [_part(feeds, port, pulse, pulse + 1).tobytes() for port in program.inputs]
         elif pulse == steps:
             parts += _flushed_bytes(program, feeds, steps)
-        for outputs in expected:
+        for outputs in vectors:
             parts += next(outputs)
     if pulses == steps:
         parts += _flushed_bytes(program, feeds, steps)
@@ -96,7 +99,7 @@ def _length(program: Program) -> int:
         (min_value_for(port.length, 1, model.symbol) for port in program.outputs if port.streams), default=1
     )
     length = nearest_length(
-        shortest + PULSES * pulse + pulse // 2 + 1, model.symbol, model.assumptions, program.limit
+        shortest + PULSES_AFTER_DELAY * pulse + pulse // 2 + 1, model.symbol, model.assumptions, program.limit
     )
     if length is not None:
         return length

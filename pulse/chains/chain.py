@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from pulse.chains.joining import require_compatible, solve_symbols
@@ -15,6 +14,7 @@ from pulse.models import TypedModel
 from pulse.ops.op import unify
 from pulse.ops.source import Source
 from pulse.substitution import Terms
+from pulse.support.naming import free_name, suggest_name
 from pulse.support.wording import spell
 from pulse.typed import TypedGraph
 
@@ -30,14 +30,14 @@ def chain(
 ) -> TypedModel:
     """Join models: each reads the outputs of the one before it, or the wires that its ``Stage`` names.
 
-    The result is a typed model like any other: its symbols are those of its inputs, and determine the lengths of the
+    The result is a typed model like any other: its symbols come from its inputs, and determine the lengths of the
     later models. Any part may be offline, written in pulses, or a model that takes chunks.
 
     stages   models or files, or ``Stage`` to join inputs and outputs by name
     outputs  the outputs to keep, by their names in the chain; those of the last stage by default
-    title    of the model; the titles of its parts by default
+    title    title of the model; by default the titles of its parts
     inputs   name -> shape of inputs that stages read by name, such as ``{"mic": "1,T", "far": "1,T"}``: those of one
-             symbol have one length. Other inputs are those that read nothing
+             symbol have one length. Inputs that read nothing are inputs, too
     Raises   PulseError, naming both sides of what does not fit
     """
     parts = [stage if isinstance(stage, Stage) else Stage(stage) for stage in stages]
@@ -54,9 +54,14 @@ def chain(
 class _Chain:
     """The models joined so far.
 
-    wires  name -> wire, of the inputs and of every stage's outputs
-    last   the outputs of the last stage: their own names -> names in the chain
-    unread the inputs that were declared and that no stage has read yet
+    graph     the joined graph
+    scope     its symbols
+    wires     name -> wire, of the inputs and of every stage's outputs
+    last      the outputs of the last stage: their own names -> names in the chain
+    unread    the inputs that were declared and that no stage has read yet
+    titles    the titles of the models
+    origins   the origins of nodes, by name
+    metadata  the metadata of all models together
     """
 
     graph: TypedGraph = field(default_factory=TypedGraph)
@@ -69,7 +74,7 @@ class _Chain:
     metadata: dict[str, str] = field(default_factory=dict[str, str])
 
     def begin(self, inputs: Mapping[str, str]) -> None:
-        """Declare inputs, by name and shape. Raises FactError."""
+        """Declare inputs, by name and shape. Raises FactError: a text that is not a shape."""
         for name, text in inputs.items():
             try:
                 fact = TypedFact.of_input(text, self.scope)
@@ -83,40 +88,38 @@ class _Chain:
         self.unread = list(inputs)
 
     def add(self, stage: Stage, title: str) -> None:
-        """Join one more model. Raises PulseError."""
+        """Join one more model. Raises PulseError: it cannot be opened, or does not fit."""
         model = stage.open(self._facts(stage, title))
-        where = f"{title} ({model.title})"
-        reads = self._reads(stage, model, where)
+        location = f"{title} ({model.title})"
+        reads = self._reads(stage, model, location)
         self.unread = [name for name in self.unread if name not in reads.values()]
-        terms = Terms(self.scope, self._lengths(model, reads, where))
+        terms = Terms(self.scope, self._lengths(model, reads, location))
         feeds = {model.graph.find(name): self.wires[wire] for name, wire in reads.items()}
         try:
             terms.assume(model.scope)
             self._require_equal(model, reads, terms)
             outlets = terms.graft(model, self.graph, feeds)
         except (FactError, DimError) as error:
-            raise FactError(f"{where}: {error}; it reads {self._list_wires(reads.values())}") from error
+            raise FactError(f"{location}: {error}; it reads {self._list_wires(reads.values())}") from error
         for name, view in model.graph.views_in(
             {old.node: (new.node,) for old, new in outlets.items()}
         ).items():
-            suffix, view_name = 0, name
-            while view_name in self.graph.views:
-                suffix += 1
-                view_name = f"{name}.{suffix}"
-            self.graph.views[view_name] = view
+            self.graph.views[free_name(name, self.graph.views.__contains__)] = view
         for outlet in model.graph.inputs:
             if outlet not in feeds:
                 self._add_wire(self.graph.label(outlets[outlet]), outlets[outlet])
                 self.graph.inputs.append(outlets[outlet])
         self.last = {
-            name: self._add_wire(self._given_name(stage, model, name, where), outlets[outlet])
+            name: self._add_wire(self._given_name(stage, model, name, location), outlets[outlet])
             for name, outlet in zip(model.graph.output_names, model.graph.outputs)
         }
         self.titles.append(model.title)
         self.metadata = {**model.metadata, **self.metadata}
 
     def model(self, outputs: Sequence[str] | None, title: str | None) -> TypedModel:
-        """Set the outputs, and return a copy of the joined model. Raises FactError."""
+        """Set the outputs, and return a copy of the joined model. Raises FactError: an input that no stage reads, or no
+        such output.
+        """
         names = list(self.last.values()) if outputs is None else list(outputs)
         for name in self.unread:
             if name not in names:
@@ -125,32 +128,34 @@ class _Chain:
         model_title = title or " -> ".join(self.titles)
         return TypedModel(self.graph, self.scope, model_title, self.metadata, self.origins).copy()
 
-    def _facts(self, stage: Stage, where: str) -> list[TypedFact]:
+    def _facts(self, stage: Stage, location: str) -> list[TypedFact]:
         """Return the facts of the wires that a stage may read, as far as known without its model."""
         if stage.reads is None:
             names = self.last.values()
         else:
             names = stage.reads.values() if isinstance(stage.reads, Mapping) else stage.reads
-        return [self.graph.fact(self._wire(name, where)) for name in names]
+        return [self.graph.fact(self._wire(name, location)) for name in names]
 
-    def _reads(self, stage: Stage, model: TypedModel, where: str) -> dict[str, str]:
+    def _reads(self, stage: Stage, model: TypedModel, location: str) -> dict[str, str]:
         """Return input -> wire of the chain, for the inputs that read one."""
         inputs = list(model.inputs)
         if stage.reads is None:
-            return self._default_reads(model, where) if self.last else {}
+            return self._default_reads(model, location) if self.last else {}
         if isinstance(stage.reads, Mapping):
             reads = dict(stage.reads)
         else:
             if len(stage.reads) > len(inputs):
-                raise FactError(f"{where}: reads {len(stage.reads)} wires and has inputs {', '.join(inputs)}")
+                raise FactError(
+                    f"{location}: reads {len(stage.reads)} wires and has inputs {', '.join(inputs)}"
+                )
             reads = dict(zip(inputs, stage.reads))
         for name, wire in reads.items():
             if name not in inputs:
-                raise FactError(f"{where}: no input is called {name}{_suggest_name(name, inputs)}")
-            self._wire(wire, where)
+                raise FactError(f"{location}: no input is called {name}{suggest_name(name, inputs)}")
+            self._wire(wire, location)
         return reads
 
-    def _default_reads(self, model: TypedModel, where: str) -> dict[str, str]:
+    def _default_reads(self, model: TypedModel, location: str) -> dict[str, str]:
         """Return the usual wiring: each input reads the wire of its name; if one input and one wire remain, the input
         reads that wire.
         """
@@ -165,20 +170,20 @@ class _Chain:
             )
             input_text = "; ".join(f"{name}: {model.inputs[name]}" for name in moving)
             raise FactError(
-                f"{where}: which outputs of the stage before it ({there}) does it read as {input_text}? Say so with "
+                f"{location}: which outputs of the stage before it ({there}) does it read as {input_text}? Say so with "
                 f"{spell('reads', {moving[0]: free[0] if free else next(iter(self.last.values()))})}"
             )
         return reads
 
-    def _wire(self, name: str, where: str) -> OutletId:
+    def _wire(self, name: str, location: str) -> OutletId:
         if name not in self.wires:
             names = ", ".join(self.wires)
             raise FactError(
-                f"{where}: no wire is called {name}{_suggest_name(name, self.wires)}; the wires are {names}"
+                f"{location}: no wire is called {name}{suggest_name(name, self.wires)}; the wires are {names}"
             )
         return self.wires[name]
 
-    def _lengths(self, model: TypedModel, reads: Mapping[str, str], where: str) -> dict[Symbol, TDim]:
+    def _lengths(self, model: TypedModel, reads: Mapping[str, str], location: str) -> dict[Symbol, TDim]:
         """Return the symbols of a model, from the wires that it reads."""
         lengths: dict[Symbol, TDim] = {}
         for name, wire in reads.items():
@@ -188,7 +193,7 @@ class _Chain:
                 lengths = solve_symbols(source, target, lengths)
             except FactError as error:
                 raise FactError(
-                    f"{where}: {wire} ({source}) does not fit {name} ({target}): {error}"
+                    f"{location}: {wire} ({source}) does not fit {name} ({target}): {error}"
                 ) from error
         return lengths
 
@@ -198,35 +203,29 @@ class _Chain:
             for axis, (left, right) in enumerate(zip(source.shape, target.shape)):
                 unify(left, right, f"axis {axis} of {wire} and {name}")
 
-    def _given_name(self, stage: Stage, model: TypedModel, name: str, where: str) -> str:
-        """Return the name that a stage gives to an output."""
+    def _given_name(self, stage: Stage, model: TypedModel, name: str, location: str) -> str:
+        """Return the chain's name of an output of a stage."""
         names = model.graph.output_names
         if stage.gives is None:
-            return self._free_name(name)
+            return free_name(name, self.wires.__contains__)
         if isinstance(stage.gives, Mapping):
             for other in stage.gives:
                 if other not in names:
-                    raise FactError(f"{where}: no output is called {other}{_suggest_name(other, names)}")
+                    raise FactError(f"{location}: no output is called {other}{suggest_name(other, names)}")
             new_name = stage.gives.get(name)
         else:
             if len(stage.gives) > len(names):
-                raise FactError(f"{where}: gives {len(stage.gives)} names and has outputs {', '.join(names)}")
+                raise FactError(
+                    f"{location}: gives {len(stage.gives)} names and has outputs {', '.join(names)}"
+                )
             new_name = dict(zip(names, stage.gives)).get(name)
         if new_name is None:
-            return self._free_name(name)
+            return free_name(name, self.wires.__contains__)
         if new_name in self.wires:
             raise FactError(
-                f"{where}: a wire is already called {new_name}; give its output {name} another name"
+                f"{location}: a wire is already called {new_name}; give its output {name} another name"
             )
         return new_name
-
-    def _free_name(self, name: str) -> str:
-        """Return the name itself, with a number if it is taken."""
-        suffix, free_name = 0, name
-        while free_name in self.wires:
-            suffix += 1
-            free_name = f"{name}.{suffix}"
-        return free_name
 
     def _add_wire(self, name: str, outlet: OutletId) -> str:
         self.wires[name] = outlet
@@ -238,8 +237,3 @@ class _Chain:
 
 def _moves(fact: TypedFact) -> bool:
     return any(dim.symbols for dim in fact.shape)
-
-
-def _suggest_name(name: str, names: Iterable[str]) -> str:
-    matches = get_close_matches(name, list(names), 1)
-    return f" (did you mean {matches[0]}?)" if matches else ""

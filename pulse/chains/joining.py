@@ -25,8 +25,8 @@ def require_compatible(source: TypedFact, target: TypedFact) -> None:
 def solve_symbols(source: TypedFact, target: TypedFact, lengths: Mapping[Symbol, TDim]) -> dict[Symbol, TDim]:
     """Return the symbols of an input, from the shape of its wire.
 
-    source   of the wire, in the terms of the chain
-    target   of the input, in the terms of its model
+    source   type and shape of the wire, in the terms of the chain
+    target   type and shape of the input, in the terms of its model
     lengths  values of the known symbols
     Raises   FactError: no length fits
     """
@@ -64,7 +64,7 @@ def _value(size: TDim, expression: TDim, symbol: Symbol, values: Mapping[Symbol,
 def _symbol_of_same_size(size: TDim, expression: TDim, symbol: Symbol) -> TDim | None:
     """Return the symbol of ``size`` for which the expression equals ``size``; None if there is none.
 
-    It is T for T//256+1. ``solve`` does not find it, since other values give the same result.
+    It is T for T//256+1. ``solve`` does not find it, since other values have the same result.
     """
     names = sorted(size.symbols, key=lambda other: (other.name != symbol.name, other.name))
     values = (TDim.of(other) for other in names)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Stage:
     """A model of a chain with explicit names for the wires that it reads and its outputs.
 
-    model     whatever ``pulse.load`` takes or gives; or a function of the facts of the wires that it reads, in their
-              order, which gives a typed model
+    model     whatever ``pulse.load`` takes or returns; or a function of the facts of the wires that it reads, in their
+              order that returns a typed model
     reads     input -> wire that it reads, or the wires of its inputs in order: outputs of the stages before it by the
               names that ``gives`` lets them have, or inputs of the chain. Inputs without a wire are inputs of the
               chain. By default it reads the outputs of the stage before it
@@ -36,8 +36,8 @@ class Stage:
     def open(self, facts: Sequence[TypedFact] = ()) -> TypedModel:
         """Return the typed model, a scan over its calls if it takes chunks.
 
-        facts   of the wires that it reads, for a function of them
-        Raises  PulseError
+        facts   types and shapes of the wires that it reads, for a function of them
+        Raises  PulseError: the source cannot be opened
         """
         model = self.model
         if callable(model) and not isinstance(model, Sketch) and not is_module(model):

@@ -24,7 +24,7 @@ from pulse.pulsify.network import PulsedNetwork
 from pulse.substitution import Terms
 from pulse.support.budget import count_spending
 from pulse.support.wording import spell
-from pulse.typed import TypedGraph, TypedNetwork, add_source, constant, sources
+from pulse.typed import TypedGraph, TypedNetwork, add_constant, add_source, sources
 from pulse.wiring import wire
 
 SYMBOL = "T"
@@ -34,20 +34,20 @@ SYMBOL = "T"
 def scan_over_chunks(
     typed: TypedNetwork,
     chunking: Chunking,
-    symbol: str | None = None,
-    outputs: Sequence[str] | None = None,
-    symbol_axes: Mapping[str, int] | None = None,
+    symbol: str | None,
+    outputs: Sequence[str] | None,
+    symbol_axes: Mapping[str, int],
 ) -> tuple[TypedNetwork, Chunks]:
     """Return a chunk model over a whole stream: its author's loop, as one typed model.
 
     The stream is filled up with zeros to whole chunks; each runs the model once, after its frames of the past and
     with the states of the call before; of each output there are ``ceil(frames of the stream * rate)`` frames, without
-    those of its delay. An output without frames is what the last call gave.
+    its delay. An output without frames is what the last call gave.
 
     typed     the model of one call, of constant shapes
     chunking  how it is called
     symbol    the name of the stream's length
-    outputs, symbol_axes  as in ``plan_chunks``
+    outputs, symbol_axes  see ``plan_chunks``
     Raises    PulsifyError: nothing streams; a state, an axis, a context does not fit
     """
     chunks = plan_chunks(typed, chunking, outputs, symbol_axes)
@@ -76,14 +76,14 @@ def _initial_values(typed: TypedNetwork, chunking: Chunking) -> dict[str, Array]
 def scan_over_calls(
     typed: TypedNetwork, chunks: Chunks, initial: Mapping[str, Any], timing: ChunkTiming
 ) -> TypedNetwork:
-    """Return a scan over calls whose position in time is known, such as those of a model in pulses."""
+    """Return a scan over calls whose position in time is known, such as the calls of a model in pulses."""
     return _Scanning(typed, chunks, initial, timing).model()
 
 
 def pulsify_chunks(
     typed: TypedNetwork, chunks: Chunks, pulse: int | None = None, align: bool = False
 ) -> PulsedNetwork:
-    """Return a scan over chunks in pulses of whole chunks, one by default. Raises PulsifyError."""
+    """Return a scan over chunks in pulses of whole chunks, one by default. Raises PulsifyError: another pulse."""
     frames = chunks.pulse
     if pulse is not None and pulse % frames:
         past = "".join(f", after {count} of context of {name}" for name, count in chunks.context.items())
@@ -110,7 +110,7 @@ class _Scanning:
         self._ends: dict[str, str] = {}
 
     def model(self) -> TypedNetwork:
-        """Return the scan between the frames of its inputs and those of its outputs."""
+        """Return the scan between the frames of its inputs and of its outputs."""
         chunks, graph = self._chunks, self._graph
         streaming = [port for port in chunks.inputs if port.axis is not None]
         once = [port.name for port in chunks.inputs if port.axis is None]
@@ -119,7 +119,7 @@ class _Scanning:
         body, initial = self._body([port.name for port in frames], last)
         x = [self._split_chunks(port) for port in streaming]
         captured = [self._add_constant_input(name) for name in once]
-        states = [constant(graph, f"{name}.initial", value) for name, value in initial.items()]
+        states = [add_constant(graph, f"{name}.initial", value) for name, value in initial.items()]
         scan = Scan(
             body,
             tuple(initial),
@@ -178,13 +178,13 @@ class _Scanning:
     def _body(self, frames: list[str], last: list[str]) -> tuple[TypedNetwork, dict[str, Array]]:
         """Return one call: the states after it, then the outputs with frames; and each state's first value.
 
-        The past frames before an input are states as well, and so are outputs without frames.
+        The past frames before an input and outputs without frames are states as well.
         """
         chunks, graph = self._chunks, TypedGraph()
-        nexts = {pair.input: pair.output for pair in chunks.pairs}
-        state_names = self._find_needed([*frames, *last], nexts)
+        next_names = {pair.input: pair.output for pair in chunks.pairs}
+        state_names = self._find_needed([*frames, *last], next_names)
         simplified = self._typed.with_outputs(
-            list(dict.fromkeys([*frames, *last, *(nexts[name] for name in state_names)]))
+            list(dict.fromkeys([*frames, *last, *(next_names[name] for name in state_names)]))
         )
         feeds: dict[OutletId, OutletId] = {}
         after: dict[str, OutletId] = {}
@@ -197,9 +197,9 @@ class _Scanning:
                 after[past], initial[past] = tail, _zeros(graph.fact(tail))
         outlets = Terms(self._scope, {}).graft(simplified, graph, feeds)
         for name in state_names:
-            after[name] = outlets[simplified.graph.find(nexts[name])]
+            after[name] = outlets[simplified.graph.find(next_names[name])]
             initial[name] = initial_value(name, simplified.inputs[name], self._initial.get(name))
-        self._ends = {nexts[name]: name for name in state_names}
+        self._ends = {next_names[name]: name for name in state_names}
         for name in last:
             if name not in self._ends:
                 outlet = outlets[simplified.graph.find(name)]
@@ -211,7 +211,7 @@ class _Scanning:
         graph.set_outputs(results, [*(f"{name}.next" for name in after), *frames])
         return TypedNetwork(graph, self._scope, self._typed.title, {}, self._typed.origins), initial
 
-    def _find_needed(self, outputs: list[str], nexts: Mapping[str, str]) -> list[str]:
+    def _find_needed(self, outputs: list[str], next_names: Mapping[str, str]) -> list[str]:
         """Return the states that the outputs need, at once or through other states."""
         graph = self._typed.graph
         targets = [graph.find(name) for name in outputs]
@@ -219,12 +219,12 @@ class _Scanning:
         while True:
             order = set(graph.order(targets))
             found_states = [
-                name for name in nexts if name not in state_names and graph.find(name).node in order
+                name for name in next_names if name not in state_names and graph.find(name).node in order
             ]
             if not found_states:
-                return [name for name in nexts if name in state_names]
+                return [name for name in next_names if name in state_names]
             state_names += found_states
-            targets += [graph.find(nexts[name]) for name in found_states]
+            targets += [graph.find(next_names[name]) for name in found_states]
 
 
 def _chunk_after_past(

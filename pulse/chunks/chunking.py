@@ -17,7 +17,7 @@ class Chunking:
     axes     input or output -> its axis of frames
     delay    output -> leading frames to drop
     initial  state -> its value at the first chunk, or one number for all of it; zeros by default
-    pulse    new frames in each chunk, if the file leaves that open; by default that of the call that streams
+    pulse    new frames in each chunk, if the file leaves that open; by default the frames of the call that streams
     """
 
     states: Mapping[str, str] | None = None
@@ -61,7 +61,7 @@ class Chunks:
 
     pairs    the states
     inputs   the other inputs; the first that streams counts the frames of the stream
-    outputs  those that are kept
+    outputs  the kept outputs
     context  input name -> past frames before each chunk
     """
 

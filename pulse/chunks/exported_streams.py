@@ -27,10 +27,10 @@ from pulse.typed import TypedNetwork
 
 def pulsify_or_reopen(
     typed: TypedNetwork,
-    symbol: str | Symbol | None = None,
-    pulse: int | None = None,
-    align: bool = False,
-    max_context: int | None = None,
+    symbol: str | Symbol | None,
+    pulse: int | None,
+    align: bool,
+    max_context: int | None,
 ) -> PulsedNetwork:
     """Pulsify a model to pulses of constant size; a file written in pulses is reopened as its original stream."""
     from pulse.pulsify.driver import pulsify
@@ -49,7 +49,7 @@ def reopen_stream(
     pulse, symbol   frames of the symbol in each pulse, and the symbol, to be sure of them
     Raises  LoadError: the metadata does not fit the graph; PulsifyError: the file has another pulse or symbol
     """
-    metadata = _metadata_of(typed)
+    metadata = _require_metadata(typed)
     if pulse not in (None, metadata.pulse):
         raise PulsifyError(
             f"pulse {pulse}: {typed.title} was written for pulses of {metadata.pulse} frames; give that or none"
@@ -62,11 +62,11 @@ def reopen_stream(
         raise _metadata_error(typed, error) from error
 
 
-def _metadata_of(typed: TypedNetwork) -> StreamMetadata:
+def _require_metadata(typed: TypedNetwork) -> StreamMetadata:
     metadata = StreamMetadata.parse(typed.metadata)
     if metadata is None:
         raise LoadError(
-            f"{typed.title}: the metadata of this file is not that of a pulsed model; write it again"
+            f"{typed.title}: the metadata of this file does not describe a pulsed model; write it again"
         )
     return metadata
 
@@ -76,8 +76,10 @@ def _metadata_error(typed: TypedNetwork, error: Exception) -> LoadError:
 
 
 def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
-    """Return the offline meaning of a file that was written in pulses: a scan over its pulses. Raises LoadError."""
-    metadata = _metadata_of(typed)
+    """Return the offline meaning of a file that was written in pulses: a scan over its pulses. Raises LoadError:
+    damaged metadata.
+    """
+    metadata = _require_metadata(typed)
     scope = SymbolScope()
     symbol = scope.symbol(metadata.symbol)
     try:
@@ -168,11 +170,11 @@ class _Reopening:
             ),
         )
 
-    def _require(self, there: Mapping[str, object], names: Iterable[str], what: str) -> None:
+    def _require(self, there: Mapping[str, object], names: Iterable[str], subject: str) -> None:
         missing = [name for name in names if name not in there]
         if missing:
             raise LoadError(
-                f"the metadata names the {what} {', '.join(missing)}, which the file does not have; export it again"
+                f"the metadata names the {subject} {', '.join(missing)}, which the file does not have; export it again"
             )
 
     def _source(self, port: PortMetadata) -> OutletId:

@@ -10,7 +10,9 @@ from pulse.support.record import record
 class NameRule:
     """Makes the name of a state's next value from the name of the state: a pattern and its replacement.
 
-    sure  whether only states are named so; ``x_in`` and ``x_out`` may be a signal before and after as well
+    pattern      regular expression of a state's name
+    replacement  its replacement
+    sure         whether only states are named so; ``x_in`` and ``x_out`` may be a signal before and after as well
     """
 
     pattern: str

@@ -33,13 +33,13 @@ def find_candidates(typed: TypedNetwork, chunking: Chunking = DETECT_ALL) -> Can
 def plan_chunks(
     typed: TypedNetwork,
     chunking: Chunking,
-    outputs: Sequence[str] | None = None,
-    symbol_axes: Mapping[str, int] | None = None,
+    outputs: Sequence[str] | None,
+    symbol_axes: Mapping[str, int],
 ) -> Chunks:
     """Return how a model of constant shapes is called.
 
     chunking  the user's description
-    outputs   those to keep; all but the states' next values by default
+    outputs   the outputs to keep; None: all but the states' next values
     symbol_axes  input -> its axis of frames, if the file has a symbol there
     Raises PulsifyError: nothing streams, or a state, an axis, a context does not fit
     """
@@ -50,23 +50,21 @@ def plan_chunks(
     pairs += tuple(CallState(variable.input, variable.output, variable.how) for variable in typed.variables)
     _check_pairs(typed, pairs)
     states = {pair.input for pair in pairs}
-    inputs = [
-        _input_axis(typed, name, chunking, symbol_axes or {}) for name in typed.inputs if name not in states
-    ]
+    inputs = [_input_axis(typed, name, chunking, symbol_axes) for name in typed.inputs if name not in states]
     main = next((port for port in inputs if port.axis is not None), None)
     if main is None or main.axis is None:
         raise PulsifyError(
             f"no input streams: {_inventory(typed, states)}; give the axis of an input that has the frames of a "
             f"chunk, as in {spell('axes', {next(iter(typed.inputs), 'x'): 1})}, or which inputs are the states"
         )
-    nexts = {pair.output for pair in pairs}
-    output_names = [name for name in typed.outputs if name not in nexts] if outputs is None else outputs
+    next_values = {pair.output for pair in pairs}
+    output_names = [name for name in typed.outputs if name not in next_values] if outputs is None else outputs
     if not output_names:
         raise PulsifyError(
             f"every output is the next value of a state; name the outputs to keep with {spell('outputs')}"
         )
     output_axes = [
-        _output_axis(typed, name, chunking, None if name in nexts else main) for name in output_names
+        _output_axis(typed, name, chunking, None if name in next_values else main) for name in output_names
     ]
     streaming = [port.name for port in inputs if port.axis is not None]
     _require(chunking.axes, [port.name for port in (*inputs, *output_axes)], "an axis", "an input or output")
@@ -85,13 +83,13 @@ def plan_chunks(
 
 def _warn_about_context(typed: TypedNetwork, main: PortAxis, outputs: Iterable[PortAxis]) -> None:
     """Warn where sound goes in and fewer frames of sound come out: chunks that overlap look like that."""
-    if not _is_sound(typed.inputs[main.name]):
+    if not _is_signal(typed.inputs[main.name]):
         return
     for port in outputs:
-        if 1 < port.frames < main.frames and _is_sound(typed.graph.fact(typed.graph.find(port.name))):
+        if 1 < port.frames < main.frames and _is_signal(typed.graph.fact(typed.graph.find(port.name))):
             past = main.frames - port.frames
             warnings.warn(
-                f"{typed.title}: each call takes {main.frames} frames of {main.name} and gives {port.frames} of "
+                f"{typed.title}: each call takes {main.frames} frames of {main.name} and returns {port.frames} of "
                 f"{port.name}; if a chunk begins with frames of the previous one, say so, as in "
                 f"{spell('context', {main.name: past})}; {spell('context', {main.name: 0})} if not",
                 PulseWarning,
@@ -99,7 +97,7 @@ def _warn_about_context(typed: TypedNetwork, main: PortAxis, outputs: Iterable[P
             )
 
 
-def _is_sound(fact: TypedFact) -> bool:
+def _is_signal(fact: TypedFact) -> bool:
     """Return whether a chunk has floating values along one axis at most."""
     return np.issubdtype(fact.dtype, np.floating) and sum(dim != 1 for dim in fact.shape) <= 1
 
@@ -137,9 +135,7 @@ def _input_axis(
         behind_batch = of_file and len(sizes) > 2 and sizes[0] == 1
         axis_and_reason = (1, "the one after the batch") if behind_batch else time_axis(sizes, fact.dtype)
         if axis_and_reason is None:
-            return PortAxis(
-                name, None, 0, f"its shape {shape_text(sizes)} is not that of a chunk; given once"
-            )
+            return PortAxis(name, None, 0, f"its shape {shape_text(sizes)} is not a chunk's; given once")
         axis, how = axis_and_reason
     if not 0 <= context < sizes[axis]:
         raise PulsifyError(
@@ -171,11 +167,11 @@ def _require_axis(name: str, axis: int, sizes: Sequence[int]) -> int:
     return axis
 
 
-def _require(names: Iterable[str], port_names: Collection[str], what: str, role: str) -> None:
+def _require(names: Iterable[str], port_names: Collection[str], subject: str, role: str) -> None:
     for name in names:
         if name not in port_names:
             choices = f"choose one of {', '.join(port_names)}" if port_names else "there is none"
-            raise PulsifyError(f"{what} is given for {name}, which is not {role}; {choices}")
+            raise PulsifyError(f"{subject} is given for {name}, which is not {role}; {choices}")
 
 
 def _inventory(typed: TypedNetwork, states: Collection[str]) -> str:

@@ -13,7 +13,7 @@ from pulse.support.record import record
 class ChunkTiming:
     """The lengths of inputs and outputs, and how often the model is called.
 
-    symbol   of the frames of the stream
+    symbol   symbol that counts the frames of the stream
     lengths  input or output -> its frames
     delay    output -> leading frames that do not belong to the stream
     awaited  frames in each call, and the minimum number of them to make
@@ -39,7 +39,7 @@ class ChunkTiming:
         return cls(symbol, lengths, chunking.delay)
 
     def calls(self, chunks: Chunks) -> TDim:
-        """Return how often the model is called: until every output has all of its frames. Raises PulsifyError."""
+        """Return the number of calls until every output is complete. Raises PulsifyError: none is known."""
         calls = _ceil(TDim.of(self.symbol), chunks.pulse)
         counts = [
             (port.frames, self.lengths[port.name] + self.delay.get(port.name, 0))

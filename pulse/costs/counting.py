@@ -24,8 +24,8 @@ def cost_report(model: "Loadable", rate_hz: float | None = None) -> CostReport:
     """Return the cost of a model: decluttered, if it is loaded; of a pulsed model also its pulses, of a program its
     memory.
 
-    model    whatever ``pulse.load`` takes or gives
-    rate_hz  frames of the symbol a second; ``sample_rate`` of the file's metadata if none is given
+    model    whatever ``pulse.load`` takes or returns
+    rate_hz  frames of the symbol per second; ``sample_rate`` of the file's metadata if none is given
     Raises   PulseError: the model cannot be read
     """
     if isinstance(model, CompiledProgram):

@@ -17,7 +17,9 @@ COLUMNS = ("node", "op", "output", "parameters", "multiply-adds", "elementwise")
 class NodeCost:
     """One node: its outputs and its cost.
 
-    shapes      of its outputs, as text
+    node        name of the node
+    op          its operation
+    shapes      shapes of its outputs, as text
     parameters  numbers of the float constants that it is the first to read
     work        multiply-adds and elementwise operations; None if unknown
     """
@@ -46,8 +48,9 @@ class PulseCost:
     """The cost of a pulsed model.
 
     pulse        frames of the symbol in each pulse
-    work         of one pulse, garbage at the ends and frames that are computed again included
-    delay_bytes  buffers of past frames; ``state_bytes`` has them, recurrent states and registers
+    work         the work of one pulse, garbage at the ends and frames that are computed again included
+    delay_bytes  bytes of buffers of past frames
+    state_bytes  bytes of these buffers, recurrent states and registers
     """
 
     pulse: int
@@ -89,12 +92,16 @@ class ProgramCost:
 class CostReport(Report):
     """The parts of a model and their cost.
 
+    title         the model's name
     symbol        the dim that is time; None if there is not exactly one
-    rate_hz       frames of the symbol a second, if known
+    rate_hz       frames of the symbol per second, if known
+    rows          one for each node
     parameters    numbers in float constants, each counted once; tables that a file stores are among them
-    weight_bytes  of all constants
+    weight_bytes  bytes of all constants
     work          multiply-adds and elementwise operations, as functions of the symbols
     uncounted     ops whose work is not known
+    pulse_cost    the cost of the pulsed model; None without a pulse
+    program_cost  the cost of the program; None if it is not compiled
     refused       why it does not stream; None if it does, or was not tried
     """
 

@@ -17,7 +17,7 @@ from pulse.support.record import record
 from pulse.typed import TypedGraph, known_value
 
 MAX_CHANNELS = 1 << 22
-"""The most channels for which a vector of their numbers is made."""
+"""Maximum number of channels for which a vector of their numbers is made."""
 
 
 @record(eq=False)
@@ -94,10 +94,10 @@ def _replace_weights(
     if weights is None or (b is not None and bias is None):
         return None
     patch = Patch(graph)
-    inputs = [patch.tap(x), patch.constant(graph.label(node.inputs[1]), weights)]
+    inputs = [patch.tap(x), patch.add_constant(graph.label(node.inputs[1]), weights)]
     if bias is not None:
         name = graph.label(node.inputs[2]) if len(node.inputs) > 2 else f"{node.name}.bias"
-        inputs.append(patch.constant(name, bias))
+        inputs.append(patch.add_constant(name, bias))
     patch.shunt(old, patch.wire(graph.node(old).name, node.op, inputs)[0])
     return patch
 

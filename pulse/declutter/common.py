@@ -97,7 +97,7 @@ def _merge_duplicates(graph: TypedGraph, node: TypedNode) -> Patch | None:
 COMMON = (
     Rewrite(
         "common",
-        "an op is a function of its inputs: equal ops of equal inputs give the same",
+        "an op is a function of its inputs: equal ops of equal inputs have equal results",
         _merge_duplicates,
     ),
 )

@@ -18,7 +18,7 @@ from pulse.patch import Patch
 from pulse.typed import TypedGraph, known_value
 
 MAX_BOUNDED_ELEMENTS = 64
-"""The most elements of a constant whose bounds are taken."""
+"""Maximum number of elements of a constant whose bounds are taken."""
 DimBounds: TypeAlias = tuple[TDim, TDim]
 
 
@@ -61,7 +61,7 @@ def _decide_comparison(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if answer is None:
         return None
     patch = Patch(graph)
-    one = patch.constant(f"{node.name}.always", np.full((1,) * fact.rank, answer))
+    one = patch.add_constant(f"{node.name}.always", np.full((1,) * fact.rank, answer))
     patch.shunt(first_output(node), patch.wire(node.name, Expand(fact.shape), [one])[0])
     return patch
 

@@ -33,7 +33,7 @@ def _drop_neutral_operand(graph: TypedGraph, node: TypedNode) -> Patch | None:
     row = ELEMENTWISE[node.op.kind]
     if row.neutral is None:
         return None
-    for slot in row.neutral_at:
+    for slot in row.neutral_slots:
         value = uniform_value(graph, node.inputs[slot])
         if value is not None and value == row.neutral:
             return bypass(graph, node, node.inputs[1 - slot])

@@ -106,8 +106,8 @@ def _find_padded_op(
             return Reshape((*out.shape[:index], size, *out.shape[index + 1 :])), index
         case Elementwise() if isinstance(pad.op, Pad) and pad.op.mode in ("edge", "reflect"):
             others = [graph.fact(outlet) for index, outlet in enumerate(node.inputs) if index != slot]
-            at = axis - fact.rank
-            alone = all(other.rank < -at or other.shape[at] == 1 for other in others)
+            from_end = axis - fact.rank
+            alone = all(other.rank < -from_end or other.shape[from_end] == 1 for other in others)
             return (node.op, axis) if fact.rank == out.rank and alone else None
         case _:
             return None

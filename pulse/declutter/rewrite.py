@@ -13,10 +13,11 @@ from pulse.typed import TypedGraph, TypedNode
 class Rewrite:
     """A rule that replaces nodes by fewer or simpler ones.
 
-    reason   why the meaning is kept
-    patch    the patch for a node, None if the rule does not fit. Every patch must leave less to do:
-             fewer nodes, or a shorter way to a wire
-    ops      the classes of ops that it may fit
+    name    its name, for reports
+    reason  why the meaning is kept
+    patch   the patch for a node, None if the rule does not fit. Every patch must leave less to do: fewer nodes, or a
+            shorter way to a wire
+    ops     the classes of ops that it may fit
     """
 
     name: str

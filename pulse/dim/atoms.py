@@ -36,7 +36,7 @@ class Div(Atom):
 
 @record
 class Choice(Atom):
-    """An atom whose value is always that of one of its options."""
+    """An atom that always equals one of its options."""
 
     options: tuple[TDim, ...]
     rank = 3

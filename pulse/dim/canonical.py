@@ -20,7 +20,7 @@ from pulse.dim.tdim import Atom, DimLike, DimScope, Monomial, Symbol, TDim, cons
 from pulse.errors import DimError
 
 MAX_TERMS, MAX_FACTORS, MAX_BITS = 1 << 12, 64, 1024
-"""The most terms, factors and bits of a product; a larger one is not a length but an attempt to fill the memory."""
+"""Maximum number of terms, factors and bits of a product; a larger one is not a length and would fill the memory."""
 MAX_SAFE = 1 << MAX_BITS // 2
 """Numbers below this are multiplied without a check: their product is never too large."""
 
@@ -220,7 +220,7 @@ def _mirror_quotients(terms: dict[Monomial, int]) -> None:
     """Rewrite quotients as ``sum of monomials - mirror`` if that makes the sum simpler, in place.
 
     First, of each quotient and its mirror the one with the smaller key is used, so that equal sums get equal terms.
-    Then a quotient is replaced by its mirror if that gives the first monomial of its numerator a smaller coefficient
+    Then a quotient is replaced by its mirror if the first monomial of its numerator then has a smaller coefficient
     (of two equal ones, the positive): S - S/2 becomes (S+1)/2. Each replacement lowers one coefficient before it
     changes those of later monomials, so the loop ends.
     """
@@ -247,9 +247,9 @@ def _quotients_by_key(terms: dict[Monomial, int]) -> Iterator[tuple[Div, Div]]:
 
 def _quotients_to_simplify(terms: dict[Monomial, int]) -> Iterator[tuple[Div, Div]]:
     for atom in _quotients(terms):
-        lead = terms.get(atom.num.terms[0][0], 0)
-        new_lead = lead + terms[atom,]
-        if abs(new_lead) < abs(lead) or (new_lead == -lead and lead < 0):
+        coefficient = terms.get(atom.num.terms[0][0], 0)
+        new_coefficient = coefficient + terms[atom,]
+        if abs(new_coefficient) < abs(coefficient) or (new_coefficient == -coefficient and coefficient < 0):
             mirror = _mirror(atom)
             if mirror is not None:
                 yield atom, mirror

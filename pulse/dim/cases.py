@@ -3,7 +3,7 @@
 1. min, max, broadcast and comparisons are split into their branches, each with its condition as a premise.
 2. Every symbol in a quotient becomes S = L*q + r, where L is the modulus that its quotients depend on; for each r
 all quotients are exact polynomials in q.
-3. Elimination of the q gives the range of the dim in each case.
+3. Elimination of the q yields the range of the dim in each case.
 Past the case limit quotients stay variables with k*d <= N <= k*d + k-1, which is sound but weaker.
 """
 
@@ -25,9 +25,9 @@ from pulse.errors import DimError
 from pulse.support.record import record
 
 MAX_BRANCHES = 64
-"""The most branches of a dim; with more, it counts as unbounded."""
+"""Maximum number of branches of a dim; with more, it counts as unbounded."""
 MAX_CASES = 2048
-"""The most cases by residues in all branches; if they do not suffice, bounds are those without residues."""
+"""Maximum number of cases by residues in all branches; if they do not suffice, bounds are those without residues."""
 FEW_CASES = 32
 """Up to this many cases are examined at once; for more, bounds without residues are tried first."""
 MAX_TRIED_VALUE = 1 << 14

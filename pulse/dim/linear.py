@@ -10,7 +10,7 @@ LinearSum: TypeAlias = tuple[dict[Hashable, int], int]
 """sum(coefficient * variable) + const; a premise states that it is >= 0."""
 
 MAX_INEQUALITIES = 160
-"""The most inequalities after an elimination; beyond it they are dropped, which only widens the answer."""
+"""Maximum number of inequalities after an elimination; beyond it they are dropped, which only widens the answer."""
 _GOAL = object()
 
 

@@ -20,7 +20,7 @@ RELATIONS: dict[str, Callable[[TDim, TDim], TDim]] = {
     "!=": lambda a, b: 1 - eq(a, b),
 }
 MAX_NESTING = 64
-"""The most nested brackets, calls and signs; no dim that a person writes has as many."""
+"""Maximum depth of brackets, calls and signs; no dim that a person writes has as many."""
 MAX_DIGITS = 18
 """A longer number is an error: it would not fit into 64 bits."""
 TOKEN = re.compile(rf"\s*(\d+|{SYMBOL_NAME.pattern}|`[^`]+`|//|>=|<=|==|!=|[-+*/%()<>,]|\Z)")

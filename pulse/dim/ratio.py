@@ -19,7 +19,7 @@ MAX_TERM = 1 << 12
 class Ratio:
     """num / den, den >= 1.
 
-    Floats round a quotient whose denominator is not a power of two, unless its exact value is a whole number or half of
+    Floats round a quotient whose denominator is not a power of two, unless its exact value is an integer or half of
     one. So its floor, ceiling and nearest integer are exact, as long as no operation turns a rounded value back into a
     whole number. Operators raise DimError if that may happen, as in T / 3 * 3.
     """

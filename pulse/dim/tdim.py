@@ -20,13 +20,22 @@ from pulse.support.record import record
 DimInterval: TypeAlias = tuple[int | None, int | None]
 Verdict: TypeAlias = Literal["yes", "no", "unknown"]
 ComparisonSign: TypeAlias = Literal[">=", ">", "<=", "<", "=="]
-SMALL = 4096
+CACHED_INT_LIMIT = 4096
 """The dims of numbers with a smaller absolute value are cached."""
 
 
 @record
 class Algebra:
-    """The functions of ``canonical``, ``slope`` and ``proof`` that the operators and proofs of dims call."""
+    """The functions of ``canonical``, ``slope`` and ``proof`` that the operators and proofs of dims call.
+
+    combine     the sum m*a + n*b
+    multiply    the product a * b
+    floor_div   the quotient a // k
+    substitute  the dim with others in place of symbols
+    slope       the growth for each unit of a symbol
+    bounds      the smallest and the largest value
+    prove       whether a comparison holds
+    """
 
     combine: Callable[[TDim, int, TDim, int], TDim]
     multiply: Callable[[TDim, TDim], TDim]
@@ -382,7 +391,7 @@ def _small_constant(value: int) -> TDim:
 
 def constant(value: int) -> TDim:
     """Return the dim of a number; small ones are cached."""
-    return _small_constant(value) if -SMALL < value < SMALL else TDim((), value, None)
+    return _small_constant(value) if -CACHED_INT_LIMIT < value < CACHED_INT_LIMIT else TDim((), value, None)
 
 
 def _coerce(value: object) -> TDim | None:

@@ -10,7 +10,7 @@ DEFAULT = "1,257,frames"
 
 
 def unsqueeze(axis: int, shape: str = DEFAULT) -> TypedModel:
-    """A new axis of size 1, as ``torch.unsqueeze``.
+    """Insert an axis of size 1, as ``torch.unsqueeze``.
 
     Input    x [...]
     Output   y [...], with the new axis at ``axis``
@@ -24,7 +24,7 @@ def unsqueeze(axis: int, shape: str = DEFAULT) -> TypedModel:
 
 
 def squeeze(axis: int, shape: str = "1,1,257,frames") -> TypedModel:
-    """x without an axis of size 1, as ``torch.squeeze``.
+    """Remove an axis of size 1, as ``torch.squeeze``.
 
     Input    x [...]
     Output   y [...], without ``axis``
@@ -38,7 +38,7 @@ def squeeze(axis: int, shape: str = "1,1,257,frames") -> TypedModel:
 
 
 def transpose(perm: Sequence[int], shape: str = DEFAULT) -> TypedModel:
-    """The axes in another order, as ``numpy.transpose``: axis j of the output is axis ``perm[j]`` of the input.
+    """Reorder the axes, as ``numpy.transpose``: axis j of the output is axis ``perm[j]`` of the input.
 
     Input    x [...]
     Output   y [...]

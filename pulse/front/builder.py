@@ -20,7 +20,7 @@ from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.slice_frames import Frames
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, constant
+from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 
 
@@ -29,7 +29,7 @@ class FunctionBuilder:
 
     function  its name, for errors and the model's title
     inputs    name -> shape, such as ``1,257,frames,2``
-    dtype     of the inputs
+    dtype     dtype of all inputs
     Raises    InputError: no such shape
     """
 
@@ -81,15 +81,15 @@ class FunctionBuilder:
         if self.rank(x) != rank:
             raise self.error(f"shape {self.text(x)!r} must have {rank} axes, such as {example!r}")
 
-    def require_fixed(self, x: OutletId, axis: int, what: str) -> int:
-        """Return a size that is a number. Raises InputError."""
+    def require_fixed(self, x: OutletId, axis: int, subject: str) -> int:
+        """Return a size. Raises InputError: it is not a number of at least 1."""
         dim = self.shape(x)[axis]
         if not dim.is_const or int(dim) < 1:
-            raise self.error(f"{what}, axis {axis} of {self.text(x)!r}, must be a number of at least 1")
+            raise self.error(f"{subject}, axis {axis} of {self.text(x)!r}, must be a number of at least 1")
         return int(dim)
 
     def axis(self, x: OutletId, axis: object) -> int:
-        """Return an axis counted from the front. Raises InputError."""
+        """Return an axis counted from the front. Raises InputError: out of range."""
         rank = self.rank(x)
         if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
             raise self.error(
@@ -97,10 +97,10 @@ class FunctionBuilder:
             )
         return axis % rank
 
-    def require(self, dim: TDim, minimum: int, what: str) -> None:
-        """Require a minimum length; checked when the model runs if it depends on one. Raises InputError."""
+    def require(self, dim: TDim, minimum: int, subject: str) -> None:
+        """Require a minimum length; checked when the model runs if it depends on one. Raises InputError: too short."""
         try:
-            require_at_least(dim, TDim.of(minimum), what)
+            require_at_least(dim, TDim.of(minimum), subject)
         except FactError as error:
             raise self.error(str(error)) from error
 
@@ -113,21 +113,21 @@ class FunctionBuilder:
         except (FactError, DimError) as error:
             raise self.error(str(error)) from error
 
-    def constant(self, name: str, value: Array | float) -> OutletId:
+    def add_constant(self, name: str, value: Array | float) -> OutletId:
         """Add a constant, rounded to f32."""
-        return constant(self.graph, name, np.ascontiguousarray(np.asarray(value, np.float32)))
+        return add_constant(self.graph, name, np.ascontiguousarray(np.asarray(value, np.float32)))
 
     def apply(self, function: str, *operands: OutletId | float, name: str = "") -> OutletId:
         """Add an elementwise function; numbers become constants."""
         wires = [
-            operand if isinstance(operand, OutletId) else self.constant("number", operand)
+            operand if isinstance(operand, OutletId) else self.add_constant("number", operand)
             for operand in operands
         ]
         return self.add(name or function, Elementwise(function), *wires)
 
     def times(self, x: OutletId, matrix: Array, name: str) -> OutletId:
         """Multiply the last axis by a constant matrix [K, N]."""
-        return self.add(name, MatMul(), x, self.constant(f"{name}.matrix", matrix))
+        return self.add(name, MatMul(), x, self.add_constant(f"{name}.matrix", matrix))
 
     def transpose(self, x: OutletId, perm: Sequence[int], name: str = "transposed") -> OutletId:
         """Transpose axes; return the wire itself if their order is unchanged."""
@@ -179,10 +179,10 @@ class FunctionBuilder:
         """Cut an axis into overlapping frames; a new axis after it holds their samples."""
         return self.add(name, Frames(axis, size, hop), x)
 
-    def join_axes(self, x: OutletId, axis: int) -> OutletId:
-        """Join an axis and the next one."""
-        shape = self.shape(x)
-        return self.reshape(x, *shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
+    def join_axes(self, x: OutletId) -> OutletId:
+        """Join axes 2 and 3."""
+        batch, frames, rows, columns, *others = self.shape(x)
+        return self.reshape(x, batch, frames, rows * columns, *others)
 
     def side_by_side(self, *parts: OutletId, axis: int = 2, name: str = "joined") -> OutletId:
         """Join tensors along an axis."""

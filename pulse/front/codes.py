@@ -8,21 +8,21 @@ from pulse.models import TypedModel
 from pulse.ops.elementwise import Cast
 
 TYPES = {"int8": np.int8, "uint8": np.uint8, "int16": np.int16}
-FEATURES = "1,frames,40"
+DEFAULT_SHAPE = "1,frames,40"
 _MAX_ZERO_POINT = 1 << 15
 """The largest zero point; a larger one is an error, since codes have at most 16 bits."""
 
 
-def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = FEATURES) -> TypedModel:
-    """Numbers as codes: ``rint(x / scale) + zero`` inside the range of the type, halves to even.
+def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = DEFAULT_SHAPE) -> TypedModel:
+    """Convert numbers to codes: ``rint(x / scale) + zero`` inside the range of the type, halves to even.
 
     Input    x [...]
     Output   codes [...], of the type
     Delay    none
 
-    scale, zero   those of the model's input, as its file has them
+    scale, zero   the values of the model's input in its file
     type     int8, uint8 or int16
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     Source   QUANTIZE of LiteRT, which multiplies with the f32 reciprocal of the scale
     """
     function = "quantize"
@@ -40,16 +40,16 @@ def quantize(scale: float, zero: int = 0, type: str = "int8", shape: str = FEATU
     return builder.model(codes=builder.add("codes", Cast(np.dtype(TYPES[type])), codes))
 
 
-def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = FEATURES) -> TypedModel:
-    """Codes as numbers: ``(x - zero) * scale``.
+def dequantize(scale: float, zero: int = 0, type: str = "uint8", shape: str = DEFAULT_SHAPE) -> TypedModel:
+    """Convert codes to numbers: ``(x - zero) * scale``.
 
     Input    x [...], of the type
     Output   values [...]
     Delay    none
 
-    scale, zero   those of the model's output, as its file has them
+    scale, zero   the values of the model's output in its file
     type     int8, uint8 or int16
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "dequantize"
     require_choice(function, "type", type, TYPES)

@@ -11,11 +11,11 @@ from pulse.ops.conv import Conv, no_pads
 from pulse.ops.op import PadMode
 
 ENDS: dict[str, PadMode] = {"edge": "edge", "zeros": "constant"}
-FEATURES = "1,frames,80"
+DEFAULT_SHAPE = "1,frames,80"
 
 
-def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = FEATURES) -> TypedModel:
-    """Each ``m`` frames as one, every ``n`` frames: a low frame rate, as FunASR's ``apply_lfr``.
+def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = DEFAULT_SHAPE) -> TypedModel:
+    """Join ``m`` frames to one, every ``n`` frames: a low frame rate, as FunASR's ``apply_lfr``.
 
     Input    x [B, frames, bins]
     Output   features [B, ceil(frames / n), m*bins]; (frames - m) // n + 1 frames with ``ends="none"``
@@ -24,7 +24,7 @@ def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = FEATURES) 
 
     ends     what pads the ends, (m - 1) // 2 frames at the start: the nearest frame (``edge``), ``zeros``, or
              nothing (``none``)
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "stack"
     require_count(function, "m", m)
@@ -35,18 +35,18 @@ def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = FEATURES) 
     if ends != "none":
         before = (m - 1) // 2
         x = builder.pad(x, 1, before, m - 1 - before, ENDS[ends])
-    return builder.model(features=builder.join_axes(builder.frame(x, 1, m, n), 2))
+    return builder.model(features=builder.join_axes(builder.frame(x, 1, m, n)))
 
 
-def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = FEATURES) -> TypedModel:
-    """Each frame with its neighbours, as Kaldi's ``splice-feats``.
+def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = DEFAULT_SHAPE) -> TypedModel:
+    """Join each frame with its neighbours, as Kaldi's ``splice-feats``.
 
     Input    x [B, frames, bins]
     Output   features [B, frames, (left + 1 + right)*bins]
     Delay    ``right`` frames
 
     ends     what pads the ends: the nearest frame (``edge``) or ``zeros``
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "splice"
     require_count(function, "left", left, 0)
@@ -54,13 +54,13 @@ def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = FE
     mode = ENDS[require_choice(function, "ends", ends, ENDS)]
     builder = FunctionBuilder(function, {"x": shape})
     x = builder.pad(_features(builder), 1, left, right, mode)
-    return builder.model(features=builder.join_axes(builder.frame(x, 1, left + 1 + right, 1), 2))
+    return builder.model(features=builder.join_axes(builder.frame(x, 1, left + 1 + right, 1)))
 
 
 def deltas(
-    order: int = 2, window: int = 2, *, nested: bool = False, keep: bool = True, shape: str = FEATURES
+    order: int = 2, window: int = 2, *, nested: bool = False, keep: bool = True, shape: str = DEFAULT_SHAPE
 ) -> TypedModel:
-    """Slopes of features over time, as Kaldi's ``add-deltas`` and ``torchaudio.functional.compute_deltas``.
+    """Compute the slopes of features over time, as Kaldi's ``add-deltas`` and ``torchaudio.functional.compute_deltas``.
 
     delta[t] = sum_j j * x[t + j] / sum_j j², j from -window to window; beyond the ends the nearest frame
 
@@ -69,7 +69,7 @@ def deltas(
     Delay    order*window frames
 
     nested   the nearest frames of the slope beyond its ends, as torchaudio applied twice; else those of x, as Kaldi
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "deltas"
     require_count(function, "order", order, 1, 8)
@@ -92,7 +92,7 @@ def deltas(
 
 def _features(builder: FunctionBuilder) -> OutletId:
     x = builder["x"]
-    builder.require_rank(x, 3, FEATURES)
+    builder.require_rank(x, 3, DEFAULT_SHAPE)
     builder.require_fixed(x, 2, "the bins")
     return x
 
@@ -101,6 +101,6 @@ def _filter(builder: FunctionBuilder, x: OutletId, taps: Array) -> OutletId:
     """Filter each bin with the same odd number of taps around each frame."""
     bins, reach = int(builder.shape(x)[2]), len(taps) // 2
     extended = builder.pad(builder.transpose(x, (0, 2, 1)), 2, reach, reach, "edge")
-    table = builder.constant("taps", np.broadcast_to(taps, (bins, 1, len(taps))))
+    table = builder.add_constant("taps", np.broadcast_to(taps, (bins, 1, len(taps))))
     y = builder.add("slope", Conv((1,), (1,), no_pads(1), bins), extended, table)
     return builder.transpose(y, (0, 2, 1))

@@ -11,7 +11,7 @@ from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Cast
 from pulse.ops.gather import Gather
-from pulse.typed import constant
+from pulse.typed import add_constant
 
 FRACTION_BITS = 15
 """The bits after the point of a factor."""
@@ -25,18 +25,22 @@ Number: TypeAlias = OutletId | Array | float
 
 
 class Integers:
-    """Steps of a model on whole numbers below 2**53, in f64: exact everywhere, and in every runtime of ONNX."""
+    """Steps of a model on integers below 2**53, in f64: exact everywhere, and in every runtime of ONNX."""
 
     def __init__(self, builder: FunctionBuilder) -> None:
         self.builder = builder
 
-    def constant(self, value: Array | float) -> OutletId:
+    def add_constant(self, value: Array | float) -> OutletId:
         """Add a constant."""
-        return constant(self.builder.graph, "integers", np.ascontiguousarray(np.asarray(value, np.float64)))
+        return add_constant(
+            self.builder.graph, "integers", np.ascontiguousarray(np.asarray(value, np.float64))
+        )
 
     def apply(self, function: str, *operands: Number) -> OutletId:
         """Add an elementwise function; numbers become constants."""
-        wires = [operand if isinstance(operand, OutletId) else self.constant(operand) for operand in operands]
+        wires = [
+            operand if isinstance(operand, OutletId) else self.add_constant(operand) for operand in operands
+        ]
         return self.builder.apply(function, *wires)
 
     def add(self, x: Number, y: Number) -> OutletId:
@@ -69,24 +73,26 @@ class Integers:
 
     def choose(self, condition: OutletId, x: Number, y: Number) -> OutletId:
         """Select x if a condition holds, otherwise y."""
-        wires = [operand if isinstance(operand, OutletId) else self.constant(operand) for operand in (x, y)]
+        wires = [
+            operand if isinstance(operand, OutletId) else self.add_constant(operand) for operand in (x, y)
+        ]
         return self.builder.apply("where", condition, *wires)
 
-    def index_constant(self, value: Array) -> OutletId:
+    def add_index_constant(self, value: Array) -> OutletId:
         """Add indices as a constant."""
-        return constant(self.builder.graph, "places", np.ascontiguousarray(np.asarray(value, np.int64)))
+        return add_constant(self.builder.graph, "places", np.ascontiguousarray(np.asarray(value, np.int64)))
 
     def pick(self, x: OutletId, indices: Array, axis: int) -> OutletId:
         """Return entries of an axis."""
-        return self.builder.add("picked", Gather(axis), x, self.index_constant(indices))
+        return self.builder.add("picked", Gather(axis), x, self.add_index_constant(indices))
 
     def look_up(self, table: Array, indices: OutletId) -> OutletId:
         """Return entries of a table [N], by i64."""
-        return self.builder.add("looked_up", Gather(0), self.constant(table), indices)
+        return self.builder.add("looked_up", Gather(0), self.add_constant(table), indices)
 
     def bits(self, x: OutletId, max_bits: int) -> tuple[OutletId, OutletId]:
         """Return how many binary digits x has, 0 of 0 and at most ``max_bits``, a power of two; and 2**-digits."""
-        count, power, step = self.constant(0), self.constant(1), max_bits // 2
+        count, power, step = self.add_constant(0), self.add_constant(1), max_bits // 2
         while step:
             is_larger = self.apply("greater_equal", x, 1 << step)
             factor = self.choose(is_larger, 2.0**-step, 1)
@@ -173,7 +179,7 @@ def _butterflies(z: Integers, x: ComplexWires, count: int, step: int) -> Complex
         (builder.part(split[0], 3, 1, RADIX), builder.part(split[1], 3, 1, RADIX)), circle(phase)
     )
     first = [builder.part(part, 3, 0, 1) for part in split]
-    one, two, three = ([builder.part(part, 3, at, at + 1) for part in rotated] for at in range(3))
+    one, two, three = ([builder.part(part, 3, index, index + 1) for part in rotated] for index in range(3))
     plus, minus = ([z.apply(function, *pair) for pair in zip(first, two)] for function in ("add", "sub"))
     total, other = ([z.apply(kind, *pair) for pair in zip(one, three)] for kind in ("add", "sub"))
     real = (

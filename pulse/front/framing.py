@@ -8,7 +8,7 @@ from pulse.models import TypedModel
 from pulse.ops.op import PadMode
 
 MAX_OVERLAPS = 1 << 10
-"""The most frames that overlap at one sample."""
+"""Maximum number of frames that overlap at one sample."""
 PAD_MODES: dict[str, PadMode] = {
     "constant": "constant",
     "zeros": "constant",
@@ -40,7 +40,7 @@ def frames(
 
     pad_start, pad_end  samples beyond the ends: zeros, or of ``pad_mode`` ``reflect`` or ``edge``
     window   multiplied with each frame; ``beta`` of a kaiser window
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "frames"
     require_count(function, "size", size)
@@ -54,7 +54,7 @@ def frames(
     y = builder.frame(x, 1, size, hop, "cut" if window is not None else "frames")
     if window is not None:
         weights = window_values(function, window, size, periodic, beta)
-        y = builder.apply("mul", y, builder.constant("window", weights), name="windowed")
+        y = builder.apply("mul", y, builder.add_constant("window", weights), name="windowed")
     return builder.model(frames=y)
 
 
@@ -77,7 +77,7 @@ def overlap_add(
 
     window   multiplied with each frame before; ``beta`` of a kaiser window
     trim_start, trim_end  samples to omit
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "overlap_add"
     require_count(function, "size", size)
@@ -95,7 +95,7 @@ def overlap_add(
         raise builder.error(f"frames of shape {builder.text(x)!r} are not of size={size}")
     if window is not None:
         weights = window_values(function, window, size, periodic, beta)
-        x = builder.apply("mul", x, builder.constant("window", weights), name="windowed")
+        x = builder.apply("mul", x, builder.add_constant("window", weights), name="windowed")
     whole = builder.overlap_add(x, hop)
     length = builder.shape(whole)[1]
     builder.require(length - trim_start - trim_end, 0, "samples that trim_start and trim_end leave")

@@ -69,7 +69,7 @@ def kaldi_fbank(
     scale: float = 32768.0,
     shape: str = "1,T",
 ) -> TypedModel:
-    """Kaldi's filter bank (``compute-fbank-feats``, kaldi-native-fbank, ``torchaudio.compliance.kaldi.fbank``).
+    """Compute Kaldi's filter bank (``compute-fbank-feats``, kaldi-native-fbank, ``torchaudio.compliance.kaldi.fbank``).
 
     Input    x [B, T]
     Output   features [B, frames, bins],  frames = (T - length) // shift + 1, or (T + shift // 2) // shift without
@@ -77,10 +77,10 @@ def kaldi_fbank(
     Delay    a frame is ready with its last sample; without ``snip_edges`` the last frames wait for the end
 
     num_mel_bins  bands of the mel scale
-    sample_rate   in Hz
-    frame_length, frame_shift  in ms
-    low_freq, high_freq  in Hz; a high_freq of 0 or less counts from half of the sample rate
-    window        of ``WINDOWS``; ``blackman_coeff`` is the middle coefficient of ``blackman``
+    sample_rate   sample rate in Hz
+    frame_length, frame_shift  length and hop of a frame in ms
+    low_freq, high_freq  limits of the band in Hz; a high_freq of 0 or less counts from half of the sample rate
+    window        a name in ``WINDOWS``; ``blackman_coeff`` is the middle coefficient of ``blackman``
     preemphasis   each sample minus this times the previous one, inside the frame; 0: none
     remove_dc_offset  subtract the mean of each frame
     snip_edges    only whole frames; otherwise the signal is mirrored at its ends
@@ -90,7 +90,7 @@ def kaldi_fbank(
                   preemphasis and window with ``raw_energy``
     use_log_fbank  the logarithm of the bands
     use_power     bands of the squares of magnitudes; else of the magnitudes
-    scale         the samples are multiplied with it: Kaldi takes those of 16 bits, -32768 … 32767; 1 if they are so
+    scale         the samples are multiplied with it: Kaldi takes samples of 16 bits, -32768 … 32767; 1 if they are so
                   already
     shape         the shape of x
     Raises        InputError
@@ -137,17 +137,17 @@ def kaldi_mfcc(
     scale: float = 32768.0,
     shape: str = "1,T",
 ) -> TypedModel:
-    """Kaldi's cepstrum (``compute-mfcc-feats``).
+    """Compute Kaldi's cepstrum (``compute-mfcc-feats``).
 
     Input    x [B, T]
     Output   features [B, frames, num_ceps]
-    Delay    as in ``kaldi_fbank``
+    Delay    see ``kaldi_fbank``
 
     num_ceps  coefficients, at most num_mel_bins; the first one is the energy with ``use_energy``, and comes last with
              ``htk_compat``, which scales it by sqrt(2) if it is not an energy
     cepstral_lifter  weight of the higher ones; 0: none
     The others are those of ``kaldi_fbank``.
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     frames = _Frames("kaldi_mfcc", options_from(FrameOptions, locals()))
     builder, function = frames.builder, frames.builder.function
@@ -249,7 +249,10 @@ class _Frames:
         if not self.raw:
             first_row = self.size - int(builder.shape(self.emphasised)[2])
             frame = builder.apply(
-                "mul", self.emphasised, builder.constant("window", self.weights[first_row:]), name="windowed"
+                "mul",
+                self.emphasised,
+                builder.add_constant("window", self.weights[first_row:]),
+                name="windowed",
             )
         total = builder.add("energy", Reduce("sum_square", (2,), True), frame)
         y = _log(builder, total)

@@ -42,7 +42,7 @@ def gather(builder: FunctionBuilder, x: OutletId, layout: str) -> OutletId:
     if builder.require_fixed(x, 1 + axes.index("2"), "real and imaginary part") != 2:
         raise builder.error(f"layout={layout!r} of shape {builder.text(x)!r} does not have 2 parts")
     x = builder.transpose(x, (0, *(1 + axes.index(axis) for axis in ("T", "2", "F"))))
-    return builder.join_axes(x, 2)
+    return builder.join_axes(x)
 
 
 def arrange_real(builder: FunctionBuilder, x: OutletId, layout: str) -> OutletId:

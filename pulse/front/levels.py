@@ -18,7 +18,7 @@ SOUND = "1,T"
 
 
 def gain(factor: float | None = None, db: float | None = None, shape: str = SOUND) -> TypedModel:
-    """Sound, or anything else, times a factor.
+    """Multiply sound, or anything else, by a factor.
 
     Input    x [...]
     Output   sound [...]
@@ -39,14 +39,14 @@ def gain(factor: float | None = None, db: float | None = None, shape: str = SOUN
 
 
 def preemphasis(coefficient: float = 0.97, first: str = "zero", shape: str = SOUND) -> TypedModel:
-    """``y[t] = x[t] - coefficient * x[t-1]``, as ``torchaudio.functional.preemphasis``.
+    """Compute ``y[t] = x[t] - coefficient * x[t-1]``, as ``torchaudio.functional.preemphasis``.
 
     Input    x [B, T]
     Output   sound [B, T]
     Delay    none
 
     first    what precedes the first sample: ``zero``, or that sample again (``repeat``)
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "preemphasis"
     require_number(function, "coefficient", coefficient)
@@ -58,14 +58,14 @@ def preemphasis(coefficient: float = 0.97, first: str = "zero", shape: str = SOU
 
 
 def deemphasis(coefficient: float = 0.97, shape: str = SOUND) -> TypedModel:
-    """``y[t] = x[t] + coefficient * y[t-1]``, from 0 on: the inverse of ``preemphasis``.
+    """Compute ``y[t] = x[t] + coefficient * y[t-1]``, from 0 on: the inverse of ``preemphasis``.
 
     Input    x [B, T]
     Output   sound [B, T]
     Delay    none
 
-    coefficient  from 0 up to, not including, 1
-    Raises   InputError
+    coefficient  a number from 0 up to, not including, 1
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "deemphasis"
     builder = FunctionBuilder(function, {"x": shape})
@@ -74,14 +74,14 @@ def deemphasis(coefficient: float = 0.97, shape: str = SOUND) -> TypedModel:
 
 
 def dc_block(coefficient: float = 0.995, shape: str = SOUND) -> TypedModel:
-    """``y[t] = x[t] - x[t-1] + coefficient * y[t-1]``, from 0 on: sound without its constant part.
+    """Remove the constant part of sound: ``y[t] = x[t] - x[t-1] + coefficient * y[t-1]``, from 0 on.
 
     Input    x [B, T]
     Output   sound [B, T]
     Delay    none
 
-    coefficient  from 0 up to, not including, 1; it falls off below (1 - coefficient) * sample rate / (2 pi) Hz
-    Raises   InputError
+    coefficient  a number from 0 up to, not including, 1; it falls off below (1 - coefficient) * sample rate / (2 pi) Hz
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "dc_block"
     builder = FunctionBuilder(function, {"x": shape})
@@ -98,7 +98,7 @@ def limiter(
     sample_rate: int = 16000,
     shape: str = SOUND,
 ) -> TypedModel:
-    """Sound whose magnitude is never above a threshold, by a gain that changes without steps.
+    """Keep the magnitude of sound below a threshold, by a gain that changes without steps.
 
     The gain that each sample needs is min(1, threshold / |x|). The minimum of those from ``hold_ms`` before to
     ``lookahead_ms`` ahead, averaged over ``lookahead_ms``, is never above it.
@@ -107,7 +107,7 @@ def limiter(
     Output   sound [B, T]
     Delay    lookahead_ms
 
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "limiter"
     require_number(function, "threshold", threshold, 0, above=True)
@@ -153,7 +153,7 @@ def _integrate_leakily(builder: FunctionBuilder, x: OutletId, coefficient: float
     rows = builder.reshape(builder.transpose(x, (1, 0)), frames, batch, 1)
     cell = Cell("rnn", (Activation("affine", 1.0, 0.0),))
     one, back = (
-        builder.constant(name, np.full((1, 1), value)) for name, value in (("w", 1.0), ("r", coefficient))
+        builder.add_constant(name, np.full((1, 1), value)) for name, value in (("w", 1.0), ("r", coefficient))
     )
-    y = builder.add("sum", Recurrent(cell, 1), rows, one, back, builder.constant("b", np.zeros(2)))
+    y = builder.add("sum", Recurrent(cell, 1), rows, one, back, builder.add_constant("b", np.zeros(2)))
     return builder.transpose(builder.reshape(y, frames, batch), (1, 0))

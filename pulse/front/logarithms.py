@@ -10,19 +10,19 @@ from pulse.models import TypedModel
 
 BASES = {"natural": 1.0, "log2": 1 / math.log(2), "log10": 1 / math.log(10)}
 """The factors of the natural logarithm."""
-FEATURES = "1,frames,80"
+DEFAULT_SHAPE = "1,frames,80"
 
 
 def log(
-    base: str = "natural", floor: float = 1e-10, *, offset: float = 0.0, shape: str = FEATURES
+    base: str = "natural", floor: float = 1e-10, *, offset: float = 0.0, shape: str = DEFAULT_SHAPE
 ) -> TypedModel:
-    """``log(max(x + offset, floor))``.
+    """Compute ``log(max(x + offset, floor))``.
 
     Input    x [...]
     Output   features [...]
 
     base     ``natural``, ``log2`` or ``log10``
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "log"
     require_choice(function, "base", base, BASES)
@@ -40,18 +40,18 @@ def db(
     floor: float | None = None,
     top_db: float | None = None,
     maximum: float | None = None,
-    shape: str = FEATURES,
+    shape: str = DEFAULT_SHAPE,
 ) -> TypedModel:
-    """Decibels, as ``librosa.power_to_db`` and ``torchaudio.functional.amplitude_to_DB``.
+    """Convert to decibels, as ``librosa.power_to_db`` and ``torchaudio.functional.amplitude_to_DB``.
 
-    10 log10(max(x, floor) / max(reference, floor)), twice that of amplitudes
+    10 log10(max(x, floor) / max(reference, floor)), twice as much for amplitudes
 
     Input    x [...]
     Output   features [...]
 
     of       ``power`` or ``amplitude``
     floor    1e-10 of powers, 1e-5 of amplitudes by default
-    top_db   at least this much below ``maximum``, in dB: the libraries take the loudest value of the whole recording,
+    top_db   how far below ``maximum`` values may be, in dB: the libraries take the loudest value of the recording,
              which a stream does not know
     Raises   InputError: also if top_db has no maximum
     """
@@ -75,8 +75,8 @@ def db(
     return builder.model(features=y)
 
 
-def whisper_log(maximum: float | None = None, floor: float = 1e-10, shape: str = FEATURES) -> TypedModel:
-    """Whisper's logarithm: ``(max(log10(max(x, floor)), maximum - 8) + 4) / 4``.
+def whisper_log(maximum: float | None = None, floor: float = 1e-10, shape: str = DEFAULT_SHAPE) -> TypedModel:
+    """Compute Whisper's logarithm: ``(max(log10(max(x, floor)), maximum - 8) + 4) / 4``.
 
     Input    x [...], powers in mel bands
     Output   features [...]
@@ -106,7 +106,7 @@ def floored_log(builder: FunctionBuilder, x: OutletId, floor: float, base: str =
 def decibels(
     builder: FunctionBuilder, x: OutletId, floor: float, factor: int = 1, reference: float = 0.0
 ) -> OutletId:
-    """Return decibels of at least ``floor``, minus those of a reference."""
+    """Return decibels of at least ``floor``, minus a reference's."""
     y = builder.apply("log", builder.apply("max", x, floor) if floor else x, name="log")
     y = builder.apply("mul", y, 10 * factor / math.log(10), name="db")
     return builder.apply("sub", y, reference) if reference else y

@@ -52,13 +52,13 @@ def mel(
     output_layout: str = "T,F",
     shape: str = "1,257,frames",
 ) -> TypedModel:
-    """A spectrogram in mel bands, as ``torchaudio.functional.melscale_fbanks`` and ``librosa.filters.mel`` have them.
+    """Sum a spectrogram in mel bands, as ``torchaudio.functional.melscale_fbanks`` and ``librosa.filters.mel`` do.
 
     Input    x [B, F, frames], magnitudes or powers; [B, frames, F] with ``layout="T,F"``
     Output   features [B, frames, n_mels]; [B, n_mels, frames] with ``output_layout="F,T"``
     Delay    none
 
-    f_min, f_max  in Hz; half of the sample rate by default
+    f_min, f_max  limits of the band in Hz; f_max is half of the sample rate by default
     mel_scale     ``htk`` (PyTorch's default) or ``slaney`` (librosa's)
     norm          ``slaney``: each band has area 1 (librosa's default); ``none`` (PyTorch's)
     Raises        InputError
@@ -97,18 +97,18 @@ def mel_spectrogram(
     output_layout: str = "T,F",
     shape: str = "1,T",
 ) -> TypedModel:
-    """Sound in mel bands, as ``torchaudio.transforms.MelSpectrogram`` and ``librosa.feature.melspectrogram``.
+    """Convert sound to mel bands, as ``torchaudio.transforms.MelSpectrogram`` and ``librosa.feature.melspectrogram``.
 
     Input    x [B, T]
     Output   features [B, frames, n_mels]; [B, n_mels, frames] with ``output_layout="F,T"``
-    Delay    as in ``stft``
+    Delay    see ``stft``
 
     hop      win_length // 2 by default, as torchaudio has it
     power    1: of magnitudes, 2: of powers
-    normalized  as in ``stft``; torchaudio's True is ``"window"``
+    normalized  see ``stft``; torchaudio's True is ``"window"``
     log      ``none``, ``natural``, ``log10`` or ``db``, of the larger of ``floor`` and the value plus ``offset``
     The others are those of ``stft`` and ``mel``.
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     builder, y = _bands("mel_spectrogram", options_from(MelOptions, locals()))
     y = _logarithm(builder, y, log, floor, offset)
@@ -143,19 +143,19 @@ def mfcc(
     output_layout: str = "T,F",
     shape: str = "1,T",
 ) -> TypedModel:
-    """Mel frequency cepstral coefficients, as ``torchaudio.transforms.MFCC`` and ``librosa.feature.mfcc``.
+    """Compute mel frequency cepstral coefficients, as ``torchaudio.transforms.MFCC`` and ``librosa.feature.mfcc``.
 
     Both cut the decibels off at 80 below the loudest value of the whole recording, which a stream does not know; here
     nothing is cut off but at ``floor``.
 
     Input    x [B, T]
     Output   features [B, frames, n_mfcc]; [B, n_mfcc, frames] with ``output_layout="F,T"``
-    Delay    as in ``stft``
+    Delay    see ``stft``
 
     log      ``db``, ``natural`` (torchaudio's ``log_mels`` with ``floor=0, offset=1e-6``), ``log10`` or ``none``
-    dct_norm, lifter  as in ``dct``
+    dct_norm, lifter  see ``dct``
     The others are those of ``mel_spectrogram``.
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     builder, y = _bands("mfcc", options_from(MelOptions, locals()))
     y = _logarithm(builder, y, log, floor, offset)
@@ -173,7 +173,7 @@ def dct(
     output_layout: str = "T,F",
     shape: str = "1,frames,80",
 ) -> TypedModel:
-    """The first coefficients of a cosine transform (type 2) of each frame.
+    """Compute the first coefficients of a cosine transform (type 2) of each frame.
 
     Input    x [B, frames, bins]; [B, bins, frames] with ``layout="F,T"``
     Output   features [B, frames, n_mfcc]; [B, n_mfcc, frames] with ``output_layout="F,T"``
@@ -181,7 +181,7 @@ def dct(
 
     norm     ``ortho``, or ``none``: twice the sum
     lifter   L: coefficient n is multiplied by 1 + L/2 sin(pi (n + 1) / L), as librosa does; 0: none
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "dct"
     require_choice(function, "layout", layout, REAL)

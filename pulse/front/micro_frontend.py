@@ -26,7 +26,7 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.scan import Scan, ScanAxis
 from pulse.wiring import wire
 
-POINTS = (32, 128, 512, 2048)
+TRANSFORM_POINTS = (32, 128, 512, 2048)
 """Lengths of transforms: twice a power of four."""
 NOISE_BITS, SMOOTHING_BITS = 14, 10
 SNR_BITS, OUTPUT_BITS = 12, 6
@@ -55,7 +55,7 @@ def micro_frontend(
     scale: float = 32768.0,
     shape: str = "1,T",
 ) -> TypedModel:
-    """TensorFlow Lite Micro's audio front end, in its integers: what microWakeWord's models take.
+    """Compute TensorFlow Lite Micro's audio features, in its integers: what microWakeWord's models take.
 
     Window, transform of 16 bits, mel bands, noise reduction, gain control (PCAN), logarithm.
 
@@ -65,10 +65,10 @@ def micro_frontend(
     Delay    a frame is ready with its last sample
 
     scale         the samples are multiplied with it, rounded and limited to 16 bits
-    output_scale  10/256 as ``pymicro-features`` gives them; 1: the integers themselves
+    output_scale  10/256 as in ``pymicro-features``; 1: the integers themselves
     even_smoothing, odd_smoothing  how fast the noise estimates of even and odd channels follow
     min_signal_remaining  the minimum remaining fraction of a band
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "micro_frontend"
     require_count(function, "sample_rate", sample_rate)
@@ -106,14 +106,14 @@ def micro_frontend(
 
 
 def _frame_sizes(function: str, rate_hz: int, window_ms: int, step_ms: int) -> tuple[int, int, int]:
-    """Return samples of a window and of a step, and the points of a transform. Raises InputError."""
+    """Return samples of a window and of a step, and the points of a transform."""
     size = require_count(function, "window_ms", window_ms, 1, 10000) * rate_hz // 1000
     hop = require_count(function, "step_ms", step_ms, 1, 10000) * rate_hz // 1000
     points = 1 << max(0, size - 1).bit_length()
-    if points not in POINTS or hop < 1:
+    if points not in TRANSFORM_POINTS or hop < 1:
         raise InputError(
             f"{function}: window_ms={window_ms!r} at {rate_hz} Hz takes transforms of {points} points; allowed are "
-            f"{', '.join(map(str, POINTS))}, and steps of at least one sample"
+            f"{', '.join(map(str, TRANSFORM_POINTS))}, and steps of at least one sample"
         )
     return size, hop, points
 
@@ -202,7 +202,7 @@ def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
     inner.graph.set_outputs([after, after], ["after", "given"])
     body = TypedModel(inner.graph, builder.scope, inner.function)
     scan = Scan(body, ("estimate",), ("band",), (), (ScanAxis(1),), (ScanAxis(1),))
-    begin = z.constant(np.zeros((batch, channels)))
+    begin = z.add_constant(np.zeros((batch, channels)))
     return wire(builder.graph, "noise", scan, [bands, begin])[0]
 
 

@@ -32,6 +32,8 @@ class Bank:
 
     start, end  the bins that count
     edges       the first bin of each band; band 0 only has the falling half below the first one
+    weights     the weight of each bin
+    rests       2**12 minus the weight of each bin
     """
 
     start: int

@@ -1,4 +1,4 @@
-"""Mean and variance normalisation of features: fixed statistics, or those of a sliding window."""
+"""Mean and variance normalisation of features: with fixed statistics or a sliding window."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -19,7 +19,7 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Expand
 from pulse.ops.time_position import Range
 
-FEATURES = "1,frames,80"
+DEFAULT_SHAPE = "1,frames,80"
 MIN_VARIANCE = 1e-10
 """A smaller variance counts as this one, so that constant features stay finite."""
 
@@ -32,28 +32,28 @@ def cmvn(
     std: Sequence[float] | float | None = None,
     norm_vars: bool = True,
     axis: int = -1,
-    shape: str = FEATURES,
+    shape: str = DEFAULT_SHAPE,
 ) -> TypedModel:
-    """(x - mean) / std with fixed statistics.
+    """Compute (x - mean) / std with fixed statistics.
 
     Input    x [...]
     Output   features [...]
     Delay    none
 
     path     a file of statistics: Kaldi's (``compute-cmvn-stats``: sums, binary or text), or FunASR's ``am.mvn``
-    form     of the file: ``kaldi`` or ``funasr``; detected by default
+    form     format of the file: ``kaldi`` or ``funasr``; detected by default
     mean, std  the numbers themselves, one for each bin or one for all, instead of a file; 0 and 1 by default
     norm_vars  divide by the deviation
-    axis     of the bins
-    Raises   InputError
+    axis     axis of the bins
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "cmvn"
     require_choice(function, "form", form, STATISTICS_FORMS)
     require_flag(function, "norm_vars", norm_vars)
     builder = FunctionBuilder(function, {"x": shape})
     x = builder["x"]
-    at = builder.axis(x, axis)
-    bins = builder.require_fixed(x, at, "the bins")
+    bins_axis = builder.axis(x, axis)
+    bins = builder.require_fixed(x, bins_axis, "the bins")
     if path is not None:
         if mean is not None or std is not None:
             raise InputError(f"{function}: give a path, or mean and std, not both")
@@ -70,10 +70,10 @@ def cmvn(
         raise InputError(
             f"{function}: statistics of {len(shift)} bins for features of {bins}, {builder.text(x)!r}"
         )
-    along = [bins if other == at else 1 for other in range(builder.rank(x))]
-    y = builder.apply("add", x, builder.constant("shift", shift.reshape(along)), name="centred")
+    along = [bins if other == bins_axis else 1 for other in range(builder.rank(x))]
+    y = builder.apply("add", x, builder.add_constant("shift", shift.reshape(along)), name="centred")
     if norm_vars:
-        y = builder.apply("mul", y, builder.constant("scale", scale.reshape(along)), name="normalised")
+        y = builder.apply("mul", y, builder.add_constant("scale", scale.reshape(along)), name="normalised")
     return builder.model(features=y)
 
 
@@ -83,18 +83,19 @@ def sliding_cmvn(
     *,
     center: bool = False,
     norm_vars: bool = False,
-    shape: str = FEATURES,
+    shape: str = DEFAULT_SHAPE,
 ) -> TypedModel:
-    """Features minus their sliding mean, as in Kaldi's ``apply-cmvn-sliding``.
+    """Subtract a sliding mean from features, as in Kaldi's ``apply-cmvn-sliding``.
 
     Input    x [B, frames, bins]
     Output   features [B, frames, bins]
     Delay    min_window - 1 frames, with ``center`` window - 1: the first frame waits for these
 
     window   frames of the mean: those before a frame and itself, or around it with ``center``
-    min_window  until that many frames have come, the mean is that of the first ``min_window`` frames
+    min_window  until that many frames have come, the mean is over the first ``min_window`` frames
     norm_vars  divide by the deviation over the same frames
-    Raises   InputError. A stream of fewer frames than min_window (with ``center``: than window) is refused at its end
+    Raises   InputError: an option is out of range. A stream of fewer frames than min_window (with ``center``: than
+             window) is refused at its end
     """
     function = "sliding_cmvn"
     require_count(function, "window", window, 2)
@@ -103,7 +104,7 @@ def sliding_cmvn(
     require_count(function, "min_window", min_window, 1, window)
     builder = FunctionBuilder(function, {"x": shape})
     x = builder["x"]
-    builder.require_rank(x, 3, FEATURES)
+    builder.require_rank(x, 3, DEFAULT_SHAPE)
     builder.require_fixed(x, 2, "the bins")
     mean, variance = (
         _centred_moments(builder, x, window) if center else _past_moments(builder, x, window, min_window)
@@ -132,7 +133,7 @@ def _sums(builder: FunctionBuilder, x: OutletId, frames: int) -> OutletId:
 
 
 def _centred_moments(builder: FunctionBuilder, x: OutletId, window: int) -> tuple[OutletId, OutletId]:
-    """Return mean and variance of the frames around each; near the ends those of the first and of the last window."""
+    """Return mean and variance of the frames around each; near the ends of the first and the last window."""
     builder.require(builder.shape(x)[1], window, "frames of a window")
     before, after = window // 2, window - 1 - window // 2
     mean = builder.apply("mul", _sums(builder, x, window), 1 / window, name="mean")
@@ -156,7 +157,7 @@ def _past_moments(
     counts = builder.apply("min", builder.reshape(counts, 1, frames, 1), float(window + 1))
     mean = builder.apply("div", _sums(builder, with_zeros, window + 1), counts, name="mean")
     ones = builder.add(
-        "ones", Expand((TDim.of(1), frames, TDim.of(1))), builder.constant("one", np.ones((1, 1, 1)))
+        "ones", Expand((TDim.of(1), frames, TDim.of(1))), builder.add_constant("one", np.ones((1, 1, 1)))
     )
     present = builder.frame(builder.pad(ones, 1, window, 0), 1, window + 1, 1)
     squares = _squares(builder, builder.frame(with_zeros, 1, window + 1, 1), mean, present)

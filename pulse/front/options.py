@@ -17,7 +17,7 @@ def options_from(options_class: type[T], parameters: Mapping[str, Any]) -> T:
 
 
 def require_count(function: str, name: str, value: object, minimum: int = 1, maximum: int = 1 << 24) -> int:
-    """Return a value that is a whole number in a range. Raises InputError if it is not."""
+    """Return a value that is an integer in a range. Raises InputError if it is not."""
     if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
         raise InputError(f"{function}: {name}={value!r} must be an integer from {minimum} to {maximum}")
     return value

@@ -14,32 +14,32 @@ MASKS = ("real", "ratio", "complex", "polar")
 
 
 def magnitude(epsilon: float = 0.0, axis: int = -1, shape: str = DEFAULT) -> TypedModel:
-    """The magnitude of complex numbers: ``sqrt(re² + im² + epsilon)``.
+    """Compute the magnitude of complex numbers: ``sqrt(re² + im² + epsilon)``.
 
     Input    x [...]; the first half of ``axis`` are real parts, the second half imaginary ones
     Output   magnitude, without the axis if its size is 2
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     return _of_parts("magnitude", "magnitude", 0.5, epsilon, axis, shape)
 
 
 def power(exponent: float = 2.0, epsilon: float = 0.0, *, axis: int = -1, shape: str = DEFAULT) -> TypedModel:
-    """A power of the magnitude of complex numbers: ``(re² + im² + epsilon)^(exponent/2)``.
+    """Compute a power of the magnitude of complex numbers: ``(re² + im² + epsilon)^(exponent/2)``.
 
     Input    x [...]; the first half of ``axis`` are real parts, the second half imaginary ones
     Output   power, without the axis if its size is 2
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     require_number("power", "exponent", exponent, 0, above=True)
     return _of_parts("power", "power", exponent / 2, epsilon, axis, shape)
 
 
 def phase(axis: int = -1, shape: str = DEFAULT) -> TypedModel:
-    """The phase of complex numbers, ``atan2(im, re)`` in -π … π; 0 if both parts are 0.
+    """Compute the phase of complex numbers, ``atan2(im, re)`` in -π … π; 0 if both parts are 0.
 
     Input    x [...]; the first half of ``axis`` are real parts, the second half imaginary ones
     Output   phase, without the axis if its size is 2
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     builder = FunctionBuilder("phase", {"x": shape})
     real, imaginary, axis, single = _halves(builder, builder["x"], axis)
@@ -48,11 +48,11 @@ def phase(axis: int = -1, shape: str = DEFAULT) -> TypedModel:
 
 
 def from_polar(axis: int = -1, shape: str = "1,257,frames") -> TypedModel:
-    """Complex numbers of a magnitude and a phase.
+    """Convert a magnitude and a phase to complex numbers.
 
     Inputs   x, the magnitude, and phase, both [...]
     Output   spectrum with a new axis of real and imaginary part, the last one by default
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     builder = FunctionBuilder("from_polar", {"x": shape, "phase": shape})
     rank = builder.rank(builder["x"])
@@ -68,7 +68,7 @@ def from_polar(axis: int = -1, shape: str = "1,257,frames") -> TypedModel:
 def mask(
     kind: str = "real", axis: int = -1, *, shape: str = DEFAULT, mask_shape: str | None = None
 ) -> TypedModel:
-    """A spectrum times a mask.
+    """Multiply a spectrum by a mask.
 
     ``real``     the mask is a factor for each bin
     ``ratio``    the same, limited to 0 … 1
@@ -78,7 +78,7 @@ def mask(
     Inputs   x [...], complex numbers whose parts are the halves of ``axis``; mask: of a complex one the shape of x, of
              a real one that of x without the axis
     Output   spectrum, as x
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "mask"
     require_choice(function, "kind", kind, MASKS)
@@ -103,7 +103,7 @@ def mask(
     a, b, _, _ = _halves(builder, x, part_axis)
     c, d, _, _ = _halves(builder, m, part_axis)
     if kind == "polar":
-        size = length_of(builder, c, d)
+        size = magnitude_of(builder, c, d)
         factor = builder.apply("div", builder.apply("tanh", size), builder.apply("max", size, 1e-12))
         c, d = builder.apply("mul", c, factor), builder.apply("mul", d, factor)
     re = builder.apply("sub", builder.apply("mul", a, c), builder.apply("mul", b, d), name="real")
@@ -119,7 +119,7 @@ def compress(
     axis: int = -1,
     shape: str = DEFAULT,
 ) -> TypedModel:
-    """Power-law compression: raise magnitudes to ``exponent``, and keep phases and signs.
+    """Raise magnitudes to ``exponent``, and keep phases and signs: power-law compression.
 
     ``complex``  re and im times ``(re² + im² + epsilon)^((exponent - 1)/2)``; 0 if both are 0
     ``real``     ``sign(x) * (|x| + epsilon)^exponent``, for example of magnitudes
@@ -156,16 +156,16 @@ def square(builder: FunctionBuilder, real: OutletId, imaginary: OutletId) -> Out
     )
 
 
-def length_of(builder: FunctionBuilder, real: OutletId, imaginary: OutletId) -> OutletId:
+def magnitude_of(builder: FunctionBuilder, real: OutletId, imaginary: OutletId) -> OutletId:
     """Return ``sqrt(re² + im²)``."""
     return builder.apply("sqrt", square(builder, real, imaginary), name="magnitude")
 
 
 def angle(builder: FunctionBuilder, real: OutletId, imaginary: OutletId) -> OutletId:
     """Return ``atan2(im, re)``; a zero has no sign."""
-    none = builder.apply("equal", imaginary, 0.0)
+    is_real = builder.apply("equal", imaginary, 0.0)
     steepness = builder.apply("div", imaginary, builder.apply("abs", real))
-    acute = builder.apply("where", none, 0.0, builder.apply("atan", steepness))
+    acute = builder.apply("where", is_real, 0.0, builder.apply("atan", steepness))
     half_turn = builder.apply("where", builder.apply("less", imaginary, 0.0), -math.pi, math.pi)
     is_negative = builder.apply("less", real, 0.0)
     return builder.apply("where", is_negative, builder.apply("sub", half_turn, acute), acute, name="phase")

@@ -10,7 +10,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 
 MAX_FILE_BYTES = 1 << 20
-"""The most bytes of a file of statistics, which has two rows of some hundred numbers."""
+"""Maximum number of bytes of a file of statistics, which has two rows of some hundred numbers."""
 MIN_VARIANCE = 1e-20
 """A smaller variance counts as this one, so that constant features stay finite."""
 STATISTICS_FORMS = ("auto", "kaldi", "funasr")

@@ -11,27 +11,27 @@ from pulse.front.logarithms import floored_log
 from pulse.front.options import require_count, require_flag, require_number
 from pulse.front.spectra import square
 from pulse.front.transforms import MAX_SAMPLES, forward_matrix
-from pulse.front.triangles import require_band
+from pulse.front.triangles import kaldi_mel, require_band
 from pulse.front.windows import window_values
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.reduce import Reduce
 
-FLOOR = 1e-12
+LOG_FLOOR = 1e-12
 """TensorFlow's floor of a band before the logarithm."""
 
 
 def tf_spectrogram(
     window_size: int = 640, stride: int = 320, *, magnitude_squared: bool = False, shape: str = "1,T"
 ) -> TypedModel:
-    """TensorFlow's ``AudioSpectrogram``.
+    """Compute TensorFlow's ``AudioSpectrogram``.
 
     Input    x [B, T]
     Output   spectrogram [B, frames, F],  frames = (T - window_size) // stride + 1, F of the next power of two
     Delay    a frame is ready with its last sample
 
     magnitude_squared  powers in place of magnitudes, as ``tf_mfcc`` requires
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "tf_spectrogram"
     require_count(function, "window_size", window_size, 2, MAX_SAMPLES)
@@ -75,13 +75,13 @@ def tf_mfcc(
     dct_coefficient_count: int = 13,
     shape: str = "1,frames,513",
 ) -> TypedModel:
-    """TensorFlow's ``Mfcc``.
+    """Compute TensorFlow's ``Mfcc``.
 
     Input    x [B, frames, F], powers
     Output   features [B, frames, dct_coefficient_count]
     Delay    none
 
-    Raises   InputError
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "tf_mfcc"
     require_count(function, "sample_rate", sample_rate)
@@ -104,7 +104,7 @@ def tf_mfcc(
     logs = floored_log(
         builder,
         builder.times(builder.apply("sqrt", x), _bank(bins, bands, sample_rate, low, high), "bank"),
-        FLOOR,
+        LOG_FLOOR,
     )
     angle = np.outer(np.arange(bands) + 0.5, np.arange(coefficients)) * math.pi / bands
     return builder.model(features=builder.times(logs, np.cos(angle) * math.sqrt(2 / bands), "cepstrum"))
@@ -112,16 +112,12 @@ def tf_mfcc(
 
 def _bank(bins: int, bands: int, rate_hz: float, low_hz: float, high_hz: float) -> Array:
     """Return ``[bins, bands]``: each frequency is shared by the two bands whose centres are next to it in mel."""
-
-    def mel(hz: Array | float) -> Array:
-        return 1127 * np.log1p(np.asarray(hz) / 700)
-
     step_hz = 0.5 * rate_hz / (bins - 1)
-    low, high = float(mel(low_hz)), float(mel(high_hz))
+    low, high = kaldi_mel(np.array([low_hz, high_hz]))
     centres = low + (high - low) / (bands + 1) * np.arange(bands + 2)
     weights = np.zeros((bins, bands + 2))
     inner_bins = np.arange(max(0, int(1.5 + low_hz / step_hz)), min(bins - 1, int(high_hz / step_hz)) + 1)
-    bins_mel = mel(inner_bins * step_hz)
+    bins_mel = kaldi_mel(inner_bins * step_hz)
     left = np.clip(np.searchsorted(centres[1:-1], bins_mel, "left"), 0, bands)
     share = (centres[left + 1] - bins_mel) / (centres[left + 1] - centres[left])
     weights[inner_bins, left] = share

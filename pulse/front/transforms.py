@@ -12,7 +12,7 @@ from pulse.front.builder import FunctionBuilder
 from pulse.front.framing import PAD_MODES
 from pulse.front.layouts import arrange, arrange_real, check_layout, example, gather, gather_real
 from pulse.front.options import options_from, require_choice, require_count, require_flag
-from pulse.front.spectra import angle, from_angle, length_of
+from pulse.front.spectra import angle, from_angle, magnitude_of
 from pulse.front.windows import WindowLike, centre, window_values
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -23,7 +23,7 @@ from pulse.support.record import record
 Normalized: TypeAlias = bool | Literal["frame_length", "window"]
 
 MAX_SAMPLES = 1 << 13
-"""The most samples of a transform."""
+"""Maximum number of samples of a transform."""
 NORMS = ("backward", "ortho", "forward")
 MIN_OVERLAP = 1e-11
 """Below this the windows of an inverse transform do not cover a sample, as in PyTorch."""
@@ -54,7 +54,7 @@ def rfft(
     parts: str = "complex",
     shape: str | None = None,
 ) -> TypedModel:
-    """The spectrum of each frame, as ``numpy.fft.rfft`` (``fft`` with ``onesided=False``).
+    """Compute the spectrum of each frame, as ``numpy.fft.rfft`` (``fft`` with ``onesided=False``).
 
     Input    x [B, frames, size]; cut or filled with zeros to ``n`` samples
     Output   spectrum [B, F, frames, 2] by default, F = n // 2 + 1; parts ``apart``: real and imaginary,
@@ -62,8 +62,8 @@ def rfft(
     Delay    none
 
     norm     ``backward``, ``ortho`` or ``forward``, as in numpy
-    window   of ``n`` samples, multiplied before
-    Raises   InputError
+    window   ``n`` factors of the samples before the transform
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "rfft"
     _check_size(function, "n", n)
@@ -91,7 +91,7 @@ def irfft(
     parts: str = "complex",
     shape: str | None = None,
 ) -> TypedModel:
-    """The frame of each spectrum, as ``numpy.fft.irfft`` (the real part of ``ifft`` with ``onesided=False``).
+    """Compute the frame of each spectrum, as ``numpy.fft.irfft`` (the real part of ``ifft`` with ``onesided=False``).
 
     Input    x [B, F, frames, 2] by default, F = n // 2 + 1; of parts ``apart`` or ``polar`` two, each [B, F, frames]:
              x and imaginary, x and phase
@@ -99,8 +99,8 @@ def irfft(
     Delay    none
 
     norm     ``backward``, ``ortho`` or ``forward``, as in numpy
-    window   of ``n`` samples, multiplied afterwards
-    Raises   InputError
+    window   ``n`` factors of the samples after the transform
+    Raises   InputError: an option is out of range, or the shape does not fit
     """
     function = "irfft"
     _check_size(function, "n", n)
@@ -129,7 +129,7 @@ def stft(
     parts: str = "complex",
     shape: str = "1,T",
 ) -> TypedModel:
-    """The short-time Fourier transform of ``torch.stft``.
+    """Compute the short-time Fourier transform of ``torch.stft``.
 
     Input    x [B, T]
     Output   spectrum [B, F, frames, 2] by default, F = n_fft // 2 + 1, frames = T // hop + 1 with ``center``, else
@@ -141,7 +141,7 @@ def stft(
     hop         samples from frame to frame; n_fft // 4 by default
     win_length  samples of the window, in the middle of the frame; n_fft by default
     window      a name, numbers, or None: all ones, which is PyTorch's default
-    periodic, beta  of the window
+    periodic, beta  parameters of the window
     center      frame j is around sample j*hop, with n_fft // 2 samples of ``pad_mode`` beyond the ends
     normalized  divided by sqrt(n_fft) (True, ``frame_length``), or by the root of the window's power (``window``)
     Raises     InputError
@@ -208,7 +208,7 @@ def istft(
     parts: str = "complex",
     shape: str | None = None,
 ) -> TypedModel:
-    """The inverse of ``stft``, of ``torch.istft``: frames added and divided by what their windows add up to.
+    """Invert ``stft``, as ``torch.istft``: frames are added and divided by what their windows add up to.
 
     Input    x [B, F, frames, 2] by default; of parts ``apart`` or ``polar`` two, each [B, F, frames]: x and imaginary,
              x and phase
@@ -286,7 +286,7 @@ def _spectrum(builder: FunctionBuilder, y: OutletId, layout: str, parts: str) ->
         return builder.model(
             real=arrange_real(builder, real, layout), imaginary=arrange_real(builder, imaginary, layout)
         )
-    magnitude, phase = length_of(builder, real, imaginary), angle(builder, real, imaginary)
+    magnitude, phase = magnitude_of(builder, real, imaginary), angle(builder, real, imaginary)
     return builder.model(
         magnitude=arrange_real(builder, magnitude, layout), phase=arrange_real(builder, phase, layout)
     )
@@ -321,10 +321,10 @@ def _weights(builder: FunctionBuilder, frames: TDim, values: Array, hop: int) ->
     table = np.zeros((parts, hop))
     table.ravel()[:size] = values**2
     ones = builder.add(
-        "ones", Expand((TDim.of(1), frames, TDim.of(1))), builder.constant("one", np.ones((1, 1, 1)))
+        "ones", Expand((TDim.of(1), frames, TDim.of(1))), builder.add_constant("one", np.ones((1, 1, 1)))
     )
     ones = builder.pad(ones, 1, parts - 1, parts - 1)
-    near = builder.join_axes(builder.frame(ones, 1, parts, 1), 2)
+    near = builder.join_axes(builder.frame(ones, 1, parts, 1))
     rows = builder.times(near, table[::-1], "overlap")
     whole = builder.reshape(rows, 1, builder.shape(rows)[1] * hop)
     return builder.part(whole, 1, 0, (frames - 1) * hop + size)

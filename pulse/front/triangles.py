@@ -13,6 +13,11 @@ MAX_BANDS = 1 << 12
 SLANEY_STEP_HZ, SLANEY_BREAK_HZ, SLANEY_RATIO = 200 / 3, 1000.0, 6.4 ** (1 / 27)
 
 
+def kaldi_mel(hz: Array) -> Array:
+    """Convert hertz to mel, as Kaldi and TensorFlow do."""
+    return 1127 * np.log(1 + hz / 700)
+
+
 def _htk(hz: Array) -> Array:
     return 2595 * np.log10(1 + hz / 700)
 
@@ -60,23 +65,24 @@ def mel_triangles(
     to_mel, to_hz = SCALES[scale]
     low, high = (float(to_mel(np.array(hz))) for hz in (low_hz, high_hz))
     corners = to_hz(np.linspace(low, high, bands + 2))
-    at_hz = np.linspace(0, rate_hz / 2, bins)
-    rise = (at_hz[:, None] - corners[:-2]) / np.diff(corners)[:-1]
-    fall = (corners[2:] - at_hz[:, None]) / np.diff(corners)[1:]
-    weights = np.maximum(0, np.minimum(rise, fall))
+    weights = _triangles(corners, np.linspace(0, rate_hz / 2, bins))
     return weights * (2 / (corners[2:] - corners[:-2])) if slaney_norm else weights
 
 
 def kaldi_triangles(bins: int, bands: int, rate_hz: float, low_hz: float, high_hz: float) -> Array:
     """Return ``[bins, bands]``: triangles in mel, as Kaldi has them; the last bin, half of the rate, counts nowhere."""
-    low, high = (1127 * math.log(1 + hz / 700) for hz in (low_hz, high_hz))
+    low, high = kaldi_mel(np.array([low_hz, high_hz]))
     corners = low + np.arange(bands + 2) * (high - low) / (bands + 1)
-    at_mel = 1127 * np.log(1 + np.linspace(0, rate_hz / 2, bins) / 700)
-    rise = (at_mel[:, None] - corners[:-2]) / np.diff(corners)[:-1]
-    fall = (corners[2:] - at_mel[:, None]) / np.diff(corners)[1:]
-    weights = np.maximum(0, np.minimum(rise, fall))
+    weights = _triangles(corners, kaldi_mel(np.linspace(0, rate_hz / 2, bins)))
     weights[-1] = 0
     return weights
+
+
+def _triangles(corners: Array, points: Array) -> Array:
+    """Return ``[points, triangles]``: the height of each triangle, from 0 to 1 and back between three corners."""
+    rise = (points[:, None] - corners[:-2]) / np.diff(corners)[:-1]
+    fall = (corners[2:] - points[:, None]) / np.diff(corners)[1:]
+    return np.maximum(0, np.minimum(rise, fall))
 
 
 def cosines(bands: int, count: int, ortho: bool) -> Array:

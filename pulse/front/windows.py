@@ -56,8 +56,8 @@ def window_values(
 ) -> Array:
     """Return a window of ``size`` samples, f64.
 
-    periodic  as for a Fourier transform (``torch.hann_window``, ``scipy.signal.get_window``); else symmetric
-    beta      of a kaiser window
+    periodic  periodic, for a Fourier transform (``torch.hann_window``, ``scipy.signal.get_window``); else symmetric
+    beta      shape parameter of a kaiser window
     Raises    InputError: no such window, numbers that are not ``size`` finite ones
     """
     require_count(function, "the window's length", size)

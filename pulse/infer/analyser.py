@@ -110,7 +110,7 @@ class _Analyser:
         return statement
 
     def _refine(self, node: Node[InferenceFact, ModelOp]) -> Facts:
-        """Return the facts around a node after all its relations were applied. Raises FactError."""
+        """Return the facts around a node after all its relations were applied."""
         outputs, wire_facts = _outlets(node), self._wire_facts(node)
         with self._scope.trial():
             while True:
@@ -168,8 +168,8 @@ def _outlets(node: Node[InferenceFact, ModelOp]) -> list[OutletId]:
 
 
 def _contradiction(node: Node[InferenceFact, ModelOp], reason: object) -> str:
-    where = f"{node.name} ({', '.join(part for part in (node.op.name, node.op.origin) if part)})"
-    return f"{where}: {reason}; give other shapes with {spell('inputs')}, or export the model again"
+    location = f"{node.name} ({', '.join(part for part in (node.op.name, node.op.origin) if part)})"
+    return f"{location}: {reason}; give other shapes with {spell('inputs')}, or export the model again"
 
 
 def _raise_if_any(contradictions: Sequence[str]) -> None:

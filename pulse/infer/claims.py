@@ -1,4 +1,4 @@
-"""Shapes that a file states although its graph determines them: those of outputs and ``value_info``.
+"""Shapes that a file states although its graph determines them, for outputs and ``value_info``.
 
 Exporters leave them behind, and they go stale: lengths of the example that was traced, shapes from before a rewrite.
 So they are believed only if nothing else is known, and reported as wrong if the graph proves it. Names of sizes

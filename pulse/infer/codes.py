@@ -18,7 +18,7 @@ def codes_entry(name: str, codes: Codes) -> tuple[str, str]:
     return f"{KEY}{name}", f"{codes.scale!r} {codes.zero}"
 
 
-def codes_of(metadata: Mapping[str, str], name: str) -> Codes | None:
+def read_codes(metadata: Mapping[str, str], name: str) -> Codes | None:
     """Return the codes in the entry of a port; None if it is missing or cannot be read."""
     scale, _, zero = metadata.get(f"{KEY}{name}", "").partition(" ")
     try:

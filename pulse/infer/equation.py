@@ -2,7 +2,7 @@
 
 from pulse.dim import Symbol, TDim, ge, scope_of
 
-NEAR = 256
+TRIED_SIZES = 256
 """Smaller sizes are tried one by one if an equation is not linear; clamps at short sizes do not affect larger ones."""
 
 
@@ -27,8 +27,8 @@ def solve(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
     beyond = _solution_above(left, right, unknown)
     if beyond is None:
         return None
-    sizes = [size for size in range(NEAR) if left.eval({unknown: size}) == int(right)]
-    sizes += [beyond + NEAR] if beyond >= 0 else []
+    sizes = [size for size in range(TRIED_SIZES) if left.eval({unknown: size}) == int(right)]
+    sizes += [beyond + TRIED_SIZES] if beyond >= 0 else []
     return TDim.of(sizes[0]) if len(sizes) == 1 else None
 
 
@@ -42,11 +42,11 @@ def _solve_linear(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
 
 
 def _solution_above(left: TDim, right: TDim, unknown: Symbol) -> int | None:
-    """Return the solution above ``NEAR``, minus ``NEAR``; negative if there is none, None if unknown."""
+    """Return the solution above ``TRIED_SIZES``, minus ``TRIED_SIZES``; negative if there is none, None if unknown."""
     scope = scope_of(unknown)
     with scope.trial():
         scope.assume(ge(TDim.of(unknown), TDim.of(0)))
-        shifted = left.subs({unknown: TDim.of(unknown) + NEAR})
+        shifted = left.subs({unknown: TDim.of(unknown) + TRIED_SIZES})
         if shifted.is_const:
             return None if shifted == right else -1
         solution = _solve_linear(shifted, right, unknown)

@@ -22,7 +22,7 @@ class InferenceFact:
     dtype   the type
     shape   the sizes from the first axis on, None for unknown ones
     value   an array; an array of objects may hold dims, and None for unknown entries
-    open    more axes may follow those of ``shape``; a shape of None is open by itself
+    open    more axes may follow ``shape``; a shape of None is open by itself
     """
 
     dtype: DType | None = None
@@ -183,7 +183,7 @@ def _value(facts: Sequence[InferenceFact]) -> Array | None:
         entries = [_entry(column) for column in columns]
     except FactError as error:
         raise _contradiction(facts, f"values: {error}") from error
-    return values[0] if _equal_entries(entries, values[0]) else value_of(entries, values[0].shape)
+    return values[0] if _equal_entries(entries, values[0]) else make_value(entries, values[0].shape)
 
 
 def _entry(column: Sequence[object]) -> Dim:
@@ -198,7 +198,7 @@ def _equal_entries(entries: Sequence[Dim], value: Array) -> bool:
     )
 
 
-def value_of(entries: Sequence[Dim], shape: Sequence[int]) -> Array:
+def make_value(entries: Sequence[Dim], shape: Sequence[int]) -> Array:
     """Return a value from its entries: numbers if all of them are, otherwise dims and None."""
     numbers = [int(entry) for entry in entries if entry is not None and entry.is_const]
     if len(numbers) == len(entries):

@@ -48,7 +48,7 @@ class FileNode:
         return [outlet for outlet in self.inputs if outlet is not None]
 
     def axis(self, axis: int, rank: int) -> int:
-        """Return an axis counted from the front. Raises FactError."""
+        """Return an axis counted from the front. Raises FactError: out of range."""
         return normal_axis(axis, rank, f"{self.wire_name} ({self.op_type})")
 
     def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
@@ -67,7 +67,7 @@ class FileNode:
         return value
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """Return an integer attribute. Raises LoadError."""
+        """Return an integer attribute. Raises LoadError: missing, or of another type."""
         return self._attribute(name, int, default)
 
     def divisor(self, name: str, whole: TDim, subject: str, default: int | None = None) -> int:
@@ -82,28 +82,28 @@ class FileNode:
         return bool(self._attribute(name, int, default))
 
     def real(self, name: str, default: float | None = None) -> float:
-        """Return a float attribute. Raises LoadError."""
+        """Return a float attribute."""
         return self._attribute(name, float, default)
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Return a text attribute. Raises LoadError."""
+        """Return a text attribute."""
         return self._attribute(name, str, default)
 
     def tensor(self, name: str, default: Array | None = None) -> Array:
-        """Return a tensor. Raises LoadError."""
+        """Return a tensor."""
         return self._attribute(name, np.ndarray, default)
 
     def integer_list(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
-        """Return a list of integers. Raises LoadError."""
+        """Return a list of integers."""
         values = self._list(name, None if default is None else list(default))
         return tuple(value for value in values if self._is(int, value, name))
 
     def real_list(self, name: str) -> tuple[float, ...]:
-        """Return a list of floats. Raises LoadError."""
+        """Return a list of floats."""
         return tuple(value for value in self._list(name, None) if self._is(float, value, name))
 
     def text_list(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
-        """Return a list of texts. Raises LoadError."""
+        """Return a list of texts."""
         values = self._list(name, None if default is None else list(default))
         return tuple(value for value in values if self._is(str, value, name))
 

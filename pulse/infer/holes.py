@@ -8,22 +8,22 @@ import numpy as np
 from pulse.dim import Symbol, SymbolScope, TDim, ge
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
-from pulse.infer.fact import Dim, InferenceFact, has_gaps, value_of
+from pulse.infer.fact import Dim, InferenceFact, has_gaps, make_value
 from pulse.infer.wire_facts import Axis
 
 ReplacedSizes: TypeAlias = dict[Symbol, Axis | None]
 """Each hole -> the place of the size that it replaces; None for an entry of a value."""
 
-POOL = 16
+PREPARED_HOLES = 16
 """This many symbols for unknown sizes are used again by each translation; others are new."""
 INT64 = np.dtype(np.int64)
 MAX_LIST_LENGTH = 32
-"""The most integers of a vector that may be a list of dims."""
+"""Maximum number of integers of a vector that may be a list of dims."""
 
 
 def prepare_holes(scope: SymbolScope) -> None:
     """Create the holes that most nodes need and assume that they are sizes, once for all nodes."""
-    for index in range(POOL):
+    for index in range(PREPARED_HOLES):
         scope.assume(ge(TDim.of(_size_hole(scope, index)), TDim.of(0)))
 
 
@@ -52,7 +52,7 @@ class Holes:
         value = fact.value
         entries = _entries(fact) if is_list else None
         if entries is not None:
-            value = value_of(
+            value = make_value(
                 [self._entry() if entry is None else entry for entry in entries], [int(dim) for dim in dims]
             )
         elif value is not None and has_gaps(value):
@@ -61,7 +61,7 @@ class Holes:
 
     def _size(self, axis: Axis) -> TDim:
         hole = _size_hole(self._scope, self._sizes)
-        if self._sizes >= POOL:
+        if self._sizes >= PREPARED_HOLES:
             self._scope.assume(ge(TDim.of(hole), TDim.of(0)))
         self._sizes += 1
         self.replaced[hole] = axis

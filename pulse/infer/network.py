@@ -19,7 +19,7 @@ from pulse.support.budget import Spending, count_spending, current_spending
 from pulse.support.printable import printable
 from pulse.support.record import record
 from pulse.support.wording import spell
-from pulse.typed import TypedGraph, TypedNetwork, Variable, constant
+from pulse.typed import TypedGraph, TypedNetwork, Variable, add_constant
 
 
 @record
@@ -43,7 +43,7 @@ class Input(ModelOp):
 def _unknown_dims(name: str, fact: InferenceFact) -> str:
     fact_text = "" if fact.shape is None else f" ({fact})"
     if fact.rank is None:
-        return f"input {name}{fact_text}: the file gives no shape; give it, as in {spell('inputs', {name: '1,80,T'})}"
+        return f"input {name}{fact_text}: the file states no shape; give it, as in {spell('inputs', {name: '1,80,T'})}"
     unknown = [axis for axis, dim in enumerate(fact.dims) if dim is None]
     free = iter("TABCDEFGH" * (len(fact.dims) + 1))
     streams = {0: "1"} if 0 in unknown and len(unknown) > 1 else {}
@@ -52,9 +52,9 @@ def _unknown_dims(name: str, fact: InferenceFact) -> str:
     )
     axes = ", ".join(map(str, unknown))
     if not axes:
-        return f"input {name}{fact_text}: the file gives no type; give one, such as f32, after its dims"
+        return f"input {name}{fact_text}: the file states no type; give one, such as f32, after its dims"
     return (
-        f"input {name}{fact_text}: the file gives no size for axis {axes}; give numbers or names, as in "
+        f"input {name}{fact_text}: the file states no size for axis {axes}; give numbers or names, as in "
         f"{spell('inputs', {name: example})}"
     )
 
@@ -66,13 +66,13 @@ class Constant(ModelOp):
     value: Array
 
     def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
-        return [constant(target.graph, wire, self.value)]
+        return [add_constant(target.graph, wire, self.value)]
 
 
 ModelGraph: TypeAlias = Graph[InferenceFact, ModelOp]
 
 
-def add_constant(graph: ModelGraph, name: str, value: Array) -> OutletId:
+def add_model_constant(graph: ModelGraph, name: str, value: Array) -> OutletId:
     """Add a constant to a graph that is not typed yet."""
     return graph.add(name, Constant(value), (), [InferenceFact.of(TypedFact.of(value))])[0]
 
@@ -81,6 +81,10 @@ def add_constant(graph: ModelGraph, name: str, value: Array) -> OutletId:
 class FileNetwork:
     """A model as its file states it: nodes of the file's format, over one scope of symbols.
 
+    graph      its nodes
+    scope      its symbols
+    title      the model's name
+    metadata   the file's metadata
     claims     the file's claims about wires other than its inputs
     names      its names of output sizes; only for inputs that nothing else determines
     spending   the used part of the file's budget
@@ -119,7 +123,7 @@ class FileNetwork:
         return replace(self, graph=graph, scope=terms.scope)
 
     def analyse(self) -> TypedNetwork:
-        """Derive every type and shape; those of inputs that the file does not state are inferred first.
+        """Derive every type and shape; input shapes that the file does not state are inferred first.
 
         Warns if shapes in the file are wrong, and if the budget does not suffice for its constants.
         Raises LoadError (operators not supported, unknown dims), FactError.
@@ -256,8 +260,8 @@ def _is_named(before: InferenceFact, fact: InferenceFact) -> bool:
     """Return whether a fact is complete and its new sizes are numbers or symbols, not expressions."""
     old_dims = (*before.dims, *(None,) * (len(fact.dims) - len(before.dims)))
     fresh = [new for old, new in zip(old_dims, fact.dims) if old is None and new is not None]
-    plain = all(dim.is_const or any(dim == TDim.of(symbol) for symbol in dim.symbols) for dim in fresh)
-    return fact.to_typed() is not None and plain
+    has_names = all(dim.is_const or any(dim == TDim.of(symbol) for symbol in dim.symbols) for dim in fresh)
+    return fact.to_typed() is not None and has_names
 
 
 def _complete(input_fact: InferenceFact, inferred: InferenceFact) -> InferenceFact:

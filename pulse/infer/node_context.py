@@ -18,7 +18,7 @@ from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.support.budget import current_spending
 from pulse.support.record import record
-from pulse.typed import TypedGraph, constant
+from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 
 
@@ -40,10 +40,7 @@ class NodeContext(FileNode):
         return self.graph.fact(self.input(slot))
 
     def size(self, slot: int, axis: int) -> TDim:
-        """Return the size of an input along an axis, which may be counted from the end.
-
-        Raises FactError: it has no such axis.
-        """
+        """Return the size of an input along an axis; negative: from the end. Raises FactError: no such axis."""
         shape = self.fact(slot).shape
         return shape[self.axis(axis, len(shape))]
 
@@ -52,7 +49,7 @@ class NodeContext(FileNode):
         return self.fact(slot).value
 
     def numbers(self, slot: int, subject: str) -> Array:
-        """Return the value of an input, which must be known and without symbols. Raises LoadError: it is not."""
+        """Return the value of an input. Raises LoadError: it is not known, or depends on a symbol."""
         value = self.value(slot)
         if value is None:
             raise self.error(f"its {subject} is computed while running; only a constant is supported")
@@ -63,14 +60,14 @@ class NodeContext(FileNode):
         return value
 
     def scalar(self, slot: int, subject: str) -> Any:
-        """Return the one number of an input. Raises LoadError: it is not one known number."""
+        """Return the one number of an input. Raises LoadError: not a constant, or several numbers."""
         value = self.numbers(slot, subject)
         if value.size != 1:
             raise self.error(f"its {subject} must be one number, got shape {list(value.shape)}")
         return value.reshape(()).item()
 
     def integer_at(self, slot: int, subject: str) -> int:
-        """Return the one number of an input, which must be an integer. Raises LoadError: it is not."""
+        """Return the one number of an input. Raises LoadError: not a constant integer of 64 bits."""
         number = self.scalar(slot, subject)
         if number != number or abs(number) >= 1 << 63 or number != int(number):
             raise self.error(f"its {subject} {number} is not an integer of 64 bits")
@@ -81,7 +78,7 @@ class NodeContext(FileNode):
         if size < 0:
             raise self.error(f"its {subject} is {size}, which is negative")
         account = current_spending()
-        reason = account.excess(size)
+        reason = account.explain_excess_elements(size)
         if reason:
             raise self.error(f"its {subject} is {size}: {reason}")
         account.elements += size
@@ -90,13 +87,13 @@ class NodeContext(FileNode):
     def affords(self, size: int) -> bool:
         """Return whether this many elements may be computed while the model is read; they are counted then."""
         account = current_spending()
-        if account.excess(size):
+        if account.explain_excess_elements(size):
             return False
         account.elements += size
         return True
 
     def require_rank(self, slot: int, ranks: Sequence[int], subject: str) -> None:
-        """Raises LoadError if an input has another number of axes."""
+        """Require a number of axes of an input. Raises LoadError: it has another one."""
         fact = self.fact(slot)
         if fact.rank not in ranks:
             raise self.error(
@@ -104,7 +101,7 @@ class NodeContext(FileNode):
             )
 
     def require_floats(self, slot: int) -> None:
-        """Raises LoadError if an input has another type than floats."""
+        """Require an input of floats. Raises LoadError: it has another type."""
         dtype = self.fact(slot).dtype
         if not np.issubdtype(dtype, np.floating):
             raise self.error(f"its input {slot} is {dtype_name(dtype)}; only floats are supported")
@@ -115,22 +112,19 @@ class NodeContext(FileNode):
         if not unfolded:
             return super().error(message)
         reads = [outlet for outlet in (*self.inputs, *self.captures.values()) if outlet is not None]
-        before = (self.graph.nodes[number].name for number in self.graph.order(reads))
-        reason = next((unfolded[name] for name in before if name in unfolded), None)
+        names = (self.graph.nodes[node_id].name for node_id in self.graph.order(reads))
+        reason = next((unfolded[name] for name in names if name in unfolded), None)
         return super().error(message if reason is None else f"{message}. {reason}")
 
     def integers(self, slot: int, subject: str) -> list[int]:
-        """Return the constant integers of an input. Raises LoadError: it is not constant."""
+        """Return the integers of an input. Raises LoadError: not a constant."""
         return [int(number) for number in self.numbers(slot, subject).ravel().tolist()]
 
     def dims(self, slot: int, subject: str) -> Shape:
-        """Return the integers of an input, which may depend on symbols.
-
-        Raises LoadError: they are computed from data.
-        """
+        """Return the integers of an input, which may depend on symbols. Raises LoadError: unknown, or not integers."""
         value = self.value(slot)
         if value is None:
-            nodes = [self.graph.nodes[number] for number in self.graph.order([self.input(slot)])]
+            nodes = [self.graph.nodes[node_id] for node_id in self.graph.order([self.input(slot)])]
             data = [f"input {node.name}" for node in nodes if isinstance(node.op, Source)]
             cause = (
                 f"from the values of {', '.join(data)}"
@@ -151,10 +145,7 @@ class NodeContext(FileNode):
         return replace(self, wire_name=wire_name)
 
     def wire(self, op: Op, inputs: Sequence[OutletId], suffix: str = "") -> OutletId:
-        """Add an op with one output; the last op of a node has no suffix.
-
-        Raises FactError: the inputs do not fit it.
-        """
+        """Add an op with one output; the last op of a node has no suffix. Raises FactError: the inputs do not fit."""
         name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
         return wire(self.graph, name, op, inputs)[0]
 
@@ -215,7 +206,7 @@ class NodeContext(FileNode):
 
     def constant(self, value: Array, suffix: str = "") -> OutletId:
         """Add a constant."""
-        return constant(self.graph, f"{self.wire_name}.{suffix}" if suffix else self.wire_name, value)
+        return add_constant(self.graph, f"{self.wire_name}.{suffix}" if suffix else self.wire_name, value)
 
     def dims_constant(self, dims: Sequence[TDim], suffix: str = "") -> OutletId:
         """Add a list of dims as an i64 constant; as plain numbers if it depends on no symbol."""

@@ -1,8 +1,8 @@
 """Inference through translators: from the inputs of a node to its outputs, and from its outputs to its inputs.
 
-The translators already compute the facts of outputs from those of inputs. So a node is translated alone, into a
+The translators already compute the facts of outputs from facts of inputs. So a node is translated alone, into a
 separate graph. If the operator is uniform, each unknown size is a symbol there, a *hole*. The sizes of the outputs are
-then expressions of holes, and the conditions of the translator are assumptions about holes. Both yield equations; those
+then expressions of holes, and the conditions of the translator are assumptions about holes. Both are equations; those
 with one unknown are solved.
 """
 
@@ -14,13 +14,13 @@ from pulse.errors import DimError, FactError, LoadError
 from pulse.facts import TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.equation import solve
-from pulse.infer.fact import Dim, InferenceFact, value_of
+from pulse.infer.fact import Dim, InferenceFact, make_value
 from pulse.infer.holes import Holes, ReplacedSizes
 from pulse.infer.op import ModelOp
 from pulse.infer.wire_facts import WireFacts
 from pulse.ops.source import Source
 from pulse.support.record import record
-from pulse.typed import TypedGraph, TypedNetwork, constant
+from pulse.typed import TypedGraph, TypedNetwork, add_constant
 
 
 @record
@@ -28,7 +28,7 @@ class Outcome:
     """The result of a translation.
 
     holes     the positions of the holes of its inputs
-    facts     the facts of the outputs, in terms of holes
+    facts     types and shapes of the outputs, in terms of holes
     demands   dims that must be 0
     """
 
@@ -76,14 +76,14 @@ def translate_node(
 
 def _source(graph: TypedGraph, name: str, fact: TypedFact) -> OutletId:
     if fact.value is not None:
-        return constant(graph, name, fact.value)
+        return add_constant(graph, name, fact.value)
     (outlet,) = graph.add(name, Source(fact), (), [fact])
     graph.inputs.append(outlet)
     return outlet
 
 
 def conclude(outcome: Outcome, wire_facts: WireFacts, outputs: Sequence[OutletId]) -> None:
-    """Refine the facts with an outcome and the known facts of the outputs. Raises FactError: they contradict."""
+    """Refine the facts with an outcome and the known facts of the outputs. Raises FactError: they disagree."""
     equations = [(demand, TDim.of(0)) for demand in outcome.demands]
     for outlet, fact in zip(outputs, outcome.facts):
         sizes = InferenceFact(fact.dtype, (None,) * fact.rank)
@@ -127,5 +127,5 @@ def _substitute(fact: TypedFact, sizes: dict[Symbol, TDim], holes: ReplacedSizes
     value = fact.value
     if value is not None and is_symbolic(value) and holes:
         entries = [evaluate(TDim.of(entry)) for entry in cast("list[object]", value.ravel().tolist())]
-        value = value_of(entries, value.shape) if any(entry is not None for entry in entries) else None
+        value = make_value(entries, value.shape) if any(entry is not None for entry in entries) else None
     return InferenceFact(fact.dtype, tuple(evaluate(dim) for dim in fact.shape), value)

@@ -156,7 +156,7 @@ class SizeMultiple:
 
 @record
 class SizeSum:
-    """The size of ``total`` is that of the parts together."""
+    """The size of ``total`` is the sum of the sizes of the parts."""
 
     total: Axis
     parts: Sequence[Axis]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pulse.dim import TDim
-from pulse.facts import volume
+from pulse.facts import cancel_sizes, volume
 from pulse.graph import OutletId
 from pulse.infer.relations import HasRank
 from pulse.infer.wire_facts import Axis, WireFacts
@@ -30,12 +30,8 @@ class SameCount:
 
 
 def _divide_sizes(dividends: Sequence[TDim], sizes: Sequence[TDim]) -> TDim | None:
-    """Return the product of ``dividends`` divided by that of ``sizes``; None if the quotient depends on the length."""
-    over, under = list(dividends), list(sizes)
-    for size in sizes:
-        if size in over:
-            over.remove(size)
-            under.remove(size)
+    """Return the product of ``dividends`` over the product of ``sizes``; None if it depends on the length."""
+    over, under = cancel_sizes(dividends, sizes)
     part = volume(under)
     return None if part == 0 or 0 in sizes else single_quotient(volume(over), part)
 
@@ -44,7 +40,9 @@ def _divide_sizes(dividends: Sequence[TDim], sizes: Sequence[TDim]) -> TDim | No
 class Broadcasting:
     """``out`` is the broadcast shape of the inputs, which are aligned at their last axes.
 
-    end   the number of last axes to omit, on every wire
+    out     the output
+    inputs  the inputs
+    end     the number of last axes to omit, on every wire
     """
 
     out: OutletId
@@ -74,7 +72,7 @@ class Broadcasting:
             HasRank([self.inputs[ranks.index(None)]], out).apply(facts)
 
     def _infer_output_size(self, facts: WireFacts, out: Axis, inputs: Sequence[Axis]) -> None:
-        """Take a size other than 1 as that of the output, for inputs of unknown rank."""
+        """Take a size other than 1 as the output's, for inputs of unknown rank."""
         large = [size for axis in inputs if (size := facts.size(axis)) is not None and size != 1]
         for size in large:
             facts.give(out, size)

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.graph import OutletId
 from pulse.ops.source import Const, Source
-from pulse.typed import TypedGraph, TypedNetwork, constant
+from pulse.typed import TypedGraph, TypedNetwork, add_constant
 from pulse.wiring import wire
 
 MAX_ITERATIONS = 1024
@@ -38,7 +38,7 @@ def inline(graph: TypedGraph, body: TypedNetwork, feeds: Mapping[str, OutletId])
         if isinstance(op, Source):
             outlets = [feeds[node.name]]
         elif isinstance(op, Const):
-            outlets = [constant(graph, node.name, op.value)]
+            outlets = [add_constant(graph, node.name, op.value)]
         else:
             outlets = wire(graph, node.name, op, [wires[outlet] for outlet in node.inputs])
         wires.update({OutletId(number, slot): outlet for slot, outlet in enumerate(outlets)})

@@ -28,7 +28,7 @@ class CompiledFunction(NotCopyable, ABC):
     python     how Python calls it; None if only compiled code does
     """
 
-    why_not = "its address is of this process; look it up by name in the other one"
+    copy_error_reason = "its address is of this process; look it up by name in the other one"
 
     def __init__(
         self,

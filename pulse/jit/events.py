@@ -50,7 +50,7 @@ class NativeEvent(NotCopyable):
     to_write  writing eight bytes sets the event; never blocks
     """
 
-    why_not = "it has file descriptors; make another one"
+    copy_error_reason = "it has file descriptors; make another one"
 
     def __init__(self) -> None:
         if sys.platform == "linux":

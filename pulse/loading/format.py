@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pulse.onnx.read.file import ModelSource
 
-HEAD = 4096
+HEAD_BYTES = 4096
 """How many first bytes identify a format."""
 
 
@@ -40,7 +40,8 @@ class ReadOptions:
 class Content:
     """The source of a model: a path, bytes, or an ``onnx.ModelProto``.
 
-    head  its first bytes; empty for a folder, a ModelProto, and a file that cannot be read
+    source  a path, the bytes of a file, or an ``onnx.ModelProto``
+    head    its first bytes; empty for a folder, a ModelProto, and a file that cannot be read
     """
 
     source: "Path | bytes | ModelProto"
@@ -50,7 +51,7 @@ class Content:
     def of(cls, source: "ModelSource") -> "Content":
         """Read the head of a source; an unreadable source is left to its reader, which reports why."""
         if isinstance(source, bytes):
-            return cls(source, source[:HEAD])
+            return cls(source, source[:HEAD_BYTES])
         if not isinstance(source, str | PathLike):
             return cls(source)
         path = Path(source)
@@ -58,7 +59,7 @@ class Content:
             if not path.is_file():
                 return cls(path)
             with path.open("rb") as file:
-                return cls(path, file.read(HEAD))
+                return cls(path, file.read(HEAD_BYTES))
         except (OSError, ValueError):
             return cls(path)
 
@@ -90,7 +91,7 @@ def register(format: Format) -> None:
     FORMATS.append(format)
 
 
-def format_of(content: Content) -> Format:
+def find_format(content: Content) -> Format:
     """Return the first format that recognises the content; ONNX if none does, because protobuf has no magic number."""
     return next((format for format in FORMATS if format.recognises(content)), ONNX)
 
@@ -105,7 +106,7 @@ def read_onnx(
 ) -> Model:
     """Read the nodes of an ONNX file from a path, its bytes or a ModelProto.
 
-    inputs, constants, ignore_value_info, budget   as in ``pulse.load``
+    inputs, constants, ignore_value_info, budget   see ``pulse.load``
     tensors  initializers whose data is not in the model, by name
     Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
     """

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.errors import InputError, LoadError
-from pulse.loading.format import Content, ReadOptions, format_of
+from pulse.loading.format import Content, ReadOptions, find_format
 from pulse.loading.loaded import Loaded
 from pulse.loading.stored import load_program
 from pulse.models import Model, Network, PulsedModel, Sketch, TypedModel, model_of
@@ -39,7 +39,7 @@ def load(
 
     source     the path or the bytes of a file, an ``onnx.ModelProto``, the path of a recipe (docs/recipes.md), a typed
                or pulsed model, a program, a view, node or connector of ``pulse.build``, or a result of ``load``
-    inputs     shapes that replace those of the file, by the input's name: ``{"x": "1,80,T,f32"}``. A name is a symbol,
+    inputs     shapes that replace the file's, by the input's name: ``{"x": "1,80,T,f32"}``. A name is a symbol,
                a size that may vary. A symbol of the file may be replaced by a number
     constants  inputs with a fixed value, by name: ``{"sr": 16000}``. Values are numbers, lists or arrays. These are no
                longer inputs of the model
@@ -49,7 +49,7 @@ def load(
     chunking   how a model is called that takes chunks and states; by default this is found
     ignore_value_info  ignore the shapes that the file states for wires other than its inputs. They are used only if the
                shapes of the inputs are not known. Wrong ones are always ignored, with a warning
-    budget     limits of the analysis, for the whole file, in place of those of ``pulse.support.budget.Budget``:
+    budget     limits of the analysis, for the whole file, in place of ``pulse.support.budget.Budget``'s:
                ``nodes`` after loops, branches and functions are unfolded, ``elements`` of constants that are computed
                before running, and the ``seconds`` that this takes. Example: ``{"nodes": 1000000}``
     signature  the function of a SavedModel or a TFLite file; by default the first one, or ``serving_default`` in a
@@ -123,4 +123,4 @@ def _read(source: "ModelSource", options: ReadOptions) -> Model | TypedModel | S
             'pulse.from_torch(module, example, dynamic={"x": {2: "T"}}), and give the result'
         )
     content = Content.of(source)
-    return format_of(content).read(content, options)
+    return find_format(content).read(content, options)

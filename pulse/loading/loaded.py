@@ -27,7 +27,7 @@ class Loaded:
     A program file runs without the modules that analyse models: these are imported only for a model.
 
     source_model  the model as it was read: facts may be partial; recipes and Python objects may be analysed further
-    outputs, symbol, chunking  as in ``pulse.load``
+    outputs, symbol, chunking  see ``pulse.load``
     original  what the model was exported from, which a proof then runs too
     """
 
@@ -71,7 +71,7 @@ class Loaded:
 
     @cached_property
     def resolution(self) -> "ResolvedModel":
-        """How the model streams. Raises PulseError."""
+        """How the model streams. Raises PulseError: it does not, or the file is a program."""
         if isinstance(self.source_model, StoredProgram):
             raise self._program_error()
         from pulse.loading.resolution import resolve
@@ -80,12 +80,12 @@ class Loaded:
 
     @property
     def chunks(self) -> Chunks | None:
-        """How a model of chunks is called; None if it is offline. Raises PulseError."""
+        """How a model of chunks is called; None if it is offline."""
         return None if isinstance(self.source_model, StoredProgram) else self.resolution.chunks
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The values of the file's symbols other than time: ``{"batch": 1}``. Raises PulseError."""
+        """The values of the file's symbols other than time: ``{"batch": 1}``."""
         return (
             self.source_model.model.sizes
             if isinstance(self.source_model, StoredProgram)
@@ -94,7 +94,7 @@ class Loaded:
 
     @property
     def typed_model(self) -> "TypedModel":
-        """``analyse()``, decluttered. Raises PulseError."""
+        """``analyse()``, decluttered."""
         return self.resolution.typed_model
 
     @property
@@ -107,7 +107,6 @@ class Loaded:
         """Return the offline model with every dtype and shape known; for a model of chunks, the loop over its calls.
 
         ``model.analyse()`` is the file alone: for a model of chunks, one call with all its symbols.
-        Raises PulseError
         """
         return self.resolution.original
 
@@ -139,7 +138,9 @@ class Loaded:
     def pulsify(
         self, pulse: int | None = None, *, align: bool = False, max_context: int | None = None
     ) -> "PulsedModel":
-        """Return the model in pulses; of whole chunks, one by default, if it takes chunks. Raises PulseError."""
+        """Return the model in pulses; of whole chunks, one by default, if it takes chunks. Raises PulseError: it
+        cannot.
+        """
         if self.program is not None:
             raise self._program_error()
         model = self._pulsed_model
@@ -163,7 +164,7 @@ class Loaded:
         prepare: "Prepare | None" = None,
         activations: str | None = None,
     ) -> Program:
-        """Compile the model to a program; the arguments are those of ``pulsify`` and of ``PulsedModel.compile``.
+        """Compile the model to a program; see ``pulsify`` and ``PulsedModel.compile`` for the arguments.
 
         A program file returns its program. Raises PulseError: also if it was compiled with other arguments
         """
@@ -196,7 +197,7 @@ class Loaded:
         )
 
     def detections(self) -> list[tuple[str, str]]:
-        """Return the properties that pulse detected by itself, as pairs of title and text. Raises PulseError."""
+        """Return the properties that pulse detected by itself, as pairs of title and text."""
         if isinstance(self.source_model, StoredProgram):
             return list(self.source_model.detected)
         lines = [] if self.chunks is None else self.chunks.lines()

@@ -19,7 +19,7 @@ def prove_loaded(
     backend: str,
     prepare: Prepare | None,
 ) -> ProofReport:
-    """Prove a pulsed model against its offline model; arguments as in ``pulse.proof.prove``. Raises PulsifyError."""
+    """Prove a pulsed model against its offline model; see ``pulse.proof.prove`` for the arguments and errors."""
     original = loaded.with_pulse(pulsed.pulse).analyse()
     oracle = oracle_of(pulsed, original)
     return prove(
@@ -33,7 +33,7 @@ def prove_loaded(
 
 
 def prove_file(loaded: Loaded, pulsed: PulsedModel, proto: "ModelProto", choice: ProofChoice) -> ProofReport:
-    """Return the proof of a file written from the pulsed model, run in another runtime. Raises PulsifyError."""
+    """Return the proof of a file written from the pulsed model, run in another runtime; see ``prove`` for errors."""
     from pulse.runtimes.onnx_check import check
 
     return check(

@@ -9,7 +9,7 @@ from pulse.chunks.chunking import Chunking, Chunks
 from pulse.chunks.plan import find_candidates
 from pulse.dim import Symbol
 from pulse.errors import FactError, LoadError, PulsifyError
-from pulse.loading.sizes import ChunkCall, call_of, stream_counts, symbols_of
+from pulse.loading.sizes import ChunkCall, find_call, stream_counts, symbols_of
 from pulse.models import Model, PulsedModel, TypedModel
 from pulse.onnx.metadata import is_exported
 from pulse.support.budget import count_spending
@@ -40,7 +40,7 @@ class ResolvedModel:
         return self.original.declutter()
 
     def pulsify(self, pulse: int | None, *, align: bool, max_context: int | None) -> PulsedModel:
-        """Pulsify it; if it takes chunks, in pulses of whole chunks, one by default. Raises PulsifyError."""
+        """Pulsify it; if it takes chunks, in pulses of whole chunks, one by default. Raises PulsifyError: it cannot."""
         if self.chunks is not None:
             model = PulsedModel.of(pulsify_chunks(self.typed_model, self.chunks, pulse, align))
         else:
@@ -59,7 +59,7 @@ def resolve(
     It is if the user describes how it is called, if its file keeps variables, or if states are found
     (``Candidates``).
 
-    Raises PulseError
+    Raises PulseError: the description, the symbol or the outputs do not fit
     """
     if isinstance(model, PulsedModel):
         return ResolvedModel(TypedModel.of(model.typed), model.symbol.name, model.chunks, sizes=model.sizes)
@@ -70,7 +70,7 @@ def resolve(
         if chunking.is_chunked or chunking.states is not None or _has_states(typed):
             return _resolve_call(_keep_outputs(typed, outputs), chunking, ChunkCall({}, {}, symbol), outputs)
         return ResolvedModel(_with_outputs(typed, outputs), symbol)
-    call = call_of(model, chunking, symbol) if isinstance(model, Model) else None
+    call = find_call(model, chunking, symbol) if isinstance(model, Model) else None
     if call is not None:
         typed = _analyse_call(model, call)
         if chunking.is_chunked or _has_states(typed):
@@ -101,7 +101,7 @@ def _by_name(sizes: Mapping[Symbol, int]) -> Mapping[str, int]:
 def _resolve_call(
     call: TypedModel, chunking: Chunking, sized: ChunkCall, outputs: Sequence[str] | None
 ) -> ResolvedModel:
-    """Return the resolution of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
+    """Return the resolution of a model that takes chunks, ``call`` being one call of it."""
     if names := [name for name, view in call.graph.views.items() if view.backend or view.kernel]:
         raise PulsifyError(
             f"{call.title}: takes chunks, so a stream of it is one loop over its calls, which has one backend; leave "
@@ -127,7 +127,7 @@ def _analyse_call(model: Model | TypedModel, call: ChunkCall) -> TypedModel:
 def _resolve_exported(
     model: Model | TypedModel, chunking: Chunking, symbol: str | None, outputs: Sequence[str] | None
 ) -> ResolvedModel:
-    """Return a file that was written in pulses; its metadata describes how it is called. Raises PulsifyError."""
+    """Return a file that was written in pulses; its metadata describes how it is called."""
     if chunking.is_chunked or chunking.states is not None or outputs is not None:
         raise PulsifyError(
             f"{model.title}: it was written in pulses, so its states, axes, delays and outputs are fixed; omit "

@@ -20,7 +20,7 @@ _COUNTS_STREAMS = re.compile(r"(n|b|bs|.*batch.*)", re.IGNORECASE)
 class ChunkCall:
     """One call of a model of chunks that has symbols.
 
-    sizes   of the symbols
+    sizes   the symbols' values
     axes    input -> its axis of frames, if a symbol determines it
     symbol  the name of the stream's length, if the file or the user has one
     """
@@ -64,16 +64,16 @@ def stream_counts(model: Model | TypedModel, symbol: str | None) -> Mapping[Symb
 
 
 def leaves_pulse_open(model: Model, chunking: Chunking, symbol: str | None) -> bool:
-    """Return whether a model takes chunks of any length, so that the length must be given. Raises PulsifyError."""
+    """Return whether a model takes chunks of any length, so that the length must be given."""
     states = _states(model, chunking)
     streams = [name for name in model.inputs if name not in states]
     return bool(states or chunking.is_chunked) and _time(model, streams, symbol) is not None
 
 
-def call_of(model: Model, chunking: Chunking, symbol: str | None) -> ChunkCall | None:
+def find_call(model: Model, chunking: Chunking, symbol: str | None) -> ChunkCall | None:
     """Return one call of a model with symbols; None if it seems to be offline.
 
-    Symbols that count streams are 1; the frames of a chunk are those of the pulse and of the context.
+    Symbols that count streams are 1; a chunk has the frames of the pulse and of the context.
 
     Raises PulsifyError: the symbol of time, the pulse or another size is not known
     """
@@ -145,8 +145,8 @@ def _states(model: Model, chunking: Chunking) -> Mapping[str, str]:
         return moves(name) or (not frames and dtype is not None and time_axis(sizes, dtype) is not None)
 
     names = sorted((name for name in model.inputs if name not in variables), key=lambda name: not moves(name))
-    nexts = [name for name in model.graph.output_names if name not in variables.values()]
-    candidates = Candidates(names, nexts, lambda name, _: not moves(name), streams, False, chunking.axes)
+    outputs = [name for name in model.graph.output_names if name not in variables.values()]
+    candidates = Candidates(names, outputs, lambda name, _: not moves(name), streams, False, chunking.axes)
     return {**{pair.input: pair.output for pair in candidates.pairs()}, **variables}
 
 

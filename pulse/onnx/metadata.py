@@ -102,7 +102,17 @@ class StateMetadata:
 
 @record
 class StreamMetadata:
-    """The metadata of an exported file about its stream."""
+    """The metadata of an exported file about its stream.
+
+    symbol       name of the frames of the stream
+    pulse        frames of the symbol in each pulse
+    inputs       the streaming inputs and those given once
+    outputs      the outputs
+    states       the inputs that are fed with outputs of the previous pulse
+    end          the input that has the number of frames once the stream has ended; None if there is none
+    awaits       the wires whose last frame some output waits for
+    assumptions  conditions on the symbol
+    """
 
     symbol: str
     pulse: int

@@ -34,7 +34,7 @@ class BodyGraph:
 
         Raises LoadError if the file's bodies have too many nodes.
         """
-        current_spending().unfold(nodes_inside(self.proto), title)
+        current_spending().take_nodes(nodes_inside(self.proto), title)
         input_facts = {
             name: InferenceFact(fact.dtype, fact.shape, fact.value) for name, fact in facts.items()
         }

@@ -22,17 +22,17 @@ Compute: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 """A function of a node's inputs that returns its results."""
 
 Rounded: TypeAlias = "bool | NDArray[np.bool_]"
-"""Which elements of a result its own dtype cannot represent: all, none, or those of a mask."""
+"""Which elements of a result its own dtype cannot represent: all, none, or the elements in a mask."""
 
 EQUALITY = "="
 """What holds of the comparison that random errors never make true."""
 F64 = np.dtype(np.float64)
 MAX_KEPT_BYTES = 1 << 20
-"""The most bytes of a constant that is kept in f64 too; larger ones are converted when used."""
+"""Maximum number of bytes of a constant that is kept in f64 too; larger ones are converted when used."""
 
 
 def accumulator_type(x: Array) -> DType:
-    """Return the dtype in which the oracle sums the elements of x: f64 for floats, otherwise that of x."""
+    """Return the dtype in which the oracle sums the elements of x: f64 for floats, otherwise the dtype of x."""
     return F64 if np.issubdtype(x.dtype, np.floating) else x.dtype
 
 
@@ -49,7 +49,7 @@ class Arithmetic:
         return value
 
     @property
-    def plain(self) -> "Arithmetic":
+    def without_noise(self) -> "Arithmetic":
         """The arithmetic without simulated rounding errors, for a body whose number of runs depends on its values."""
         return self
 
@@ -62,7 +62,7 @@ class Arithmetic:
     ) -> Sequence[Array]:
         """Return the results of one node.
 
-        dtypes   of its results, by their facts
+        dtypes   dtypes of its results, by their facts
         compute  the op itself
         """
         return compute(inputs)
@@ -106,7 +106,7 @@ class WideArithmetic(Arithmetic):
 class NodeRecord:
     """What a run in f64 records of one node.
 
-    rounded  for each result, which of its elements need rounding
+    rounded  masks of the elements that need rounding, one for each result
     gap      the difference of the two operands, if it compares them for equality and they are floats
     """
 
@@ -137,12 +137,12 @@ class Perturbed(WideArithmetic):
     """Arithmetic in f64 with a random error in place of every rounding of the model's arithmetic.
 
     A result that its type cannot hold is changed by up to ``units`` of its last place. An op that adds up terms
-    rounds inside as well: each element of its inputs is changed in the same way, and so is every term.
-    Values that need no rounding stay exact: counters, masks, copies, sums of whole numbers. Half of the values that
+    rounds inside as well: each element of its inputs and each term is changed in the same way.
+    Values that need no rounding stay exact: counters, masks, copies, sums of integers. Half of the values that
     differ by less than their errors are equal, as rounded ones may be.
 
-    tape   of a ``Recording`` on the same inputs
-    units  of the last place
+    tape   the tape of a ``Recording`` on the same inputs
+    units  largest error in units of the last place
     """
 
     def __init__(self, tape: Sequence[NodeRecord], units: float, seed: int) -> None:
@@ -153,7 +153,7 @@ class Perturbed(WideArithmetic):
         self._dtype = F64
 
     @property
-    def plain(self) -> Arithmetic:
+    def without_noise(self) -> Arithmetic:
         return WideArithmetic()
 
     def round(self, value: Array) -> Array:

@@ -32,10 +32,11 @@ class BandedAttention(Op):
     Stream   banded on T, pointwise on A
     Raises   FactError: d, T or the types differ, a rank below 2, or the table does not fit
 
-    bias     [A..., C, back + 1 + ahead]: -inf where a frame is masked; A... broadcast. C is the period of masks by
-             chunks, 1 if the bias depends on j - i alone
-    back     how many frames before its own a frame sees; ``ahead`` follows from the width of the table
-    empty    the value of a frame that sees no others
+    scale  the factor of the products of queries and keys
+    bias   [A..., C, back + 1 + ahead]: -inf where a frame is masked; A... broadcast. C is the period of masks by
+           chunks, 1 if the bias depends on j - i alone
+    back   how many frames before its own a frame sees; ``ahead`` follows from the width of the table
+    empty  the value of a frame that sees no others
     """
 
     scale: float
@@ -87,8 +88,8 @@ class BandedAttention(Op):
         unify(k.shape[-2], v.shape[-2], "frames of keys and values")
         frames = unify(q.shape[-2], k.shape[-2], "frames of queries and keys")
         batch = broadcast_shapes([fact.shape[:-2] for fact in inputs], "batch axes")
-        lead = tuple(TDim.of(size) for size in self.bias.shape[:-2])
-        if broadcast_shapes([batch, lead], "bias") != batch:
+        bias_batch = tuple(TDim.of(size) for size in self.bias.shape[:-2])
+        if broadcast_shapes([batch, bias_batch], "bias") != batch:
             raise FactError(
                 f"a bias of shape {list(self.bias.shape)} does not fit batch axes of {len(batch)}"
             )
@@ -136,16 +137,16 @@ def _types(inputs: Sequence[TypedFact]) -> list[np.dtype[np.generic]]:
 
 def weigh(scores: Array, v: Array, empty: float) -> Array:
     """Return means of v weighted by the softmax of the scores; ``empty`` where all scores of a row are -inf."""
-    none = (
+    is_masked = (
         np.all(scores == -np.inf, axis=-1, keepdims=True)
         if scores.shape[-1]
         else np.ones((*scores.shape[:-1], 1), np.bool_)
     )
     top = np.max(scores, axis=-1, keepdims=True, initial=-np.inf)
-    powers = np.exp(scores - np.where(none, 0, top))
+    powers = np.exp(scores - np.where(is_masked, 0, top))
     total = powers.sum(axis=-1, keepdims=True)
-    y = np.matmul(powers / np.where(none, 1, total), v)
-    return np.where(none, empty, y)
+    y = np.matmul(powers / np.where(is_masked, 1, total), v)
+    return np.where(is_masked, empty, y)
 
 
 @record(eq=False)

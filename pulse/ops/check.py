@@ -24,7 +24,7 @@ ResultT = TypeVar("ResultT")
 class Check:
     """The values of one operand that an op has a result for.
 
-    slot     of the operand
+    slot     slot of the operand
     low      the smallest of them; a float is rounded towards zero before
     high     the largest of them
     column   the only position of the last axis that is checked; None: the whole operand
@@ -103,7 +103,7 @@ def replace_failing(check: Check, operand: Array, failing: NDArray[np.bool_]) ->
 class Tally:
     """Faults that are counted instead of raised.
 
-    counts  by the labels of the nodes around it and its own, its op, and what was checked
+    counts  the counts, by the labels of the nodes around it and its own, its op, and what was checked
     path    the labels of the nodes whose bodies are running
     """
 

@@ -5,16 +5,16 @@ from numpy.typing import NDArray
 
 from pulse.dim import Symbol, TDim, cache_in_scope
 from pulse.facts import Array
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 
 
 @cache_in_scope
 def max_frames(length: TDim) -> int:
-    """Return the most frames that a wire of this length can have, FAR if there is no proven bound."""
+    """Return the most frames that a wire of this length can have, UNBOUNDED if there is no proven bound."""
     if _is_endless(length):
-        return FAR
+        return UNBOUNDED
     highest = length.bounds()[1]
-    return FAR if highest is None else max(0, highest)
+    return UNBOUNDED if highest is None else max(0, highest)
 
 
 def _is_endless(length: TDim) -> bool:

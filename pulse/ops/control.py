@@ -16,7 +16,7 @@ from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNetwork
 
 MAX_ITERATIONS = 1 << 20
-"""The most iterations of a loop without a trip count; more are an error."""
+"""Maximum number of iterations of a loop without a trip count; more are an error."""
 
 
 @record(eq=False)
@@ -31,7 +31,9 @@ class Loop(Op):
     Raises   FactError: states that change their shape
     Source   ONNX Loop-25
 
-    body        takes ``names`` (the number of the iteration, go_on, the states) and ``captured``, if it reads them
+    body        takes ``names`` and ``captured``, if it reads them
+    names       its inputs: the number of the iteration, go_on, the states
+    captured    its inputs that do not change
     iterations  their number, if it does not depend on data; it may be a length
     """
 
@@ -89,7 +91,7 @@ class Loop(Op):
                 count_iteration()
             feeds = dict(zip(self.names, (np.array(iteration), np.array(go_on), *states))) | outer_values
             body_feeds = {name: feeds[name] for name in self.body.inputs}
-            results = self.body.run(body_feeds, arithmetic=arithmetic_in_use().plain)
+            results = self.body.run(body_feeds, arithmetic=arithmetic_in_use().without_noise)
             values = [results[name] for name in self.body.graph.output_names]
             go_on, states = bool(values[0]), values[1 : 1 + count]
             for values_of, value in zip(scan_outputs, values[1 + count :]):

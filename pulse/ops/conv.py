@@ -40,8 +40,8 @@ def windows(x: Array, kernel: Sequence[int], strides: Sequence[int], dilations: 
         return np.zeros((*x.shape[: x.ndim - len(kernel)], *counts, *kernel), x.dtype)
     axes = tuple(range(x.ndim - len(kernel), x.ndim))
     view = np.lib.stride_tricks.sliding_window_view(x, spans, axes)
-    lead = (slice(None),) * (x.ndim - len(kernel))
-    view = view[lead + tuple(slice(None, None, stride) for stride in strides)]
+    leading = (slice(None),) * (x.ndim - len(kernel))
+    view = view[leading + tuple(slice(None, None, stride) for stride in strides)]
     return view[(Ellipsis, *(slice(None, None, dilation) for dilation in dilations))]
 
 

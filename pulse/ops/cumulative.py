@@ -33,8 +33,9 @@ class CumSum(Op):
     Raises   FactError: the axis is out of range
     Source   ONNX CumSum-14
 
+    axis       the axis of the sums
     exclusive  without x[j] itself
-    reverse    from the last one backwards
+    reverse    whether it sums from the last one backwards
     """
 
     axis: int
@@ -70,7 +71,7 @@ class CumSum(Op):
             return Pointwise((axis, axis))
         if self.reverse:
             return Whole("a sum from the end needs the last frame first", "sum forwards")
-        sizes = tuple(1 if at == axis else int(dim) for at, dim in enumerate(inputs[0].shape))
+        sizes = tuple(1 if index == axis else int(dim) for index, dim in enumerate(inputs[0].shape))
 
         def make_op(offset: int, length: TDim, past: Sequence[Array] | None) -> CumSumStream:
             return CumSumStream(self, offset, length, sizes, inputs[0].dtype, past)

@@ -14,10 +14,10 @@ from pulse.ops.work import Work
 from pulse.support.record import record
 
 
-def _same_dtype(inputs: Sequence[TypedFact], what: str) -> DType:
+def _same_dtype(inputs: Sequence[TypedFact], subject: str) -> DType:
     dtypes = {fact.dtype for fact in inputs}
     if len(dtypes) > 1:
-        raise FactError(f"{what}: inputs of different types: {', '.join(sorted(map(dtype_name, dtypes)))}")
+        raise FactError(f"{subject}: inputs of different types: {', '.join(sorted(map(dtype_name, dtypes)))}")
     return inputs[0].dtype
 
 
@@ -46,8 +46,8 @@ class Elementwise(Op):
     params: tuple[float, ...] = ()
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        several = ELEMENTWISE[self.kind].arity < 0
-        return Work.of_each(outputs[0], max(1, len(inputs) - 1) if several else 1)
+        is_variadic = ELEMENTWISE[self.kind].arity < 0
+        return Work.of_each(outputs[0], max(1, len(inputs) - 1) if is_variadic else 1)
 
     def identity_input(self, inputs: Sequence[TypedFact]) -> int | None:
         return 0 if ELEMENTWISE[self.kind].arity < 0 and len(inputs) == 1 else None
@@ -195,7 +195,7 @@ class BitCast(Op):
         (x,) = inputs
         if x.dtype.itemsize != self.dtype.itemsize:
             raise FactError(
-                f"the number of bits of {dtype_name(x.dtype)} differs from that of {dtype_name(self.dtype)}"
+                f"{dtype_name(x.dtype)} and {dtype_name(self.dtype)} have different numbers of bits"
             )
         return [TypedFact(self.dtype, x.shape)]
 

@@ -24,10 +24,10 @@ Factor = Callable[[Any, int], Any]
 class OperatorNames:
     """The operators that are a function, of the same inputs in the same order; empty if a format has none.
 
-    onnx        in ONNX: read, inferred and written as such
-    nnef        in NNEF: read as the operator of ONNX, and written so if its writer does not compose it
-    tensorflow  in TensorFlow, several separated by spaces: read as such
-    tflite      in TensorFlow Lite: read as such, of codes too
+    onnx        name in ONNX: read, inferred and written as such
+    nnef        name in NNEF: read as the operator of ONNX, and written so if its writer does not compose it
+    tensorflow  names in TensorFlow, several separated by spaces: read as such
+    tflite      name in TensorFlow Lite: read as such, of codes too
     params      the attributes in ONNX that are the parameters, in their order, and their defaults
     """
 
@@ -52,13 +52,13 @@ class FunctionRow:
     symbolic    the function on tensors of TDim; None if it has none
     ratio       the function on quotients of dims, for sizes that a file computes in floats; None if it has none
     neutral     the number that changes nothing as an operand of a function of two inputs; None if there is none
-    neutral_at  the inputs that may be that number
+    neutral_slots  the inputs that may be that number
     idempotent  whether f(f(x)) = f(x)
     signs       1 or -1 for each input, if the function is the sum of its inputs with these signs; of any number of
                 inputs, that of all
     factor      ``factor(number, slot)``: what multiplies the input at this slot if the other one is this number; or
                 None: nothing does
-    holds_if    of a comparison ``f(x, y)``: which of x < y, x = y, x > y make it true, such as ``<=``
+    holds_if    which of x < y, x = y, x > y make a comparison ``f(x, y)`` true, such as ``<=``
     typed_by    the first of the inputs of the result's type, and the one after the last; inputs before them are
                 conditions, those after them of any type
     """
@@ -70,7 +70,7 @@ class FunctionRow:
     symbolic: Callable[..., Any] | None = None
     ratio: Callable[..., Ratio] | None = None
     neutral: int | None = None
-    neutral_at: tuple[int, ...] = (0, 1)
+    neutral_slots: tuple[int, ...] = (0, 1)
     idempotent: bool = False
     signs: tuple[int, ...] | None = None
     factor: Factor | None = None
@@ -189,7 +189,7 @@ def binary(
     symbolic: BinaryFunction | None = None,
     ratio: OnRatios | None = None,
     neutral: int | None = None,
-    neutral_at: tuple[int, ...] = (0, 1),
+    neutral_slots: tuple[int, ...] = (0, 1),
     signs: tuple[int, ...] | None = None,
     factor: Factor | None = None,
     typed_by: tuple[int, int | None] = (0, None),
@@ -203,7 +203,7 @@ def binary(
         symbolic,
         ratio,
         neutral=neutral,
-        neutral_at=neutral_at,
+        neutral_slots=neutral_slots,
         signs=signs,
         factor=factor,
         typed_by=typed_by,
@@ -242,7 +242,7 @@ ELEMENTWISE: dict[str, FunctionRow] = {
         symbolic=np.subtract,
         ratio=Ratio.__sub__,
         neutral=0,
-        neutral_at=(1,),
+        neutral_slots=(1,),
         signs=(1, -1),
     ),
     "mul": binary(
@@ -259,14 +259,14 @@ ELEMENTWISE: dict[str, FunctionRow] = {
         symbolic=_symbolic_divide,
         ratio=Ratio.__truediv__,
         neutral=1,
-        neutral_at=(1,),
+        neutral_slots=(1,),
         factor=_divide_factor,
     ),
     "pow": binary(
         lambda x, y: np.power(x, y).astype(x.dtype),
         OperatorNames("Pow", "pow", "Pow", "POW"),
         neutral=1,
-        neutral_at=(1,),
+        neutral_slots=(1,),
         typed_by=(0, 1),
     ),
     "mod": binary(np.mod, OperatorNames(tensorflow="FloorMod"), symbolic=np.mod),

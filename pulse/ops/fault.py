@@ -25,13 +25,15 @@ class CountFaults(Stateful):
     Output   int64 [1]
     State    the same
 
-    check   of the node
-    node    its label
-    op      its operation
-    when    which elements count: those of the stream's frames (frame j is at index j + offset, and there are
-            ``length``), all, or those of the last pulse, before which nothing is known
-    axis    of the frames in the operand; None if it has none. In the last pulse they are the last ``length``
-    first   frames before this one are known before the stream begins
+    check           the check of the node
+    node            its label
+    op              its operation
+    when            which elements count: those of the stream's frames (frame j is at index j + offset, and there are
+                    ``length``), all, or those of the last pulse, before which nothing is known
+    axis            axis of the frames in the operand; None if it has none. In the last pulse they are the last
+                    ``length``
+    offset, length  position of the stream's frames, and their number
+    first           frames before this one are known before the stream begins
     """
 
     check: Check

@@ -18,7 +18,7 @@ class Generic(Op):
 
     operator    its name, with its domain
     node        the node, for errors
-    attributes  as in the file
+    attributes  attributes in the file
     stated      the facts of its outputs
     """
 

@@ -50,7 +50,7 @@ class Op:
     keeps_values: ClassVar[bool] = False
     """Whether each element of its output is one of its first input."""
     keeps_order: ClassVar[bool] = False
-    """Whether the elements of its output are those of its input, all of them in row-major order."""
+    """Whether its output has all elements of its input, in row-major order."""
     normalises_scores: ClassVar[bool] = False
     """Whether attention normalises its scores with it, so that a model that has it may have attention."""
     truncates: ClassVar[bool] = False
@@ -232,9 +232,10 @@ class Cumulative:
 class Banded:
     """Output frame j needs frame j of the first input, and the frames ``j - back .. j + ahead`` of the others.
 
-    axis     the stream axis of the output
-    make_op  ``make_op(offset, length)`` makes the op for pulses whose frame j is at index j + offset of a stream of
-             ``length`` frames; it reads the first input's pulse, and of the others ``back + ahead`` frames more
+    axis         the stream axis of the output
+    back, ahead  how many frames before and after its own an output frame needs
+    make_op      ``make_op(offset, length)`` makes the op for pulses whose frame j is at index j + offset of a stream of
+                 ``length`` frames; it reads the first input's pulse, and of the others ``back + ahead`` frames more
     """
 
     axis: int
@@ -277,7 +278,7 @@ def dims_value(shape: Sequence[TDim], env: Env) -> tuple[int, ...]:
     return tuple(dim.eval(env) for dim in shape)
 
 
-def unify(left: TDim, right: TDim, what: str) -> TDim:
+def unify(left: TDim, right: TDim, subject: str) -> TDim:
     """Return the one dim that two wires must share.
 
     An equality that is neither proved nor disproved becomes an assumption of the scope, checked at run time.
@@ -287,60 +288,60 @@ def unify(left: TDim, right: TDim, what: str) -> TDim:
         return left
     proof = left.prove_eq(right)
     if proof.no:
-        raise FactError(f"{what}: {left} and {right} differ")
+        raise FactError(f"{subject}: {left} and {right} differ")
     if proof.unknown:
         symbol = next(iter(left.symbols | right.symbols))
         symbol.scope.assume(f"{left} == {right}")
     return min(left, right, key=lambda dim: len(str(dim)))
 
 
-def require_at_least(dim: TDim, minimum: TDim, what: str) -> None:
+def require_at_least(dim: TDim, minimum: TDim, subject: str) -> None:
     """Require a minimum size; an assumption of the scope if it depends on a length. Raises FactError if never met."""
     proof = dim.prove_ge(minimum)
     if proof.no:
-        raise FactError(f"{what}: needs at least {minimum}, got {dim}")
+        raise FactError(f"{subject}: needs at least {minimum}, got {dim}")
     if proof.unknown:
         next(iter(dim.symbols | minimum.symbols)).scope.assume(f"{dim} >= {minimum}")
 
 
-def broadcast_shapes(shapes: Sequence[Shape], what: str) -> Shape:
-    """Return the shape that numpy broadcasting gives.
+def broadcast_shapes(shapes: Sequence[Shape], subject: str) -> Shape:
+    """Return the shape to which numpy broadcasts these.
 
     An axis of at most one frame, such as ``min(1, T)``, broadcasts against others; that it has one frame becomes an
-    assumption of the scope. Raises FactError.
+    assumption of the scope. Raises FactError: the shapes do not fit.
     """
     rank = max(len(shape) for shape in shapes)
     return tuple(
         _broadcast(
-            [shape[axis - rank] for shape in shapes if rank - axis <= len(shape)], f"{what}, axis {axis}"
+            [shape[axis - rank] for shape in shapes if rank - axis <= len(shape)], f"{subject}, axis {axis}"
         )
         for axis in range(rank)
     )
 
 
-def _broadcast(dims: Sequence[TDim], what: str) -> TDim:
-    several = [dim for dim in dims if dim != 1]
-    if any(dim != several[0] for dim in several):
-        ones = [dim for dim in several if any(at_most_one(dim, other) for other in dims)]
+def _broadcast(dims: Sequence[TDim], subject: str) -> TDim:
+    longer = [dim for dim in dims if dim != 1]
+    if any(dim != longer[0] for dim in longer):
+        ones = [dim for dim in longer if any(at_most_one(dim, other) for other in dims)]
         for dim in ones:
-            require_at_least(dim, TDim.of(1), what)
-        several = [dim for dim in several if dim not in ones]
+            require_at_least(dim, TDim.of(1), subject)
+        longer = [dim for dim in longer if dim not in ones]
     result = TDim.of(1)
-    for dim in several:
-        result = dim if result == 1 else unify(result, dim, what)
+    for dim in longer:
+        result = dim if result == 1 else unify(result, dim, subject)
     return result
 
 
 def at_most_one(dim: TDim, other: TDim) -> bool:
     """Return whether the first dim is at most 1, and not certainly equal to the other."""
-    few = dim.prove_le(1).yes and dim.prove_ge(0).yes and not dim.prove_eq(0).yes
-    return few and not dim.prove_eq(other).yes
+    is_zero_or_one = dim.prove_le(1).yes and dim.prove_ge(0).yes and not dim.prove_eq(0).yes
+    return is_zero_or_one and not dim.prove_eq(other).yes
 
 
-def normal_axis(axis: int, rank: int, what: str) -> int:
+def normal_axis(axis: int, rank: int, subject: str) -> int:
     """Return an axis counted from the front. Raises FactError if it is out of range."""
     if not -rank <= axis < rank:
-        raise FactError(f"{what}: axis {axis} is out of range for rank {rank}")
+        raise FactError(f"{subject}: axis {axis} is out of range for rank {rank}")
     return axis % rank
 
 
@@ -363,7 +364,7 @@ def known_inputs(op: Op, inputs: Sequence[TypedFact]) -> list[Array]:
 
 
 def symbolic_eval(op: Op, inputs: Sequence[TypedFact]) -> list[Array] | None:
-    """Return the outputs of an op whose inputs are all known; None if they are not. Raises FactError, DimError."""
+    """Return the outputs of an op whose inputs are all known; None if they are not. Raises FactError: no result."""
     values = known_inputs(op, inputs)
     if not values:
         return None

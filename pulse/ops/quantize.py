@@ -1,4 +1,4 @@
-"""A function of whole numbers, by a table of its values."""
+"""A function of integers, by a table of its values."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from pulse.support.record import record
 
 @record
 class CodeTable(Op):
-    """The entry of a table selected by a whole number; beyond its ends, the nearest entry.
+    """The entry of a table selected by an integer; beyond its ends, the nearest entry.
 
     y[i...] = table[rint(x[i...]) - first]
 

@@ -4,6 +4,6 @@ MAX_CODE = 127
 ZERO_CODE = 128
 """Added to the codes of weights, which are stored without signs."""
 MAX_ROW = 4096
-"""The most elements of a row: sums of their products with codes of weights stay well within int32."""
+"""Maximum number of elements of a row: sums of their products with codes of weights stay well within int32."""
 MIN_MAGNITUDE = 2.0**-96
 """A row whose largest magnitude is smaller counts as zeros."""

@@ -15,12 +15,12 @@ from pulse.ops.work import Work
 from pulse.support.bf16 import from_bf16, to_bf16
 from pulse.support.record import record
 
-STEPS = {"int8": 5, "bf16": 1}
+ROUNDING_STEPS = {"int8": 5, "bf16": 1}
 """Operations per element: magnitude, maximum, product, rounding, product; or rounding alone."""
 
 
 def round_rows(x: NDArray[Any], form: RowForm = "int8", axis: int = -1) -> NDArray[Any]:
-    """Return rows along an axis rounded to a form; the type is that of x.
+    """Return rows along an axis rounded to a form; the type does not change.
 
     int8: ``rint(x * (127 / m)) * (m / 127)`` with m, the largest magnitude of the row; a row with an infinity or NaN
     is NaN, one below ``MIN_MAGNITUDE`` zero. bf16: the nearest bf16 of each element, as f32, halves to even.
@@ -47,7 +47,7 @@ class RoundRows(Op):
     Input    x [..., R * groups, ...], of a float type
     Output   y, of the shape of x
     Stream   pointwise on the other axes, whole on R
-    Raises   FactError: the axis is out of range, or the rows are not a whole number
+    Raises   FactError: the axis is out of range, or the elements are not a multiple of a row
     """
 
     axis: int
@@ -67,7 +67,7 @@ class RoundRows(Op):
         return [round_rows(rows, self.form, self.axis + 1).reshape(x.shape) if x.size else x]
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
-        return Work.of_each(inputs[0], STEPS[self.form])
+        return Work.of_each(inputs[0], ROUNDING_STEPS[self.form])
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]

@@ -189,7 +189,7 @@ class Recurrent(Op):
 class RecurrentStream(StatefulOnFrames):
     """A recurrent layer that carries its state from pulse to pulse.
 
-    Inputs   as in ``op``; x [P, B, I], whose frame j is at index j + offset and which has ``length`` frames
+    Inputs   those of ``op``; x [P, B, I], whose frame j is at index j + offset and which has ``length`` frames
     Outputs  y [P, B, H], zeros outside the stream; the state after the last valid frame so far
     State    h and (lstm) c [B, H]; initially those of ``past`` (the outputs for the frames of a prefix), without a
              past the initial state, taken with the first pulse

@@ -87,12 +87,12 @@ def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
     return tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
 
 
-def reduced_relation(what: str, axis: int | None, axes: Sequence[int], keepdims: bool) -> Relation:
+def reduced_relation(subject: str, axis: int | None, axes: Sequence[int], keepdims: bool) -> Relation:
     """Return a pointwise relation if the stream axis stays, a whole one if it is one of the reduced axes."""
     assert axis is not None
     if axis in axes:
         return Whole(
-            f"{what} over time needs the whole stream",
+            f"{subject} over time needs the whole stream",
             "use a pooling window over time, or reduce the other axes only",
         )
     return Pointwise((axis if keepdims else axis - sum(other < axis for other in axes),))

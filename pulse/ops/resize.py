@@ -24,8 +24,8 @@ class Interpolate(Op):
     """Another number of frames on an axis whose length is a symbol.
 
     Input    x [..., X, ...]
-    Output   y [..., length, ...]; frame j is at the position in x that ``sampling`` gives, clamped to the ends of x
-    Stream   for a constant ratio p/q: window, p output frames for each q input frames. Whole where the length
+    Output   y [..., length, ...]; frame j is at the position in x that ``sampling`` states, clamped to the ends of x
+    Stream   with a constant ratio p/q a window: p output frames for each q input frames. Whole where the length
              itself matters (align_corners, no constant ratio), or if the weights differ at the ends
     Source   ONNX Resize-19
 
@@ -93,11 +93,12 @@ class Interpolate(Op):
         return self._window(ratio)
 
     def _window(self, ratio: Fraction) -> Window:
-        """Return the frames of a period, starting with the one that gives the smallest delay."""
+        """Return the frames of a period, starting with the frame that has the smallest delay."""
         p, q = ratio.numerator, ratio.denominator
         neighbours, weights = self.sampling.neighbours(np.arange(1 - p, p), ratio, 0, 0)
         mixes = [
-            _taps(frames, None if weights is None else weights[at]) for at, frames in enumerate(neighbours)
+            _taps(frames, None if weights is None else weights[index])
+            for index, frames in enumerate(neighbours)
         ]
         first, last = (np.array([mix[end][0] for mix in mixes]) for end in (0, -1))
         ready = -(-(np.arange(p) + 1) * q // p)

@@ -50,10 +50,12 @@ def cubic(distance: Array, a: float) -> Array:
 class Sampling:
     """Where output frames lie among input frames; a ``rounding`` takes the nearest one, None a mix of several.
 
+    coordinates      the position of an output frame among the input frames
+    rounding         which input frame a position takes; None: a mix of several
     cubic            the coefficient of cubic curves; None for straight lines
     antialias        whether downsampling widens the curves, so that every input frame counts
     exclude_outside  whether frames beyond the ends do not count; else the ends are repeated
-    crop             of tf_crop_and_resize the part of the axis that is kept, from 0 to 1
+    crop             for tf_crop_and_resize: the part of the axis that is kept, from 0 to 1
     """
 
     coordinates: Coordinates

@@ -37,8 +37,12 @@ class Scan(Op):
     Raises   FactError: x of different lengths, states that change their shape
     Source   ONNX Scan-9
 
-    body      takes states, frames and captures by the names of ``states``, ``frames`` and ``captured``, and gives
-              the states, then the frames
+    body      one iteration; its outputs are the states, then the frames
+    states    the body's inputs that are states
+    frames    its inputs that are frames
+    captured  its other inputs
+    scanned   the axis and direction of each x
+    gathered  the axis and direction of each tensor of frames that it outputs
     """
 
     iterates = True
@@ -154,8 +158,8 @@ class Scan(Op):
 class ScanStream(StatefulOnFrames):
     """A scan that carries its states from pulse to pulse.
 
-    Inputs   as in ``op``; frame j of each x is at index j + offset, and there are ``length`` frames
-    Outputs  as in ``op``; frames outside the stream are zeros
+    Inputs   those of ``op``; frame j of each x is at index j + offset, and there are ``length`` frames
+    Outputs  those of ``op``; frames outside the stream are zeros
     State    the body's states, initially ``initial``; the input's, with the first pulse, if ``reload`` is set
     """
 

@@ -26,10 +26,10 @@ def write(y: Array, location: tuple[Array, ...], updates: Array, reduction: str)
         y[location] = updates
     else:
         combine = COMBINE[reduction]
-        for at, update in zip(
+        for element, update in zip(
             zip(*(index.ravel() for index in location)), updates.reshape(-1, *y.shape[len(location) :])
         ):
-            y[at] = combine(y[at], update)
+            y[element] = combine(y[element], update)
 
 
 def grid(shape: Sequence[int]) -> list[Array]:
@@ -39,13 +39,13 @@ def grid(shape: Sequence[int]) -> list[Array]:
 
 
 def check_integers(fact: TypedFact) -> None:
-    """Require indices of an integer type. Raises FactError."""
+    """Require indices of an integer type. Raises FactError: another type."""
     if not np.issubdtype(fact.dtype, np.integer):
         raise FactError(f"indices must be integers, got {dtype_name(fact.dtype)}")
 
 
 def check_types(x: TypedFact, updates: TypedFact) -> None:
-    """Require updates of the type of x. Raises FactError."""
+    """Require updates of the type of x. Raises FactError: another type."""
     if x.dtype != updates.dtype:
         raise FactError(f"updates of {dtype_name(updates.dtype)} do not fit {dtype_name(x.dtype)}")
 
@@ -116,7 +116,7 @@ class ScatterND(Op):
 
 
 def index_depth(x: TypedFact, indices: TypedFact) -> int:
-    """Return how many axes of x each index names. Raises FactError."""
+    """Return how many axes of x each index names. Raises FactError: none, or more than x has."""
     if indices.rank == 0 or not indices.shape[-1].is_const or not 0 < int(indices.shape[-1]) <= x.rank:
         raise FactError(f"the last axis of indices {indices} must name 1 to {x.rank} axes of {x}")
     return int(indices.shape[-1])
@@ -169,7 +169,7 @@ class ScatterElements(Op):
 
 
 def check_along(x: TypedFact, indices: TypedFact, axis: int) -> None:
-    """Require indices of the rank of x that are not longer than x on the other axes. Raises FactError."""
+    """Require indices of the rank of x that are not longer than x on the other axes. Raises FactError: they are."""
     if indices.rank != x.rank or not 0 <= axis < x.rank:
         raise FactError(f"axis {axis} of {x} does not fit indices {indices}")
     for index, (dim, index_dim) in enumerate(zip(x.shape, indices.shape)):

@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import Array, Shape, TypedFact, shape_text, volume
+from pulse.facts import Array, Shape, TypedFact, cancel_sizes, shape_text, volume
 from pulse.ops.op import (
     Env,
     Op,
@@ -42,16 +42,12 @@ def single_quotient(total: TDim, part: TDim) -> TDim | None:
     return TDim.of(ratio.numerator)
 
 
-def exact_quotient(sizes: Sequence[TDim], parts: Sequence[TDim], what: str) -> TDim:
+def exact_quotient(sizes: Sequence[TDim], parts: Sequence[TDim], subject: str) -> TDim:
     """Return the product of ``sizes`` over the product of ``parts``, which must divide without a remainder.
 
-    If that depends on a length, it becomes an assumption of the scope. Raises FactError.
+    If that depends on a length, it becomes an assumption of the scope. Raises FactError: it does not divide.
     """
-    over, under = list(sizes), list(parts)
-    for part in parts:
-        if part in over:
-            over.remove(part)
-            under.remove(part)
+    over, under = cancel_sizes(sizes, parts)
     total, part = volume(over), volume(under)
     if part == 1:
         return total
@@ -59,23 +55,25 @@ def exact_quotient(sizes: Sequence[TDim], parts: Sequence[TDim], what: str) -> T
     if answer is not None:
         return answer
     if not part.is_const or int(part) <= 0:
-        raise FactError(f"{what}: {total} elements do not divide by {part}")
+        raise FactError(f"{subject}: {total} elements do not divide by {part}")
     quotient = total // int(part)
-    unify(quotient * int(part), total, f"{what}: {total} elements do not divide by {part}")
+    unify(quotient * int(part), total, f"{subject}: {total} elements do not divide by {part}")
     return quotient
 
 
 def resolve_shape(shape: Shape, target: Shape) -> Shape:
-    """Return a target shape with its one -1 inferred from the other entries. Raises FactError."""
+    """Return a target shape with its one -1 inferred from the other entries. Raises FactError: several, or none that
+    fits.
+    """
     holes = [axis for axis, dim in enumerate(target) if dim == INFERRED]
     if len(holes) > 1:
         raise FactError(f"{shape_text(target)} leaves more than one dim open")
-    what = f"reshape {shape_text(shape)} to {shape_text(target)}"
+    subject = f"reshape {shape_text(shape)} to {shape_text(target)}"
     if not holes:
-        unify(volume(shape), volume(target), what)
+        unify(volume(shape), volume(target), subject)
         return target
     (hole,) = holes
-    dim = exact_quotient(shape, [*target[:hole], *target[hole + 1 :]], what)
+    dim = exact_quotient(shape, [*target[:hole], *target[hole + 1 :]], subject)
     return (*target[:hole], dim, *target[hole + 1 :])
 
 

@@ -25,7 +25,7 @@ class Stateful(Op):
         return []
 
     def buffers(self, name: str) -> list[tuple[str, int]]:
-        """Return the names and bytes of states that are not empty; ``name`` is that of the node."""
+        """Return the names and bytes of states that are not empty; ``name`` is the node's."""
         size = sum(array.nbytes for array in self.initial_state())
         return [(name, size)] if size else []
 

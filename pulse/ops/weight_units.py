@@ -26,7 +26,9 @@ class RowLayout:
 class UnitLayout:
     """A weight viewed in another shape, and the axes of that shape that one output unit sums over.
 
-    rows  the rows that multiply the weight; None: no rows
+    shape   the other shape
+    summed  the summed axes of that shape
+    rows    the rows that multiply the weight; None: no rows
     """
 
     shape: tuple[int, ...]

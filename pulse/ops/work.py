@@ -61,7 +61,7 @@ def numpy_seconds(
     """Return the seconds of one core that numpy takes for some work, with outputs of such facts.
 
     size   the value of a dim
-    calls  of numpy
+    calls  calls of numpy
     """
     operations = work or NO_WORK
     elements = sum(size(volume(fact.shape)) for fact in outputs)

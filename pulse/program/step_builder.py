@@ -11,7 +11,7 @@ from pulse.ops.check import Check
 from pulse.ops.clock import max_frames
 from pulse.program.table.emitted import EmittedRow
 from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides, place_buffers
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 
 
 class StepBuilder:
@@ -73,7 +73,7 @@ class StepBuilder:
     @property
     def last_pulse(self) -> Value:
         """The register with the number of the last pulse; a huge number before the stream has ended."""
-        return self._register("last", FAR)
+        return self._register("last", UNBOUNDED)
 
     @property
     def fault_total(self) -> Value:

@@ -7,7 +7,7 @@ from pulse.dim import Symbol, TDim, choices, period
 from pulse.pulsify.network import PulsedNetwork
 
 MAX_SEARCHED_FRAMES = 1 << 24
-"""The most frames up to which changes are searched."""
+"""Maximum number of frames up to which changes are searched."""
 
 
 def critical_lengths(model: PulsedNetwork, shortest: int) -> list[int]:
@@ -23,8 +23,8 @@ def critical_lengths(model: PulsedNetwork, shortest: int) -> list[int]:
     for divisor in {period(dim, symbol) for dim in dims} - {1}:
         start = -(-shortest // divisor) * divisor
         lengths |= {start + divisor // 2, start + divisor - 1, start + divisor}
-    for at in _changes(dims, symbol):
-        lengths |= {at - 1, at, at + model.pulse // 2, at + model.pulse}
+    for change in _changes(dims, symbol):
+        lengths |= {change - 1, change, change + model.pulse // 2, change + model.pulse}
     return sorted(length for length in lengths if shortest <= length <= MAX_SEARCHED_FRAMES)
 
 

@@ -15,26 +15,24 @@ from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
 from pulse.program.whole_stream import run_whole, spawn_with_inputs, stream_whole
 from pulse.proof.report import Divergence
-from pulse.proof.tolerance import Feeds, Reference, offline
+from pulse.proof.tolerance import ExpectedOutputs, Feeds, offline
 from pulse.proof.trials import Trial
 from pulse.pulsify.network import ScheduledWire
 
 MAX_TRACED_ELEMENTS = 1 << 23
-"""The most elements of the wires traced at once: all their frames are in memory."""
+"""Maximum number of elements of the wires traced at once: all their frames are in memory."""
 
 
-def first_divergence(program: Program, feeds: Feeds, reference: Reference, trial: Trial) -> Divergence:
+def first_divergence(program: Program, feeds: Feeds, expected: ExpectedOutputs, trial: Trial) -> Divergence:
     """Return the first wire of a stream that differs from its offline model, otherwise the output itself.
 
     If neither differs when the stream runs again, the difference is at the limit of the tolerance, whose third part is
     drawn at random.
-
-    reference   what the outputs should be
     """
     for divergence in wrong_wires(program, feeds, trial):
         return divergence
     model = program.model
-    for divergence in _wrong_outputs(model, stream_whole(program, feeds), reference, trial, program.backend):
+    for divergence in _wrong_outputs(model, stream_whole(program, feeds), expected, trial, program.backend):
         return divergence
     reason = (
         "an output differed from the offline model, and no wire or output does in a second run: the difference is at "
@@ -56,9 +54,9 @@ def wrong_wires(program: Program, feeds: Feeds, trial: Trial) -> Iterator[Diverg
         return
     batch: dict[OutletId, ScheduledWire] = {}
     elements = 0
-    for outlet, where in program.network.wires.items():
-        batch[outlet] = where
-        elements += prod(where.fact.sizes) * program.steps(trial.length)
+    for outlet, scheduled in program.network.wires.items():
+        batch[outlet] = scheduled
+        elements += prod(scheduled.fact.sizes) * program.steps(trial.length)
         if elements > MAX_TRACED_ELEMENTS:
             yield from _wrong_among(program, batch, feeds, trial)
             batch, elements = {}, 0
@@ -71,45 +69,45 @@ def _wrong_among(
 ) -> Iterator[Divergence]:
     model = program.network
     graph = model.typed.graph
-    traced = compile_model(model, program.backend, fetches=[where.outlet for where in wires.values()])
+    traced = compile_model(model, program.backend, fetches=[scheduled.outlet for scheduled in wires.values()])
     _, pulses = run_whole(spawn_with_inputs(traced, feeds), feeds, np.nan)
-    reference = Reference(offline(model.typed, list(wires)), feeds)
-    for slot, (outlet, where) in enumerate(wires.items()):
+    expected = ExpectedOutputs(offline(model.typed, list(wires)), feeds)
+    for slot, (outlet, scheduled) in enumerate(wires.items()):
         name, op = graph.label(outlet), graph.node(outlet).op.name
-        axis = None if where.fact.stream is None else where.fact.stream.axis
-        whole = _place_in(where, [pulse[slot] for pulse in pulses], reference.native[name])
-        yield from _wrong(name, op, whole, reference, axis, trial, program.backend)
+        axis = None if scheduled.fact.stream is None else scheduled.fact.stream.axis
+        whole = _place_in(scheduled, [pulse[slot] for pulse in pulses], expected.native[name])
+        yield from _wrong(name, op, whole, expected, axis, trial, program.backend)
 
 
 def _wrong_outputs(
-    model: Interface, results: Mapping[str, Array], reference: Reference, trial: Trial, backend: str
+    model: Interface, results: Mapping[str, Array], expected: ExpectedOutputs, trial: Trial, backend: str
 ) -> Iterator[Divergence]:
-    for name in reference.native:
-        yield from _wrong(name, "output", results[name], reference, model.port(name).axis, trial, backend)
+    for name in expected.native:
+        yield from _wrong(name, "output", results[name], expected, model.port(name).axis, trial, backend)
 
 
 def _wrong(
-    name: str, op: str, output: Array, reference: Reference, axis: int | None, trial: Trial, backend: str
+    name: str, op: str, output: Array, expected: ExpectedOutputs, axis: int | None, trial: Trial, backend: str
 ) -> Iterator[Divergence]:
     """Yield the first element, in order of time, that is further off than allowed."""
-    judgement, expected = reference.judge(name, output, axis), reference.native[name]
+    judgement, native = expected.judge(name, output, axis), expected.native[name]
     divergence = partial(
         Divergence, wire=name, op=op, length=trial.length, signal=trial.signal, backend=backend
     )
     if not judgement.fits:
-        reason = f"it is {list(output.shape)} {output.dtype}, offline {list(expected.shape)} {expected.dtype}"
+        reason = f"it is {list(output.shape)} {output.dtype}, offline {list(native.shape)} {native.dtype}"
         yield divergence(reason=reason)
     elif judgement.wrong is not None:
-        at = np.unravel_index(_first_along(judgement.wrong, axis), output.shape)
-        frame = int(at[axis]) if axis is not None else 0
-        offline_value, stream_value = float(reference.exact[name][at]), float(output[at])
-        allowed = float(judgement.allowed[at])
+        index = np.unravel_index(_first_along(judgement.wrong, axis), output.shape)
+        frame = int(index[axis]) if axis is not None else 0
+        offline_value, stream_value = float(expected.exact[name][index]), float(output[index])
+        allowed = float(judgement.allowed[index])
         yield divergence(frame=frame, offline=offline_value, streamed=stream_value, allowed=allowed)
 
 
-def _place_in(where: ScheduledWire, pulses: list[Array], offline: Array) -> Array:
-    """Return the offline tensor with the frames of the pulses written over those that were sent."""
-    stream = where.fact.stream
+def _place_in(scheduled: ScheduledWire, pulses: list[Array], offline: Array) -> Array:
+    """Return the offline tensor with the frames of the pulses in place of the frames that were sent."""
+    stream = scheduled.fact.stream
     if stream is None:
         return pulses[-1]
     axis, length = stream.axis, offline.shape[stream.axis]

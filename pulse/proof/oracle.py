@@ -1,4 +1,4 @@
-"""Offline results of whole inputs: the reference of every proof."""
+"""The oracle: the offline results with which every proof compares."""
 
 from pulse.facts import Array
 from pulse.ops.arithmetic import Arithmetic
@@ -12,7 +12,7 @@ from pulse.typed import TypedNetwork
 def oracle_of(model: PulsedNetwork, typed: TypedNetwork | None = None) -> Oracle:
     """Return the oracle of a pulsed model.
 
-    typed   its offline model before any rewriting; by default the one that it keeps
+    typed   its offline model before any rewriting; by default the model that it keeps
 
     A file that was written in pulses no longer has an offline form: its stream, op by op, replaces it.
     """

@@ -12,9 +12,9 @@ from pulse.ops.arithmetic import is_floating
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
 from pulse.proof.report import Divergence, OriginalRecord
-from pulse.proof.tolerance import Feeds, Oracle, Reference
+from pulse.proof.tolerance import ExpectedOutputs, Feeds, Oracle
 
-LENGTHS = 3
+COMPARED_LENGTHS = 3
 """The number of lengths at which an original runs."""
 
 
@@ -34,7 +34,7 @@ class Original(Protocol):
     def run(self, model: Interface, feeds: Feeds, precise: bool = False) -> dict[str, Array]:
         """Return the outputs for a whole stream, by name, or the first frames of them.
 
-        precise  in f64
+        precise  whether it runs in f64
         Raises   InputError: it does not take these inputs, or does not run in f64
         """
         ...
@@ -55,27 +55,27 @@ def compare_with_original(
     for length in _in_order_of_trial(lengths):
         feeds = original.draw(model, length, seed)
         try:
-            reference = Reference(oracle, feeds, seed)
-            expected = _as_in_model(original.run(model, feeds), reference)
+            offline = ExpectedOutputs(oracle, feeds, seed)
+            expected = _as_in_model(original.run(model, feeds), offline)
             if not expected:
-                raise InputError("it gives none of the outputs")
+                raise InputError("it returns none of the outputs")
         except InputError as reason:
             refusal = refusal or f"at {length} frames: {reason}"
             continue
         streamed = stream_whole(program, feeds)
-        reason = _difference(model, reference, expected, streamed, original.title)
+        reason = _difference(model, offline, expected, streamed, original.title)
         if reason is not None:
             try:
-                precise = _as_in_model(original.run(model, feeds, precise=True), reference)
+                precise = _as_in_model(original.run(model, feeds, precise=True), offline)
             except InputError:
                 precise = expected
-            reason = _difference(model, reference, precise, streamed, original.title)
+            reason = _difference(model, offline, precise, streamed, original.title)
         if reason is not None:
             name, text = reason
             return Divergence(name, "output", length, "the example", program.backend, reason=text)
         tried.append(length)
         error = max(error, *(_distance(streamed[name], value) for name, value in expected.items()))
-        if len(tried) == LENGTHS:
+        if len(tried) == COMPARED_LENGTHS:
             break
     return OriginalRecord(original.title, tuple(sorted(tried)), error, "" if tried else refusal)
 
@@ -85,15 +85,15 @@ def _in_order_of_trial(lengths: Sequence[int]) -> list[int]:
     return list(dict.fromkeys([order[-1], order[len(order) // 2], order[0], *order]))
 
 
-def _as_in_model(outputs: Mapping[str, Array], reference: Reference) -> dict[str, Array]:
+def _as_in_model(outputs: Mapping[str, Array], offline: ExpectedOutputs) -> dict[str, Array]:
     """Return the outputs of the model's types; an f64 run of the original is rounded to them."""
-    native = reference.native
+    native = offline.native
     return {name: outputs[name].astype(native[name].dtype, copy=False) for name in native if name in outputs}
 
 
 def _difference(
     model: Interface,
-    reference: Reference,
+    offline: ExpectedOutputs,
     expected: Mapping[str, Array],
     streamed: Mapping[str, Array],
     title: str,
@@ -102,21 +102,21 @@ def _difference(
     for port in model.outputs:
         if port.name not in expected:  # an inner wire that the user kept
             continue
-        original, native, stream = expected[port.name], reference.native[port.name], streamed[port.name]
-        shapes = f"{title} gives shape {list(original.shape)}, the stream {list(stream.shape)}"
+        original, native, stream = expected[port.name], offline.native[port.name], streamed[port.name]
+        shapes = f"{title} has shape {list(original.shape)}, the stream {list(stream.shape)}"
         whole = native.copy()
         part = tuple(slice(0, size) for size in original.shape)
         if whole[part].shape != original.shape or (original.shape != native.shape and port.axis is None):
             return port.name, shapes
         whole[part] = original
         for value in (whole, stream):
-            judgement = reference.judge(port.name, value, port.axis)
+            judgement = offline.judge(port.name, value, port.axis)
             if not judgement.fits:
                 return port.name, shapes
             if judgement.wrong is not None:
                 locations = np.argwhere(judgement.wrong)
                 index = tuple(map(int, min(locations, key=lambda location: location[port.axis or 0])))
-                values = f"{title} gives {float(whole[index]):.6g}, the stream {float(stream[index]):.6g}"
+                values = f"{title} has {float(whole[index]):.6g}, the stream {float(stream[index]):.6g}"
                 return port.name, f"at {list(index)} {values}"
     return None
 

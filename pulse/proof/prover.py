@@ -22,8 +22,8 @@ from pulse.proof.report import (
     ProofReport,
     TrialRecord,
 )
-from pulse.proof.signals import feeds_of, integer_ranges
-from pulse.proof.tolerance import Feeds, Oracle, Reference
+from pulse.proof.signals import draw_feeds, integer_ranges
+from pulse.proof.tolerance import ExpectedOutputs, Feeds, Oracle
 from pulse.proof.trials import LONG_S, ProofChoice, Trial, plan_trials
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.wording import spell
@@ -42,7 +42,7 @@ def prove(
     oracle    the expected outputs of whole inputs
     choice    which streams
     backend   the backend to prove, besides the numpy reference
-    prepare   as in ``compile_model``
+    prepare   see ``compile_model``
     original  what the model was exported from, with which the stream is compared too
     Raises    CompileError; PulsifyError if no length can be run
     """
@@ -67,9 +67,9 @@ def prove_programs(
     worst = LargestError()
     divergence: Divergence | None = None
     for index, trial in enumerate(trials.trials):
-        feeds = feeds_of(model, trial.length, trial.signal, (choice.seed, index), ranges)
+        feeds = draw_feeds(model, trial.length, trial.signal, (choice.seed, index), ranges)
         try:
-            reference = Reference(oracle, feeds, choice.seed)
+            expected = ExpectedOutputs(oracle, feeds, choice.seed)
         except InputError:
             skipped.append(trial.length)
             continue
@@ -81,9 +81,9 @@ def prove_programs(
         records.append(
             TrialRecord(trial.length, trial.signal, tuple(program.backend for program in trial_programs))
         )
-        observed.note(trial, reference.native)
+        observed.note(trial, expected.native)
         for program in trial_programs:
-            errors, divergence = _judge(program, feeds, reference, trial)
+            errors, divergence = _judge(program, feeds, expected, trial)
             worst = worst.join(errors)
             if divergence is not None:
                 break
@@ -122,10 +122,10 @@ def _in_time(program: Program, trial: Trial, effort: Effort) -> bool:
 
 
 def _judge(
-    program: Program, feeds: Feeds, reference: Reference, trial: Trial
+    program: Program, feeds: Feeds, expected: ExpectedOutputs, trial: Trial
 ) -> tuple[LargestError, Divergence | None]:
     """Return the largest errors of one stream, and where it differs."""
-    errors = _largest_errors(program, feeds, reference)
+    errors = _largest_errors(program, feeds, expected)
     if isinstance(errors, str):
         return LargestError(), Divergence(
             wire="the stream",
@@ -136,19 +136,19 @@ def _judge(
             reason=errors,
         )
     if errors.share > 1:
-        return errors, first_divergence(program, feeds, reference, trial)
+        return errors, first_divergence(program, feeds, expected, trial)
     return errors, next(wrong_wires(program, feeds, trial), None) if trial.traced else None
 
 
-def _largest_errors(program: Program, feeds: Feeds, reference: Reference) -> LargestError | str:
+def _largest_errors(program: Program, feeds: Feeds, expected: ExpectedOutputs) -> LargestError | str:
     """Return the largest differences of all outputs, or the reason why nothing can be compared."""
     try:
         results = stream_whole(program, feeds)
     except InputError as error:
         return f"the offline model takes these inputs, the stream does not: {error}"
     worst = LargestError()
-    for name in reference.native:
-        judgement = reference.judge(name, results[name], program.model.port(name).axis)
+    for name in expected.native:
+        judgement = expected.judge(name, results[name], program.model.port(name).axis)
         worst = worst.join(LargestError(judgement.difference, judgement.relative, judgement.share))
     return worst
 

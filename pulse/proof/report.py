@@ -22,8 +22,14 @@ ProofOutcome = Literal["equal", "diverged", "not proved"]
 class Divergence:
     """The first wire, in the order of the graph, whose stream differs from offline.
 
-    frame    of the wire; None if the stream gave no values to compare, as ``reason`` says
-    offline, streamed, allowed   the value in f64, the value of the stream, and the tolerance
+    wire                        name of the wire
+    op                          the operation that makes it
+    length                      frames of the symbol in the stream
+    signal                      kind of the stream's input
+    backend                     the backend that ran it
+    frame                       frame of the wire; None if there are no values to compare, as ``reason`` says
+    offline, streamed, allowed  the value in f64, the value of the stream, and the tolerance
+    reason                      why there is nothing to compare; empty if values differ
     """
 
     wire: str
@@ -38,11 +44,11 @@ class Divergence:
     reason: str = ""
 
     def __str__(self) -> str:
-        where = f"a stream of {self.length} frames of {self.signal} ({self.backend})"
+        location = f"a stream of {self.length} frames of {self.signal} ({self.backend})"
         if self.frame is None:
-            return f"{self.wire} ({self.op}) diverges in {where}: {self.reason}"
+            return f"{self.wire} ({self.op}) diverges in {location}: {self.reason}"
         return (
-            f"{self.wire} ({self.op}) diverges at frame {self.frame} of {where}: offline {self.offline:.6g}, "
+            f"{self.wire} ({self.op}) diverges at frame {self.frame} of {location}: offline {self.offline:.6g}, "
             f"streamed {self.streamed:.6g}, tolerance {self.allowed:.2g}"
         )
 
@@ -60,9 +66,10 @@ class TrialRecord:
 class Coverage:
     """The frames and values of an output that were compared.
 
-    frames            compared, of all streams together; of an output that does not stream, how often it was
-    values            in them, and how many of these are finite numbers
-    minimum, maximum  of the finite ones
+    name              name of the output
+    frames            compared frames of all streams together; comparisons of an output that does not stream
+    values, finite    values in them, and how many of these are finite numbers
+    minimum, maximum  extremes of the finite values
     reads             whether it is computed from an input at all
     moved             whether other inputs of the same length gave other values
     """
@@ -77,7 +84,7 @@ class Coverage:
     moved: bool = False
 
     @property
-    def gap(self) -> str:
+    def reason_not_proved(self) -> str:
         """Why equality proves nothing about this output; empty if it does."""
         if not self.values:
             return "it has no frames"
@@ -127,8 +134,8 @@ class Coverage:
             "minimum": self.minimum if self.finite else None,
             "maximum": self.maximum if self.finite else None,
             "moved": self.moved,
-            "proved": not self.gap,
-            "missing": self.gap,
+            "proved": not self.reason_not_proved,
+            "missing": self.reason_not_proved,
         }
 
 
@@ -136,10 +143,10 @@ class Coverage:
 class LargestError:
     """The largest differences from the f64 run, of all outputs.
 
-    error     absolute
-    relative  to the largest value of the output in that stream
-    share     of the tolerance; above 1 is a divergence. The third part of the rule of tolerance is computed only
-              as far as needed, so shares up to 1 are approximate
+    error     absolute difference
+    relative  the same, relative to the largest value of the output in that stream
+    share     largest part of the tolerance that is used; above 1 is a divergence. The third part of the rule of
+              tolerance is computed only as far as needed, so shares up to 1 are approximate
     """
 
     error: float = 0.0
@@ -157,8 +164,10 @@ class LargestError:
 class OriginalRecord:
     """The comparison of the stream with what the model was exported from, on inputs like its example.
 
-    lengths  frames of the streams; empty if the original takes none of those that were tried, as ``refusal`` says
+    title    name of the original
+    lengths  frames of the streams; empty if the original takes no tried length, as ``refusal`` says
     error    the largest absolute difference of the stream from the original's own run
+    refusal  why it takes none of the lengths; empty if it takes some
     """
 
     title: str
@@ -177,10 +186,17 @@ class OriginalRecord:
 class ProofReport(Report):
     """The result of a proof: what was compared, and how it ended.
 
-    tried     the streams; lengths that the offline model refuses are in ``skipped``
-    trials    what was to be tried
-    rejected  if a file is equal in one runtime and not in another: the difference in the other
-    original  the comparison with a PyTorch module, if the model was exported from one for this proof
+    model       the pulsed model
+    backends    the backends that ran each stream
+    tried       the streams
+    skipped     lengths that the offline model refuses
+    outputs     what was compared of each output
+    trials      what was to be tried
+    seed        seed of the random inputs
+    worst       the largest differences
+    divergence  the first difference; None if there is none
+    rejected    the difference in another runtime, if a file is equal in one and not in the other
+    original    the comparison with a PyTorch module, if the model was exported from one for this proof
     """
 
     model: PulsedNetwork
@@ -208,7 +224,11 @@ class ProofReport(Report):
     @property
     def gaps(self) -> list[str]:
         """The outputs, or the module, about which equality proves nothing, and why."""
-        gaps = [f"{output.name}: {output.gap}" for output in self.outputs if output.gap]
+        gaps = [
+            f"{output.name}: {output.reason_not_proved}"
+            for output in self.outputs
+            if output.reason_not_proved
+        ]
         original = self.original
         return gaps + ([f"{original.title}: {original.refusal}"] if original and not original.lengths else [])
 
@@ -225,7 +245,7 @@ class ProofReport(Report):
         return tuple(sorted({trial.length for trial in self.tried}))
 
     def require(self) -> "ProofReport":
-        """Return the report, if the outcome is ``equal``. Raises DivergenceError, NotProvedError."""
+        """Return the report if the outcome is ``equal``. Raises DivergenceError or NotProvedError if it is another."""
         if self.outcome == "equal":
             return self
         raise (DivergenceError if self.outcome == "diverged" else NotProvedError)(self.verdict)

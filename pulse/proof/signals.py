@@ -19,7 +19,7 @@ zeros; all of these one after the other."""
 SIGNALS: tuple[Signal, ...] = get_args(Signal)
 PURE: tuple[Signal, ...] = tuple(signal for signal in SIGNALS if signal != "mixed")
 QUIET, LOUD = 1e-3, 30.0
-"""The standard deviations of two signals; those of the others are 1."""
+"""The standard deviations of two signals; others have 1."""
 HELD_FRAMES = 24
 """How long a level of ``steps`` lasts, on average."""
 GAP_FRAMES = 200
@@ -31,16 +31,16 @@ IntegerRange: TypeAlias = tuple[int, int]
 """The smallest and the largest value of an integer input."""
 
 
-def feeds_of(
+def draw_feeds(
     model: Interface,
     length: int,
     signal: Signal = "noise",
     seed: int | Sequence[int] = 0,
     ranges: Mapping[str, IntegerRange] | None = None,
 ) -> dict[str, Array]:
-    """Return every input of a stream of ``length`` frames of the symbol.
+    """Draw every input of a stream of ``length`` frames of the symbol.
 
-    ranges  of integer inputs, 0 to 1 if none is given
+    ranges  input -> range of its integers; 0 to 1 by default
     """
     rng = np.random.default_rng(seed)
     feeds: dict[str, Array] = {}
@@ -135,7 +135,7 @@ def integer_ranges(model: PulsedNetwork, oracle: Oracle, length: int) -> dict[st
 
 
 def _range(model: PulsedNetwork, oracle: Oracle, length: int, port: Port) -> IntegerRange:
-    feeds = feeds_of(model, length)
+    feeds = draw_feeds(model, length)
 
     def is_accepted(value: int) -> bool:
         try:

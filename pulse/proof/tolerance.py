@@ -3,18 +3,19 @@
 Floating-point sums depend on their order, so two correct runs of a model differ. What f32 arithmetic may do to a value
 depends on the model, not on the value: an element near zero that is a sum of large terms carries the error of these.
 
-A result that equals the offline model's own run to ``CLOSE`` units in the last place of the largest value of its
+A result that equals the offline model's own run to ``CLOSE_ULPS`` units in the last place of the largest value of its
 channel (the elements that differ in time only) is right. Otherwise the offline model is run in f64, and each value may
 be as far from that as rounding can move it:
 
-1. by ``UNITS`` units in the last place of the largest value of its channel;
-2. by ``UNITS`` times the error that the offline model makes when it runs in its own types: at this element, or half of
+1. by ``ROUNDING_ULPS`` units in the last place of the largest value of its channel;
+2. by ``ROUNDING_ULPS`` times the error that the offline model makes in its own types: at this element, or half of
    the time in its channel (the median);
-3. by ``SAFETY`` times as much as the element, or the median of its channel, changes in a run in f64 in which every
-   rounding is replaced by a random error of up to ``UNITS`` units in the last place (Monte Carlo arithmetic).
+3. by ``SAFETY_FACTOR`` times as much as the element, or the median of its channel, changes in a run in f64 in which
+   every rounding is replaced by a random error of up to ``ROUNDING_ULPS`` units in the last place (Monte Carlo
+   arithmetic).
 
-The largest counts; (3) is computed only if (1) and (2) do not suffice, up to ``RUNS`` times. A median, not the
-largest error of the channel, since a decision that rounding may turn (a quantiser at a tie) moves few elements, by
+The largest counts; (3) is computed only if (1) and (2) do not suffice, up to ``PERTURBED_RUNS`` times. A median, not
+the largest error of the channel, since a decision that rounding may turn (a quantiser at a tie) moves few elements, by
 much, and must excuse only these. Integers and booleans must be equal, but where (2) or (3) change this very element;
 two values that differ by less than their random errors are equal in half of the runs, as rounded ones may be.
 Where the offline model overflows or is NaN in its own types, the stream may do the same.
@@ -34,13 +35,13 @@ from pulse.ops.arithmetic import NATIVE, Arithmetic, Perturbed, Recording, is_fl
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
-CLOSE = 8
+CLOSE_ULPS = 8
 """Units in the last place of the largest value; a result this close to the offline model's own needs no run in f64."""
-UNITS = 16
-"""The roundings allowed per value: those of kernels (reordered sums, functions within a few units) with a margin."""
-RUNS = 24
+ROUNDING_ULPS = 16
+"""The roundings allowed per value: what kernels need (reordered sums, functions within a few units), with a margin."""
+PERTURBED_RUNS = 24
 """A tie goes the other way in half of the runs: this many leave out one of ten million elements at a tie."""
-SAFETY = 2
+SAFETY_FACTOR = 2
 """How many times as far a result may be off as the perturbed runs are."""
 
 Feeds: TypeAlias = Mapping[str, Array]
@@ -73,7 +74,7 @@ class Judgement:
         return self.fits and self.wrong is None
 
 
-class Reference:
+class ExpectedOutputs:
     """A model's outputs for some inputs: in its own types, in f64, and with their tolerances for rounding.
 
     oracle   the offline model
@@ -95,21 +96,21 @@ class Reference:
         return self._oracle(self._feeds, self._recording)
 
     @classmethod
-    def of(cls, model: TypedNetwork, feeds: Feeds, seed: int = 0) -> "Reference":
-        """Return the reference of an offline model for these inputs."""
+    def of(cls, model: TypedNetwork, feeds: Feeds, seed: int = 0) -> "ExpectedOutputs":
+        """Return what an offline model outputs for these inputs."""
         return cls(offline(model), feeds, seed)
 
-    def judge(self, name: str, output: Array, axis: int | None = None, runs: int = RUNS) -> Judgement:
+    def judge(self, name: str, output: Array, axis: int | None, runs: int = PERTURBED_RUNS) -> Judgement:
         """Compare a result with output ``name``; fewer runs take less time, and allow less.
 
-        axis  that of its frames, None if it has none
+        axis  its axis of frames; None if it has none
         """
         native = self.native[name]
         if output.shape != native.shape or output.dtype != native.dtype:
             infinite = float("inf")
             return Judgement(infinite, infinite, infinite, np.zeros(native.shape), fits=False)
         off = np.where(_same_entries(output, native), 0.0, _distance(output, native))
-        allowed = CLOSE * _ulp_of_largest(native, native.dtype, axis)
+        allowed = CLOSE_ULPS * _ulp_of_largest(native, native.dtype, axis)
         if (off <= allowed).all():
             return _judgement(off, allowed, native)
         exact = self.exact[name]
@@ -121,7 +122,7 @@ class Reference:
             allowed = np.maximum(allowed, self._change(run, name, axis))
         return _judgement(off, allowed, exact)
 
-    def allowance(self, name: str, axis: int | None = None, runs: int = RUNS) -> tuple[Array, Array]:
+    def allowance(self, name: str, axis: int | None, runs: int) -> tuple[Array, Array]:
         """Return output ``name`` in f64, and how far each element of any result may be from it; fewer runs
         allow less.
         """
@@ -137,16 +138,19 @@ class Reference:
         native_distance = _typical(_distance(native, exact), native.dtype, axis)
         if not is_floating(native.dtype):
             return native_distance
-        return UNITS * np.maximum(_ulp_of_largest(exact, native.dtype, axis), native_distance)
+        return ROUNDING_ULPS * np.maximum(_ulp_of_largest(exact, native.dtype, axis), native_distance)
 
     def _change(self, run: int, name: str, axis: int | None) -> Array:
         """Return the tolerance from a run with random errors, which is made at its first use."""
         if run == len(self._runs):
             self._runs.append(
-                self._oracle(self._feeds, Perturbed(self._recording.tape, UNITS, self._seed * RUNS + run))
+                self._oracle(
+                    self._feeds,
+                    Perturbed(self._recording.tape, ROUNDING_ULPS, self._seed * PERTURBED_RUNS + run),
+                )
             )
         dtype = self.native[name].dtype
-        factor = SAFETY if is_floating(dtype) else 1
+        factor = SAFETY_FACTOR if is_floating(dtype) else 1
         return factor * _typical(_distance(self._runs[run][name], self.exact[name]), dtype, axis)
 
 

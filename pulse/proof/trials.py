@@ -13,7 +13,7 @@ from pulse.pulsify.network import PulsedNetwork
 from pulse.support.bounds import FAR_FRAMES
 from pulse.support.record import record
 
-CONSECUTIVE = 8
+CONSECUTIVE_LENGTHS = 8
 """The number of consecutive lengths: errors only at multiples of a small number are found too."""
 SIGNAL_FRAMES, SIGNAL_PULSES, FEW_PULSES = 512, 8, 3
 """Frames and pulses of the streams of each signal; fewer if a run takes long."""
@@ -21,7 +21,7 @@ LONG_FRAMES, LONG_PULSES = 4096, 8
 """The minimum frames and pulses of a long stream."""
 DRIFT_FRAMES, DRIFT_PULSES = 16_384, 64
 """The minimum frames and pulses of a long stream if states may drift: if an output depends on all frames before."""
-SEEN = 2
+RECEPTIVE_MULTIPLE = 2
 """A long stream has this many times the frames that an output depends on."""
 SIGNAL_S, LONG_S, TOTAL_S, MAX_S = 0.1, 0.4, 1.6, 30.0
 """What a run of the offline model may take, about, in seconds of one core: on a signal, on a long stream, on all
@@ -35,7 +35,7 @@ class ProofChoice:
     """Which streams a proof runs.
 
     lengths  frames of the symbol to try; None: chosen from the pulse and from what an output sees
-    seed     of the inputs
+    seed     seed of the random inputs
     long     spend more: long streams as long as they should be, and of every signal
     """
 
@@ -48,6 +48,8 @@ class ProofChoice:
 class Trial:
     """One stream: frames of the symbol, and its signal.
 
+    length  frames of the symbol
+    signal  kind of its input
     traced  whether every wire is compared, not only the outputs
     long    whether its purpose is to fill the model's memory
     """
@@ -62,6 +64,7 @@ class Trial:
 class Trials:
     """The streams of a proof.
 
+    trials            the streams, in order
     receptive_frames  the most frames of the symbol that an output depends on; None if there is no limit
     wanted_frames     frames that a long stream should have; fewer are tried if that takes too long
     left_out          streams that would take too long
@@ -81,7 +84,7 @@ class Trials:
 
 
 def plan_trials(model: PulsedNetwork, choice: ProofChoice = ProofChoice()) -> Trials:
-    """Return streams of each signal, long ones that fill the memory, short ones of noise, and those of critical
+    """Return streams of each signal, long ones that fill the memory, short ones of noise, and some of critical
     lengths; streams of the chosen lengths instead, if there are any.
     """
     lengths, long = choice.lengths, choice.long
@@ -136,7 +139,7 @@ def short_lengths(model: PulsedNetwork) -> list[int]:
     """Return lengths shorter than a pulse, whole pulses, next to them, not a multiple, and eight in a row."""
     pulse, shortest = model.pulse, _shortest(model)
     steps = {0, 1, pulse // 2, pulse - 1, pulse, pulse + 1, 3 * pulse + pulse // 2, 8 * pulse + 1}
-    steps |= {2 * pulse + more for more in range(CONSECUTIVE)}
+    steps |= {2 * pulse + more for more in range(CONSECUTIVE_LENGTHS)}
     lengths = {shortest + step for step in steps} | {step for step in steps if step >= shortest}
     return sorted({_allowed_length(model, length) for length in lengths if length > 0})
 
@@ -162,9 +165,9 @@ def _long_length(model: PulsedNetwork, receptive: int | None, buffered: int) -> 
     """Return frames of a long stream; no multiple of the pulse, if that is more than one frame."""
     pulse = model.pulse
     if receptive is None:
-        frames = max(DRIFT_FRAMES, DRIFT_PULSES * pulse, SEEN * buffered)
+        frames = max(DRIFT_FRAMES, DRIFT_PULSES * pulse, RECEPTIVE_MULTIPLE * buffered)
     else:
-        frames = max(SEEN * receptive, LONG_FRAMES, LONG_PULSES * pulse)
+        frames = max(RECEPTIVE_MULTIPLE * receptive, LONG_FRAMES, LONG_PULSES * pulse)
     frames = -(-frames // pulse) * pulse + pulse // 2 + 1
     limit = longest_stream(model.symbol, model.typed.scope.assumptions)
     return frames if limit is None else min(frames, limit)

@@ -11,7 +11,7 @@ from pulse.patch import Patch
 from pulse.typed import TypedNetwork
 
 
-def constant_start(model: TypedNetwork, symbol: Symbol, fill: float = 0.0) -> TypedNetwork:
+def constant_start(model: TypedNetwork, symbol: Symbol, fill: float) -> TypedNetwork:
     """Pad with ``fill`` before the stream; paddings mirror or repeat frames at its end only.
 
     Warns   PulseWarning: names the nodes whose meaning changes
@@ -41,9 +41,9 @@ def constant_start(model: TypedNetwork, symbol: Symbol, fill: float = 0.0) -> Ty
 
 
 def _pad_with_constant(model: TypedNetwork, node_id: int, op: Pad, axes: list[int], fill: float) -> None:
-    node, none = model.graph.nodes[node_id], TDim.of(0)
-    ends = tuple((none if axis in axes else before, after) for axis, (before, after) in enumerate(op.pads))
-    starts = tuple((before if axis in axes else none, none) for axis, (before, _) in enumerate(op.pads))
+    node, nothing = model.graph.nodes[node_id], TDim.of(0)
+    ends = tuple((nothing if axis in axes else before, after) for axis, (before, after) in enumerate(op.pads))
+    starts = tuple((before if axis in axes else nothing, nothing) for axis, (before, _) in enumerate(op.pads))
     patch = Patch(model.graph)
     x = patch.wire(f"{node.name}.end", replace(op, pads=ends), [patch.tap(node.inputs[0])])[0]
     patch.shunt(OutletId(node_id), patch.wire(node.name, Pad(starts, fill=fill), [x])[0])

@@ -26,7 +26,7 @@ def pulsify(
     align: bool = False,
     max_context: int | None = None,
 ) -> PulsedNetwork:
-    """Rewrite a model so that it takes ``pulse`` frames of ``symbol`` at a time and gives exact results.
+    """Rewrite a model so that it takes ``pulse`` frames of ``symbol`` at a time and outputs exact results.
 
     symbol       the stream; may be omitted if there is only one
     pulse        frames of the symbol in each step; default: the smallest possible

@@ -47,13 +47,13 @@ def add_fault_counters(wiring: Wiring, targets: Iterable[OutletId]) -> tuple[Out
             value = facts[check.slot].value
             if value is not None and not check.find_failing(value).any():
                 continue
-            counter = _counter(wiring, node, check, node_id in known_at_end)
+            counter = _add_counter(wiring, node, check, node_id in known_at_end)
             if counter is not None:
                 counters.append(counter)
     return tuple(counters)
 
 
-def _counter(wiring: Wiring, node: PulsedNode, check: Check, is_known_at_end: bool) -> OutletId | None:
+def _add_counter(wiring: Wiring, node: PulsedNode, check: Check, is_known_at_end: bool) -> OutletId | None:
     """Add the counter of one operand; None if no delay makes sure that its frames exist."""
     outlet, result = node.inputs[check.slot], node.outputs[0].fact
     operand = wiring.graph.fact(outlet)

@@ -25,11 +25,11 @@ from pulse.ops.source import Const, Source
 from pulse.ops.time_position import Range
 from pulse.patch import Patch
 from pulse.support.record import record
-from pulse.typed import TypedGraph, constant
+from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 
 MAX_NODES = 64
-"""The most nodes between a first frame and the scan that begins with it."""
+"""Maximum number of nodes between a first frame and the scan that begins with it."""
 
 
 @record
@@ -143,15 +143,15 @@ def join_frames(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None
     )
     others = patch.wire(f"{name}.moved", Pad(pads), [patch.tap(node.inputs[1])])[0]
     others = patch.wire(f"{name}.others", Slice(axis, TDim.of(0), length), [others])[0]
-    is_first = _first_places(patch, name, head.count, axis, fact.rank, length)
+    is_first = _add_first_places(patch, name, head.count, axis, fact.rank, length)
     patch.shunt(OutletId(node_id), patch.wire(name, Elementwise("where"), [is_first, x, others])[0])
     return patch
 
 
-def _first_places(patch: Patch, name: str, count: int, axis: int, rank: int, length: TDim) -> OutletId:
+def _add_first_places(patch: Patch, name: str, count: int, axis: int, rank: int, length: TDim) -> OutletId:
     """Add the mask of the first places along an axis, which broadcasts along the other axes."""
     position = patch.wire(f"{name}.place", Range(0, 1, length, np.dtype(np.int64)), [])[0]
-    limit = patch.constant(f"{name}.count", np.array(count, np.int64))
+    limit = patch.add_constant(f"{name}.count", np.array(count, np.int64))
     is_first = patch.wire(f"{name}.is_first", Elementwise("less"), [position, limit])[0]
     shape = tuple(length if index == axis else TDim.of(1) for index in range(rank))
     return patch.wire(f"{name}.chosen", Reshape(shape), [is_first])[0]
@@ -213,8 +213,8 @@ def _hold_operand(
     x = head.lift(outlet)
     if x is None or head.count != 1:
         return None
-    is_first = _first_places(patch, name, 1, axis, fact.rank, length)
-    zero = patch.constant(f"{name}.zero", np.zeros((), fact.dtype))
+    is_first = _add_first_places(patch, name, 1, axis, fact.rank, length)
+    zero = patch.add_constant(f"{name}.zero", np.zeros((), fact.dtype))
     at_first = patch.wire(f"{name}.begun", Elementwise("where"), [is_first, x, zero])[0]
     return patch.wire(f"{name}.held", CumSum(axis), [at_first])[0]
 
@@ -255,8 +255,8 @@ def begin_scan(graph: TypedGraph, node_id: int, symbol: Symbol) -> Patch | None:
     for slot in chains:
         fact = graph.fact(node.inputs[frames + slot])
         zeros = np.zeros([int(dim) for dim in fact.shape], fact.dtype)
-        states[slot] = patch.constant(f"{node.name}.begin{slot}", zeros)
-    states.append(patch.constant(f"{node.name}.unbegun", np.array(True)))
+        states[slot] = patch.add_constant(f"{node.name}.begin{slot}", zeros)
+    states.append(patch.add_constant(f"{node.name}.unbegun", np.array(True)))
     captured = [patch.tap(outlet) for outlet in node.inputs[frames + count :]]
     scan = _add_begin_flag(graph, op, chains, first_wires)
     outlets = patch.wire(node.name, scan, [*x, *states, *captured])
@@ -310,8 +310,8 @@ def _add_begin_flag(
     names: list[str] = []
     for outlet, first in firsts.items():
         fact = graph.fact(first.x)
-        plain = TypedFact(fact.dtype, (*fact.shape[: first.axis], *fact.shape[first.axis + 1 :]))
-        name, frame = source("first", plain)
+        frame_fact = TypedFact(fact.dtype, (*fact.shape[: first.axis], *fact.shape[first.axis + 1 :]))
+        name, frame = source("first", frame_fact)
         names.append(name)
         wires[outlet] = (
             frame if first.without_axis else wire(inner, f"{name}.one", AddAxis(first.axis), [frame])[0]
@@ -324,7 +324,7 @@ def _add_begin_flag(
         parts = [patch.tap(operand) for operand in (unbegun, wires[OutletId(chain[-1])], state)]
         patch.shunt(state, patch.wire(f"{op.states[slot]}.begun", Elementwise("where"), parts)[0])
     patch.apply()
-    after = constant(inner, "begun", np.array(False))
+    after = add_constant(inner, "begun", np.array(False))
     count = len(op.states)
     outputs, labels = list(inner.outputs), list(inner.output_names)
     inner.set_outputs(
@@ -342,14 +342,14 @@ def _add_begin_flag(
 def _copy_chain(
     graph: TypedGraph, body: TypedGraph, chain: Sequence[int], wires: dict[OutletId, OutletId]
 ) -> None:
-    """Copy the nodes of a chain to the body; ``wires`` maps the wires of the graph to those of the body."""
+    """Copy the nodes of a chain to the body; ``wires`` maps wires of the graph to wires of the body."""
     for node_id in chain:
         node, outlet = graph.nodes[node_id], OutletId(node_id)
         if outlet in wires:
             continue
         operands = [wires[operand] for operand in node.inputs]
         wires[outlet] = (
-            constant(body, f"{node.name}.begin", node.op.value)
+            add_constant(body, f"{node.name}.begin", node.op.value)
             if isinstance(node.op, Const)
             else wire(body, f"{node.name}.begin", node.op, operands)[0]
         )

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from pulse.dim import Symbol, SymbolScope, TDim, cache_in_scope, dim_max, never_falls
 from pulse.ops.clock import max_frames
-from pulse.support.bounds import FAR, FAR_FRAMES
+from pulse.support.bounds import FAR_FRAMES, UNBOUNDED
 
 
 def min_value_for(length: TDim, frames: int, symbol: Symbol) -> int:
@@ -44,13 +44,13 @@ def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
     suffices, because the wire falls ever further behind its rate, or if none is proved to suffice.
     """
     longest = max_frames(length)
-    if longest == FAR and length.slope(symbol) != rate:
+    if longest == UNBOUNDED and length.slope(symbol) != rate:
         return None
     pulses = _count("pulses")
-    if longest != FAR and length.eval({symbol: FAR_FRAMES}) >= longest:
+    if longest != UNBOUNDED and length.eval({symbol: FAR_FRAMES}) >= longest:
         unsure = -(-min_value_for(length, longest, symbol) // pulse)
         if not unsure:
-            return -FAR
+            return -UNBOUNDED
         pulses = _count("pulses", unsure - 1)
     frames = pulses * pulse
     frames_sent = frames * rate.numerator // rate.denominator

@@ -34,13 +34,18 @@ class ScheduledWire:
 class PulsedNetwork:
     """A model that takes pulses of constant size.
 
+    graph             the pulsed graph
+    typed             the offline model
+    symbol            the frames of the stream
+    pulse             frames of the symbol in each pulse
+    inputs, outputs   its ports
+    wires             typed outlet -> its outlet in the pulsed graph and its position in time
     receptive_fields  output name -> which frames of the symbol an output frame depends on
-    wires      typed outlet -> its outlet in the pulsed graph and its position in time
-    registers  tensors that one pulse leaves for the next, apart from the states of ops
-    awaited    wires that outputs wait for, in addition to those that ops name
-    chunks     how a chunk model is called; None if the model was pulsified
-    sizes      symbols of the file other than stream lengths -> their values: ``{"batch": 1}``
-    checks     the counters of faults (``CountFaults``); none in a file read back
+    registers         tensors that one pulse leaves for the next, apart from the states of ops
+    awaited           wires that outputs wait for, in addition to the ops' own
+    chunks            how a chunk model is called; None if the model was pulsified
+    sizes             symbols of the file other than stream lengths -> their values: ``{"batch": 1}``
+    checks            the counters of faults (``CountFaults``); none in a file read back
     """
 
     graph: PulsedGraph = field(repr=False)
@@ -92,7 +97,7 @@ class PulsedNetwork:
                 buffers += [(name, node.op, size) for name, size in node.op.buffers(node.name)]
         return buffers
 
-    def waits(self) -> list[AwaitedWire]:
+    def awaited_wires(self) -> list[AwaitedWire]:
         """Return every wire whose last frame some output waits for."""
         waits = list(self.awaited)
         for node in self.graph.nodes:
@@ -107,5 +112,5 @@ class PulsedNetwork:
         return [op for _, op, _ in self.buffers() if isinstance(op, Delay)]
 
     def port(self, name: str) -> Port:
-        """Return an input or output by its name. Raises PulsifyError."""
+        """Return an input or output by its name. Raises PulsifyError: no such port."""
         return find_port(self, name)

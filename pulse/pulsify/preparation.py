@@ -43,7 +43,7 @@ def _average_as_quotient(model: TypedNetwork, node_id: int, op: Pool) -> None:
     x = patch.tap(node.inputs[0])
     fact = patch.graph.fact(x)
     total = replace(op, kind="sum", count_include_pad=False, extra=())
-    one = patch.constant(f"{node.name}.one", np.ones((1,) * fact.rank, fact.dtype))
+    one = patch.add_constant(f"{node.name}.one", np.ones((1,) * fact.rank, fact.dtype))
     shape = (TDim.of(1), TDim.of(1), *fact.shape[2:])
     counted = patch.wire(f"{node.name}.ones", Expand(shape), [one])[0]
     count_op = total

@@ -57,7 +57,13 @@ from pulse.typed import TypedNetwork
 
 @record(frozen=False)
 class Scheduler:
-    """Carries each typed wire into the pulsed graph."""
+    """Carries each typed wire into the pulsed graph.
+
+    model    the typed model
+    related  the axes, rates and relations from the first pass
+    wiring   the pulsed graph under construction
+    wires    typed outlet -> its wire in the pulsed graph
+    """
 
     model: TypedNetwork
     related: StreamRelations
@@ -311,13 +317,13 @@ class Scheduler:
         self, node: Node[TypedFact, Op], band: Banded, inputs: list[AnyWire], rate: Fraction, length: TDim
     ) -> StreamWire:
         unknown = any(isinstance(wire, FreeWire) and wire.first_frames(1) is None for wire in inputs)
-        needs = [0 if unknown else -band.ahead]
+        minimum_offsets = [0 if unknown else -band.ahead]
         for slot, wire in enumerate(inputs):
             if isinstance(wire, StreamWire):
-                needs.append(wire.fact.offset - (band.ahead if slot == 0 else 0))
+                minimum_offsets.append(wire.fact.offset - (band.ahead if slot == 0 else 0))
         if band.ahead > 0:
-            needs.append(require_lag(self.wiring, length, rate, node.name))
-        offset_of_keys = max(needs)
+            minimum_offsets.append(require_lag(self.wiring, length, rate, node.name))
+        offset_of_keys = max(minimum_offsets)
         offset = offset_of_keys + band.ahead
         streams = [
             self._delayed_stream(wire, offset_of_keys if slot else offset, node.name)

@@ -60,7 +60,13 @@ class WireFlow:
 
 @record
 class StreamRelations:
-    """The results of the first pass."""
+    """The results of the first pass.
+
+    symbol     the frames of the stream
+    order      the nodes, in topological order
+    flows      streaming outlet -> its axis and rate
+    relations  node -> how its outputs depend on the stream
+    """
 
     symbol: Symbol
     order: tuple[int, ...]
@@ -107,7 +113,7 @@ class StreamRelations:
             else:
                 continue
             raise PulsifyError(
-                f"{node.name} ({node.op.name}): pulse {pulse} gives {amount} on axis {flow.axis}; it is not a multiple "
+                f"{node.name} ({node.op.name}): pulse {pulse} makes {amount} on axis {flow.axis}; it is not a multiple "
                 f"of {divisor}: use {choice}"
             )
         raise PulsifyError(f"{spell('pulse', pulse)} is not a multiple of {divisor}: use {choice}")

@@ -26,7 +26,7 @@ from pulse.support.record import record
 class StreamWire:
     """A wire of the pulsed graph and its position in time.
 
-    Its fact may differ from that of its outlet: padding at the start moves frame 0 without changing a pulse.
+    Its fact may differ from its outlet's fact: padding at the start moves frame 0 without changing a pulse.
     """
 
     outlet: OutletId
@@ -37,8 +37,11 @@ class StreamWire:
 class FreeWire:
     """A wire whose frames are a function of their position, so that it exists at any offset.
 
+    axis          the stream axis
+    length        frames of the whole stream
+    rate          frames for each frame of the symbol
     wire_at       function that makes the wire at an offset
-    first_frames  function that gives its first n frames; None if they depend on an input of the model
+    first_frames  function that returns its first n frames; None if they depend on an input of the model
     """
 
     axis: int
@@ -94,7 +97,7 @@ class MirroredWire:
 
 
 MAX_PULSE = 1 << 26
-"""The most elements in one pulse of a wire, or in one buffer: more would be a mistake in the model or the pulse."""
+"""Maximum number of elements in one pulse of a wire, or in one buffer; more would be a mistake."""
 
 
 def require_size(sizes: Sequence[int], name: str) -> None:
@@ -107,7 +110,7 @@ def require_size(sizes: Sequence[int], name: str) -> None:
 
 
 def evaluate_prefix(op: Op, values: Sequence[Array], name: str) -> list[Array]:
-    """Evaluate an op on frames that are known before the stream begins. Raises PulsifyError."""
+    """Evaluate an op on frames that are known before the stream begins. Raises PulsifyError: a fault, or too large."""
     _, failures = replace_all_failing(op.checks([v.shape for v in values], [v.dtype for v in values]), values)
     if failures:
         faults = "; ".join(str(check.fault(name, op.name, count)) for check, count in failures)

@@ -34,7 +34,7 @@ from pulse.pulsify.stream_wires import (
 
 
 def fix_offset(wiring: Wiring, wire: AnyWire, relation: Window | Ends, name: str) -> StreamWire:
-    """Return a stream at a fixed offset; a free wire gets the one that costs no delay."""
+    """Return a stream at a fixed offset; a free wire gets the offset without delay."""
     if isinstance(wire, StreamWire):
         return wire
     assert isinstance(wire, FreeWire)
@@ -173,7 +173,7 @@ def _first_group_index(window: Window, first: int) -> int:
 def _window_prefix(
     window: Window, stream: StreamWire, values: list[Array | None], groups: int, name: str
 ) -> Array:
-    """Return the output frames before index 0: those of ``groups`` groups, all of whose frames are known in advance."""
+    """Return the output frames before index 0: ``groups`` groups, all of whose input frames are known in advance."""
     assert stream.fact.prefix is not None and window.op is not None
     frames = frames_at(stream.fact.prefix, stream.fact.axis, 0, window.needs(groups))
     operands = [frames if slot == window.source else value for slot, value in enumerate(values)]
@@ -246,7 +246,7 @@ def _fill_outer(
 
 
 def _first_users(window: Window, frames: range) -> dict[int, int]:
-    """Return the first group that gives weight to each frame; later groups see the frame nearer to their start."""
+    """Return the first group that uses each frame; later groups see the frame nearer to their start."""
     groups = {frame: max(0, -((window.span - 1 - frame) // window.stride)) for frame in frames}
     return {frame: group for frame, group in groups.items() if frame - group * window.stride >= window.blank}
 

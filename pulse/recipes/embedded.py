@@ -18,20 +18,20 @@ def embedded_recipe(source: "ModelSource") -> Recipe:
     """Return the recipe of a file, its bytes or a ModelProto that has one. Raises LoadError, naming file and stage."""
     path = path_of(source)
     name = "these bytes" if isinstance(source, bytes) else "the model" if path is None else str(path)
-    where = f"{name}: the recipe in its metadata"
+    location = f"{name}: the recipe in its metadata"
     return parse_recipe(
-        embedded_text(source, where),
-        RecipeContext(where, path or Path("model"), path and path.parent, source),
+        embedded_text(source, location),
+        RecipeContext(location, path or Path("model"), path and path.parent, source),
     )
 
 
-def embedded_text(source: "ModelSource", where: str) -> str:
-    """Return the text of the recipe. Raises LoadError."""
+def embedded_text(source: "ModelSource", location: str) -> str:
+    """Return the text of the recipe. Raises LoadError: several, too long, or not text."""
     text, *others = stored_values(source, RECIPE)
     if others:
-        raise LoadError(f"{where}: occurs {1 + len(others)} times; write the file again with one")
+        raise LoadError(f"{location}: occurs {1 + len(others)} times; write the file again with one")
     if not isinstance(text, str):
-        raise LoadError(f"{where}: is not text; the file is damaged, get it again")
+        raise LoadError(f"{location}: is not text; the file is damaged, get it again")
     if len(text) > MAX_FILE_BYTES:
-        raise LoadError(f"{where}: has more than {MAX_FILE_BYTES} characters, too many for a recipe")
+        raise LoadError(f"{location}: has more than {MAX_FILE_BYTES} characters, too many for a recipe")
     return text

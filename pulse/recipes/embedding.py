@@ -21,7 +21,7 @@ from pulse.recipes.spelling import toml_text
 def embed_recipe(text: str, context: RecipeContext) -> ModelProto:
     """Return the one model that a recipe names, with the recipe in its metadata; there its name is ``"."``.
 
-    Weights in a file next to the model stay there. Raises LoadError
+    Weights in a file next to the model stay there. Raises LoadError: the recipe names several models, or one in pulses
     """
     stage_index, model = _only_model(parse_recipe(text, context))
     proto = _read_model(model)
@@ -34,8 +34,8 @@ def embed_recipe(text: str, context: RecipeContext) -> ModelProto:
 
 def require_opens(file: Path, path: Path) -> None:
     """Raise LoadError if the recipe in a file does not open once the file is named ``path``, in the same folder."""
-    where = f"{path}: the recipe in its metadata"
-    join_stages(parse_recipe(embedded_text(file, where), RecipeContext(where, path, path.parent, file)))
+    location = f"{path}: the recipe in its metadata"
+    join_stages(parse_recipe(embedded_text(file, location), RecipeContext(location, path, path.parent, file)))
 
 
 def _spell_out(table: Mapping[str, Any]) -> str:
@@ -48,7 +48,7 @@ def _spell_out(table: Mapping[str, Any]) -> str:
 
 
 def _only_model(recipe: Recipe) -> tuple[int, Path]:
-    """Return the number of its stage, and its file. Raises LoadError."""
+    """Return the number of its stage, and its file."""
     models_by_stage = {
         stage.number: recipe.context.resolve_path(stage.options["model"])
         for stage in recipe.stages
@@ -58,7 +58,7 @@ def _only_model(recipe: Recipe) -> tuple[int, Path]:
     if len(models) != 1:
         count = f"{len(models)} models" if models else "no models"
         raise LoadError(
-            f"{recipe.context.where}: names {count}, but a file can only contain its own recipe; pulse convert "
+            f"{recipe.context.location}: names {count}, but a file can only contain its own recipe; pulse convert "
             "-o makes "
             "one file of all stages"
         )
@@ -66,7 +66,7 @@ def _only_model(recipe: Recipe) -> tuple[int, Path]:
 
 
 def _read_model(path: Path) -> ModelProto:
-    """Read the file without changes. Raises LoadError."""
+    """Read the file without changes."""
     read_source(path)
     proto = ModelProto.FromString(path.read_bytes())
     if is_exported({entry.key: entry.value for entry in proto.metadata_props}):

@@ -11,7 +11,7 @@ from pulse.support.record import record
 class FramedModel:
     """A model whose call is one frame.
 
-    axes   of its frames, by the names of its input and its output
+    axes   its axes of frames, by the names of its input and its output
     guess  the stages around it
     """
 

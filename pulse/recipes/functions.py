@@ -12,7 +12,7 @@ from pulse.front import FUNCTIONS
 from pulse.models import TypedModel
 from pulse.recipes.rates import Rates
 from pulse.recipes.recipe import RecipeContext, RecipeStage
-from pulse.recipes.values import TomlValue, describe_type, fits, quote, require_known
+from pulse.support.toml_values import TomlValue, describe_type, fits, quote, require_known
 
 SHAPES = ("shape", "mask_shape")
 """Parameters that are the shapes of the first input and of the second."""
@@ -28,22 +28,22 @@ def parameters(name: str) -> Mapping[str, object]:
     return {parameter: hints[parameter] for parameter in signature(FUNCTIONS[name]).parameters}
 
 
-def check_parameters(name: str, values: Mapping[str, TomlValue], where: str) -> dict[str, Any]:
+def check_parameters(name: str, values: Mapping[str, TomlValue], location: str) -> dict[str, Any]:
     """Return the parameters in a recipe. Raises LoadError: unknown, missing, or of a wrong type."""
     types = parameters(name)
-    require_known(values, types, where, f"parameter of {name}")
+    require_known(values, types, location, f"parameter of {name}")
     for parameter, value in values.items():
         if not fits(value, types[parameter]):
             raise LoadError(
-                f"{where}: {parameter} = {quote(value)} must be {describe_type(types[parameter])}"
+                f"{location}: {parameter} = {quote(value)} must be {describe_type(types[parameter])}"
             )
     for parameter in signature(FUNCTIONS[name]).parameters.values():
         if parameter.default is parameter.empty and parameter.name not in values:
-            raise LoadError(f"{where}: {name} needs {parameter.name}")
+            raise LoadError(f"{location}: {name} needs {parameter.name}")
     return dict(values)
 
 
-def takes_sound(first: RecipeStage) -> bool:
+def reads_sound(first: RecipeStage) -> bool:
     """Return whether a recipe that begins with this stage reads samples of sound; a model is assumed to."""
     return first.kind == "model" or signature(FUNCTIONS[first.kind]).parameters[SHAPES[0]].default == SOUND
 
@@ -51,7 +51,7 @@ def takes_sound(first: RecipeStage) -> bool:
 def call_function(
     stage: RecipeStage, context: RecipeContext, rates: Rates, facts: Sequence[TypedFact]
 ) -> TypedModel:
-    """Return the model of a stage after wires of these facts. Raises PulseError."""
+    """Return the model of a stage after wires of these facts. Raises PulseError: they or the options do not fit."""
     types = parameters(stage.kind)
     options = {name: _resolved_option(value, types[name], context) for name, value in stage.options.items()}
     for parameter, fact in zip(SHAPES, _in_order(stage, facts)):

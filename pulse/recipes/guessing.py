@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pulse.facts import Shape, TypedFact
+from pulse.facts import TypedFact
 from pulse.support.record import record
 
-SPECTRA = {
+RATE_OF_BINS = {
     129: 16_000,
     161: 16_000,
     201: 16_000,
@@ -19,11 +19,11 @@ SPECTRA = {
     1025: 48_000,
 }
 """The number of frequencies of common transforms -> the sample rate that goes with it."""
-FEATURES = (20, 23, 24, 32, 40, 60, 64, 80, 96, 100, 128)
+USUAL_BANDS = (20, 23, 24, 32, 40, 60, 64, 80, 96, 100, 128)
 """Numbers of bands of common filter banks."""
 MICRO_BANDS = 40
 """The bands of TensorFlow Lite Micro's front end, whose outputs are codes."""
-STACKED = {7: 6}
+STACK_STEPS = {7: 6}
 """The number of stacked frames -> the step from one stack to the next, if not 1."""
 USUAL_BLOCKS = (256, 320, 480, 512, 960, 1024, 2048)
 """Numbers of samples of common frames."""
@@ -37,12 +37,12 @@ class Guess:
 
     front, back    lines of TOML
     model_lines    more lines of the stage of the model
-    rate_hz        of the sound
+    rate_hz        sample rate in hertz
     notes          guesses, and values to fill in
     kind           the input of the model: ``spectra`` (complex), ``magnitudes``, ``features``, ``frames`` or ``sound``
-    samples        in a frame, of spectra, magnitudes and frames
-    input_layout   of the spectrum before the model
-    output_layout  of the spectrum after it
+    samples        samples in a frame, for spectra, magnitudes and frames
+    input_layout   layout of the spectrum before the model
+    output_layout  layout of the spectrum after it
     """
 
     front: Sequence[str] = ()
@@ -60,7 +60,9 @@ class Guess:
 class _Axes:
     """The axes of a tensor of one stream: the constant sizes, and the position of time after the first axis.
 
-    coded  whether its values are whole numbers
+    sizes  the constant sizes after the first axis
+    time   the position of time among them
+    coded  whether its values are integers
     """
 
     sizes: tuple[int, ...]
@@ -81,7 +83,7 @@ class _Axes:
         return ",".join([*letters[: self.time], "T", *letters[self.time :]])
 
 
-def guess_recipe(input_fact: TypedFact, output_fact: TypedFact, hop: int | None = None) -> Guess | None:
+def guess_recipe(input_fact: TypedFact, output_fact: TypedFact, hop: int | None) -> Guess | None:
     """Return the stages around a model of this input and output; None if nothing usual fits.
 
     hop  samples from one frame to the next, if known
@@ -96,11 +98,6 @@ def guess_recipe(input_fact: TypedFact, output_fact: TypedFact, hop: int | None 
     return None
 
 
-def is_sound(shape: Shape) -> bool:
-    """Return whether a tensor has one value for each frame."""
-    return sum(bool(dim.symbols) for dim in shape) == 1 and all(dim.symbols or dim == 1 for dim in shape)
-
-
 def _guess_complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
     """Guess an STFT before a model of complex spectra: 257 frequencies and 2 parts, in any order, or in one axis."""
     if len(input_axes.sizes) == 2 and 2 in input_axes.sizes:
@@ -111,7 +108,7 @@ def _guess_complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None
         layout = input_axes.layout(["2F"])
     else:
         return None
-    if bins not in SPECTRA:
+    if bins not in RATE_OF_BINS:
         return None
     transform = f'n_fft = {2 * (bins - 1)}, hop = {hop or bins - 1}, window = "sqrt_hann"'
     back: list[str] = []
@@ -127,7 +124,7 @@ def _guess_complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None
         front=front,
         back=back,
         model_lines=(),
-        rate_hz=SPECTRA[bins],
+        rate_hz=RATE_OF_BINS[bins],
         notes=notes,
         kind="spectra",
         samples=2 * (bins - 1),
@@ -138,7 +135,7 @@ def _guess_complex(input_axes: _Axes, output_axes: _Axes | None, hop: int | None
 
 def _guess_magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | None) -> Guess | None:
     """Guess magnitudes before a model of 257 frequencies, and a mask after it if the output has as many."""
-    if len(input_axes.sizes) != 1 or input_axes.sizes[0] not in SPECTRA:
+    if len(input_axes.sizes) != 1 or input_axes.sizes[0] not in RATE_OF_BINS:
         return None
     (bins,) = input_axes.sizes
     transform = f'n_fft = {2 * (bins - 1)}, hop = {hop or bins - 1}, window = "sqrt_hann"'
@@ -159,7 +156,7 @@ def _guess_magnitudes(input_axes: _Axes, output_axes: _Axes | None, hop: int | N
         front=front,
         back=back,
         model_lines=lines,
-        rate_hz=SPECTRA[bins],
+        rate_hz=RATE_OF_BINS[bins],
         notes=notes,
         kind="magnitudes",
         samples=2 * (bins - 1),
@@ -176,7 +173,7 @@ def _guess_features(input_axes: _Axes, output_axes: _Axes | None, hop: int | Non
     if input_axes.time == 0 and size == MICRO_BANDS and input_axes.coded:
         note = f"codes of {size} bands are assumed to be those of TensorFlow Lite Micro's front end (microWakeWord)"
         return Guess(["micro_frontend = {}"], notes=[note], kind="features")
-    if input_axes.time and size in FEATURES:
+    if input_axes.time and size in USUAL_BANDS:
         bank = f'mel_spectrogram = {{ n_mels = {size}, log = "natural", output_layout = "F,T" }}'
         return Guess(
             [bank],
@@ -187,14 +184,14 @@ def _guess_features(input_axes: _Axes, output_axes: _Axes | None, hop: int | Non
         )
     for frames in range(1, 12):
         bands = size // frames
-        if input_axes.time == 0 and size % frames == 0 and bands in ((80,) if frames > 1 else FEATURES):
+        if input_axes.time == 0 and size % frames == 0 and bands in ((80,) if frames > 1 else USUAL_BANDS):
             notes = [
                 f"{bands} bands are assumed to be Kaldi's filter bank",
                 'features are often normalised: if so, add a stage such as cmvn = { path = "cmvn.ark" } after them',
             ]
             front = [f"kaldi_fbank = {{ num_mel_bins = {bands} }}"]
             if frames > 1:
-                step = STACKED.get(frames, 1)
+                step = STACK_STEPS.get(frames, 1)
                 front.append(f"stack = {{ m = {frames}, n = {step} }}")
                 notes.append(f"{size} = {frames} x {bands}: {frames} frames as one, every {step}")
             return Guess(front, notes=notes, kind="features")

@@ -17,7 +17,7 @@ from pulse.loading.loaded import Loaded
 from pulse.models import TypedModel
 from pulse.onnx.metadata import is_exported
 from pulse.recipes.recipe import ITSELF, RecipeContext, RecipeStage
-from pulse.recipes.values import TomlValue, describe_type, fits, quote, require_known
+from pulse.support.toml_values import TomlValue, describe_type, fits, quote, require_known
 from pulse.support.wording import spell
 
 if TYPE_CHECKING:
@@ -54,11 +54,11 @@ EXAMPLES = {
 ARRAY_SUFFIX = ".npy"
 
 
-def check_options(path: TomlValue, values: Mapping[str, TomlValue], where: str) -> dict[str, Any]:
+def check_options(path: TomlValue, values: Mapping[str, TomlValue], location: str) -> dict[str, Any]:
     """Return the options of a model, including its path. Raises LoadError: unknown, or of a wrong type or value."""
     if not isinstance(path, str) or not path:
-        raise LoadError(f'{where}: model = {quote(path)} must be the path of a file, such as "model.onnx"')
-    require_known(values, ("from", "as", *OPTIONS), where, "key")
+        raise LoadError(f'{location}: model = {quote(path)} must be the path of a file, such as "model.onnx"')
+    require_known(values, ("from", "as", *OPTIONS), location, "key")
     for key, value in values.items():
         if not fits(value, OPTIONS[key]):
             hint = (
@@ -67,20 +67,22 @@ def check_options(path: TomlValue, values: Mapping[str, TomlValue], where: str) 
                 else describe_type(OPTIONS[key])
             )
             raise LoadError(
-                f"{where}: {key} = {quote(value)} must be {hint}, such as {key} = {EXAMPLES[key]}"
+                f"{location}: {key} = {quote(value)} must be {hint}, such as {key} = {EXAMPLES[key]}"
             )
         if OPTIONS[key] is _ARRAYS:
             for name, entry in cast("dict[str, TomlValue]", value).items():
                 if not _is_array(entry):
                     raise LoadError(
-                        f"{where}: {key}: {name} = {quote(entry)} must be a number, a list or a .npy file"
+                        f"{location}: {key}: {name} = {quote(entry)} must be a number, a list or a .npy file"
                     )
         elif OPTIONS[key] == Mapping[str, int] and any(
             number < 0 for number in cast("dict[str, int]", value).values()
         ):
-            raise LoadError(f"{where}: {key} = {quote(value)} must not be negative, such as {EXAMPLES[key]}")
+            raise LoadError(
+                f"{location}: {key} = {quote(value)} must not be negative, such as {EXAMPLES[key]}"
+            )
     if "pulse" in values and cast("int", values["pulse"]) < 1:
-        raise LoadError(f"{where}: pulse = {values['pulse']} must be at least 1")
+        raise LoadError(f"{location}: pulse = {values['pulse']} must be at least 1")
     return {"model": path, **values}
 
 
@@ -120,7 +122,7 @@ def open_stage_model(stage: RecipeStage, context: RecipeContext, limits: Mapping
 def _containing_model(
     source: "ModelSource", chunking: Chunking, options: Mapping[str, Any], limits: Mapping[str, Any]
 ) -> TypedModel:
-    """Return the model that holds the recipe, without it. Raises PulseError."""
+    """Return the model that holds the recipe, without it."""
     if "signature" in options:
         raise LoadError(f"an ONNX file has no signatures; omit {spell('signature')}")
     loading_options = {key: options[key] for key in ("outputs", "symbol") if key in options}

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pulse.errors import LoadError
-from pulse.facts import TypedFact, shape_text
-from pulse.recipes.guessing import Guess, is_sound
+from pulse.facts import TypedFact, is_sound_shape, shape_text
+from pulse.recipes.guessing import Guess
 from pulse.recipes.rates import growth
 from pulse.support.record import record
 
@@ -16,12 +16,12 @@ SPECTRAL = ("spectra", "magnitudes")
 class PairedModel:
     """A model of a recipe.
 
-    name         of its file
-    lines        of its stage
+    name         name of its file
+    lines        lines of its stage
     guess        the stages around it if it is the only model
-    input_fact   of its first input that streams
-    output_fact  of its first output that streams
-    rate_hz      of its sound, if the file states it
+    input_fact   type and shape of its first streaming input
+    output_fact  type and shape of its first streaming output
+    rate_hz      sample rate in hertz, if the file states it
     input_name   the name of that input, if there are others
     """
 
@@ -121,7 +121,7 @@ def _connect_directly(first: PairedModel, second: PairedModel) -> Stages | None:
         [int(dim) if not dim.symbols else None for dim in fact.shape]
         for fact in (first.output_fact, second.input_fact)
     ]
-    if fixed[0] != fixed[1] or is_sound(second.input_fact.shape) or first.guess.kind == "magnitudes":
+    if fixed[0] != fixed[1] or is_sound_shape(second.input_fact.shape) or first.guess.kind == "magnitudes":
         return None
     note = f"{second.name} is assumed to read the output of {first.name}, which has the same size"
     stages = [*first.guess.front, first.model_stage(), second.model_stage(), *second.guess.back]
@@ -130,7 +130,7 @@ def _connect_directly(first: PairedModel, second: PairedModel) -> Stages | None:
 
 def _sound_between(first: PairedModel, second: PairedModel) -> Stages | None:
     """Return the stages if the first outputs sound, directly or after its other stages; else None."""
-    sound = is_sound(first.output_fact.shape) and growth(first.output_fact) == growth(first.input_fact)
+    sound = is_sound_shape(first.output_fact.shape) and growth(first.output_fact) == growth(first.input_fact)
     if not first.guess.back and not (first.guess.kind == "sound" and sound):
         return None
     note = f"{second.name} is assumed to read the audio that {first.name} outputs"

@@ -12,13 +12,13 @@ import numpy as np
 
 from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError, PulseError, PulseWarning, PulsifyError
-from pulse.facts import TypedFact, shape_text
-from pulse.infer.codes import codes_of
+from pulse.facts import TypedFact, is_sound_shape, shape_text
+from pulse.infer.codes import read_codes
 from pulse.loading.load import load
 from pulse.loading.loaded import Loaded
 from pulse.onnx.metadata import is_exported, stated_rate_hz
 from pulse.recipes.framing import called_on_frames
-from pulse.recipes.guessing import USUAL_BLOCKS, Guess, guess_recipe, is_sound
+from pulse.recipes.guessing import USUAL_BLOCKS, Guess, guess_recipe
 from pulse.recipes.pairing import PairedModel, Stages, pair_stages
 from pulse.recipes.rates import growth
 from pulse.recipes.reading import parse_recipe
@@ -28,7 +28,7 @@ from pulse.recipes.spelling import recipe_spelling, toml_text
 from pulse.support.record import record
 from pulse.support.wording import current_spelling, use_spelling
 
-CHUNKS = (1, 512, 256, 160, 480, 1024)
+USUAL_CHUNK_FRAMES = (1, 512, 256, 160, 480, 1024)
 """The numbers of new frames per call to try if a model takes any number."""
 
 
@@ -36,7 +36,7 @@ CHUNKS = (1, 512, 256, 160, 480, 1024)
 class Proposal:
     """A proposed recipe.
 
-    text    of the file
+    text    content of the file
     notes   guesses, and values to fill in, one line each
     """
 
@@ -69,7 +69,7 @@ def propose_recipe(models: Sequence[Path], folder: Path, hop: int | None = None)
 
 
 def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> PairedModel:
-    """Describe one model. Raises PulseError."""
+    """Describe one model."""
     opened, options = _open_model(model, notes)
     framed = None if hop is None else called_on_frames(opened, hop)
     if framed is not None:
@@ -97,8 +97,8 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
             f"by hand, see docs/recipes.md{_of_channels(fact)}"
         )
     guess = _with_codes(guess, whole.metadata, (name, fact), (outputs[0], output_fact), notes)
-    rate_hz = stated_rate_hz(whole.metadata) if is_sound(fact.shape) else None
-    if is_sound(fact.shape):
+    rate_hz = stated_rate_hz(whole.metadata) if is_sound_shape(fact.shape) else None
+    if is_sound_shape(fact.shape):
         notes.append(f"{name} ({shape_text(fact.shape)}) is audio; nothing is added before it")
         _add_context_hint(opened, options, name, outputs[0], notes)
     _add_constant_hints(whole.inputs, streams, options, rate_hz or guess.rate_hz, notes)
@@ -109,7 +109,7 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
     for other, second in streams.items():
         if other != name and second.shape == fact.shape and guess.front:
             notes.append(
-                f"{other} has the shape of {name}: if it is that of a second signal, give both names, as in "
+                f"{other} has the shape of {name}: if it is a second signal, give both names, as in "
                 'inputs = ["mic", "far"], and give each its own front end, which reads it with from'
             )
     lines = [
@@ -133,7 +133,7 @@ def _with_codes(
 
     def stage(function: str, port: tuple[str, TypedFact], verb: str) -> list[str]:
         name, fact = port
-        codes = codes_of(metadata, name)
+        codes = read_codes(metadata, name)
         if codes is None:
             return []
         notes.append(f"{name} {verb} codes of {fact.dtype.name}, according to the file")
@@ -155,7 +155,7 @@ def _of_channels(fact: TypedFact) -> str:
 def _add_context_hint(
     opened: Loaded, options: dict[str, Any], name: str, output: str, notes: list[str]
 ) -> None:
-    """For a model of chunks of sound: whether a chunk begins with samples of the one before."""
+    """Note whether a chunk of sound begins with samples of the one before."""
     if opened.chunks is None or opened.resolution.call is None or "pulse" in options:
         return
     input_shape, output_shape = (
@@ -193,7 +193,7 @@ def _add_constant_hints(
     rate_hz: int,
     notes: list[str],
 ) -> None:
-    """Add the inputs that do not stream: a whole number is assumed to be the rate, others have to be filled in."""
+    """Add the inputs that do not stream: an integer is assumed to be the rate, others have to be filled in."""
     for name, fact in inputs.items():
         if name in streams:
             continue
@@ -232,8 +232,8 @@ def _open_model(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
 
 
 def _in_chunks(loaded: Loaded, path: Path, reason: PulsifyError) -> tuple[Loaded, int]:
-    """Return a model that takes chunks of any length, with a length that suits it. Raises LoadError."""
-    for size in CHUNKS:
+    """Return a model that takes chunks of any length, with a length that suits it."""
+    for size in USUAL_CHUNK_FRAMES:
         candidate = loaded.with_pulse(size)
         try:
             candidate.analyse()
@@ -246,7 +246,7 @@ def _in_chunks(loaded: Loaded, path: Path, reason: PulsifyError) -> tuple[Loaded
 
 
 def _path(model: Path, folder: Path) -> str:
-    """Return the model as the recipe names it. Raises LoadError."""
+    """Return the model as the recipe names it."""
     path = os.path.relpath(model, folder)
     if not path.isprintable():
         raise LoadError(f"{model}: a recipe is text and cannot name it; rename the file")

@@ -30,7 +30,7 @@ class Rates:
             )
 
     def agree_model(self, model: TypedModel, facts: Sequence[TypedFact], who: str) -> None:
-        """Check a model whose metadata states the rate of its own frames. Raises LoadError."""
+        """Check a model whose metadata states the rate of its own frames. Raises LoadError: another rate."""
         rate_hz = stated_rate_hz(model.metadata)
         if rate_hz is not None:
             inputs = [fact for fact in model.inputs.values() if growth(fact)]

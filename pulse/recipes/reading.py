@@ -9,11 +9,11 @@ from pulse.errors import LoadError
 from pulse.front import FUNCTIONS
 from pulse.recipes import functions, models
 from pulse.recipes.recipe import Recipe, RecipeContext, RecipeStage
-from pulse.recipes.values import TomlValue, fits, get_value, quote, require_known
 from pulse.support.printable import MAX_TITLE_LENGTH, is_title
+from pulse.support.toml_values import TomlValue, fits, get_value, quote, require_known
 
 MAX_FILE_BYTES = 1 << 20
-"""The most bytes of a recipe; one of a hundred stages has some thousand."""
+"""Maximum number of bytes of a recipe; one of a hundred stages has some thousand."""
 KEYS = ("title", "rate", "inputs", "outputs", "stage")
 SOUND = "1,T"
 """The shape of an input that is named without one."""
@@ -28,48 +28,50 @@ def read_recipe(path: Path) -> Recipe:
 
 def parse_recipe(text: str, context: RecipeContext) -> Recipe:
     """Return the recipe of a text. Raises LoadError as ``read_recipe``."""
-    where = context.where
+    location = context.location
     try:
         table: dict[str, TomlValue] = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise LoadError(f"{where}: not valid TOML: {error or 'it nests too deeply'}") from error
-    require_known(table, KEYS, where, "key")
-    title = get_value(table, "title", str, where, '"denoiser"')
+        raise LoadError(f"{location}: not valid TOML: {error or 'it nests too deeply'}") from error
+    require_known(table, KEYS, location, "key")
+    title = get_value(table, "title", str, location, '"denoiser"')
     if title is not None and not is_title(title):
         raise LoadError(
-            f"{where}: title = {quote(title)} must be one line of at most {MAX_TITLE_LENGTH} characters without "
+            f"{location}: title = {quote(title)} must be one line of at most {MAX_TITLE_LENGTH} characters without "
             "/ and \\"
         )
-    rate = get_value(table, "rate", int, where, "16000")
+    rate = get_value(table, "rate", int, location, "16000")
     if rate is not None and rate < 1:
-        raise LoadError(f"{where}: rate = {rate} must be at least 1 sample per second, such as rate = 16000")
-    outputs = get_value(table, "outputs", Sequence[str], where, '["sound"]')
-    inputs = _inputs(table, where)
+        raise LoadError(
+            f"{location}: rate = {rate} must be at least 1 sample per second, such as rate = 16000"
+        )
+    outputs = get_value(table, "outputs", Sequence[str], location, '["sound"]')
+    inputs = _inputs(table, location)
     tables = table.get("stage")
     if not isinstance(tables, list) or not tables:
-        raise LoadError(f"{where}: has no stages; each begins with a line [[stage]]")
+        raise LoadError(f"{location}: has no stages; each begins with a line [[stage]]")
     stages = [
-        _stage(index, stage, where) for index, stage in enumerate(cast("list[TomlValue]", tables), start=1)
+        _stage(index, stage, location) for index, stage in enumerate(cast("list[TomlValue]", tables), start=1)
     ]
-    _require_order(stages, where)
+    _require_order(stages, location)
     return Recipe(context, title or context.path.stem, title is not None, rate, stages, outputs, inputs)
 
 
-def _inputs(table: Mapping[str, TomlValue], where: str) -> Mapping[str, str]:
+def _inputs(table: Mapping[str, TomlValue], location: str) -> Mapping[str, str]:
     """Return the inputs that are declared, with their shapes."""
     declarations: Sequence[str] | Mapping[str, str] = (
-        get_value(table, "inputs", Sequence[str] | Mapping[str, str], where, '["mic", "far"]') or ()
+        get_value(table, "inputs", Sequence[str] | Mapping[str, str], location, '["mic", "far"]') or ()
     )
     if isinstance(declarations, Mapping):
         return declarations
     for name in declarations:
         if declarations.count(name) > 1:
-            raise LoadError(f"{where}: inputs: {name} occurs twice; give each input another name")
+            raise LoadError(f"{location}: inputs: {name} occurs twice; give each input another name")
     return dict.fromkeys(declarations, SOUND)
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file. Raises LoadError."""
+    """Return the text of a file. Raises LoadError: it cannot be read, or is too long."""
     try:
         if path.exists() and not path.is_file():
             raise LoadError(f"{path}: is not a regular file; give the recipe itself")
@@ -86,29 +88,29 @@ def read_text(path: Path) -> str:
         raise LoadError(f"{path}: not valid TOML: {error}") from error
 
 
-def _stage(number: int, entry: TomlValue, where: str) -> RecipeStage:
-    where = f"{where}: stage {number}"
+def _stage(number: int, entry: TomlValue, location: str) -> RecipeStage:
+    location = f"{location}: stage {number}"
     if not isinstance(entry, dict):
-        raise LoadError(f"{where}: {quote(entry)} must be a table; begin it with a line [[stage]]")
+        raise LoadError(f"{location}: {quote(entry)} must be a table; begin it with a line [[stage]]")
     table = cast("dict[str, TomlValue]", entry)
     function_keys = [key for key in table if key in FUNCTIONS or key == "model"]
     if len(function_keys) > 1:
         raise LoadError(
-            f"{where}: has both {function_keys[0]} and {function_keys[1]}; give each its own [[stage]]"
+            f"{location}: has both {function_keys[0]} and {function_keys[1]}; give each its own [[stage]]"
         )
     if not function_keys:
         unknown = [key for key in table if key not in WIRING and key not in models.OPTIONS]
-        require_known(unknown, [*FUNCTIONS, "model"], where, "function")
-        raise LoadError(f'{where}: has no function and no model; add one, such as model = "model.onnx"')
+        require_known(unknown, [*FUNCTIONS, "model"], location, "function")
+        raise LoadError(f'{location}: has no function and no model; add one, such as model = "model.onnx"')
     (function,) = function_keys
-    where = f"{where} ({function})"
+    location = f"{location} ({function})"
     other_keys = {key: value for key, value in table.items() if key not in (function, *WIRING)}
     if function == "model":
-        options = models.check_options(table[function], other_keys, where)
+        options = models.check_options(table[function], other_keys, location)
     else:
         if not isinstance(table[function], dict):
             raise LoadError(
-                f"{where}: {function} = {quote(table[function])} must be a table, such as {function} = {{}}"
+                f"{location}: {function} = {quote(table[function])} must be a table, such as {function} = {{}}"
             )
         for key in other_keys:
             if key in (*models.OPTIONS, *functions.parameters(function)):
@@ -117,38 +119,42 @@ def _stage(number: int, entry: TomlValue, where: str) -> RecipeStage:
                     if key in functions.parameters(function)
                     else "next to model"
                 )
-                raise LoadError(f"{where}: {key} belongs {owner}, not next to {function}")
-        require_known(other_keys, [*WIRING, function], where, "key")
-        options = functions.check_parameters(function, cast("dict[str, TomlValue]", table[function]), where)
-    reads, gives = (_names(table, key, where) for key in WIRING)
+                raise LoadError(f"{location}: {key} belongs {owner}, not next to {function}")
+        require_known(other_keys, [*WIRING, function], location, "key")
+        options = functions.check_parameters(
+            function, cast("dict[str, TomlValue]", table[function]), location
+        )
+    reads, gives = (_names(table, key, location) for key in WIRING)
     return RecipeStage(number, function, options, reads, gives)
 
 
-def _names(table: Mapping[str, TomlValue], key: str, where: str) -> Sequence[str] | Mapping[str, str] | None:
+def _names(
+    table: Mapping[str, TomlValue], key: str, location: str
+) -> Sequence[str] | Mapping[str, str] | None:
     value = table.get(key)
     if value is None:
         return None
     if not fits(value, _NAMES):
         raise LoadError(
-            f'{where}: {key} = {quote(value)} must be a name or a list of names, such as ["a", "b"]'
+            f'{location}: {key} = {quote(value)} must be a name or a list of names, such as ["a", "b"]'
         )
     return [value] if isinstance(value, str) else cast("Sequence[str] | Mapping[str, str]", value)
 
 
-def _require_order(stages: Sequence[RecipeStage], where: str) -> None:
-    """Raise LoadError if a stage reads its own output, or that of a later stage."""
+def _require_order(stages: Sequence[RecipeStage], location: str) -> None:
+    """Raise LoadError if a stage reads an output of itself or of a later stage."""
     makers: dict[str, RecipeStage] = {}
     for stage in stages:
         for name in stage.given_names:
             if name in makers:
                 raise LoadError(
-                    f"{where}: {stage.title}: gives {name}, as {makers[name].title} does; choose another name"
+                    f"{location}: {stage.title}: gives {name}, as {makers[name].title} does; choose another name"
                 )
             makers[name] = stage
     for stage in stages:
         for name in stage.read_names:
             if name in makers and makers[name].number >= stage.number:
                 raise LoadError(
-                    f"{where}: {stage.title}: reads {name}, which {makers[name].title} gives: a cycle; a stage reads "
-                    "what stages before it give"
+                    f"{location}: {stage.title}: reads {name}, which {makers[name].title} gives: a cycle; a stage "
+                    "reads what stages before it give"
                 )

@@ -19,13 +19,13 @@ ITSELF = "."
 class RecipeContext:
     """The location of a recipe.
 
-    where   its name in errors
-    path    of its file; the default title
+    location   its name in errors
+    path    path of its file; the default title
     folder  the folder of the files that it names; None if there is none
     itself  the model whose metadata contains it; None if it is a separate file
     """
 
-    where: str
+    location: str
     path: Path
     folder: Path | None
     itself: "ModelSource | None" = None
@@ -97,7 +97,8 @@ class Recipe:
     title    the title of its model
     titled   whether the recipe itself has a title
     rate_hz  samples per second of its sound; None if it is not stated
-    outputs  the outputs to keep; None: those of the last stage
+    stages   its stages, in order
+    outputs  the outputs to keep; None: the last stage's
     inputs   name -> shape of the inputs that stages read by name
     """
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
 
 MAX_STAGES = 256
-"""Stages of a recipe, those of recipes in it included."""
+"""Stages of a recipe, including recipes in it."""
 
 
 @dataclass
@@ -55,21 +55,21 @@ def recipe_model(source: "ModelSource", limits: Mapping[str, Any] | None = None)
 
 
 def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> TypedModel:
-    """Return the whole model of a parsed recipe, offline. Raises LoadError."""
+    """Return the whole model of a parsed recipe, offline. Raises LoadError: a stage does not open or fit."""
     with use_spelling(recipe_spelling(current_spelling())):
         opening = _opening.get() or _Opening()
         opening.stages += len(recipe.stages)
         if opening.stages > MAX_STAGES:
             raise LoadError(
-                f"{recipe.context.where}: more than {MAX_STAGES} stages, with those of the recipes in it; convert a "
+                f"{recipe.context.location}: more than {MAX_STAGES} stages, including recipes in it; convert a "
                 "part of it to one file with pulse convert -o"
             )
-        rates = Rates(recipe.rate_hz, functions.takes_sound(recipe.stages[0]))
+        rates = Rates(recipe.rate_hz, functions.reads_sound(recipe.stages[0]))
         stages = [_stage(recipe, stage, rates, limits or {}) for stage in recipe.stages]
         try:
             model = chain(*stages, outputs=recipe.outputs, title=recipe.title, inputs=recipe.inputs)
         except PulseError as error:
-            raise LoadError(f"{recipe.context.where}: {error}") from error
+            raise LoadError(f"{recipe.context.location}: {error}") from error
     for key in (RATE_KEY, RECIPE, TITLE):
         model.metadata.pop(key, None)
     if recipe.titled:
@@ -80,7 +80,7 @@ def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> Type
 
 @contextmanager
 def _guard_recursion(path: Path | None) -> Generator[None]:
-    """Raises LoadError if a recipe is a stage of itself."""
+    """Refuse a recipe that is a stage of itself."""
     opening = _opening.get() or _Opening()
     here = Path() if path is None else path.resolve()
     if path is not None and here in opening.paths:
@@ -111,7 +111,9 @@ def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str
 
 
 def read_recipe_content(content: Content, options: ReadOptions) -> TypedModel:
-    """Return the whole model of a recipe, a file or in the metadata of one. Raises LoadError."""
+    """Return the whole model of a recipe, a file or in the metadata of one. Raises LoadError: it is wrong, or an option
+    belongs to a stage.
+    """
     values = {
         "inputs": options.inputs,
         "constants": options.constants,

@@ -9,13 +9,13 @@ from pulse.facts import Array
 from pulse.nnef.archive import Archive
 from pulse.proof import ProofChoice, ProofReport, prove_programs
 from pulse.proof.oracle import oracle_of
-from pulse.proof.tolerance import Reference, offline
+from pulse.proof.tolerance import ExpectedOutputs, offline
 from pulse.pulsify.network import PulsedNetwork
 from pulse.runtimes.tract import TractProcess, TractProgram
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
-LENGTHS = (1, 2, 3, 5, 8, 16, 31, 64, 257)
+TRIED_LENGTHS = (1, 2, 3, 5, 8, 16, 31, 64, 257)
 """The lengths that are tried if none are given, in frames."""
 
 
@@ -55,10 +55,10 @@ def check_offline(
     """
     process = TractProcess(archive, typed.title)
     lengths_run: list[int] = []
-    for length in lengths or LENGTHS:
+    for length in lengths or TRIED_LENGTHS:
         feeds = _feeds(typed, length, seed)
         try:
-            reference = Reference(offline(typed), feeds)
+            expected = ExpectedOutputs(offline(typed), feeds)
         except InputError:
             continue
         lengths_run.append(length)
@@ -66,7 +66,7 @@ def check_offline(
         results = process.run(str(length), [feeds[name] for name in names])
         for (name, fact), result in zip(typed.outputs.items(), results):
             axis = next((axis for axis, dim in enumerate(fact.shape) if dim.symbols), None)
-            judgement = reference.judge(name, result, axis)
+            judgement = expected.judge(name, result, axis)
             if not judgement.fits or not judgement.agrees:
                 return OfflineProof(
                     tuple(lengths_run), f"{name} differs by {judgement.difference:g} at length {length}"

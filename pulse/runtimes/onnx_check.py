@@ -25,7 +25,7 @@ def check(
     typed     the offline model; see ``oracle_of``
     choice    which streams
     run       one call of a runtime; by default onnxruntime, or onnx's evaluator
-    original  as in ``pulse.proof.prove``
+    original  see ``pulse.proof.prove``
     Raises    PulsifyError: no length can be run
 
     A runtime may compute an operator less exactly than its type allows: onnxruntime's Sigmoid is off by 1.7e-7, which

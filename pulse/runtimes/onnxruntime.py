@@ -23,7 +23,7 @@ RunModel: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 
 EVALUATOR = "onnx.reference"
 """The name of onnx's own evaluator."""
-ERRORS = 3
+LOG_SEVERITY_ERROR = 3
 """The log level of onnxruntime: errors only."""
 
 
@@ -38,7 +38,7 @@ def runner(model: ModelProto) -> tuple[str, RunModel]:
         return EVALUATOR, evaluator(model)
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = ERRORS
+    options.log_severity_level = LOG_SEVERITY_ERROR
     try:
         session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     except no_kernel:
@@ -68,10 +68,12 @@ def evaluator(model: ModelProto) -> RunModel:
 class RuntimeProgram(NotCopyable, CompiledProgram):
     """A file that ``to_onnx`` made of a model, in a runtime. Raises WriteError if it is not such a file.
 
-    run   one call of the runtime, and its name; by default that of ``runner``
+    run   one call of the runtime, and its name; by default ``runner``'s
     """
 
-    why_not = "its file is open in a runtime of this process; pickle the model, and write and open it there"
+    copy_error_reason = (
+        "its file is open in a runtime of this process; pickle the model, and write and open it there"
+    )
 
     def __init__(
         self, model: PulsedNetwork, proto: ModelProto, run: RunModel | None = None, name: str = "given"

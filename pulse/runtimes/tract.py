@@ -48,7 +48,7 @@ class TractProcess:
         self.inputs = int(self._answer())
 
     def run(self, stream: str, arrays: Sequence[Array]) -> list[Array]:
-        """Return the outputs of one run of a stream, which keeps its states. Raises WriteError."""
+        """Return the outputs of one run of a stream, which keeps its states. Raises WriteError: tract failed."""
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
             send(self._process.stdin, [stream.encode(), str(len(arrays)).encode(), *map(pack, arrays)])
@@ -84,7 +84,7 @@ def _end(process: "subprocess.Popen[bytes]", folder: "tempfile.TemporaryDirector
 class TractProgram(NotCopyable, CompiledProgram):
     """An archive that ``to_nnef`` made of a pulsed model, in tract. Raises WriteError: tract refuses it."""
 
-    why_not = "its file is open in a process of tract; copy the model, and write and open it there"
+    copy_error_reason = "its file is open in a process of tract; copy the model, and write and open it there"
 
     def __init__(self, model: PulsedNetwork, archive: Archive) -> None:
         super().__init__(model)
@@ -128,7 +128,7 @@ class TractState(State):
         """Do nothing: the end is fed with every pulse."""
 
     def _save(self) -> bytes:
-        raise InputError("tract gives no bytes of its states; run the model here to take a snapshot")
+        raise InputError("tract does not return its states; run the model here to take a snapshot")
 
     def _load(self, memory: bytes) -> None:
         raise InputError("tract takes no bytes of its states; run the model here to restore a snapshot")

@@ -1,4 +1,4 @@
-"""The checksum BLAKE2b, as ``hashlib`` gives it, for modules that every start imports.
+"""The checksum BLAKE2b, as in ``hashlib``, for modules that every start imports.
 
 ``hashlib`` links OpenSSL when it is imported, which takes longer than loading a program file of 400 kB.
 """

@@ -24,9 +24,9 @@ transposed, cast and dequantised."""
 class Budget:
     """The limits of one file.
 
-    nodes     that functions, branches and loops unfold to
-    elements  of the constants that are computed, beyond four times those that the file stores
-    seconds   of one core that computing them takes, about: counted, not measured
+    nodes     nodes to which functions, branches and loops unfold
+    elements  elements of computed constants, beyond four times the stored elements
+    seconds   seconds of one core that computing them takes, about: counted, not measured
     """
 
     nodes: float = 1 << 16
@@ -35,7 +35,9 @@ class Budget:
 
     @classmethod
     def of(cls, user_limits: Mapping[str, float] | None) -> "Budget":
-        """Return the usual limits with those that the user gives. Raises LoadError."""
+        """Return the usual limits with the user's in their place. Raises LoadError: no such limit, or not a number of
+        at least 0.
+        """
         names = [member.name for member in fields(cls)]
         values: Any = {} if user_limits is None else user_limits
         if not isinstance(values, Mapping):
@@ -56,8 +58,12 @@ class Budget:
 class Spending:
     """The memory and time that the analysis of a file has used so far.
 
-    stored      elements that the file stores
-    unfolded    nodes by name that could be computed before running but are not: why, and what would help
+    budget    the limits
+    stored    elements that the file stores
+    nodes     nodes to which functions, branches and loops unfolded
+    elements  elements of computed constants
+    seconds   seconds that computing them takes, about
+    unfolded  nodes by name that could be computed before running but are not: why, and what would help
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -71,17 +77,17 @@ class Spending:
         """Return a copy with the same amounts."""
         return replace(self, unfolded=dict(self.unfolded))
 
-    def unfold(self, nodes: int, what: str) -> None:
-        """Take nodes that are copied into the model. Raises LoadError, which names ``what`` needs them."""
+    def take_nodes(self, nodes: int, subject: str) -> None:
+        """Take nodes that ``subject`` needs, which are copied into the model. Raises LoadError: beyond the budget."""
         if self.nodes + nodes > self.budget.nodes:
             raise LoadError(
-                f"{what}: the functions, loops and branches of the file unfold to more than {self.budget.nodes:.0f} "
+                f"{subject}: the functions, loops and branches of the file unfold to more than {self.budget.nodes:.0f} "
                 "nodes; export it with fewer iterations, or loops over frames as Scan, or raise the limit with "
                 f"{spell('budget', {'nodes': suggest_limit(self.budget.nodes)})}"
             )
         self.nodes += nodes
 
-    def excess(self, elements: float) -> str:
+    def explain_excess_elements(self, elements: float) -> str:
         """Return why constants of this many elements cannot be computed, and what would help; empty if they can."""
         elements_left = self.budget.elements + STORED_TIMES * self.stored - self.elements
         if elements <= elements_left:
@@ -92,7 +98,7 @@ class Spending:
             f"before running leaves {max(0.0, elements_left):.0f}; raise it with {spell('budget', limits)}"
         )
 
-    def slowness(self, seconds: float) -> str:
+    def explain_slowness(self, seconds: float) -> str:
         """Return why a computation of this many seconds is refused, and what would help; empty if it is not."""
         if self.seconds + seconds <= self.budget.seconds:
             return ""

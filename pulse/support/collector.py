@@ -4,7 +4,7 @@ import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 
-OBJECTS = 200_000
+GC_THRESHOLD_OBJECTS = 200_000
 """New objects before the collector searches them for cycles; by default 700."""
 
 
@@ -29,5 +29,5 @@ def fewer_collections() -> Generator[None]:
 def collect_rarely() -> None:
     """Collect less often for the rest of the process, unless the collector is off or rarer already."""
     first, *others = gc.get_threshold()
-    if 0 < first < OBJECTS:
-        gc.set_threshold(OBJECTS, *others)
+    if 0 < first < GC_THRESHOLD_OBJECTS:
+        gc.set_threshold(GC_THRESHOLD_OBJECTS, *others)

@@ -102,7 +102,7 @@ def _default(member: Field[Any]) -> Any:
 def _init_code(factories: tuple[bool, ...], positional: int, post: bool) -> CodeType:
     """Return the code of ``__init__`` for fields ``_0``, ``_1`` …, keyword-only fields last.
 
-    factories   for each field, whether a function makes its default
+    factories   whether a function makes a field's default, one entry for each field
     positional  the number of positional parameters
     post        whether ``__post_init__`` is called
     """

@@ -65,7 +65,7 @@ Section: TypeAlias = Pairs | Table | Text
 
 
 class Report:
-    """A report. A dataclass that derives from it gives its ``sections``, and ``values`` that are not its fields."""
+    """A report. A dataclass that derives from it returns its ``sections``, and ``values`` that are not its fields."""
 
     def sections(self) -> Iterable[Section]:
         raise NotImplementedError
@@ -109,7 +109,7 @@ def _refuse_constant(name: str) -> None:
 def json_value(value: Any) -> Any:
     """Convert a value to types of JSON.
 
-    An object gives its ``as_dict``, a dataclass its fields, a time its ISO form; a float that is infinite or NaN, and
+    An object becomes its ``as_dict``, a dataclass its fields, a time its ISO form; a float that is infinite or NaN, and
     any other type that JSON lacks, becomes text.
     """
     if isinstance(value, float):
@@ -148,8 +148,8 @@ def _align(rows: Sequence[Sequence[str]], right: Sequence[int]) -> str:
     widths = [max(map(len, column)) for column in zip(*cells)]
     lines = [
         [
-            cell.rjust(width) if at in right else cell.ljust(width)
-            for at, (cell, width) in enumerate(zip(row, widths))
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths))
         ]
         for row in cells
     ]
@@ -157,7 +157,7 @@ def _align(rows: Sequence[Sequence[str]], right: Sequence[int]) -> str:
 
 
 def _markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> str:
-    rule = ["--:" if at in right else "---" for at in range(len(columns))]
+    rule = ["--:" if column in right else "---" for column in range(len(columns))]
     lines = [[_escape(name) for name in columns], rule, *([_escape(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

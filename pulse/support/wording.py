@@ -51,7 +51,7 @@ def current_spelling() -> Spelling:
 
 @contextmanager
 def use_spelling(spelling: Spelling) -> Generator[None]:
-    """Messages made inside spell parameters this way."""
+    """Spell parameters this way in messages that are made inside."""
     token = _spelling.set(spelling)
     try:
         yield

@@ -11,7 +11,17 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from pulse.errors import FactError, InputError, LoadError
-from pulse.facts import DTYPES, Array, DType, Shape, TypedFact, dtype_name, numbers_of, shape_of, shape_text
+from pulse.facts import (
+    DTYPES,
+    Array,
+    DType,
+    Shape,
+    TypedFact,
+    convert_numbers,
+    dtype_name,
+    shape_of,
+    shape_text,
+)
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.onnx.registry import operator
@@ -74,7 +84,7 @@ class OwnOperator:
         arrays: list[Array] = []
         for port, value in zip(self.inputs, inputs):
             dtype = np.asarray(value).dtype if port.type == ANY else DTYPES[port.type]
-            array = numbers_of(value, dtype)
+            array = convert_numbers(value, dtype)
             if array is None:
                 raise InputError(f"{self.name}: {port.name} {value!r:.60} is not of type {port.type}")
             arrays.append(array)

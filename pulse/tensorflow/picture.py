@@ -23,20 +23,20 @@ def picture(model: FileNetwork, graph: FlatGraph) -> str:
     facts = _facts(model)
     for node in graph:
         shape = "cylinder" if node.op in VARIABLES else ""
-        drawing.box(keys[node.name], [node.name, node.op], node.name, shape, _attributes(node))
+        drawing.add_box(keys[node.name], [node.name, node.op], node.name, shape, _attributes(node))
     for node in graph:
         for endpoint in node.inputs:
             if endpoint.node in keys:
-                drawing.arrow(keys[endpoint.node], keys[node.name], facts.get(str(endpoint), ""))
+                drawing.add_arrow(keys[endpoint.node], keys[node.name], facts.get(str(endpoint), ""))
         for name in node.controls:
             if name in keys:
-                drawing.arrow(keys[name], keys[node.name], dashed=True)
+                drawing.add_arrow(keys[name], keys[node.name], dashed=True)
     for index, (name, outlet) in enumerate(zip(model.graph.output_names, model.graph.outputs)):
         label = model.graph.label(outlet)
         start = keys.get(NodeOutput.parse(label).node)
         if start is not None:
-            drawing.box(f"out{index}", [name], shape="oval")
-            drawing.arrow(start, f"out{index}", facts.get(label, ""))
+            drawing.add_box(f"out{index}", [name], shape="oval")
+            drawing.add_arrow(start, f"out{index}", facts.get(label, ""))
     return drawing.text()
 
 

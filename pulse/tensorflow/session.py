@@ -11,7 +11,7 @@ import numpy as np
 
 from pulse.dim import SymbolScope
 from pulse.errors import InputError, LoadError
-from pulse.facts import Array, dtype_name, numbers_of
+from pulse.facts import Array, convert_numbers, dtype_name
 from pulse.infer.fact import InferenceFact
 from pulse.support.budget import Spending, count_spending
 from pulse.tensorflow.messages import GraphDef
@@ -258,7 +258,7 @@ class Session:
     def _set(self, node: GraphNode, value: Any) -> None:
         type_, shape = declared_type(node)
         dtype = None if type_ is None else type_.known_type
-        array = None if dtype is None else numbers_of(value, dtype)
+        array = None if dtype is None else convert_numbers(value, dtype)
         if array is None:
             raise node.error(f"{value!r:.60} is not of its type")
         if shape is not None and (
@@ -293,7 +293,7 @@ class Session:
         dtype = self._type(endpoint)
         array = np.asarray(value)
         if dtype is not None and array.dtype != dtype:
-            cast_ = numbers_of(value, dtype)
+            cast_ = convert_numbers(value, dtype)
             if cast_ is None:
                 raise InputError(f"feed {name}: {value!r:.60} is not of type {dtype_name(dtype)}")
             array = cast_

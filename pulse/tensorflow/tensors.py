@@ -131,7 +131,7 @@ def tensor_value(proto: Proto, location: str) -> Array:
         )
     if len(values) < size:
         account = current_spending()
-        reason = account.excess(size)
+        reason = account.explain_excess_elements(size)
         if reason:
             raise LoadError(f"{location}: one value for {size} elements: {reason}")
         account.elements += size

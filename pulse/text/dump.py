@@ -58,10 +58,10 @@ def dot(graph: Graph[F, O], title: str = "graph") -> str:
     for node_id in _ordered_nodes(graph):
         node = graph.nodes[node_id]
         label = [part for part in (node.name, node.op.name, node.op.detail()) if part]
-        picture.box(f"n{node_id}", label, node.name)
+        picture.add_box(f"n{node_id}", label, node.name)
         for outlet in node.inputs:
-            picture.arrow(f"n{outlet.node}", f"n{node_id}", str(graph.fact(outlet)))
+            picture.add_arrow(f"n{outlet.node}", f"n{node_id}", str(graph.fact(outlet)))
     for index, (name, outlet) in enumerate(zip(graph.output_names, graph.outputs)):
-        picture.box(f"out{index}", [name], shape="oval")
-        picture.arrow(f"n{outlet.node}", f"out{index}", str(graph.fact(outlet)))
+        picture.add_box(f"out{index}", [name], shape="oval")
+        picture.add_arrow(f"n{outlet.node}", f"out{index}", str(graph.fact(outlet)))
     return picture.text()

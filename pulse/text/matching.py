@@ -24,9 +24,9 @@ F = TypeVar("F")
 O = TypeVar("O", bound=Described)
 
 MAX_STEPS = 1_000_000
-"""The most steps of one query; ``$*`` has exponentially many paths through some graphs."""
+"""Maximum number of steps of one query; ``$*`` has exponentially many paths through some graphs."""
 MAX_QUERY_LENGTH = 400
-"""The most characters of a query."""
+"""Maximum number of characters of a query."""
 MAX_REPEATS = 100
 """How often one step may be repeated."""
 _TOKEN = re.compile(r"\s*(->|[A-Za-z_][\w:]*|[$()|?*+.;#]|\d+|\S)")
@@ -41,6 +41,10 @@ class _Step:
 
     names         the operators, in small letters; none: any
     alternatives  the chains of a group; empty if it is not a group
+    min_times     how often it must occur
+    max_times     how often it may occur; None: any number of times
+    alone         whether only the next step may read its output
+    tag           the name under which its node is returned
     """
 
     names: frozenset[str] = frozenset()
@@ -107,15 +111,15 @@ class _Parser:
             raise InputError(f"a query of {len(query)} characters; at most {MAX_QUERY_LENGTH} are supported")
         self._query = query
         self._tokens: list[str] = _TOKEN.findall(query)
-        self._at = 0
+        self._position = 0
 
     def query(self) -> list[_Chain]:
-        """Return all chains. Raises InputError."""
+        """Return all chains. Raises InputError: a syntax error."""
         chains = [self._chain()]
         while self._take_if(";"):
             chains.append(self._chain())
-        if self._at < len(self._tokens):
-            raise self._error(f"{self._tokens[self._at]!r} is not expected")
+        if self._position < len(self._tokens):
+            raise self._error(f"{self._tokens[self._position]!r} is not expected")
         return chains
 
     def _chain(self) -> _Chain:
@@ -142,18 +146,18 @@ class _Parser:
         return _Step(names, alternatives, min_times, max_times, self._take_if("."), tag)
 
     def _take_if(self, token: str) -> bool:
-        there = self._at < len(self._tokens) and self._tokens[self._at] == token
-        self._at += there
+        there = self._position < len(self._tokens) and self._tokens[self._position] == token
+        self._position += there
         return there
 
     def _name(self, otherwise: str, pattern: str = r"[A-Za-z_][\w:]*") -> str:
-        if self._at == len(self._tokens) or not re.fullmatch(pattern, self._tokens[self._at]):
+        if self._position == len(self._tokens) or not re.fullmatch(pattern, self._tokens[self._position]):
             raise self._error(otherwise)
-        self._at += 1
-        return self._tokens[self._at - 1]
+        self._position += 1
+        return self._tokens[self._position - 1]
 
     def _error(self, message: str) -> InputError:
-        before = "".join(self._tokens[: self._at])
+        before = "".join(self._tokens[: self._position])
         where = f" after {before!r}" if before else ""
         return InputError(
             f"query {self._query!r}: {message}{where}; a query is such as 'Conv->BatchNorm?->Relu'"
@@ -188,12 +192,12 @@ class _Search:
 
         return further(0, ((), {}))
 
-    def _chain(self, chain: _Chain, at: int, match: _PartialMatch, start: int) -> Iterator[_PartialMatch]:
-        if at == len(chain):
+    def _chain(self, chain: _Chain, index: int, match: _PartialMatch, start: int) -> Iterator[_PartialMatch]:
+        if index == len(chain):
             yield match
             return
-        for longer in self._match_repeatedly(chain[at], 0, match, start):
-            yield from self._chain(chain, at + 1, longer, start)
+        for longer in self._match_repeatedly(chain[index], 0, match, start):
+            yield from self._chain(chain, index + 1, longer, start)
 
     def _match_repeatedly(
         self, step: _Step, count: int, match: _PartialMatch, start: int

@@ -26,7 +26,9 @@ class Picture:
         self._top = _Group()
         self._arrows: list[str] = []
 
-    def box(self, key: str, label: Sequence[str], name: str = "", shape: str = "", tooltip: str = "") -> None:
+    def add_box(
+        self, key: str, label: Sequence[str], name: str = "", shape: str = "", tooltip: str = ""
+    ) -> None:
         """Add a box to the groups of its name: ``a/b/c`` is in b, which is in a."""
         attributes = [f"label={quote(*label)}"]
         attributes += [f"shape={shape}"] if shape else []
@@ -36,7 +38,7 @@ class Picture:
             group = group.inner.setdefault(scope, _Group())
         group.boxes.append(f"{key} [{', '.join(attributes)}];")
 
-    def arrow(self, start: str, end: str, label: str = "", dashed: bool = False) -> None:
+    def add_arrow(self, start: str, end: str, label: str = "", dashed: bool = False) -> None:
         """Add an arrow between two boxes."""
         attributes = [f"label={quote(label)}"] if label else []
         attributes += ["style=dashed"] if dashed else []

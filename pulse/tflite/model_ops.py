@@ -16,7 +16,7 @@ from pulse.tflite.node import F32, I64, Body, TfliteNode
 from pulse.tflite.operators import families as families
 from pulse.tflite.read.file import Tensor
 from pulse.tflite.registry import STATES, TRANSLATORS
-from pulse.typed import TypedNetwork, constant
+from pulse.typed import TypedNetwork, add_constant
 from pulse.wiring import wire as wired
 
 _MAX_TEXT = 60
@@ -111,7 +111,7 @@ class Enter(ModelOp):
         if quantization is None:
             return wired(graph, wire, Cast(I64), inputs)
         x = wired(graph, f"{wire}.codes", Cast(F32), inputs)[0]
-        zero = constant(graph, f"{wire}.zero", np.asarray(-quantization.zero[0], np.float32))
+        zero = add_constant(graph, f"{wire}.zero", np.asarray(-quantization.zero[0], np.float32))
         return wired(graph, wire, Elementwise("add"), [x, zero])
 
 
@@ -126,7 +126,7 @@ class Leave(ModelOp):
         assert dtype is not None
         if quantization is None:
             return wired(graph, wire, Cast(dtype), inputs)
-        zero = constant(graph, f"{wire}.zero", np.asarray(quantization.zero[0], np.float32))
+        zero = add_constant(graph, f"{wire}.zero", np.asarray(quantization.zero[0], np.float32))
         x = wired(graph, f"{wire}.codes", Elementwise("add"), [*inputs, zero])[0]
         return wired(graph, wire, Cast(dtype), [x])
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.errors import InputError, LoadError, PulseError
 from pulse.facts import Array
-from pulse.proof.tolerance import RUNS, Oracle, Reference
+from pulse.proof.tolerance import PERTURBED_RUNS, ExpectedOutputs, Oracle
 from pulse.torch.advice import BAKED_HELP, describe_branches
 from pulse.torch.difference import first_difference
 from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
@@ -161,13 +161,13 @@ class Comparison:
         return None
 
     def _agree(
-        self, feeds: dict[str, Array], expected: dict[str, Array], outputs: "Reference | PulseError"
+        self, feeds: dict[str, Array], expected: dict[str, Array], outputs: "ExpectedOutputs | PulseError"
     ) -> bool:
         """Return whether the module agrees with the model, in its own dtypes or in f64, the slowest check last."""
         if isinstance(outputs, PulseError):
             return False
         references = [expected]
-        for runs in (0, RUNS):
+        for runs in (0, PERTURBED_RUNS):
             if any(first_difference(reference, outputs, {}, runs) is None for reference in references):
                 return True
             if len(references) == 1 and self.precise is not None:
@@ -181,15 +181,15 @@ class Comparison:
                     return True
         return False
 
-    def _run_model(self, feeds: dict[str, Array]) -> "Reference | PulseError":
+    def _run_model(self, feeds: dict[str, Array]) -> "ExpectedOutputs | PulseError":
         try:
             with np.errstate(all="ignore"):
-                return Reference(self.model, feeds)
+                return ExpectedOutputs(self.model, feeds)
         except PulseError as error:
             return error
 
     def _explain(
-        self, lengths: Lengths, expected: dict[str, Array], outputs: "Reference | PulseError"
+        self, lengths: Lengths, expected: dict[str, Array], outputs: "ExpectedOutputs | PulseError"
     ) -> NoReturn:
         """Raise the error of a difference: run the example to see whether the length is the cause."""
         feeds = draw_inputs(self.samples, self.lengths, self._rng)
@@ -224,7 +224,7 @@ class Comparison:
 
 
 def _difference(
-    expected: dict[str, Array], outputs: "Reference | PulseError", example: dict[str, Array]
+    expected: dict[str, Array], outputs: "ExpectedOutputs | PulseError", example: dict[str, Array]
 ) -> str | None:
     if isinstance(outputs, PulseError):
         return f"the model refuses what the module takes: {outputs}"

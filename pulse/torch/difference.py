@@ -5,11 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from pulse.facts import Array
-from pulse.proof.tolerance import RUNS, Reference
+from pulse.proof.tolerance import PERTURBED_RUNS, ExpectedOutputs
 
 
 def first_difference(
-    module: Mapping[str, Array], model: Reference, example: Mapping[str, Array], runs: int = RUNS
+    module: Mapping[str, Array],
+    model: ExpectedOutputs,
+    example: Mapping[str, Array],
+    runs: int = PERTURBED_RUNS,
 ) -> str | None:
     """Return the first output that differs, and its first frame; None if all agree.
 

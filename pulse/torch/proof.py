@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.loading.load import load
 from pulse.loading.proving import prove_loaded
 from pulse.models import PulsedModel
-from pulse.proof.tolerance import Reference
+from pulse.proof.tolerance import ExpectedOutputs
 from pulse.torch import convert_module
 from pulse.torch.arguments import Dynamic
 from pulse.torch.module import to_array
@@ -74,7 +74,7 @@ def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, see
             ]
             for tensors in _pulses(torch, feeds, pulsed)
         ]
-    reference = Reference.of(pulsed.typed, feeds, seed)
+    reference = ExpectedOutputs.of(pulsed.typed, feeds, seed)
     if any(len(frame) != len(pulsed.outputs) for frame in frames):
         raise DivergenceError(
             f"{title}: the twin returns {len(frames[0])} outputs for a pulse, the model {len(pulsed.outputs)}"

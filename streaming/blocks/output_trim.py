@@ -12,7 +12,7 @@ from pulse.interface import Port
 from pulse.ops.clock import frames_at, max_frames
 from pulse.program.streams.executable import Executable
 from pulse.pulsify.lengths import lag
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 
 TrimMark = tuple[int, int | None, Mapping[str, int], dict[str, Array], dict[str, Array]]
 
@@ -33,7 +33,7 @@ class OutputTrim:
         self._final = [port for port in program.outputs if not port.streams]
         self._unsure = {port.name: port for port in self._streaming if not _always_exists(port, program)}
         delay_pulses = [-(-port.delay // port.frames) for port in self._streaming]
-        self._plain_from = None if self._unsure or self._final else max(delay_pulses, default=0)
+        self._passthrough_from = None if self._unsure or self._final else max(delay_pulses, default=0)
         """The number of the pulse from which on results are delivered unchanged."""
         self.reset()
 
@@ -42,7 +42,7 @@ class OutputTrim:
         self.pulses = 0
         self.end: int | None = None
         self._sent_frames: Mapping[str, int] = {port.name: 0 for port in self._streaming}
-        self._plain_pulses = 0
+        self._passthrough_pulses = 0
         """Pulses whose results were delivered unchanged and are not yet counted in ``_sent_frames``."""
         self._held_back = {name: np.empty(_shape(port, 0), port.dtype) for name, port in self._unsure.items()}
         self._last: dict[str, Array] = {}
@@ -50,9 +50,11 @@ class OutputTrim:
     @property
     def sent_frames(self) -> Mapping[str, int]:
         """Output name -> valid frames returned."""
-        if not self._plain_pulses:
+        if not self._passthrough_pulses:
             return self._sent_frames
-        return {name: self._sent_frames[name] + self._plain_pulses * frames for name, frames in self._frames}
+        return {
+            name: self._sent_frames[name] + self._passthrough_pulses * frames for name, frames in self._frames
+        }
 
     def begin_at(self, pulses: int) -> None:
         """Begin within a stream, after this many delivered pulses."""
@@ -67,7 +69,7 @@ class OutputTrim:
     def rewind(self, mark: TrimMark) -> None:
         """Restore the state at a mark."""
         self.pulses, self.end, self._sent_frames, self._held_back, self._last = mark
-        self._plain_pulses = 0
+        self._passthrough_pulses = 0
 
     def take(self, results: Iterable[Mapping[str, Array]], count: int) -> dict[str, Array]:
         """Take the results of the next ``count`` pulses, and return the frames that they make ready.
@@ -88,17 +90,19 @@ class OutputTrim:
             port.name: sent_frames[port.name] + ready[port.name].shape[port.axis or 0]
             for port in self._streaming
         }
-        self._plain_pulses = 0
+        self._passthrough_pulses = 0
         return ready
 
     @property
-    def is_plain(self) -> bool:
+    def is_passthrough(self) -> bool:
         """Whether the results of the next pulse are delivered unchanged: all are valid, and no frame is held back."""
-        return self._plain_from is not None and self.pulses >= self._plain_from and self.end is None
+        return (
+            self._passthrough_from is not None and self.pulses >= self._passthrough_from and self.end is None
+        )
 
     def count_pulses(self, pulses: int) -> None:
         """Count pulses whose results were delivered unchanged and will not be undone."""
-        self._plain_pulses += pulses
+        self._passthrough_pulses += pulses
         self.pulses += pulses
 
     def check_end(self, frames: int) -> None:
@@ -134,7 +138,7 @@ class OutputTrim:
 
     def load(self, sent_frames: Sequence[int], kept_frames: Sequence[int], chunks: Sequence[bytes]) -> None:
         """Restore ``sent_frames``, ``held_frames`` and the bytes of ``dump``; the clock has ``pulses`` and ``end``."""
-        self._sent_frames, self._plain_pulses = dict(zip(self._sent_frames, sent_frames)), 0
+        self._sent_frames, self._passthrough_pulses = dict(zip(self._sent_frames, sent_frames)), 0
         for port, frames, chunk in zip(self._unsure.values(), kept_frames, chunks):
             frames_kept = np.frombuffer(chunk, port.dtype).reshape(_shape(port, frames))
             self._held_back = {**self._held_back, port.name: frames_kept}
@@ -212,7 +216,7 @@ class _Gathered:
 def _always_exists(port: Port, program: Executable) -> bool:
     """Return whether every frame after the delay exists, whatever the length of the stream."""
     sure = lag(port.length, port.rate, program.model.symbol, program.pulse)
-    return sure is not None and sure <= port.delay and max_frames(port.length) == FAR
+    return sure is not None and sure <= port.delay and max_frames(port.length) == UNBOUNDED
 
 
 def _shape(port: Port, frames: int) -> list[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import InputError, PulseWarning
-from pulse.facts import TypedFact
+from pulse.facts import is_sound_shape
 from pulse.jit.registry import KERNELS
 from pulse.loading.loaded import Loaded
 from pulse.loading.stored import load_program
@@ -80,8 +80,8 @@ def open_model(path: Path | None, options: ModelOptions) -> OpenedModel:
 def open_or_carried(path: Path | None, options: ModelOptions, program_options: ProgramOptions) -> OpenedModel:
     """Open a model as ``open_model`` does, but the built-in one from the wheel's program, if the options match."""
     forms = {program_options.weights, program_options.activations}
-    is_plain = program_options.backend == "numba" and forms <= {None, "f32"}
-    if path is None and options == ModelOptions() and is_plain:
+    has_stored_form = program_options.backend == "numba" and forms <= {None, "f32"}
+    if path is None and options == ModelOptions() and has_stored_form:
         program = carried_program()
         if program is not None:
             return OpenedModel(Loaded(program), SAMPLE_RATE_HZ, "builtin")
@@ -131,15 +131,9 @@ def takes_sound(model: Loaded) -> bool:
     typed, symbol = model.typed_model, model.symbol
     stream = TDim.of(typed.find_symbol(symbol))
     facts = [fact for fact in typed.inputs.values() if any(dim.symbols for dim in fact.shape)]
-    return bool(facts) and all(_is_sound(fact, stream) for fact in facts)
-
-
-def _is_sound(fact: TypedFact, stream: TDim) -> bool:
-    dims = list(fact.shape)
-    if fact.dtype != np.float32 or dims.count(stream) != 1:
-        return False
-    dims.remove(stream)
-    return all(dim == 1 for dim in dims)
+    return bool(facts) and all(
+        fact.dtype == np.float32 and stream in fact.shape and is_sound_shape(fact.shape) for fact in facts
+    )
 
 
 def compile_model(

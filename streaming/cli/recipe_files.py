@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pulse.errors import InputError
-from pulse.loading.format import Content, format_of
+from pulse.loading.format import Content, find_format
 from pulse.recipes.recognition import holds_recipe, is_recipe_file
 from streaming.cli.module_import import read_module_name
 from streaming.files.atomic import kind_of, publish, refuse_same, scratch_file, write_error
@@ -57,10 +57,10 @@ def describe_models(
 
     if len(models) == 1 and is_recipe_file(models[0]):
         return read_text(models[0]), (), RecipeContext.of(models[0])
-    if len(models) == 1 and format_of(Content.of(models[0])).recognises is holds_recipe:
+    if len(models) == 1 and find_format(Content.of(models[0])).recognises is holds_recipe:
         context = embedded_recipe(models[0]).context
         note = f'{models[0]} holds this recipe in its metadata; model = "." is the file itself'
-        return embedded_text(models[0], context.where), (note,), context
+        return embedded_text(models[0], context.location), (note,), context
     proposal = propose_recipe(models, folder, hop)
     return proposal.text, proposal.notes, RecipeContext.of(folder / "recipe.toml")
 

@@ -17,7 +17,7 @@ class OpusSound(NotCopyable):
     Raises  InputError: PyAV is not installed
     """
 
-    why_not = "it remembers samples; connect again"
+    copy_error_reason = "it remembers samples; connect again"
 
     def __init__(self, inputs: Sequence[StreamPort], outputs: Sequence[StreamPort], skip: int) -> None:
         self._inputs, self._skip = inputs, skip

@@ -41,7 +41,7 @@ class RemoteStream(NotCopyable):
     ``send``.
     """
 
-    why_not = "it is an open connection; connect again"
+    copy_error_reason = "it is an open connection; connect again"
 
     def __init__(
         self, socket: ClientSocket, ready: Message, format: str, tasks: TaskGroup, is_resumable: bool = False

@@ -31,7 +31,7 @@ CLOSED_ERRORS = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResou
 class ClientSocket(NotCopyable):
     """Messages to and from a server. One task may receive while another one sends."""
 
-    why_not = "it is an open connection; connect again"
+    copy_error_reason = "it is an open connection; connect again"
 
     def __init__(self, stream: ByteStream, protocol: ClientProtocol) -> None:
         self._stream, self._protocol = stream, protocol

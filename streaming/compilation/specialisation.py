@@ -38,7 +38,7 @@ class BackgroundSpecialisation(NotCopyable):
             run_streams(program)
     """
 
-    why_not = "it has a process; make another one with the same program"
+    copy_error_reason = "it has a process; make another one with the same program"
 
     def __init__(
         self,

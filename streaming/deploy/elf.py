@@ -8,7 +8,7 @@ SYMBOL_SECTIONS = (2, 11)
 
 
 def undefined_symbols(data: bytes) -> set[str] | None:
-    """Return the names that another object has to define; None if it is no ELF file, as for WebAssembly.
+    """Return the names that another object has to define; None if it is not an ELF file, as for WebAssembly.
 
     Raises ValueError: the file is truncated or damaged.
     """

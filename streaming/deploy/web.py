@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 
 from pulse.c_library.deployed import Deployed
-from pulse.c_library.sound import sound_ports, takes_sound
+from pulse.c_library.sound import fits_audio_hosts, sound_ports
 from pulse.c_library.texts import fill
 from pulse.errors import CompileError
 from pulse.support.printable import printable
@@ -62,13 +62,13 @@ def write_web(build: Build) -> None:
         f"{deployed.name}_{name}" for name in (*LIBRARY, *(["weights"] if deployed.external_weights else []))
     ]
     objects = build.objects
-    if takes_sound(deployed):
+    if fits_audio_hosts(deployed):
         objects += write_sound(build, sound_ports(deployed))
         exports += [f"{deployed.name}_blocks_{name}" for name in BLOCKS]
     build.toolchain.link_module(objects, result / MODULE, exports, bool(build.math_functions))
     for name, file_name in SCRIPTS.items():
         (result / file_name).write_text(fill(f"web/{name}", deployed))
-    if takes_sound(deployed):
+    if fits_audio_hosts(deployed):
         page = fill("web/index.html", deployed, {"HTML_TITLE": escape(printable(deployed.title))})
         (result / "index.html").write_text(page)
 

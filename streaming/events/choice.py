@@ -10,6 +10,7 @@ from typing import Any
 from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.support.record import record
+from pulse.support.toml_values import describe_type
 from pulse.support.wording import spell
 from streaming.events.argmax import Argmax
 from streaming.events.clock import FrameClock
@@ -110,13 +111,7 @@ def _value(name: str, text: str, value_type: Any) -> Any:
         if value_type in (int, int | None):
             return int(text)
     except (ValueError, KeyError):
-        expected = (
-            "yes or no"
-            if value_type is bool
-            else "a number"
-            if value_type in (float, float | None)
-            else "a whole number"
-        )
+        expected = "yes or no" if value_type is bool else describe_type(value_type)
         raise InputError(f"{name}={text}: must be {expected}") from None
     if value_type == Sequence[str]:
         return tuple(part.strip() for part in text.split(","))

@@ -20,7 +20,7 @@ class EventsOutput(NotCopyable):
     sink      the writer of events, open as long as the ``with`` block
     """
 
-    why_not = "it writes one file; make another one"
+    copy_error_reason = "it writes one file; make another one"
 
     def __init__(self, detector: Detector[Any], axis: int, sink: EventsFile | EventsStream) -> None:
         self._detector, self._axis, self._sink = detector, axis, sink

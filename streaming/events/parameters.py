@@ -5,7 +5,7 @@ from math import isfinite
 from pulse.errors import InputError
 
 
-def require_number(name: str, value: float) -> None:
+def require_finite(name: str, value: float) -> None:
     """Require a finite number."""
     if not isfinite(value):
         raise InputError(f"{name}={value}: must be a finite number")

@@ -10,7 +10,7 @@ from streaming.events.clock import FrameClock
 from streaming.events.detector import Detector, only_column, pick
 from streaming.events.event import Event
 from streaming.events.mean import TrailingMean
-from streaming.events.parameters import require_number, require_one_of, require_seconds
+from streaming.events.parameters import require_finite, require_one_of, require_seconds
 
 ONSETS = ("length", "run")
 
@@ -96,8 +96,8 @@ class Segments(Detector[_State]):
         starts: bool = False,
     ) -> None:
         off_threshold = threshold if off_threshold is None else off_threshold
-        require_number("threshold", threshold)
-        require_number("off_threshold", off_threshold)
+        require_finite("threshold", threshold)
+        require_finite("off_threshold", off_threshold)
         require_seconds(min_speech_s=min_speech_s, min_silence_s=min_silence_s, smooth_s=smooth_s)
         require_seconds(pad_before_s=pad_before_s, pad_after_s=pad_after_s)
         require_seconds(max_s=max_s, split_silence_s=split_silence_s)
@@ -145,7 +145,7 @@ class Segments(Detector[_State]):
 
         Its silence is counted from the start of one frame to the start of another, so it takes a frame more.
         """
-        require_number("threshold", threshold)
+        require_finite("threshold", threshold)
         if off_threshold is None:
             off_threshold = max(threshold - 0.15, min(0.01, threshold))
         silence_s = min_silence_s + FrameClock.of(clock).time_s(1)

@@ -7,7 +7,7 @@ from streaming.events.clock import FrameClock
 from streaming.events.detector import ClassDetector
 from streaming.events.event import Event
 from streaming.events.mean import TrailingMean
-from streaming.events.parameters import class_names, require_number, require_seconds
+from streaming.events.parameters import class_names, require_finite, require_seconds
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Triggers(ClassDetector[_State]):
         labels: Sequence[str] = (),
         background: int | None = None,
     ) -> None:
-        require_number("threshold", threshold)
+        require_finite("threshold", threshold)
         require_seconds(smooth_s=smooth_s, refractory_s=refractory_s)
         clock = FrameClock.of(clock)
         self._threshold = threshold

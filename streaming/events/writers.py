@@ -19,7 +19,7 @@ class EventsFile(NotCopyable):
     Raises  InputError: an unknown suffix, or a folder that cannot be written to
     """
 
-    why_not = "it writes one file; make another one with another path"
+    copy_error_reason = "it writes one file; make another one with another path"
 
     def __init__(self, path: str | Path, source: str = "sound") -> None:
         self.path = Path(path)
@@ -55,7 +55,7 @@ class EventsStream(NotCopyable):
     events_format  the format of events
     """
 
-    why_not = "it writes one stream; make another one"
+    copy_error_reason = "it writes one stream; make another one"
 
     def __init__(self, name: str, descriptor: int, events_format: EventFormat) -> None:
         self.name = name

@@ -23,7 +23,7 @@ class EngineThread(NotCopyable):
     realtime_settings  the settings that the system granted, known once the thread has started
     """
 
-    why_not = "it has a thread; make another one"
+    copy_error_reason = "it has a thread; make another one"
 
     def __init__(self, body: Callable[[], None], end: Callable[[], None], realtime: Realtime | None) -> None:
         self._body = body

@@ -57,7 +57,7 @@ class Executor(NotCopyable):
                 ...
     """
 
-    why_not = "it has a thread; make another one with the same program, which can be copied"
+    copy_error_reason = "it has a thread; make another one with the same program, which can be copied"
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ class Microphone(NotCopyable, SoundSource):
     callback buffers about 4 s; frames that the executor does not take in time are lost, and counted in ``frames_lost``.
     """
 
-    why_not = "it has a device; open another one"
+    copy_error_reason = "it has a device; open another one"
 
     def __init__(
         self,

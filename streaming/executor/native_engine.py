@@ -39,7 +39,7 @@ ENTRIES = (
 class NativeEngine(NotCopyable):
     """The engine for programs of the numba backend."""
 
-    why_not = "it has a thread; make another one"
+    copy_error_reason = "it has a thread; make another one"
 
     def __init__(self, realtime: Realtime | None = None) -> None:
         self._fields = slots.WorkerBlock.new()
@@ -109,7 +109,7 @@ class NativeEngine(NotCopyable):
 class NativeSlots(NotCopyable):
     """Slots of a ``NativeEngine``: all memory that the worker uses for a stream."""
 
-    why_not = "it holds addresses of this process; make another one"
+    copy_error_reason = "it holds addresses of this process; make another one"
 
     def __init__(self, engine: NativeEngine, table_index: int, state: NativeState, depth: int) -> None:
         self.event = NativeEvent()

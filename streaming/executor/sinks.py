@@ -21,7 +21,7 @@ from streaming.executor.sources import SoundSource, require_rate
 from streaming.routing import find_output, sound_inputs
 from streaming.sound.encodings import Encoding
 from streaming.sound.files import AudioWriter
-from streaming.sound.formats import is_sound
+from streaming.sound.formats import is_sound_file
 from streaming.sound.frames import FramesFile
 from streaming.sound.resampling import Resampler
 from streaming.sound.sound import Clipping
@@ -76,7 +76,7 @@ class PcmSink(NotCopyable, Sink):
     Raises    InputError: no such encoding
     """
 
-    why_not = "it has an open byte stream; make another one"
+    copy_error_reason = "it has an open byte stream; make another one"
 
     def __init__(self, stream: ByteSendStream, encoding: str, output: str | None = None) -> None:
         self._stream = stream
@@ -111,7 +111,7 @@ class SoundFileSink(NotCopyable, Sink):
     Raises    InputError: a suffix that is not sound
     """
 
-    why_not = "it writes one file; make another one with another path"
+    copy_error_reason = "it writes one file; make another one with another path"
     clipping: Clipping | None = None
     """The samples that the encoding has clipped; None until there is a file."""
 
@@ -168,7 +168,7 @@ class FramesFileSink(NotCopyable, Sink):
     output  its name; the first by default
     """
 
-    why_not = "it writes one file; make another one with another path"
+    copy_error_reason = "it writes one file; make another one with another path"
 
     def __init__(self, path: str | os.PathLike[str], output: str | None = None) -> None:
         self.path = Path(path)
@@ -225,7 +225,7 @@ def make_sink(sink: Any) -> Sink:
         return sink
     if isinstance(sink, str | os.PathLike):
         path = Path(cast("str | os.PathLike[str]", sink))
-        return SoundFileSink(path) if is_sound(path) else FramesFileSink(path)
+        return SoundFileSink(path) if is_sound_file(path) else FramesFileSink(path)
     if isinstance(sink, ObjectSendStream):
         return CallSink(cast("ObjectSendStream[Any]", sink).send)
     if callable(sink):

@@ -52,7 +52,7 @@ class SoundSource(ABC):
 class SoundFile(NotCopyable, SoundSource):
     """An audio file, read in a helper thread. Raises InputError: no such file, or not an audio file."""
 
-    why_not = "it has an open file; give the path to each stream"
+    copy_error_reason = "it has an open file; give the path to each stream"
 
     quality = "sinc_best"
 
@@ -75,7 +75,7 @@ class PcmSource(NotCopyable, SoundSource):
     Raises    InputError: no such encoding, rate or channels; later: the bytes end within a sample
     """
 
-    why_not = "it has an open byte stream; make another one"
+    copy_error_reason = "it has an open byte stream; make another one"
 
     def __init__(self, stream: ByteReceiveStream, encoding: str, channels: int, rate_hz: int) -> None:
         if min(channels, rate_hz) < 1:

@@ -18,7 +18,7 @@ class Stream(NotCopyable):
     no longer referenced, or by ``async with``, ``aclose``, or its executor.
     """
 
-    why_not = "it belongs to a running executor; call its stream() again"
+    copy_error_reason = "it belongs to a running executor; call its stream() again"
 
     def __init__(self, begin: Callable[[], Flow]) -> None:
         self._begin = begin

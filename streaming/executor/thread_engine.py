@@ -18,7 +18,7 @@ from streaming.realtime import Realtime, RealtimeSetting
 class ThreadEngine(NotCopyable):
     """The engine for programs of any backend: a thread that calls ``State.advance``, for which it needs the GIL."""
 
-    why_not = "it has a thread; make another one"
+    copy_error_reason = "it has a thread; make another one"
 
     def __init__(self, realtime: Realtime | None = None) -> None:
         self._changed = threading.Condition()
@@ -60,7 +60,7 @@ class ThreadEngine(NotCopyable):
 class ThreadSlots(NotCopyable):
     """Slots of a ``ThreadEngine``; the condition guards all but ``state``, which belongs to the engine's thread."""
 
-    why_not = "it belongs to one engine; make another one"
+    copy_error_reason = "it belongs to one engine; make another one"
 
     def __init__(
         self, state: State, depth: int, changed: threading.Condition, everyone: "list[ThreadSlots]"

@@ -24,7 +24,7 @@ class PartialFile(NotCopyable):
     Raises  InputError: a folder that cannot be written to, or a disk error
     """
 
-    why_not = "it has an open file; make another one"
+    copy_error_reason = "it has an open file; make another one"
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -78,7 +78,7 @@ class FleetControl(NotCopyable):
     table  the table of an existing fleet
     """
 
-    why_not = "a fleet has one control"
+    copy_error_reason = "a fleet has one control"
 
     def __init__(self, cluster: Cluster, table: FleetTable) -> None:
         self._cluster = cluster

@@ -58,7 +58,7 @@ class FleetWorker(NotCopyable):
     Raises   InputError: a model that cannot be served, an address in use
     """
 
-    why_not = "it has a server in a thread"
+    copy_error_reason = "it has a server in a thread"
 
     def __init__(
         self, name: str, node: str, host: str, deployment: Deployment, opener: Opener, holders: Holders

@@ -29,7 +29,7 @@ class Capture(NotCopyable):
     not read within ``memory.RING_S`` seconds are lost, and counted.
     """
 
-    why_not = "it has an open device; open another one"
+    copy_error_reason = "it has an open device; open another one"
 
     def __init__(
         self,

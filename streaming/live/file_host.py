@@ -108,7 +108,7 @@ class FileHost:
 class FileStream(NotCopyable):
     """A thread that plays a file; see ``host.DeviceStream``."""
 
-    why_not = "it has a thread; open another one"
+    copy_error_reason = "it has a thread; open another one"
 
     note: str | None = None
     input_latency_s = 0.0

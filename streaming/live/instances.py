@@ -12,7 +12,7 @@ from pulse.program.machine.packed import PackedCall, pack
 from pulse.program.native.executable import NativeState
 from pulse.program.program import Program
 from pulse.program.streams.state import State
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 from pulse.support.not_copyable import NotCopyable
 from streaming.native.control_block import Instance
 from streaming.routing import is_playable
@@ -28,7 +28,7 @@ class Instances(NotCopyable):
     Raises      InputError: another input streams, or the delay is too short
     """
 
-    why_not = "it holds addresses of this process; make another one"
+    copy_error_reason = "it holds addresses of this process; make another one"
 
     def __init__(
         self, program: Program, streams: int, sound: Port | None, constants: Mapping[str, Array], delay: int
@@ -66,7 +66,7 @@ class Instances(NotCopyable):
             instance.delay_line_frames = delay - conversion_delay
             instance.memory = self._memories[index].ctypes.data
             instance.memory_bytes = self._memories[index].size
-            instance.max_pulses = FAR if program.limit is None else program.limit // program.pulse
+            instance.max_pulses = UNBOUNDED if program.limit is None else program.limit // program.pulse
             instance.delay_frames = conversion_delay
 
     @property

@@ -53,7 +53,9 @@ class Live(NotCopyable):
     raised by ``wait``, or else at the end of the block.
     """
 
-    why_not = "it has threads and a device; start another run, and restore() there what snapshot() gives here"
+    copy_error_reason = (
+        "it has threads and a device; start another run, and restore() there what snapshot() gives here"
+    )
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ class PipelineMemory(NotCopyable):
     arrays       all arrays
     """
 
-    why_not = "it holds addresses of this process; make another one"
+    copy_error_reason = "it holds addresses of this process; make another one"
 
     def __init__(
         self,

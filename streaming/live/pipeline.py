@@ -52,7 +52,7 @@ class Pipeline(NotCopyable):
     callback does; ``Control`` changes the output.
     """
 
-    why_not = "it holds addresses of this process; make another one"
+    copy_error_reason = "it holds addresses of this process; make another one"
 
     def __init__(
         self,

@@ -29,7 +29,7 @@ class Recorder(NotCopyable):
     which are silent in the files. A file that cannot be written ends there and is kept, and the other one continues.
     """
 
-    why_not = "it has open files and a thread; make another one"
+    copy_error_reason = "it has open files and a thread; make another one"
 
     def __init__(
         self, pipeline: Pipeline, input: Path | None, output: Path | None, threaded: bool = True

@@ -18,7 +18,7 @@ class RingReader(NotCopyable):
     lost_frames  frames that were overwritten before they were read
     """
 
-    why_not = "it reads memory of one run by its address; make another one"
+    copy_error_reason = "it reads memory of one run by its address; make another one"
 
     def __init__(self, ring: Samples, control: ControlBlock, position: str, first: int | None = None) -> None:
         self._ring, self._control, self._position = ring, control, position

@@ -71,14 +71,16 @@ class Timing:
         headroom = self._headroom(headroom_s) if worker else 0
         if two_clocks:
             headroom += 2 * (self.block_frames or self.in_device_frames(self.pulse_frames))
-        plain = self._longest_wait(0, 0, 0)
+        least_wait = self._longest_wait(0, 0, 0)
         ahead = -(-self.ahead_in * self.rate_hz // self.rate_in_hz) % self.pulse_frames
         waits = {
             preroll: self._longest_wait(self.ahead_in, self.ahead_out, preroll)
             for preroll in dict.fromkeys((0, ahead))
         }
         preroll = min(waits, key=lambda candidate: waits[candidate])
-        return Schedule(plain, waits[preroll] - plain, headroom, preroll, self.in_device_frames(preroll))
+        return Schedule(
+            least_wait, waits[preroll] - least_wait, headroom, preroll, self.in_device_frames(preroll)
+        )
 
     def in_device_frames(self, frames: int) -> int:
         """Convert frames of the model to the device's output rate."""

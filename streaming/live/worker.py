@@ -16,7 +16,7 @@ class Worker(NotCopyable):
     realtime_settings  the settings that the system granted
     """
 
-    why_not = "it has a thread; make another one"
+    copy_error_reason = "it has a thread; make another one"
 
     def __init__(self, pipeline: Pipeline, realtime: Realtime) -> None:
         self.realtime_settings: list[RealtimeSetting] = []

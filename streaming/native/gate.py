@@ -70,7 +70,7 @@ class Gate(NotCopyable):
     channels_out    the float32 output channels, to which silence is written when the gate is shut
     """
 
-    why_not = "its address is with a device; make another one"
+    copy_error_reason = "its address is with a device; make another one"
 
     def __init__(self, function: int, user: int, channels_out: int) -> None:
         self._fields = GateBlock.new()

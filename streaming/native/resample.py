@@ -187,7 +187,7 @@ class NativeResampler(NotCopyable):
     state         the struct for compiled code
     """
 
-    why_not = "it holds addresses of this process; make another one"
+    copy_error_reason = "it holds addresses of this process; make another one"
 
     def __init__(
         self, rate_in_hz: int, rate_out_hz: int, quality: str = "medium", largest_block: int = 4096

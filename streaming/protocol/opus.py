@@ -24,7 +24,7 @@ BIT_RATE = 64_000
 class OpusEncoder(NotCopyable):
     """Encodes samples as packets. Raises InputError: PyAV is not installed."""
 
-    why_not = "it remembers samples; make another one"
+    copy_error_reason = "it remembers samples; make another one"
 
     def __init__(self) -> None:
         av = _av()
@@ -77,7 +77,7 @@ class OpusDecoder(NotCopyable):
     Raises  InputError: PyAV is not installed
     """
 
-    why_not = "it remembers samples; make another one"
+    copy_error_reason = "it remembers samples; make another one"
 
     def __init__(self, skip: int = SKIP_SAMPLES) -> None:
         self._av = _av()

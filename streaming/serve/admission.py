@@ -23,7 +23,7 @@ class Admission(NotCopyable):
     loop_part  the part of the last second in which the event loop computed; the server sets it
     """
 
-    why_not = "it belongs to a running server"
+    copy_error_reason = "it belongs to a running server"
 
     def __init__(
         self, settings: ServerSettings, models: Sequence[HostedModel], workers: Sequence[LaneWorker]

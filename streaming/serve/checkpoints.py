@@ -99,7 +99,7 @@ class CheckpointFolder(NotCopyable):
     Raises   InputError: no such folder
     """
 
-    why_not = "give each server the path of the folder"
+    copy_error_reason = "give each server the path of the folder"
 
     def __init__(self, path: Path, keep_s: float) -> None:
         if not path.is_dir():

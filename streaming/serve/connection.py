@@ -57,7 +57,7 @@ class Connection(NotCopyable):
     placement    the placement of streams in a fleet
     """
 
-    why_not = "it is an open connection"
+    copy_error_reason = "it is an open connection"
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.facts import Array, numbers_of
+from pulse.facts import Array, convert_numbers
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
 from streaming.events.choice import DetectorChoice
@@ -46,7 +46,7 @@ class HostedModel(NotCopyable):
     Raises   InputError: an input that does not stream, a type that cannot be sent, an unsuitable detector
     """
 
-    why_not = "it has lanes of a running server"
+    copy_error_reason = "it has lanes of a running server"
 
     def __init__(
         self,
@@ -262,7 +262,7 @@ def _constants(program: Program, settings: ModelSettings) -> dict[str, Array]:
             raise InputError(
                 f"{settings.id}: {name} does not stream; give its value: constants = {{ {name} = 1 }}"
             )
-        value = numbers_of(settings.constants[name], port.dtype)
+        value = convert_numbers(settings.constants[name], port.dtype)
         if value is None or value.shape not in ((), port.shape):
             raise InputError(f"{settings.id}: constant {name} = {settings.constants[name]!r} is not {port}")
         arrays[name] = np.full(port.shape, value, port.dtype)

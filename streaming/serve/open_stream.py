@@ -33,7 +33,7 @@ class OpenStream(NotCopyable):
     window  frames of the model's symbol by which an input may be ahead of the steps
     """
 
-    why_not = "it has a lane of a running server"
+    copy_error_reason = "it has a lane of a running server"
 
     def __init__(
         self,

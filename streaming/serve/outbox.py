@@ -21,7 +21,7 @@ class Outbox(NotCopyable):
     end     is called with the error that ends the connection, after all messages before it
     """
 
-    why_not = "it has the socket of a connection"
+    copy_error_reason = "it has the socket of a connection"
 
     def __init__(
         self, protocol: StreamProtocol, counts: ServerCounts, end: Callable[[ProtocolError], None]

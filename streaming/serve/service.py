@@ -45,7 +45,7 @@ class Service(NotCopyable):
     Raises     InputError: a model that cannot be served
     """
 
-    why_not = "it has threads"
+    copy_error_reason = "it has threads"
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 from pulse.errors import InputError
 from pulse.support.record import record
+from pulse.support.toml_values import describe_type, fits
 
 SettingsT = TypeVar("SettingsT")
 SCRIPT, MODULE = "worklet.js", "module.wasm"
@@ -154,7 +155,7 @@ def read_table(table: Mapping[str, Any], folder: Path) -> ServerSettings:
     limits = fill(LimitSettings(), require_table(entries.pop("limits", {}), "limits"), "limits")
     for key in ("certificate", "key", "checkpoints"):
         if key in entries:
-            entries[key] = folder / _require_type(entries[key], str, key)
+            entries[key] = folder / _require(entries[key], str, key)
     return fill(replace(ServerSettings(models), limits=limits), entries, "the server", ("models", "limits"))
 
 
@@ -170,7 +171,7 @@ def _model(table: Mapping[str, Any], folder: Path) -> ModelSettings:
     entries = dict(table)
     for key in ("path", "web"):
         if key in entries:
-            entries[key] = folder / _require_type(entries[key], str, key)
+            entries[key] = folder / _require(entries[key], str, key)
     events = {
         output: require_table(choice, f"events.{output}")
         for output, choice in require_table(entries.pop("events", {}), "events").items()
@@ -189,29 +190,15 @@ def fill(settings: SettingsT, table: Mapping[str, Any], what: str, others: Colle
     for key, value in table.items():
         if key not in types:
             raise InputError(f"{what} has no key {key!r}; the keys are {', '.join(sorted(types))}")
-        values[key] = _value(f"{what} {key}" if what.startswith("[") else key, value, types[key])
+        checked = _require(value, types[key], f"{what} {key}" if what.startswith("[") else key)
+        values[key] = tuple(checked) if isinstance(value, list) else checked
     return replace(cast("Any", settings), **values)
 
 
-def _value(key: str, value: Any, value_type: Any) -> Any:
-    if value_type == tuple[str, ...]:
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in cast("list[Any]", value)):
-            raise InputError(f"{key} = {value!r}: give a list of strings")
-        return tuple(cast("list[str]", value))
-    if value_type in (int, int | None):
-        return _require_type(value, int, key)
-    if value_type is float:
-        return float(_require_type(value, (int, float), key))
-    return _require_type(value, (str, Path), key)
-
-
-def _require_type(value: Any, value_type: type | tuple[type, ...], key: str) -> Any:
-    if isinstance(value, bool) or not isinstance(value, value_type):
-        expected = (
-            "a whole number" if value_type is int else "a number" if value_type == (int, float) else "a text"
-        )
-        raise InputError(f"{key} = {value!r}: give {expected}")
-    return value
+def _require(value: Any, hint: Any, key: str) -> Any:
+    if not fits(value, hint):
+        raise InputError(f"{key} = {value!r}: give {describe_type(hint)}")
+    return float(value) if hint is float else value
 
 
 def require_table(value: Any, key: str) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class SoundConversion(NotCopyable):
     Raises           ProtocolError: the model has no rate, or ports other than sound, or the rates are too far apart
     """
 
-    why_not = "it remembers samples; begin a new stream"
+    copy_error_reason = "it remembers samples; begin a new stream"
 
     def __init__(self, model: SoundModel, hello: Hello) -> None:
         self.name = hello.format
@@ -72,20 +72,20 @@ class SoundConversion(NotCopyable):
             ) from None
 
     @property
-    def is_plain(self) -> bool:
+    def is_identity(self) -> bool:
         """Whether nothing is converted."""
         return not self.inward
 
     def ready_frames(self, frames: int, name: str) -> int:
         """Return the frames that the model gets from this many frames of an input."""
-        if self.is_plain:
+        if self.is_identity:
             return frames
         sound = self.inward[name]
         return self.model_frames(max(0, frames - sound.delay_frames - sound.skipped_frames))
 
     def model_frames(self, frames: int) -> int:
         """Convert frames of the client to frames of the model; those that a resampler holds count."""
-        return frames if self.is_plain else frames * (self._model_hz or 1) // (self.client_hz or 1)
+        return frames if self.is_identity else frames * (self._model_hz or 1) // (self.client_hz or 1)
 
     def as_dict(self) -> dict[str, int]:
         """Return the fields of ``ready``: the samples that a decoder must skip at the start."""
@@ -93,7 +93,7 @@ class SoundConversion(NotCopyable):
 
     def client_frames(self, frames: int) -> int:
         """Convert frames of the model to frames of the client."""
-        return frames if self.is_plain else frames * (self.client_hz or 1) // (self._model_hz or 1)
+        return frames if self.is_identity else frames * (self.client_hz or 1) // (self._model_hz or 1)
 
     def decode_input(self, name: str, frames: Array | bytes, count: int) -> Array:
         """Convert frames of the client to the model's input. Raises ProtocolError: a packet that cannot be decoded."""
@@ -104,7 +104,7 @@ class SoundConversion(NotCopyable):
 
     def count_received(self, received: Mapping[str, int]) -> list[int]:
         """Return frames of each input, at the client's rate."""
-        if self.is_plain:
+        if self.is_identity:
             return list(received.values())
         return [sound.received for sound in self.inward.values()]
 
@@ -140,7 +140,7 @@ class SoundConversion(NotCopyable):
         opus = self.name == "opus"
         skip = self._skip if opus else None
         self.inward = {port.name: InwardSound(port, client_hz, model_hz, skip) for port in self.inputs}
-        sounds = [port for port in self.outputs if _is_sound(port, model_hz)]
+        sounds = [port for port in self.outputs if _is_sound_at(port, model_hz)]
         self.outward = {
             port.name: OutwardSound(
                 port, model_hz, client_hz, self.name, self._latency(port, client_hz, model_hz)
@@ -163,7 +163,7 @@ class SoundConversion(NotCopyable):
         )
 
     def _require_sound(self, model: SoundModel) -> None:
-        others = [port.name for port in model.inputs if not _is_sound(port, model.rate_hz)]
+        others = [port.name for port in model.inputs if not _is_sound_at(port, model.rate_hz)]
         if others:
             raise ProtocolError(
                 "rate",
@@ -184,7 +184,7 @@ class InwardSound(NotCopyable):
     delay_frames  the delay of the resampler in frames of the client
     """
 
-    why_not = "it remembers samples; begin a new stream"
+    copy_error_reason = "it remembers samples; begin a new stream"
 
     def __init__(self, port: StreamPort, client_hz: int, model_hz: int, skip: int | None) -> None:
         self._shape = [-1 if size is None else size for size in port.shape]
@@ -251,7 +251,7 @@ class OutwardSound(NotCopyable):
     sent_frames  frames of the sound so far, without those in packets that a decoder skips or that are after the end
     """
 
-    why_not = "it remembers samples; begin a new stream"
+    copy_error_reason = "it remembers samples; begin a new stream"
 
     def __init__(self, port: StreamPort, model_hz: int, client_hz: int, format: str, latency: int) -> None:
         self._format = format
@@ -311,7 +311,7 @@ class OutwardSound(NotCopyable):
         return messages
 
 
-def _is_sound(port: StreamPort, rate_hz: int | None) -> bool:
+def _is_sound_at(port: StreamPort, rate_hz: int | None) -> bool:
     """Return whether a port is sound: one sample per period of the model's rate, unlike a probability per pulse."""
     return port.kind == "sound" and port.rate == rate_hz
 

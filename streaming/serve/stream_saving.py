@@ -29,7 +29,7 @@ class StreamSaving(NotCopyable):
     id         the connection's id, for the log
     """
 
-    why_not = "it saves a stream of a connection"
+    copy_error_reason = "it saves a stream of a connection"
 
     def __init__(
         self, store: CheckpointStore, placement: Placement | None, counts: ServerCounts, id: str

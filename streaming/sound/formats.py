@@ -122,7 +122,7 @@ def sound_format(path: Path) -> SoundFormat:
     return known_format
 
 
-def is_sound(path: Path) -> bool:
+def is_sound_file(path: Path) -> bool:
     """Return whether the suffix is one of sound."""
     return find_format(path.suffix) is not None
 

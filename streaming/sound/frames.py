@@ -52,7 +52,7 @@ class FramesFile(NotCopyable):
     on the disk at the end; without it, the error names the file that has the frames in another order.
     """
 
-    why_not = "it writes one file; make another one with another path"
+    copy_error_reason = "it writes one file; make another one with another path"
 
     def __init__(self, path: Path, axis: int | None, rate_hz: float | None) -> None:
         if path.suffix.lower() not in WRITABLE:

@@ -27,7 +27,7 @@ class Resampler(NotCopyable):
     raise InputError until ``reset``.
     """
 
-    why_not = "its state is inside libsamplerate; make another one and give it the samples again"
+    copy_error_reason = "its state is inside libsamplerate; make another one and give it the samples again"
 
     def __init__(
         self, rate_in_hz: int, rate_out_hz: int, channels: int = 1, quality: str = "sinc_best"

@@ -74,7 +74,7 @@ class AudioSource(NotCopyable, ABC):
     Iteration yields [samples, channels] float32. It raises InputError if the sound is damaged or contains NaN.
     """
 
-    why_not = "its source can only be read once; open it again"
+    copy_error_reason = "its source can only be read once; open it again"
 
     name: str
     rate_hz: int
@@ -115,7 +115,7 @@ class AudioSink(NotCopyable, ABC):
     clipping  the samples clipped so far
     """
 
-    why_not = "it writes one file; make another one with another path"
+    copy_error_reason = "it writes one file; make another one with another path"
 
     encoding: str
     clipping: Clipping

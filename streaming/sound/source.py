@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pulse.errors import InputError
 from streaming.sound.files import AudioReader
-from streaming.sound.formats import holds_sound, is_sound
+from streaming.sound.formats import holds_sound, is_sound_file
 from streaming.sound.sound import AudioSource
 from streaming.sound.streams import StreamReader
 from streaming.sound.wav_stream import StreamFormat
@@ -48,7 +48,7 @@ def is_stream(path: Path) -> bool:
 
 def is_sound_source(path: Path) -> bool:
     """Return whether a path is sound rather than a model, by its kind, its suffix or its content."""
-    return is_stream(path) or is_sound(path) or holds_sound(path)
+    return is_stream(path) or is_sound_file(path) or holds_sound(path)
 
 
 def _standard_input() -> int:

@@ -136,7 +136,7 @@ class TableStream(NotCopyable):
     rate_hz     frames per second, for the times; None numbers the frames
     """
 
-    why_not = "it writes one table; make another one"
+    copy_error_reason = "it writes one table; make another one"
 
     def __init__(self, name: str, descriptor: int, axis: int | None, rate_hz: float | None) -> None:
         self._name, self._axis, self._rate_hz = name, axis, rate_hz

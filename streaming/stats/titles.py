@@ -23,11 +23,11 @@ def fit_title(parts: Sequence[str], width_points: float, size: float, weight: st
            ``…`` if it needs more
     """
     font = _Font(size, weight, width_points)
-    plain = [one_line(part) for part in parts]
-    title_text = " ".join(plain)
+    line_parts = [one_line(part) for part in parts]
+    title_text = " ".join(line_parts)
     if font.fits(title_text):
         return title_text
-    return "\n".join(line for part in plain for line in _cut(list(font.lines(part)), font))
+    return "\n".join(line for part in line_parts for line in _cut(list(font.lines(part)), font))
 
 
 def text_width_points(text: str, size: float) -> float:

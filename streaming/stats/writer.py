@@ -42,7 +42,7 @@ class StatsWriter(NotCopyable):
     Raises      InputError: the file cannot be written, or the interval is invalid
     """
 
-    why_not = "it writes one file; make another one with another path"
+    copy_error_reason = "it writes one file; make another one with another path"
 
     def __init__(self, path: Path, setup: Setup, interval_s: float = 1.0) -> None:
         self.ticks = Ticks(interval_s)

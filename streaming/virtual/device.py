@@ -50,7 +50,7 @@ class VirtualDevice:
 class VirtualStream(NotCopyable):
     """An open stream of a virtual device; see ``host.DeviceStream``."""
 
-    why_not = "it is open on one host; open another one"
+    copy_error_reason = "it is open on one host; open another one"
 
     note: str | None = None
     in_callback = False

@@ -16,7 +16,7 @@ class VirtualWorker(NotCopyable):
     due_ns  the time of the next ``step``; None while it waits for a block
     """
 
-    why_not = "it belongs to one pipeline; make another one"
+    copy_error_reason = "it belongs to one pipeline; make another one"
 
     def __init__(self, pipeline: Pipeline, clock: VirtualClockHost) -> None:
         self.due_ns: int | None = None

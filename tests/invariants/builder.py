@@ -11,7 +11,7 @@ from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.op import Op
-from pulse.typed import TypedGraph, constant
+from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 
 Element = TypeVar("Element")
@@ -50,7 +50,7 @@ class Builder:
         self.open.append(outlet)
 
     def constant(self, value: Array) -> OutletId:
-        return constant(self.graph, "c", value)
+        return add_constant(self.graph, "c", value)
 
     def channels(self, outlet: OutletId) -> int:
         return int(self.graph.fact(outlet).shape[1])

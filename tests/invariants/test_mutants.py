@@ -15,7 +15,7 @@ from pulse.program.backends.reference import ReferenceProgram
 from pulse.program.whole_stream import stream_whole
 from pulse.proof import prove_programs
 from pulse.proof.oracle import oracle_of
-from pulse.proof.signals import feeds_of
+from pulse.proof.signals import draw_feeds
 from pulse.proof.tolerance import Feeds
 from pulse.proof.trials import plan_trials, short_lengths
 from tests.invariants.mutants import (
@@ -41,10 +41,10 @@ def streams(model: PulsedModel) -> list[Feeds]:
     """Return short streams and a long one."""
     lengths = short_lengths(model)
     plain = [
-        feeds_of(model, length, seed=length)
+        draw_feeds(model, length, seed=length)
         for length in (lengths[0], lengths[len(lengths) // 2], lengths[-1])
     ]
-    return [*plain, feeds_of(model, plan_trials(model).longest, "mixed", 9)]
+    return [*plain, draw_feeds(model, plan_trials(model).longest, "mixed", 9)]
 
 
 def outcome(model: PulsedModel, mutant: Any, inputs: list[Feeds], expected: list[dict[str, Array]]) -> str:

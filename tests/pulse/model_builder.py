@@ -16,7 +16,7 @@ from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool, PoolKind
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, constant
+from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 
 Pair = tuple[int, int]
@@ -60,7 +60,7 @@ class ModelBuilder:
         return wire(self.graph, name, op, inputs)[0]
 
     def constant(self, value: Array, name: str = "c") -> OutletId:
-        return constant(self.graph, name, value)
+        return add_constant(self.graph, name, value)
 
     def taps(self, *shape: int) -> Array:
         """Random numbers away from 0."""

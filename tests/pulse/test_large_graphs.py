@@ -13,7 +13,7 @@ from onnx import ModelProto
 
 import pulse
 from pulse.program.backends.native_program import NativeProgram
-from pulse.support.collector import OBJECTS, fewer_collections
+from pulse.support.collector import GC_THRESHOLD_OBJECTS, fewer_collections
 from tests.invariants.hostile_models import model
 from tests.pulse.cases.build import node
 
@@ -102,7 +102,7 @@ def test_lines_grow_with_the_number_of_nodes(shape: Callable[[int], ModelProto])
 def test_fewer_collections_restores_the_gc_thresholds() -> None:
     usual = gc.get_threshold()
     with fewer_collections():
-        assert gc.get_threshold()[0] == OBJECTS
+        assert gc.get_threshold()[0] == GC_THRESHOLD_OBJECTS
     assert gc.get_threshold() == usual
     gc.set_threshold(0)
     try:

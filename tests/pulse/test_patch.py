@@ -82,7 +82,7 @@ def test_bypass_retires_inputs_of_the_bypassed_node() -> None:
 def test_known_wires_are_folded_in_a_patch() -> None:
     graph = chain().graph
     patch = Patch(graph)
-    unit = patch.constant("one", np.ones((1, 1, 1), np.float32))
+    unit = patch.add_constant("one", np.ones((1, 1, 1), np.float32))
     two = patch.wire("two", ADD, [unit, unit])[0]
     assert isinstance(patch.graph.node(two).op, Const)
     patch.shunt(OutletId(2), patch.wire("b", ADD, [patch.tap(OutletId(1)), two])[0])
@@ -122,7 +122,7 @@ def test_an_op_that_does_not_fit_is_refused() -> None:
     graph = chain().graph
     patch = Patch(graph)
     with pytest.raises(FactError, match=r"new \(add\).*1,2,T,f32"):
-        patch.wire("new", ADD, [patch.tap(OutletId(0)), patch.constant("c", np.ones(1, np.float64))])
+        patch.wire("new", ADD, [patch.tap(OutletId(0)), patch.add_constant("c", np.ones(1, np.float64))])
 
 
 def test_rebuilding_drops_dead_nodes_and_keeps_inputs() -> None:

@@ -18,7 +18,7 @@ from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
-from pulse.typed import TypedGraph, constant
+from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 
 both_backends = pytest.mark.parametrize("backend", BACKENDS)
@@ -37,7 +37,7 @@ class TypedBuilder:
         return outlet
 
     def constant(self, name: str, value: Array | list[list[float]]) -> OutletId:
-        return constant(self.graph, name, np.asarray(value, np.float32))
+        return add_constant(self.graph, name, np.asarray(value, np.float32))
 
     def wire(self, name: str, op: Any, *inputs: OutletId) -> OutletId:
         return wire(self.graph, name, op, inputs)[0]

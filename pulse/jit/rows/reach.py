@@ -29,7 +29,7 @@ from pulse.jit.rows.instruction import (
 )
 from pulse.jit.rows.pointer import ARENA, HEADER_WORDS, REGION_SHIFT, STATE, WEIGHTS, Pointer, real_at
 from pulse.jit.rows.span import MAX_NUMBER, Located, Span, UnsafeRowError, run
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 from pulse.support.record import record
 
 MAX_LOOPS = 1 << 32
@@ -211,7 +211,7 @@ class TableCheck:
         if pointer.region == ARENA:
             raise UnsafeRowError(f"{field.name}: the time is kept in scratch memory")
         now = int(pointer.elements[pointer.start])
-        if abs(now) > FAR or (field.name == "clock" and now != 0):
+        if abs(now) > UNBOUNDED or (field.name == "clock" and now != 0):
             raise UnsafeRowError(f"{field.name} begins with {now}")
         if pointer.region == STATE:
             self._times.add(byte)

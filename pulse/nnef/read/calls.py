@@ -82,14 +82,14 @@ class Calls:
 
     def _operate(self, operator: str, operands: Sequence[NnefValue], position: Position) -> NnefValue:
         """Return the result of an operator between tensors."""
-        self._spending.unfold(1, position.title)
+        self._spending.take_nodes(1, position.title)
         arguments = dict(zip(SIGNATURES[operator].names, operands))
         return _to_value(
             READERS[operator](self._node(operator, position.targets or (operator,), arguments, position))
         )
 
     def _call(self, call: Call, position: Position) -> NnefValue:
-        self._spending.unfold(1, position.title)
+        self._spending.take_nodes(1, position.title)
         name = call.operator
         if name in SIZE_FUNCTIONS and len(call.positional) == 1:
             value = apply(name, self._expressions.value(call.positional[0], position.part(0)))

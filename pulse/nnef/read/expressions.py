@@ -143,7 +143,7 @@ class Evaluator:
             raise position.error("the lists of a for have different lengths")
         results: list[NnefValue] = []
         for index, values in enumerate(zip(*lists)):
-            self._spending.unfold(1, position.title)
+            self._spending.take_nodes(1, position.title)
             names = {name: value for (name, _), value in zip(expression.loops, values)}
             item = position.in_scope({**position.scope, **names}).part(index)
             if expression.condition is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from pulse.errors import WriteError
 from pulse.facts import Array, DType
 from pulse.nnef.syntax import Assignment, Call, Expression, Fragment, Name, Parameter
+from pulse.support.naming import free_name
 from pulse.support.record import record
 
 SizeTexts: TypeAlias = "tuple[int | str, ...]"
@@ -65,10 +66,7 @@ class DocumentParts:
         """Take an identifier that no other wire has, ``name`` as far as NNEF allows, and return it."""
         plain = re.sub(r"\W", "_", name, flags=re.ASCII) or "x"
         plain = f"_{plain}" if plain[0].isdigit() or plain in RESERVED else plain
-        text, suffix = plain, 0
-        while text in self.used_names:
-            suffix += 1
-            text = f"{plain}_{suffix}"
+        text = free_name(plain, self.used_names.__contains__, "_")
         self.used_names.add(text)
         return text
 

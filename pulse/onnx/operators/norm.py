@@ -167,7 +167,7 @@ def lrn(node: NodeContext) -> OutletId:
     size = node.integer("size")
     if fact.rank < 2 or size < 1:
         raise node.error(f"a neighbourhood of {size} channels does not fit {fact}")
-    current_spending().unfold(size, f"{node.wire_name} (LRN), size {size}")
+    current_spending().take_nodes(size, f"{node.wire_name} (LRN), size {size}")
     before = (size - 1) // 2
     edges = (NO_PAD, (TDim.of(before), TDim.of(size - 1 - before)), *(NO_PAD,) * (fact.rank - 2))
     wide = node.wire(Pad(edges), [node.apply("mul", x, x, suffix="squares")], "wide")

@@ -19,7 +19,7 @@ def inline(model: ModelProto, subject: str) -> ModelProto:
     }
     counts: dict[Key, int | None] = {}
     for node in model.graph.node:
-        current_spending().unfold(
+        current_spending().take_nodes(
             _count([node], functions, counts, subject) - 1, f"{subject}: {_describe(node)}"
         )
     import onnx.inliner

@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.dim import SymbolScope, TDim, ge
 from pulse.errors import DimError, LoadError, PulseError
-from pulse.facts import DTYPES, Array, DType, dtype_name, numbers_of
+from pulse.facts import DTYPES, Array, DType, convert_numbers, dtype_name
 from pulse.infer.fact import InferenceFact
 from pulse.onnx.proto import GraphProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto
 from pulse.onnx.tensors import onnx_dtype
@@ -77,7 +77,7 @@ def _constant(value: ValueInfoProto, source: Any) -> Array:
     """Return the constant value of an input: an array of its type; a single number fills the array."""
     tensor_type = _tensor_type(value)
     dtype = onnx_dtype(tensor_type.elem_type, f"input {value.name}")
-    cast = numbers_of(source, dtype)
+    cast = convert_numbers(source, dtype)
     if cast is None:
         raise LoadError(
             f"constant {value.name}: {source!r} is not of type {dtype_name(dtype)}; give a number, a list or an array"

@@ -12,7 +12,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.infer.claims import Claim
 from pulse.infer.fact import InferenceFact
-from pulse.infer.network import FileNetwork, Input, ModelGraph, add_constant
+from pulse.infer.network import FileNetwork, Input, ModelGraph, add_model_constant
 from pulse.onnx.operators import families as families
 from pulse.onnx.proto import AttributeProto, GraphProto, NodeProto, ValueInfoProto
 from pulse.onnx.read.file import ModelSource, read_source
@@ -132,7 +132,7 @@ class _Builder:
 
     def _add_constant(self, name: str, value: Array) -> None:
         current_spending().stored += value.size
-        self._define(name, add_constant(self.graph, name, value))
+        self._define(name, add_model_constant(self.graph, name, value))
 
     def _add_node(self, node: NodeProto) -> None:
         op_type, title, inputs, outputs = node.op_type, node.name, list(node.input), tuple(node.output)

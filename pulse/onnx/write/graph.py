@@ -10,6 +10,7 @@ from pulse.errors import WriteError
 from pulse.facts import Array, DType, is_symbolic
 from pulse.onnx.proto import NodeProto, TensorProto, ValueInfoProto
 from pulse.onnx.tensors import element_type, onnx_dtype
+from pulse.support.naming import free_name
 from pulse.support.record import record
 
 
@@ -46,12 +47,9 @@ class Names:
 
     def new(self, name: str) -> str:
         """Take ``name``, with a number if it is taken already, and return it."""
-        free_name, number = name, 0
-        while free_name in self.used_names or not free_name:
-            number += 1
-            free_name = f"{name}.{number}"
-        self.used_names.add(free_name)
-        return free_name
+        new_name = free_name(name, lambda text: not text or text in self.used_names)
+        self.used_names.add(new_name)
+        return new_name
 
 
 @record

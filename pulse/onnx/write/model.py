@@ -236,7 +236,7 @@ class _Export:
             ),
             end=self._clock.end,
             awaits=tuple(
-                AwaitedMetadata(wire.frames, wire.offset, str(wire.length)) for wire in model.waits()
+                AwaitedMetadata(wire.frames, wire.offset, str(wire.length)) for wire in model.awaited_wires()
             ),
             assumptions=tuple(str(assumption) for assumption in model.typed.scope.assumptions),
         )

@@ -13,6 +13,7 @@ from onnx import helper, numpy_helper
 from pulse.errors import WriteError
 from pulse.onnx.metadata import StreamMetadata
 from pulse.onnx.proto import ModelProto, NodeProto, TensorProto, ValueInfoProto
+from pulse.onnx.write.graph import Names
 from pulse.support.record import record
 
 START = "START"
@@ -61,20 +62,18 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
     graph = model.graph
     inputs: Mapping[str, ValueInfoProto] = {value.name: value for value in graph.input}
     outputs: Mapping[str, ValueInfoProto] = {value.name: value for value in graph.output}
-    used_names = {name for node in graph.node for name in (*node.input, *node.output)} | set(inputs)
-    if START in used_names:
+    names = Names({name for node in graph.node for name in (*node.input, *node.output)} | set(inputs))
+    if START in names.used_names:
         raise WriteError(f"a wire of the model is called {START}: rename it")
     first: list[NodeProto] = []
     states: list[SequenceState] = []
     if stream_metadata.states:
-        graph.initializer.append(
-            numpy_helper.from_array(np.array([1], np.int64), _take_free_name("one", used_names))
-        )
+        graph.initializer.append(numpy_helper.from_array(np.array([1], np.int64), names.new("one")))
     unit_shape = graph.initializer[-1].name if stream_metadata.states else ""
     for pair in stream_metadata.states:
         input_info, output_info = inputs[pair.input], outputs[pair.output]
         element_type, shape = input_info.type.tensor_type.elem_type, shape_of(input_info)
-        past = _take_free_name(f"{pair.input}.past", used_names)
+        past = names.new(f"{pair.input}.past")
         input_info.name = past
         initial = pair.value()
         whole = shape or (1,)
@@ -83,17 +82,15 @@ def sequence_model(proto: ModelProto) -> SequenceModel:
             .reshape(whole)
             .astype(helper.tensor_dtype_to_np_dtype(element_type))
         )
-        graph.initializer.append(
-            numpy_helper.from_array(initial, _take_free_name(f"{pair.input}.initial", used_names))
-        )
-        state = pair.input if shape else _take_free_name(f"{pair.input}.vector", used_names)
+        graph.initializer.append(numpy_helper.from_array(initial, names.new(f"{pair.input}.initial")))
+        state = pair.input if shape else names.new(f"{pair.input}.vector")
         first.append(helper.make_node("Where", [START, graph.initializer[-1].name, past], [state]))
         output = pair.output
         if not shape:
-            empty = _take_free_name(f"{pair.input}.shape", used_names)
+            empty = names.new(f"{pair.input}.shape")
             graph.initializer.append(numpy_helper.from_array(np.zeros(0, np.int64), empty))
             first.append(helper.make_node("Reshape", [state, empty], [pair.input]))
-            output = _take_free_name(f"{pair.output}.vector", used_names)
+            output = names.new(f"{pair.output}.vector")
             graph.node.append(helper.make_node("Reshape", [pair.output, unit_shape], [output]))
             _set_vector(input_info)
             output_info.name = output
@@ -123,11 +120,3 @@ def _put_in_front(graph: Any, nodes: list[NodeProto]) -> None:
 def _set_vector(value: ValueInfoProto) -> None:
     del value.type.tensor_type.shape.dim[:]
     value.type.tensor_type.shape.dim.add().dim_value = 1
-
-
-def _take_free_name(name: str, used_names: set[str]) -> str:
-    """Take a name that no wire has, and return it."""
-    while name in used_names:
-        name += "_"
-    used_names.add(name)
-    return name

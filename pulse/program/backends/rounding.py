@@ -8,7 +8,7 @@ from pulse.graph import InletId
 from pulse.ops.op import Op
 from pulse.program.activation_rounding import check_activations, round_rows
 from pulse.program.weights import stored_operand
-from pulse.typed import TypedGraph, TypedNetwork, constant, has_constant_shapes
+from pulse.typed import TypedGraph, TypedNetwork, add_constant, has_constant_shapes
 
 
 def rounded_operands(
@@ -59,5 +59,5 @@ def _round_weights(prefix: str, form: str, graph: TypedGraph) -> None:
         node.op = with_rounded_bodies(name, node.op, form)
         inputs = [PulsedFact(fact.dtype, fact.shape, fact.value) for fact in graph.input_facts(node)]
         for slot, value in rounded_operands(name, node.op, inputs, form):
-            weight = constant(graph, graph.unique(f"{node.name}.weight{slot}"), value)
+            weight = add_constant(graph, graph.unique(f"{node.name}.weight{slot}"), value)
             graph.connect(weight, InletId(node.id, slot))

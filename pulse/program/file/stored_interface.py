@@ -9,7 +9,7 @@ from pulse.errors import DimError, LoadError
 from pulse.facts import DTYPES, MAX_AXES, dtype_name
 from pulse.interface import AwaitedWire, Interface, Port, find_port
 from pulse.program.file.json_object import JsonObject
-from pulse.support.bounds import FAR, FAR_FRAMES
+from pulse.support.bounds import FAR_FRAMES, UNBOUNDED
 from pulse.support.printable import is_title
 from pulse.support.record import record
 
@@ -39,7 +39,7 @@ class StoredInterface:
         """Return an input or output by its name. Raises PulsifyError if no port has it."""
         return find_port(self, name)
 
-    def waits(self) -> tuple[AwaitedWire, ...]:
+    def awaited_wires(self) -> tuple[AwaitedWire, ...]:
         """Return every wire for whose last frame some output waits."""
         return self.awaited
 
@@ -47,7 +47,8 @@ class StoredInterface:
 def write_interface(model: Interface) -> dict[str, Any]:
     """Return the interface as an object for JSON."""
     waits = [
-        {"frames": wire.frames, "offset": wire.offset, "length": str(wire.length)} for wire in model.waits()
+        {"frames": wire.frames, "offset": wire.offset, "length": str(wire.length)}
+        for wire in model.awaited_wires()
     ]
     return {
         "title": model.title if is_title(model.title) else "model",
@@ -156,7 +157,10 @@ class _Reading:
         length = self.scope.parse(record.text("length", MAX_LETTERS))
         if not length.symbols <= {self.symbol}:
             raise LoadError(f"{self.name}: the length {length} does not depend on {self.symbol} alone")
-        if abs(length.eval({self.symbol: FAR_FRAMES})) > FAR or abs(length.eval({self.symbol: 0})) > 1 << 60:
+        if (
+            abs(length.eval({self.symbol: FAR_FRAMES})) > UNBOUNDED
+            or abs(length.eval({self.symbol: 0})) > 1 << 60
+        ):
             raise LoadError(f"{self.name}: the length {length} is too large; compile the model again")
         return length
 

@@ -26,7 +26,7 @@ from pulse.program.file.stored_interface import read_interface
 from pulse.program.native.streams import NativeStreams
 from pulse.program.table.memory import Region
 from pulse.program.table.place import Place
-from pulse.support.bounds import FAR, FAR_FRAMES
+from pulse.support.bounds import FAR_FRAMES, UNBOUNDED
 from pulse.support.collector import fewer_collections
 from pulse.support.plugins import load_plugins
 from pulse.version import __version__
@@ -200,10 +200,10 @@ def _place(record: JsonObject) -> Place:
 def _end(record: JsonObject, symbol: Symbol) -> tuple[TDim, int]:
     try:
         length = scope_of(symbol).parse(record.text("length", 1 << 10))
-        far_length = abs(length.eval({symbol: FAR_FRAMES})) if length.symbols <= {symbol} else 2 * FAR
+        far_length = abs(length.eval({symbol: FAR_FRAMES})) if length.symbols <= {symbol} else 2 * UNBOUNDED
     except DimError as error:
         raise LoadError(f"{record.name}: {error}; compile the model again") from None
-    if far_length > FAR:
+    if far_length > UNBOUNDED:
         raise LoadError(f"{record.name}: the length {length} is too large; compile the model again")
     return length, record.number("byte")
 

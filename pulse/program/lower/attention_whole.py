@@ -51,10 +51,10 @@ def find_attention(lowering: Lowering, scores: PulsedNode) -> AttentionNodes | N
     if product is None or not isinstance(product.op, MatMul) or product.inputs[0] != OutletId(reader.id):
         return None
     facts = [lowering.fact(wire) for wire in (*scores.inputs, *product.inputs)]
-    is_plain = reader.op.axis == rank - 1 and not reader.op.log
+    is_last_axis = reader.op.axis == rank - 1 and not reader.op.log
     return (
         AttentionNodes(scores, scaled, scale, product)
-        if is_plain
+        if is_last_axis
         and min(fact.rank for fact in facts) >= 2
         and all(fact.dtype == np.float32 for fact in facts)
         and packed_operand(facts[2:]) is None

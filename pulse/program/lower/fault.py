@@ -13,7 +13,7 @@ from pulse.program.lower.elementwise import require_code
 from pulse.program.lowering import FaultChecker, Lowering, PulsedNode, lowers
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Value
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 from pulse.support.record import record
 
 MAX_LOOPS = 3
@@ -41,7 +41,7 @@ class CheckedFrames:
 def frames_of_every_pulse(lowering: Lowering) -> CheckedFrames:
     """Return the frames for a check of the whole tensor in every pulse."""
     return CheckedFrames(
-        None, 0, 0, lowering.add_table([0]), lowering.add_table([FAR]), lowering.add_table([0])
+        None, 0, 0, lowering.add_table([0]), lowering.add_table([UNBOUNDED]), lowering.add_table([0])
     )
 
 

@@ -6,7 +6,7 @@ from pulse.ops.cumulative import CumSumStream
 from pulse.ops.recurrent import RecurrentStream
 from pulse.program.lowering import Lowering
 from pulse.program.table.memory import Value
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 from pulse.support.record import record
 
 
@@ -36,5 +36,5 @@ def stream_timing(lowering: Lowering, op: CumSumStream | RecurrentStream, reload
 
 def restart_each_pulse(lowering: Lowering) -> StateTiming:
     """Return a timing in which every pulse is the first one of an endless stream."""
-    clock, end = (lowering.add_table([value]) for value in (0, FAR))
+    clock, end = (lowering.add_table([value]) for value in (0, UNBOUNDED))
     return StateTiming(clock, end, 0, True)

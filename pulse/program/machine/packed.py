@@ -115,7 +115,7 @@ class PackedCall(NotCopyable):
     input_bytes, output_bytes  the bytes of a packed pulse
     """
 
-    why_not = "it holds addresses of this process; copy its state, and call pack() on the copy"
+    copy_error_reason = "it holds addresses of this process; copy its state, and call pack() on the copy"
 
     call: MachineCall
     kept: tuple[Array | Struct, ...]

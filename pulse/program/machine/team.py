@@ -230,7 +230,7 @@ class Team(NotCopyable):
     Raises   CompileError; PulseError if this system does not support it
     """
 
-    why_not = "it has threads; spawn a stream, which has its own"
+    copy_error_reason = "it has threads; spawn a stream, which has its own"
     _known: ClassVar["weakref.WeakValueDictionary[tuple[int, int], Team]"] = weakref.WeakValueDictionary()
 
     def __init__(self, threads: int) -> None:

@@ -78,6 +78,6 @@ class Executable(ABC):
             if port.streams:
                 total = max(0, port.length.eval({symbol: end}))
                 pulses = max(pulses, -(-(port.delay + total) // port.frames) if total else 0)
-        for wire in self.model.waits():
+        for wire in self.model.awaited_wires():
             pulses = max(pulses, -(-(wire.offset + max(0, wire.length.eval({symbol: end}))) // wire.frames))
         return pulses

@@ -36,6 +36,11 @@ from pulse.typed import TypedGraph, TypedNetwork
 class Attention:
     """``softmax(scale * q @ k + bias) @ v``: the product of q and k, the steps up to the softmax, the readers.
 
+    softmax   node of the softmax
+    product   node of the product of q and k
+    steps     the steps from the product to the softmax
+    scale     the factor of the product
+    readers   the products of the weights with v
     relative  scores by relative position, added to the product
     """
 
@@ -51,6 +56,7 @@ class Attention:
 class BandedModel:
     """A model whose attentions of limited reach are written as ``BandedAttention``.
 
+    model    the rewritten model
     refused  name of a node of an unlimited attention -> the refusal, None if another node reports it
     limited  whether only ``max_context`` limits the reach of some attention
     """
@@ -231,5 +237,5 @@ def _with_batch_axes(graph: TypedGraph, attention: Attention, bias: np.ndarray) 
     flat = bias.reshape(-1, *bias.shape[-2:])
     if (flat == flat[:1]).all():
         return flat[0]
-    lead = [int(dim) for dim in graph.fact(OutletId(attention.product)).shape[:-2]]
-    return bias.reshape(*lead, *bias.shape[-2:]) if int(np.prod(lead)) == len(flat) else bias
+    batch = [int(dim) for dim in graph.fact(OutletId(attention.product)).shape[:-2]]
+    return bias.reshape(*batch, *bias.shape[-2:]) if int(np.prod(batch)) == len(flat) else bias

@@ -31,7 +31,7 @@ class _Scores:
     """The terms of the scores of a softmax.
 
     products  the products of pairs of frames
-    nodes     the nodes between, and those of the mask that depend on positions
+    nodes     the nodes between, and the mask's nodes that depend on positions
     masked    whether a mask may hide pairs
     data      wires with one frame per position from which a mask is computed
     """

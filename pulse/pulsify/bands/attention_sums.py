@@ -40,19 +40,19 @@ def _is_scores(graph: TypedGraph, node: Node[TypedFact, Op], symbol: Symbol) -> 
 def _join(graph: TypedGraph, node: Node[TypedFact, Op], products: list[Node[TypedFact, Op]]) -> None:
     old = OutletId(node.id)
     sides = [[graph.fact(product.inputs[side]) for product in products] for side in (0, 1)]
-    lead = broadcast_shapes([fact.shape[:-2] for facts in sides for fact in facts], "batch axes")
-    if (*lead, *graph.fact(old).shape[-2:]) != graph.fact(old).shape:
+    batch = broadcast_shapes([fact.shape[:-2] for facts in sides for fact in facts], "batch axes")
+    if (*batch, *graph.fact(old).shape[-2:]) != graph.fact(old).shape:
         return
     patch = Patch(graph)
     name = graph.label(old)
 
     def widen(outlet: OutletId, shape: Shape, suffix: str) -> OutletId:
         inside = patch.tap(outlet)
-        target = (*lead, *shape[-2:])
+        target = (*batch, *shape[-2:])
         return inside if shape == target else patch.wire(f"{name}.{suffix}", Expand(target), [inside])[0]
 
     operands: list[OutletId] = []
-    for side, (letter, axis) in enumerate((("q", len(lead) + 1), ("k", len(lead)))):
+    for side, (letter, axis) in enumerate((("q", len(batch) + 1), ("k", len(batch)))):
         parts = [
             widen(product.inputs[side], fact.shape, f"{letter}{index}")
             for index, (product, fact) in enumerate(zip(products, sides[side]))

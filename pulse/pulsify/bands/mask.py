@@ -27,15 +27,15 @@ MASKED = -1e4
 The exponential of such a score is exactly 0 relative to any score that is not masked.
 """
 MAX_ELEMENTS = 1 << 24
-"""The most elements of a mask that is run."""
+"""Maximum number of elements of a mask that is run."""
 MAX_MASK_ELEMENTS = 1 << 22
-"""The most elements of a mask without a repeating pattern, which is stored whole."""
+"""Maximum number of elements of a mask without a repeating pattern, which is stored whole."""
 MAX_POSITIONS = 1 << 16
-"""The most positions of a table that is run."""
+"""Maximum number of positions of a table that is run."""
 SAMPLE_LENGTHS = (64, 512)
 """The stream lengths, in frames, at which a mask is run first."""
 MAX_COUNTEREXAMPLES = 16
-"""The most rows that refuted other shifts and are compared before all the others."""
+"""Maximum number of rows that refuted other shifts and are compared before all the others."""
 
 LIMIT_REACH = "limit its reach (a window, or chunks)"
 
@@ -61,6 +61,8 @@ class ScoreStep:
 class Band:
     """The bias of each pair of frames, in the layout of ``BandedAttention``.
 
+    bias     the table of biases
+    back     how many frames before its own a frame sees
     blind    whether some frame sees nothing
     finite   whether masked scores are finite, so that a frame whose pairs are all masked sees every frame
     limited  whether the band holds only up to the given longest stream
@@ -145,7 +147,7 @@ class Sample:
     def table(self, period: int, back: int, ahead: int) -> Array:
         """Return the bias of column j for row i at [i mod period, j - i + back]; -inf if no row has that pair.
 
-        Where numbers are rounded, those of the first rows are the most exact.
+        Rounded numbers are the most exact in the first rows.
         """
         shape = (*self.bias.shape[:-2], period, back + 1 + ahead)
         table = np.full(shape, -np.inf, self.bias.dtype)
@@ -167,7 +169,10 @@ class Sample:
 class SampledBand:
     """A band found at some lengths, and the reason to doubt it at others; None if it is proved.
 
-    relative  whether only the differences within each row repeat
+    band             the band
+    op               the attention that it makes
+    relative         whether only the differences within each row repeat
+    reason_to_doubt  why it may not hold at other lengths; None if it is proved
     """
 
     band: Band
@@ -180,7 +185,12 @@ class SampledBand:
 class Mask:
     """The steps of the scores from their product to the softmax.
 
-    context  the longest stream, in frames of the symbol
+    graph        the typed graph
+    symbol       the frames of the stream
+    assumptions  conditions on the symbol
+    product      the product of queries and keys
+    steps        the steps from the product to the softmax
+    context      the longest stream, in frames of the symbol
     """
 
     graph: TypedGraph
@@ -197,11 +207,13 @@ class Mask:
         return self.graph.fact(self.product).shape[-1]
 
     def band(self) -> Band:
-        """Find the band of all unmasked pairs. Raises NoBandError."""
+        """Find the band of all unmasked pairs. Raises NoBandError: there is none."""
         limit = longest_stream(self.symbol, self.assumptions)
         max_rows = None if limit is None else self.rows.eval({self.symbol: limit})
-        lead = math.prod(self.sample(min(SAMPLE_LENGTHS[0], max_rows or SAMPLE_LENGTHS[0])).bias.shape[:-2])
-        largest = math.isqrt(MAX_ELEMENTS // max(1, lead))
+        matrices = math.prod(
+            self.sample(min(SAMPLE_LENGTHS[0], max_rows or SAMPLE_LENGTHS[0])).bias.shape[:-2]
+        )
+        largest = math.isqrt(MAX_ELEMENTS // max(1, matrices))
         largest = largest if max_rows is None else min(largest, max_rows)
         candidate: SampledBand | None = None
         for frames in (*SAMPLE_LENGTHS, largest):
@@ -240,7 +252,7 @@ class Mask:
         return None
 
     def _accept_with_limit(self, candidate: "SampledBand", max_rows: int | None, largest: int) -> Band:
-        """Accept a band that is not proved, if it holds up to the longest stream. Raises NoBandError."""
+        """Accept a band that is not proved, if it holds up to the longest stream."""
         context = None if self.context is None else self.rows.eval({self.symbol: self.context})
         end = max(1, min((bound for bound in (max_rows, context) if bound is not None), default=largest + 1))
         cause = (
@@ -273,8 +285,8 @@ class Mask:
         pending = [
             source
             for node_id, slot in slots.items()
-            for at, source in enumerate(self.graph.nodes[node_id].inputs)
-            if at != slot
+            for index, source in enumerate(self.graph.nodes[node_id].inputs)
+            if index != slot
         ]
         largest_position, visited = 0, set[int]()
         while pending:
@@ -344,7 +356,7 @@ class Mask:
         return Band(op.bias, op.back, blind, finite)
 
     def sample(self, frames: int) -> Sample:
-        """Return the bias at the first length of at least this many frames. Raises NoBandError."""
+        """Return the bias at the first length of at least this many frames. Raises NoBandError: not computable."""
         if frames not in self._samples:
             self._samples[frames] = self._run(self._length(frames))
         return self._samples[frames]
@@ -373,8 +385,8 @@ class Mask:
         if frames < 1:
             raise NoBandError("it has no rows at the lengths that suit its mask")
         regrouped = any(not isinstance(self.graph.nodes[step.node].op, Elementwise) for step in self.steps)
-        lead = [dim.eval(env) if regrouped else 1 for dim in fact.shape[:-2]]
-        x = np.zeros((*lead, frames, frames), fact.dtype)
+        batch = [dim.eval(env) if regrouped else 1 for dim in fact.shape[:-2]]
+        x = np.zeros((*batch, frames, frames), fact.dtype)
         values: dict[OutletId, Array] = {}
         finite = False
         for step in self.steps:

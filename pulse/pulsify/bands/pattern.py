@@ -156,8 +156,8 @@ def _negate(x: Interval) -> Interval:
 
 
 def _multiply(x: Exact, y: Exact) -> Exact:
-    none = (x == 0) | (y == 0)
-    return np.where(none, ZERO, np.where(none, ONE, x) * np.where(none, ONE, y))
+    is_zero = (x == 0) | (y == 0)
+    return np.where(is_zero, ZERO, np.where(is_zero, ONE, x) * np.where(is_zero, ONE, y))
 
 
 def multiply(x: Interval, y: Interval) -> Interval:

@@ -8,14 +8,14 @@ from pulse.facts import Array
 from pulse.pulsify.bands.pattern import NEVER, Interval, Pattern, affine, exact
 
 MAX_EXAMINED_ELEMENTS = 1 << 12
-"""The most elements of a constant that are examined one by one."""
+"""Maximum number of elements of a constant that are examined one by one."""
 
 
 def stored_pattern(value: Array, axes: Sequence[int], period: int, distance: int) -> Pattern:
     """Return the pattern of a table along the axes that are sliced to the stream's length; no stream is longer than
     they are.
 
-    period, distance  as in ``PatternExtent``
+    period, distance  see ``PatternExtent``
     """
     everywhere = _pattern_within(value)
     if not axes:

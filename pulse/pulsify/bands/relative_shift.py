@@ -24,7 +24,7 @@ from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNode
 
 MOVES = (Pad, Slice, Concat, Transpose)
-"""Ops that make the shift, with those that keep the order."""
+"""Ops that make the shift or keep the order."""
 TRACED_ROW_COUNTS = (1, 2, 3, 5, 8, 13)
 """The numbers of rows at which the source of each score is traced to recognise a shift."""
 SHORT_ROW_COUNTS = (2, 5)
@@ -38,10 +38,12 @@ class RelativeScores:
     The positions are by distance, [A..., d, 2 * rows - 1] or the first rows of these, or vectors for pairs,
     [rows, d, rows].
 
-    pairs   whether they are vectors for pairs
-    causal  whether there are none for frames ahead
-    order   which of the product's matrices each matrix of the shifted scores is
-    factor  the factor of the scores before they are added to the product of queries and keys
+    product  node of the product
+    shifted  wire of the shifted scores
+    pairs    whether they are vectors for pairs
+    causal   whether there are none for frames ahead
+    order    which of the product's matrices each matrix of the shifted scores is
+    factor   the factor of the scores before they are added to the product of queries and keys
     """
 
     product: int
@@ -135,7 +137,7 @@ def _is_filled(graph: TypedGraph, outlet: OutletId) -> bool:
 
 
 def length_with_rows(rows: TDim, symbol: Symbol, count: int) -> int | None:
-    """Return a stream length that gives ``count`` rows; None if there is none."""
+    """Return a stream length with ``count`` rows; None if there is none."""
     return next(
         (candidate for candidate in range(64 * count) if rows.eval({symbol: candidate}) == count), None
     )
@@ -178,20 +180,20 @@ def join_positions(
     width = near.shape[-1]
     queries = graph.nodes[relative_scores.product].inputs[0]
     wire = patch.wire
-    table = patch.constant(f"{name}.positions", near)
+    table = patch.add_constant(f"{name}.positions", near)
     scores = wire(f"{name}.relative", MatMul(), [patch.tap(queries), table])[0]
     if relative_scores.pairs:
         scores = _turn_pairs(patch, scores, patch.graph.fact(q).shape[:-2], name)
     else:
-        lead = graph.fact(relative_scores.shifted).shape[:-2]
-        scores = _order_matrices(patch, scores, relative_scores.order, lead, name)
+        batch = graph.fact(relative_scores.shifted).shape[:-2]
+        scores = _order_matrices(patch, scores, relative_scores.order, batch, name)
     fact = patch.graph.fact(scores)
     rows = fact.shape[-2]
     steps = wire(f"{name}.steps", Range(0, 1, rows, np.dtype(np.int64)), [])[0]
     column = wire(f"{name}.column", AddAxis(1), [steps])[0]
-    positions = patch.constant(f"{name}.places", np.arange(width, dtype=np.int64))
-    size = patch.constant(f"{name}.width", np.array(width, np.int64))
-    last_distances = patch.constant(f"{name}.moved", np.arange(width, dtype=np.int64) + back)
+    positions = patch.add_constant(f"{name}.places", np.arange(width, dtype=np.int64))
+    size = patch.add_constant(f"{name}.width", np.array(width, np.int64))
+    last_distances = patch.add_constant(f"{name}.moved", np.arange(width, dtype=np.int64) + back)
     distances = wire(f"{name}.turned", Elementwise("sub"), [last_distances, column])[0]
     index = wire(f"{name}.index", Elementwise("mod"), [distances, size])[0]
     index = wire(f"{name}.indices", Expand(fact.shape), [index])[0]
@@ -202,29 +204,29 @@ def join_positions(
     operands: list[OutletId] = []
     for side, more, letter in ((q, more_q, "q"), (k, more_k, "k")):
         shape = patch.graph.fact(side).shape
-        lead = (*shape[:-1], TDim.of(width))
-        if patch.graph.fact(more).shape != lead:
-            more = wire(f"{name}.{letter}_wide", Expand(lead), [more])[0]
+        wide = (*shape[:-1], TDim.of(width))
+        if patch.graph.fact(more).shape != wide:
+            more = wire(f"{name}.{letter}_wide", Expand(wide), [more])[0]
         operands.append(wire(f"{name}.{letter}_joined", Concat(len(shape) - 1), [side, more])[0])
     return operands[0], operands[1]
 
 
 def _order_matrices(
-    patch: Patch, scores: OutletId, order: tuple[int, ...], lead: Shape, name: str
+    patch: Patch, scores: OutletId, order: tuple[int, ...], batch: Shape, name: str
 ) -> OutletId:
-    """Order the matrices of scores [A..., rows, n] differently, with shape [lead..., rows, n]."""
+    """Order the matrices of scores [A..., rows, n] differently, with shape [batch..., rows, n]."""
     shape = patch.graph.fact(scores).shape
     if order != tuple(range(len(order))):
         flat = patch.wire(f"{name}.relative_flat", Reshape((TDim.of(len(order)), *shape[-2:])), [scores])[0]
-        indices = patch.constant(f"{name}.order", np.array(order, np.int64))
+        indices = patch.add_constant(f"{name}.order", np.array(order, np.int64))
         scores = patch.wire(f"{name}.relative_ordered", Gather(0), [flat, indices])[0]
-    elif shape[:-2] == lead:
+    elif shape[:-2] == batch:
         return scores
-    return patch.wire(f"{name}.relative_apart", Reshape((*lead, *shape[-2:])), [scores])[0]
+    return patch.wire(f"{name}.relative_apart", Reshape((*batch, *shape[-2:])), [scores])[0]
 
 
-def _turn_pairs(patch: Patch, scores: OutletId, lead: Shape, name: str) -> OutletId:
+def _turn_pairs(patch: Patch, scores: OutletId, batch: Shape, name: str) -> OutletId:
     """Transpose scores [rows, heads, n] to [A..., rows, n]."""
     transposed = patch.wire(f"{name}.relative_turned", Transpose((1, 0, 2)), [scores])[0]
     shape = patch.graph.fact(transposed).shape
-    return patch.wire(f"{name}.relative_heads", Reshape((*lead, *shape[1:])), [transposed])[0]
+    return patch.wire(f"{name}.relative_heads", Reshape((*batch, *shape[1:])), [transposed])[0]

@@ -214,7 +214,7 @@ class _While:
         current = {index: self._first[index] for index in parts.states}
         rows = {index: self._head_rows(index, parts) for index in parts.written}
         last: dict[int, OutletId] = {}
-        current_spending().unfold(iterations * len(self._body.graph.nodes), node.wire_name)
+        current_spending().take_nodes(iterations * len(self._body.graph.nodes), node.wire_name)
         for iteration in range(iterations):
             present = {source: self._first[index] for index, source in parts.sources.items()}
             present |= {

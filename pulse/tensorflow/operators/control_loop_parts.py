@@ -9,7 +9,7 @@ from pulse.infer.unrolling import NotUnrolledError
 from pulse.ops.elementwise import Cast
 from pulse.ops.source import Const, Source
 from pulse.support.record import record
-from pulse.typed import TypedGraph, TypedNetwork, add_source, constant
+from pulse.typed import TypedGraph, TypedNetwork, add_constant, add_source
 from pulse.wiring import wire
 
 
@@ -90,7 +90,7 @@ def graft(
         if isinstance(node.op, Source):
             raise NotUnrolledError
         if isinstance(node.op, Const):
-            copies = [constant(graph, prefix + node.name, node.op.value)]
+            copies = [add_constant(graph, prefix + node.name, node.op.value)]
         else:
             copies = wire(graph, prefix + node.name, node.op, [copied[outlet] for outlet in node.inputs])
         for slot, outlet in enumerate(copies):

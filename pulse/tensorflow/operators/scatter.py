@@ -59,7 +59,7 @@ def update_slices(node: TensorflowNode) -> OutletId:
         else:
             slices.append(slice(None if has("begin", n) else begin, None if has("end", n) else end, step))
     sizes = tuple(int(dim) for dim in shape)
-    current_spending().unfold(math.prod(sizes), node.wire_name)
+    current_spending().take_nodes(math.prod(sizes), node.wire_name)
     try:
         elements = np.arange(math.prod(sizes)).reshape(sizes)[tuple(slices)]
     except IndexError as error:

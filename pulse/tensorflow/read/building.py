@@ -10,7 +10,7 @@ from pulse.errors import LoadError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
-from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, add_constant
+from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, add_model_constant
 from pulse.support.budget import current_spending
 from pulse.support.record import record
 from pulse.tensorflow.library import FunctionLibrary
@@ -170,7 +170,7 @@ class _Building:
 
     def _add_constant(self, name: str, value: Array) -> OutletId:
         current_spending().stored += value.size
-        return add_constant(self._model, name, value)
+        return add_model_constant(self._model, name, value)
 
     def _outlet(self, endpoint: NodeOutput, reader: str) -> OutletId:
         if endpoint in self._outlets:
@@ -310,7 +310,7 @@ def function_model(
     """
     if len(facts) != len(function.inputs):
         raise LoadError(f"{title}: {len(facts)} arguments for {len(function.inputs)}; export the model again")
-    current_spending().unfold(len(function.nodes), title)
+    current_spending().take_nodes(len(function.nodes), title)
     states: dict[str, InferenceFact] = {}
     feeds: dict[NodeOutput, InferenceFact] = {}
     for index, (name, fact) in enumerate(zip(function.inputs, facts)):

@@ -55,7 +55,7 @@ def _dilated_nodes(
     """Return the nodes that replace those of one pattern; empty if there is no pattern."""
     block = _known_value(graph, end.inputs[1])
     conv, chain = _walk_upwards(graph, end.inputs[0], CONVOLUTIONS)
-    if block is None or conv is None or not _is_plain(conv):
+    if block is None or conv is None or not _has_unit_window(conv):
         return {}
     start, before = _walk_upwards(graph, conv.inputs[0], ("SpaceToBatchND",))
     if start is None or len(start.inputs) != 3:
@@ -98,7 +98,7 @@ def _walk_upwards(
     return None, []
 
 
-def _is_plain(conv: GraphNode) -> bool:
+def _has_unit_window(conv: GraphNode) -> bool:
     """Return whether a convolution has no padding, steps or dilation of its own."""
     for name in ("strides", "dilations"):
         values = conv.attributes.get(name, [1])

@@ -39,7 +39,7 @@ def _expand(node: GraphNode, library: FunctionLibrary, depth: int) -> list[Graph
             f"{len(node.inputs)} arguments for the {len(function.inputs)} of function {function.name}; "
             "export the model again"
         )
-    current_spending().unfold(len(function.nodes) + 1, node.name)
+    current_spending().take_nodes(len(function.nodes) + 1, node.name)
     result = _result(node, function)
     return [
         *(inner for called in _body(node, function) for inner in _expand(called, library, depth + 1)),

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from pulse.errors import LoadError
+from pulse.support.naming import free_name
 from pulse.tensorflow.library import FunctionLibrary
 from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput
 from pulse.tensorflow.read.flat import FlatGraph
@@ -155,7 +156,7 @@ class _Conversion:
             f"{name}/condition", before | constants, types, [condition.inputs[0]]
         )
         body = self._function(f"{name}/body", updates | constants, types, results)
-        loop_name = self._unique(name or "while")
+        loop_name = free_name(name or "while", self._graph.nodes.__contains__, "_", 2)
         exits = {exit_: index for index, variable in enumerate(loop.variables) for exit_ in variable.exits}
         enters = [node.name for node in (*(variable.enter for variable in loop.variables), *loop.constant)]
         inside = find_reached(self._graph, enters, set(exits))
@@ -178,13 +179,6 @@ class _Conversion:
         for exit_ in exits:
             self._exits.pop(exit_, None)
         self._running.pop()
-
-    def _unique(self, name: str) -> str:
-        suffix, unique = 1, name
-        while unique in self._graph.nodes:
-            suffix += 1
-            unique = f"{name}_{suffix}"
-        return unique
 
     def _function(
         self, name: str, ports: dict[NodeOutput, str], types: tuple[int, ...], outputs: list[NodeOutput]

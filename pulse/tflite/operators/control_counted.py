@@ -24,6 +24,7 @@ from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.support.budget import current_spending
+from pulse.support.naming import free_name
 from pulse.tflite.node import TfliteNode
 from pulse.typed import TypedGraph, TypedNetwork, add_source, sources
 from pulse.wiring import wire
@@ -174,10 +175,7 @@ class _Counted:
     def __init__(self, node: TfliteNode, run: BuildSubgraph) -> None:
         self._node, self._run = node, run
         self._facts = [node.graph.fact(node.input(slot)) for slot in range(len(node.inputs))]
-        name = ITERATION
-        while node.scope.knows(name):
-            name += "_"
-        self._symbol = node.scope.symbol(name)
+        self._symbol = node.scope.symbol(free_name(ITERATION, node.scope.knows))
         self._iteration = TDim.of(self._symbol)
 
     def find(self) -> _Parts | None:

@@ -62,7 +62,7 @@ def _dilated_operators(
         return {}
     conv = graph.operators[middle]
     begin, widening = _maker_of_type(graph, conv.inputs[0], ("SPACE_TO_BATCH_ND",), BEFORE, makers)
-    if begin is None or len(graph.operators[begin].inputs) != 3 or not _is_plain(conv):
+    if begin is None or len(graph.operators[begin].inputs) != 3 or not _has_unit_window(conv):
         return {}
     first = graph.operators[begin]
     block, other = (graph.tensors[operator.inputs[1]].data for operator in (first, last))
@@ -86,7 +86,7 @@ def _dilated_operators(
     return replacements
 
 
-def _is_plain(conv: Operator) -> bool:
+def _has_unit_window(conv: Operator) -> bool:
     """Return whether a convolution has no padding, steps or dilation of its own."""
     names = ("StrideH", "StrideW", "DilationHFactor", "DilationWFactor")
     return conv.options.get("Padding") == VALID and all(conv.options.get(name, 1) == 1 for name in names)

@@ -13,7 +13,7 @@ from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.codes import Codes, codes_entry
 from pulse.infer.fact import InferenceFact
-from pulse.infer.network import FileNetwork, Input, ModelGraph, Variable, add_constant
+from pulse.infer.network import FileNetwork, Input, ModelGraph, Variable, add_model_constant
 from pulse.onnx.read.inputs import input_facts
 from pulse.support.budget import current_spending
 from pulse.support.wording import spell
@@ -328,7 +328,7 @@ class _Builder:
 
     def _add_constant(self, name: str, value: Array) -> OutletId:
         current_spending().stored += value.size
-        return add_constant(self.graph, name, value)
+        return add_model_constant(self.graph, name, value)
 
     def _define_constant(self, index: int, value: Array) -> None:
         self._values[index] = self._add_constant(self._subgraph.tensors[index].name, value)
@@ -387,7 +387,7 @@ class _Builder:
 
     def _body(self, index: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
         builder = self._require_builder(index, title, title)
-        current_spending().unfold(len(builder._subgraph.operators), title)
+        current_spending().take_nodes(len(builder._subgraph.operators), title)
         if len(facts) != len(builder._subgraph.inputs):
             raise LoadError(
                 f"{title}: passes {len(facts)} tensors to a body of {len(builder._subgraph.inputs)} inputs"

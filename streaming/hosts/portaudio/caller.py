@@ -17,7 +17,7 @@ class Caller(NotCopyable):
     stuck  whether a call has exceeded its limit: then no more calls are made, even if it returns later
     """
 
-    why_not = "it has a thread; make another one"
+    copy_error_reason = "it has a thread; make another one"
 
     def __init__(self, name: str) -> None:
         self.stuck = False

@@ -118,7 +118,7 @@ class PortAudioLibrary(NotCopyable):
     Raises  DeviceError: not found, or not PortAudio
     """
 
-    why_not = "it is a library of this process; load it in the other one"
+    copy_error_reason = "it is a library of this process; load it in the other one"
 
     def __init__(self, name: str | None = None) -> None:
         name = library_path() if name is None else name

@@ -23,7 +23,7 @@ class NativeStream(NotCopyable):
     Raises                 DeviceError: the device cannot be opened
     """
 
-    why_not = "it has a device; open another one"
+    copy_error_reason = "it has a device; open another one"
 
     native = True
     note: str | None = None

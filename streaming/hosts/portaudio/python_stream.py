@@ -62,7 +62,7 @@ def devices() -> tuple[Device, ...]:
 class PythonStream(NotCopyable):
     """An open stream; see ``host.DeviceStream``. Raises DeviceError."""
 
-    why_not = "it has a device; open another one"
+    copy_error_reason = "it has a device; open another one"
 
     native = False
     note: str | None = PYTHON_NOTE

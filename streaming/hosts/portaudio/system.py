@@ -34,7 +34,7 @@ class AudioSystem(NotCopyable):
     retired  whether another system has replaced it; it ends with its last stream
     """
 
-    why_not = "it is the audio system of this process; make another one in the other process"
+    copy_error_reason = "it is the audio system of this process; make another one in the other process"
 
     def __init__(self, library: c.PortAudioLibrary) -> None:
         self.library = library

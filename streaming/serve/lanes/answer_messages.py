@@ -30,7 +30,7 @@ class AnswerMessages:
         self.final_names = {port.name for port in self._finals}
         """The names of the requested outputs that do not stream."""
 
-    def encode_plain(
+    def encode_passthrough(
         self, results: TurnResults, index: int, step: TurnTimes, sent_frames: Mapping[str, int]
     ) -> tuple[bytes, ...]:
         """Encode the results at an index of a turn that need no conversion.

@@ -35,7 +35,7 @@ class LaneGroup(NotCopyable):
     alone     whether each lane steps separately, so that its bits do not depend on the others
     """
 
-    why_not = "it has the lanes of a running server"
+    copy_error_reason = "it has the lanes of a running server"
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ class LoopPacing(NotCopyable):
     message, and each time takes the GIL from the threads of the lanes.
     """
 
-    why_not = "it belongs to an event loop"
+    copy_error_reason = "it belongs to an event loop"
 
     def __init__(self) -> None:
         self.streams = 0

@@ -15,7 +15,7 @@ class LaneSession(NotCopyable, Session):
     state  the state of the lane
     """
 
-    why_not = "it is a lane among others; take a snapshot of it"
+    copy_error_reason = "it is a lane among others; take a snapshot of it"
 
     def __init__(self, program: Program, state: State) -> None:
         self._begin(program, state, check_finite=True)
@@ -29,9 +29,9 @@ class LaneSession(NotCopyable, Session):
         return self._pulses
 
     @property
-    def is_plain(self) -> bool:
+    def is_passthrough(self) -> bool:
         """Whether the results of the next pulses are delivered unchanged."""
-        return self._output_trim.is_plain
+        return self._output_trim.is_passthrough
 
     @property
     def frames_out(self) -> Mapping[str, int]:
@@ -60,7 +60,7 @@ class LaneSession(NotCopyable, Session):
         return self._input_blocks.take(pulses)
 
     def count(self, pulses: int) -> None:
-        """Count pulses whose results are delivered unchanged; ``is_plain`` says when they may be."""
+        """Count pulses whose results are delivered unchanged; ``is_passthrough`` says when they may be."""
         if not self._pulses:
             self._input_blocks.keep()
         self._output_trim.count_pulses(pulses)

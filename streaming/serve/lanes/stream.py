@@ -84,7 +84,7 @@ class LaneStream(NotCopyable):
     schedule    when checkpoints are made; None: never
     """
 
-    why_not = "it is a lane of a running server"
+    copy_error_reason = "it is a lane of a running server"
 
     def __init__(
         self,
@@ -111,10 +111,10 @@ class LaneStream(NotCopyable):
         self.arrived_ns = 0
         """Arrival time of the last sample of the waiting pulses."""
         self._finite_inputs = {
-            port.name for port in conversion.inputs if conversion.is_plain and port.is_pcm(conversion.name)
+            port.name for port in conversion.inputs if conversion.is_identity and port.is_pcm(conversion.name)
         }
         """Inputs whose values are always finite, whatever a client sends."""
-        self._is_plain = conversion.is_plain and not events.detects
+        self._is_passthrough = conversion.is_identity and not events.detects
         self._has_ended = self._input_ended = False
 
     @property
@@ -178,9 +178,9 @@ class LaneStream(NotCopyable):
         self.times.waiting.record_ns(step.started_ns - step.arrived_ns, pulses)
         self.times.compute.record_ns(step.ended_ns - step.started_ns, pulses)
         pulses_before = session.pulses
-        if self._is_plain and session.is_plain:
+        if self._is_passthrough and session.is_passthrough:
             session.count(pulses)
-            messages: tuple[OutgoingMessage, ...] = self._messages.encode_plain(
+            messages: tuple[OutgoingMessage, ...] = self._messages.encode_passthrough(
                 results, index, step, session.frames_out
             )
         else:

@@ -28,7 +28,7 @@ class LaneWorker(NotCopyable):
     answered  set when there are answers: the event loop then calls ``deliver``
     """
 
-    why_not = "it has a thread"
+    copy_error_reason = "it has a thread"
 
     def __init__(self, index: int, pacing: LoopPacing) -> None:
         self.groups: list[LaneGroup] = []

@@ -337,7 +337,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
         pytest.param(lambda: Sequential([]), "at least one part", id="empty sequence"),
         pytest.param(
             lambda: Sequential([ReLU(), Add()]),
-            "gives 1 wires and .* has 2 open inputs",
+            "has 1 outputs and .* has 2 open inputs",
             id="too many open inputs",
         ),
         pytest.param(

@@ -225,7 +225,7 @@ def test_a_function_with_facts_changes_the_shape() -> None:
     ],
 )
 def test_a_function_that_gives_something_else_is_refused(function: Callable[[Any], Any]) -> None:
-    with pytest.raises(InputError, match=r"gives .* but its facts say"):
+    with pytest.raises(InputError, match=r"returns .* but its facts say"):
         Sequential([Function(function)]).forward(normal_noise(2, 3))
 
 

@@ -167,7 +167,7 @@ def test_a_register_of_the_wrong_shape_is_refused() -> None:
 
 
 def test_a_file_that_was_not_exported_is_refused() -> None:
-    with pytest.raises(LoadError, match="is not that of a pulsed model"):
+    with pytest.raises(LoadError, match="does not describe a pulsed model"):
         reopen_stream(late_layer().typed)
 
 

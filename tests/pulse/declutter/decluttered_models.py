@@ -13,8 +13,7 @@ from pulse.graph import Graph, OutletId
 from pulse.models import TypedModel
 from pulse.ops.op import Op
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph
-from pulse.typed import constant as add_constant
+from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 
 

@@ -5,7 +5,7 @@ import weakref
 
 from pulse.dim import Symbol, SymbolScope, TDim, cache_in_scope
 from pulse.ops.clock import max_frames
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 
 
 def test_a_result_is_computed_once_for_equal_dims_and_arguments() -> None:
@@ -34,11 +34,11 @@ def test_a_result_is_computed_once_for_equal_dims_and_arguments() -> None:
 def test_an_assumption_changes_a_result_that_was_kept() -> None:
     scope = SymbolScope()
     length = scope.parse("T+1")
-    assert max_frames(length) == FAR
+    assert max_frames(length) == UNBOUNDED
     with scope.trial():
         scope.assume("T<=100")
         assert max_frames(length) == 101
-    assert max_frames(length) == FAR
+    assert max_frames(length) == UNBOUNDED
     scope.assume("T<=9")
     assert max_frames(length) == 10
 
@@ -46,7 +46,7 @@ def test_an_assumption_changes_a_result_that_was_kept() -> None:
 def test_nothing_outlives_its_scope() -> None:
     scope = SymbolScope()
     symbol: weakref.ref[Symbol] = weakref.ref(scope.symbol("T"))
-    assert max_frames(scope.parse("T")) == FAR
+    assert max_frames(scope.parse("T")) == UNBOUNDED
     del scope
     gc.collect()
     assert symbol() is None

@@ -79,7 +79,7 @@ def test_lines_show_inferred_facts() -> None:
 
 def test_an_input_whose_type_nothing_determines_is_refused() -> None:
     model = proto([node("Shape", "x")], {"x": "2,T,?"}, {"y": "...,i64"})
-    with pytest.raises(LoadError, match=r"input x \(2,T,\?\): the file gives no type"):
+    with pytest.raises(LoadError, match=r"input x \(2,T,\?\): the file states no type"):
         load(model).analyse()
     assert str(load(model, {"x": "2,T,f16"}).analyse().inputs["x"]) == "2,T,f16"
 

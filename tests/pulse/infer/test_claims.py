@@ -154,7 +154,7 @@ def test_a_name_that_only_an_output_has_reaches_the_input(
 )
 def test_a_name_without_a_size_leaves_it_open(nodes: list[onnx.NodeProto], named: str) -> None:
     model = proto(nodes, {"x": "1,4,?,f32"}, {"y": named}, STORED)
-    with pytest.raises(LoadError, match=r"input x \(1,4,\?,f32\): the file gives no size for axis 2; give"):
+    with pytest.raises(LoadError, match=r"input x \(1,4,\?,f32\): the file states no size for axis 2; give"):
         load(model).analyse()
 
 

@@ -76,7 +76,7 @@ def test_a_format_is_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (tmp_path / "model.bin").write_bytes(b"neg")
     for source in (tmp_path / "model.bin", b"neg"):
         assert pulse.stream(source, backend="numpy").pulse == 1
-    assert formats.format_of(Content.of(tmp_path / "gone")).name == "ONNX"
+    assert formats.find_format(Content.of(tmp_path / "gone")).name == "ONNX"
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.backends.rounding import round_offline
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
-from pulse.proof.signals import feeds_of
-from pulse.proof.tolerance import Reference
+from pulse.proof.signals import draw_feeds
+from pulse.proof.tolerance import ExpectedOutputs
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.weight_models import STACKS, assert_lanes_equal_streams, recurrence, stack
 
@@ -36,8 +36,8 @@ def code_program(model: PulsedModel, backend: str = "numba", form: str = "int8")
 
 def assert_equals_offline(model: PulsedModel, frames: int, form: str) -> dict[str, dict[str, Array]]:
     """Both backends give what the offline model of rounded weights and rows gives."""
-    feeds = feeds_of(model, frames, seed=0)
-    reference = Reference.of(round_offline(model.typed, form, form), feeds)
+    feeds = draw_feeds(model, frames, seed=0)
+    reference = ExpectedOutputs.of(round_offline(model.typed, form, form), feeds)
     results = {
         backend: stream_whole(code_program(model, backend, form), feeds) for backend in ("numba", "numpy")
     }
@@ -53,7 +53,7 @@ def assert_equals_offline(model: PulsedModel, frames: int, form: str) -> dict[st
 def test_streams_equal_the_offline_model_of_rounded_rows(name: str, form: str) -> None:
     pulsed = in_pulses(stack(name), 2)
     results = assert_equals_offline(pulsed, 37, form)
-    full = stream_whole(pulsed.compile(weights=form), feeds_of(pulsed, 37))
+    full = stream_whole(pulsed.compile(weights=form), draw_feeds(pulsed, 37))
     for output, array in results["numba"].items():
         assert np.abs(array - full[output]).max() > 1e-4, "rounded rows change what it gives"
 
@@ -63,7 +63,7 @@ def test_streams_equal_the_offline_model_of_rounded_rows(name: str, form: str) -
 def test_every_pulse_gives_the_same_bits(name: str, form: str) -> None:
     models = [in_pulses(stack(name), frames) for frames in (1, 5, 16)]
     first, *others = (
-        stream_whole(code_program(pulsed, form=form), feeds_of(pulsed, 33)) for pulsed in models
+        stream_whole(code_program(pulsed, form=form), draw_feeds(pulsed, 33)) for pulsed in models
     )
     for other in others:
         for output, array in first.items():
@@ -136,7 +136,7 @@ def test_a_file_keeps_the_form_of_the_activations(form: str) -> None:
     program = require_native(code_program(in_pulses(stack("LSTM"), 2), form=form))
     stored = Program.load(program.to_bytes())
     assert stored.activations == program.activations == stored.form == form
-    feeds = feeds_of(program.model, 21)
+    feeds = draw_feeds(program.model, 21)
     for output, array in stream_whole(program, feeds).items():
         np.testing.assert_array_equal(stream_whole(stored, feeds)[output], array)
     with pytest.raises(CompileError, match=f"{form} weights and {form} activations; leave out activations"):
@@ -188,7 +188,7 @@ def test_weights_that_f16_holds_keep_their_activations() -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_view_on_another_backend_rounds_the_same_rows(form: str) -> None:
     pulsed = in_pulses(stack("matmul"), 2)
-    feeds = feeds_of(pulsed, 21)
+    feeds = draw_feeds(pulsed, 21)
     whole = stream_whole(code_program(pulsed, form=form), feeds)
     last = [node.id for node in pulsed.graph.nodes if node.op.name == "MatMul"][-1]
     pulsed.graph.views["last"] = View({last}, "numpy")

@@ -16,7 +16,7 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.program.weights import MIN_BYTES, as_halves, store
 from pulse.program.whole_stream import run_whole
-from pulse.proof.signals import feeds_of
+from pulse.proof.signals import draw_feeds
 from pulse.support.bf16 import from_bf16, to_bf16
 from tests.agreement import Expected
 from tests.pulse.cases.build import floats, model, node
@@ -118,7 +118,7 @@ def test_int8_refuses_values_beyond_its_range() -> None:
 
 
 def stream_outputs(program: Program, length: int) -> dict[str, Array]:
-    feeds = feeds_of(program.model, length, seed=length)
+    feeds = draw_feeds(program.model, length, seed=length)
     return run_whole(program.spawn(), feeds, np.nan)[0]
 
 
@@ -148,7 +148,7 @@ def test_streams_equal_the_offline_model_of_rounded_weights(
     offline = pulse.load(round_weights(proto, form)).analyse()
     program = pulse.stream(proto, pulse=frames, backend=backend, weights=form)
     for length in (17, 40):
-        feeds = feeds_of(program.model, length, seed=length)
+        feeds = draw_feeds(program.model, length, seed=length)
         results = run_whole(program.spawn(), feeds, np.nan)[0]
         Expected(offline, feeds).require(results, (length, backend))
 
@@ -174,7 +174,7 @@ def test_f16_weights_stay_16_bits_and_exact(name: str) -> None:
     assert isinstance(full, NativeProgram)
     assert program.weights.size < 0.7 * full.weights.size
     assert any(row.kernel.endswith("_f16") for row in program.instructions)
-    feeds = feeds_of(program.model, 33, seed=3)
+    feeds = draw_feeds(program.model, 33, seed=3)
     Expected(offline, feeds).require(run_whole(program.spawn(), feeds, np.nan)[0])
     assert all(error.largest == 0 for error in rounding_errors(program.model, "bf16"))
     feed = {port.name: floats("feed", *port.shape) for port in program.inputs}

@@ -53,10 +53,10 @@ def test_an_output_that_shows_nothing_is_not_proved(kind: str) -> None:
     good, y = report.outputs
     assert report.equal
     assert report.outcome == "not proved"
-    assert not good.gap
+    assert not good.reason_not_proved
     assert good.moved
     assert good.finite == good.values > 1000
-    assert y.gap == REASONS[kind]
+    assert y.reason_not_proved == REASONS[kind]
     assert report.verdict == f"nothing was proved about y: {REASONS[kind]}"
     with pytest.raises(NotProvedError, match="nothing was proved about y"):
         report.require()

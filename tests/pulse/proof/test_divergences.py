@@ -22,8 +22,8 @@ from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
 from pulse.proof.locating import first_divergence
 from pulse.proof.oracle import oracle_of
-from pulse.proof.signals import feeds_of
-from pulse.proof.tolerance import Reference
+from pulse.proof.signals import draw_feeds
+from pulse.proof.tolerance import ExpectedOutputs
 from pulse.proof.trials import Trial, short_lengths
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.stream_wires import StreamWire, Wiring
@@ -75,8 +75,8 @@ def test_lengths_that_offline_refuses_are_skipped_and_reported() -> None:
 def test_a_difference_that_does_not_come_again_is_reported() -> None:
     """The tolerance is partly drawn at random, so a second look may find nothing: the proof ends with a report."""
     pulsed = small().declutter().pulsify(pulse=4)
-    feeds = feeds_of(pulsed, 9, "noise", (0, 0), {})
-    program, reference = pulsed.compile(backend="numpy"), Reference(oracle_of(pulsed), feeds)
+    feeds = draw_feeds(pulsed, 9, "noise", (0, 0), {})
+    program, reference = pulsed.compile(backend="numpy"), ExpectedOutputs(oracle_of(pulsed), feeds)
     divergence = first_divergence(program, feeds, reference, Trial(9, "noise"))
     assert divergence.frame is None
     assert "at the limit of the tolerance" in str(divergence)

@@ -8,7 +8,7 @@ from pulse.models import PulsedModel, TypedModel
 from pulse.ops.cumulative import CumSum
 from pulse.ops.gather import Gather
 from pulse.proof.oracle import oracle_of
-from pulse.proof.signals import PURE, SIGNALS, feeds_of, integer_ranges
+from pulse.proof.signals import PURE, SIGNALS, draw_feeds, integer_ranges
 from pulse.pulsify.driver import pulsify
 from tests.pulse.model_builder import ModelBuilder
 
@@ -25,18 +25,18 @@ def plain(shape: str = "1,2,T") -> PulsedModel:
 def test_signals_have_the_shape_of_the_input(signal: str, frames: int) -> None:
     """Signals of any length have the shape of the input; a seed gives the same values again, another seed others."""
     model = plain()
-    x = feeds_of(model, frames, signal, 3)["x"]
+    x = draw_feeds(model, frames, signal, 3)["x"]
     assert x.shape == (1, 2, frames)
     assert x.dtype == np.float32
     assert np.isfinite(x).all()
-    np.testing.assert_array_equal(x, feeds_of(model, frames, signal, 3)["x"])
+    np.testing.assert_array_equal(x, draw_feeds(model, frames, signal, 3)["x"])
     if frames == 4000 and signal != "silence":
-        assert not np.array_equal(x, feeds_of(model, frames, signal, 4)["x"])
+        assert not np.array_equal(x, draw_feeds(model, frames, signal, 4)["x"])
 
 
 def test_signals_cover_all_scales() -> None:
     """Noise has ordinary, small and large values; levels are held, and gaps are long."""
-    signals = {signal: feeds_of(plain(), 4000, signal)["x"][0] for signal in SIGNALS}
+    signals = {signal: draw_feeds(plain(), 4000, signal)["x"][0] for signal in SIGNALS}
     assert np.std(signals["noise"]) == pytest.approx(1, rel=0.1)
     assert np.std(signals["quiet"]) == pytest.approx(1e-3, rel=0.1)
     assert np.abs(signals["loud"]).max() > 60
@@ -51,7 +51,7 @@ def test_signals_cover_all_scales() -> None:
 
 
 def test_the_mixed_signal_has_all_others() -> None:
-    mixed = feeds_of(plain(), 4000, "mixed")["x"][0]
+    mixed = draw_feeds(plain(), 4000, "mixed")["x"][0]
     assert (~mixed.any(0)).sum() > 500
     assert np.abs(mixed).max() > 60
     assert ((mixed != 0) & (np.abs(mixed) < 1e-2)).sum() > 500
@@ -72,7 +72,7 @@ def test_an_index_has_as_many_values_as_its_table_has_rows(rows: int) -> None:
     ranges = integer_ranges(model, oracle_of(model), 5)
     assert ranges == {"x": (-rows, rows - 1)} if rows > 1 else {"x": (0, 1)}
     if rows > 1:
-        x = feeds_of(model, 9000, ranges=ranges)["x"]
+        x = draw_feeds(model, 9000, ranges=ranges)["x"]
         assert (x.min(), x.max()) == (-rows, rows - 1)
         assert len(np.unique(x)) > 0.9 * 2 * min(rows, 900)
 
@@ -83,12 +83,12 @@ def test_integers_that_are_computed_with_have_all_values() -> None:
     model = pulsify(builder.model(builder.add("total", CumSum(1, False, False), builder["x"])), pulse=4)
     ranges = integer_ranges(model, oracle_of(model), 5)
     assert ranges == {"x": (-32768, 32767)}
-    x = feeds_of(model, 5000, ranges=ranges)["x"]
+    x = draw_feeds(model, 5000, ranges=ranges)["x"]
     assert x.min() < -32000
     assert x.max() > 32000
     assert abs(x.mean()) < 1000
-    assert not feeds_of(model, 50, "silence", ranges=ranges)["x"].any()
-    steps = feeds_of(model, 500, "steps", ranges=ranges)["x"][0]
+    assert not draw_feeds(model, 50, "silence", ranges=ranges)["x"].any()
+    steps = draw_feeds(model, 500, "steps", ranges=ranges)["x"][0]
     assert 5 < np.count_nonzero(np.diff(steps)) < 60
 
 

@@ -17,7 +17,7 @@ from pulse.ops.norm import LayerNorm, Softmax
 from pulse.ops.recurrent import Recurrent
 from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.ops.reduce import ArgReduce
-from pulse.proof.tolerance import Reference
+from pulse.proof.tolerance import ExpectedOutputs
 from tests.noise import normal_noise
 from tests.pulse.model_builder import ModelBuilder
 
@@ -29,7 +29,7 @@ I64 = np.dtype(np.int64)
 
 def agrees_with_change(model: TypedModel, x: Array, change: Callable[[Array], Array], axis: int = 2) -> bool:
     """Whether a result that equals the offline one except for a change agrees."""
-    reference = Reference.of(model, {"x": x})
+    reference = ExpectedOutputs.of(model, {"x": x})
     (name,) = reference.native
     return reference.judge(name, change(reference.native[name].copy()), axis).agrees
 
@@ -53,7 +53,7 @@ def test_sums_in_another_order_agree() -> None:
     """Elements near zero too, which are sums of large terms: 1e-4 of the value does not suffice for these."""
     x = normal_noise(1, 500, 256, scale=9.0)
     model = product()
-    reference = Reference.of(model, {"x": x})
+    reference = ExpectedOutputs.of(model, {"x": x})
     sums = another_order(x, normal_noise(256, 16, seed=1))
     off = np.abs(sums - reference.exact["y"])
     assert (off > 1e-4 * np.abs(reference.exact["y"]) + 1e-5).any()
@@ -95,7 +95,7 @@ def test_a_value_that_cancels_may_be_the_rounding_of_its_terms() -> None:
     scale = builder.constant(np.ones(5, F))
     model = builder.model(builder.add("y", LayerNorm(2, 0.1), builder["x"], scale))
     x = np.repeat(normal_noise(1, 40, 1), 5, 2)
-    reference = Reference.of(model, {"x": x})
+    reference = ExpectedOutputs.of(model, {"x": x})
     assert not reference.exact["y"].any()
     mean = ((x[..., 0] + x[..., 1] + x[..., 2] + x[..., 3] + x[..., 4]) * F(0.2))[..., None]
     output = ((x - mean) / np.sqrt(F(0.1))).astype(F)
@@ -174,7 +174,7 @@ def test_whole_numbers_are_exact() -> None:
     row = builder.apply("floor", builder.apply("div", count, builder.constant(F(7.0))))
     model = builder.model(builder.add("row", Cast(I64), row))
     x = normal_noise(1, 1, 5000)
-    reference = Reference.of(model, {"x": x})
+    reference = ExpectedOutputs.of(model, {"x": x})
     expected = (np.arange(1, 5001) // 7)[None, None]
     np.testing.assert_array_equal(reference.exact["row"], expected)
 
@@ -208,7 +208,7 @@ def test_the_inside_of_a_gate_is_rounded() -> None:
     x = np.ones((1, 1, 1), F)
     z, n = 1 / (1 + np.exp(-F(7.0))), np.tanh(F(0.5))
     output = (n - F(z) * n).reshape(1, 1, 1).astype(F)  # digits lost, as a kernel may
-    reference = Reference.of(model, {"x": x})
+    reference = ExpectedOutputs.of(model, {"x": x})
     (name,) = reference.native
     exact = float(reference.exact[name].item())
     assert abs(float(output.item()) - exact) > 16 * unit_roundoff(np.dtype(F)) * exact
@@ -221,7 +221,7 @@ def test_overflow_and_nan_need_overflow_and_nan_in_the_model() -> None:
     model = builder.model(builder.apply("exp", builder["x"]))
     x = np.array([[[1.0, 100.0, np.nan, -200.0]]], F)
     with np.errstate(all="ignore"):
-        reference = Reference.of(model, {"x": x})
+        reference = ExpectedOutputs.of(model, {"x": x})
     (name,) = reference.native
     good = reference.native[name]
     assert np.isinf(good[0, 0, 1])
@@ -238,7 +238,7 @@ def test_overflow_and_nan_need_overflow_and_nan_in_the_model() -> None:
 
 def test_shapes_and_types_must_fit() -> None:
     model = product(4)
-    reference = Reference.of(model, {"x": normal_noise(1, 5, 4)})
+    reference = ExpectedOutputs.of(model, {"x": normal_noise(1, 5, 4)})
     good = reference.native["y"]
     assert not reference.judge("y", good[:, :4], 1).fits
     judgement = reference.judge("y", good.astype(np.float64), 1)
@@ -283,7 +283,7 @@ def test_a_half_precision_model_has_its_own_scale() -> None:
     w = builder.constant(normal_noise(8, 3).astype(np.float16))
     model = builder.model(builder.add("y", MatMul(), builder["x"], w))
     x = normal_noise(1, 30, 8).astype(np.float16)
-    reference = Reference.of(model, {"x": x})
+    reference = ExpectedOutputs.of(model, {"x": x})
     near = np.nextafter(reference.native["y"], np.float16(100))
     assert reference.judge("y", near, 1).agrees
     assert not reference.judge("y", (reference.native["y"] * np.float16(1.05)), 1).agrees

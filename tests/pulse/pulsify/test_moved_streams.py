@@ -131,7 +131,7 @@ def test_a_pulse_has_whole_groups_even_if_every_rate_is_one(pads: tuple[int, int
     pulsed = pulsify(typed)
     assert (pulsed.pulse, pulsed.outputs[0].delay) == (2, delay)
     for wrong, instead in ((1, "use 2"), (3, "use 2 or 4")):
-        message = rf"turned \(TurnedPairs\): pulse {wrong} gives {wrong}/2 groups of 2 frames .*: {instead}$"
+        message = rf"turned \(TurnedPairs\): pulse {wrong} makes {wrong}/2 groups of 2 frames .*: {instead}$"
         with pytest.raises(PulsifyError, match=message):
             pulsify(typed, pulse=wrong)
     for times in (1, 2, 3):

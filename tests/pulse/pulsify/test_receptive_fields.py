@@ -56,14 +56,14 @@ def test_the_receptive_field_of_a_convolution_is_its_taps(before: int, after: in
     from pulse.models import TypedModel
     from pulse.ops.conv import Conv
     from pulse.ops.source import Source
-    from pulse.typed import constant
+    from pulse.typed import add_constant
     from pulse.wiring import wire
 
     scope = SymbolScope()
     fact = TypedFact.parse("1,1,T,f32", scope)
     graph = Graph()
     graph.inputs = graph.add("x", Source(fact), (), [fact])
-    kernel = constant(graph, "w", np.ones((1, 1, 3), np.float32))
+    kernel = add_constant(graph, "w", np.ones((1, 1, 3), np.float32))
     pads = ((TDim.of(before), TDim.of(after)),)
     graph.set_outputs(wire(graph, "y", Conv((1,), (1,), pads), [graph.inputs[0], kernel]), ["y"])
     field = pulsify(TypedModel(graph, scope)).receptive_fields["y"]

@@ -209,7 +209,7 @@ def test_refusal_of_a_pulse_lists_suitable_ones() -> None:
     assert pulsify(typed).pulse == 6
     with pytest.raises(PulsifyError, match=r"third \(Conv\): pulse 100 .*multiple of 6: use 96 or 102"):
         pulsify(typed, pulse=100)
-    with pytest.raises(PulsifyError, match=r"sixth \(Conv\): pulse 9 gives 3/2 frames .* use 6 or 12"):
+    with pytest.raises(PulsifyError, match=r"sixth \(Conv\): pulse 9 makes 3/2 frames .* use 6 or 12"):
         pulsify(typed, pulse=9)
     with pytest.raises(PulsifyError, match=r"use 6$"):
         pulsify(typed, pulse=4)

@@ -114,7 +114,7 @@ def test_the_pages_are_complete() -> None:
     assert set(recipes()) == set(REFERENCES)
     text = FORMAT.read_text()
     assert [name for name in models.OPTIONS if f"`{name}`" not in text] == []
-    table = text.partition("| functions | |")[2].partition("\n\n")[0]
+    table = text.partition("| functions | what they compute |")[2].partition("\n\n")[0]
     named = {
         name
         for row in table.splitlines()

@@ -134,9 +134,7 @@ def test_a_second_spectrum_is_noted_as_possibly_a_second_sound(tmp_path: Path) -
     model = models.build([node("Sub", "mic far", "y")], {"mic": size, "far": size}, {"y": size})
     save_model(tmp_path, "aec.onnx", model)
     notes = propose_recipe([tmp_path / "aec.onnx"], tmp_path).notes
-    assert any(
-        note.startswith("far has the shape of mic: if it is that of a second signal") for note in notes
-    )
+    assert any(note.startswith("far has the shape of mic: if it is a second signal") for note in notes)
 
 
 @pytest.mark.parametrize(("shape", "stages"), [([1, 512], ["squeeze", "unsqueeze"]), ([1, 1, 512], [])])

@@ -38,8 +38,8 @@ def message_of(folder: Path, text: str) -> str:
         ("stage = [3]", "stage 1: 3 must be a table"),
         ("[[stage]\n", "not valid TOML: "),
         ("ratee = 3\n" + MODEL, "no key is called ratee (did you mean rate?)"),
-        ('rate = "16k"\n' + MODEL, "rate = '16k' must be a whole number, such as rate = 16000"),
-        ("rate = true\n" + MODEL, "rate = true must be a whole number"),
+        ('rate = "16k"\n' + MODEL, "rate = '16k' must be an integer, such as rate = 16000"),
+        ("rate = true\n" + MODEL, "rate = true must be an integer"),
         ("rate = 0\n" + MODEL, "rate = 0 must be at least 1"),
         ("title = 3\n" + MODEL, "title = 3 must be text"),
         ('title = "../up"\n' + MODEL, "must be one line of at most 100 characters without / and"),
@@ -72,7 +72,7 @@ def message_of(folder: Path, text: str) -> str:
         ),
         ("[[stage]]\nstft = {}\nform = 1", "stage 1 (stft): no key is called form (did you mean from?)"),
         ("[[stage]]\nframes = { hop = 3 }", "stage 1 (frames): frames needs size"),
-        ('[[stage]]\nstft = { hop = "a" }', "stage 1 (stft): hop = 'a' must be a whole number"),
+        ('[[stage]]\nstft = { hop = "a" }', "stage 1 (stft): hop = 'a' must be an integer"),
         ("[[stage]]\nstft = { center = 1 }", "center = 1 must be true or false"),
         ("[[stage]]\nstft = { window = [1, true] }", "must be text or a list, each a number"),
         ("[[stage]]\nstft = { hop = -8 }", "stage 1 (stft): stft: hop=-8 must be an integer from 1"),
@@ -82,12 +82,12 @@ def message_of(folder: Path, text: str) -> str:
         ('[[stage]]\nmodel = "gone.onnx"', "gone.onnx: no such file; check the path"),
         ('[[stage]]\nmodel = "recipe.toml"', "the recipe is a stage of itself; name another model"),
         (MODEL + "state = {}", "stage 1 (model): no key is called state (did you mean states?)"),
-        (MODEL + 'pulse = "8"', "pulse = '8' must be a whole number, such as pulse = 512"),
+        (MODEL + 'pulse = "8"', "pulse = '8' must be an integer, such as pulse = 512"),
         (MODEL + "pulse = 0", "pulse = 0 must be at least 1"),
         (MODEL + "delay = { y = -3 }", "delay = {'y': -3} must not be negative, such as { y = 256 }"),
         (
             MODEL + 'context = ["x"]',
-            "must be a table, each value a whole number, such as context = { input = 64",
+            "must be a table, each value an integer, such as context = { input = 64",
         ),
         (
             MODEL + 'constants = { sr = "16k" }',
@@ -217,7 +217,7 @@ def test_too_many_stages_are_refused(tmp_path: Path) -> None:
     write_recipe(tmp_path, "[[stage]]\nlog = {}\n" * 60, "0.toml")
     for number in range(1, 9):
         write_recipe(tmp_path, f'[[stage]]\nmodel = "{number - 1}.toml"\n' * 3, f"{number}.toml")
-    assert "more than 256 stages, with those of the recipes in it" in message_of(
+    assert "more than 256 stages, including recipes in it" in message_of(
         tmp_path, '[[stage]]\nmodel = "8.toml"'
     )
     assert "more than 256 stages" in message_of(tmp_path, "[[stage]]\nlog = {}\n" * 257)

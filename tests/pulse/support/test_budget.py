@@ -154,10 +154,10 @@ def test_a_step_that_is_done_twice_takes_no_more() -> None:
 def test_nested_reading_counts_in_the_outer_analysis() -> None:
     with count_spending(Spending(Budget(nodes=5))) as outer:
         with count_spending(current_spending()) as inner:
-            inner.unfold(3, "a")
+            inner.take_nodes(3, "a")
         assert outer.nodes == 3
         with pytest.raises(LoadError, match=r"b: .* more than 5 nodes"):
-            current_spending().unfold(3, "b")
+            current_spending().take_nodes(3, "b")
     assert current_spending().nodes == 0
 
 

@@ -5,7 +5,7 @@ from collections.abc import Generator
 
 import pytest
 
-from pulse.support.collector import OBJECTS, fewer_collections
+from pulse.support.collector import GC_THRESHOLD_OBJECTS, fewer_collections
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def test_new_objects_are_old_afterwards() -> None:
     with fewer_collections():
         with fewer_collections():
             objects = [[number] for number in range(1000)]
-            assert gc.get_threshold() == (OBJECTS, 10, 10)
+            assert gc.get_threshold() == (GC_THRESHOLD_OBJECTS, 10, 10)
         assert is_in(0, objects[0])
     assert is_in(2, objects[0])
     assert not is_in(0, objects[0])

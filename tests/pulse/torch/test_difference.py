@@ -6,15 +6,15 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.ops.matmul import MatMul
-from pulse.proof.tolerance import Reference
+from pulse.proof.tolerance import ExpectedOutputs
 from pulse.torch.difference import first_difference
 from tests.noise import next_noise
 from tests.pulse.model_builder import ModelBuilder
 
 
-def reference_of(outputs: Mapping[str, Array]) -> Reference:
-    """A reference with these outputs."""
-    return Reference(lambda feeds, arithmetic: dict(outputs), {})
+def reference_of(outputs: Mapping[str, Array]) -> ExpectedOutputs:
+    """Return a reference with these outputs."""
+    return ExpectedOutputs(lambda feeds, arithmetic: dict(outputs), {})
 
 
 def test_another_order_of_summation_is_not_a_difference() -> None:
@@ -26,7 +26,7 @@ def test_another_order_of_summation_is_not_a_difference() -> None:
     x = 30 * next_noise(rng, 1, 64, 500)
     x[0, 7, :250] = -x[0, 7, 250:]
     sums = (x[..., None] * w).cumsum(2, np.float32)[:, :, -1]
-    model = Reference.of(typed, {"x": x})
+    model = ExpectedOutputs.of(typed, {"x": x})
     assert (sums != model.native["y"]).any()
     assert first_difference({"y": sums}, model, {"y": sums[:, :9]}) is None
     sums[0, 7, 1] += 0.1

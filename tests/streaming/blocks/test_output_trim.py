@@ -66,14 +66,14 @@ def test_frames_begin_after_the_delay_and_stop_at_the_end(
 def test_unchanged_results_are_counted(rng: np.random.Generator) -> None:
     """After the delay a pulse is plain, until the stream ends."""
     trim = OutputTrim(cached_program(filter_model, 3))
-    assert not trim.is_plain
+    assert not trim.is_passthrough
     trim.take([{port.name: next_noise(rng, *port.shape) for port in trim.program.outputs}], 1)
-    assert trim.is_plain
+    assert trim.is_passthrough
     before = dict(trim.sent_frames)
     trim.count_pulses(2)
     assert trim.sent_frames == {name: frames + 6 for name, frames in before.items()}
     trim.end = 9
-    assert not trim.is_plain
+    assert not trim.is_passthrough
 
 
 def test_rewinding_gives_the_same_frames_again(rng: np.random.Generator) -> None:

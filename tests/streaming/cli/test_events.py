@@ -183,7 +183,7 @@ def test_live_events_equal_events_of_the_file(tmp_path: Path) -> None:
             "silero: has no parameter 'onset'; its parameters are threshold, ",
         ),
         (("--events", "segments", "--event", "threshold=x"), "threshold=x: must be a number"),
-        (("--events", "segments", "--event", "column=1.5"), "column=1.5: must be a whole number"),
+        (("--events", "segments", "--event", "column=1.5"), "column=1.5: must be an integer"),
         (("--events", "segments", "--event", "starts=maybe"), "starts=maybe: must be yes or no"),
         (("--events", "ctc"), "ctc: needs tokens; give --event tokens=VALUE"),
         (("--events", "ctc", "--event", "tokens=none.txt"), "none.txt: cannot be read as tokens"),

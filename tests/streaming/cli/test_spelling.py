@@ -84,7 +84,7 @@ def test_warnings_name_options_or_parameters() -> None:
     path = save_model("halved", models.half_context())
     warnings.simplefilter("default")
     errors = RUNNER.invoke(app, ["convert", path, "--pulse", "12"]).stderr
-    assert "takes 12 frames of x and gives 4 of y" in errors
+    assert "takes 12 frames of x and returns 4 of y" in errors
     assert "--context x=8; --context x=0 if not" in errors
     assert not RUNNER.invoke(app, ["convert", path, "--pulse", "12", "--context", "x=0"]).stderr
     with pytest.warns(PulseWarning, match=r'context=\{"x": 8\}.*context=\{"x": 0\}. if not'):

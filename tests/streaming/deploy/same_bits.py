@@ -11,7 +11,7 @@ from bench.library.c_library import CLibrary
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
-from pulse.proof.signals import feeds_of
+from pulse.proof.signals import draw_feeds
 from streaming.cli.model import open_model
 from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
@@ -26,7 +26,7 @@ def compare(library: CLibrary, program: Program) -> int:
     streams_compared, pulse = 0, program.pulse
     for min_length in (pulse // 2 + 1, 2 * pulse, MAX_PULSES * pulse + pulse // 3):
         for length in range(min_length, min_length + NEAR):
-            feeds = feeds_of(program.model, length)
+            feeds = draw_feeds(program.model, length)
             try:
                 expected = stream_whole(program, feeds, 0.0)
             except InputError:

@@ -13,7 +13,7 @@ import pytest
 from bench.library.c_library import ALIGNMENT, NULL, OK, WEIGHTS, CLibrary, CStream, addresses
 from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
-from pulse.proof.signals import feeds_of
+from pulse.proof.signals import draw_feeds
 from tests.noise import quiet_noise
 from tests.streaming.deploy.building import HERE, PULSE, build
 from tests.streaming.deploy.node import require_tools, run_node
@@ -49,7 +49,7 @@ def test_frames_equal_a_library_with_weights(
     folder: Path, content: np.ndarray, program: NativeProgram, tmp_path: Path
 ) -> None:
     build(program, tmp_path)
-    feeds = feeds_of(program.model, 5 * PULSE + 3)
+    feeds = draw_feeds(program.model, 5 * PULSE + 3)
     stream = CLibrary(folder, "small").stream()
     assert give(stream, content) == OK
     expected = CLibrary(tmp_path, "small").stream().whole(feeds)

@@ -28,7 +28,7 @@ from pulse.errors import WriteError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
 from pulse.program.whole_stream import stream_whole
-from pulse.proof.signals import feeds_of
+from pulse.proof.signals import draw_feeds
 from pulse.pulsify.driver import pulsify
 from tests.streaming.deploy.building import HERE, PULSE, build
 from tests.streaming.models import filter_model
@@ -64,7 +64,7 @@ def test_ports_equal_the_program(library: CLibrary, program: NativeProgram) -> N
 def test_streams_of_every_length_have_all_frames(
     library: CLibrary, program: NativeProgram, length: int
 ) -> None:
-    feeds = feeds_of(program.model, length)
+    feeds = draw_feeds(program.model, length)
     expected, outputs = stream_whole(program, feeds, 0.0), library.stream().whole(feeds)
     for name, array in expected.items():
         assert outputs[name].shape == array.shape
@@ -73,7 +73,7 @@ def test_streams_of_every_length_have_all_frames(
 
 def test_snapshots_equal_python(library: CLibrary, program: NativeProgram) -> None:
     """A stream continues in C from where it was in Python, and the other way round."""
-    feeds = feeds_of(program.model, 6 * PULSE)["x"]
+    feeds = draw_feeds(program.model, 6 * PULSE)["x"]
     pulses = [np.ascontiguousarray(part) for part in np.split(feeds, 6, 1)]
     python, c = program.spawn(), library.stream()
     for pulse in pulses[:3]:

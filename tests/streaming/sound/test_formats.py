@@ -9,7 +9,7 @@ import soundfile
 from pulse.errors import InputError
 from streaming.sound.encodings import ENCODINGS, Encoding
 from streaming.sound.files import AudioReader, AudioWriter
-from streaming.sound.formats import common_suffixes, find_format, holds_sound, is_sound, sound_format
+from streaming.sound.formats import common_suffixes, find_format, holds_sound, is_sound_file, sound_format
 from streaming.sound.sound import Clipping
 
 
@@ -46,11 +46,11 @@ def test_every_format_of_libsndfile_is_supported() -> None:
     """All formats are supported but SD2, which is two files; case does not matter."""
     known_names = {name for name in soundfile.available_formats() if find_format(name.lower()) is not None}
     assert set(soundfile.available_formats()) - known_names == {"SD2"}
-    assert is_sound(Path("a.AIFF"))
-    assert is_sound(Path("a.Aif"))
-    assert not is_sound(Path("a.onnx"))
-    assert not is_sound(Path("wav"))
-    assert not is_sound(Path("a."))
+    assert is_sound_file(Path("a.AIFF"))
+    assert is_sound_file(Path("a.Aif"))
+    assert not is_sound_file(Path("a.onnx"))
+    assert not is_sound_file(Path("wav"))
+    assert not is_sound_file(Path("a."))
     assert common_suffixes().startswith(".wav, .flac, .ogg")
 
 

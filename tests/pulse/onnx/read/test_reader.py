@@ -113,7 +113,7 @@ def test_unknown_dims_are_refused_with_an_example() -> None:
 def test_an_input_without_a_shape_is_refused() -> None:
     proto = model([node("Relu", "x")], {})
     proto.graph.input.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, None))
-    with pytest.raises(LoadError, match="input x: the file gives no shape"):
+    with pytest.raises(LoadError, match="input x: the file states no shape"):
         load(proto).analyse()
     assert str(load(proto, {"x": "2,T"}).analyse().outputs["y"]) == "2,T,f32"
 

@@ -12,7 +12,7 @@ from pulse.onnx.metadata import StreamMetadata
 from pulse.onnx.write.model import to_onnx
 from pulse.program.compiler import BACKENDS
 from pulse.program.whole_stream import stream_whole
-from pulse.proof.signals import feeds_of
+from pulse.proof.signals import draw_feeds
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.agreement import Expected
 
@@ -52,7 +52,7 @@ def prove(
     programs = [RuntimeProgram(model, proto), *(back.compile(backend) for backend in backends)]
     ran = 0
     for length in lengths:
-        values = {**feeds_of(model, length, seed=(7, length)), **(feeds or {})}
+        values = {**draw_feeds(model, length, seed=(7, length)), **(feeds or {})}
         try:
             expected = Expected(typed, values)
         except InputError:

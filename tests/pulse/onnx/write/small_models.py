@@ -9,7 +9,7 @@ from pulse.graph import Graph
 from pulse.models import PulsedModel, TypedModel
 from pulse.ops.op import Op
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, constant
+from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 from tests.pulse.cases.build import floats, model, node
 
@@ -22,7 +22,7 @@ def chain(*ops: tuple[Op, list[Array]], shape: tuple[int, ...] = (4, 2)) -> Type
     graph.inputs = graph.add("x", Source(fact), (), [fact])
     (outlet,) = graph.inputs
     for number, (op, values) in enumerate(ops):
-        reads = [constant(graph, f"c{number}", value) for value in values]
+        reads = [add_constant(graph, f"c{number}", value) for value in values]
         outlet = wire(graph, f"y{number}", op, [outlet, *reads])[0]
     graph.set_outputs([outlet], ["y"])
     return TypedModel(graph, scope, "chain")

@@ -18,7 +18,7 @@ from pulse.ops.op import Op
 from pulse.ops.pad import Pad
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, constant
+from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.onnx.write.file_proof import kinds, prove, prove_model, read_metadata
@@ -36,7 +36,7 @@ def typed_model(build: Callable[[TypedGraph, TDim], tuple[Op, list[object]]]) ->
     graph.inputs = graph.add("x", Source(fact), (), [fact])
     op, reads = build(graph, length)
     inputs = [
-        graph.inputs[0] if value is None else constant(graph, "c", np.asarray(value)) for value in reads
+        graph.inputs[0] if value is None else add_constant(graph, "c", np.asarray(value)) for value in reads
     ]
     graph.set_outputs(wire(graph, "y", op, inputs), ["y"])
     return TypedModel(graph, scope, "small")

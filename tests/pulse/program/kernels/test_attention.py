@@ -11,7 +11,7 @@ from pulse.jit.language.simd import LANES
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.ops.clock import Clock
 from pulse.program.kernels.attention import BandAttentionRow, scratch_size
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 from tests.noise import next_noise
 from tests.pulse.program.kernels.rows import run_both
 
@@ -45,7 +45,7 @@ def require_agreement_with_the_op(
     k[:, outside], v[:, outside] = np.nan, np.nan
     symbol = SymbolScope().symbol("T")
     stream = BandedAttentionStream(op, offset, TDim.of(symbol))
-    clock = Clock(symbol, number, None if end == FAR else end)
+    clock = Clock(symbol, number, None if end == UNBOUNDED else end)
     (expected,) = stream.step(
         [by_head(q, heads, depth), by_head(k, heads, depth), by_head(v, heads, width)], [], clock
     )
@@ -96,12 +96,12 @@ def by_head(x: np.ndarray, heads: int, channels: int) -> np.ndarray:
 @pytest.mark.parametrize("width", [1, 16, 21, 64, 90])
 @pytest.mark.parametrize("band", [1, 3, 16, 21])
 def test_all_sizes_agree_with_numpy(depth: int, width: int, band: int) -> None:
-    require_agreement_with_the_op(depth, width, band, band // 2, 1, 30, FAR, np.nan)
+    require_agreement_with_the_op(depth, width, band, band // 2, 1, 30, UNBOUNDED, np.nan)
 
 
 @pytest.mark.parametrize("heads", [2, 4])
 @pytest.mark.parametrize("band", [1, 3, 4, 8, 21])
-@pytest.mark.parametrize("end", [31, FAR])
+@pytest.mark.parametrize("end", [31, UNBOUNDED])
 def test_heads_that_share_a_vector_agree_with_numpy(heads: int, band: int, end: int) -> None:
     channels = LANES // heads
     require_agreement_with_the_op(channels, channels, band, band // 2, 2, 10, end, np.nan, heads)
@@ -110,7 +110,7 @@ def test_heads_that_share_a_vector_agree_with_numpy(heads: int, band: int, end: 
 @pytest.mark.parametrize("number", [0, 1, 2, 5])
 @pytest.mark.parametrize("back", [-1, 0, 4, 7])
 @pytest.mark.parametrize("empty", [0.0, np.nan])
-@pytest.mark.parametrize("end", [0, 1, 13, 17, FAR])
+@pytest.mark.parametrize("end", [0, 1, 13, 17, UNBOUNDED])
 def test_frames_outside_of_the_stream_are_not_read(number: int, back: int, empty: float, end: int) -> None:
     require_agreement_with_the_op(5, 6, 6, back, 2, number, end, empty)
     require_agreement_with_the_op(4, 4, 6, back, 2, number, end, empty, heads=4)
@@ -123,7 +123,7 @@ ONE_GROUP: Mapping[str, Any] = {
     "P": 1,
     "C": 1,
     "offset": 0,
-    "end": np.array([FAR]),
+    "end": np.array([UNBOUNDED]),
 }
 """The fields of a row of one group and one frame of a stream without an end."""
 

@@ -5,14 +5,15 @@ import pytest
 
 from pulse.program.kernels.cumulative import CumSumRow
 from pulse.program.kernels.dtypes import CODES
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 from tests.pulse.program.kernels.rows import run_both
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int32])
 @pytest.mark.parametrize("exclusive", [0, 1])
 @pytest.mark.parametrize(
-    ("clock", "end", "offset"), [(0, FAR, 0), (1, FAR, 2), (0, FAR, 2), (1, 7, 0), (2, 4, 0)]
+    ("clock", "end", "offset"),
+    [(0, UNBOUNDED, 0), (1, UNBOUNDED, 2), (0, UNBOUNDED, 2), (1, 7, 0), (2, 4, 0)],
 )
 @pytest.mark.parametrize("reload", [0, 1])
 def test_running_sums_agree_with_numpy(

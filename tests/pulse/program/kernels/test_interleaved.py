@@ -20,7 +20,7 @@ from pulse.program.kernels.recurrent.gru_interleaved import (
     small_gates_by_unit,
 )
 from pulse.program.kernels.recurrent.gru_small import GruEightsRow, GruFoursRow, SmallGruFields, pack_small
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 from tests.noise import next_noise
 from tests.pulse.program.kernels.groups import activation, finish_of, finish_step
 from tests.pulse.program.kernels.interleaved_rows import (
@@ -132,7 +132,7 @@ ALL_FRAMES: Mapping[str, Any] = {
     "h0": np.zeros(1, np.float32),
     "step_h0_row": 0,
     "clock": np.array([5]),
-    "end": np.array([FAR]),
+    "end": np.array([UNBOUNDED]),
     "offset": 0,
     "reload": False,
 }

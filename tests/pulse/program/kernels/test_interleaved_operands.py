@@ -21,7 +21,7 @@ from pulse.program.kernels.spectral import FourierRow
 from pulse.program.kernels.spectral_interleaved import InterleavedFourierRow, angles_last
 from pulse.program.lower.spectral import are_pairs, find_contiguous_start
 from pulse.program.lower.spectral_basis import dft_tables, find_dft_basis
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 from tests.noise import next_noise
 from tests.pulse.program.dft_matrices import arrange_parts
 from tests.pulse.program.kernels.groups import activation, finish_of
@@ -222,7 +222,7 @@ def test_lstm_layers_of_sixteen_streams_agree_with_single_ones(
             c0=np.zeros(1, np.float32),
             step_c0_row=0,
             clock=np.array([5]),
-            end=np.array([FAR]),
+            end=np.array([UNBOUNDED]),
             offset=0,
             reload=False,
             reverse=False,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pulse.dim import SymbolScope, TDim
 from pulse.ops.clock import Clock
 from pulse.program.kernels.scan import KeepFrameRow
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 from tests.pulse.program.kernels.rows import run_both
 
 SYMBOL = SymbolScope().symbol("S")
@@ -32,7 +32,7 @@ def test_only_frames_of_the_stream_replace_the_state(
             new=new,
             state=old,
             clock=np.array([pulses, 7]),
-            end=np.array([FAR if end is None else end]),
+            end=np.array([UNBOUNDED if end is None else end]),
             P=pulse,
             i=i,
             offset=offset,

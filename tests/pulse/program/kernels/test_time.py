@@ -15,7 +15,7 @@ from pulse.ops.time import LastFrames
 from pulse.ops.time_ends import FillEnds
 from pulse.ops.time_position import Positions, TableRows
 from pulse.program.kernels.time import FillEndsRow, LastFramesRow, PositionsRow, TableLookupRow, TickRow
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 from tests.pulse.program.kernels.rows import run_both
 
 SYMBOL = SymbolScope().symbol("S")
@@ -33,7 +33,7 @@ def time_of(pulse: int, end: int | None) -> tuple[Clock, np.ndarray, np.ndarray]
     return (
         Clock(SYMBOL, pulse, end),
         np.array([pulse, 77], np.int64),
-        np.array([FAR if end is None else end], np.int64),
+        np.array([UNBOUNDED if end is None else end], np.int64),
     )
 
 

@@ -11,7 +11,7 @@ from pulse.ops.shape import AddAxis, Transpose
 from pulse.ops.time_position import Range
 from pulse.pulsify.bands.mask_proof import MaskProof
 from pulse.pulsify.bands.pattern import Interval, Pattern, PatternExtent
-from pulse.typed import TypedGraph, constant
+from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 
 PERIOD, DISTANCE, FRAMES = 6, 14, 40
@@ -30,7 +30,7 @@ class Expressions:
         steps = self.wire(Range(0, 1, TDim.of(self.symbol), np.dtype(np.int64)))
         rows, columns = self.wire(AddAxis(1), steps), self.wire(AddAxis(0), steps)
         self.numbers = [rows, columns, self.wire(Elementwise("sub"), rows, columns)]
-        self.numbers.append(constant(self.graph, "frames", np.array(TDim.of(self.symbol), object)))
+        self.numbers.append(add_constant(self.graph, "frames", np.array(TDim.of(self.symbol), object)))
         self.truths: list[OutletId] = []
 
     def wire(self, op: Elementwise | Range | AddAxis | Cast | Transpose, *inputs: OutletId) -> OutletId:
@@ -38,7 +38,7 @@ class Expressions:
 
     def number(self, choices: tuple[int, ...] = NUMBERS) -> OutletId:
         value = np.array(self.rng.choice(choices), np.int64)
-        return constant(self.graph, f"n{len(self.graph.nodes)}", value)
+        return add_constant(self.graph, f"n{len(self.graph.nodes)}", value)
 
     def pick(self, wires: list[OutletId]) -> OutletId:
         return wires[self.rng.integers(len(wires))]

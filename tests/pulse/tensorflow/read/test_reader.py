@@ -85,7 +85,7 @@ def test_a_shape_that_the_file_leaves_open_is_inferred() -> None:
     model = pulse.load(builder.data, inputs={"x": "T,4"})
     assert str(model.analyse().outputs["y"]) == "T,3,f32"
     assert str(pulse.load(builder.data).model.infer().inputs["x"]) == "?,4,f32"
-    with pytest.raises(LoadError, match="the file gives no"):
+    with pytest.raises(LoadError, match="the file states no"):
         pulse.load(builder.data).model.analyse()
 
 

@@ -16,7 +16,7 @@ from pulse.program.kernels.recurrent.layer import RecurrentFloatFields
 from pulse.program.kernels.recurrent.lstm import LstmRow
 from pulse.program.kernels.recurrent.rnn import RnnRow
 from pulse.program.weights import StoredWeight, store
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 from tests.noise import noise_from
 from tests.pulse.program.kernels.groups import activation
 
@@ -41,7 +41,7 @@ class CellPulse:
     B: int
     H: int
     clock: int = 0
-    end: int = FAR
+    end: int = UNBOUNDED
     offset: int = 0
     reverse: bool = False
     reload: bool = True

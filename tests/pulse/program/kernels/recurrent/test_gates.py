@@ -12,7 +12,7 @@ from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.ops.recurrent_gates import CellKind
 from pulse.program.kernels.recurrent import gates
 from pulse.program.kernels.recurrent.gates import ACTIVATIONS
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 from tests.pulse.program.kernels.recurrent.recurrent_rows import (
     CellData,
     CellPulse,
@@ -92,10 +92,10 @@ def test_rounded_weights_of_a_clipped_cell_agree_in_reverse(kind: CellKind, befo
 @pytest.mark.parametrize(
     ("clock", "end", "offset"),
     [
-        (0, FAR, 2),
-        (0, FAR, 9),
-        (1, FAR, 2),
-        (3, FAR, -2),
+        (0, UNBOUNDED, 2),
+        (0, UNBOUNDED, 9),
+        (1, UNBOUNDED, 2),
+        (3, UNBOUNDED, -2),
         (1, 6, 0),
         (2, 6, 0),
         (1, 4, 1),

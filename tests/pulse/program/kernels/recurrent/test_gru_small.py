@@ -6,7 +6,7 @@ import pytest
 from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.program.kernels.recurrent.gates import ACTIVATIONS
 from pulse.program.kernels.recurrent.gru_small import GruEightsRow, GruFoursRow, SmallGruFields, pack_small
-from pulse.support.bounds import FAR
+from pulse.support.bounds import UNBOUNDED
 from tests.noise import next_noise
 from tests.pulse.program.kernels.groups import activation
 from tests.pulse.program.kernels.rows import run_both, run_row
@@ -22,7 +22,7 @@ def require_agreement_with_the_cell(
     H: int,
     count: int,
     clock: int = 0,
-    end: int = FAR,
+    end: int = UNBOUNDED,
     offset: int = 0,
     reload: bool = True,
     clip: float = 0.0,
@@ -101,7 +101,7 @@ def test_layers_that_run_backwards_agree_with_the_cell(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("clock", "end", "offset"), [(0, FAR, 2), (0, FAR, 9), (1, 6, 0), (2, 6, 0), (0, 1, 1)]
+    ("clock", "end", "offset"), [(0, UNBOUNDED, 2), (0, UNBOUNDED, 9), (1, 6, 0), (2, 6, 0), (0, 1, 1)]
 )
 @pytest.mark.parametrize("reload", [False, True])
 def test_frames_outside_of_the_stream_leave_the_state_alone(
@@ -130,7 +130,7 @@ def states(
         h=np.ones((B, 16), np.float32),
         h0=np.zeros(16, np.float32),
         clock=np.array([3]),
-        end=np.array([FAR]),
+        end=np.array([UNBOUNDED]),
         offset=0,
         T=1,
         B=B,
@@ -180,7 +180,7 @@ def test_a_nan_in_one_layer_does_not_reach_the_other(
         h=next_noise(rng, 1, 16),
         h0=next_noise(rng, 1, 16),
         clock=np.array([0]),
-        end=np.array([FAR]),
+        end=np.array([UNBOUNDED]),
         offset=0,
         T=2,
         B=1,

@@ -1,28 +1,30 @@
-"""Checks of values in a recipe; the error for a wrong one states in one line what is allowed."""
+"""Checks of values from TOML; the error for a wrong one states in one line what is allowed."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from os import PathLike
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, cast, get_args, get_origin
 
 from pulse.errors import LoadError
+from pulse.support.naming import suggest_name
 
 TomlValue: TypeAlias = object
 """A value of TOML: text, number, boolean, time, list or table."""
 MAX_QUOTED_LENGTH = 40
-"""The most characters of a value that messages quote."""
-_NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+"""Maximum number of characters of a value that messages quote."""
+_NAMES = {str: "text", int: "an integer", float: "a number", bool: "true or false"}
 
 
 def fits(value: TomlValue, hint: object) -> bool:
-    """Return whether a value is of a type: a scalar, ``Literal``, a list, a table, or a union of these."""
+    """Return whether a value is of a type: a scalar, ``Literal``, a list (a Sequence or tuple), a table, or a union of
+    these.
+    """
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(fits(value, part) for part in parts)
     if origin is Literal:
         return value in parts
-    if origin is Sequence:
+    if origin in (Sequence, tuple):
         return isinstance(value, list) and all(
             fits(item, parts[0]) for item in cast("list[TomlValue]", value)
         )
@@ -45,19 +47,19 @@ def describe_type(hint: object) -> str:
         return " or ".join(dict.fromkeys(map(describe_type, types)))
     if origin is Literal:
         return " or ".join(repr(part) for part in parts)
-    if origin is Sequence:
+    if origin in (Sequence, tuple):
         return f"a list, each {describe_type(parts[0])}"
     if origin is Mapping:
         return f"a table, each value {describe_type(parts[1])}"
     return _NAMES[cast("type", hint)]
 
 
-def get_value(table: Mapping[str, TomlValue], key: str, hint: object, where: str, example: str) -> Any:
+def get_value(table: Mapping[str, TomlValue], key: str, hint: object, location: str, example: str) -> Any:
     """Return the value of a key, or None if missing. Raises LoadError: it has another type."""
     value = table.get(key)
     if value is not None and not fits(value, hint):
         raise LoadError(
-            f"{where}: {key} = {quote(value)} must be {describe_type(hint)}, such as {key} = {example}"
+            f"{location}: {key} = {quote(value)} must be {describe_type(hint)}, such as {key} = {example}"
         )
     return value
 
@@ -68,15 +70,10 @@ def quote(value: TomlValue) -> str:
     return text if len(text) <= MAX_QUOTED_LENGTH else f"{text[:MAX_QUOTED_LENGTH]}…"
 
 
-def require_known(keys: Iterable[str], allowed: Iterable[str], where: str, what: str) -> None:
+def require_known(keys: Iterable[str], allowed: Iterable[str], location: str, subject: str) -> None:
     """Raise LoadError for an unknown key, with the nearest known one."""
     names = list(allowed)
     for key in keys:
         if key not in names:
-            raise LoadError(f"{where}: no {what} is called {key}{nearest(key, names)}")
-
-
-def nearest(name: str, names: Sequence[str]) -> str:
-    """Return the known name nearest to an unknown one, or all known names."""
-    matches = get_close_matches(name, names, 1)
-    return f" (did you mean {matches[0]}?)" if matches else f"; choose one of {', '.join(names)}"
+            suggestion = suggest_name(key, names) or f"; choose one of {', '.join(names)}"
+            raise LoadError(f"{location}: no {subject} is called {key}{suggestion}")
