@@ -112,7 +112,7 @@ def test_the_site_loads_nothing_from_elsewhere(site: dict[Path, SitePage]) -> No
     assert "url(//" not in sheets
 
 
-def test_the_gallery_has_its_sounds(site: dict[Path, SitePage]) -> None:
+def test_the_gallery_has_its_recordings(site: dict[Path, SitePage]) -> None:
     page = site[SITE / "docs" / "gallery.html"]
     sounds = [attributes["src"] for tag, attributes in page.tags if tag == "audio"]
     assert len(sounds) == 3

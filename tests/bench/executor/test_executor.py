@@ -63,7 +63,7 @@ def test_a_cancelled_bare_hop_ends_its_thread() -> None:
     assert set(threading.enumerate()) <= threads
 
 
-def test_a_sparse_file_is_a_sound(tmp_path: Path) -> None:
+def test_sparse_files_are_read_as_sound(tmp_path: Path) -> None:
     sparse_file(tmp_path / "in.wav", 3)
     info = soundfile.info(tmp_path / "in.wav")
     assert (info.frames, info.samplerate, info.channels) == (3 * 60 * 16_000, 16_000, 1)

@@ -230,6 +230,6 @@ def test_outputs_without_times_are_refused() -> None:
     assert "out.npy: events are written as .csv, .txt, .rttm, .srt, .vtt, .jsonl, not .npy" in message
 
 
-def test_a_file_of_events_without_a_detector_is_refused_with_the_option() -> None:
+def test_event_files_without_a_detector_are_refused() -> None:
     message = refusal("run", voice("v.onnx"), bursts(), "out.srt", "--backend", "numpy")
     assert "frames as .npy, .csv, not .srt; for events, add --events segments" in message

@@ -38,7 +38,7 @@ def test_the_short_form_takes_all_formats_of_the_library(name: str) -> None:
     assert soundfile.info("out.wav").frames == 8000
 
 
-def test_broken_sounds_are_not_read_as_models(tmp_path: Path) -> None:
+def test_broken_recordings_are_not_read_as_models(tmp_path: Path) -> None:
     (tmp_path / "in.aiff").write_bytes(b"FORM" + bytes(60))
     assert "in.aiff: cannot be read as audio" in refusal("run", "in.aiff", "out.wav")
     assert "in.aiff: is an audio file, but a model is expected here" in refusal(

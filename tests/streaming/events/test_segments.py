@@ -138,7 +138,7 @@ def test_a_score_is_the_mean_without_padding() -> None:
 
 
 def test_silero_counts_from_start_to_start_of_a_frame() -> None:
-    """With 512 samples per frame at 16 kHz, a silence of 100 ms is four frames and a deciding fifth."""
+    """A silence of 100 ms is four frames of 512 samples at 16 kHz and a deciding fifth."""
     clock = 16000 / 512
     speech, silence = [0.9] * 20, [0.1] * 5
     (event,) = whole(Segments.silero(clock), silence + speech + silence + [0.1])

@@ -104,7 +104,7 @@ async def test_raw_floats_are_read_and_incomplete_ones_refused() -> None:
         PcmSource(ByteChunks(b"", 1), "s16", 0, RATE_HZ)
 
 
-async def test_a_sound_file_is_read_at_the_rate_of_the_model(tmp_path: Path) -> None:
+async def test_sound_files_are_read_at_the_rate_of_the_model(tmp_path: Path) -> None:
     path, x = tmp_path / "in.wav", normal_noise(4000, 2) / 8
     soundfile.write(path, x, RATE_HZ, subtype="FLOAT")
     expected = named_program("filtered", 6).model.typed.run({"x": x.mean(1, keepdims=True).T})
@@ -118,7 +118,7 @@ async def test_a_sound_file_is_read_at_the_rate_of_the_model(tmp_path: Path) -> 
     assert join_pieces(pieces, executor.program)["loud"].shape == (1, 8000)
 
 
-async def test_sounds_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+async def test_signals_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     executor = Executor(named_program("filtered", 6))
     with pytest.raises(InputError, match="audio needs the model's rate: give rate_hz"):
         executor.stream(noisy_path())

@@ -46,7 +46,7 @@ def test_the_first_workers_are_spread() -> None:
     assert shortage == {"1": 1}
 
 
-def test_a_lost_worker_is_replaced_where_there_are_the_fewest() -> None:
+def test_lost_workers_are_replaced_on_the_emptiest_machine() -> None:
     actions, _ = plan_of(workers(x=("a", "live"), y=("b", "starting")), count=3)
     assert actions == [Start("1", "c")]
 

@@ -103,7 +103,7 @@ def test_a_ring_that_overflows_loses_and_counts_frames(policy: str, stall_s: flo
 
 @pytest.mark.parametrize("policy", CONTINUING)
 def test_sound_after_a_slow_second_has_the_reported_delay(policy: str) -> None:
-    """For a second a pulse of 10 ms takes 12 ms; later pulses are fast again."""
+    """A pulse of 10 ms takes 12 ms during one second; later pulses are fast again."""
     x = numbered_sound(400 * BLOCK)
     with runs(cached_program(), policy=policy, compute_s=0.001, headroom_s=0.03) as (host, live):
         played = [host.run(x[: 50 * BLOCK])]
@@ -194,7 +194,7 @@ def test_many_faults_of_a_device_are_accounted_for(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("policy", CONTINUING)
 def test_a_state_has_each_computed_frame_once(policy: str) -> None:
-    """In a running sum no frame counts twice, and dropped frames do not count."""
+    """A running sum counts no frame twice, and no dropped frames."""
     x = np.ones((100 * BLOCK, 1), np.float32)
     with runs(cached_program(sum_model), policy=policy, records=True) as (host, live):
         host.run(x[: 20 * BLOCK])

@@ -205,7 +205,7 @@ def test_a_recording_continues_after_the_device_was_away(paths: tuple[Path, Path
         np.testing.assert_array_equal(recorded, expected)
 
 
-def test_recordings_of_two_devices_have_their_sounds(paths: tuple[Path, Path]) -> None:
+def test_recordings_of_two_devices_are_kept_apart(paths: tuple[Path, Path]) -> None:
     devices = [VirtualDevice("a", 1, 0, RATE), VirtualDevice("b", 0, 1, RATE)]
     x = normal_noise(40 * BLOCK, 1)
     with runs(cached_program(), device=devices) as (host, live):

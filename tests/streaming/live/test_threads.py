@@ -207,7 +207,7 @@ def test_the_pipeline_of_a_worker_that_never_returns_is_kept(monkeypatch: pytest
     live.pipeline.close()
 
 
-def test_two_virtual_runs_at_once_keep_their_sounds() -> None:
+def test_two_virtual_runs_at_once_keep_their_sound() -> None:
     """Both runs have streams of one program."""
     compiled, x = cached_program(filter_model), normal_noise(100 * BLOCK, 2)
     with runs(compiled) as (one_host, first), runs(compiled, block=100) as (other_host, other):
@@ -219,7 +219,7 @@ def test_two_virtual_runs_at_once_keep_their_sounds() -> None:
 
 
 @engines
-def test_two_runs_at_once_in_threads_keep_their_sounds(
+def test_two_runs_at_once_in_threads_keep_their_sound(
     engine: str, sound: tuple[Path, Array], tmp_path: Path
 ) -> None:
     compiled, path = cached_program(filter_model), sound[0]

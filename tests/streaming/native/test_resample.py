@@ -324,7 +324,7 @@ def test_the_code_calls_nothing_and_computes_in_whole_registers() -> None:
 
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES[:4])
-def test_a_sound_continues_from_a_snapshot_with_the_same_bits(rate_in: int, rate_out: int) -> None:
+def test_sound_continues_from_a_snapshot_with_the_same_bits(rate_in: int, rate_out: int) -> None:
     x = normal_noise(rate_in // 4, seed=2)
     whole = NativeResampler(rate_in, rate_out)
     whole.tuning_ppm = 300.0

@@ -86,7 +86,7 @@ def test_a_failed_run_keeps_the_old_sound_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "encoding"), [("a.wav", "FLOAT"), ("a.wav", "PCM_16"), ("a.flac", None), ("a.ogg", None)]
 )
-def test_a_sound_writer_reports_a_full_disk(small_disk: Path, name: str, encoding: str | None) -> None:
+def test_sound_writers_report_a_full_disk(small_disk: Path, name: str, encoding: str | None) -> None:
     """The error is raised once with the system's reason, and earlier samples are kept."""
     x = uniform_noise(200_000)
     (small_disk / "other").write_bytes(bytes(16 << 10))

@@ -201,7 +201,7 @@ def test_inputs_other_than_sound_come_from_other_files(tmp_path: Path) -> None:
     assert "gain" in refusal("run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy")
 
 
-def test_a_recipe_takes_two_sounds(tmp_path: Path) -> None:
+def test_a_recipe_takes_two_recordings(tmp_path: Path) -> None:
     save(
         "difference.onnx",
         [helper.make_node("Sub", ["a", "b"], ["y"])],
@@ -260,7 +260,7 @@ def test_a_recipe_takes_two_sounds(tmp_path: Path) -> None:
         (["two.wav", "--out", "out=a.csv", "--out", "residue=a.csv"], "holds the frames of one output"),
     ],
 )
-def test_sounds_that_do_not_fit_the_inputs_are_refused(
+def test_recordings_that_do_not_fit_the_inputs_are_refused(
     model: Path, arguments: list[str], message: str
 ) -> None:
     for name, channels in (("mono", 1), ("two", 2), ("three", 3)):
@@ -306,7 +306,7 @@ def test_file_channels_replace_device_channels(
         (["two.wav", "--channel", "1"], "has the inputs mic, far, each of one channel"),
     ],
 )
-def test_live_sounds_that_do_not_fit_the_inputs_are_refused(
+def test_live_signals_that_do_not_fit_the_inputs_are_refused(
     model: Path, arguments: list[str], message: str
 ) -> None:
     for name, channels in (("mono", 1), ("two", 2), ("three", 3)):

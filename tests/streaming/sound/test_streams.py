@@ -57,7 +57,7 @@ def test_wav_files_of_the_library_are_read(
 
 
 @pytest.mark.parametrize("size", [0, 0x7FFFF000, 0x7FFFFFFF, 0xFFFFFFFF])
-def test_a_sound_of_unknown_size_ends_with_its_bytes(size: int) -> None:
+def test_sound_of_unknown_size_ends_with_its_bytes(size: int) -> None:
     """Programs that write to a pipe leave the size open; the end of the bytes is the end of the sound."""
     x = uniform_noise(700)
     stream_format = StreamFormat(Encoding.of_name("f32"), 8000, 1)
@@ -73,7 +73,7 @@ def test_chunks_after_the_samples_are_ignored() -> None:
     np.testing.assert_array_equal(read(wav_header(stream_format) + x.tobytes() + b"LIST\x04\0\0\0abcd")[1], x)
 
 
-def test_chunks_in_front_are_skipped() -> None:
+def test_leading_chunks_are_skipped() -> None:
     x = uniform_noise(10)
     head = wav_header(StreamFormat(Encoding.of_name("f32"), 8000, 1))
     odd = b"note" + struct.pack("<I", 9_001) + bytes(9_002)

@@ -56,7 +56,7 @@ def test_the_script_writes_the_stored_model(path: Callable[..., Any], build: Cal
     assert stored == fresh
 
 
-def test_the_script_writes_the_stored_sounds(clean: Array, noisy: Array) -> None:
+def test_the_script_writes_the_stored_recordings(clean: Array, noisy: Array) -> None:
     step = 1 / 32768
     for stored, fresh in zip((clean, noisy), sound.sounds(), strict=True):
         np.testing.assert_allclose(stored, fresh, atol=2 * step)

@@ -213,7 +213,7 @@ def occupy(disk: Path, free_kib: int = 16) -> None:
     (disk / "large").write_bytes(bytes((64 - free_kib) << 10))
 
 
-def test_a_run_goes_on_with_a_full_disk(small_disk: Path, frames_have_room: None) -> None:
+def test_a_run_continues_with_a_full_disk(small_disk: Path, frames_have_room: None) -> None:
     """The run continues to its end, reports everything and keeps the samples written so far."""
     soundfile.write("in.wav", tone(8000, 1.0), 8000)
     occupy(small_disk, free_kib=8)
