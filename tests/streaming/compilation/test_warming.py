@@ -288,7 +288,7 @@ def test_a_script_is_not_run_again_by_compiling_processes(
 ) -> None:
     """A guard of ``__main__`` is not needed; a kernel that the script declares is compiled where it is known."""
     script = tmp_path / "script.py"
-    script.write_text(SCRIPT.format(root=str(Path(__file__).parents[2])))
+    script.write_text(SCRIPT.format(root=str(Path(__file__).parents[3])))
     process = subprocess.run(
         [sys.executable, *optimised, script], capture_output=True, text=True, timeout=120, check=False
     )
