@@ -253,7 +253,7 @@ def test_a_failed_kernel_is_named_in_one_line(folder: Path, tmp_path: Path) -> N
         "try: warm(['chatty'])\n"
         "except CompileError as error: print(error)"
     )
-    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(__file__).parents[2]}"}
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(__file__).parents[3]}"}
     process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )
