@@ -30,7 +30,8 @@ START_TITLE, LANES_TITLE = "## Start", "## Many streams"
 
 HEAD = """# Performance
 
-`python -m bench --docs` writes this page. [bench/README.md](../bench/README.md) describes the method, and how
+`python -m bench --docs` writes this page; [performance_zen4.md](performance_zen4.md) has the same on a processor
+that computes half as many multiply-adds per cycle. [bench/README.md](../bench/README.md) describes the method, and how
 the comparison is kept fair.
 
 {host}
