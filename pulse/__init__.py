@@ -1,12 +1,12 @@
 """Runs offline neural audio models on live audio, pulse by pulse, with exact results.
 
-model   = pulse.load("denoise.onnx")            # Loaded        from a file, a recipe …
-typed   = model.analyse()                       # TypedModel    every dtype and shape known
-simplified    = typed.declutter()                     # TypedModel    same meaning, less of it
-pulsed  = simplified.pulsify(symbol="T", pulse=160)   # PulsedModel   fixed-size pulses
-program = pulsed.compile()                      # Program       immutable, shared by streams
-state   = program.spawn()                       # State         one for each stream
-y       = state.step(x)
+model      = pulse.load("denoise.onnx")                 # Loaded       from a file, a recipe …
+typed      = model.analyse()                            # TypedModel   every dtype and shape known
+simplified = typed.declutter()                          # TypedModel   same meaning, less of it
+pulsed     = simplified.pulsify(symbol="T", pulse=160)  # PulsedModel  fixed-size pulses
+program    = pulsed.compile()                           # Program      immutable, shared by streams
+state      = program.spawn()                            # State        one for each stream
+y          = state.step(x)
 """
 
 from importlib import import_module

@@ -1,9 +1,17 @@
 """The test vector of a library: a short stream, its expected outputs, and their tolerances.
 
-The file has, in numbers of 64 bits: whether it says how far results may be off, the calls of ``step``, all pulses.
-Then, for each call, the inputs; for each pulse and output the expected pulse, and f64 with what its elements may be
-off; before the first pulse of the flush, for each input the bytes and frames of its rest, and the rest. At the
-end, for each output, how many frames are valid. Frames that are not valid are zero.
+The file, little-endian:
+
+for each       type       count     content
+(once)         int64      3         whether there are tolerances; the calls of ``step``; all pulses
+pulse, input   its dtype  elements  the pulse, before the flush only
+pulse, output  its dtype  elements  the expected pulse
+               float64    elements  how far each element may be off
+input          int64      2         the bytes and frames of its rest; before the first pulse of the flush
+               its dtype  elements  the rest
+output         int64      1         the number of valid frames, at the end
+
+Frames that are not valid are zero.
 """
 
 from collections.abc import Iterator, Mapping

@@ -10,7 +10,7 @@ from pulse.facts import Array, Doubles, DType, dtype_name
 from pulse.graph import OutletId
 from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.elementwise_functions import ELEMENTWISE, FunctionRow
+from pulse.ops.elementwise_functions import ELEMENTWISE, FunctionEntry
 from pulse.ops.matmul import MatMul
 from pulse.patch import Patch
 from pulse.support.record import record
@@ -57,7 +57,7 @@ def _channel_values(value: Array, rank: int, axis: int, size: int) -> Doubles | 
     return np.broadcast_to(value.reshape(-1), (size,)).astype(np.float64)
 
 
-def _make_affine(row: FunctionRow, x: OutletId, slot: int, value: Doubles) -> Affine | None:
+def _make_affine(row: FunctionEntry, x: OutletId, slot: int, value: Doubles) -> Affine | None:
     """Return the effect of a function of two inputs on x, its input at ``slot``; the other one is ``value``."""
     if row.signs is not None:
         return Affine(x, row.signs[slot] * np.ones_like(value), row.signs[1 - slot] * value)

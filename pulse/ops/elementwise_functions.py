@@ -42,7 +42,7 @@ NO_NAMES = OperatorNames()
 
 
 @record
-class FunctionRow:
+class FunctionEntry:
     """One elementwise function.
 
     arity       the number of inputs; -1: any number from one, and of one input the function is that input
@@ -168,17 +168,17 @@ def unary(
     ratio: OnRatios | None = None,
     idempotent: bool = False,
     signs: tuple[int, ...] | None = None,
-) -> FunctionRow:
+) -> FunctionEntry:
     """Return a function of one tensor."""
-    return FunctionRow(1, run, names, result, symbolic, ratio, idempotent=idempotent, signs=signs)
+    return FunctionEntry(1, run, names, result, symbolic, ratio, idempotent=idempotent, signs=signs)
 
 
 def parametric(
     run: Callable[[Array, float], Array] | Callable[[Array, float, float], Array],
     names: OperatorNames = NO_NAMES,
-) -> FunctionRow:
+) -> FunctionEntry:
     """Return a function of one tensor and one or two numbers."""
-    return FunctionRow(1, run, names)
+    return FunctionEntry(1, run, names)
 
 
 def binary(
@@ -193,9 +193,9 @@ def binary(
     signs: tuple[int, ...] | None = None,
     factor: Factor | None = None,
     typed_by: tuple[int, int | None] = (0, None),
-) -> FunctionRow:
+) -> FunctionEntry:
     """Return a function of two tensors."""
-    return FunctionRow(
+    return FunctionEntry(
         2,
         run,
         names,
@@ -210,9 +210,9 @@ def binary(
     )
 
 
-def comparison(run: BinaryFunction, names: OperatorNames, holds_if: str, question: str) -> FunctionRow:
+def comparison(run: BinaryFunction, names: OperatorNames, holds_if: str, question: str) -> FunctionEntry:
     """Return a comparison of two tensors; ``question`` is the method of TDim that proves it for all lengths."""
-    return FunctionRow(2, run, names, "bool", _compare_proven(question), holds_if=holds_if)
+    return FunctionEntry(2, run, names, "bool", _compare_proven(question), holds_if=holds_if)
 
 
 def variadic(
@@ -222,12 +222,12 @@ def variadic(
     symbolic: Callable[..., Array] | None = None,
     ratio: OnRatios | None = None,
     signs: tuple[int, ...] | None = None,
-) -> FunctionRow:
+) -> FunctionEntry:
     """Return a function of any number of tensors."""
-    return FunctionRow(-1, run, names, symbolic=symbolic, ratio=ratio, signs=signs)
+    return FunctionEntry(-1, run, names, symbolic=symbolic, ratio=ratio, signs=signs)
 
 
-ELEMENTWISE: dict[str, FunctionRow] = {
+ELEMENTWISE: dict[str, FunctionEntry] = {
     "add": binary(
         np.add,
         OperatorNames("Add", "add", "Add AddV2", "ADD"),
@@ -390,7 +390,7 @@ ELEMENTWISE: dict[str, FunctionRow] = {
     "less_equal": comparison(
         np.less_equal, OperatorNames("LessOrEqual", "le", "LessEqual", "LESS_EQUAL"), "<=", "prove_le"
     ),
-    "where": FunctionRow(
+    "where": FunctionEntry(
         3, np.where, OperatorNames("Where", "select"), symbolic=_symbolic_where, typed_by=(1, None)
     ),
 }

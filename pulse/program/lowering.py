@@ -15,7 +15,7 @@ from pulse.ops.source import Const, Source
 from pulse.ops.time import Delay
 from pulse.program.kernels.copy import COPY_LOOPS, CopyRow
 from pulse.program.step_builder import StepBuilder
-from pulse.program.table.emitted import EmittedRow
+from pulse.program.table.emitted import EmittedInstruction
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Value
 from pulse.pulsify.network import PulsedGraph, PulsedNode
@@ -275,11 +275,11 @@ class Lowering:
 
     def emit(self, instruction: Instruction) -> None:
         """Append an instruction of the step."""
-        self.builder.append(EmittedRow(instruction, self.node, self.op))
+        self.builder.append(EmittedInstruction(instruction, self.node, self.op))
 
     def emit_ending(self, instruction: Instruction) -> None:
         """Append an instruction that runs after the step."""
-        self.builder.endings.append(EmittedRow(instruction, self.node, self.op))
+        self.builder.endings.append(EmittedInstruction(instruction, self.node, self.op))
 
     def copy(self, source: Value, target: Value) -> None:
         """Copy one tensor onto another of the same shape, in as few loops as possible."""

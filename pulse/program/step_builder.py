@@ -9,7 +9,7 @@ from pulse.dim import TDim
 from pulse.facts import Array, DType
 from pulse.ops.check import Check
 from pulse.ops.clock import max_frames
-from pulse.program.table.emitted import EmittedRow
+from pulse.program.table.emitted import EmittedInstruction
 from pulse.program.table.memory import Buffer, Image, Region, Value, dense_strides, place_buffers
 from pulse.support.bounds import UNBOUNDED
 
@@ -26,8 +26,8 @@ class StepBuilder:
     def __init__(self) -> None:
         self.weights, self.state = Image(Region.WEIGHTS), Image(Region.STATE)
         self.arena: list[Buffer] = []
-        self.instructions: list[EmittedRow] = []
-        self.endings: list[EmittedRow] = []
+        self.instructions: list[EmittedInstruction] = []
+        self.endings: list[EmittedInstruction] = []
         self.fault_counters: dict[tuple[str, str, Check], Value] = {}
         self._registers: dict[str, Value] = {}
         self._length_registers: dict[tuple[TDim, int], Value] = {}
@@ -95,7 +95,7 @@ class StepBuilder:
             self.fault_counters[node, op, check] = self.allocate_state(np.zeros(1, np.int64), [0])
         return self.fault_counters[node, op, check]
 
-    def append(self, row: EmittedRow) -> None:
+    def append(self, row: EmittedInstruction) -> None:
         """Add a row to the step; its operands stay alive until then."""
         for value in row.operands:
             value.buffer.touch(len(self.instructions))

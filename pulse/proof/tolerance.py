@@ -1,24 +1,12 @@
 """The allowed distance between a result and the offline model: the one rule of tolerance of the project.
 
-Floating-point sums depend on their order, so two correct runs of a model differ. What f32 arithmetic may do to a value
-depends on the model, not on the value: an element near zero that is a sum of large terms carries the error of these.
+``docs/proof.md`` states the rule. A result within ``CLOSE_ULPS`` of the offline model's own run is right. Otherwise
+the model is run in f64, and the largest of three allowances counts: ``ROUNDING_ULPS`` of the channel's largest value,
+the error of the offline model in its own types, and the change in runs with random rounding errors
+(``SAFETY_FACTOR``, ``PERTURBED_RUNS``).
 
-A result that equals the offline model's own run to ``CLOSE_ULPS`` units in the last place of the largest value of its
-channel (the elements that differ in time only) is right. Otherwise the offline model is run in f64, and each value may
-be as far from that as rounding can move it:
-
-1. by ``ROUNDING_ULPS`` units in the last place of the largest value of its channel;
-2. by ``ROUNDING_ULPS`` times the error that the offline model makes in its own types: at this element, or half of
-   the time in its channel (the median);
-3. by ``SAFETY_FACTOR`` times as much as the element, or the median of its channel, changes in a run in f64 in which
-   every rounding is replaced by a random error of up to ``ROUNDING_ULPS`` units in the last place (Monte Carlo
-   arithmetic).
-
-The largest counts; (3) is computed only if (1) and (2) do not suffice, up to ``PERTURBED_RUNS`` times. A median, not
-the largest error of the channel, since a decision that rounding may turn (a quantiser at a tie) moves few elements, by
-much, and must excuse only these. Integers and booleans must be equal, but where (2) or (3) change this very element;
-two values that differ by less than their random errors are equal in half of the runs, as rounded ones may be.
-Where the offline model overflows or is NaN in its own types, the stream may do the same.
+The second and third are taken at the element or as the median of its channel, not the largest of it: a decision that
+rounding may turn (a quantiser at a tie) moves few elements, by much, and must excuse only these.
 
 Source: D. Stott Parker, Monte Carlo Arithmetic (1997); N. Higham, Accuracy and Stability of Numerical Algorithms.
 """
@@ -42,7 +30,7 @@ ROUNDING_ULPS = 16
 PERTURBED_RUNS = 24
 """A tie goes the other way in half of the runs: this many leave out one of ten million elements at a tie."""
 SAFETY_FACTOR = 2
-"""How many times as far a result may be off as the perturbed runs are."""
+"""Tolerance as a multiple of the spread of the perturbed runs."""
 
 Feeds: TypeAlias = Mapping[str, Array]
 Oracle: TypeAlias = Callable[[Feeds, Arithmetic], dict[str, Array]]

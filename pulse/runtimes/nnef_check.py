@@ -1,4 +1,4 @@
-"""The proof that NNEF in tract equals the offline model."""
+"""The check that NNEF in tract equals the offline model."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The proof that an exported file, run pulse by pulse in another runtime, equals the offline model."""
+"""The check that an exported file, run pulse by pulse in another runtime, equals the offline model."""
 
 from dataclasses import replace
 

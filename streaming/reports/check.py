@@ -1,4 +1,4 @@
-"""The proof that a stream equals the offline model, and what rounded weights change."""
+"""The check that a stream equals the offline model, and what rounded weights change."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -79,7 +79,7 @@ def check_model(
     activations: str,
     prepare: Prepare | None,
 ) -> CheckReport:
-    """Prove a model in pulses; the arguments are those of ``pulse.proof.prove``.
+    """Verify a model in pulses; the arguments are those of ``pulse.proof.prove``.
 
     Raises PulsifyError: the model cannot be pulsified
     """

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pulse.program.native.profile import Profile, ProfileRow
+from pulse.program.native.profile import InstructionProfile, Profile
 from pulse.support.report import Section, Table, Text, byte_size, duration
 
 RATE_COLUMNS = ("a step", "share", "weights", "state", "scratch", "multiply-adds", "GB/s", "GMAC/s")
@@ -62,22 +62,24 @@ def profile_sections(profile: Profile, details: bool) -> list[Section]:
     ]
 
 
-def _most_expensive(profile: Profile) -> list[ProfileRow]:
+def _most_expensive(profile: Profile) -> list[InstructionProfile]:
     return sorted(profile.rows, key=lambda row: -row.seconds_per_step)
 
 
-def _kernel(row: ProfileRow) -> str:
+def _kernel(row: InstructionProfile) -> str:
     return row.kernel if row.parts == 1 else f"{row.kernel} in {row.parts} parts"
 
 
-def _table(title: str, columns: Sequence[str], rows: Sequence[tuple[Sequence[str], ProfileRow]]) -> Table:
+def _table(
+    title: str, columns: Sequence[str], rows: Sequence[tuple[Sequence[str], InstructionProfile]]
+) -> Table:
     right = range(
         columns.index("rows") if "rows" in columns else len(columns), len(columns) + len(RATE_COLUMNS)
     )
     return Table(title, (*columns, *RATE_COLUMNS), [[*names, *_cells(row)] for names, row in rows], right)
 
 
-def _numbers(row: ProfileRow) -> dict[str, Any]:
+def _numbers(row: InstructionProfile) -> dict[str, Any]:
     cost = row.cost
     return {
         "us_per_step": row.seconds_per_step * 1e6,
@@ -91,7 +93,7 @@ def _numbers(row: ProfileRow) -> dict[str, Any]:
     }
 
 
-def _cells(row: ProfileRow) -> list[str]:
+def _cells(row: InstructionProfile) -> list[str]:
     cost = row.cost
     counts = [_size(cost.weights), _size(cost.state), _size(cost.arena)]
     counts.append(f"{cost.multiply_adds:,}" if cost.multiply_adds else "")

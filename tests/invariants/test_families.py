@@ -219,5 +219,5 @@ def test_files_that_check_elementwise_names_are_listed() -> None:
     deciding = {name_of(path) for path in modules_in("pulse") if decides_by_function(tree_of(path))}
     assert len(deciding) > 5
     assert sorted(listed) == sorted(places_in(deciding, listed)), (
-        "make what the file asks for a property of FunctionRow, or list it in CONTRIBUTING.md with the functions"
+        "make what the file asks for a property of FunctionEntry, or list it in CONTRIBUTING.md with the functions"
     )

@@ -269,11 +269,11 @@ def _nonzero(builder, v):
 # across the lanes
 
 for _function, _width, _by in (
-    (simd.vturn_fours, 4, 1),
-    (simd.vturn_eights, 8, 1),
-    (simd.vturn_by_two, LANES, 2),
-    (simd.vturn_by_four, LANES, 4),
-    (simd.vturn_by_eight, LANES, 8),
+    (simd.vrotate_fours, 4, 1),
+    (simd.vrotate_eights, 8, 1),
+    (simd.vrotate_by_two, LANES, 2),
+    (simd.vrotate_by_four, LANES, 4),
+    (simd.vrotate_by_eight, LANES, 8),
 ):
     lowers(_function, FLOATS, FLOATS)(
         lambda builder, v, width=_width, by=_by: builder.shuffle_vector(
@@ -290,12 +290,12 @@ def _add_pairs(builder, a, b):
     return builder.fadd(left, right)
 
 
-@lowers(simd.vevens, FLOATS, FLOATS, FLOATS)
-def _evens(builder, a, b):
+@lowers(simd.vdeinterleave_even, FLOATS, FLOATS, FLOATS)
+def _deinterleave_even(builder, a, b):
     return builder.shuffle_vector(a, b, constant(INTS_LL, list(range(0, 2 * LANES, 2))))
 
 
-for _function, _first in ((simd.vmix_first, 0), (simd.vmix_second, LANES // 2)):
+for _function, _first in ((simd.vinterleave_first, 0), (simd.vinterleave_second, LANES // 2)):
     lowers(_function, FLOATS, FLOATS, FLOATS)(
         lambda builder, a, b, first=_first: builder.shuffle_vector(
             a, b, constant(INTS_LL, [first + lane // 2 + lane % 2 * LANES for lane in range(LANES)])

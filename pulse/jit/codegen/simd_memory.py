@@ -132,7 +132,7 @@ def chunks(builder, p, i, step, n, width: int):
     return parts[0]
 
 
-def spread(builder, p, i, width: int):
+def duplicate(builder, p, i, width: int):
     """Return ``width`` elements, each repeated until all lanes are full."""
     elements = builder.load(vector_pointer(builder, p, i, ir.VectorType(FLOAT32, width)), align=4)
     return builder.shuffle_vector(
@@ -140,8 +140,8 @@ def spread(builder, p, i, width: int):
     )
 
 
-@lowers(simd.vrepeat_twos, FLOATS, FLOAT_POINTER, types.int64)
-def _repeat_twos(builder, p, i):
+@lowers(simd.vbroadcast_twos, FLOATS, FLOAT_POINTER, types.int64)
+def _broadcast_twos(builder, p, i):
     """Return two elements alternately: one load that repeats 64 bits."""
     pair = builder.load(vector_pointer(builder, p, i, ir.VectorType(FLOAT32, 2)), align=4)
     return builder.shuffle_vector(pair, pair, constant(INTS_LL, [i % 2 for i in range(LANES)]))
@@ -171,7 +171,7 @@ for _function, _width in ((simd.vstore_fours, 4), (simd.vstore_eights, 8)):
     )
 
 
-for _function, _width in ((simd.vspread_twos, 2), (simd.vspread_fours, 4)):
+for _function, _width in ((simd.vduplicate_twos, 2), (simd.vduplicate_fours, 4)):
     lowers(_function, FLOATS, FLOAT_POINTER, types.int64)(
-        lambda builder, p, i, width=_width: spread(builder, p, i, width)
+        lambda builder, p, i, width=_width: duplicate(builder, p, i, width)
     )

@@ -148,7 +148,7 @@ def vload_eights(p: Pointer, i: int, step: int, n: int) -> Vector:
     return _chunks(p, i, step, n, 8)
 
 
-def vrepeat_twos(p: Pointer, i: int) -> Vector:
+def vbroadcast_twos(p: Pointer, i: int) -> Vector:
     """Return 2 float32 elements from ``p[i]`` eight times, alternately: p[i], p[i + 1], p[i], p[i + 1] …"""
     return Vector(np.tile(p.elements[p.span(i, 2)], LANES // 2))
 
@@ -170,12 +170,12 @@ def _store_chunks(p: Pointer, i: int, j: int, n: int, v: Vector, mask: int, widt
         p.elements[p.span(index, width)] = _lanes(v)[first : first + width]
 
 
-def vspread_twos(p: Pointer, i: int) -> Vector:
+def vduplicate_twos(p: Pointer, i: int) -> Vector:
     """Return 2 float32 elements from ``p[i]``, each of them eight times."""
     return Vector(np.repeat(p.elements[p.span(i, 2)], LANES // 2))
 
 
-def vspread_fours(p: Pointer, i: int) -> Vector:
+def vduplicate_fours(p: Pointer, i: int) -> Vector:
     """Return 4 float32 elements from ``p[i]``, each of them four times."""
     return Vector(np.repeat(p.elements[p.span(i, 4)], LANES // 4))
 
@@ -184,27 +184,27 @@ def _rotate(v: Value, width: int, by: int = 1) -> Vector:
     return Vector(np.roll(_lanes(v).reshape(-1, width), -by, axis=1).ravel())
 
 
-def vturn_by_two(v: Value) -> Vector:
-    """Return all lanes turned by two: lanes 2, 3 … 15, 0, 1."""
+def vrotate_by_two(v: Value) -> Vector:
+    """Rotate all lanes by two: lanes 2, 3 … 15, 0, 1."""
     return _rotate(v, LANES, 2)
 
 
-def vturn_by_four(v: Value) -> Vector:
-    """Return all lanes turned by four: lanes 4, 5 … 15, 0 … 3."""
+def vrotate_by_four(v: Value) -> Vector:
+    """Rotate all lanes by four: lanes 4, 5 … 15, 0 … 3."""
     return _rotate(v, LANES, 4)
 
 
-def vturn_by_eight(v: Value) -> Vector:
-    """Return the halves exchanged: lanes 8, 9 … 15, 0 … 7."""
+def vrotate_by_eight(v: Value) -> Vector:
+    """Rotate all lanes by eight, which exchanges the halves: lanes 8, 9 … 15, 0 … 7."""
     return _rotate(v, LANES, 8)
 
 
-def vturn_fours(v: Value) -> Vector:
+def vrotate_fours(v: Value) -> Vector:
     """Rotate each four lanes by one: lanes 1, 2, 3, 0, then 5, 6, 7, 4 …"""
     return _rotate(v, 4)
 
 
-def vturn_eights(v: Value) -> Vector:
+def vrotate_eights(v: Value) -> Vector:
     """Rotate each eight lanes by one: lanes 1, 2 … 7, 0, then 9, 10 … 15, 8."""
     return _rotate(v, 8)
 
@@ -215,17 +215,17 @@ def vadd_pairs(a: Value, b: Value) -> Vector:
     return Vector(pairs[::2] + pairs[1::2])
 
 
-def vevens(a: Value, b: Value) -> Vector:
+def vdeinterleave_even(a: Value, b: Value) -> Vector:
     """Return every second lane: a0, a2 … a14, then b0, b2 … b14."""
     return Vector(np.concatenate([_lanes(a), _lanes(b)])[::2])
 
 
-def vmix_first(a: Value, b: Value) -> Vector:
+def vinterleave_first(a: Value, b: Value) -> Vector:
     """Return the first eight lanes of both, interleaved: a0, b0, a1, b1 … a7, b7."""
     return Vector(np.stack([_lanes(a), _lanes(b)], 1).ravel()[:LANES])
 
 
-def vmix_second(a: Value, b: Value) -> Vector:
+def vinterleave_second(a: Value, b: Value) -> Vector:
     """Return the other eight lanes of both, interleaved: a8, b8 … a15, b15."""
     return Vector(np.stack([_lanes(a), _lanes(b)], 1).ravel()[LANES:])
 

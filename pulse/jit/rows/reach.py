@@ -37,7 +37,7 @@ MAX_LOOPS = 1 << 32
 
 
 @record
-class CheckedRow:
+class CheckedInstruction:
     """A row with its fields as for a kernel in plain Python, and the span of each operand."""
 
     row: Instruction
@@ -62,7 +62,7 @@ class TableCheck:
         self._loops = 0
         self._reaches: list[tuple[Located, Span]] = []
 
-    def check_row(self, declared: type[Instruction], form: Form, words: Sequence[int]) -> CheckedRow:
+    def check_row(self, declared: type[Instruction], form: Form, words: Sequence[int]) -> CheckedInstruction:
         """Check a row, a list of words.
 
         Raises UnsafeRowError: it may access other memory, or runs too long; IndexError: words are missing.
@@ -89,7 +89,7 @@ class TableCheck:
         self._loops += max(loops, 1)
         if self._loops > MAX_LOOPS:
             raise UnsafeRowError("the rows take too long")
-        return CheckedRow(row, self._reaches)
+        return CheckedInstruction(row, self._reaches)
 
     def note_bytes_written(self, region: int, first: int, stop: int) -> None:
         """Record that bytes are written from outside the rows. Raises UnsafeRowError if they may not be."""

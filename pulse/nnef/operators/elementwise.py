@@ -9,7 +9,7 @@ from pulse.nnef.read.node import SINGLE, TRUTH, NnefWire, NodeReader
 from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
-from pulse.ops.elementwise_functions import ELEMENTWISE, FunctionRow
+from pulse.ops.elementwise_functions import ELEMENTWISE, FunctionEntry
 from pulse.support.printable import printable
 
 NAMES: Mapping[str, str] = {
@@ -228,7 +228,7 @@ def write_hard_swish(w: OperationWriter) -> Name:
 
 
 TYPES: Mapping[str, str] = {"f": "float", "i": "int", "u": "uint"}
-KINDS: Mapping[str, FunctionRow] = {row.names.nnef: row for row in ELEMENTWISE.values() if row.names.nnef}
+KINDS: Mapping[str, FunctionEntry] = {row.names.nnef: row for row in ELEMENTWISE.values() if row.names.nnef}
 """Functions of the table by their name in NNEF."""
 UNARY: Mapping[str, str] = {
     **{name: row.names.onnx for name, row in KINDS.items() if row.arity == 1 and row.result == "same"},

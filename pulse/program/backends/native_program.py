@@ -23,7 +23,7 @@ from pulse.program.native.streams import NativeStreams
 from pulse.program.step import lower_step
 from pulse.program.table.copies import copies
 from pulse.program.table.cost import RowNote, cost_of
-from pulse.program.table.emitted import EmittedRow, make_table
+from pulse.program.table.emitted import EmittedInstruction, make_table
 from pulse.program.table.memory import Value, aligned_bytes
 from pulse.program.table.place import Place
 from pulse.pulsify.faults import find_unchecked_bodies
@@ -67,7 +67,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         self.instructions = (
             *builder.instructions,
             *builder.endings,
-            EmittedRow(TickRow(clock=builder.clock), "", "clock"),
+            EmittedInstruction(TickRow(clock=builder.clock), "", "clock"),
         )
         self.ends = tuple(
             (length, value.buffer.offset) for length, value in builder.length_registers if not length.is_const
@@ -113,7 +113,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         self.weights.flags.writeable = False
         require_kernels(modules)
         self.instructions = tuple(
-            EmittedRow(KERNELS[kernel].instruction(**fields), node, op)
+            EmittedInstruction(KERNELS[kernel].instruction(**fields), node, op)
             for kernel, fields, node, op in parts["instructions"]
         )
         self.link()
@@ -123,7 +123,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
         return len(self.instructions)
 
     @property
-    def emitted_instructions(self) -> Sequence[EmittedRow]:
+    def emitted_instructions(self) -> Sequence[EmittedInstruction]:
         return self.instructions
 
     @property

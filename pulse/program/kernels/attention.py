@@ -12,20 +12,20 @@ from pulse.jit.language.simd import (
     LANES,
     Vector,
     vadd_pairs,
+    vduplicate_fours,
+    vduplicate_twos,
     veq,
     vfma,
     vload,
     vload_part,
+    vrotate_by_eight,
+    vrotate_by_four,
+    vrotate_by_two,
+    vrotate_eights,
     vselect,
     vsplat,
-    vspread_fours,
-    vspread_twos,
     vstore,
     vstore_part,
-    vturn_by_eight,
-    vturn_by_four,
-    vturn_by_two,
-    vturn_eights,
     vzero,
 )
 from pulse.jit.registry import device, kernel
@@ -49,12 +49,12 @@ BLOCK_FRAMES = LANES
 @device
 def sum_of_heads(v: Vector, heads: int) -> Vector:
     """Return the sum of the lanes of each head; lane i belongs to head ``i mod heads``."""
-    v = v + vturn_by_eight(v)
-    v = v + vturn_by_four(v)
+    v = v + vrotate_by_eight(v)
+    v = v + vrotate_by_four(v)
     if heads <= 2:
-        v = v + vturn_by_two(v)
+        v = v + vrotate_by_two(v)
     if heads == 1:
-        v = v + vturn_eights(v)
+        v = v + vrotate_eights(v)
     return v
 
 
@@ -255,7 +255,7 @@ def make_head_sums(heads: int, spread: Callable[[Pointer, int], Vector]) -> Call
     return sums
 
 
-two_heads_sums, four_heads_sums = make_head_sums(2, vspread_twos), make_head_sums(4, vspread_fours)
+two_heads_sums, four_heads_sums = make_head_sums(2, vduplicate_twos), make_head_sums(4, vduplicate_fours)
 
 
 @device
@@ -413,9 +413,9 @@ def attend_by_row(row: BandAttentionRow) -> None:
                 if c + BLOCK_FRAMES >= frames:
                     divisor = tops + m * size
                     if heads == 2:
-                        total = mean_of(total, vspread_twos(divisor, 0), empty)
+                        total = mean_of(total, vduplicate_twos(divisor, 0), empty)
                     else:
-                        total = mean_of(total, vspread_fours(divisor, 0), empty)
+                        total = mean_of(total, vduplicate_fours(divisor, 0), empty)
                 vstore(target, 0, total)
 
 

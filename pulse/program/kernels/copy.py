@@ -15,11 +15,11 @@ from pulse.jit.language.raw import (
 )
 from pulse.jit.language.simd import (
     LANES,
+    vinterleave_first,
+    vinterleave_second,
     vload,
     vload_eights,
     vload_part,
-    vmix_first,
-    vmix_second,
     vsplat,
     vstore,
     vstore_part,
@@ -111,15 +111,15 @@ def interleave_runs(src: Pointer, dst: Pointer, count: int, step: int) -> None:
     j, other = 0, src + step
     while j + LANES <= count:
         a, b = vload(src, j), vload(other, j)
-        vstore(dst, 2 * j, vmix_first(a, b))
-        vstore(dst, 2 * j + LANES, vmix_second(a, b))
+        vstore(dst, 2 * j, vinterleave_first(a, b))
+        vstore(dst, 2 * j + LANES, vinterleave_second(a, b))
         j += LANES
     rest = count - j
     if rest > 0:
         a, b = vload_part(src, j, rest), vload_part(other, j, rest)
-        vstore_part(dst, 2 * j, 2 * rest, vmix_first(a, b))
+        vstore_part(dst, 2 * j, 2 * rest, vinterleave_first(a, b))
         if 2 * rest > LANES:
-            vstore_part(dst, 2 * j + LANES, 2 * rest - LANES, vmix_second(a, b))
+            vstore_part(dst, 2 * j + LANES, 2 * rest - LANES, vinterleave_second(a, b))
 
 
 @device
@@ -320,14 +320,14 @@ def paired_copy(row: PairedCopyRow) -> None:
     first = 0
     while columns == LANES // 2 and first + 2 <= rows:  # both rows in one vector
         a, b = vload_eights(src0, first * step0, step0, 2), vload_eights(src1, first * step1, step1, 2)
-        vstore(dst, first * step, vmix_first(a, b))
-        vstore(dst, first * step + step, vmix_second(a, b))
+        vstore(dst, first * step, vinterleave_first(a, b))
+        vstore(dst, first * step + step, vinterleave_second(a, b))
         first += 2
     for r in range(first, rows):
         target, left, right = dst + r * step, src0 + r * step0, src1 + r * step1
         for c in range(0, columns, LANES):
             rest = columns - c
             a, b = vload_part(left, c, rest), vload_part(right, c, rest)
-            vstore_part(target, 2 * c, 2 * rest, vmix_first(a, b))
+            vstore_part(target, 2 * c, 2 * rest, vinterleave_first(a, b))
             if 2 * rest > LANES:
-                vstore_part(target, 2 * c + LANES, 2 * rest - LANES, vmix_second(a, b))
+                vstore_part(target, 2 * c + LANES, 2 * rest - LANES, vinterleave_second(a, b))

@@ -6,12 +6,12 @@ from pulse.jit.language.dispatch import MOVED, dispatcher, outline
 from pulse.jit.language.raw import as_f32, as_f64, as_i16, as_i32, as_i64
 from pulse.jit.language.simd import (
     LANES,
-    vevens,
+    vdeinterleave_even,
+    vinterleave_first,
+    vinterleave_second,
     vload,
     vload_eights,
     vload_part,
-    vmix_first,
-    vmix_second,
     vsplat,
     vstore,
     vstore_part,
@@ -173,7 +173,7 @@ def load_row(part: ChainInput, start: int, step: int, count: int, d: Pointer) ->
             i += LANES
     else:
         while step == 2 and i + LANES < count:
-            vstore(d, i, vevens(vload(p, 2 * i), vload(p, 2 * i + LANES)))
+            vstore(d, i, vdeinterleave_even(vload(p, 2 * i), vload(p, 2 * i + LANES)))
             i += LANES
         for j in range(i, count):
             d[j] = p[j * step]
@@ -223,8 +223,8 @@ def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer
         p = as_f32(part.tensor) + start
         for r in range(0, rows, LANES):
             v = vload_part(p, r, rows - r)
-            vstore(d, 2 * r, vmix_first(v, v))
-            vstore(d, 2 * r + LANES, vmix_second(v, v))
+            vstore(d, 2 * r, vinterleave_first(v, v))
+            vstore(d, 2 * r + LANES, vinterleave_second(v, v))
     else:
         for r in range(rows):
             load_row(part, start + r * step2, step3, columns, d + r * columns)

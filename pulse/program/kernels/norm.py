@@ -18,16 +18,16 @@ from pulse.jit.language.simd import (
     vlt,
     vmax,
     vproduct_biased,
+    vrotate_by_eight,
+    vrotate_by_four,
+    vrotate_by_two,
+    vrotate_eights,
     vselect,
     vsplat,
     vsqrt,
     vstore,
     vstore_part,
     vsum,
-    vturn_by_eight,
-    vturn_by_four,
-    vturn_by_two,
-    vturn_eights,
     vzero,
 )
 from pulse.jit.registry import device, kernel
@@ -63,12 +63,12 @@ def maximum(a: Vector, b: Vector) -> Vector:
 @device
 def largest_of_heads(v: Vector, heads: int) -> Vector:
     """Return the largest lane of each head; lane i belongs to head ``i mod heads``."""
-    v = maximum(vturn_by_eight(v), v)
-    v = maximum(vturn_by_four(v), v)
+    v = maximum(vrotate_by_eight(v), v)
+    v = maximum(vrotate_by_four(v), v)
     if heads <= 2:
-        v = maximum(vturn_by_two(v), v)
+        v = maximum(vrotate_by_two(v), v)
     if heads == 1:
-        v = maximum(vturn_eights(v), v)
+        v = maximum(vrotate_eights(v), v)
     return v
 
 

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pulse.jit.language.simd import (
     LANES,
     Vector,
-    vevens,
+    vdeinterleave_even,
     vfma,
+    vinterleave_first,
+    vinterleave_second,
     vload,
     vload_part,
-    vmix_first,
-    vmix_second,
     vsplat,
     vstore,
     vstore_part,
@@ -69,8 +69,8 @@ def gather_pairs(re: Pointer, im: Pointer, source: Pointer, scales: Pointer, cou
     while n + LANES <= count:
         a, b = vload(pairs, 0), vload(pairs, LANES)
         c, d = vload(pairs, 1), vload_part(pairs, LANES + 1, LANES - 1)
-        vstore(re, n, vevens(a, b) * vload(scales, n))
-        vstore(im, n, vevens(c, d) * vload(scales, count + n))
+        vstore(re, n, vdeinterleave_even(a, b) * vload(scales, n))
+        vstore(im, n, vdeinterleave_even(c, d) * vload(scales, count + n))
         n, pairs = n + LANES, pairs + 2 * LANES
     for i in range(n, count):
         re[i], im[i] = source[2 * i] * scales[i], source[2 * i + 1] * scales[count + i]
@@ -283,9 +283,9 @@ def scatter_pairs(
             rest = bins - k
             a = vload_part(re, row + k, rest) * vload_part(scales, first + k, rest)
             b = vload_part(im, row + k, rest) * vload_part(scales, count + first + k, rest)
-            vstore_part(y, 2 * k, 2 * rest, vmix_first(a, b))
+            vstore_part(y, 2 * k, 2 * rest, vinterleave_first(a, b))
             if 2 * rest > LANES:
-                vstore_part(y, 2 * k + LANES, 2 * rest - LANES, vmix_second(a, b))
+                vstore_part(y, 2 * k + LANES, 2 * rest - LANES, vinterleave_second(a, b))
             k += LANES
         first, row = first + N1, row + P
 

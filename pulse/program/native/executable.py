@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pulse.program.machine.thread_cuts import ThreadCuts
     from pulse.program.native.profile import Profile
     from pulse.program.table.cost import RowNote
-    from pulse.program.table.emitted import EmittedRow
+    from pulse.program.table.emitted import EmittedInstruction
 
 
 class NativeExecutable(Executable):
@@ -127,7 +127,7 @@ class NativeExecutable(Executable):
         )
 
     @property
-    def emitted_instructions(self) -> "Sequence[EmittedRow]":
+    def emitted_instructions(self) -> "Sequence[EmittedInstruction]":
         """The instructions; empty if the program is from a file, which has only their rows."""
         return ()
 

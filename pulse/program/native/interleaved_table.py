@@ -28,7 +28,7 @@ from pulse.program.lower.interleaved.lowering import (
 )
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.native.sliding_windows import SlidingWindows, find_sliding_windows
-from pulse.program.table.emitted import EmittedRow
+from pulse.program.table.emitted import EmittedInstruction
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Region, Value, align, dense_strides
 from pulse.program.table.place import Place
@@ -52,7 +52,7 @@ class Interleaved:
     sliding      the delays that are not in the interleaved state while the streams step
     """
 
-    rows: tuple[EmittedRow, ...]
+    rows: tuple[EmittedInstruction, ...]
     weights: Array
     steady_from: int
     clock_byte: int
@@ -122,14 +122,14 @@ def interleave(program: NativeExecutable) -> Interleaved:
     exchange = Exchange(lowering, program.arena_bytes)
     entries = [exchange.add(place, True) for _, place in program.received]
     middle = [
-        EmittedRow(instruction, row.node, row.op)
+        EmittedInstruction(instruction, row.node, row.op)
         for row in trim_fills(rows)
         if row.instruction is not tick and row.instruction not in sliding.moves
         for instruction in _convert(lowering, row)
     ]
     exits = [exchange.add(place, False) for _, place in program.sent]
-    begin = [EmittedRow(copy, "", "input") for _, copies in entries for copy in copies]
-    end = [EmittedRow(copy, "", "output") for _, copies in exits for copy in copies]
+    begin = [EmittedInstruction(copy, "", "input") for _, copies in entries for copy in copies]
+    end = [EmittedInstruction(copy, "", "output") for _, copies in exits for copy in copies]
     return Interleaved(
         rows=(*begin, *middle, *end),
         weights=lowering.image.assemble(),
@@ -142,7 +142,7 @@ def interleave(program: NativeExecutable) -> Interleaved:
     )
 
 
-def _convert(lowering: InterleavedLowering, row: EmittedRow) -> Iterable[Instruction]:
+def _convert(lowering: InterleavedLowering, row: EmittedInstruction) -> Iterable[Instruction]:
     """Return the interleaved instructions for one row. Raises NotInterleavedError, which names the node."""
     try:
         return tuple(lowering.convert(row.instruction))
@@ -150,7 +150,7 @@ def _convert(lowering: InterleavedLowering, row: EmittedRow) -> Iterable[Instruc
         raise NotInterleavedError(f"{row.node or row.kernel}: {error}") from None
 
 
-def trim_fills(rows: Sequence[EmittedRow]) -> Iterator[EmittedRow]:
+def trim_fills(rows: Sequence[EmittedInstruction]) -> Iterator[EmittedInstruction]:
     """Reduce each fill to the runs that the next copy does not write, if these are few."""
     for row, next_row in zip(rows, (*rows[1:], None)):
         fill, copy = row.instruction, None if next_row is None else next_row.instruction
@@ -161,7 +161,7 @@ def trim_fills(rows: Sequence[EmittedRow]) -> Iterator[EmittedRow]:
         gaps = find_gaps(fill, copy)
         for start, stop in gaps if len(gaps) <= MAX_GAPS else [(0, fill.count)]:
             part = advance(target, start)
-            yield EmittedRow(
+            yield EmittedInstruction(
                 FillRow(dst=part, size=fill.size, count=stop - start, bits=fill.bits), row.node, row.op
             )
 

@@ -16,7 +16,7 @@ Group = Literal["kernel", "op", "node"]
 
 
 @record
-class ProfileRow:
+class InstructionProfile:
     """The time in a step of one instruction, or of several together.
 
     node, op, kernel  the owner of the instruction; of several, the first one's
@@ -51,9 +51,9 @@ class ProfileRow:
             return None
         return count(self.cost) / self.seconds_per_step / 1e9
 
-    def join(self, other: "ProfileRow") -> "ProfileRow":
-        """Return the sum of this row and another one."""
-        return ProfileRow(
+    def join(self, other: "InstructionProfile") -> "InstructionProfile":
+        """Return the sum of this profile and another one."""
+        return InstructionProfile(
             node=self.node,
             op=self.op,
             kernel=self.kernel,
@@ -75,7 +75,7 @@ class Profile:
     overhead_s  the time that reading the clock adds to a step; not part of any row
     """
 
-    rows: tuple[ProfileRow, ...]
+    rows: tuple[InstructionProfile, ...]
     steps: int
     step_s: float
     overhead_s: float
@@ -83,12 +83,12 @@ class Profile:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __iter__(self) -> Iterator[ProfileRow]:
+    def __iter__(self) -> Iterator[InstructionProfile]:
         return iter(self.rows)
 
-    def group_by(self, group: Group) -> list[ProfileRow]:
+    def group_by(self, group: Group) -> list[InstructionProfile]:
         """Return one row for all instructions of each kernel, op or node; the most expensive first."""
-        totals: dict[str, ProfileRow] = {}
+        totals: dict[str, InstructionProfile] = {}
         for row in self.rows:
             name = getattr(row, group)
             totals[name] = totals[name].join(row) if name in totals else row
@@ -122,7 +122,7 @@ def measure(
     seconds = np.maximum(np.median(ticks, axis=0) / steps_per_round / rate - reading_s, 0.0)
     total = float(seconds.sum()) or 1.0
     rows_of_profile = [
-        ProfileRow(
+        InstructionProfile(
             node=row.node,
             op=row.op,
             kernel=row.kernel,

@@ -14,7 +14,7 @@ from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
 from pulse.program.kernels.copy import MoveRow
 from pulse.program.lower.interleaved.lowering import LANE_WORD, byte_of
-from pulse.program.table.emitted import EmittedRow
+from pulse.program.table.emitted import EmittedInstruction
 from pulse.program.table.memory import Buffer, Region, align
 from pulse.program.table.place import Place
 from pulse.support.record import record
@@ -80,7 +80,7 @@ class SlidingWindows:
             ctypes.memmove(front, front + POSITIONS * self.shift, window.size * LANES - self.shift)
 
 
-def find_sliding_windows(rows: Sequence[EmittedRow], ports: Iterable[Place]) -> SlidingWindows:
+def find_sliding_windows(rows: Sequence[EmittedInstruction], ports: Iterable[Place]) -> SlidingWindows:
     """Return the windows that can slide, of the shift for which most bytes would be moved.
 
     ports  the inputs and outputs, which are never in a window that slides
@@ -101,7 +101,7 @@ def find_sliding_windows(rows: Sequence[EmittedRow], ports: Iterable[Place]) -> 
     return SlidingWindows(tuple(windows), shift * LANES, tuple(move for move, _ in by_shift[shift]), end)
 
 
-def _moves(rows: Sequence[EmittedRow]) -> Iterator[tuple[MoveRow, Buffer, int]]:
+def _moves(rows: Sequence[EmittedInstruction]) -> Iterator[tuple[MoveRow, Buffer, int]]:
     """Yield the moves of long histories to the front of delays that no later row touches: row, buffer, shift."""
     later: set[int] = set()
     for row in reversed(rows):

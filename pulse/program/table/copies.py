@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pulse.program.table.cost import cost_of
-from pulse.program.table.emitted import EmittedRow
+from pulse.program.table.emitted import EmittedInstruction
 from pulse.support.record import record
 
 REASONS = {
@@ -32,7 +32,7 @@ class Copies:
         return f"{self.count:4d} copies for {self.op}, {self.bytes} bytes: {self.reason}"
 
 
-def copies(rows: Sequence[EmittedRow]) -> list[Copies]:
+def copies(rows: Sequence[EmittedInstruction]) -> list[Copies]:
     """Return the copies of a program by the op that needs them, most bytes first."""
     entries: dict[str, tuple[int, int]] = {}
     for row in rows:

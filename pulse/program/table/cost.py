@@ -7,7 +7,7 @@ multiply-add is one term of a sum of products; elementwise functions have none.
 
 from math import prod
 
-from pulse.program.table.emitted import EmittedRow
+from pulse.program.table.emitted import EmittedInstruction
 from pulse.program.table.memory import Region, Value
 from pulse.support.record import record
 
@@ -57,7 +57,7 @@ def touched_bytes(value: Value) -> int:
     return prod(sizes) * value.dtype.itemsize
 
 
-def cost_of(row: EmittedRow) -> Cost:
+def cost_of(row: EmittedInstruction) -> Cost:
     """Return the cost of an instruction."""
     totals, parts = dict.fromkeys(Region, 0), row.instruction.touched_bytes()
     for name, spec, value in row.instruction.operands():

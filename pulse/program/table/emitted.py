@@ -1,4 +1,4 @@
-"""The emitted rows of a program."""
+"""The emitted instructions of a program."""
 
 from collections.abc import Iterable, Iterator
 
@@ -12,7 +12,7 @@ from pulse.support.record import record
 
 
 @record
-class EmittedRow:
+class EmittedInstruction:
     """An instruction of a program, and its node."""
 
     instruction: Instruction
@@ -30,7 +30,7 @@ class EmittedRow:
         return (value for _, _, value in self.instruction.operands() if isinstance(value, Value))
 
 
-def make_table(rows: Iterable[EmittedRow]) -> RowTable:
+def make_table(rows: Iterable[EmittedInstruction]) -> RowTable:
     """Make the unlinked table of instructions whose tensors have been placed."""
     builder = TableBuilder()
     for row in rows:

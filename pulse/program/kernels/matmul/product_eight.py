@@ -4,20 +4,20 @@ from pulse.jit.language.simd import (
     LANES,
     Vector,
     vadd_pairs,
+    vbroadcast_twos,
     vfma,
     vfma_half,
     vindex,
+    vinterleave_first,
     vload,
     vload_first,
     vload_part,
     vload_second,
     vlt,
-    vmix_first,
-    vrepeat_twos,
+    vrotate_by_eight,
     vselect,
     vsplat,
     vstore,
-    vturn_by_eight,
     vzero,
 )
 from pulse.jit.registry import device
@@ -101,13 +101,13 @@ def begin_three(
 @device
 def first_halves(a: Vector, b: Vector) -> Vector:
     """Return the first eight lanes of both."""
-    return vselect(vlt(vindex(), HALF), a, vturn_by_eight(b))
+    return vselect(vlt(vindex(), HALF), a, vrotate_by_eight(b))
 
 
 @device
 def second_and_first_half(a: Vector, b: Vector) -> Vector:
     """Return the last eight lanes of a and the first eight of b."""
-    return vselect(vlt(vindex(), HALF), vturn_by_eight(a), vturn_by_eight(b))
+    return vselect(vlt(vindex(), HALF), vrotate_by_eight(a), vrotate_by_eight(b))
 
 
 @device
@@ -153,13 +153,13 @@ def multiply_eight_rows_by_24(
             a3, b3, c3 = vfma(u, first, a3), vfma(vselect(lower, u, v), middle, b3), vfma(v, last, c3)
             w = w + PANEL
     store_wide(y0, a0, b0, left0, right0, scales, rest)
-    store_wide(y1, second_and_first_half(b0, c0), vturn_by_eight(c0), left1, right1, scales, rest)
+    store_wide(y1, second_and_first_half(b0, c0), vrotate_by_eight(c0), left1, right1, scales, rest)
     store_wide(y2, a1, b1, left2, right2, scales, rest)
-    store_wide(y3, second_and_first_half(b1, c1), vturn_by_eight(c1), left3, right3, scales, rest)
+    store_wide(y3, second_and_first_half(b1, c1), vrotate_by_eight(c1), left3, right3, scales, rest)
     store_wide(y4, a2, b2, left4, right4, scales, rest)
-    store_wide(y5, second_and_first_half(b2, c2), vturn_by_eight(c2), left5, right5, scales, rest)
+    store_wide(y5, second_and_first_half(b2, c2), vrotate_by_eight(c2), left5, right5, scales, rest)
     store_wide(y6, a3, b3, left6, right6, scales, rest)
-    store_wide(y7, second_and_first_half(b3, c3), vturn_by_eight(c3), left7, right7, scales, rest)
+    store_wide(y7, second_and_first_half(b3, c3), vrotate_by_eight(c3), left7, right7, scales, rest)
 
 
 @device
@@ -255,11 +255,11 @@ def multiply_eight_rows_by_8(
     for t in range(T):
         p = x + taps[t]
         for _ in range(K >> 1):
-            pair = vmix_first(vload(w, 0), vload(w, LANES))
-            sum0, sum1 = vfma(vrepeat_twos(p, r0), pair, sum0), vfma(vrepeat_twos(p, r1), pair, sum1)
-            sum2, sum3 = vfma(vrepeat_twos(p, r2), pair, sum2), vfma(vrepeat_twos(p, r3), pair, sum3)
-            sum4, sum5 = vfma(vrepeat_twos(p, r4), pair, sum4), vfma(vrepeat_twos(p, r5), pair, sum5)
-            sum6, sum7 = vfma(vrepeat_twos(p, r6), pair, sum6), vfma(vrepeat_twos(p, r7), pair, sum7)
+            pair = vinterleave_first(vload(w, 0), vload(w, LANES))
+            sum0, sum1 = vfma(vbroadcast_twos(p, r0), pair, sum0), vfma(vbroadcast_twos(p, r1), pair, sum1)
+            sum2, sum3 = vfma(vbroadcast_twos(p, r2), pair, sum2), vfma(vbroadcast_twos(p, r3), pair, sum3)
+            sum4, sum5 = vfma(vbroadcast_twos(p, r4), pair, sum4), vfma(vbroadcast_twos(p, r5), pair, sum5)
+            sum6, sum7 = vfma(vbroadcast_twos(p, r6), pair, sum6), vfma(vbroadcast_twos(p, r7), pair, sum7)
             p, w = p + 2, w + 2 * LANES
         if K & 1:
             column = vload(w, 0)
@@ -271,10 +271,10 @@ def multiply_eight_rows_by_8(
     sum0, sum2 = vadd_pairs(sum0, sum1), vadd_pairs(sum2, sum3)
     sum4, sum6 = vadd_pairs(sum4, sum5), vadd_pairs(sum6, sum7)
     store_sum(y + rows_y[0], rest, sum0 + last0, b, scales, accumulate)
-    store_sum(y + rows_y[1], rest, vturn_by_eight(sum0) + last1, b, scales, accumulate)
+    store_sum(y + rows_y[1], rest, vrotate_by_eight(sum0) + last1, b, scales, accumulate)
     store_sum(y + rows_y[2], rest, sum2 + last2, b, scales, accumulate)
-    store_sum(y + rows_y[3], rest, vturn_by_eight(sum2) + last3, b, scales, accumulate)
+    store_sum(y + rows_y[3], rest, vrotate_by_eight(sum2) + last3, b, scales, accumulate)
     store_sum(y + rows_y[4], rest, sum4 + last4, b, scales, accumulate)
-    store_sum(y + rows_y[5], rest, vturn_by_eight(sum4) + last5, b, scales, accumulate)
+    store_sum(y + rows_y[5], rest, vrotate_by_eight(sum4) + last5, b, scales, accumulate)
     store_sum(y + rows_y[6], rest, sum6 + last6, b, scales, accumulate)
-    store_sum(y + rows_y[7], rest, vturn_by_eight(sum6) + last7, b, scales, accumulate)
+    store_sum(y + rows_y[7], rest, vrotate_by_eight(sum6) + last7, b, scales, accumulate)

@@ -11,7 +11,7 @@ from pulse.jit.language.simd import (
     vload_first,
     vload_part,
     vload_second,
-    vturn_by_eight,
+    vrotate_by_eight,
 )
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
@@ -51,7 +51,7 @@ def multiply_eight_rows_by_three_halves(
         p4, p5, p6, p7 = p + rows_x[4], p + rows_x[5], p + rows_x[6], p + rows_x[7]
         for k in range(K):
             u, w_last = vload_first(w, 0), vload_second(w, 0)
-            v = vturn_by_eight(u)
+            v = vrotate_by_eight(u)
             a0, b0, c0 = vfma_half(p0[k], u, a0), vfma_half(p0[k], v, b0), vfma_half(p0[k], w_last, c0)
             a1, b1, c1 = vfma_half(p1[k], u, a1), vfma_half(p1[k], v, b1), vfma_half(p1[k], w_last, c1)
             a2, b2, c2 = vfma_half(p2[k], u, a2), vfma_half(p2[k], v, b2), vfma_half(p2[k], w_last, c2)
@@ -75,4 +75,4 @@ def multiply_eight_rows_by_three_halves(
 def begin_halves(left: Vector, right: Vector, scales: Scales) -> tuple[Vector, Vector, Vector]:
     """Return the sums of 24 columns as three halves."""
     low = begin_sum(left, scales)
-    return low, vturn_by_eight(low), begin_sum(right, scales)
+    return low, vrotate_by_eight(low), begin_sum(right, scales)

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from pulse.jit.language.simd import LANES, Vector, vfma, vload, vsplat, vstore
 from pulse.jit.registry import device, kernel
-from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_gates import GATE_COUNTS
 from pulse.program.kernels.recurrent.gates import SIGMOID, TANH, ActivationParameters, activate
 from pulse.program.kernels.recurrent.gru_small import sigmoid_tanh_state
-from pulse.program.kernels.recurrent.layer import ActivationFields, load_activation
+from pulse.program.kernels.recurrent.layer import InterleavedRecurrentFields, load_activation
 
 GATES = GATE_COUNTS["gru"]
 
@@ -40,33 +40,20 @@ def small_gates_by_unit(packed: NDArray[Any], width: int) -> NDArray[np.float32]
     return gates
 
 
-class InterleavedGruRow(Instruction):
+class InterleavedGruRow(InterleavedRecurrentFields):
     """``z r = f(...); c = g(x + r * (h @ W + bias)); y = (1 - z) * c + z * h``: ``count`` GRUs for sixteen streams.
 
-    All T frames of a pulse are frames of the stream. x are the frames times the input weights, with the biases outside
-    gate products: [T, B, 3 * units], dense, the next GRU's ``step_x`` further on. W is [count, units, units, 3],
-    ``bias`` [count, units]. The states of the GRUs are contiguous, in rows of ``H`` of h. Frames of y are
-    ``step_frame`` elements apart, rows of a frame ``step_row``. GRU i runs backwards if bit i of ``backwards`` is set:
-    its x begins with the last frame.
+    x is [T, B, 3 * units], dense, the next GRU's ``step_x`` further on. W is [count, units, units, 3], ``bias``
+    [count, units]. The states of the GRUs are contiguous, in rows of ``H`` of h. GRU i runs backwards if bit i of
+    ``backwards`` is set: its x begins with the last frame.
     """
 
-    y: Operand = writes("f32")
-    h: Operand = updates("f32")
-    x: Operand = reads("f32")
     W: Operand = reads("f32", "count", "units", "units", 3)
     bias: Operand = reads("f32", "count", "units")
     count: int
     step_x: int
     backwards: int
     units: int
-    T: int
-    B: int
-    H: int
-    step_frame: int
-    step_row: int
-    clip: float
-    f: ActivationFields
-    g: ActivationFields
 
     def multiply_adds(self) -> int:
         return LANES * GATES * self.T * self.B * self.count * self.units * self.units

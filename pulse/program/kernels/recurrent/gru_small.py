@@ -15,12 +15,12 @@ from pulse.jit.language.simd import (
     vload_fours,
     vmax,
     vmin,
+    vrotate_eights,
+    vrotate_fours,
     vsplat,
     vstore,
     vstore_eights,
     vstore_fours,
-    vturn_eights,
-    vturn_fours,
     vzero,
 )
 from pulse.jit.registry import device, kernel
@@ -196,8 +196,8 @@ def make_frames(
     return compute_frames
 
 
-compute_fours = make_frames(4, vload_fours, make_sum(4, vturn_fours), vstore_fours)
-compute_eights = make_frames(8, vload_eights, make_sum(8, vturn_eights), vstore_eights)
+compute_fours = make_frames(4, vload_fours, make_sum(4, vrotate_fours), vstore_fours)
+compute_eights = make_frames(8, vload_eights, make_sum(8, vrotate_eights), vstore_eights)
 
 
 @kernel

@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 
 from pulse.jit.language.simd import LANES, Vector, vfma, vload, vsplat, vstore, vzero
 from pulse.jit.registry import device, kernel
-from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.rows.instruction import Operand, reads, updates
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_gates import GATE_COUNTS
 from pulse.program.kernels.recurrent.gates import ActivationParameters, activate
-from pulse.program.kernels.recurrent.layer import ActivationFields, load_activation
+from pulse.program.kernels.recurrent.layer import (
+    ActivationFields,
+    InterleavedRecurrentFields,
+    load_activation,
+)
 
 GATES = GATE_COUNTS["lstm"]
 
@@ -28,29 +32,16 @@ def four_gates_by_unit(packed: NDArray[Any], hidden: int) -> NDArray[np.float32]
     return np.ascontiguousarray(gates.reshape(blocks * LANES, hidden, GATES)[:hidden], np.float32)
 
 
-class InterleavedLstmRow(Instruction):
+class InterleavedLstmRow(InterleavedRecurrentFields):
     """``i o k = f(...); c = k * c + i * g(...); y = o * out(c)`` for sixteen streams, with peepholes [3, H] from c.
 
-    All T frames of a pulse are frames of the stream. x are the frames times the input weights, plus the biases:
-    [T, B, 4 * H], dense. c and h are [B, H], dense. Frames of y are ``step_frame`` elements apart, rows of a frame
-    ``step_row``. ``couples``: k = 1 - i.
+    x is [T, B, 4 * H], c and h are [B, H], dense. ``couples``: k = 1 - i.
     """
 
-    y: Operand = writes("f32")
-    h: Operand = updates("f32")
     c: Operand = updates("f32")
-    x: Operand = reads("f32")
     W: Operand = reads("f32", "H", "H", 4)
     peepholes: Operand = reads("f32", 3, "H")
-    T: int
-    B: int
-    H: int
-    step_frame: int
-    step_row: int
     couples: bool
-    clip: float
-    f: ActivationFields
-    g: ActivationFields
     out: ActivationFields
 
     def multiply_adds(self) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.jit.language.simd import LANES
-from pulse.jit.rows.instruction import Instruction, number_fields
+from pulse.jit.rows.instruction import Instruction, fields_of, number_fields
 from pulse.program.kernels.copy import COPY_LOOPS, CopyRow
 from pulse.program.kernels.matmul.finish import BY_COLUMN, STEPS, Finish, FinishStep, GateFinish
 from pulse.program.kernels.matmul.windows import WindowFields
@@ -121,14 +121,14 @@ class InterleavedLowering:
         return True
 
     def row_like(
-        self, row: Instruction, row_class: type[Instruction], shared: Collection[str]
+        self, row: Instruction, row_class: type[Instruction], shared: Collection[str] = (), **changed: Any
     ) -> Instruction:
-        """Return an instruction with the fields of a row; all streams share the operands in ``shared`` only."""
-        operands = {
-            name: self.share(value) if name in shared else self.data(value)
-            for name, _, value in row.operands()
-        }
-        return row_class(**dict(row.fields_by_name()) | operands)
+        """Return an instruction with the fields of a row but ``changed``; all streams share the operands ``shared``."""
+        fields = {name: getattr(row, name) for name in fields_of(row_class) if name not in changed}
+        for name, value in fields.items():
+            if isinstance(value, Value):
+                fields[name] = self.share(value) if name in shared else self.data(value)
+        return row_class(**fields, **changed)
 
     def window_fields(self, row: WindowFields, stride: int = 1) -> dict[str, Any]:
         """Return the fields that all window rows share; offsets are multiplied by ``stride``."""

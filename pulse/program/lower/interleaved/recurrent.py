@@ -45,10 +45,9 @@ def _emit_recurrence(
     """Emit one or several GRUs with weights [count, units, units, 3]."""
     yield from _begin_layer(lowering, row)
     count, units = weights.shape[:2]
-    yield InterleavedGruRow(
-        y=lowering.data(row.y),
-        h=lowering.data(row.h),
-        x=lowering.data(row.x),
+    yield lowering.row_like(
+        row,
+        InterleavedGruRow,
         W=lowering.add_table(weights),
         bias=lowering.add_table(
             np.ascontiguousarray(lowering.read_constant(row.bias).ravel()[: count * units])
@@ -57,14 +56,6 @@ def _emit_recurrence(
         step_x=step_x,
         backwards=backwards,
         units=units,
-        T=row.T,
-        B=row.B,
-        H=row.H,
-        step_frame=row.step_frame,
-        step_row=row.step_row,
-        clip=row.clip,
-        f=row.f,
-        g=row.g,
     )
 
 
@@ -93,21 +84,5 @@ def interleave_lstm(lowering: InterleavedLowering, row: LstmRow) -> Iterator[Ins
         yield from lowering.copy(
             lowering.data(row.c0), lowering.data(row.c), _state_loops(row, row.step_c0_row)
         )
-    yield InterleavedLstmRow(
-        y=lowering.data(row.y),
-        h=lowering.data(row.h),
-        c=lowering.data(row.c),
-        x=lowering.data(row.x),
-        W=lowering.add_table(four_gates_by_unit(lowering.read_constant(row.W).ravel(), row.H)),
-        peepholes=lowering.share(row.peepholes),
-        T=row.T,
-        B=row.B,
-        H=row.H,
-        step_frame=row.step_frame,
-        step_row=row.step_row,
-        couples=row.couples,
-        clip=row.clip,
-        f=row.f,
-        g=row.g,
-        out=row.out,
-    )
+    weights = lowering.add_table(four_gates_by_unit(lowering.read_constant(row.W).ravel(), row.H))
+    yield lowering.row_like(row, InterleavedLstmRow, ("peepholes",), W=weights)

@@ -17,31 +17,16 @@ def interleave_fourier(lowering: InterleavedLowering, row: FourierRow) -> Iterat
     """Emit the same two rounds, with vectors over the streams."""
     w1, twiddles = lowering.read_constant(row.w1), lowering.read_constant(row.twiddles)
     scales = lowering.read_constant(row.scales)
-    yield InterleavedFourierRow(
-        x=lowering.data(row.x),
-        y=lowering.data(row.y),
-        scratch=lowering.data(row.scratch),
-        M=row.M,
-        rows_x=lowering.share(row.rows_x),
-        rows_y=lowering.share(row.rows_y),
-        R=row.R,
-        N1=row.N1,
-        N2=row.N2,
+    yield lowering.row_like(
+        row,
+        InterleavedFourierRow,
+        ("rows_x", "rows_y", "w2", "scales", "to_re", "to_im", "factors"),
         w1=lowering.add_table(angles_last(w1, row.N1)),
         twiddles=lowering.add_table(angles_last(twiddles, row.N1)),
-        w2=lowering.share(row.w2),
         from_re=lowering.add_table(_point_offsets(lowering, row.from_re, scales[0])),
         from_im=lowering.add_table(_point_offsets(lowering, row.from_im, scales[1]))
         if row.has_im
         else lowering.share(row.from_im),
-        scales=lowering.share(row.scales),
-        K=row.K,
-        to_re=lowering.share(row.to_re),
-        to_im=lowering.share(row.to_im),
-        factors=lowering.share(row.factors),
-        has_im=row.has_im,
-        wants_im=row.wants_im,
-        columns=row.columns,
         finish=lowering.convert_finish(row.finish),
     )
 

@@ -11,9 +11,12 @@ from pulse.jit.language.simd import (
     vabs,
     vadd_pairs,
     vbits,
+    vbroadcast_twos,
     vceil,
+    vdeinterleave_even,
+    vduplicate_fours,
+    vduplicate_twos,
     veq,
-    vevens,
     vexp2_biased,
     vexp2i,
     vexponent,
@@ -24,6 +27,8 @@ from pulse.jit.language.simd import (
     vge,
     vgt,
     vindex,
+    vinterleave_first,
+    vinterleave_second,
     vle,
     vload,
     vload_eights,
@@ -37,17 +42,17 @@ from pulse.jit.language.simd import (
     vmax_across,
     vmin,
     vmin_across,
-    vmix_first,
-    vmix_second,
     vne,
     vnonzero,
     vproduct_biased,
-    vrepeat_twos,
+    vrotate_by_eight,
+    vrotate_by_four,
+    vrotate_by_two,
+    vrotate_eights,
+    vrotate_fours,
     vround,
     vselect,
     vsplat,
-    vspread_fours,
-    vspread_twos,
     vsqrt,
     vstore,
     vstore_eights,
@@ -56,11 +61,6 @@ from pulse.jit.language.simd import (
     vsum,
     vtofloat,
     vtoint,
-    vturn_by_eight,
-    vturn_by_four,
-    vturn_by_two,
-    vturn_eights,
-    vturn_fours,
     vzero,
 )  # fmt: skip
 from pulse.jit.registry import kernel, named_kernel
@@ -169,19 +169,19 @@ def infra_chunks(row: Part):
     x, z, n = row.x, row.z, row.n
     vstore(z, 0, vload_fours(x, 1, 5, n))
     vstore(z, 16, vload_eights(x, 2, 9, n))
-    vstore(z, 32, vturn_fours(vload(x, 0)))
-    vstore(z, 48, vturn_eights(vload(x, 0)))
-    vstore(z, 64, vevens(vload(x, 0), vload(x, 4)))
+    vstore(z, 32, vrotate_fours(vload(x, 0)))
+    vstore(z, 48, vrotate_eights(vload(x, 0)))
+    vstore(z, 64, vdeinterleave_even(vload(x, 0), vload(x, 4)))
     vstore(z, 80, vadd_pairs(vload(x, 0), vload(x, 4)))
-    vstore(z, 96, vspread_twos(x, n))
-    vstore(z, 112, vspread_fours(x, n))
-    vstore(z, 128, vturn_by_two(vload(x, 0)))
-    vstore(z, 144, vturn_by_four(vload(x, 0)))
-    vstore(z, 160, vturn_by_eight(vload(x, 0)))
-    vstore(z, 176, vmix_first(vload(x, 1), vload(x, 4)))
-    vstore(z, 192, vmix_second(vload(x, 1), vload(x, 4)))
+    vstore(z, 96, vduplicate_twos(x, n))
+    vstore(z, 112, vduplicate_fours(x, n))
+    vstore(z, 128, vrotate_by_two(vload(x, 0)))
+    vstore(z, 144, vrotate_by_four(vload(x, 0)))
+    vstore(z, 160, vrotate_by_eight(vload(x, 0)))
+    vstore(z, 176, vinterleave_first(vload(x, 1), vload(x, 4)))
+    vstore(z, 192, vinterleave_second(vload(x, 1), vload(x, 4)))
     vstore_part(z, 208, 8, vfma_half(vload(x, 1), vload(x, 2), vload(x, 3)))
-    vstore(z, 216, vrepeat_twos(x, n))
+    vstore(z, 216, vbroadcast_twos(x, n))
 
 
 @kernel

@@ -22,7 +22,7 @@ from pulse.jit.rows.instruction import (
     writes,
 )
 from pulse.jit.rows.pointer import operand, real_bits
-from pulse.program.table.emitted import EmittedRow
+from pulse.program.table.emitted import EmittedInstruction
 from pulse.program.table.memory import Buffer, Region, Value
 from tests.pulse.program.kernels.rows import run_both
 
@@ -115,7 +115,7 @@ def test_words_of_a_row_have_the_order_of_the_declaration() -> None:
         "pairs[1].factor",
     ]
     assert [name for name, _, _ in row.operands()] == ["x", "y"]
-    assert list(EmittedRow(row, "node", "Op").operands) == [row.x, row.y]
+    assert list(EmittedInstruction(row, "node", "Op").operands) == [row.x, row.y]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pulse.facts import Array
 from pulse.jit.registry import KERNELS, kernel_of
 from pulse.jit.rows.instruction import Instruction, Operand, RowFields, fields_of, writes
 from pulse.jit.rows.pointer import ARENA, STATE, WEIGHTS, Pointer, operand
-from pulse.jit.rows.reach import CheckedRow, TableCheck
+from pulse.jit.rows.reach import CheckedInstruction, TableCheck
 from pulse.jit.rows.span import Located
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.safety import require_safe
@@ -30,7 +30,7 @@ EACH = 12
 """The default suite runs one of this many cases of a family as plain Python."""
 
 
-def limited_row(checked: CheckedRow, memories: list[Array]) -> Any:
+def limited_row(checked: CheckedInstruction, memories: list[Array]) -> Any:
     """The row with pointers limited to their declared reach: an access beyond is an IndexError."""
     bounds: dict[int, tuple[int, int]] = {}
     for pointer, span in checked.reaches:

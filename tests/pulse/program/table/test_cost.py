@@ -12,20 +12,20 @@ from pulse.program.backends.native_program import NativeProgram
 from pulse.program.kernels import families as families
 from pulse.program.kernels.copy import CopyRow
 from pulse.program.machine import machine
-from pulse.program.native.profile import Profile, ProfileRow, measure
+from pulse.program.native.profile import InstructionProfile, Profile, measure
 from pulse.program.table.cost import Cost, RowNote, cost_of
-from pulse.program.table.emitted import EmittedRow
+from pulse.program.table.emitted import EmittedInstruction
 from pulse.program.table.memory import Buffer, Region, Value
 from pulse.pulsify.driver import pulsify
 from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.program.own_kernels import is_of_pulse
 
 
-def rows_of(builder: ModelBuilder, *outputs: object, pulse: int = 4) -> list[EmittedRow]:
+def rows_of(builder: ModelBuilder, *outputs: object, pulse: int = 4) -> list[EmittedInstruction]:
     return list(NativeProgram(pulsify(builder.model(*outputs), pulse=pulse)).instructions)  # type: ignore[arg-type]
 
 
-def cost_of_the_only(rows: list[EmittedRow], kernel: str) -> Cost:
+def cost_of_the_only(rows: list[EmittedInstruction], kernel: str) -> Cost:
     (row,) = (row for row in rows if row.kernel == kernel)
     return cost_of(row)
 
@@ -66,16 +66,16 @@ def test_repeated_elements_count_once() -> None:
         | number_fields("a", (0, 0, 0, 0, 0, 1))
         | number_fields("b", (0, 0, 0, 0, 8, 1))
     )
-    row = EmittedRow(CopyRow(src=stretched, dst=whole, size=4, **loops), "node", "Op")
+    row = EmittedInstruction(CopyRow(src=stretched, dst=whole, size=4, **loops), "node", "Op")
     assert cost_of(row) == Cost(weights=32, arena=128)
 
 
 def test_times_shares_and_costs_of_rows_add_up() -> None:
     cost = Cost(weights=100, arena=28, multiply_adds=64)
     rows = (
-        ProfileRow("a", "Conv", "product", 1e-6, 0.5, cost),
-        ProfileRow("b", "Conv", "product", 0.5e-6, 0.25, cost),
-        ProfileRow("b", "Own", "own", 0.5e-6, 0.25, Cost()),
+        InstructionProfile("a", "Conv", "product", 1e-6, 0.5, cost),
+        InstructionProfile("b", "Conv", "product", 0.5e-6, 0.25, cost),
+        InstructionProfile("b", "Own", "own", 0.5e-6, 0.25, Cost()),
     )
     profile = Profile(rows, 10, 2e-6, 1e-8)
     conv, custom = profile.group_by("op")
