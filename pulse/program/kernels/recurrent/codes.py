@@ -21,9 +21,7 @@ from pulse.program.kernels.recurrent.gates import activate, finish_gru, finish_g
 from pulse.program.kernels.recurrent.layer import (
     ActivationFields,
     RecurrentLayerFields,
-    frame_sizes,
     load_activation,
-    locate_frame,
     prepare_frames,
     store_state,
 )
@@ -106,36 +104,43 @@ def sum_codes(
 def rnn_of_codes(row: RnnOfCodesRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
-    f, clip = load_activation(row.f), row.clip
-    B, H, sizes, code_scratch = row.B, row.H, frame_sizes(row, row.reverse), stack_f32(ROW_FLOATS)
+    f = load_activation(row.f)
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     start, stop = prepare_frames(row)
+    back, code_scratch = frame if reverse else -frame, stack_f32(ROW_FLOATS)
     for i in range(start, stop):
+        t = T - 1 - i if reverse else i
         for b in range(B):
-            x_t, old, new = locate_frame(x, y, h, sizes, 1, i, b, i == start)
-            sum_codes(old, w, scales, zeros, sums, H, H, code_scratch)
+            new, x_t = y + (t * frame + b * step), x + (t * B + b) * H
+            sum_codes(new + back if i > start else h + b * H, w, scales, zeros, sums, H, H, code_scratch)
             for n in range(0, H, LANES):
                 v = vload_part(x_t, n, H - n) + vload_part(sums, n, H - n)
                 vstore_part(new, n, H - n, activate(v, f, clip))
-    store_state(row, row.reverse, start, stop)
+    store_state(row, reverse, start, stop)
 
 
 @kernel
 def gru_of_codes(row: GruOfCodesRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
-    bias, f, g, clip = row.bias, load_activation(row.f), load_activation(row.g), row.clip
-    B, H, sizes, code_scratch = row.B, row.H, frame_sizes(row, row.reverse), stack_f32(ROW_FLOATS)
+    bias, f, g = row.bias, load_activation(row.f), load_activation(row.g)
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     start, stop = prepare_frames(row)
+    back, code_scratch = frame if reverse else -frame, stack_f32(ROW_FLOATS)
     for i in range(start, stop):
+        t = T - 1 - i if reverse else i
         for b in range(B):
-            x_t, old, new = locate_frame(x, y, h, sizes, 3, i, b, i == start)
+            new, x_t = y + (t * frame + b * step), x + (t * B + b) * 3 * H
+            old = new + back if i > start else h + b * H
             sum_codes(old, w, scales, zeros, sums, H, 3 * H, code_scratch)
             for n in range(0, H, LANES):
                 rest = H - n
                 z, r = vload_part(sums, n, rest), vload_part(sums, H + n, rest)
                 candidate = vload_part(sums, 2 * H + n, rest)
                 finish_gru(x_t, old, bias, new, n, H, z, r, candidate, f, g, clip)
-    store_state(row, row.reverse, start, stop)
+    store_state(row, reverse, start, stop)
 
 
 @kernel
@@ -143,13 +148,16 @@ def gru_reset_of_codes(row: GruResetOfCodesRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
     last, last_scales, scratch = row.last, row.last_scales, row.scratch
-    f, g, clip = load_activation(row.f), load_activation(row.g), row.clip
-    B, H, sizes, code_scratch = row.B, row.H, frame_sizes(row, row.reverse), stack_f32(ROW_FLOATS)
+    f, g = load_activation(row.f), load_activation(row.g)
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     start, stop = prepare_frames(row)
+    back, code_scratch = frame if reverse else -frame, stack_f32(ROW_FLOATS)
     for i in range(start, stop):
+        t = T - 1 - i if reverse else i
         for b in range(B):
-            x_t, old, new = locate_frame(x, y, h, sizes, 3, i, b, i == start)
-            z, q = scratch, scratch + H
+            new, x_t = y + (t * frame + b * step), x + (t * B + b) * 3 * H
+            old, z, q = new + back if i > start else h + b * H, scratch, scratch + H
             sum_codes(old, w, scales, zeros, sums, H, 2 * H, code_scratch)
             for n in range(0, H, LANES):
                 rest = H - n
@@ -161,22 +169,25 @@ def gru_reset_of_codes(row: GruResetOfCodesRow) -> None:
             sum_codes(q, last, last_scales, zeros, sums, H, H, code_scratch)
             for n in range(0, H, LANES):
                 finish_gru_reset(x_t + 2 * H, old, z, new, n, H - n, vload_part(sums, n, H - n), g, clip)
-    store_state(row, row.reverse, start, stop)
+    store_state(row, reverse, start, stop)
 
 
 @kernel
 def lstm_of_codes(row: LstmOfCodesRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, zeros, sums, y, h = row.x, row.W, row.scales, row.zeros, row.sums, row.y, row.h
-    c, peepholes, couples, clip = row.c, row.peepholes, row.couples, row.clip
+    c, peepholes, couples = row.c, row.peepholes, row.couples
     f, g, out = load_activation(row.f), load_activation(row.g), load_activation(row.out)
-    B, H, sizes, code_scratch = row.B, row.H, frame_sizes(row, row.reverse), stack_f32(ROW_FLOATS)
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     load_cell(row)
     start, stop = prepare_frames(row)
+    back, code_scratch = frame if reverse else -frame, stack_f32(ROW_FLOATS)
     for i in range(start, stop):
+        t = T - 1 - i if reverse else i
         for b in range(B):
-            x_t, old, new = locate_frame(x, y, h, sizes, 4, i, b, i == start)
-            sum_codes(old, w, scales, zeros, sums, H, 4 * H, code_scratch)
+            new, x_t = y + (t * frame + b * step), x + (t * B + b) * 4 * H
+            sum_codes(new + back if i > start else h + b * H, w, scales, zeros, sums, H, 4 * H, code_scratch)
             for n in range(0, H, LANES):
                 rest = H - n
                 input_gate, o = vload_part(sums, n, rest), vload_part(sums, H + n, rest)
@@ -185,4 +196,4 @@ def lstm_of_codes(row: LstmOfCodesRow) -> None:
                     x_t, c + b * H, peepholes, new, n, H, couples, input_gate, o, forget, candidate,
                     f, g, out, clip,
                 )  # fmt: skip
-    store_state(row, row.reverse, start, stop)
+    store_state(row, reverse, start, stop)

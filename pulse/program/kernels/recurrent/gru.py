@@ -26,9 +26,7 @@ from pulse.program.kernels.recurrent.gates import (
 from pulse.program.kernels.recurrent.layer import (
     ActivationFields,
     RecurrentFloatFields,
-    frame_sizes,
     load_activation,
-    locate_frame,
     prepare_frames,
     store_state,
 )
@@ -84,20 +82,22 @@ class GruRow(RecurrentFloatFields):
 @kernel
 def gru(row: GruRow) -> None:
     """Compute all frames of one stream."""
-    x, w, scales, y, h, bias = row.x, row.W, row.scales, row.y, row.h, row.bias
-    sums, digit_scratch = stack_f32(SUM_FLOATS), stack_f32(DIGITS)
-    f, g, clip = load_activation(row.f), load_activation(row.g), row.clip
-    B, H, step, sizes = row.B, row.H, row.step_row, frame_sizes(row, row.reverse)
+    x, w, scales, y, h, bias, sums = row.x, row.W, row.scales, row.y, row.h, row.bias, stack_f32(SUM_FLOATS)
+    f, g = load_activation(row.f), load_activation(row.g)
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     start, stop = prepare_frames(row)
+    back, digit_scratch = frame if reverse else -frame, stack_f32(DIGITS)
     for i in range(start, stop):
+        t = T - 1 - i if reverse else i
         for b in range(0, B, STATES_PER_GROUP):
-            x_t, old, new = locate_frame(x, y, h, sizes, 3, i, b, i == start)
-            rows, old_step = min(STATES_PER_GROUP, B - b), H if i == start else step
+            new, x_t, rows = y + (t * frame + b * step), x + (t * B + b) * 3 * H, min(STATES_PER_GROUP, B - b)
+            old, old_step = (new + back, step) if i > start else (h + b * H, H)
             if rows > 1:
                 gru_frame_of_group(x_t, old, w, scales, bias, new, H, rows, old_step, step, sums, f, g, clip)
             else:
                 gru_frame(x_t, old, w, scales, bias, new, H, f, g, clip, digit_scratch)
-    store_state(row, row.reverse, start, stop)
+    store_state(row, reverse, start, stop)
 
 
 class GruResetRow(RecurrentFloatFields):
@@ -147,15 +147,19 @@ def gru_reset_frame(
 @kernel
 def gru_reset(row: GruResetRow) -> None:
     """Compute all frames of one stream."""
-    x, w, scales, y, h, scratch, clip = row.x, row.W, row.scales, row.y, row.h, row.scratch, row.clip
+    x, w, scales, y, h, scratch = row.x, row.W, row.scales, row.y, row.h, row.scratch
     last, last_scales, f, g = row.last, row.last_scales, load_activation(row.f), load_activation(row.g)
-    B, H, sizes, digit_scratch = row.B, row.H, frame_sizes(row, row.reverse), stack_f32(DIGITS)
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     start, stop = prepare_frames(row)
+    back, digit_scratch = frame if reverse else -frame, stack_f32(DIGITS)
     for i in range(start, stop):
+        t = T - 1 - i if reverse else i
         for b in range(B):
-            x_t, old, new = locate_frame(x, y, h, sizes, 3, i, b, i == start)
+            new = y + (t * frame + b * step)
+            old = new + back if i > start else h + b * H
             gru_reset_frame(
-                x_t, old, w, scales, last, last_scales, new, scratch, scratch + H, H,
+                x + (t * B + b) * 3 * H, old, w, scales, last, last_scales, new, scratch, scratch + H, H,
                 f, g, clip, digit_scratch,
             )  # fmt: skip
-    store_state(row, row.reverse, start, stop)
+    store_state(row, reverse, start, stop)

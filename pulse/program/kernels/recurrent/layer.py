@@ -1,7 +1,7 @@
 """What recurrent layers share: one instruction runs all frames of a pulse, or whole sequences, for a batch."""
 
 from collections.abc import Iterator
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 from pulse.jit.language.simd import LANES, vload_part, vstore_part, vzero
 from pulse.jit.registry import device
@@ -107,27 +107,6 @@ class InterleavedRecurrentFields(Instruction):
     clip: float
     f: ActivationFields
     g: ActivationFields
-
-
-FrameSizes: TypeAlias = tuple[int, int, int, int, int, int]
-"""T, B, H, the steps from frame to frame and from row to row of y, and whether a layer runs backwards."""
-
-
-@device
-def frame_sizes(row: RecurrentLayerFields, reverse: int) -> FrameSizes:
-    """Load the sizes of a layer from its row."""
-    return row.T, row.B, row.H, row.step_frame, row.step_row, reverse
-
-
-@device
-def locate_frame(
-    x: Pointer, y: Pointer, h: Pointer, sizes: FrameSizes, gates: int, i: int, b: int, is_first: bool
-) -> tuple[Pointer, Pointer, Pointer]:
-    """Return the input of step i of sequence b, the state before it, and where its output goes."""
-    T, B, H, frame, step, reverse = sizes
-    t, back = (T - 1 - i, frame) if reverse else (i, -frame)
-    new = y + (t * frame + b * step)
-    return x + (t * B + b) * gates * H, h + b * H if is_first else new + back, new
 
 
 @device

@@ -24,9 +24,7 @@ from pulse.program.kernels.recurrent.layer import (
     RecurrentFloatFields,
     RecurrentLayerFields,
     copy_state_rows,
-    frame_sizes,
     load_activation,
-    locate_frame,
     prepare_frames,
     store_state,
 )
@@ -110,14 +108,16 @@ def lstm(row: LstmRow) -> None:
     """Compute all frames of one stream."""
     x, w, scales, y, h, c, peepholes = row.x, row.W, row.scales, row.y, row.h, row.c, row.peepholes
     f, g, out, couples = load_activation(row.f), load_activation(row.g), load_activation(row.out), row.couples
-    B, H, step, clip, sizes = row.B, row.H, row.step_row, row.clip, frame_sizes(row, row.reverse)
-    sums, digit_scratch = stack_f32(SUM_FLOATS), stack_f32(DIGITS)
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     load_cell(row)
     start, stop = prepare_frames(row)
+    back, sums, digit_scratch = frame if reverse else -frame, stack_f32(SUM_FLOATS), stack_f32(DIGITS)
     for i in range(start, stop):
+        t = T - 1 - i if reverse else i
         for b in range(0, B, STATES_PER_GROUP):
-            x_t, old, new = locate_frame(x, y, h, sizes, 4, i, b, i == start)
-            rows, old_step = min(STATES_PER_GROUP, B - b), H if i == start else step
+            new, x_t, rows = y + (t * frame + b * step), x + (t * B + b) * 4 * H, min(STATES_PER_GROUP, B - b)
+            old, old_step = (new + back, step) if i > start else (h + b * H, H)
             if rows > 1:
                 lstm_frame_of_group(
                     x_t, old, w, scales, c + b * H, peepholes, new, H, couples, rows, old_step, step, sums,
@@ -128,4 +128,4 @@ def lstm(row: LstmRow) -> None:
                     x_t, old, w, scales, c + b * H, peepholes, new, H, couples,
                     f, g, out, clip, digit_scratch,
                 )  # fmt: skip
-    store_state(row, row.reverse, start, stop)
+    store_state(row, reverse, start, stop)

@@ -17,9 +17,7 @@ from pulse.program.kernels.recurrent.gates import ActivationParameters, activate
 from pulse.program.kernels.recurrent.layer import (
     ActivationFields,
     RecurrentFloatFields,
-    frame_sizes,
     load_activation,
-    locate_frame,
     prepare_frames,
     store_state,
 )
@@ -53,11 +51,15 @@ def rnn_frame(
 @kernel
 def rnn(row: RnnRow) -> None:
     """Compute all frames of one stream."""
-    x, w, scales, y, h, f, clip = row.x, row.W, row.scales, row.y, row.h, load_activation(row.f), row.clip
-    B, H, sizes, digit_scratch = row.B, row.H, frame_sizes(row, row.reverse), stack_f32(DIGITS)
+    x, w, scales, y, h, f = row.x, row.W, row.scales, row.y, row.h, load_activation(row.f)
+    T, B, H, frame, step, reverse = row.T, row.B, row.H, row.step_frame, row.step_row, row.reverse
+    clip = row.clip
     start, stop = prepare_frames(row)
+    back, digit_scratch = frame if reverse else -frame, stack_f32(DIGITS)
     for i in range(start, stop):
+        t = T - 1 - i if reverse else i
         for b in range(B):
-            x_t, old, new = locate_frame(x, y, h, sizes, 1, i, b, i == start)
-            rnn_frame(x_t, old, w, scales, new, H, f, clip, digit_scratch)
-    store_state(row, row.reverse, start, stop)
+            new = y + (t * frame + b * step)
+            old = new + back if i > start else h + b * H
+            rnn_frame(x + (t * B + b) * H, old, w, scales, new, H, f, clip, digit_scratch)
+    store_state(row, reverse, start, stop)
