@@ -15,7 +15,6 @@ def reshapes() -> Iterator[TfliteCase]:
         axis = np.array(1, np.int32)
         yield moved_case(dtype, "EXPAND_DIMS", (2, 3), (2, 1, 3), [axis], "ExpandDimsOptions", 1)
         yield moved_case(dtype, "SQUEEZE", (2, 1, 3), (2, 3), [], "SqueezeOptions", 1, SqueezeDims=[1])
-    yield moved_case("float32", "SQUEEZE", (2, 1, 3), (2, 3), [], "SqueezeOptions", 1, SqueezeDims=[1, -2])
 
 
 def other_orders() -> Iterator[TfliteCase]:
