@@ -1,4 +1,4 @@
-"""Model, TypedModel, PulsedModel: the steps of a model, each as a method that returns the next one. They only delegate.
+"""Model, TypedModel, PulsedModel: the steps of a model, each as a method that returns the next one.
 
 Each has a network, which is data: a graph, its symbols, its names. The steps are functions of networks, imported when
 they are called, so that ``import pulse`` is fast.
@@ -69,8 +69,8 @@ class Model(FileNetwork):
         return dot(self.graph, self.title)
 
 
-class Sketch(ABC):
-    """A source of models, such as a view of nodes written by hand (``pulse.build``)."""
+class ModelView(ABC):
+    """Nodes of a graph from which a model can be made, as in ``pulse.build``."""
 
     @abstractmethod
     def to_model(self, inputs: Mapping[str, str] | None = None) -> Model:

@@ -10,7 +10,8 @@ import numpy as np
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
-from pulse.ops.op import Op, numbers_if_constant
+from pulse.ops.folding import numbers_if_constant
+from pulse.ops.op import Op
 from pulse.ops.source import Source
 from pulse.support.budget import current_spending
 from pulse.support.naming import free_name

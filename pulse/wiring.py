@@ -11,7 +11,8 @@ from pulse.errors import DimError, FactError
 from pulse.facts import MAX_AXES, Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.ops.control_iterations import counting_iterations
-from pulse.ops.op import Op, known_inputs, numbers_if_constant, symbolic_eval
+from pulse.ops.folding import known_inputs, numbers_if_constant, symbolic_eval
+from pulse.ops.op import Op
 from pulse.ops.source import Const
 from pulse.ops.work import CALL_S
 from pulse.support.budget import Spending, current_spending

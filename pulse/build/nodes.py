@@ -15,12 +15,12 @@ from pulse.errors import InputError
 from pulse.graph import OutletId
 from pulse.infer.network import Constant
 from pulse.infer.op import ModelOp
-from pulse.models import Model, Sketch
+from pulse.models import Model, ModelView
 from pulse.onnx.read.node import OnnxOp
 from pulse.text.matching import find_matches
 
 
-class Node(Handle, Sketch):
+class Node(Handle, ModelView):
     """An operator in a graph, with its inputs and readers.
 
     Inputs and outputs are counted from 0, in ONNX's order: for a convolution 0 is the data, 1 the weight, 2 the bias.
@@ -160,7 +160,7 @@ class Node(Handle, Sketch):
         return f"<{self.type} {self.name}>"
 
 
-class Connector(Sketch):
+class Connector(ModelView):
     """A wire: an output of a node, or an input of the future model.
 
     name    name of the input, for feeds

@@ -9,11 +9,11 @@ from pulse.build.conversions import LAYOUTS, convert_layout, convert_types, roun
 from pulse.build.drawing import Part
 from pulse.errors import InputError
 from pulse.facts import Array, dtype_name
-from pulse.models import Model, Sketch
+from pulse.models import Model, ModelView
 from pulse.pulsify.receptive_fields import Receptive
 
 
-class PartView(Sketch):
+class PartView(ModelView):
     """The base class of views of a part."""
 
     part: Part

@@ -11,7 +11,7 @@ from pulse.errors import DimError, FactError
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.models import TypedModel
-from pulse.ops.op import unify
+from pulse.ops.dims import unify
 from pulse.ops.source import Source
 from pulse.substitution import Terms
 from pulse.support.naming import free_name, suggest_name
@@ -206,19 +206,19 @@ class _Chain:
     def _given_name(self, stage: Stage, model: TypedModel, name: str, location: str) -> str:
         """Return the chain's name of an output of a stage."""
         names = model.graph.output_names
-        if stage.gives is None:
+        if stage.output_names is None:
             return free_name(name, self.wires.__contains__)
-        if isinstance(stage.gives, Mapping):
-            for other in stage.gives:
+        if isinstance(stage.output_names, Mapping):
+            for other in stage.output_names:
                 if other not in names:
                     raise FactError(f"{location}: no output is called {other}{suggest_name(other, names)}")
-            new_name = stage.gives.get(name)
+            new_name = stage.output_names.get(name)
         else:
-            if len(stage.gives) > len(names):
+            if len(stage.output_names) > len(names):
                 raise FactError(
-                    f"{location}: gives {len(stage.gives)} names and has outputs {', '.join(names)}"
+                    f"{location}: gives {len(stage.output_names)} names and has outputs {', '.join(names)}"
                 )
-            new_name = dict(zip(names, stage.gives)).get(name)
+            new_name = dict(zip(names, stage.output_names)).get(name)
         if new_name is None:
             return free_name(name, self.wires.__contains__)
         if new_name in self.wires:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from pulse.chunks.exported_streams import scan_over_pulses
 from pulse.facts import TypedFact
 from pulse.loading.load import load
-from pulse.models import Sketch, TypedModel
+from pulse.models import ModelView, TypedModel
 from pulse.onnx.metadata import is_exported
 from pulse.support.record import record
 from pulse.support.torch_modules import is_module
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 class Stage:
     """A model of a chain with explicit names for the wires that it reads and its outputs.
 
-    model     whatever ``pulse.load`` takes or returns; or a function of the facts of the wires that it reads, in their
-              order that returns a typed model
-    reads     input -> wire that it reads, or the wires of its inputs in order: outputs of the stages before it by the
-              names that ``gives`` lets them have, or inputs of the chain. Inputs without a wire are inputs of the
-              chain. By default it reads the outputs of the stage before it
-    gives     output -> name in the chain, or the names of its outputs in order; their own names by default
+    model         whatever ``pulse.load`` takes or returns; or a function of the facts of the wires that it reads, in
+                  their order, that returns a typed model
+    reads         input -> wire that it reads, or the wires of its inputs in order: outputs of the stages before it by
+                  their names in the chain, or inputs of the chain. Inputs without a wire are inputs of the chain. By
+                  default it reads the outputs of the stage before it
+    output_names  output -> name in the chain, or the names of its outputs in order; their own names by default
     """
 
     model: "StageSource"
     reads: Mapping[str, str] | Sequence[str] | None = None
-    gives: Mapping[str, str] | Sequence[str] | None = None
+    output_names: Mapping[str, str] | Sequence[str] | None = None
 
     def open(self, facts: Sequence[TypedFact] = ()) -> TypedModel:
         """Return the typed model, a scan over its calls if it takes chunks.
@@ -40,7 +40,7 @@ class Stage:
         Raises  PulseError: the source cannot be opened
         """
         model = self.model
-        if callable(model) and not isinstance(model, Sketch) and not is_module(model):
+        if callable(model) and not isinstance(model, ModelView) and not is_module(model):
             return model(facts)
         original = load(cast("Loadable", model)).analyse()
         return TypedModel.of(scan_over_pulses(original)) if is_exported(original.metadata) else original

@@ -22,6 +22,7 @@ from pulse.ops.check import Check
 from pulse.ops.clock import Clock
 from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv
+from pulse.ops.dims import broadcast_shapes, normal_axis, require_at_least, unify
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_within import Within
 from pulse.ops.gather import Gather
@@ -40,10 +41,6 @@ from pulse.ops.op import (
     Tail,
     Whole,
     Window,
-    broadcast_shapes,
-    normal_axis,
-    require_at_least,
-    unify,
 )
 from pulse.ops.pad import Pad
 from pulse.ops.reduce import Reduce

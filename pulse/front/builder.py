@@ -12,9 +12,10 @@ from pulse.graph import Graph, OutletId
 from pulse.models import TypedModel
 from pulse.ops.concat import Concat
 from pulse.ops.conv import NO_PAD
+from pulse.ops.dims import require_at_least
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
-from pulse.ops.op import Op, PadMode, require_at_least
+from pulse.ops.op import Op, PadMode
 from pulse.ops.pad import Pad
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice

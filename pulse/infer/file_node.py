@@ -9,7 +9,7 @@ from pulse.dim import TDim
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.ops.op import normal_axis
+from pulse.ops.dims import normal_axis
 from pulse.support.record import record
 
 T = TypeVar("T")

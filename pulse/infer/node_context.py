@@ -187,6 +187,18 @@ class NodeContext(FileNode):
         """Transpose axes; return the wire itself if their order is unchanged."""
         return x if list(perm) == list(range(len(perm))) else self.wire(Transpose(tuple(perm)), [x], suffix)
 
+    def remove_axes(self, x: OutletId, axes: Sequence[int] | None, rank: int) -> OutletId:
+        """Remove the axes of size 1 that are listed, or all such axes if None; only the first ``rank`` axes count.
+
+        Raises FactError, LoadError if one is named twice
+        """
+        if axes is None:
+            axes = [axis for axis, dim in enumerate(self.graph.fact(x).shape[:rank]) if dim == 1]
+        numbers = self.axes(axes, rank)
+        for axis in reversed(numbers):
+            x = self.wire(RemoveAxis(axis), [x], "" if axis == numbers[0] else f"axis{axis}")
+        return x
+
     def complex_part(self, x: OutletId, part: int, suffix: str | None = None) -> OutletId:
         """Return the real (0) or imaginary (1) part of a wire whose last axis has the two."""
         last = self.graph.fact(x).rank - 1

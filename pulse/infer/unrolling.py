@@ -1,10 +1,13 @@
-"""Bodies wired in place of the nodes that run them, and the limits of loops that are unrolled."""
+"""Bodies wired in place of the nodes that run them, choices of branches, and the limits of loops that are unrolled."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, repeat
 
 import numpy as np
 
+from pulse.errors import PulseError
 from pulse.graph import OutletId
+from pulse.infer.node_context import NodeContext
 from pulse.ops.source import Const, Source
 from pulse.typed import TypedGraph, TypedNetwork, add_constant
 from pulse.wiring import wire
@@ -43,3 +46,31 @@ def inline(graph: TypedGraph, body: TypedNetwork, feeds: Mapping[str, OutletId])
             outlets = wire(graph, node.name, op, [wires[outlet] for outlet in node.inputs])
         wires.update({OutletId(number, slot): outlet for slot, outlet in enumerate(outlets)})
     return [wires[outlet] for outlet in body.graph.outputs]
+
+
+def choose_branch(
+    node: NodeContext, condition: OutletId, branch: Callable[[bool], Sequence[OutletId]], names: Sequence[str]
+) -> list[OutletId]:
+    """Wire both branches of a node, and a choice between their results; input 0 of the node is its condition.
+
+    branch  wires the branch that runs if the condition is true, or false
+    names   of the results; those without one are named after the node
+    Raises  LoadError: a branch does not load, or the two differ
+    """
+    known_late = f"its condition {node.graph.label(node.input(0))} is only known while running"
+    remedy = "give inputs fixed sizes or values so that the condition is constant"
+    branches: list[Sequence[OutletId]] = []
+    for name, value in (("then_branch", True), ("else_branch", False)):
+        try:
+            branches.append(branch(value))
+        except PulseError as error:
+            raise node.error(
+                f"{known_late}, so both branches are needed, and the {name} does not load: {error}; {remedy}"
+            ) from error
+    outlets: list[OutletId] = []
+    for name, yes, no in zip(chain(names, repeat("")), *branches):
+        left, right = node.graph.fact(yes), node.graph.fact(no)
+        if not left.agrees(right):
+            raise node.error(f"{known_late}, and the branches differ: {left} and {right}; {remedy}")
+        outlets.append((node.with_name(name) if name else node).apply("where", condition, yes, no))
+    return outlets

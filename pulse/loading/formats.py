@@ -31,7 +31,13 @@ def _tensorflow(content: Content, options: ReadOptions) -> Model:
     from pulse.tensorflow.model import load
 
     assert isinstance(content.source, Path | bytes)
-    return load(content.source, options.inputs, options.constants, options.signature, budget=options.budget)
+    return load(
+        content.source,
+        inputs=options.inputs,
+        constants=options.constants,
+        signature=options.signature,
+        budget=options.budget,
+    )
 
 
 def _supports_tensorflow(op_type: str) -> bool:
@@ -49,7 +55,13 @@ def _nnef(content: Content, options: ReadOptions) -> Model:
     if options.signature is not None:
         raise LoadError(f"{content.path or 'the model'}: NNEF has no signatures; omit {spell('signature')}")
     proto = read_nnef(Files.of(content.source), options.budget)
-    return read_onnx(proto, options.inputs, options.constants, options.ignore_value_info, options.budget)
+    return read_onnx(
+        proto,
+        inputs=options.inputs,
+        constants=options.constants,
+        ignore_value_info=options.ignore_value_info,
+        budget=options.budget,
+    )
 
 
 def _tflite(content: Content, options: ReadOptions) -> Model:
@@ -57,7 +69,13 @@ def _tflite(content: Content, options: ReadOptions) -> Model:
 
     assert isinstance(content.source, Path | bytes)
     return Model.of(
-        load(content.source, options.inputs, options.constants, options.budget, options.signature)
+        load(
+            content.source,
+            inputs=options.inputs,
+            constants=options.constants,
+            signature=options.signature,
+            budget=options.budget,
+        )
     )
 
 

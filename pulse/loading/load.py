@@ -9,7 +9,7 @@ from pulse.errors import InputError, LoadError
 from pulse.loading.format import Content, ReadOptions, find_format
 from pulse.loading.loaded import Loaded
 from pulse.loading.stored import load_program
-from pulse.models import Model, Network, PulsedModel, Sketch, TypedModel, model_of
+from pulse.models import Model, ModelView, Network, PulsedModel, TypedModel, model_of
 from pulse.program.backends.compiled_program import CompiledProgram
 from pulse.program.file.stored_program import StoredProgram
 from pulse.program.program import Program
@@ -19,7 +19,7 @@ from pulse.support.wording import spell
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
 
-    Loadable: TypeAlias = Loaded | Network | Program | Sketch | ModelSource
+    Loadable: TypeAlias = Loaded | Network | Program | ModelView | ModelSource
     """The possible sources of a model."""
 
 
@@ -60,7 +60,7 @@ def load(
     user_chunking: Any = chunking
     if user_chunking is not None and not isinstance(user_chunking, Chunking):
         raise LoadError(f"chunking must be a pulse.Chunking, not {type(user_chunking).__name__}")
-    if isinstance(source, Sketch):
+    if isinstance(source, ModelView):
         source, inputs = source.to_model(inputs), None
     if isinstance(source, Loaded | Network | Program):
         of_reading = {"inputs": inputs, "constants": constants, "budget": budget, "signature": signature}

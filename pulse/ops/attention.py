@@ -11,8 +11,9 @@ from pulse.errors import FactError
 from pulse.facts import Array, TypedFact, dtype_name, volume
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.clock import Clock, frames_at
+from pulse.ops.dims import broadcast_shapes, unify
 from pulse.ops.norm import SOFTMAX_STEPS
-from pulse.ops.op import Banded, Env, Op, Pointwise, Relation, Whole, broadcast_shapes, unify
+from pulse.ops.op import Banded, Env, Op, Pointwise, Relation, Whole
 from pulse.ops.stateful import OnPulses
 from pulse.ops.work import ELEMENT_S, Work, numpy_seconds
 from pulse.support.record import record

@@ -7,7 +7,8 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact, is_symbolic
-from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, require_at_least, unify
+from pulse.ops.dims import require_at_least, unify
+from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window
 from pulse.support.record import record
 
 

@@ -11,7 +11,8 @@ from pulse.dim import ZERO, TDim
 from pulse.errors import FactError
 from pulse.facts import Array, PulsedFact, TypedFact, volume
 from pulse.ops.arithmetic import accumulator_type
-from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, TrimmedWindow, Whole, Window, unify
+from pulse.ops.dims import unify
+from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, TrimmedWindow, Whole, Window
 from pulse.ops.weight_units import RowLayout, UnitLayout
 from pulse.ops.work import Work
 from pulse.support.record import record

@@ -8,7 +8,8 @@ from pulse.dim import TDim
 from pulse.facts import Array, DType, TypedFact
 from pulse.ops.arithmetic import accumulator_type
 from pulse.ops.clock import Clock, frames_at
-from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, require_axis
+from pulse.ops.dims import require_axis
+from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole
 from pulse.ops.stateful import StatefulOnFrames
 from pulse.support.record import record
 

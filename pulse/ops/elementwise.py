@@ -8,8 +8,9 @@ import numpy as np
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
 from pulse.ops.check import Check, conversion_check
+from pulse.ops.dims import broadcast_shapes
 from pulse.ops.elementwise_functions import ELEMENTWISE
-from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.ops.work import Work
 from pulse.support.record import record
 

@@ -8,7 +8,8 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
 from pulse.ops.check import Check, index_check
-from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, require_axis
+from pulse.ops.dims import require_axis
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.support.record import record
 
 

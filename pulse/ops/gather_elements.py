@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact
 from pulse.ops.check import Check, index_check
-from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, unify
+from pulse.ops.dims import unify
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.ops.scatter import (
     HELP,
     along_relation,

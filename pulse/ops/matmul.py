@@ -7,7 +7,8 @@ import numpy as np
 from pulse.errors import FactError
 from pulse.facts import Array, PulsedFact, TypedFact, dtype_name, volume
 from pulse.ops.arithmetic import accumulator_type
-from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes, unify
+from pulse.ops.dims import broadcast_shapes, unify
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.ops.weight_units import RowLayout, UnitLayout
 from pulse.ops.work import Work
 from pulse.support.record import record

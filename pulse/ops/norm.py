@@ -7,7 +7,8 @@ import numpy as np
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact, dtype_name
 from pulse.ops.arithmetic import accumulator_type
-from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes, require_axis
+from pulse.ops.dims import broadcast_shapes, require_axis
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.ops.work import Work
 from pulse.support.record import record
 

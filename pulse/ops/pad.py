@@ -8,7 +8,8 @@ from pulse.dim import TDim, dim_max
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.conv import Pads, pads_text, without_pad
-from pulse.ops.op import Ends, Env, Op, PadMode, Pointwise, Relation, Window, dims_value, require_at_least
+from pulse.ops.dims import dims_value, require_at_least
+from pulse.ops.op import Ends, Env, Op, PadMode, Pointwise, Relation, Window
 from pulse.support.record import record
 
 

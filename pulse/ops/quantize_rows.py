@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
-from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, require_axis
+from pulse.ops.dims import require_axis
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.ops.quantize_codes import MAX_CODE, MIN_MAGNITUDE
 from pulse.ops.weight_units import RowForm
 from pulse.ops.work import Work

@@ -9,7 +9,8 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, Doubles, DType, PulsedFact, TypedFact
 from pulse.ops.clock import Clock
-from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, unify
+from pulse.ops.dims import unify
+from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole
 from pulse.ops.recurrent_cells import CELL_CALLS, CELL_STEPS, Cell
 from pulse.ops.recurrent_gates import GATE_COUNTS
 from pulse.ops.stateful import StatefulOnFrames

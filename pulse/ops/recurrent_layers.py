@@ -41,7 +41,7 @@ class CudnnCell:
     """A recurrent layer of cuDNN as one of ONNX.
 
     gates       the index in cuDNN's weights of each gate of ONNX
-    activation  of all cells, if it is not the usual one
+    activation  of all cells; None: the default of the operator
     """
 
     operator: str

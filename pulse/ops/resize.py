@@ -8,7 +8,8 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.facts import Array, TypedFact, volume
-from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, require_at_least
+from pulse.ops.dims import require_at_least
+from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window
 from pulse.ops.resize_sampling import Sampling
 from pulse.ops.work import NO_WORK, Work
 from pulse.support.record import record

@@ -10,7 +10,8 @@ from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import arithmetic_in_use
 from pulse.ops.clock import Clock, frames_at
-from pulse.ops.op import Cumulative, Env, Op, Relation, Whole, unify
+from pulse.ops.dims import unify
+from pulse.ops.op import Cumulative, Env, Op, Relation, Whole
 from pulse.ops.stateful import StatefulOnFrames
 from pulse.ops.work import Work, graph_work, iteration_seconds
 from pulse.support.record import record

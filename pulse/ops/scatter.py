@@ -7,7 +7,8 @@ import numpy as np
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name
 from pulse.ops.check import Check, index_check
-from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, unify
+from pulse.ops.dims import unify
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.support.record import record
 
 COMBINE: dict[str, Callable[[Array, Array], Array]] = {

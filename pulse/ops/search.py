@@ -7,7 +7,8 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
-from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, require_axis
+from pulse.ops.dims import require_axis
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 from pulse.support.record import record
 
 

@@ -9,18 +9,8 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, Shape, TypedFact, cancel_sizes, shape_text, volume
-from pulse.ops.op import (
-    Env,
-    Op,
-    Pointwise,
-    Positional,
-    Relation,
-    Whole,
-    Window,
-    broadcast_shapes,
-    dims_value,
-    unify,
-)
+from pulse.ops.dims import broadcast_shapes, dims_value, unify
+from pulse.ops.op import Env, Op, Pointwise, Positional, Relation, Whole, Window
 from pulse.support.record import record
 
 INFERRED = -1

@@ -6,7 +6,8 @@ import numpy as np
 
 from pulse.dim import TDim, ceil_div, dim_max, dim_min
 from pulse.facts import Array, TypedFact
-from pulse.ops.op import Env, Op, Pointwise, Positional, Relation, Tail, Whole, Window, require_axis
+from pulse.ops.dims import require_axis
+from pulse.ops.op import Env, Op, Pointwise, Positional, Relation, Tail, Whole, Window
 from pulse.ops.time_position import TableRows
 from pulse.support.record import record
 

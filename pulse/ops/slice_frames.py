@@ -8,7 +8,8 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.conv import windows
-from pulse.ops.op import Env, Op, Pointwise, Relation, Window, require_axis
+from pulse.ops.dims import require_axis
+from pulse.ops.op import Env, Op, Pointwise, Relation, Window
 from pulse.support.record import record
 
 

@@ -14,9 +14,9 @@ from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.cumulative import CumSum
+from pulse.ops.dims import at_most_one
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
-from pulse.ops.op import at_most_one
 from pulse.ops.pad import Pad
 from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape

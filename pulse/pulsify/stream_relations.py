@@ -11,6 +11,7 @@ from pulse.dim import Symbol, TDim
 from pulse.errors import DimError, PulsifyError, Refusal
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
+from pulse.ops.dims import at_most_one
 from pulse.ops.op import (
     Banded,
     Cumulative,
@@ -22,7 +23,6 @@ from pulse.ops.op import (
     Tail,
     Whole,
     Window,
-    at_most_one,
     relation_name,
 )
 from pulse.ops.source import Const, Source

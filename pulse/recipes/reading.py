@@ -124,8 +124,8 @@ def _stage(number: int, entry: TomlValue, location: str) -> RecipeStage:
         options = functions.check_parameters(
             function, cast("dict[str, TomlValue]", table[function]), location
         )
-    reads, gives = (_names(table, key, location) for key in WIRING)
-    return RecipeStage(number, function, options, reads, gives)
+    reads, output_names = (_names(table, key, location) for key in WIRING)
+    return RecipeStage(number, function, options, reads, output_names)
 
 
 def _names(

@@ -60,18 +60,19 @@ class RecipeContext:
 class RecipeStage:
     """One stage.
 
-    number   counted from 1
-    kind     ``model``, or a function of ``pulse.front``
-    options  the parameters of the function; for a model ``model``, its path, and the options of ``pulse.Stage``
-    reads    the wires that it reads, in the order of its inputs or by input; None: the outputs of the previous stage
-    gives    the names of its outputs, in order or by output
+    number        counted from 1
+    kind          ``model``, or a function of ``pulse.front``
+    options       the parameters of the function; for a model ``model``, its path, and the options of ``pulse.Stage``
+    reads         the wires that it reads, in the order of its inputs or by input; None: the outputs of the previous
+                  stage
+    output_names  the names of its outputs, in order or by output
     """
 
     number: int
     kind: str
     options: Mapping[str, Any]
     reads: Sequence[str] | Mapping[str, str] | None
-    gives: Sequence[str] | Mapping[str, str] | None
+    output_names: Sequence[str] | Mapping[str, str] | None
 
     @property
     def title(self) -> str:
@@ -86,7 +87,9 @@ class RecipeStage:
     @property
     def given_names(self) -> Sequence[str]:
         """The names of its outputs."""
-        return list(self.gives.values() if isinstance(self.gives, Mapping) else self.gives or ())
+        return list(
+            self.output_names.values() if isinstance(self.output_names, Mapping) else self.output_names or ()
+        )
 
 
 @record

@@ -107,7 +107,7 @@ def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str
             raise LoadError(f"{stage.title}: {error}") from error
         return model
 
-    return Stage(open, stage.reads, stage.gives)
+    return Stage(open, stage.reads, stage.output_names)
 
 
 def read_recipe_content(content: Content, options: ReadOptions) -> TypedModel:

@@ -8,7 +8,7 @@ from typing import Any, cast
 from pulse.recipes.models import OPTIONS
 from pulse.support.wording import Spelling
 
-KEYS = {"reads": "from", "gives": "as", **{option: option for option in OPTIONS}}
+KEYS = {"reads": "from", "output_names": "as", **{option: option for option in OPTIONS}}
 """Parameter -> key."""
 
 

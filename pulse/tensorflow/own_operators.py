@@ -25,7 +25,8 @@ from pulse.facts import (
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.onnx.registry import operator
-from pulse.ops.op import Env, Op, Relation, Whole, dims_value
+from pulse.ops.dims import dims_value
+from pulse.ops.op import Env, Op, Relation, Whole
 from pulse.support.record import record
 from pulse.tensorflow.registry import own_name
 from pulse.wiring import wire

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pulse.infer.translators import Translators
 
 if TYPE_CHECKING:
-    from pulse.tensorflow.context import TensorflowNode
+    from pulse.tensorflow.node import TensorflowNode
 
 DOMAIN = "tensorflow"
 """The domain of TensorFlow's operators for ``pulse.operator``."""

@@ -235,6 +235,13 @@ def requantize(node: TfliteNode, slot: int, suffix: str = "", out: int = 0) -> O
     return clamp_wide(node, y, NONE, suffix, out)
 
 
+def requantize_input(node: TfliteNode, slot: int = 0, suffix: str = "moved", out: int = 0) -> OutletId:
+    """Return an input as the output has it: the codes of its scale, or numbers."""
+    if node.output_tensors[out].has_codes:
+        return requantize(node, slot, suffix, out)
+    return node.values(slot) if node.input_tensor(slot).has_codes else node.input(slot)
+
+
 def shift_codes(node: TfliteNode, x: OutletId, source: Tensor, result: Tensor, suffix: str = "") -> OutletId:
     """Convert codes to an output of the same scale, inside its range."""
     assert source.dtype is not None and source.quantization is not None and result.quantization is not None

@@ -29,9 +29,9 @@ def dtln(models: Path) -> TypedModel:
     """Blocks of 512 by 128, two models of chunks, a spectrum between them; 384 samples late as its author's loop is."""
     return chain(
         front.frames(size=512, hop=128, pad_start=384),
-        Stage(front.rfft(n=512, layout="T,F,2"), gives=["spectrum"]),
+        Stage(front.rfft(n=512, layout="T,F,2"), output_names=["spectrum"]),
         front.magnitude(shape="1,frames,257,2"),
-        Stage(models / "dtln_1.onnx", gives={"activation_2": "mask"}),
+        Stage(models / "dtln_1.onnx", output_names={"activation_2": "mask"}),
         Stage(
             front.mask(shape="1,frames,257,2", mask_shape="1,frames,257"),
             reads={"x": "spectrum", "mask": "mask"},

@@ -50,7 +50,18 @@ FAMILIES: Mapping[str, str] = {
 
 FOLDERS: Mapping[str, frozenset[str]] = {
     "pulse/ops": frozenset(
-        {"arithmetic", "check", "clock", "generic", "op", "stateful", "weight_units", "work"}
+        {
+            "arithmetic",
+            "check",
+            "clock",
+            "dims",
+            "folding",
+            "generic",
+            "op",
+            "stateful",
+            "weight_units",
+            "work",
+        }
     ),
     "pulse/onnx/operators": frozenset({"families"}),
     "pulse/tensorflow/operators": frozenset({"families"}),

@@ -16,9 +16,9 @@ from pulse.onnx.write.registry import writes
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.ops.concat import Concat
 from pulse.ops.conv import NO_PAD
+from pulse.ops.dims import unify
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import Softmax
-from pulse.ops.op import unify
 from pulse.ops.pad import Pad
 from pulse.ops.shape import AddAxis, Expand, Reshape, Transpose, exact_quotient, matrix_transpose
 from pulse.support.record import record

@@ -6,7 +6,7 @@ from pulse.infer.node_context import NodeContext
 from pulse.onnx.operators.gather import look_up
 from pulse.onnx.registry import onnx_op
 from pulse.ops.concat import Concat
-from pulse.ops.op import unify
+from pulse.ops.dims import unify
 from pulse.ops.shape import AddAxis, Reshape, exact_quotient
 from pulse.ops.slice import Slice
 

@@ -6,8 +6,8 @@ from pulse.infer.node_context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.ops.concat import Concat
 from pulse.ops.conv import NO_PAD, Conv, no_pads
+from pulse.ops.dims import unify
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.op import unify
 from pulse.ops.pad import Pad
 from pulse.ops.slice import Slice
 

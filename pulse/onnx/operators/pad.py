@@ -14,8 +14,9 @@ from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.concat import Concat
 from pulse.ops.conv import NO_PAD, Pads
+from pulse.ops.dims import require_at_least
 from pulse.ops.gather import Gather
-from pulse.ops.op import PadMode, require_at_least
+from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.ops.slice import Slice
 

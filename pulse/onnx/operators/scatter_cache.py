@@ -10,8 +10,8 @@ from pulse.onnx.inference_node import same_type_and_shape
 from pulse.onnx.operators.scatter import PlaceRange, paste
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
+from pulse.ops.dims import unify
 from pulse.ops.elementwise_within import Within
-from pulse.ops.op import unify
 from pulse.ops.shape import Reshape
 from pulse.ops.slice import Slice
 from pulse.typed import known_value

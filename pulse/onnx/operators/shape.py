@@ -27,7 +27,7 @@ from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
-from pulse.ops.op import broadcast_shapes
+from pulse.ops.dims import broadcast_shapes
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose, resolve_shape
 
 
@@ -88,15 +88,7 @@ def unsqueeze(node: NodeContext) -> OutletId:
 @onnx_op("Squeeze")
 def squeeze(node: NodeContext) -> OutletId:
     """Remove axes of size 1; all of them if none is listed."""
-    in_shape = node.fact(0).shape
-    axis_numbers = _read_axes(node)
-    if axis_numbers is None:
-        axis_numbers = [axis for axis, dim in enumerate(in_shape) if dim == 1]
-    x = node.input(0)
-    axes = node.axes(axis_numbers, len(in_shape))
-    for axis in reversed(axes):
-        x = node.wire(RemoveAxis(axis), [x], "" if axis == axes[0] else f"axis{axis}")
-    return x
+    return node.remove_axes(node.input(0), _read_axes(node), node.fact(0).rank)
 
 
 @onnx_op("Expand")

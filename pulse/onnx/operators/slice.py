@@ -17,9 +17,9 @@ from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
+from pulse.ops.dims import unify
 from pulse.ops.elementwise_within import Within
 from pulse.ops.gather_elements import GatherBatches
-from pulse.ops.op import unify
 from pulse.ops.shape import AddAxis, Transpose
 from pulse.ops.slice import Decimate, Slice
 from pulse.ops.slice_frames import Frames

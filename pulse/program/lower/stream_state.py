@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from pulse.ops.cumulative import CumSumStream
-from pulse.ops.recurrent import RecurrentStream
+from pulse.ops.stateful import StatefulOnFrames
 from pulse.program.lowering import Lowering
 from pulse.program.table.memory import Value
 from pulse.support.bounds import UNBOUNDED
@@ -29,7 +28,7 @@ class StateTiming:
         return {"clock": self.clock, "end": self.end, "offset": self.offset, "reload": self.reload}
 
 
-def stream_timing(lowering: Lowering, op: CumSumStream | RecurrentStream, reload: bool) -> StateTiming:
+def stream_timing(lowering: Lowering, op: StatefulOnFrames, reload: bool) -> StateTiming:
     """Return the timing of an op whose state continues from pulse to pulse."""
     return StateTiming(lowering.clock, lowering.length_register(op.length), op.offset, reload)
 

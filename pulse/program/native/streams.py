@@ -5,7 +5,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from pulse.errors import InputError
-from pulse.program.native.executable import NativeExecutable, NativeState
+from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.state import NativeState
 from pulse.program.program import MAX_SPECIALISE_MEGABYTES, MAX_SPECIALISE_SECONDS, Program
 from pulse.program.streams.feeds import Feed
 from pulse.program.table.memory import aligned_bytes

@@ -4,9 +4,10 @@ from pulse.dim import Symbol
 from pulse.facts import Shape, TypedFact
 from pulse.graph import Node, OutletId
 from pulse.ops.concat import Concat
+from pulse.ops.dims import broadcast_shapes
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
-from pulse.ops.op import Op, broadcast_shapes
+from pulse.ops.op import Op
 from pulse.ops.shape import Expand
 from pulse.patch import Patch
 from pulse.typed import TypedGraph

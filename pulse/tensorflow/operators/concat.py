@@ -4,7 +4,7 @@ from pulse.graph import OutletId
 from pulse.infer.slices import stack, unstack
 from pulse.ops.concat import Concat
 from pulse.support.wording import spell
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
 

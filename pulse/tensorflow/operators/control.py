@@ -1,9 +1,10 @@
 """Branches that are functions."""
 
-from pulse.errors import PulseError
+from functools import partial
+
 from pulse.graph import OutletId
-from pulse.infer.unrolling import inline
-from pulse.tensorflow.context import TensorflowNode
+from pulse.infer.unrolling import choose_branch, inline
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import known_value
 
@@ -19,29 +20,12 @@ def if_(node: TensorflowNode) -> list[OutletId]:
     condition = node.as_scalar(node.input(0), "condition")
     value = known_value(node.graph, condition)
     if value is not None:
-        return _branch(node, "then_branch" if bool(value) else "else_branch")
-    branches: list[list[OutletId]] = []
-    for name in SIDES:
-        try:
-            branches.append(_branch(node, name))
-        except PulseError as error:
-            raise node.error(
-                f"its condition is only known while running, so both branches are needed, and the {name} does not "
-                f"load: {error}; give inputs fixed sizes or values so that the condition is constant"
-            ) from error
-    outlets: list[OutletId] = []
-    for index, (yes, no) in enumerate(zip(*branches)):
-        left, right = node.graph.fact(yes), node.graph.fact(no)
-        if not left.agrees(right):
-            raise node.error(
-                f"its condition is only known while running, and the branches differ: {left} and {right}"
-            )
-        part = node.with_name(node.outputs[index]) if index < len(node.outputs) else node
-        outlets.append(part.apply("where", condition, yes, no))
-    return outlets
+        return _branch(node, bool(value))
+    return choose_branch(node, condition, partial(_branch, node), node.outputs)
 
 
-def _branch(node: TensorflowNode, name: str) -> list[OutletId]:
+def _branch(node: TensorflowNode, value: bool) -> list[OutletId]:
+    name = SIDES[0] if value else SIDES[1]
     function = node.function(name)
     operands = node.given_inputs()[1:]
     facts = [node.graph.fact(outlet) for outlet in operands]

@@ -12,12 +12,13 @@ from pulse.errors import FactError
 from pulse.facts import Array, DType, Shape, TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.operators.gather_progression import progression
+from pulse.ops.dims import dims_value
 from pulse.ops.gather import Gather
-from pulse.ops.op import Env, Op, dims_value
+from pulse.ops.op import Env, Op
 from pulse.ops.shape import RemoveAxis
 from pulse.ops.slice import Slice
 from pulse.support.record import record
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.tensorflow.tensors import KnownSizes
 

@@ -17,7 +17,7 @@ from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
 from pulse.support.budget import current_spending
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.nodes import LibraryFunction, NodeOutput
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, ReservedList
 from pulse.tensorflow.operators.control_loop_iterations import Counter, counters, iteration_count

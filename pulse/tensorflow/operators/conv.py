@@ -8,63 +8,9 @@ from pulse.infer import nhwc
 from pulse.onnx.wiring import wire_onnx
 from pulse.ops.conv import ConvTranspose
 from pulse.ops.shape import Reshape
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.data_format import from_second, has_channels_first, read_pads, spatial, to_second
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
-
-
-def channels_first(node: TensorflowNode) -> bool:
-    """Return whether channels are the second axis. Raises LoadError: the format is unknown."""
-    data_format = node.text("data_format", "NHWC")
-    if data_format not in ("NHWC", "NCHW", "NWC", "NCW", "NDHWC", "NCDHW"):
-        raise node.error(f"data_format {data_format!r} is not supported")
-    return data_format.startswith("NC")
-
-
-def to_second(node: TensorflowNode, x: OutletId) -> OutletId:
-    """Return a tensor with its channels second, if they are last."""
-    rank = node.graph.fact(x).rank
-    if channels_first(node):
-        return x
-    return node.transpose(x, nhwc.channels_first(rank), "channels_second")
-
-
-def from_second(node: TensorflowNode, x: OutletId) -> OutletId:
-    """Return a tensor with its channels on the axis that the node uses."""
-    rank = node.graph.fact(x).rank
-    if channels_first(node):
-        return node.name_result(x)
-    return node.transpose(x, nhwc.channels_last(rank))
-
-
-def spatial(node: TensorflowNode, name: str, rank: int) -> list[int]:
-    """Return an attribute that lists every axis: those between batch and channels.
-
-    Raises LoadError: the others are not 1.
-    """
-    values = node.read_list(name, rank)
-    first = channels_first(node)
-    outer = (values[0], values[1] if first else values[-1])
-    inner = values[2:] if first else values[1:-1]
-    if outer != (1, 1) or any(value < 1 for value in inner):
-        raise node.error(f"attribute {name} is {values}; only spatial axes may have other values than 1")
-    return inner
-
-
-def read_pads(node: TensorflowNode, rank: int) -> dict[str, object]:
-    """Return the padding as ONNX writes it. Raises LoadError: the padding is unknown."""
-    padding = node.text("padding")
-    if padding == "VALID":
-        return {"auto_pad": "VALID"}
-    if padding == "SAME":
-        return {"auto_pad": "SAME_UPPER"}
-    if padding != "EXPLICIT":
-        raise node.error(f"padding {padding!r} is not supported")
-    paddings = node.integer_list("explicit_paddings")
-    if len(paddings) != 2 * rank:
-        raise node.error(f"{len(paddings)} explicit paddings for {rank} axes")
-    pairs = list(zip(paddings[::2], paddings[1::2]))
-    inner = pairs[2:] if channels_first(node) else pairs[1:-1]
-    return {"pads": [before for before, _ in inner] + [after for _, after in inner]}
 
 
 @tensorflow_op("Conv2D", "Conv3D")
@@ -74,7 +20,7 @@ def conv(node: TensorflowNode) -> OutletId:
     rank = x.rank
     if rank != kernel.rank or rank != (4 if node.op_type == "Conv2D" else 5):
         raise node.error(f"x ({x}) and the kernel ({kernel}) do not fit")
-    channels = x.shape[1 if channels_first(node) else -1]
+    channels = x.shape[1 if has_channels_first(node) else -1]
     kernel_channels = kernel.shape[-2]
     if (
         not channels.is_const
@@ -116,7 +62,7 @@ def conv_transpose(node: TensorflowNode) -> OutletId:
     if kernel.rank != rank or x.rank != rank or not all(dim.is_const for dim in kernel.shape):
         raise node.error(f"x ({x}) and the kernel ({kernel}) do not fit")
     strides, dilations = spatial(node, "strides", rank), spatial(node, "dilations", rank)
-    first = channels_first(node)
+    first = has_channels_first(node)
     sizes, out_sizes = list(x.shape), list(node.dims(0, "input_sizes"))
     if len(out_sizes) not in (2, rank):
         raise node.error(f"its output's shape has {len(out_sizes)} entries")
@@ -144,7 +90,7 @@ def conv_transpose(node: TensorflowNode) -> OutletId:
 def bias_add(node: TensorflowNode) -> OutletId:
     """Add a number for each channel."""
     rank, bias = node.fact(0).rank, node.input(1)
-    if channels_first(node) and rank > 2:
+    if has_channels_first(node) and rank > 2:
         shape = (node.fact(1).shape[0], *(TDim.of(1),) * (rank - 2))
         bias = node.wire(Reshape(shape), [bias], "column")
     return node.apply("add", node.input(0), bias)

@@ -3,7 +3,7 @@
 from pulse.graph import OutletId
 from pulse.onnx.wiring import wire_onnx
 from pulse.ops.cumulative import CumSum
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
 

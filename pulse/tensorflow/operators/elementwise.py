@@ -11,7 +11,7 @@ from pulse.onnx.wiring import wire_onnx
 from pulse.ops.elementwise import Cast
 from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.ops.shape import Expand, Reshape
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.operators.spectral import complex_product, pair
 from pulse.tensorflow.registry import tensorflow_op
 

@@ -6,8 +6,8 @@ from pulse.onnx.wiring import wire_onnx
 from pulse.ops.norm import Softmax
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Reshape
-from pulse.tensorflow.context import TensorflowNode
-from pulse.tensorflow.operators.conv import channels_first, from_second, to_second
+from pulse.tensorflow.data_format import from_second, has_channels_first, to_second
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
 
@@ -19,7 +19,7 @@ def batch_norm(node: TensorflowNode) -> OutletId:
     frames are channels.
     """
     mean, variance = _of_batch(node) if node.flag("is_training", True) else (node.input(3), node.input(4))
-    return normalise(node, mean, variance, node.real("epsilon", 1e-4), channels_first(node))
+    return normalise(node, mean, variance, node.real("epsilon", 1e-4), has_channels_first(node))
 
 
 def _of_batch(node: TensorflowNode) -> tuple[OutletId, OutletId]:
@@ -28,7 +28,7 @@ def _of_batch(node: TensorflowNode) -> tuple[OutletId, OutletId]:
         raise node.error(
             "statistics of the batch as outputs belong to training; export the model for inference"
         )
-    rank, first = node.fact(0).rank, channels_first(node)
+    rank, first = node.fact(0).rank, has_channels_first(node)
     axes = tuple(axis for axis in range(rank) if axis != (1 if first else rank - 1))
     mean = node.wire(Reduce("mean", axes, True), [node.input(0)], "batch_means")
     difference = node.apply("sub", node.input(0), mean, suffix="difference")

@@ -5,7 +5,7 @@ from pulse.graph import OutletId
 from pulse.infer.nhwc import pad_or_crop, remaining_pads
 from pulse.ops.conv import NO_PAD
 from pulse.ops.pad import Pad, PadMode
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.read.dilation import PADDED
 from pulse.tensorflow.registry import tensorflow_op
 

@@ -2,8 +2,8 @@
 
 from pulse.graph import OutletId
 from pulse.onnx.wiring import wire_onnx
-from pulse.tensorflow.context import TensorflowNode
-from pulse.tensorflow.operators.conv import from_second, read_pads, spatial, to_second
+from pulse.tensorflow.data_format import from_second, read_pads, spatial, to_second
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
 KINDS = {"MaxPool": "MaxPool", "AvgPool": "AveragePool"}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pulse.graph import OutletId
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
 

@@ -8,7 +8,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.matmul import MatMul
 from pulse.ops.scan import Scan, ScanAxis
 from pulse.ops.slice import Slice
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.operators.control_loop_parts import graft
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, add_source, sources

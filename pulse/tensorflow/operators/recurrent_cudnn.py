@@ -10,7 +10,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.recurrent_layers import CUDNN_CELLS
 from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.slice import Slice
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
 H, C, PARAMS, LENGTHS = 1, 2, 3, 4

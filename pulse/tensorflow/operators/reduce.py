@@ -7,7 +7,7 @@ import numpy as np
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast
 from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
 KINDS: dict[str, ReduceKind] = {

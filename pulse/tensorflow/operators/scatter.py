@@ -9,7 +9,7 @@ from pulse.graph import OutletId
 from pulse.onnx.wiring import wire_onnx
 from pulse.ops.shape import AddAxis, Expand, Reshape
 from pulse.support.budget import current_spending
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
 

@@ -6,7 +6,7 @@ from pulse.graph import OutletId
 from pulse.onnx.wiring import wire_onnx_all
 from pulse.ops.shape import AddAxis
 from pulse.ops.time_position import Range
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
 

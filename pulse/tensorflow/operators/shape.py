@@ -6,9 +6,9 @@ from pulse.dim import TDim
 from pulse.facts import Shape, volume
 from pulse.graph import OutletId
 from pulse.onnx.wiring import wire_onnx
-from pulse.ops.op import broadcast_shapes
-from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Tile, resolve_shape
-from pulse.tensorflow.context import TensorflowNode
+from pulse.ops.dims import broadcast_shapes
+from pulse.ops.shape import AddAxis, Reshape, Tile, resolve_shape
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.operators.shape_delayed import delay_rows
 from pulse.tensorflow.registry import tensorflow_op
 
@@ -83,14 +83,8 @@ def expand_dims(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Squeeze")
 def squeeze(node: TensorflowNode) -> OutletId:
     """Remove the axes of size 1 that the node lists, or all of them if it lists none."""
-    dims = node.fact(0).shape
-    in_rank = len(dims) - node.is_complex()
-    listed = node.integer_list("squeeze_dims", ()) or node.integer_list("axis", ())
-    axes = node.axes(listed, in_rank) if listed else tuple(axis for axis in range(in_rank) if dims[axis] == 1)
-    x = node.input(0)
-    for axis in reversed(axes):
-        x = node.wire(RemoveAxis(axis), [x], "" if axis == axes[0] else f"axis{axis}")
-    return x
+    axes = node.integer_list("squeeze_dims", ()) or node.integer_list("axis", ()) or None
+    return node.remove_axes(node.input(0), axes, node.fact(0).rank - node.is_complex())
 
 
 @tensorflow_op("Transpose")

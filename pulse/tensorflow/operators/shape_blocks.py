@@ -2,7 +2,7 @@
 
 from pulse.graph import OutletId
 from pulse.infer import nhwc
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.operators.pad import read_pairs
 from pulse.tensorflow.registry import tensorflow_op
 

@@ -13,7 +13,7 @@ from pulse.ops.conv import NO_PAD
 from pulse.ops.pad import Pad
 from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.slice import Slice
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.typed import TypedGraph
 
 MAX_ROWS = 64

@@ -6,10 +6,10 @@ from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.infer.slices import OPEN_BOUND, slice_each, slice_op, split_parts, wire_strided_slice
 from pulse.ops.concat import Concat
-from pulse.ops.op import unify
+from pulse.ops.dims import unify
 from pulse.ops.shape import AddAxis
 from pulse.ops.slice import Slice
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.operators.control_lists import ListItem
 from pulse.tensorflow.registry import tensorflow_op
 

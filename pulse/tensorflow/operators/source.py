@@ -5,7 +5,7 @@ import numpy as np
 from pulse.graph import OutletId
 from pulse.onnx.wiring import wire_onnx
 from pulse.ops.shape import Expand
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
 

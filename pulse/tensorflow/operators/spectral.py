@@ -5,10 +5,10 @@ import numpy as np
 from pulse.graph import OutletId
 from pulse.onnx.wiring import wire_onnx
 from pulse.ops.concat import Concat
-from pulse.ops.op import broadcast_shapes
+from pulse.ops.dims import broadcast_shapes
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
 

@@ -5,7 +5,7 @@ from pulse.graph import OutletId
 from pulse.ops.shape import Transpose
 from pulse.substitution import Terms
 from pulse.support.wording import spell
-from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedNetwork
 

@@ -27,7 +27,7 @@ def branch_places(node: GraphNode, library: FunctionLibrary, depth: int = 0) -> 
 
 
 def assigned_places(name: FunctionName, library: FunctionLibrary, depth: int = 0) -> tuple[int, ...]:
-    """Return the arguments of a function that it assigns, of its branches and of the functions that it calls included.
+    """Return the arguments that a function assigns, directly, in its branches or through functions it calls.
 
     Raises LoadError
     """

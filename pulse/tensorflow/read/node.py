@@ -13,7 +13,7 @@ from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.registry import find_translator
 from pulse.support.record import record
 from pulse.tensorflow import rules
-from pulse.tensorflow.context import Functions, TensorflowNode
+from pulse.tensorflow.node import Functions, TensorflowNode
 from pulse.tensorflow.operators import families as families
 from pulse.tensorflow.registry import TRANSLATORS, own_name
 from pulse.tensorflow.tensors import TensorType

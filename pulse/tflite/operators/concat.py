@@ -4,17 +4,16 @@ from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.infer.slices import stack, unstack
 from pulse.ops.concat import Concat
-from pulse.ops.op import unify
-from pulse.tflite.codes import activate
+from pulse.ops.dims import unify
+from pulse.tflite.codes import activate, requantize_input
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.shape import requantize_input, require_real
 from pulse.tflite.registry import tflite_op
 
 
 @tflite_op("CONCATENATION")
 def concatenation(node: TfliteNode) -> OutletId:
     """Concatenate tensors, without the empty ones, which a file may write with any other sizes."""
-    require_real(node)
+    node.require_real()
     parts = [
         requantize_input(node, slot, f"part{slot}")
         for slot in range(len(node.inputs))
@@ -30,7 +29,7 @@ def concatenation(node: TfliteNode) -> OutletId:
 @tflite_op("PACK")
 def pack(node: TfliteNode) -> OutletId:
     """Stack tensors on a new axis."""
-    require_real(node)
+    node.require_real()
     axis = node.axis(node.integer("Axis", 0), node.fact(0).rank + 1)
     return stack(
         node, [requantize_input(node, slot, f"part{slot}") for slot in range(len(node.inputs))], axis
@@ -40,7 +39,7 @@ def pack(node: TfliteNode) -> OutletId:
 @tflite_op("UNPACK")
 def unpack(node: TfliteNode) -> list[OutletId]:
     """Wire the entries of an axis, one tensor each."""
-    require_real(node)
+    node.require_real()
     shape = node.fact(0).shape
     axis = node.axis(node.integer("Axis", 0), len(shape))
     count = len(node.output_tensors)

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
-from pulse.infer.unrolling import MAX_ITERATIONS, MAX_NODES, inline, retire_from
+from pulse.infer.unrolling import MAX_ITERATIONS, MAX_NODES, choose_branch, inline, retire_from
 from pulse.ops.control import Loop
 from pulse.support.budget import current_spending
 from pulse.tflite.node import TfliteNode
@@ -87,18 +87,12 @@ def _wire_op(node: TfliteNode) -> Sequence[OutletId]:
 def if_(node: TfliteNode) -> Sequence[OutletId]:
     """Wire the branch that a constant condition selects; else both branches, and a choice of each result."""
     inputs = [node.input(slot) for slot in range(1, len(node.inputs))]
-    condition = node.input(0)
-    condition_value = _number(node, condition)
-    if condition_value is not None:
-        return _run(node, "ThenSubgraphIndex" if condition_value else "ElseSubgraphIndex", inputs)
-    then, otherwise = (_run(node, name, inputs) for name in ("ThenSubgraphIndex", "ElseSubgraphIndex"))
-    for yes, no in zip(then, otherwise):
-        if not node.graph.fact(yes).agrees(node.graph.fact(no)):
-            raise node.error(f"its branches return {node.graph.fact(yes)} and {node.graph.fact(no)}")
-    return [
-        node.apply("where", condition, yes, no, suffix=f"selected{index}")
-        for index, (yes, no) in enumerate(zip(then, otherwise))
-    ]
+
+    def branch(value: bool) -> list[OutletId]:
+        return _run(node, "ThenSubgraphIndex" if value else "ElseSubgraphIndex", inputs)
+
+    value = _number(node, node.input(0))
+    return choose_branch(node, node.input(0), branch, node.outputs) if value is None else branch(value)
 
 
 @tflite_op("CALL")

@@ -5,15 +5,15 @@ from pulse.onnx.operators.gather import look_up
 from pulse.ops.gather import Gather
 from pulse.ops.gather_elements import GatherBatches
 from pulse.ops.shape import AddAxis
+from pulse.tflite.codes import requantize_input
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.shape import requantize_input, require_real
 from pulse.tflite.registry import tflite_op
 
 
 @tflite_op("GATHER")
 def gather(node: TfliteNode) -> OutletId:
     """Look up entries of an axis; each batch may have its own indices."""
-    require_real(node)
+    node.require_real()
     x, rank = requantize_input(node), node.fact(0).rank
     axis, batch = node.axis(node.integer("Axis", 0), rank), node.integer("BatchDims", 0)
     batch += node.fact(1).rank if batch < 0 else 0
@@ -28,7 +28,7 @@ def gather(node: TfliteNode) -> OutletId:
 @tflite_op("GATHER_ND")
 def gather_nd(node: TfliteNode) -> OutletId:
     """Look up slices by the indices of their first axes."""
-    require_real(node)
+    node.require_real()
     return node.wire(GatherBatches(0), [requantize_input(node), node.input(1)])
 
 

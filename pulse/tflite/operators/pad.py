@@ -6,8 +6,8 @@ from pulse.graph import OutletId
 from pulse.infer.nhwc import pad_or_crop, remaining_pads
 from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
+from pulse.tflite.codes import requantize_input
 from pulse.tflite.node import TfliteNode, decode
-from pulse.tflite.operators.shape import requantize_input, require_real
 from pulse.tflite.read.dilation import PADDED
 from pulse.tflite.registry import tflite_op
 
@@ -15,7 +15,7 @@ from pulse.tflite.registry import tflite_op
 @tflite_op("PAD", "PADV2")
 def pad(node: TfliteNode) -> OutletId:
     """Pad with zeros, or a given number; for codes with the code of zero."""
-    require_real(node)
+    node.require_real()
     fill = 0.0
     if node.op_type == "PADV2" and node.output_tensors[0].has_codes:
         fill_tensor, quantization = node.input_tensor(2), node.output_tensors[0].quantization
@@ -32,14 +32,14 @@ def pad(node: TfliteNode) -> OutletId:
 @tflite_op("MIRROR_PAD")
 def mirror_pad(node: TfliteNode) -> OutletId:
     """Mirror frames, with or without the one at the border."""
-    require_real(node)
+    node.require_real()
     return _pad(node, "symmetric" if node.integer("Mode", 0) else "reflect", 0.0)
 
 
 @tflite_op(PADDED)
 def pad_of_dilation(node: TfliteNode) -> OutletId:
     """Pad without the crops that a convolution without padding would leave of it."""
-    require_real(node)
+    node.require_real()
     x, rank = requantize_input(node), node.fact(0).rank
     ends = remaining_pads(node.dims(1, "padding"), node.dims(2, "crops"), rank)
     if ends is None:

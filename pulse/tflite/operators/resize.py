@@ -3,8 +3,8 @@
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.ops.shape import AddAxis, Expand, Reshape
+from pulse.tflite.codes import requantize_input
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.shape import requantize_input
 from pulse.tflite.registry import tflite_op
 
 MAX_GROWTH = 64

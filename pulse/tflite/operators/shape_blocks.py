@@ -2,15 +2,15 @@
 
 from pulse.graph import OutletId
 from pulse.infer import nhwc
+from pulse.tflite.codes import requantize_input
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.shape import requantize_input, require_real
 from pulse.tflite.registry import tflite_op
 
 
 @tflite_op("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND")
 def move_blocks_to_batch(node: TfliteNode) -> OutletId:
     """Move the positions in a block of spatial axes to the batch, or back."""
-    require_real(node)
+    node.require_real()
     blocks, amounts = node.integers(1, "block"), node.dims(2, "amounts")
     if len(amounts) != 2 * len(blocks):
         raise node.error(f"blocks {blocks} with {len(amounts)} amounts")
@@ -21,6 +21,6 @@ def move_blocks_to_batch(node: TfliteNode) -> OutletId:
 @tflite_op("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
 def move_blocks_to_channels(node: TfliteNode) -> OutletId:
     """Move the positions in a block of an image to its channels, or back."""
-    require_real(node)
+    node.require_real()
     wire = nhwc.space_to_depth if node.op_type == "SPACE_TO_DEPTH" else nhwc.depth_to_space
     return wire(node, requantize_input(node), node.integer("BlockSize", 1))

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.infer.slices import split_parts, wire_strided_slice
-from pulse.ops.op import unify
+from pulse.ops.dims import unify
 from pulse.ops.slice import Slice
+from pulse.tflite.codes import requantize_input
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.shape import own_rank, requantize_input, require_real
 from pulse.tflite.registry import tflite_op
 
 MASKS = {
@@ -25,13 +25,13 @@ MASKS = {
 def strided_slice(node: TfliteNode) -> OutletId:
     """Slice by bounds and steps; their masks have one bit for each entry of the bounds."""
     masks = {name: node.integer(f"{option}Mask", 0) for name, option in MASKS.items()}
-    return wire_strided_slice(node, requantize_input(node), own_rank(node), masks)
+    return wire_strided_slice(node, requantize_input(node), node.own_rank, masks)
 
 
 @tflite_op("SLICE")
 def slice_(node: TfliteNode) -> OutletId:
     """Take this many entries from ``begin`` on; a size of -1 goes to the end."""
-    require_real(node)
+    node.require_real()
     begin, sizes, shape = node.dims(1, "begin"), node.dims(2, "size"), node.fact(0).shape
     if not len(begin) == len(sizes) == len(shape):
         raise node.error(f"{len(begin)} begins and {len(sizes)} sizes for {len(shape)} axes")
@@ -70,7 +70,7 @@ def split_v(node: TfliteNode) -> list[OutletId]:
 
 
 def _split(node: TfliteNode, slot: int, axis: int, sizes: Sequence[TDim]) -> list[OutletId]:
-    require_real(node)
+    node.require_real()
     wires = [requantize_input(node, slot, f"moved{index}", index) for index in range(len(sizes))]
     return split_parts(node, wires, axis, sizes)
 
@@ -78,7 +78,7 @@ def _split(node: TfliteNode, slot: int, axis: int, sizes: Sequence[TDim]) -> lis
 @tflite_op("REVERSE_V2")
 def reverse(node: TfliteNode) -> OutletId:
     """Reverse axes."""
-    require_real(node)
+    node.require_real()
     x, shape = requantize_input(node), node.fact(0).shape
     for axis in node.axes(node.integers(1, "axes"), len(shape)):
         x = node.wire(Slice(axis, shape[axis] - 1, TDim.of(-1), -1), [x], f"axis{axis}")

@@ -77,6 +77,11 @@ class Tensor:
         """Whether it is an activation stored as codes."""
         return self.quantization is not None and self.dtype in CODED
 
+    @property
+    def is_complex(self) -> bool:
+        """Whether its wire has one more axis, of real and imaginary parts, which the file does not count."""
+        return self.type_name == "COMPLEX64"
+
 
 @record(eq=False)
 class Operator:

@@ -17,10 +17,10 @@ from pulse.infer.network import FileNetwork, Input, ModelGraph, Variable, add_mo
 from pulse.onnx.read.inputs import input_facts
 from pulse.support.budget import current_spending
 from pulse.support.wording import spell
-from pulse.tflite.model_ops import Enter, Leave, TfliteOp, differs
 from pulse.tflite.node import F32, subtract_zero
 from pulse.tflite.read.dilation import merge_dilation
 from pulse.tflite.read.file import Operator, Subgraph, SubgraphSignature, Tensor, TfliteFile, parse
+from pulse.tflite.read.node import Enter, Leave, TfliteOp, differs
 from pulse.tflite.registry import STATES
 from pulse.typed import TypedNetwork, known_value
 

@@ -137,8 +137,8 @@ def test_wires_are_given_read_and_kept_by_name() -> None:
         [node("Mul", "mask sound", "y")], {"mask": [1, 1, "S"], "sound": [1, 1, "S"]}, {"y": [1, 1, "S"]}
     )
     joined = chain(
-        Stage(conv(3, pads=(1, 1)), gives=["filtered"]),
-        Stage(conv(5, symbol="R", pads=(2, 2)), gives={"y": "mask"}),
+        Stage(conv(3, pads=(1, 1)), output_names=["filtered"]),
+        Stage(conv(5, symbol="R", pads=(2, 2)), output_names={"y": "mask"}),
         Stage(product, reads={"mask": "mask", "sound": "filtered"}),
         outputs=["y", "mask"],
     )
@@ -172,8 +172,8 @@ def test_the_given_models_stay_as_they_are() -> None:
 def test_declared_inputs_are_read_by_name() -> None:
     """They have one symbol, and so one length; parts read them by name, in any order, and several times."""
     model = chain(
-        Stage(front.frames(8, 4), reads=["far"], gives=["echo"]),
-        Stage(front.frames(8, 4), reads=["mic"], gives=["near"]),
+        Stage(front.frames(8, 4), reads=["far"], output_names=["echo"]),
+        Stage(front.frames(8, 4), reads=["mic"], output_names=["near"]),
         Stage(
             models.build([node("Sub", "a b", "y")], {"a": [1, "S", 8], "b": [1, "S", 8]}, {"y": [1, "S", 8]}),
             reads=["near", "echo"],
@@ -221,12 +221,12 @@ def test_declared_inputs_are_read_by_name() -> None:
             id="too many reads",
         ),
         pytest.param(
-            lambda: chain(conv(3), Stage(conv(3), gives={"z": "a"})),
+            lambda: chain(conv(3), Stage(conv(3), output_names={"z": "a"})),
             "no output is called z",
             id="unknown output",
         ),
         pytest.param(
-            lambda: chain(conv(3), Stage(conv(3), gives=["y"])),
+            lambda: chain(conv(3), Stage(conv(3), output_names=["y"])),
             "a wire is already called y",
             id="name in use",
         ),

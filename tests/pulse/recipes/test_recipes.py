@@ -51,9 +51,9 @@ def test_wires_are_read_by_name(tmp_path: Path) -> None:
     sizes = {"shape": f"1,frames,{BINS},2"}
     expected = pulse.chain(
         front.frames(16, 8, pad_start=8, window="sqrt_hann"),
-        Stage(front.rfft(16, layout="T,F,2"), gives=["spectrum"]),
+        Stage(front.rfft(16, layout="T,F,2"), output_names=["spectrum"]),
         front.magnitude(**sizes),
-        Stage(mask_model(), gives=["mask"]),
+        Stage(mask_model(), output_names=["mask"]),
         Stage(front.mask(**sizes, mask_shape=f"1,frames,{BINS}"), reads={"x": "spectrum", "mask": "mask"}),
         front.irfft(16, layout="T,F,2"),
         front.overlap_add(16, 8, window="sqrt_hann", trim_end=8),
@@ -240,8 +240,8 @@ def test_a_stage_may_be_a_function_of_the_facts_of_its_inputs() -> None:
         return front.mask(shape="1,9,S,2", mask_shape="1,9,S")
 
     joined = pulse.chain(
-        Stage(front.stft(16, 8), gives=["spectrum"]),
-        Stage(front.magnitude(shape="1,9,T,2"), gives=["size"]),
+        Stage(front.stft(16, 8), output_names=["spectrum"]),
+        Stage(front.magnitude(shape="1,9,T,2"), output_names=["size"]),
         Stage(mask, reads={"mask": "size", "x": "spectrum"}),
         Stage(lambda facts: front.magnitude(shape=str(facts[0]).removesuffix(",f32"))),
     )

@@ -133,8 +133,8 @@ def doubling_loop(limit: float) -> GraphDefBuilder:
     return builder
 
 
-def branches() -> GraphDefBuilder:
-    """A choice as single nodes, and one as functions."""
+def branches(else_op: str = "Square") -> GraphDefBuilder:
+    """A choice as single nodes, and one as functions, of which the second applies ``else_op``."""
     builder = GraphDefBuilder()
     builder.place("x", -1, 2)
     builder.place("flag", dtype=BOOL)
@@ -142,7 +142,7 @@ def branches() -> GraphDefBuilder:
     builder.node("no", "Neg", "switch", T=F32)
     builder.node("yes", "Exp", "switch:1", T=F32)
     builder.node("either", "Merge", "no", "yes", T=F32, N=2)
-    for name, op in (("then", "Abs"), ("else", "Square")):
+    for name, op in (("then", "Abs"), ("else", else_op)):
         builder.function(name, [("a", F32)], [("b", op, ("a",), {"T": F32})], {"c": "b:y:0"})
     builder.node("if", "If", "flag", "either", then_branch=Call("then"), else_branch=Call("else"))
     builder.node("y", "Identity", "if", T=F32)

@@ -70,6 +70,19 @@ def test_branches_are_chosen(flag: bool) -> None:
     np.testing.assert_allclose(chosen.run({"x": x})["y"], expected, rtol=1e-6)
 
 
+LATE_BRANCHES = {
+    "Rank": "and the branches differ: .*; give inputs fixed sizes or values",
+    "Multinomial": "so both branches are needed, and the else_branch does not load: .*Multinomial.*; give inputs",
+}
+
+
+@pytest.mark.parametrize("else_op", LATE_BRANCHES)
+def test_branches_of_a_condition_known_late_must_agree(else_op: str) -> None:
+    reason = rf"if \(If\): its condition flag is only known while running, {LATE_BRANCHES[else_op]}"
+    with pytest.raises(LoadError, match=reason):
+        pulse.load(branches(else_op).data).model.analyse()
+
+
 def drop_node(drop: str) -> Callable[[GraphDefBuilder], bytes]:
     def spoilt(builder: GraphDefBuilder) -> bytes:
         nodes = [node for node in builder.proto.node if node.name != drop]

@@ -65,3 +65,22 @@ def test_a_subgraph_that_runs_itself_is_refused(op: str) -> None:
     graph.outputs.append(graph.result(op, [graph.input((1, -1))], (1, -1)))
     with pytest.raises(LoadError, match="runs subgraph 0, which contains it; a recursion never ends"):
         pulse.load(file_bytes(graph)).analyse()
+
+
+LATE_BRANCHES = {
+    "SQUEEZE": "and the branches differ: .*; give inputs fixed sizes or values",
+    "MULTINOMIAL": "so both branches are needed, and the else_branch does not load: .*MULTINOMIAL.*; give inputs",
+}
+
+
+@pytest.mark.parametrize("else_op", LATE_BRANCHES)
+def test_branches_of_a_condition_known_late_must_agree(else_op: str) -> None:
+    main, *branches = (SubgraphBuilder(name) for name in ("main", "then", "else"))
+    inputs = [main.input((), "bool", "go"), main.input((1, -1))]
+    choice = {"ThenSubgraphIndex": 1, "ElseSubgraphIndex": 2}
+    main.outputs.append(main.result("IF", inputs, (1, -1), "IfOptions", **choice))
+    for branch, op in zip(branches, ("ABS", else_op)):
+        branch.outputs.append(branch.result(op, [branch.input((1, -1))], (1, -1)))
+    reason = rf"\(IF\): its condition go is only known while running, {LATE_BRANCHES[else_op]}"
+    with pytest.raises(LoadError, match=reason):
+        pulse.load(file_bytes(main, *branches)).analyse()

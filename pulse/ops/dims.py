@@ -1,0 +1,85 @@
+"""What ops require of the dims and axes of their inputs, and the shapes that follow."""
+
+from collections.abc import Mapping, Sequence
+
+from pulse.dim import Symbol, TDim
+from pulse.errors import FactError
+from pulse.facts import Shape, TypedFact
+
+
+def dims_value(shape: Sequence[TDim], env: Mapping[Symbol, int]) -> tuple[int, ...]:
+    """Return a symbolic shape in numbers."""
+    return tuple(dim.eval(env) for dim in shape)
+
+
+def unify(left: TDim, right: TDim, subject: str) -> TDim:
+    """Return the one dim that two wires must share.
+
+    An equality that is neither proved nor disproved becomes an assumption of the scope, checked at run time.
+    Raises FactError if they always differ.
+    """
+    if left == right:
+        return left
+    proof = left.prove_eq(right)
+    if proof.no:
+        raise FactError(f"{subject}: {left} and {right} differ")
+    if proof.unknown:
+        symbol = next(iter(left.symbols | right.symbols))
+        symbol.scope.assume(f"{left} == {right}")
+    return min(left, right, key=lambda dim: len(str(dim)))
+
+
+def require_at_least(dim: TDim, minimum: TDim, subject: str) -> None:
+    """Require a minimum size; an assumption of the scope if it depends on a length. Raises FactError if never met."""
+    proof = dim.prove_ge(minimum)
+    if proof.no:
+        raise FactError(f"{subject}: needs at least {minimum}, got {dim}")
+    if proof.unknown:
+        next(iter(dim.symbols | minimum.symbols)).scope.assume(f"{dim} >= {minimum}")
+
+
+def broadcast_shapes(shapes: Sequence[Shape], subject: str) -> Shape:
+    """Return the shape to which numpy broadcasts these.
+
+    An axis of at most one frame, such as ``min(1, T)``, broadcasts against others; that it has one frame becomes an
+    assumption of the scope. Raises FactError: the shapes do not fit.
+    """
+    rank = max(len(shape) for shape in shapes)
+    return tuple(
+        _broadcast(
+            [shape[axis - rank] for shape in shapes if rank - axis <= len(shape)], f"{subject}, axis {axis}"
+        )
+        for axis in range(rank)
+    )
+
+
+def _broadcast(dims: Sequence[TDim], subject: str) -> TDim:
+    longer = [dim for dim in dims if dim != 1]
+    if any(dim != longer[0] for dim in longer):
+        ones = [dim for dim in longer if any(at_most_one(dim, other) for other in dims)]
+        for dim in ones:
+            require_at_least(dim, TDim.of(1), subject)
+        longer = [dim for dim in longer if dim not in ones]
+    result = TDim.of(1)
+    for dim in longer:
+        result = dim if result == 1 else unify(result, dim, subject)
+    return result
+
+
+def at_most_one(dim: TDim, other: TDim) -> bool:
+    """Return whether the first dim is at most 1, and not certainly equal to the other."""
+    is_zero_or_one = dim.prove_le(1).yes and dim.prove_ge(0).yes and not dim.prove_eq(0).yes
+    return is_zero_or_one and not dim.prove_eq(other).yes
+
+
+def normal_axis(axis: int, rank: int, subject: str) -> int:
+    """Return an axis counted from the front. Raises FactError if it is out of range."""
+    if not -rank <= axis < rank:
+        raise FactError(f"{subject}: axis {axis} is out of range for rank {rank}")
+    return axis % rank
+
+
+def require_axis(axis: int, fact: TypedFact) -> None:
+    """Raise FactError if a tensor has no such axis, counted from the front."""
+    if not 0 <= axis < fact.rank:
+        raise FactError(f"axis {axis} is out of range for rank {fact.rank}")
