@@ -10,6 +10,7 @@ from pulse.program.whole_stream import stream_whole
 from pulse.proof.signals import draw_feeds
 from pulse.proof.trials import short_lengths
 from pulse.pulsify.network import PulsedNetwork
+from pulse.rounding import Rounding
 from pulse.support.record import record
 
 
@@ -38,21 +39,20 @@ def rounding_errors(
     backend: str = "numba",
     seed: int = 0,
     prepare: Prepare | None = None,
-    activations: str = "f32",
+    activations: str | None = None,
 ) -> list[RoundingError]:
     """Return the error of each output on one stream of random input, for weights stored as ``weights``.
 
     frames  frames of the symbol; by default the longest of the short streams that ``verify`` tries
-    prepare, activations  see ``compile_model``
+    activations  see ``Rounding``
+    prepare  see ``compile_model``
     Raises  CompileError: as ``compile_model``
     """
     length = max(short_lengths(model)) if frames is None else frames
     feeds = draw_feeds(model, length, seed=seed)
     exact, rounded = (
-        stream_whole(
-            compile_model(model, backend, weights=weight_form, prepare=prepare, activations=rows), feeds
-        )
-        for weight_form, rows in (("f32", "f32"), (weights, activations))
+        stream_whole(compile_model(model, backend, rounding, prepare=prepare), feeds)
+        for rounding in (Rounding(), Rounding(weights, activations))
     )
     return [_error(name, exact[name], rounded[name]) for name in exact]
 

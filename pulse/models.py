@@ -17,6 +17,7 @@ from pulse.infer.network import FileNetwork
 from pulse.program.compiler import Prepare, compile_model
 from pulse.program.program import Program
 from pulse.pulsify.network import PulsedNetwork
+from pulse.rounding import Rounding
 from pulse.runtimes import onnx_backend as onnx_backend
 from pulse.substitution import with_sizes
 from pulse.support.budget import count_spending
@@ -163,8 +164,8 @@ class PulsedModel(PulsedNetwork):
         prepare: Prepare | None = None,
         activations: str | None = None,
     ) -> Program:
-        """Return a program that runs it; see ``pulse.program.compiler.compile_model``."""
-        return compile_model(self, backend, weights=weights, prepare=prepare, activations=activations)
+        """Return a program that runs it; see ``compile_model`` in ``pulse.program.compiler``, and ``Rounding``."""
+        return compile_model(self, backend, Rounding(weights, activations), prepare=prepare)
 
     def to_onnx(self, opset: int = 17) -> "ModelProto":
         """Return the model as standard ONNX, with all states as inputs and outputs; see ``pulse.onnx.write``.

@@ -11,7 +11,7 @@ LAYERS: Mapping[str, str] = {
     "jit": "pulse: jit",
     "dims": "pulse: dim",
     "graphs": "pulse: facts interface graph text",
-    "operators": "pulse: ops typed wiring patch substitution",
+    "operators": "pulse: ops rounding typed wiring patch substitution",
     "formats": "pulse: infer onnx tflite",
     "passes": "pulse: declutter pulsify chunks",
     "programs": "pulse: program",

@@ -110,7 +110,7 @@ def _scale_outputs(op: Conv | ConvTranspose, w: Doubles, scale: Doubles) -> Doub
     return (by_group * scale.reshape(op.group, 1, -1, *(1,) * (w.ndim - 2))).reshape(w.shape)
 
 
-def _fold_affine_after_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _fold_affine_after_conv(graph: TypedGraph, node: TypedNode, _: Elementwise) -> Patch | None:
     affine = _find_affine(graph, node, 1) if graph.fact(first_output(node)).rank > 2 else None
     if affine is None or not has_one_reader(graph, affine.x):
         return None
@@ -128,7 +128,7 @@ def _fold_affine_after_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
     )
 
 
-def _fold_scale_after_matmul(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _fold_scale_after_matmul(graph: TypedGraph, node: TypedNode, _: Elementwise) -> Patch | None:
     affine = _find_affine(graph, node, -1) if graph.fact(first_output(node)).rank > 0 else None
     if affine is None or affine.shift.any() or not has_one_reader(graph, affine.x):
         return None
@@ -141,19 +141,19 @@ def _fold_scale_after_matmul(graph: TypedGraph, node: TypedNode) -> Patch | None
     )
 
 
-def _fold_affine_before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, Conv) or not has_one_reader(graph, node.inputs[0]):
+def _fold_affine_before_conv(graph: TypedGraph, node: TypedNode, op: Conv) -> Patch | None:
+    if not has_one_reader(graph, node.inputs[0]):
         return None
     affine = _find_affine(graph, graph.node(node.inputs[0]), 1)
     weights = None if affine is None else _known_weights(graph, node)
     if affine is None or weights is None:
         return None
-    has_padding = any(pair != (0, 0) for pair in node.op.pads)
+    has_padding = any(pair != (0, 0) for pair in op.pads)
     if has_padding and affine.shift.any():
         return None
     w, b = weights
-    by_input = (node.op.group, 1, -1, *(1,) * (w.ndim - 2))
-    by_group = w.reshape(node.op.group, -1, *w.shape[1:])
+    by_input = (op.group, 1, -1, *(1,) * (w.ndim - 2))
+    by_group = w.reshape(op.group, -1, *w.shape[1:])
     if affine.shift.any():
         offset = (
             (by_group * affine.shift.reshape(by_input)).sum(axis=tuple(range(2, by_group.ndim))).reshape(-1)

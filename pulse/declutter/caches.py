@@ -13,8 +13,8 @@ from pulse.patch import Patch, replace_op
 from pulse.typed import TypedGraph, known_value
 
 
-def _bypass_table(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, Slice) or node.op.axis != 0 or node.op.step != 1:
+def _bypass_table(graph: TypedGraph, node: TypedNode, op: Slice) -> Patch | None:
+    if op.axis != 0 or op.step != 1:
         return None
     table = graph.node(node.inputs[0])
     if not isinstance(table.op, ScatterND) or table.op.reduction != "none":
@@ -25,7 +25,7 @@ def _bypass_table(graph: TypedGraph, node: TypedNode) -> Patch | None:
     first, frames = _first_index(graph, indices), graph.fact(updates).shape[0]
     if first is None or not first.prove_ge(0).yes:
         return None
-    start, end = node.op.start - first, node.op.end - first
+    start, end = op.start - first, op.end - first
     if not start.prove_ge(0).yes or not end.prove_le(frames).yes or not start.prove_le(end).yes:
         return None
     if start == 0 and end == frames:

@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 from pulse.declutter.rewrite import Rewrite, TypedNode
 from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
+from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.patch import Patch
 from pulse.support.blake2 import blake2b
@@ -83,7 +84,7 @@ def _find_duplicates(graph: TypedGraph, node: TypedNode) -> list[int]:
     return _NODES.setdefault(graph, _NodeIndex()).find_duplicates(graph, node)
 
 
-def _merge_duplicates(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _merge_duplicates(graph: TypedGraph, node: TypedNode, _: Op) -> Patch | None:
     for duplicate in _find_duplicates(graph, node):
         if not graph.nodes[duplicate].outputs:
             continue

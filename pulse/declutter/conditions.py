@@ -45,10 +45,8 @@ def _has_one_operand(op: Op) -> bool:
     return isinstance(op, Cast) or (isinstance(op, Elementwise) and op.kind == "not")
 
 
-def _decide_comparison(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, Elementwise):
-        return None
-    holds_if = ELEMENTWISE[node.op.kind].holds_if
+def _decide_comparison(graph: TypedGraph, node: TypedNode, op: Elementwise) -> Patch | None:
+    holds_if = ELEMENTWISE[op.kind].holds_if
     if ("<" in holds_if) == (">" in holds_if):
         return None
     fact = node.outputs[0].fact

@@ -1,4 +1,4 @@
-"""Apply rules until none fits."""
+"""Apply rewrites until none fits."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -37,37 +37,37 @@ DECLUTTER: tuple[Rewrite, ...] = (
 """Every rewrite, in the order in which they are tried on a node."""
 
 
-def declutter(model: N, rules: Sequence[Rewrite] = DECLUTTER, stop_after: int | None = None) -> N:
+def declutter(model: N, rewrites: Sequence[Rewrite] = DECLUTTER, stop_after: int | None = None) -> N:
     """Return an equivalent model with fewer nodes; the given model is not changed.
 
     stop_after  make at most this many rewrites, to find a wrong one
     """
-    return declutter_and_count(model, rules, stop_after)[0]
+    return declutter_and_count(model, rewrites, stop_after)[0]
 
 
 def declutter_and_count(
-    model: N, rules: Sequence[Rewrite] = DECLUTTER, stop_after: int | None = None
+    model: N, rewrites: Sequence[Rewrite] = DECLUTTER, stop_after: int | None = None
 ) -> tuple[N, Counter[str]]:
-    """Return the decluttered model, and how often each rule was applied."""
+    """Return the decluttered model, and how often each rewrite was applied."""
     applied: Counter[str] = Counter()
     simplified = model.copy()
     # constants may hold anything, so their arithmetic warns of nothing
     with count_spending(model.spending) as spending, np.errstate(all="ignore"):
         simplified.spending = spending
-        _declutter_bodies(simplified.graph, rules, applied, stop_after)
-        while _sweep(simplified.graph, rules, applied, stop_after):
+        _declutter_bodies(simplified.graph, rewrites, applied, stop_after)
+        while _sweep(simplified.graph, rewrites, applied, stop_after):
             simplified = simplified.copy()
     return simplified, applied
 
 
 def _declutter_bodies(
-    graph: TypedGraph, rules: Sequence[Rewrite], applied: Counter[str], stop_after: int | None
+    graph: TypedGraph, rewrites: Sequence[Rewrite], applied: Counter[str], stop_after: int | None
 ) -> None:
     """Declutter the bodies of scans and loops; the graph around them does not change."""
 
     def declutter_body(body: TypedNetwork) -> TypedNetwork:
         rewrites_left = None if stop_after is None else stop_after - applied.total()
-        simplified, inner = declutter_and_count(body, rules, rewrites_left)
+        simplified, inner = declutter_and_count(body, rewrites, rewrites_left)
         applied.update(inner)
         return simplified if inner else body
 
@@ -79,7 +79,7 @@ def _declutter_bodies(
 
 
 def _sweep(
-    graph: TypedGraph, rules: Sequence[Rewrite], applied: Counter[str], stop_after: int | None
+    graph: TypedGraph, rewrites: Sequence[Rewrite], applied: Counter[str], stop_after: int | None
 ) -> bool:
     """Rewrite each node once at most; return whether any was rewritten."""
     before, fitting = applied.total(), dict[type[Op], list[Rewrite]]()
@@ -89,29 +89,29 @@ def _sweep(
         node = graph.nodes[node_id]
         op_class = type(node.op)
         if op_class not in fitting:
-            fitting[op_class] = [rule for rule in rules if issubclass(op_class, rule.ops)]
+            fitting[op_class] = [rewrite for rewrite in rewrites if issubclass(op_class, rewrite.ops)]
         match = _match(graph, node, fitting[op_class]) if node.outputs else None
         if match is not None:
-            rule, patch = match
-            _recheck(graph, patch.apply(), rule)
-            applied[rule.name] += 1
+            rewrite, patch = match
+            _recheck(graph, patch.apply(), rewrite)
+            applied[rewrite.name] += 1
     rewritten = applied.total() > before
     if rewritten:
         graph.check()
     return rewritten
 
 
-def _match(graph: TypedGraph, node: TypedNode, rules: Sequence[Rewrite]) -> tuple[Rewrite, Patch] | None:
+def _match(graph: TypedGraph, node: TypedNode, rewrites: Sequence[Rewrite]) -> tuple[Rewrite, Patch] | None:
     if isinstance(node.op, Source):
         return None
-    for rule in rules:
-        patch = rule.patch(graph, node)
+    for rewrite in rewrites:
+        patch = rewrite.patch(graph, node, node.op)
         if patch is not None:
-            return rule, patch
+            return rewrite, patch
     return None
 
 
-def _recheck(graph: TypedGraph, new_nodes: Sequence[int], rule: Rewrite) -> None:
+def _recheck(graph: TypedGraph, new_nodes: Sequence[int], rewrite: Rewrite) -> None:
     """Derive the facts of new nodes and their readers again. Raises PulseError if one differs."""
     readers = {
         inlet.node for new in new_nodes for outlet in graph.nodes[new].outputs for inlet in outlet.successors
@@ -123,5 +123,5 @@ def _recheck(graph: TypedGraph, new_nodes: Sequence[int], rule: Rewrite) -> None
         for fact, outlet in zip(node.op.facts(graph.input_facts(node)), node.outputs, strict=True):
             if not fact.agrees(outlet.fact):
                 raise PulseError(
-                    f"after {rule.name}, {node.name} ({node.op.name}) is {fact}, not {outlet.fact}"
+                    f"after {rewrite.name}, {node.name} ({node.op.name}) is {fact}, not {outlet.fact}"
                 )

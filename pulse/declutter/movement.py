@@ -4,26 +4,25 @@ from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, first_output, ha
 from pulse.facts import volume
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
+from pulse.ops.op import Op
 from pulse.ops.shape import Expand, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.patch import Patch, replace_op
 from pulse.typed import TypedGraph, known_value
 
 
-def _merge_transposes(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, Transpose):
-        return None
+def _merge_transposes(graph: TypedGraph, node: TypedNode, op: Transpose) -> Patch | None:
     first = graph.node(node.inputs[0])
     if not isinstance(first.op, Transpose):
         return None
-    perm = tuple(first.op.perm[axis] for axis in node.op.perm)
+    perm = tuple(first.op.perm[axis] for axis in op.perm)
     if perm == tuple(range(len(perm))):
         return bypass(graph, node, first.inputs[0])
     return replace_op(graph, first_output(node), node.name, Transpose(perm), first.inputs)
 
 
-def _undo_regrouping(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not node.op.keeps_order:
+def _undo_regrouping(graph: TypedGraph, node: TypedNode, op: Op) -> Patch | None:
+    if not op.keeps_order:
         return None
     for outlet in _wires_of_same_order(graph, node):
         patch = bypass(graph, node, outlet)
@@ -40,9 +39,7 @@ def _wires_of_same_order(graph: TypedGraph, node: TypedNode) -> list[OutletId]:
     return inputs
 
 
-def _merge_reshapes(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, Reshape):
-        return None
+def _merge_reshapes(graph: TypedGraph, node: TypedNode, _: Reshape) -> Patch | None:
     first = graph.node(node.inputs[0])
     if not first.op.keeps_order:
         return None
@@ -52,11 +49,9 @@ def _merge_reshapes(graph: TypedGraph, node: TypedNode) -> Patch | None:
     return replace_op(graph, first_output(node), node.name, Reshape(shape), first.inputs)
 
 
-def _merge_slices(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, Slice):
-        return None
+def _merge_slices(graph: TypedGraph, node: TypedNode, outer: Slice) -> Patch | None:
     first = graph.node(node.inputs[0])
-    inner, outer = first.op, node.op
+    inner = first.op
     if not isinstance(inner, Slice) or inner.axis != outer.axis:
         return None
     if inner.step < 1 or outer.step < 1:
@@ -72,9 +67,9 @@ def _merge_slices(graph: TypedGraph, node: TypedNode) -> Patch | None:
     return replace_op(graph, first_output(node), node.name, op, first.inputs)
 
 
-def _cancel_transposes_around(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _cancel_transposes_around(graph: TypedGraph, node: TypedNode, op: Elementwise) -> Patch | None:
     """Replace T(f(S(x), S(y))) by f(x, y), where T is the inverse of S; one-element constants do not change."""
-    if not isinstance(node.op, Elementwise) or graph.is_output(first_output(node)):
+    if graph.is_output(first_output(node)):
         return None
     readers = [graph.nodes[inlet.node] for inlet in graph.outlet(first_output(node)).successors]
     if not readers or not all(isinstance(reader.op, Transpose) for reader in readers):
@@ -95,7 +90,7 @@ def _cancel_transposes_around(graph: TypedGraph, node: TypedNode) -> Patch | Non
         else:
             return None
     patch = Patch(graph)
-    merged = patch.wire(readers[0].name, node.op, [patch.tap(outlet) for outlet in sources])[0]
+    merged = patch.wire(readers[0].name, op, [patch.tap(outlet) for outlet in sources])[0]
     if any(not graph.fact(first_output(reader)).agrees(patch.graph.fact(merged)) for reader in readers):
         return None
     for reader in readers:
@@ -136,17 +131,15 @@ MOVEMENT = (
 )
 
 
-def _drop_expand(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, Elementwise):
-        return None
+def _drop_expand(graph: TypedGraph, node: TypedNode, op: Elementwise) -> Patch | None:
     for slot, outlet in enumerate(node.inputs):
         expand = graph.node(outlet)
         if not isinstance(expand.op, Expand):
             continue
         inputs = [*node.inputs[:slot], expand.inputs[0], *node.inputs[slot + 1 :]]
-        facts = node.op.facts([graph.fact(source) for source in inputs])
+        facts = op.facts([graph.fact(source) for source in inputs])
         if facts[0].agrees(graph.fact(first_output(node))):
-            return replace_op(graph, first_output(node), node.name, node.op, inputs)
+            return replace_op(graph, first_output(node), node.name, op, inputs)
     return None
 
 

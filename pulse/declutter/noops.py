@@ -6,31 +6,27 @@ from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.elementwise_functions import ELEMENTWISE
+from pulse.ops.op import Op
 from pulse.ops.shape import Expand
 from pulse.ops.source import Const
 from pulse.patch import Patch, replace_op
 from pulse.typed import TypedGraph
 
 
-def _bypass_identity(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    slot = node.op.identity_input([graph.fact(outlet) for outlet in node.inputs])
+def _bypass_identity(graph: TypedGraph, node: TypedNode, op: Op) -> Patch | None:
+    slot = op.identity_input([graph.fact(outlet) for outlet in node.inputs])
     return None if slot is None else bypass(graph, node, node.inputs[slot])
 
 
-def _drop_empty_parts(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, Concat):
-        return None
-    axis = node.op.axis
-    parts = [outlet for outlet in node.inputs if graph.fact(outlet).shape[axis] != 0]
+def _drop_empty_parts(graph: TypedGraph, node: TypedNode, op: Concat) -> Patch | None:
+    parts = [outlet for outlet in node.inputs if graph.fact(outlet).shape[op.axis] != 0]
     if len(parts) < 2 or len(parts) == len(node.inputs):
         return None
-    return replace_op(graph, first_output(node), node.name, node.op, parts)
+    return replace_op(graph, first_output(node), node.name, op, parts)
 
 
-def _drop_neutral_operand(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, Elementwise):
-        return None
-    row = ELEMENTWISE[node.op.kind]
+def _drop_neutral_operand(graph: TypedGraph, node: TypedNode, op: Elementwise) -> Patch | None:
+    row = ELEMENTWISE[op.kind]
     if row.neutral is None:
         return None
     for slot in row.neutral_slots:
@@ -40,14 +36,14 @@ def _drop_neutral_operand(graph: TypedGraph, node: TypedNode) -> Patch | None:
     return None
 
 
-def _drop_repeated(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, Elementwise) or not ELEMENTWISE[node.op.kind].idempotent:
+def _drop_repeated(graph: TypedGraph, node: TypedNode, op: Elementwise) -> Patch | None:
+    if not ELEMENTWISE[op.kind].idempotent:
         return None
-    return bypass(graph, node, node.inputs[0]) if graph.node(node.inputs[0]).op == node.op else None
+    return bypass(graph, node, node.inputs[0]) if graph.node(node.inputs[0]).op == op else None
 
 
-def _decide_where(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, Elementwise) or node.op.kind != "where":
+def _decide_where(graph: TypedGraph, node: TypedNode, op: Elementwise) -> Patch | None:
+    if op.kind != "where":
         return None
     condition = uniform_value(graph, node.inputs[0])
     if condition is None:
@@ -81,11 +77,11 @@ NOOPS = (
 )
 
 
-def _fold_constants(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _fold_constants(graph: TypedGraph, node: TypedNode, op: Op) -> Patch | None:
     if not node.inputs or any(fact.value is None for fact in graph.input_facts(node)):
         return None
     patch = Patch(graph)
-    outlets = patch.wire(node.name, node.op, [patch.tap(outlet) for outlet in node.inputs])
+    outlets = patch.wire(node.name, op, [patch.tap(outlet) for outlet in node.inputs])
     if not all(isinstance(patch.graph.node(outlet).op, Const) for outlet in outlets):
         return None
     for slot, outlet in enumerate(outlets):

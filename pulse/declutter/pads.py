@@ -32,29 +32,27 @@ def _add_pads(outer: Pads, inner: Pads) -> Pads:
     return tuple((a + c, b + d) for (a, b), (c, d) in zip(outer, inner))
 
 
-def _merge_pad_into_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, Conv):
-        return None
+def _merge_pad_into_conv(graph: TypedGraph, node: TypedNode, op: Conv) -> Patch | None:
     pad_before = _pad_before(graph, node, 0.0)
     if pad_before is None:
         return None
     pad, pads = pad_before
-    op = replace(node.op, pads=_add_pads(pads, node.op.pads))
+    op = replace(op, pads=_add_pads(pads, op.pads))
     return replace_op(graph, first_output(node), node.name, op, [pad.inputs[0], *node.inputs[1:]])
 
 
-def _merge_pad_into_max_pool(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    if not isinstance(node.op, Pool) or node.op.kind != "max":
+def _merge_pad_into_max_pool(graph: TypedGraph, node: TypedNode, op: Pool) -> Patch | None:
+    if op.kind != "max":
         return None
     pad_before = _pad_before(graph, node, -np.inf)
     if pad_before is None:
         return None
     pad, pads = pad_before
-    op = replace(node.op, pads=_add_pads(pads, node.op.pads))
+    op = replace(op, pads=_add_pads(pads, op.pads))
     return replace_op(graph, first_output(node), node.name, op, pad.inputs)
 
 
-def _move_pad_later(graph: TypedGraph, node: TypedNode) -> Patch | None:
+def _move_pad_later(graph: TypedGraph, node: TypedNode, _: Op) -> Patch | None:
     """Move the padding of one axis after an op that does not change this axis."""
     slots = [slot for slot, outlet in enumerate(node.inputs) if isinstance(graph.node(outlet).op, Pad)]
     if len(slots) != 1 or len(node.outputs) > 1:

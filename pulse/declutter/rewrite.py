@@ -1,6 +1,7 @@
 """``Rewrite``, and the functions of graphs that rewrites share."""
 
 from collections.abc import Callable
+from typing import Any
 
 from pulse.graph import OutletId
 from pulse.ops.op import Op
@@ -11,18 +12,18 @@ from pulse.typed import TypedGraph, TypedNode
 
 @record
 class Rewrite:
-    """A rule that replaces nodes by fewer or simpler ones.
+    """The replacement of nodes by fewer or simpler ones.
 
     name    its name, for reports
     reason  why the meaning is kept
-    patch   the patch for a node, None if the rule does not fit. Every patch must leave less to do: fewer nodes, or a
-            shorter way to a wire
+    patch   function (graph, node, op of the node) -> the patch, None if the rewrite does not fit. Every patch must
+            leave less to do: fewer nodes, or a shorter way to a wire
     ops     the classes of ops that it may fit
     """
 
     name: str
     reason: str
-    patch: Callable[[TypedGraph, TypedNode], Patch | None]
+    patch: Callable[[TypedGraph, TypedNode, Any], Patch | None]
     ops: tuple[type[Op], ...] = (Op,)
 
 

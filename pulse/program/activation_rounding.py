@@ -28,29 +28,10 @@ from pulse.pulsify.network import PulsedNetwork
 from pulse.support.wording import spell
 from pulse.typed import TypedNetwork, has_constant_shapes
 
-ACTIVATION_FORMS = ("f32", "bf16", "int8")
 MIN_ROW = MIN_COLUMNS = 16
 """The smallest row and column count of a product that takes part; below, making the codes costs more than they save."""
 
 F = TypeVar("F", bound=TypedFact)
-
-
-def check_activations(activations: str, weights: str) -> RowForm | None:
-    """Return the form of rounded rows, None for f32.
-
-    Raises CompileError: the form is unknown, or is not the weights' form
-    """
-    if activations not in ACTIVATION_FORMS:
-        raise CompileError(
-            f"no {activations!r} activations; choose {', '.join(ACTIVATION_FORMS[:-1])} or {ACTIVATION_FORMS[-1]}"
-        )
-    if activations == "f32":
-        return None
-    if activations != weights:
-        raise CompileError(
-            f"{spell('activations', activations)} needs {spell('weights', activations)}, got {weights} weights"
-        )
-    return activations
 
 
 def with_rounded_rows(model: PulsedNetwork, form: RowForm) -> PulsedNetwork:

@@ -6,12 +6,13 @@ from pulse.errors import CompileError
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.ops.op import Op
-from pulse.program.activation_rounding import check_activations, with_rounded_rows
+from pulse.program.activation_rounding import with_rounded_rows
 from pulse.program.backends import conv_kernels as conv_kernels
 from pulse.program.backends.groups import choices
 from pulse.program.backends.implementations import Implementation, OpFunction, has_preferred, register
 from pulse.program.program import Program
 from pulse.pulsify.network import PulsedNetwork
+from pulse.rounding import Rounding
 
 BACKENDS = ("numba", "numpy")
 
@@ -25,31 +26,26 @@ Prepare = Callable[[Sequence[str]], None]
 def compile_model(
     model: PulsedNetwork,
     backend: str = "numba",
+    rounding: Rounding = Rounding(),
     *,
     fetches: Sequence[OutletId] | None = None,
-    weights: str | None = None,
     prepare: Prepare | None = None,
-    activations: str | None = None,
 ) -> Program:
     """Compile a pulsed model into a program.
 
     backend   ``numba``: kernels over one arena, no GIL and no allocation in a step; ``numpy``: the reference. Views
               may set other backends, and kernels, for their nodes
+    rounding  the forms of weights and activations; all other tensors, and sums, are f32
     fetches   other wires of the pulsed graph to keep, for inspection
-    weights   the form in which they are stored: ``f32`` (default); ``bf16`` or ``int8`` if they do not fit the caches.
-              Sums and all other tensors are f32; see ``pulse.program.weights``
     prepare   called with the names of all kernels that the program needs, before they are compiled or loaded one by
               one; compiling happens once on a machine. ``streaming.compilation.warming`` has functions that compile
               several at once and show a progress bar
-    activations  ``f32`` (default), or the form of the weights, ``bf16`` or ``int8``: operands are rounded too; see
-                 ``pulse.program.activation_rounding``
     Raises    CompileError: an op has no kernel; the backend, the form of weights or of activations is unknown;
               or no product takes rows of it
     """
-    stored = weights or "f32"
-    form, unrounded = check_activations(activations or "f32", stored), None
-    if form is not None:
-        model, unrounded = with_rounded_rows(model, form), model
+    (form, row_form), unrounded = rounding.resolve(), None
+    if row_form is not None:
+        model, unrounded = with_rounded_rows(model, row_form), model
     backends = (*BACKENDS, *OTHER_BACKENDS)
     if backend not in backends:
         raise CompileError(f"no backend {backend!r}; choose {', '.join(backends[:-1])} or {backends[-1]}")
@@ -63,14 +59,14 @@ def compile_model(
 
         def compile_part(name: str, part: PulsedNetwork, computes: Mapping[int, OpFunction]) -> Program:
             if name in OTHER_BACKENDS:
-                return OTHER_BACKENDS[name](part, stored)
-            return _compile(name, part, (), stored, prepare, computes, None)
+                return OTHER_BACKENDS[name](part, form)
+            return _compile(name, part, (), form, prepare, computes, None)
 
         from pulse.program.backends.mixed_program import MixedProgram
 
-        return MixedProgram(model, backend, choice_of, compile_part, fetches or (), stored, unrounded)
+        return MixedProgram(model, backend, choice_of, compile_part, fetches or (), form, unrounded)
     computes = {node: c for node, choice in choice_of.items() if (c := choice.implementation.compute)}
-    return _compile(backend, model, fetches or (), stored, prepare, computes, unrounded)
+    return _compile(backend, model, fetches or (), form, prepare, computes, unrounded)
 
 
 def _has_preferred(backend: str) -> bool:
@@ -81,7 +77,7 @@ def _compile(
     backend: str,
     model: PulsedNetwork,
     fetches: Sequence[OutletId],
-    weights: str,
+    form: str,
     prepare: Prepare | None,
     computes: Mapping[int, OpFunction],
     unrounded: PulsedNetwork | None,
@@ -89,10 +85,10 @@ def _compile(
     if backend == "numpy":
         from pulse.program.backends.reference import ReferenceProgram
 
-        return ReferenceProgram(model, fetches, weights, computes=computes, unrounded=unrounded)
+        return ReferenceProgram(model, fetches, form, computes=computes, unrounded=unrounded)
     from pulse.program.backends.native_program import NativeProgram
 
-    return NativeProgram(model, fetches, weights, prepare, unrounded)
+    return NativeProgram(model, fetches, form, prepare, unrounded)
 
 
 def _without_kernel(op: Op, facts: Sequence[TypedFact]) -> str:

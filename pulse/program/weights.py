@@ -23,19 +23,9 @@ from pulse.support.bf16 import from_bf16, to_bf16
 from pulse.support.record import record
 from pulse.support.wording import spell
 
-REQUESTED_FORMS = ("f32", "bf16", "int8")
 MIN_BYTES = 4096
 """The smallest f32 matrix that is rounded: smaller ones stay in the nearest cache, so fewer bits save no time."""
 MAX_CODE = 127
-
-
-def check_form(form: str) -> str:
-    """Return the form of weights. Raises CompileError if it is unknown."""
-    if form not in REQUESTED_FORMS:
-        raise CompileError(
-            f"unknown weight form {form!r}; choose {', '.join(REQUESTED_FORMS[:-1])} or {REQUESTED_FORMS[-1]}"
-        )
-    return form
 
 
 @record(eq=False)

@@ -16,6 +16,7 @@ mirrored    (ends of mode edge, reflect or symmetric) the smallest offset at whi
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 
 from pulse.dim import TDim
 from pulse.errors import PulsifyError
@@ -214,11 +215,7 @@ class Scheduler:
         return highest
 
     def _synchronise(self, wire: AnyWire, offset: int, name: str) -> OutletId:
-        if isinstance(wire, StreamWire):
-            return self.wiring.delay(wire, offset, name).outlet
-        if isinstance(wire, FreeWire):
-            return wire.wire_at(offset).outlet
-        return static_outlet(wire)
+        return wire if isinstance(wire, OutletId) else self._delayed_stream(wire, offset, name).outlet
 
     def _pointwise_prefix(
         self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[AnyWire], frames: int
@@ -243,15 +240,12 @@ class Scheduler:
     def _free_pointwise(
         self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[AnyWire], flows: list[WireFlow]
     ) -> Sequence[AnyWire]:
-        by_offset: dict[int, list[StreamWire]] = {}
-
-        def wire_at(slot: int, offset: int) -> StreamWire:
-            if offset not in by_offset:
-                prefixes = self._pointwise_prefix(node, relation, inputs, -offset) if offset < 0 else None
-                by_offset[offset] = self._wire_pointwise(
-                    node, relation, inputs, flows, offset, prefixes or [None] * len(flows)
-                )
-            return by_offset[offset][slot]
+        @cache
+        def wires_at(offset: int) -> list[StreamWire]:
+            prefixes = self._pointwise_prefix(node, relation, inputs, -offset) if offset < 0 else None
+            return self._wire_pointwise(
+                node, relation, inputs, flows, offset, prefixes or [None] * len(flows)
+            )
 
         def first_frames(slot: int, frames: int) -> Array | None:
             values = self._pointwise_prefix(node, relation, inputs, frames)
@@ -262,7 +256,7 @@ class Scheduler:
                 flow.stream_axis,
                 outlet.fact.shape[flow.stream_axis],
                 flow.rate,
-                lambda offset, slot=slot: wire_at(slot, offset),
+                lambda offset, slot=slot: wires_at(offset)[slot],
                 lambda frames, slot=slot: first_frames(slot, frames),
             )
             for slot, (flow, outlet) in enumerate(zip(flows, node.outputs))
@@ -352,7 +346,6 @@ class Scheduler:
         length: TDim,
     ) -> FreeWire:
         reads = [static_outlet(wire) for wire in inputs]
-        by_offset: dict[int, StreamWire] = {}
 
         def first_frames(frames: int) -> Array | None:
             values = [self.wiring.known_value(outlet) for outlet in reads]
@@ -364,15 +357,14 @@ class Scheduler:
                 return op.step(operands, op.initial_state(), Clock(self.wiring.symbol))[0]
             return evaluate_prefix(op, operands, node.name)[0]
 
+        @cache
         def wire_at(offset: int) -> StreamWire:
-            if offset not in by_offset:
-                op = relation.make_op(offset, self.wiring.frames(flow.rate))
-                prefix = first_frames(-offset) if offset < 0 else None
-                fact = StreamFact(relation.axis, length, flow.rate, offset, prefix)
-                by_offset[offset] = self.wiring.expect(
-                    StreamWire(self.wiring.add(node.name, op, reads, fact), fact), node.name
-                )
-            return by_offset[offset]
+            op = relation.make_op(offset, self.wiring.frames(flow.rate))
+            prefix = first_frames(-offset) if offset < 0 else None
+            fact = StreamFact(relation.axis, length, flow.rate, offset, prefix)
+            return self.wiring.expect(
+                StreamWire(self.wiring.add(node.name, op, reads, fact), fact), node.name
+            )
 
         return FreeWire(relation.axis, length, flow.rate, wire_at, first_frames)
 

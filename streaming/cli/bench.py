@@ -32,11 +32,11 @@ def bench(
       pulse bench model.onnx --threads 2                long steps on two cores
       pulse bench model.onnx --profile                  with every node and instruction
     """
-    from streaming.cli.model import compile_model, open_model
+    from streaming.cli.model import compile_opened, open_model
     from streaming.reports.benchmark import measure_steps
 
     opened = open_model(model, model_options)
-    program = compile_model(opened, model_options.pulse, program_options)
+    program = compile_opened(opened, model_options.pulse, program_options)
     with progress(f"{rounds} rounds of {steps} steps") as advance:
         benchmark = measure_steps(opened, program, steps, rounds, details, advance)
     report_options.print(benchmark)

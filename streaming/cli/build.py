@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from streaming.cli import options
-from streaming.cli.options import ModelOptions, ReportOptions, takes_groups
+from streaming.cli.options import ModelOptions, ReportOptions, RoundingOptions, takes_groups
 
 
 @takes_groups
@@ -42,8 +42,7 @@ def build(
             help="Also a plug-in: ladspa (with a virtual microphone for PipeWire), lv2 or clap. May be repeated.",
         ),
     ] = None,
-    weights: options.Weights = None,
-    activations: options.Activations = None,
+    rounding: RoundingOptions,
     external_weights: Annotated[
         bool,
         typer.Option(
@@ -75,7 +74,7 @@ def build(
 
     opened = open_model(model, model_options)
     symbol = identifier(opened.title) if name is None else require_identifier(name)
-    program = opened.compile(model_options.pulse, "numba", weights, kernel_preparation(), activations)
+    program = opened.compile(model_options.pulse, "numba", rounding, kernel_preparation())
     folder, plugins = output or Path(symbol), tuple(dict.fromkeys(plugin or ()))
     library = build_model(
         opened=opened,

@@ -1,7 +1,7 @@
 """pulse check: the proof that a stream equals the offline model."""
 
 from streaming.cli import options
-from streaming.cli.options import ModelOptions, ReportOptions, takes_groups
+from streaming.cli.options import ModelOptions, ReportOptions, RoundingOptions, takes_groups
 from streaming.cli.proof import ProofOptions, require_outcome, require_proof
 
 
@@ -11,8 +11,7 @@ def check(
     *,
     model_options: ModelOptions,
     backend: options.Backend = "numba",
-    weights: options.Weights = None,
-    activations: options.Activations = None,
+    rounding: RoundingOptions,
     proof: ProofOptions,
     report_options: ReportOptions,
 ) -> None:
@@ -38,13 +37,12 @@ def check(
 
     opened = open_model(model, model_options)
     if opened.model.program is not None:
-        opened.compile(model_options.pulse, backend, weights, activations=activations)
+        opened.compile(model_options.pulse, backend, rounding)
         proof_of_file = StoredProof(opened, opened.model.program)
         report_options.print(proof_of_file)
         require_outcome(proof_of_file.outcome, proof_of_file.verdict)
         return
     pulsed = opened.pulsify(model_options.pulse)
-    rounding = weights or "f32", activations or "f32"
-    checked = check_model(opened, pulsed, proof.choice(), backend, *rounding, kernel_preparation())
+    checked = check_model(opened, pulsed, proof.choice(), backend, rounding, kernel_preparation())
     report_options.print(checked)
     require_proof(checked.proof)

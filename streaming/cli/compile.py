@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from streaming.cli import options
-from streaming.cli.options import ModelOptions, ReportOptions, takes_groups
+from streaming.cli.options import ModelOptions, ReportOptions, RoundingOptions, takes_groups
 from streaming.cli.proof import ProofOptions, require_proof
 
 
@@ -24,8 +24,7 @@ def compile(
             help="File to write, which must end in .pulse. Default: the name of the model, in the current folder.",
         ),
     ] = None,
-    weights: options.Weights = None,
-    activations: options.Activations = None,
+    rounding: RoundingOptions,
     specialise: Annotated[
         bool,
         typer.Option(
@@ -81,8 +80,7 @@ def compile(
         raise InputError(f"{model}: is already a program; give the model to compile it otherwise")
     path = output or Path(f"{opened.title}.pulse")
     refuse_same([model], [path])
-    pulsed = opened.pulsify(model_options.pulse)
-    program = pulsed.compile(weights=weights, prepare=kernel_preparation(), activations=activations)
+    program = opened.compile(model_options.pulse, "numba", rounding, kernel_preparation())
     specialisation = program.specialise(min_gain=min_gain) if specialise else None
     choice = proof.choice() if check else None
     report = compile_to_file(opened, program, path, choice, kernel_preparation(), specialisation)

@@ -92,10 +92,10 @@ def _costs(opened: "OpenedModel", pulse: int | None, program_options: ProgramOpt
     """Compute the cost of the model, with its pulses and its program if it has them."""
     from pulse.costs.counting import cost_report
     from pulse.errors import CompileError, PulsifyError
-    from streaming.cli.model import compile_model
+    from streaming.cli.model import compile_opened
 
     try:
-        program = compile_model(opened, pulse, program_options)
+        program = compile_opened(opened, pulse, program_options)
         return cost_report(program, opened.rate_hz)
     except (PulsifyError, CompileError) as error:
         return replace(cost_report(opened.typed_model, opened.rate_hz), refused=str(error))
@@ -146,7 +146,7 @@ def _text(
     from pulse.program.native.streams import NativeStreams
     from pulse.support.printable import printable
     from pulse.text import dump as dumps
-    from streaming.cli.model import compile_model
+    from streaming.cli.model import compile_opened
 
     show = dumps.dot if dot else dumps.text
     if stage is DumpStage.DECLUTTERED:
@@ -159,7 +159,7 @@ def _text(
         return drawn_graph if dot else _totals(pulsed, opened.rate_hz) + drawn_graph + detected
     if dot:
         raise InputError("a program is a list, not a graph; omit --dot")
-    program = compile_model(opened, pulse, program_options)
+    program = compile_opened(opened, pulse, program_options)
     if not isinstance(program, NativeStreams):
         raise InputError(
             f"the {program_options.backend} backend has no instructions to list; use --backend numba"

@@ -136,12 +136,11 @@ def takes_sound(model: Loaded) -> bool:
     )
 
 
-def compile_model(
+def compile_opened(
     opened: OpenedModel, pulse: int | None, options: ProgramOptions, live: bool = False
 ) -> Program:
     """Compile a program, and what else a live run needs, with a progress bar the first time. Raises PulseError."""
-    preparation = kernel_preparation(live)
-    program = opened.compile(pulse, options.backend, options.weights, preparation, options.activations)
+    program = opened.compile(pulse, options.backend, options, kernel_preparation(live))
     return program.with_threads(options.threads)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pulse.errors import InputError
+from pulse.rounding import FORMS, Rounding
 from pulse.support.record import record
 from streaming.cli.spelling import options_of
 
@@ -37,7 +38,7 @@ Weights = Annotated[
     str | None,
     typer.Option(
         "--weights",
-        metavar="f32|bf16|int8",
+        metavar="|".join(FORMS),
         help="Storage of large weights: f32 (default), or rounded to bf16 or int8 (a half or a quarter of the memory).",
     ),
 ]
@@ -45,7 +46,7 @@ Activations = Annotated[
     str | None,
     typer.Option(
         "--activations",
-        metavar="f32|bf16|int8",
+        metavar="|".join(FORMS),
         help="f32 (default), or the same as --weights: what is multiplied by the weights is rounded too, for int8 each "
         "row with its own scale.",
     ),
@@ -69,12 +70,18 @@ Threads = Annotated[
 
 
 @record
-class ProgramOptions:
+class RoundingOptions(Rounding):
+    """The options of rounding weights and activations."""
+
+    weights: Weights = None
+    activations: Activations = None
+
+
+@record
+class ProgramOptions(RoundingOptions):
     """The options of compiling a program."""
 
     backend: Backend = "numba"
-    weights: Weights = None
-    activations: Activations = None
     threads: Threads = 1
 
 

@@ -73,7 +73,7 @@ def run(
       pulse run model.onnx --live --mic usb --stats out.jsonl
       pulse run model.onnx in.wav out.wav --live      the file replaces the microphone, in real time
     """
-    from streaming.cli.model import compile_model, open_or_carried
+    from streaming.cli.model import compile_opened, open_or_carried
     from streaming.cli.run_request import RunRequest, sort_paths
 
     model, source, target = sort_paths(model, source, target, sound, live.live)
@@ -83,7 +83,7 @@ def run(
     else:
         request.refuse_file(live)
     opened = open_or_carried(model, model_options, program_options)
-    program = compile_model(opened, model_options.pulse, program_options, live.live)
+    program = compile_opened(opened, model_options.pulse, program_options, live.live)
     with specialise_during(program) if specialise else nullcontext():
         if live.live:
             from streaming.cli.live.command import run_live

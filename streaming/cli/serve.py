@@ -134,13 +134,13 @@ def serve(
 
 def open_programs(settings: "ServerSettings") -> "list[HostedProgram]":
     """Return the models of a server, compiled. Raises PulseError."""
-    from streaming.cli.model import compile_model, open_model
+    from streaming.cli.model import compile_opened, open_model
     from streaming.cli.options import ModelOptions, ProgramOptions
 
     programs: list[HostedProgram] = []
     for model in settings.models:
         opened = open_model(model.path, ModelOptions(pulse=model.pulse, rate=model.rate))
-        options = ProgramOptions(weights=model.weights, activations=model.activations)
-        program = compile_model(opened, model.pulse, options)
+        options = ProgramOptions(model.weights, model.activations)
+        program = compile_opened(opened, model.pulse, options)
         programs.append((model, program, opened.rate_hz))
     return programs

@@ -6,11 +6,10 @@ from typing import Any
 from pulse.accuracy import RoundingError, rounding_errors
 from pulse.loading.proving import prove_loaded
 from pulse.models import PulsedModel
-from pulse.program.activation_rounding import check_activations
 from pulse.program.compiler import Prepare
 from pulse.program.file.stored_program import StoredProgram
-from pulse.program.weights import check_form
 from pulse.proof import ProofChoice
+from pulse.rounding import Rounding
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Text, byte_size
 from streaming.reports.opened_model import OpenedModel, backend_text
@@ -75,16 +74,14 @@ def check_model(
     pulsed: PulsedModel,
     choice: ProofChoice,
     backend: str,
-    weights: str,
-    activations: str,
+    rounding: Rounding,
     prepare: Prepare | None,
 ) -> CheckReport:
     """Verify a model in pulses; the arguments are those of ``pulse.proof.prove``.
 
     Raises PulsifyError: the model cannot be pulsified
     """
-    form = check_form(weights)
-    check_activations(activations, form)
+    form, row_form = rounding.resolve()
     proof = time_proof(lambda: prove_loaded(opened.model, pulsed, choice, backend, prepare))
     errors: list[RoundingError] = []
     if form != "f32":
@@ -95,9 +92,9 @@ def check_model(
             backend=backend,
             seed=choice.seed,
             prepare=prepare,
-            activations=activations,
+            activations=row_form,
         )
-    return CheckReport(opened, pulsed, proof, form, activations, errors)
+    return CheckReport(opened, pulsed, proof, form, row_form or "f32", errors)
 
 
 UNPROVED = "nothing was proved when it was compiled (--no-check): compile the model again, or check the model"

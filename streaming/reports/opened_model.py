@@ -8,6 +8,7 @@ from pulse.interface import Interface, Port
 from pulse.loading.loaded import Loaded
 from pulse.onnx.metadata import RATE_KEY
 from pulse.program.program import Program
+from pulse.rounding import Rounding
 from pulse.support.record import record
 
 if TYPE_CHECKING:
@@ -72,10 +73,9 @@ class OpenedModel:
     def compile(
         self,
         pulse: int | None,
-        backend: str,
-        weights: str | None = None,
+        backend: str = "numba",
+        rounding: Rounding = Rounding(),
         prepare: "Prepare | None" = None,
-        activations: str | None = None,
     ) -> Program:
         """Return a program of it in such pulses; one of a file is itself.
 
@@ -86,12 +86,13 @@ class OpenedModel:
                 pulse,
                 max_context=self.max_context,
                 backend=backend,
-                weights=weights,
+                weights=rounding.weights,
                 prepare=prepare,
-                activations=activations,
+                activations=rounding.activations,
             )
-        pulsed = self.pulsify(pulse)
-        return pulsed.compile(backend, weights=weights, prepare=prepare, activations=activations)
+        from pulse.program.compiler import compile_model
+
+        return compile_model(self.pulsify(pulse), backend, rounding, prepare=prepare)
 
     @property
     def rate_metadata(self) -> dict[str, str]:

@@ -35,7 +35,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no level for this system")
     folder = tmp_path_factory.mktemp("demo") / "denoise"
     opened = open_model(model_path(), ModelOptions())
-    program = opened.compile(None, "numba", None)
+    program = opened.compile(None, "numba")
     build_model(opened, program, "denoise", find_target(HERE), folder, True)
     return folder
 
@@ -50,7 +50,7 @@ def noisy() -> np.ndarray:
 @pytest.fixture(scope="module")
 def wanted_sound(noisy: np.ndarray) -> np.ndarray:
     """The output of Python."""
-    session = Session(open_model(model_path(), ModelOptions()).compile(None, "numba", None))
+    session = Session(open_model(model_path(), ModelOptions()).compile(None, "numba"))
     pieces = [session.push(noisy[None] / np.float32(32768)), session.flush()]
     return np.concatenate([piece["denoised"] for piece in pieces], 1)[0]
 

@@ -1,4 +1,4 @@
-"""Declutter returns an equal graph for random graphs, and all of its rules are reached."""
+"""Declutter returns an equal graph for random graphs, and all of its rewrites are reached."""
 
 from collections import Counter
 
@@ -51,9 +51,9 @@ def prove_decluttered_equal(seed: int, depth: int) -> Counter[str]:
     return fired
 
 
-def test_every_rule_is_reached_and_keeps_the_meaning() -> None:
+def test_every_rewrite_is_reached_and_keeps_the_meaning() -> None:
     fired = sum((prove_decluttered_equal(seed, depth=12) for seed in range(150)), Counter[str]())
-    assert {rule.name for rule in DECLUTTER} == set(fired), fired
+    assert {rewrite.name for rewrite in DECLUTTER} == set(fired), fired
 
 
 @given(st.integers(0, 2**32), st.integers(1, 25))

@@ -12,8 +12,8 @@ from pulse.ops.stateful import Stateful
 from pulse.program.backends.groups import choices
 from pulse.program.backends.implementations import ImplementationChoice
 from pulse.program.program import Program
-from pulse.program.weights import check_form
 from pulse.pulsify.network import PulsedNetwork
+from pulse.rounding import check_form
 from pulse.support.blake2 import blake2b
 from pulse.support.record import record
 

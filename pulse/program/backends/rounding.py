@@ -6,8 +6,9 @@ from functools import partial
 from pulse.facts import Array, PulsedFact
 from pulse.graph import InletId
 from pulse.ops.op import Op
-from pulse.program.activation_rounding import check_activations, round_rows
+from pulse.program.activation_rounding import round_rows
 from pulse.program.weights import stored_operand
+from pulse.rounding import Rounding
 from pulse.typed import TypedGraph, TypedNetwork, add_constant, has_constant_shapes
 
 
@@ -30,7 +31,7 @@ def round_offline(model: TypedNetwork, form: str, activations: str) -> TypedNetw
     Raises CompileError: int8 cannot hold a weight, or the forms do not fit
     """
     rounded = model.copy()
-    row_form = check_activations(activations, form)
+    _, row_form = Rounding(form, activations).resolve()
     if row_form is not None:
         round_rows(rounded.graph, row_form)
     _round_weights("", form, rounded.graph)

@@ -57,7 +57,7 @@ def ops(model: TypedModel) -> list[str]:
 
 
 def declutter_and_compare(model: TypedModel, tolerance: float = 2e-6) -> tuple[TypedModel, Counter[str]]:
-    """Declutter and require equal results; returns the new model, and how often each rule was applied."""
+    """Declutter and require equal results; returns the new model, and how often each rewrite was applied."""
     result, fired = declutter_and_count(model)
     rng = default_rng(0)
     for length in (6, 7, 19):

@@ -1,4 +1,4 @@
-"""The list of rules, and the ways to run it."""
+"""The list of rewrites, and the ways to run it."""
 
 import pytest
 
@@ -20,9 +20,9 @@ def ten_ones() -> TypedModel:
     return small.model(outlet)
 
 
-def test_every_rule_has_its_own_name_and_a_reason() -> None:
-    assert len({rule.name for rule in DECLUTTER}) == len(DECLUTTER)
-    assert all(rule.reason and "\n" not in rule.reason for rule in DECLUTTER)
+def test_every_rewrite_has_its_own_name_and_a_reason() -> None:
+    assert len({rewrite.name for rewrite in DECLUTTER}) == len(DECLUTTER)
+    assert all(rewrite.reason and "\n" not in rewrite.reason for rewrite in DECLUTTER)
 
 
 def test_the_given_model_is_not_changed() -> None:
@@ -34,8 +34,8 @@ def test_the_given_model_is_not_changed() -> None:
 @pytest.mark.parametrize("patches", range(12))
 def test_declutter_stops_after_the_given_number_of_patches(patches: int) -> None:
     model = ten_ones()
-    rules = [rule for rule in DECLUTTER if rule.name == "neutral_operand"]
-    result, fired = declutter_and_count(model, rules, stop_after=patches)
+    rewrites = [rewrite for rewrite in DECLUTTER if rewrite.name == "neutral_operand"]
+    result, fired = declutter_and_count(model, rewrites, stop_after=patches)
     assert fired.total() == min(patches, 10)
     assert ops(result) == ["mul"] * (10 - min(patches, 10))
 
@@ -46,9 +46,9 @@ def test_unused_inputs_stay() -> None:
     assert list(declutter(small.model(small.x)).inputs) == ["x", "unused"]
 
 
-def test_a_rule_that_would_change_a_shape_is_refused() -> None:
-    def wrong(graph: TypedGraph, node) -> Patch | None:
-        if node.op != Elementwise("neg"):
+def test_a_rewrite_that_would_change_a_shape_is_refused() -> None:
+    def wrong(graph: TypedGraph, node, op) -> Patch | None:
+        if op != Elementwise("neg"):
             return None
         patch = Patch(graph)
         other = graph.find("other")
@@ -72,8 +72,8 @@ def test_an_op_that_changes_its_facts_is_caught() -> None:
                 return [type(inputs[0])(inputs[0].dtype, inputs[0].shape[1:])]
             return super().facts(inputs)
 
-    def swap(graph: TypedGraph, node) -> Patch | None:
-        if node.op.name != "neg" or isinstance(node.op, Fickle):
+    def swap(graph: TypedGraph, node, op) -> Patch | None:
+        if op.name != "neg" or isinstance(op, Fickle):
             return None
         patch = Patch(graph)
         patch.shunt(OutletId(node.id), patch.wire("y", Fickle("neg"), [patch.tap(node.inputs[0])])[0])

@@ -51,11 +51,11 @@ GONE = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "case"), GONE)
-def test_ops_without_effect_are_removed(rule: str, case: Case) -> None:
+@pytest.mark.parametrize(("rewrite", "case"), GONE)
+def test_ops_without_effect_are_removed(rewrite: str, case: Case) -> None:
     small = Small()
     result, fired = declutter_and_compare(small.model(case(small)))
-    assert fired == {rule: 1}
+    assert fired == {rewrite: 1}
     assert ops(result) == []
     assert result.graph.output_names == ["y"]
 

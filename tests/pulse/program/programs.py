@@ -11,6 +11,7 @@ from pulse.ops.spectral import dft_matrix
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.program.streams.state import State
+from pulse.rounding import Rounding
 from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.program.custom_ops import Doubled, Total
 
@@ -89,7 +90,7 @@ def pulsed_model(name: str) -> PulsedModel:
 @cache
 def program(name: str, backend: str = "numba", form: str = "f32") -> Program:
     """A program, the same each time."""
-    return compile_model(pulsed_model(name), backend, weights=form)
+    return compile_model(pulsed_model(name), backend, Rounding(form))
 
 
 def constants(program: Program, seed: int = 0) -> dict[str, Array]:

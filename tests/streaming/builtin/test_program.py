@@ -104,4 +104,6 @@ def test_the_program_is_opened_in_place_of_the_built_in_model(packaged_program: 
 def test_an_option_that_asks_for_another_program_opens_the_model(
     path: Path | None, options: ModelOptions, backend: str, weights: str | None
 ) -> None:
-    assert opening.open_or_carried(path, options, ProgramOptions(backend, weights)).model.program is None
+    assert (
+        opening.open_or_carried(path, options, ProgramOptions(weights, backend=backend)).model.program is None
+    )

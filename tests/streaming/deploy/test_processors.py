@@ -5,6 +5,7 @@ from shutil import which
 
 import pytest
 
+from pulse.rounding import Rounding
 from streaming.builtin import model_path
 from streaming.cli.model import open_model
 from streaming.cli.options import ModelOptions
@@ -20,7 +21,7 @@ def test_the_denoiser_runs(target: str, weights: str, tmp_path: Path) -> None:
     processor = PROCESSORS[target]
     processor.require()
     opened = open_model(model_path(), ModelOptions())
-    program = opened.compile(160, "numba", weights)
+    program = opened.compile(160, "numba", Rounding(weights))
     library = build_model(opened, program, "denoise", find_target(target), tmp_path, True)
     assert not library.math_functions
     assert "within the tolerance" in processor.run_vector(tmp_path, "denoise")
@@ -39,7 +40,7 @@ def test_the_wheel_of_zig_links_the_denoiser(
     pytest.importorskip("ziglang", reason="pip install 'pulse-stream[build]'")
     monkeypatch.setenv("PATH", str(tmp_path))
     opened = open_model(model_path(), ModelOptions())
-    program = opened.compile(160, "numba", None)
+    program = opened.compile(160, "numba")
     library = build_model(opened, program, "denoise", find_target(target), tmp_path, True)
     assert library.toolchain.name == "zig"
     assert library.sizes["libdenoise.so"] < 1_200_000
@@ -53,7 +54,7 @@ def test_weights_may_be_a_file_next_to_the_library(target: str, tmp_path: Path) 
     processor = PROCESSORS[target]
     processor.require()
     opened = open_model(model_path(), ModelOptions())
-    program = opened.compile(160, "numba", None)
+    program = opened.compile(160, "numba")
     build_model(opened, program, "denoise", find_target(target), tmp_path, True, (), True)
     assert (tmp_path / "denoise.weights").stat().st_size == program.weights.size
     assert "within the tolerance" in processor.run_vector(tmp_path, "denoise")
