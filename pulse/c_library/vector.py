@@ -1,6 +1,6 @@
 """The test vector of a library: a short stream, its expected outputs, and their tolerances.
 
-The file has, in numbers of 64 bits: whether it says how far results may be off, the calls of ``step``, all pulses.
+The file has, in 64-bit numbers: whether it says how far results may be off, the calls of ``step``, all pulses.
 Then, for each call, the inputs; for each pulse and output the expected pulse, and f64 with what its elements may be
 off; before the first pulse of the flush, for each input the bytes and frames of its rest, and the rest. At the
 end, for each output, how many frames are valid. Frames that are not valid are zero.

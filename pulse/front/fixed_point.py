@@ -1,4 +1,4 @@
-"""Integer steps of a model, and the Fourier transform of 16 bits in them."""
+"""Integer steps of a model, and their 16-bit Fourier transform."""
 
 from typing import TypeAlias
 

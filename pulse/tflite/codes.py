@@ -1,6 +1,6 @@
 """Arithmetic of codes as in LiteRT: exact sums, rounded once to the scale of the result.
 
-A wire of codes holds ``code - zero`` in f32. A sum of products is exact as long as no partial sum can pass 2**24;
+A quantized wire holds ``code - zero`` in f32. A sum of products is exact as long as no partial sum can pass 2**24;
 if one can, the operands are taken apart into small digits whose sums are exact, and these are joined in f64.
 
 LiteRT runs int8 in XNNPACK: the sum as f32 times an f32 scale, halves to even. int16 activations go through its
@@ -74,7 +74,7 @@ def code_limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tupl
     low, high = code_range(tensor.dtype, int(quantization.zero[0]))
     scale = float(quantization.scale[0])
     if activation == TANH:
-        raise node.error("a fused tanh of codes is not supported; convert the model with it apart")
+        raise node.error("a fused tanh on codes is not supported; convert the model with it apart")
     if activation in (RELU, RELU6):
         low = max(low, 0)
     if activation == RELU6:

@@ -20,7 +20,7 @@ ENTRIES, POINTS = 256, 24
 ONE = 3 * 4096
 """The argument of the table that means 1."""
 MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
-"""The smallest and the largest code of 16 bits."""
+"""The smallest and the largest 16-bit code."""
 WHOLE = {"sigmoid": (3,), "tanh": (3, 4)}
 _SHIFT = 9
 """The bits of a place between two entries."""

@@ -56,7 +56,7 @@ def wanted_sound(noisy: np.ndarray) -> np.ndarray:
 
 
 def require_same(program: Path, noisy: np.ndarray, wanted_sound: np.ndarray) -> None:
-    """Require that a compiled program prints the output of Python as samples of 16 bits."""
+    """Require that a compiled program prints the output of Python as 16-bit samples."""
     process = subprocess.run([program], input=noisy.tobytes(), capture_output=True)
     assert process.returncode == 0, process.stderr
     output = np.frombuffer(process.stdout, np.int16)

@@ -35,7 +35,7 @@ def _read_needed(node: TfliteNode, slots: Sequence[int]) -> list[Array]:
 
 
 def _meets_codes(node: TfliteNode, slot: int) -> bool:
-    """Return whether floats are multiplied by stored codes of 8 bits."""
+    """Return whether floats are multiplied by stored 8-bit codes."""
     return (
         not node.input_tensor(0).has_codes
         and node.input_tensor(slot).has_codes

@@ -1,4 +1,4 @@
-"""LSTM and RNN layers of floats, frame by frame: with weights of codes, or with a limit of the state of the cell.
+"""Float LSTM and RNN layers, frame by frame: with quantized weights, or with a limit of the cell state.
 
 If the weights are codes, LiteRT quantizes each frame, and the state before it, with one scale for each row.
 """

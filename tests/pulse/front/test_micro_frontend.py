@@ -25,7 +25,7 @@ RECORDED = Path(__file__).with_name("micro_features.csv")
 
 
 def chirp(samples: int = 4160) -> Array:
-    """Integers of 16 bits of many frequencies, louder and softer."""
+    """16-bit integers of many frequencies, louder and softer."""
     n = np.arange(samples)
     return ((n * n // 97 * 31 % 20011 - 10005) * (1 + n // 1600 % 3) // 3).astype(F)
 
@@ -49,7 +49,7 @@ def times(x: tuple[int, int], turn: float) -> tuple[int, int]:
 
 
 def complex_transform(x: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The transform of kissfft with four branches, in integers of 16 bits."""
+    """The transform of kissfft with four branches, in 16-bit integers."""
     size = len(x)
     if size == 1:
         return x

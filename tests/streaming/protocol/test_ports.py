@@ -1,4 +1,4 @@
-"""Values of ports as bytes, and back: every type and place of the stream axis, samples of 16 bits, wrong sizes."""
+"""Values of ports as bytes, and back: every type and place of the stream axis, 16-bit samples, wrong sizes."""
 
 from fractions import Fraction
 
