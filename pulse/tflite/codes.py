@@ -4,7 +4,7 @@ A quantized wire holds ``code - zero`` in f32. A sum of products is exact as lon
 if one can, the operands are taken apart into small digits whose sums are exact, and these are joined in f64.
 
 LiteRT runs int8 in XNNPACK: the sum as f32 times an f32 scale, halves to even. int16 activations go through its
-own kernels: a multiplier of 15 bits, halves up.
+own kernels: a 15-bit multiplier, halves up.
 """
 
 from collections.abc import Callable, Sequence
@@ -193,7 +193,7 @@ def finish_sum(
 ) -> OutletId:
     """Convert exact sums to codes of the output, after its activation; ``shape`` spreads the factors of channels.
 
-    rescale   f64 sums times f64 factors as integers, of int16 codes; None: multipliers of 15 bits
+    rescale   f64 sums times f64 factors as integers, of int16 codes; None: 15-bit multipliers
     """
     activation, tensor = fused_activation(node), node.output_tensors[0]
     spread = factor.reshape(shape) if factor.size > 1 else factor.reshape(())

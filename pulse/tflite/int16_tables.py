@@ -1,7 +1,7 @@
 """Functions of int16 codes as in LiteRT's kernels for 16 bits: linear interpolation between entries of a table.
 
 Sigmoid and tanh: a table of sigmoid(i / 24) in 16 bits, i < 256, is interpolated; tanh(x) = 2 * sigmoid(2x) - 1. The
-codes are scaled to 2**17 for 32/3 first, by a multiplier of 15 bits. Entries lie above the function by half of the most
+codes are scaled to 2**17 for 32/3 first, by a 15-bit multiplier. Entries lie above the function by half of the most
 that a line between two lies below it: ``step**2 / 16 * abs(second derivative)``. Where the scale of the codes
 is a power of two that leaves 3 bits before the point (4 for tanh, too), the functions are of ``fixed_point``.
 """

@@ -110,7 +110,7 @@ def _multiply_computed(node: TfliteNode) -> OutletId:
 def batch_matmul(node: TfliteNode) -> OutletId:
     """Products of the last two axes, either operand transposed first.
 
-    XNNPACK takes those of codes whose second matrix has its zero at code 0; the others have multipliers of 31 bits.
+    XNNPACK takes those of codes whose second matrix has its zero at code 0; the others have 31-bit multipliers.
     """
 
     def operand(slot: int, name: str) -> OutletId:
