@@ -51,9 +51,9 @@ def is_api(value: object) -> bool:
 def test_code_blocks_run(name: str) -> None:
     names: dict[str, Any] = {"__name__": "page"}
     for place, (block, setup) in enumerate(zip(pages()[name].blocks("python"), SETUPS[name], strict=True)):
-        given = setup()
-        assert not [key for key, value in given.items() if is_api(value)], "the block imports it"
-        names.update(given)
+        values = setup()
+        assert not [key for key, value in values.items() if is_api(value)], "the block imports it"
+        names.update(values)
         if "__main__" in block:
             Path("script.py").write_text(block)
             subprocess.run([sys.executable, "script.py"], check=True, timeout=300)

@@ -320,9 +320,7 @@ class _While:
         )
         outlets = wire(node.graph, node.wire_name, scan, [*scanned.x, *scanned.first, *scanned.captures])
         stacks, ends = outlets[: len(parts.written)], outlets[len(parts.written) :]
-        values = {
-            index: self._stop_head(index, parts, stack) for index, stack in zip(parts.written, stacks)
-        }
+        values = {index: self._stop_head(index, parts, stack) for index, stack in zip(parts.written, stacks)}
         values |= dict(zip(parts.states, ends))
         values |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
         return self._results(values, iterations)

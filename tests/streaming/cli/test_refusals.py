@@ -126,7 +126,9 @@ def sounds(working_folder: None) -> None:
     ],
 )
 @pytest.mark.usefixtures("sounds")
-def test_bad_recordings_are_refused_and_nothing_is_written(arguments: str, message: str, tmp_path: Path) -> None:
+def test_bad_recordings_are_refused_and_nothing_is_written(
+    arguments: str, message: str, tmp_path: Path
+) -> None:
     before = sorted(tmp_path.iterdir())
     assert message in refusal("run", *arguments.split(), "--backend", "numpy")
     assert sorted(tmp_path.iterdir()) == before
