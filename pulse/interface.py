@@ -48,7 +48,7 @@ class Port:
 
     @property
     def is_sound(self) -> bool:
-        """Whether each frame is one floating value of 32 bits."""
+        """Whether each frame is one f32 value."""
         sizes = [size for axis, size in enumerate(self.shape) if axis != self.axis]
         return self.streams and self.dtype == np.float32 and all(size == 1 for size in sizes)
 

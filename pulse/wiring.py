@@ -137,7 +137,7 @@ MAX_SIZES = 64
 
 
 def integer_sizes(graph: TypedGraph, outlet: OutletId) -> Array | None:
-    """Return a wire of floats computed only from sizes as integers or dims, truncated towards 0.
+    """Return a float wire computed only from sizes as integers or dims, truncated towards 0.
 
     None if it is computed from anything else, or if floats may round it to another integer.
     """

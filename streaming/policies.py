@@ -29,6 +29,7 @@ DEVICE_POLICIES = {
 class Policy:
     """A policy for sources: the rules for an engine that is too slow, at its input and at its output.
 
+    name     as options and messages have it
     drops    if the queue is full, the oldest pulse that has not started is dropped; if there is none, the new one.
              Otherwise the source waits.
     silent   if an output is requested and late, silence of the same length is returned, and the output is discarded

@@ -59,5 +59,28 @@ class Expected:
             assert off.max(initial=0) <= limit, (context, name, off.max())
 
 
+def assert_close(
+    output: Array, expected: Array, rtol: float = 0, atol: float = 0, share: float = 0, context: object = ""
+) -> None:
+    """Fail unless shape and type are equal, and values within the limits; ``share`` is that of the largest value."""
+    assert (output.shape, output.dtype) == (expected.shape, expected.dtype), context
+    limit = atol + share * np.abs(expected).max(initial=0) if share else atol
+    np.testing.assert_allclose(output, expected, rtol, limit, err_msg=str(context))
+
+
+def assert_outputs_close(
+    outputs: Mapping[str, Array], expected: Mapping[str, Array], rtol: float = 1e-5, atol: float = 1e-6
+) -> None:
+    """Fail unless the outputs have equal names, shapes and types, and values within the limits."""
+    assert outputs.keys() == expected.keys()
+    for name, array in expected.items():
+        assert_close(outputs[name], array, rtol, atol, context=name)
+
+
+def assert_outputs_equal(outputs: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
+    """Fail unless the outputs have equal names, shapes and types, and the same values."""
+    assert_outputs_close(outputs, expected, 0, 0)
+
+
 def _stream_axis(fact: TypedFact) -> int | None:
     return next((axis for axis, dim in enumerate(fact.shape) if dim.symbols), None)

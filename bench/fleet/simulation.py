@@ -302,7 +302,7 @@ def _cost_rows(costs: UnitCosts) -> list[tuple[str, str]]:
         ("Ray's call of a worker in that check", us(costs.ray_call)),
         ("the table, for each worker", f"{costs.table_bytes:.0f} bytes"),
         (
-            "sound of a stream in 20 ms blocks of 16 bits, both directions",
+            "sound of a stream in 20 ms blocks of 16-bit samples, both directions",
             f"{costs.sound_bytes / 1e3:.1f} kB/s",
         ),
     ]

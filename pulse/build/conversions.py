@@ -71,7 +71,7 @@ def _select_readers(canvas: Canvas, outlet: OutletId, inside: set[int], within: 
 
 
 def float_type(name: str) -> DType:
-    """Return a type of floats by its short name. Raises InputError: pulse has no such type."""
+    """Return a float type by its short name. Raises InputError: pulse has no such type."""
     if name not in FLOATS:
         raise InputError(f"dtype {name!r}: choose one of {', '.join(FLOATS)}")
     return DTYPES[name]
@@ -80,7 +80,7 @@ def float_type(name: str) -> DType:
 def convert_types(
     canvas: Canvas, nodes: Iterable[int], inputs: Sequence[OutletId], outputs: Sequence[OutletId], name: str
 ) -> tuple[list[int], dict[OutletId, OutletId]]:
-    """Make a part compute in another type of floats; around it everything stays f32.
+    """Make a part compute in another float type; around it everything stays f32.
 
     Return the nodes that cast, one for each input and output of the part; and output -> its wire after the cast
     """
@@ -104,7 +104,7 @@ def convert_types(
 
 
 def round_parameters(canvas: Canvas, nodes: Iterable[int], name: str) -> None:
-    """Convert the parameters of a part to values of another type of floats; their type and all else stay."""
+    """Convert the parameters of a part to values of another float type; their type and all else stay."""
     dtype = float_type(name)
     _convert_parameters(canvas, set(nodes), name, lambda value: value.astype(dtype).astype(value.dtype))
 

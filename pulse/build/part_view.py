@@ -93,7 +93,7 @@ class PartView(ModelView):
         self.part.drawing.keep(self.part)
 
     def set_dtype(self, dtype: str, weights_only: bool = False) -> None:
-        """Make its nodes compute in another type of floats: its parameters are rounded, its inputs and outputs cast.
+        """Make its nodes compute in another float type: its parameters are rounded, its inputs and outputs cast.
 
         Its inputs and outputs stay f32, and must be floats. Kernels of the numba backend compute in f32: give the
         view the backend ``numpy`` too, or round the parameters alone.

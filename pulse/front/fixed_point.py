@@ -1,4 +1,4 @@
-"""Integer steps of a model, and the Fourier transform of 16 bits in them."""
+"""Integer steps of a model, and their 16-bit Fourier transform."""
 
 from typing import TypeAlias
 
@@ -16,7 +16,7 @@ from pulse.typed import add_constant
 FRACTION_BITS = 15
 """The bits after the point of a factor."""
 MAX_FRACTION = 32767
-"""The largest fraction of 15 bits."""
+"""The largest 15-bit fraction."""
 RADIX = 4
 """Each pass joins this many transforms."""
 ComplexWires = tuple[OutletId, OutletId]

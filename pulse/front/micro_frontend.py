@@ -57,7 +57,7 @@ def micro_frontend(
 ) -> TypedModel:
     """Compute TensorFlow Lite Micro's audio features, in its integers: what microWakeWord's models take.
 
-    Window, transform of 16 bits, mel bands, noise reduction, gain control (PCAN), logarithm.
+    Window, 16-bit transform, mel bands, noise reduction, gain control (PCAN), logarithm.
 
     Input    x [B, T]
     Output   features [B, frames, num_channels], integers from 0 to 65535 times ``output_scale``,
@@ -158,7 +158,7 @@ def _band_levels(z: Integers, frames: OutletId, points: int, bank: Bank) -> Outl
 def _headroom(z: Integers, x: OutletId) -> OutletId:
     """Return the largest power of two by which a frame [B, frames, size] stays within 16 bits: [B, frames, 1]."""
     magnitude = z.apply("abs", x)
-    # -32768 has no magnitude of 16 bits, and counts as nothing
+    # -32768 has no 16-bit magnitude, and counts as nothing
     magnitude = z.choose(z.apply("less", magnitude, 32768), magnitude, 0)
     largest = z.builder.add("largest", Reduce("max", (2,), True), z.cast(magnitude, np.float32))
     return z.mul(z.bits(z.cast(largest), 16)[1], 1 << 15)
@@ -180,7 +180,7 @@ def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
 
 
 def _root(z: Integers, x: OutletId) -> OutletId:
-    """Return the nearest integer to the root; of 32 bits never 2**16."""
+    """Return the nearest integer to the root; of a 32-bit number never 2**16."""
     root = z.apply("floor", z.apply("sqrt", x))
     remainder = z.sub(x, z.mul(root, root))
     nearest = z.choose(z.apply("greater", remainder, root), z.add(root, 1), root)

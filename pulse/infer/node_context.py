@@ -67,10 +67,10 @@ class NodeContext(FileNode):
         return value.reshape(()).item()
 
     def integer_at(self, slot: int, subject: str) -> int:
-        """Return the one number of an input. Raises LoadError: not a constant integer of 64 bits."""
+        """Return the one number of an input. Raises LoadError: not a constant 64-bit integer."""
         number = self.scalar(slot, subject)
         if number != number or abs(number) >= 1 << 63 or number != int(number):
-            raise self.error(f"its {subject} {number} is not an integer of 64 bits")
+            raise self.error(f"its {subject} {number} is not a 64-bit integer")
         return int(number)
 
     def count(self, size: int, subject: str) -> int:
@@ -101,7 +101,7 @@ class NodeContext(FileNode):
             )
 
     def require_floats(self, slot: int) -> None:
-        """Require an input of floats. Raises LoadError: it has another type."""
+        """Require a float input. Raises LoadError: it has another type."""
         dtype = self.fact(slot).dtype
         if not np.issubdtype(dtype, np.floating):
             raise self.error(f"its input {slot} is {dtype_name(dtype)}; only floats are supported")

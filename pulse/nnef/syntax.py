@@ -20,7 +20,9 @@ class Name:
 class Call:
     """An operator with its arguments.
 
-    type  the text between angle brackets, such as ``integer`` in ``external<integer>``
+    operator           its name
+    positional, named  the arguments
+    type               the text between angle brackets, such as ``integer`` in ``external<integer>``
     """
 
     operator: str

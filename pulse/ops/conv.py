@@ -103,6 +103,9 @@ class Conv(Op):
     Stream   window(span, stride) on a spatial axis, pointwise on N; whole on C
     Raises   FactError: channels or ranks differ
     Source   ONNX Conv-22
+
+    strides, dilations, pads  the stride, the dilation, and the zeros before and after each spatial axis
+    group                     the channels are divided into this many groups, each with its own kernels
     """
 
     strides: tuple[int, ...]
@@ -200,6 +203,10 @@ class ConvTranspose(Op):
     Stream   window of ceil(span/stride) input frames for each ``stride`` output frames
     Raises   FactError: channels or ranks differ
     Source   ONNX ConvTranspose-22
+
+    strides, dilations, pads  the stride, the dilation, and the frames cut before and after on each spatial axis
+    output_padding            frames added after the last one, on each spatial axis
+    group                     the channels are divided into this many groups, each with its own kernels
     """
 
     strides: tuple[int, ...]

@@ -89,8 +89,12 @@ class CumSumStream(StatefulOnFrames):
     """Running sums that continue from pulse to pulse.
 
     Input    x [..., P, ...], whose frame j is at index j + offset and which has ``length`` frames
-    Outputs  y [..., P, ...], zeros outside the stream; the sum so far, ``sizes``
-    State    the sum, initially that of ``past``: the op's outputs for the frames of a prefix
+    Outputs  y [..., P, ...], zeros outside the stream; the sum so far
+    State    the sum, initially that of ``past``
+
+    op            the op of the offline model
+    sizes, dtype  the shape and type of the sum
+    past          the op's outputs for the frames of a prefix; None: no prefix
     """
 
     op: CumSum

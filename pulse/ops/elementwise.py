@@ -24,7 +24,7 @@ def _same_dtype(inputs: Sequence[TypedFact], subject: str) -> DType:
 
 @lru_cache(maxsize=1024)
 def _takes(function: str, dtypes: tuple[DType, ...], params: tuple[float, ...]) -> bool:
-    """Return whether a function has results of its inputs' type: there is no shift of floats, no exp of integers."""
+    """Return whether a function has results of its inputs' type: floats are not shifted, and exp takes no integers."""
     row = ELEMENTWISE[function]
     try:
         with np.errstate(all="ignore"):

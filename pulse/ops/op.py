@@ -143,8 +143,11 @@ class Pointwise:
 class Ends:
     """The input with ``before`` frames added before the stream and ``after`` frames after it.
 
-    Each frame is ``fill``, or comes from ``head`` and ``tail`` (arrays of the input's rank), or with the mode
-    ``edge``, ``reflect`` or ``symmetric`` from the frames next to that end.
+    axis           the stream axis
+    before, after  how many frames are added
+    mode           constant: frames of ``head`` and ``tail``; edge, reflect, symmetric: the frames next to that end
+    head, tail     arrays of the input's rank; None: ``fill``
+    fill           the value of frames without an array
     """
 
     axis: int
@@ -165,11 +168,17 @@ class Ends:
 class Window:
     """Group g (``up`` output frames) needs the input frames ``g*stride .. g*stride + span - 1``.
 
-    The input is first extended by ``ends``. Output frame j is frame ``j + skip`` of the concatenated groups.
-    ``op`` maps the ``needs(groups)`` frames of some groups to ``groups * up`` frames, and is given no others;
-    without an op, span, stride and up are 1. ``axis`` is the stream axis of the output, ``source`` the input that
-    streams. ``op`` ignores the first ``blank`` frames of a span. ``trimmed`` is an equivalent window without the
-    taps that are zero; it is used if it has less delay.
+    axis     the stream axis of the output
+    span     the input frames of a group
+    stride   the input frames from one group to the next
+    up       the output frames of a group
+    skip     output frame j is frame ``j + skip`` of the concatenated groups
+    ends     the frames by which the input is first extended; None: no frames
+    op       maps the ``needs(groups)`` frames of some groups to ``groups * up`` frames, and is given no others;
+             None: span, stride and up are 1
+    source   the input that streams
+    blank    ``op`` ignores this many frames at the start of a span
+    trimmed  an equivalent window without the taps that are zero, used if it has less delay
     """
 
     axis: int
@@ -190,7 +199,13 @@ class Window:
 
 @record
 class TrimmedWindow:
-    """A window whose op reads ``operand`` without taps that are zeros: ``first .. stop - 1`` along ``axis`` stay."""
+    """A window whose op reads an operand without taps that are zeros.
+
+    window       the window without these taps
+    operand      the input of the op that has the taps
+    axis         the axis of the taps
+    first, stop  the taps ``first .. stop - 1`` stay
+    """
 
     window: Window
     operand: int

@@ -32,8 +32,12 @@ class Pool(Op):
     Raises   FactError: rank differs
     Source   ONNX MaxPool-12, AveragePool-19, LpPool-18
 
-    Padding of a maximum is -inf, else 0. ``extra`` is the part of each after-pad that an average never counts
-    (ONNX ceil_mode); ``p`` is the exponent of ``lp``.
+    kind                      max, average, sum or lp: the p-norm
+    kernel                    the size of a window on each spatial axis
+    strides, dilations, pads  as those of a convolution; the padding is -inf for a maximum, else 0
+    count_include_pad         whether an average counts the padding
+    extra                     the part of each after-pad that an average never counts (ONNX ceil_mode)
+    p                         the exponent of ``lp``
     """
 
     kind: PoolKind

@@ -33,7 +33,11 @@ class Recurrent(Op):
     Raises   FactError: sizes do not fit
     Source   ONNX RNN-22, GRU-22, LSTM-22
 
-    lengths: frames of each sequence of the batch; frames after them are zero and do not touch the state.
+    cell      the kind of cell, its activations and its options
+    hidden    H
+    reverse   whether it runs from the last frame to the first
+    lengths   frames of each sequence of the batch; frames after them are zero and do not change the state
+    optional  the names of the inputs after b
     """
 
     iterates = True
@@ -192,8 +196,12 @@ class RecurrentStream(StatefulOnFrames):
 
     Inputs   those of ``op``; x [P, B, I], whose frame j is at index j + offset and which has ``length`` frames
     Outputs  y [P, B, H], zeros outside the stream; the state after the last valid frame so far
-    State    h and (lstm) c [B, H]; initially those of ``past`` (the outputs for the frames of a prefix), without a
-             past the initial state, taken with the first pulse
+    State    h and (lstm) c [B, H]; initially those of ``past``, without a past the initial state, taken with the
+             first pulse
+
+    op            the layer of the offline model
+    batch, dtype  B, and the type of y and of the state
+    past          the op's outputs for the frames of a prefix; None: no prefix
     """
 
     op: Recurrent

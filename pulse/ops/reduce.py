@@ -163,6 +163,11 @@ class ArgReduce(Op):
     Stream   pointwise on the axes that stay, whole on X
     Raises   FactError: the axis is out of range
     Source   ONNX ArgMax-13, ArgMin-13
+
+    kind         whether it is the largest or the smallest entry
+    axis         the axis X
+    keepdims     whether y keeps the axis, of size 1
+    select_last  whether it is the last of equal entries
     """
 
     kind: Literal["max", "min"]

@@ -30,7 +30,10 @@ class Interpolate(Op):
              itself matters (align_corners, no constant ratio), or if the weights differ at the ends
     Source   ONNX Resize-19
 
-    ``ratio`` is the scale; None if it is ``length / X`` and not constant.
+    axis      the axis X
+    length    the new number of frames
+    ratio     the scale; None if it is ``length / X`` and not constant
+    sampling  where the output frames are, and how they are interpolated
     """
 
     axis: int
@@ -145,6 +148,10 @@ class Polyphase(Op):
 
     Input    x [..., n, ...]
     Output   y [..., ((n - span) // stride + 1) * p, ...]
+
+    axis          the axis of the frames
+    span, stride  the input frames of a group, and those from one group to the next: q
+    taps          for each of the p output frames of a group, its input frames and their weights
     """
 
     axis: int

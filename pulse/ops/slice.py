@@ -22,6 +22,10 @@ class Slice(Op):
     Stream   window(1, step) that starts at ``start``; the last frames, if start moves with the end;
              a table of constant length sliced by the stream's length is a positional source
     Source   ONNX Slice-13
+
+    axis        the axis X
+    start, end  the first frame, and the bound that no frame reaches
+    step        the distance of frames; negative: backwards
     """
 
     axis: int

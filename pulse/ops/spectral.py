@@ -58,7 +58,10 @@ class Dft(Op):
     Raises   FactError: the axis is the last one, the last axis is neither 1 nor 2
     Source   ONNX DFT-20
 
-    ``length`` is L.
+    axis      the axis X
+    length    L
+    inverse   whether it is the inverse transform
+    onesided  whether the spectrum has only the first L // 2 + 1 bins
     """
 
     axis: int

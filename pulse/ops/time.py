@@ -18,6 +18,10 @@ class Delay(Stateful):
     Input    x [..., P, ...]
     Output   y [..., overlap + P, ...]: frames ``n*P - delay - overlap .. (n+1)*P - delay`` of the stream
     State    the last delay + overlap frames, initially ``initial``
+
+    axis            the stream axis
+    delay, overlap  in frames
+    initial         [..., delay + overlap, ...]
     """
 
     axis: int
@@ -51,6 +55,11 @@ class LastFrames(Stateful):
     Input    x [..., P, ...], whose frame j is at index j + offset and which has ``length`` frames
     Output   y [..., frames, ...]: the newest at the end; zeros if there were fewer
     State    the same
+
+    axis            the stream axis
+    frames          how many are kept
+    offset, length  where frame 0 of x is in the concatenated pulses, and the number of frames of x
+    fact            the fact of x
     """
 
     axis: int

@@ -16,12 +16,18 @@ from pulse.support.record import record
 class FillEnds(Stateful):
     """Replace every frame outside the stream.
 
-    Input    x [..., overlap + P, ...]: a window that ends with the current pulse; frame f of the stream is at
-             index f + offset of the concatenated pulses, and there are ``length`` frames
-    Output   y [..., keep + P, ...]: the last ``keep`` frames before the pulse too; index i of the concatenated
-             pulses holds frame ``f = i - shift`` of the stream, where f is outside it:
-             mode constant: ``fill``, or row ``f + before`` of ``head``, or row ``f - length`` of ``tail``;
-             other modes: ``padding_frame``
+    Input    x [..., overlap + P, ...]: a window that ends with the current pulse
+    Output   y [..., keep + P, ...]: a window that ends with the current pulse; index i of the concatenated pulses
+             has frame ``i - shift`` of the stream, or a frame that ``mode`` describes if that is outside of it
+
+    axis           the stream axis
+    overlap, keep  the frames before the pulse, in x and in y
+    offset, shift  the index of frame 0 in the concatenated pulses, of x and of y
+    length         the frames of the stream
+    mode           constant: frames of ``head`` and ``tail``, or ``fill``; otherwise those of ``padding_frame``
+    fill           the value of frames without an array
+    head           the frames before the stream; its last one is frame -1
+    tail           the frames after the stream; its first one is frame ``length``
     """
 
     axis: int

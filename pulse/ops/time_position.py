@@ -20,6 +20,9 @@ class Range(Op):
     Output   y [length],  y[j] = start + j*step
     Stream   positional
     Source   ONNX Range-11
+
+    start, step    the first number, and the distance of two neighbours
+    length, dtype  how many numbers there are, and their type
     """
 
     start: float | int
@@ -52,7 +55,12 @@ class Range(Op):
 class Positions(Stateful):
     """A range as a stream.
 
-    Output   y [frames]: index i of the concatenated pulses holds ``start + (i - offset)*step``
+    Output   y [frames]: index i of the concatenated pulses holds ``start + (i - offset)*step_size``
+
+    start, step_size  the first number, and the distance of two neighbours
+    dtype             the type of the numbers
+    offset            the index of the first number
+    frames            the frames of a pulse
     """
 
     start: float | int
@@ -80,7 +88,13 @@ class TableRows(Stateful):
     """A table read row by row as a stream.
 
     Input    table [..., N, ...], constant
-    Output   y [..., frames, ...]: index i holds row ``start + (i - offset)*step_size``; zeros outside
+    Output   y [..., frames, ...]: index i of the concatenated pulses holds row ``start + (i - offset)*step_size``;
+             zeros outside the table
+
+    axis              the axis of the rows
+    start, step_size  the first row, and the distance of two neighbours
+    offset            the index of the first row
+    frames            the frames of a pulse
     """
 
     axis: int

@@ -55,9 +55,12 @@ class FreeWire:
 class MirroredWire:
     """A stream whose edge or mirrored frames at the ends are not written yet.
 
-    ``stream`` is the one without them; if frames follow, it is delayed by its lag. ``length`` counts them. A window
-    fills them in when it reads them, which may be earlier than they could be written into the stream. ``outer`` has
-    constant frames around them, which ``length`` counts too.
+    A window fills them in when it reads them, which may be earlier than they could be written into the stream.
+
+    stream  the stream without them; if frames follow, it is delayed by its lag
+    ends    these frames
+    length  the number of frames, with those of ``ends`` and ``outer``
+    outer   constant frames around them
     """
 
     stream: StreamWire

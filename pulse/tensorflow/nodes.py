@@ -186,8 +186,10 @@ def _convert_item(attribute_type: str, item: Any, location: str) -> Any:
 class LibraryFunction:
     """A function of the library: nodes that read its arguments by their names.
 
+    name      its name in the file
     inputs    names of the arguments
     types     their types, by number
+    nodes     the nodes of its body
     outputs   its results
     effects   nodes that always run
     """

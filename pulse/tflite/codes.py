@@ -1,10 +1,10 @@
 """Arithmetic of codes as in LiteRT: exact sums, rounded once to the scale of the result.
 
-A wire of codes holds ``code - zero`` in f32. A sum of products is exact as long as no partial sum can pass 2**24;
+A quantized wire holds ``code - zero`` in f32. A sum of products is exact as long as no partial sum can pass 2**24;
 if one can, the operands are taken apart into small digits whose sums are exact, and these are joined in f64.
 
 LiteRT runs int8 in XNNPACK: the sum as f32 times an f32 scale, halves to even. int16 activations go through its
-own kernels: a multiplier of 15 bits, halves up.
+own kernels: a 15-bit multiplier, halves up.
 """
 
 from collections.abc import Callable, Sequence
@@ -74,7 +74,7 @@ def code_limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tupl
     low, high = code_range(tensor.dtype, int(quantization.zero[0]))
     scale = float(quantization.scale[0])
     if activation == TANH:
-        raise node.error("a fused tanh of codes is not supported; convert the model with it apart")
+        raise node.error("a fused tanh on codes is not supported; convert the model with it apart")
     if activation in (RELU, RELU6):
         low = max(low, 0)
     if activation == RELU6:
@@ -193,7 +193,7 @@ def finish_sum(
 ) -> OutletId:
     """Convert exact sums to codes of the output, after its activation; ``shape`` spreads the factors of channels.
 
-    rescale   f64 sums times f64 factors as integers, of int16 codes; None: multipliers of 15 bits
+    rescale   f64 sums times f64 factors as integers, of int16 codes; None: 15-bit multipliers
     """
     activation, tensor = fused_activation(node), node.output_tensors[0]
     spread = factor.reshape(shape) if factor.size > 1 else factor.reshape(())

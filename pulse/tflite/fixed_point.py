@@ -51,7 +51,7 @@ def tanh(codes: Array, whole: int) -> Array:
 def hard_swish(codes: Array, scale: float, out_scale: float) -> Array:
     """Return 8-bit codes times a line from 0 at -3 to 1 at 3, in steps of the output; integers.
 
-    codes        ``code - zero`` of 8 bits
+    codes        ``code - zero`` of 8-bit codes
     scale, out_scale  of the input and the output
     """
     fine = codes.astype(np.int64) << 7
@@ -66,7 +66,7 @@ def hard_swish(codes: Array, scale: float, out_scale: float) -> Array:
 
 
 def _multiplier(factor: float) -> tuple[int, int]:
-    """Return a factor as ``multiplier / 2**15 * 2**shift``: of 32 bits first, and of these the upper half."""
+    """Return a factor as ``multiplier / 2**15 * 2**shift``: the upper half of a 32-bit multiplier."""
     mantissa, shift = np.frexp(factor)
     return min((int(np.rint(float(mantissa) * 2.0**31)) + (1 << 15)) >> 16, MAX_FRACTION), int(shift)
 

@@ -1,7 +1,7 @@
 """Functions of int16 codes as in LiteRT's kernels for 16 bits: linear interpolation between entries of a table.
 
 Sigmoid and tanh: a table of sigmoid(i / 24) in 16 bits, i < 256, is interpolated; tanh(x) = 2 * sigmoid(2x) - 1. The
-codes are scaled to 2**17 for 32/3 first, by a multiplier of 15 bits. Entries lie above the function by half of the most
+codes are scaled to 2**17 for 32/3 first, by a 15-bit multiplier. Entries lie above the function by half of the most
 that a line between two lies below it: ``step**2 / 16 * abs(second derivative)``. Where the scale of the codes
 is a power of two that leaves 3 bits before the point (4 for tanh, too), the functions are of ``fixed_point``.
 """
@@ -20,7 +20,7 @@ ENTRIES, POINTS = 256, 24
 ONE = 3 * 4096
 """The argument of the table that means 1."""
 MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
-"""The smallest and the largest code of 16 bits."""
+"""The smallest and the largest 16-bit code."""
 WHOLE = {"sigmoid": (3,), "tanh": (3, 4)}
 _SHIFT = 9
 """The bits of a place between two entries."""

@@ -1,4 +1,4 @@
-"""Whole numbers times multipliers of 31 bits, rounded twice, as LiteRT's kernels without floats have it."""
+"""Whole numbers times 31-bit multipliers, rounded twice, as LiteRT's kernels without floats have it."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from pulse.tflite.node import TfliteNode
 
 
 def make_multiplier(factor: Array) -> tuple[Array, Array]:
-    """Return real multipliers as ``multiplier / 2**31 * 2**shift`` with multipliers of 31 bits."""
+    """Return real multipliers as ``multiplier / 2**31 * 2**shift`` with 31-bit multipliers."""
     mantissa, shift = np.frexp(np.asarray(factor, np.float64))
     multiplier = np.floor(mantissa * (1 << 31) + 0.5).astype(np.int64)
     over = multiplier == 1 << 31
@@ -32,7 +32,7 @@ def make_mean_multiplier(factor: float, count: int) -> tuple[Array, Array]:
 def multiply_rounding_twice(
     node: TfliteNode, x: OutletId, factor: Array, name: str, up: bool = False, count: int = 1
 ) -> OutletId:
-    """Multiply f64 integers by factors of 31 bits, round halves up, then divide by a power of two, away from zero.
+    """Multiply f64 integers by 31-bit factors, round halves up, then divide by a power of two, away from zero.
 
     up     halves up there too
     count  a factor of sums over this many numbers

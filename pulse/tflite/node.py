@@ -1,8 +1,8 @@
 """A node as its translator sees it: the wires of its inputs, its options, and the tensors as the file states them.
 
 An activation that the file stores as codes is an f32 wire that holds ``code - zero``: integers, which sums and
-f32 products keep exactly up to 2**24. So all ops of floats serve for codes as well. Integers of 32 bits are
-wires of i64, as shapes are. Constants of codes are as they are stored.
+f32 products keep exactly up to 2**24. So all ops on floats serve for codes as well. 32-bit integers are
+wires of i64, as shapes are. Quantized constants are as they are stored.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -116,7 +116,7 @@ def subtract_zero(tensor: Tensor) -> Array:
 
 
 def decode(tensor: Tensor) -> Array:
-    """Return a stored tensor of codes as f32 numbers."""
+    """Return a stored quantized tensor as f32 numbers."""
     assert tensor.quantization is not None
     scale = spread_on_axis(tensor.quantization.scale, tensor.quantization.axis, subtract_zero(tensor).ndim)
     return (subtract_zero(tensor).astype(np.float32) * scale).astype(np.float32)

@@ -38,7 +38,7 @@ class Conversion:
     call    how it is called
     title   its name in messages
     state   restores its buffers before each run
-    dtype   the type of floats to compute in; None: the module's own
+    dtype   the float type to compute in; None: the module's own
     states  the argument ``states`` of ``from_torch``
     """
 

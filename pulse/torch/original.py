@@ -27,7 +27,8 @@ class ModuleOriginal:
     call     its example and its dynamic axes
     name     the name of its class, and its method
     outputs  their names in the model
-    dtype    the type of floats to compute in; None: the module's own
+    states   the tensors that a call passes on to the next one
+    dtype    the float type to compute in; None: the module's own
     """
 
     torch: Any

@@ -181,7 +181,7 @@ async def connect(
     url         ws://HOST:PORT or wss://HOST:PORT, path optional; of several, the first that accepts the stream
     model       its name in the server; the server's first model by default
     rate_hz     the rate of the samples, in and out: the server resamples if it is not the model's
-    format      f32; pcm16: samples of 16 bits, half the bytes; opus: packets of 10 ms at 48 kHz, for which client
+    format      f32; pcm16: 16-bit samples, half the bytes; opus: packets of 10 ms at 48 kHz, for which client
                 and server need PyAV
     block       the number of samples sent at once, a hint
     outputs     the names of the outputs to send

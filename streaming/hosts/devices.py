@@ -24,11 +24,13 @@ class Device:
     """A device as PortAudio describes it.
 
     index            its number; valid until devices are searched again
+    name             its name in the system
     host_api         the audio system that it belongs to: ALSA, JACK Audio Connection Kit, Core Audio …
     inputs, outputs  the most channels
     default_rate_hz  the default rate
-    ..._latency_s    the system's suggestions: low for conversation, high for the fewest dropouts
-    default_in       whether it is the default input; ``default_out`` likewise
+    low_input_latency_s, low_output_latency_s    the system's suggestions for conversation
+    high_input_latency_s, high_output_latency_s  its suggestions for the fewest dropouts
+    default_in, default_out  whether it is the default input or output
     """
 
     index: int

@@ -17,7 +17,7 @@ MONOTONIC = int(getattr(time, "CLOCK_MONOTONIC", 1))
 
 
 class Timespec(Struct):
-    """A ``timespec`` of 64 bits."""
+    """A 64-bit ``timespec``."""
 
     seconds: int
     nanoseconds: int

@@ -142,7 +142,7 @@ class StreamPort:
         return any(size != 1 for size in self.shape[: self.axis])
 
     def is_pcm(self, format: str) -> bool:
-        """Return whether the port's values are samples of 16 bits in this format."""
+        """Return whether the port's values are 16-bit samples in this format."""
         return format == "pcm16" and self.kind == "sound"
 
 

@@ -25,7 +25,7 @@ def lengthen(path: Path) -> bool:
     path    a complete file whose last chunk is ``data``, as libsndfile writes it
     Raises  OSError: a disk error, such as no space for a few more bytes; the file is then unchanged
 
-    Files of floats have enough space in the header, where libsndfile stores peaks, and are converted at once. The
+    Float files have enough space in the header, where libsndfile stores peaks, and are converted at once. The
     samples of other files are moved, which takes as long as copying the file.
     """
     with FileIO(path, "r+b") as file:

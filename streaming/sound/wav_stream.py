@@ -16,7 +16,7 @@ PCM, FLOATING, EXTENSIBLE = 1, 3, 0xFFFE
 UNKNOWN_SIZE = 0xFFFF_FFFF
 """The size field of a stream of unknown length."""
 MAX_STATED_BYTES = 0x7FFF_F000
-"""Sizes from here on mean unknown: SoX writes this one, FFmpeg the largest of 32 bits."""
+"""Sizes from here on mean unknown: SoX writes this one, FFmpeg the largest 32-bit number."""
 FORM_BYTES = 40
 """The number of bytes of a ``fmt`` chunk that are read."""
 MAX_READ_BYTES = 1 << 16

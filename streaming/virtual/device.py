@@ -17,6 +17,7 @@ SECOND = 1_000_000_000
 class VirtualDevice:
     """A simulated device. Its attributes may be changed while it runs.
 
+    name               the name by which it is found
     inputs, outputs    the number of channels
     rate_hz            its default sample rate
     rates_hz           all rates that it supports; any if None

@@ -119,7 +119,7 @@ SKIPS: tuple[tuple[str, Test], ...] = (
     ("sequences, optionals and maps: wires are tensors", _not_tensors),
     ("strings: no audio model computes with text", _strings),
     ("counts of words: no audio model computes with text", _uses("TfIdfVectorizer")),
-    ("bf16, floats of 8 bits or fewer, integers of 4 bits or fewer: numpy has no such types", _other_types),
+    ("bf16, floats of at most 8 bits, integers of at most 4: numpy has no such types", _other_types),
     ("another domain than ai.onnx: classic machine learning, training, previews", _other_domains),
     ("random numbers: the expected output is one draw of many", _uses(*RANDOM)),
     ("a dropout that trains: the expected output is one draw of many", _trains_at_random),

@@ -66,7 +66,7 @@ def feeds_of(case: dict[str, Any], length: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", cases_that_expect("match"))
-def test_streamed_cases_equal_offline(case: dict[str, Any] | None) -> None:
+def test_streamed_cases_agree_with_offline(case: dict[str, Any] | None) -> None:
     """Every length, every frame, both backends, the padding of the last pulse NaN; onnxruntime equals our oracle."""
     path, typed = load_case(case)
     assert case is not None

@@ -25,7 +25,7 @@ CHECKS = [
 ]
 
 
-def check_command(name: str, frames: int, options: tuple[str, ...]) -> None:
+def assert_check_succeeds(name: str, frames: int, options: tuple[str, ...]) -> None:
     path = shared_path("models") / f"{name}.onnx"
     proof = json.loads(pulse("check", path, "--pulse", frames, *options, "--json").stdout)["proof"]
     assert proof["outcome"] == "equal"
@@ -40,10 +40,10 @@ def check_command(name: str, frames: int, options: tuple[str, ...]) -> None:
 
 def test_large_caches_raise_no_false_alarm() -> None:
     """Values of its caches reach thousands, elements near zero are sums of these."""
-    check_command("fireredvad_stream", 8, VAD)
+    assert_check_succeeds("fireredvad_stream", 8, VAD)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "frames", "options"), CHECKS)
 def test_every_model_is_checked(name: str, frames: int, options: tuple[str, ...]) -> None:
-    check_command(name, frames, options)
+    assert_check_succeeds(name, frames, options)

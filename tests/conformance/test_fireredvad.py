@@ -14,7 +14,7 @@ ort = pytest.importorskip("onnxruntime")
 
 
 @pytest.mark.parametrize("pulse_frames", [1, 8, 10])
-def test_streamed_equals_offline_and_the_twin(pulse_frames: int) -> None:
+def test_streamed_agrees_with_offline_and_the_twin(pulse_frames: int) -> None:
     path, twin = (
         shared_path("models/fireredvad_stream.onnx"),
         shared_path("models/fireredvad_stream_cached.onnx"),

@@ -49,7 +49,7 @@ def streamed_mix(frames: int, backend: str) -> np.ndarray:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("frames", [1, 4])
-def test_streamed_gtcrn_equals_offline(frames: int, backend: str) -> None:
+def test_streamed_gtcrn_agrees_with_offline(frames: int, backend: str) -> None:
     (enhanced,) = session("gtcrn_offline.onnx").run(None, {"mix": sound()})
     assert pulsed_model(frames).outputs[0].delay == 0
     expected = offline()
@@ -57,7 +57,7 @@ def test_streamed_gtcrn_equals_offline(frames: int, backend: str) -> None:
     expected.require({"enh": streamed_mix(frames, backend)}, backend)
 
 
-def test_streamed_equals_the_authors_streaming_twin() -> None:
+def test_streamed_agrees_with_the_authors_streaming_twin() -> None:
     twin = session("gtcrn_stream.onnx")
     caches = {
         entry.name: np.zeros(entry.shape, np.float32) for entry in twin.get_inputs() if entry.name != "mix"

@@ -109,7 +109,7 @@ def author(
 @pytest.mark.parametrize(
     ("file", "make", "name", "axis", "frames", "options", "more"), CASES, ids=[case[0] for case in CASES]
 )
-def test_chunks_equal_those_of_onnxruntime(
+def test_chunks_agree_with_those_of_onnxruntime(
     file: str,
     make: Callable[[], Array],
     name: str,

@@ -12,6 +12,7 @@ import pytest
 import pulse
 from pulse.errors import PulseError
 from pulse.facts import Array
+from tests.agreement import assert_close
 from tests.noise import normal_noise
 from tests.shared import ROOT, shared_path
 
@@ -35,11 +36,6 @@ def graph(name: str) -> Path:
     return shared_path("tensorflow") / f"{name}.pb"
 
 
-def assert_close(output: Array, expected: Array) -> None:
-    assert output.shape == expected.shape
-    assert np.abs(output - expected).max(initial=0) <= CLOSE * max(1e-3, np.abs(expected).max(initial=0))
-
-
 def pairs(name: str) -> list[tuple[dict[str, Array], dict[str, Array]]]:
     """Inputs and outputs for each of two lengths."""
     stored = np.load(FOLDER / f"{name}.npz")
@@ -55,12 +51,12 @@ def pairs(name: str) -> list[tuple[dict[str, Array], dict[str, Array]]]:
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_a_graph_equals_tensorflow(name: str) -> None:
+def test_a_graph_agrees_with_tensorflow(name: str) -> None:
     typed = pulse.load(graph(name)).model.analyse()
     for feeds, expected in pairs(name):
         outputs = typed.run(feeds, list(expected))
         for output, array in expected.items():
-            assert_close(outputs[output], array)
+            assert_close(outputs[output], array, share=CLOSE)
 
 
 @pytest.mark.parametrize("lengths", [(5, 80, 161), pytest.param(None, marks=pytest.mark.slow)])
@@ -77,7 +73,7 @@ def test_a_graph_that_cannot_stream_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["kws_DS_CNN_S", "kws_GRU_S"])
-def test_speech_commands_equals_its_stored_outputs(name: str) -> None:
+def test_speech_commands_agrees_with_its_stored_outputs(name: str) -> None:
     """Spectrum and cepstrum are in the file, after a decoder of audio files, whose outputs are the inputs."""
     stored = np.load(shared_path("tensorflow") / f"{name}.npz")
     constants = {f"{SOUND}:1": int(stored["in/sample_rate"])}
@@ -85,7 +81,7 @@ def test_speech_commands_equals_its_stored_outputs(name: str) -> None:
     outputs = ["AudioSpectrogram", "Mfcc", "labels_softmax"]
     results = typed.run({SOUND: stored[f"in/{SOUND}"]}, outputs)
     for output in outputs:
-        assert_close(results[output], stored[f"out/{output}"])
+        assert_close(results[output], stored[f"out/{output}"], share=CLOSE)
     longer = pulse.tensorflow.load(graph(name), {SOUND: "T,1"}, constants, outputs=["Mfcc"])
     pulse.verify(longer).require()
 
@@ -99,7 +95,7 @@ def test_a_cell_with_input_states_streams_once_they_are_named() -> None:
     for x in normal_noise(5, 1, 4):
         expected = typed.run({"x": x, **carried})
         carried = {name: expected[output] for name, output in states.items()}
-        assert_close(state.step(x)["Identity"], expected["Identity"])
+        assert_close(state.step(x)["Identity"], expected["Identity"], share=CLOSE)
 
 
 def seed_values(scope: str, names: tuple[str, ...]) -> list[int]:
@@ -125,8 +121,8 @@ def test_a_step_assigns_its_variable_in_streams_and_sessions() -> None:
     session = pulse.tensorflow.load(graph("tf1_stateful_step")).session()
     session.restore({"state": np.zeros((1, 3))})
     for x, expected in zip(stored["input:0"], stored["output:0"]):
-        assert_close(state.step(x)["output"], expected)
-        assert_close(session.run("output:0", {"input:0": x}), expected)
+        assert_close(state.step(x)["output"], expected, share=CLOSE)
+        assert_close(session.run("output:0", {"input:0": x}), expected, share=CLOSE)
 
 
 def dtln() -> tuple[Path, Any]:
@@ -145,7 +141,7 @@ def test_a_session_of_dtln_gives_its_stored_outputs() -> None:
     folder, stored = dtln()
     session = pulse.tensorflow.load(folder).session()
     for block, expected in zip(stored["input_1"][:10], stored["conv1d_1"]):
-        assert_close(session.call({"input_1": block[None]})["conv1d_1"].ravel(), expected)
+        assert_close(session.call({"input_1": block[None]})["conv1d_1"].ravel(), expected, share=CLOSE)
 
 
 def test_every_graph_is_tried() -> None:

@@ -5,11 +5,10 @@ import pytest
 
 import pulse
 from pulse.facts import Array
+from tests.pulse.tflite.litert import assert_agrees_with_litert
 from tests.shared import shared_path
 
 CALLS = 24
-FLOATS = 1e-5
-"""Tolerance, relative to the largest value of an output."""
 NAMES = ("dtln_1", "dtln_2", "dtln_quant_1", "hey_mycroft", "okay_nabu_v2", "vad_v2")
 STREAMED = ("dtln_1", "dtln_2", "dtln_quant_1", "okay_nabu_v2", "vad_v2")
 TWINS = {"hey_mycroft": "tflite/hey_mycroft.onnx", "dtln_1": "models/dtln_1.onnx"}
@@ -22,16 +21,8 @@ def stored_calls(name: str, side: str) -> list[list[Array]]:
     return [[arrays[f"{call}/{key}"] for key in names] for call in range(CALLS)]
 
 
-def assert_close(output: Array, expected: Array) -> None:
-    """Floats to ``FLOATS`` of scale, codes within one step."""
-    assert output.shape == expected.shape
-    assert output.dtype == expected.dtype
-    apart = np.abs(output.astype(np.float64) - expected.astype(np.float64)).max()
-    assert apart <= (FLOATS * np.abs(expected).max() if output.dtype.kind == "f" else 1)
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_each_call_equals_litert(name: str) -> None:
+def test_each_call_agrees_with_litert(name: str) -> None:
     model = pulse.load(shared_path("tflite") / f"{name}.tflite").model
     typed = model.analyse()
     states = {variable.input: variable.initial for variable in model.variables}
@@ -41,14 +32,14 @@ def test_each_call_equals_litert(name: str) -> None:
         states = {variable.input: results[variable.output] for variable in model.variables}
         names = sorted(set(results) - {variable.output for variable in model.variables})
         for output, expected in zip(names, outputs, strict=True):
-            assert_close(results[output], expected)
+            assert_agrees_with_litert(results[output], expected, name)
 
 
 @pytest.mark.parametrize("name", STREAMED)
-def test_the_stream_equals_litert(name: str) -> None:
+def test_the_stream_agrees_with_litert(name: str) -> None:
     state = pulse.stream(shared_path("tflite") / f"{name}.tflite").spawn()
     for inputs, outputs in zip(stored_calls(name, "in"), stored_calls(name, "out"), strict=True):
-        assert_close(next(iter(state.step(inputs[0]).values())), outputs[0])
+        assert_agrees_with_litert(next(iter(state.step(inputs[0]).values())), outputs[0], name)
 
 
 @pytest.mark.slow  # the stream of each equals LiteRT's above
@@ -58,7 +49,7 @@ def test_the_stream_is_proved(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TWINS)
-def test_equals_the_onnx_model(name: str) -> None:
+def test_agrees_with_the_onnx_model(name: str) -> None:
     ours = pulse.load(shared_path("tflite") / f"{name}.tflite").model.analyse()
     twin_path = shared_path(TWINS[name])
     inputs_of_twin = (
@@ -69,4 +60,4 @@ def test_equals_the_onnx_model(name: str) -> None:
         results = ours.run(dict(zip(ours.inputs, inputs, strict=True)))
         expected = twin.run(dict(zip(twin.inputs, inputs, strict=True)))
         for result, other in zip(results.values(), expected.values(), strict=True):
-            assert_close(result, other.reshape(result.shape))
+            assert_agrees_with_litert(result, other.reshape(result.shape), name)

@@ -52,7 +52,7 @@ def test_gtcrn_by_hand_streams_with_random_weights(
     assert printed.strip().endswith("True")
 
 
-def test_gtcrn_by_hand_equals_its_file() -> None:
+def test_gtcrn_by_hand_agrees_with_its_file() -> None:
     import pulse
     from demos.gtcrn_by_hand import Weights, gtcrn
     from tests.agreement import Expected
@@ -65,7 +65,7 @@ def test_gtcrn_by_hand_equals_its_file() -> None:
     pulse.verify(model, pulse=2, lengths=[9]).require()
 
 
-def test_the_exported_model_equals_our_session(tmp_path: Path) -> None:
+def test_the_exported_model_agrees_with_our_session(tmp_path: Path) -> None:
     """Onnxruntime alone computes the outputs of our session from an exported file."""
     import numpy as np
     import soundfile

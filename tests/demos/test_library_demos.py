@@ -55,8 +55,8 @@ def wanted_sound(noisy: np.ndarray) -> np.ndarray:
     return np.concatenate([piece["denoised"] for piece in pieces], 1)[0]
 
 
-def require_same(program: Path, noisy: np.ndarray, wanted_sound: np.ndarray) -> None:
-    """Require that a compiled program prints the output of Python as samples of 16 bits."""
+def assert_same_sound(program: Path, noisy: np.ndarray, wanted_sound: np.ndarray) -> None:
+    """Require that a compiled program prints the output of Python as 16-bit samples."""
     process = subprocess.run([program], input=noisy.tobytes(), capture_output=True)
     assert process.returncode == 0, process.stderr
     output = np.frombuffer(process.stdout, np.int16)
@@ -83,7 +83,7 @@ STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-O1")
         ("clang", "-std=c99", "denoise.c"),
     ],
 )
-def test_programs_in_c_equal_python(
+def test_programs_in_c_agree_with_python(
     library: Path,
     noisy: np.ndarray,
     wanted_sound: np.ndarray,
@@ -94,16 +94,16 @@ def test_programs_in_c_equal_python(
 ) -> None:
     source, archive = ROOT / "demos" / "c" / demo, library / "libdenoise.a"
     compile_with(compiler, options, *STRICT, f"-I{library}", source, archive, "-o", tmp_path / "clean")
-    require_same(tmp_path / "clean", noisy, wanted_sound)
+    assert_same_sound(tmp_path / "clean", noisy, wanted_sound)
 
 
-def test_the_program_in_rust_equals_python(
+def test_the_program_in_rust_agrees_with_python(
     library: Path, noisy: np.ndarray, wanted_sound: np.ndarray, tmp_path: Path
 ) -> None:
     source = ROOT / "demos" / "rust" / "denoise.rs"
     options = ("--edition", "2021", "-O", "-D", "warnings", f"-L{library}")
     compile_with("rustc", *options, source, "-o", tmp_path / "clean")
-    require_same(tmp_path / "clean", noisy, wanted_sound)
+    assert_same_sound(tmp_path / "clean", noisy, wanted_sound)
 
 
 def test_cmake_finds_the_library(
@@ -113,7 +113,7 @@ def test_cmake_finds_the_library(
     compile_with("cmake", "-S", tmp_path, "-B", tmp_path / "made", f"-DCMAKE_PREFIX_PATH={library}")
     compile_with("cmake", "--build", tmp_path / "made")
     for name in ("of_archive", "of_shared"):
-        require_same(tmp_path / "made" / name, noisy, wanted_sound)
+        assert_same_sound(tmp_path / "made" / name, noisy, wanted_sound)
 
 
 def test_pkg_config_finds_the_library(
@@ -131,4 +131,4 @@ def test_pkg_config_finds_the_library(
     assert process.returncode == 0, process.stderr
     more = (f"-Wl,-rpath,{library}", "-o", tmp_path / "clean")
     compile_with("cc", "-std=c99", DEMO, *process.stdout.split(), *more)
-    require_same(tmp_path / "clean", noisy, wanted_sound)
+    assert_same_sound(tmp_path / "clean", noisy, wanted_sound)

@@ -10,10 +10,9 @@ import onnx
 import pulse
 from bench.models.recipe_pages import recipes
 from streaming import Session
-from streaming.events import Argmax, Ctc, FrameClock, Segments, Triggers
-from streaming.executor import Executor, Microphone
 from tests.noise import normal_noise
-from tests.pulse.chunks.models import build, node
+from tests.pulse.cases.build import node
+from tests.pulse.chunks.models import build
 from tests.pulse.tensorflow.graphs import F32, I32, GraphDefBuilder, Shape, Type
 from tests.pulse.tensorflow.saved import stateful
 from tests.shared import shared_path
@@ -58,7 +57,7 @@ def chunks() -> Mapping[str, Any]:
     model = build(nodes, {"input": [1, 576], "sr": []}, {"output": [1, 512]}, constants)
     model.graph.input[1].type.tensor_type.elem_type = onnx.TensorProto.INT64
     onnx.save(model, "silero_vad.onnx")
-    return {"pulse": pulse}
+    return {}
 
 
 def lanes() -> Mapping[str, Any]:
@@ -82,7 +81,7 @@ def published_models() -> Mapping[str, Any]:
 
 
 def probabilities() -> Mapping[str, Any]:
-    """A model with 100 probabilities per second, and the imports of the page's first block."""
+    """A model with 100 probabilities per second."""
     nodes = [
         node("Unsqueeze", "audio one", "deep"),
         node("AveragePool", "deep", "level", kernel_shape=[160], strides=[160]),
@@ -93,13 +92,7 @@ def probabilities() -> Mapping[str, Any]:
     onnx.save(model, "vad.onnx")
     Path("tokens.txt").write_text("<blk> 0\n▁a 1\n▁b 2\n", "utf-8")
     blocks = [normal_noise(1, 700, seed=seed) for seed in range(5)]
-    names = {kind.__name__: kind for kind in (Argmax, FrameClock, Ctc, Segments, Session, Triggers)}
-    return {
-        "pulse": pulse,
-        "blocks": blocks,
-        "probabilities": np.random.default_rng(0).random((5, 40)),
-        **names,
-    }
+    return {"blocks": blocks, "probabilities": np.random.default_rng(0).random((5, 40))}
 
 
 def devices() -> Mapping[str, Any]:
@@ -107,8 +100,7 @@ def devices() -> Mapping[str, Any]:
     write_sound("heard.wav", tone(16_000))
     onnx.save(filter_model(), "model.onnx")
     program, other = pulse.stream(filter_model(), pulse=160), pulse.stream(filter_model(), pulse=160)
-    names = {"program": program, "other": other, "Path": Path, "Executor": Executor}
-    return {**names, "Microphone": lambda device: Microphone()}  # whatever the name of the device
+    return {"program": program, "other": other}
 
 
 def recipe_to_embed() -> Mapping[str, Any]:
@@ -144,7 +136,7 @@ def graphs() -> Mapping[str, Any]:
     builder.node("init", "NoOp", "^first")
     builder.node("train_step", "AssignAdd", "count", "one", T=F32)
     Path("graph.pb").write_bytes(builder.data)
-    return {"pulse": pulse}
+    return {}
 
 
 def spotter() -> Mapping[str, Any]:
@@ -169,17 +161,12 @@ def own_operator() -> Mapping[str, Any]:
     """A session on a graph with an operator that is not there yet."""
     builder = GraphDefBuilder()
     builder.node("y", "ZeroOut", builder.place("x", -1, dtype=I32))
-    return {"np": np, "session": pulse.tensorflow.load(builder.data).session()}
+    return {"session": pulse.tensorflow.load(builder.data).session()}
 
 
 def no_names() -> Mapping[str, Any]:
     """The names that earlier blocks have defined."""
     return {}
-
-
-def model_and_package() -> Mapping[str, Any]:
-    """A model in a file, and the package."""
-    return {**sound(), "pulse": pulse}
 
 
 def matrix() -> Mapping[str, Any]:
@@ -198,12 +185,12 @@ SETUPS: Mapping[str, tuple[Setup, ...]] = {
     "docs/copies.md": (sound,),
     "docs/events.md": (probabilities, no_names, no_names, no_names),
     "docs/front.md": (no_names, no_names),
-    "docs/kernels.md": (model_and_package,),
+    "docs/kernels.md": (sound,),
     "docs/live.md": (devices, no_names),
-    "docs/programs.md": (lambda: {**sound(), "Session": Session},),
-    "docs/proof.md": (model_and_package,),
+    "docs/programs.md": (sound,),
+    "docs/proof.md": (sound,),
     "docs/quantisation.md": (matrix,),
-    "docs/recipes.md": (lambda: {**published_models(), "pulse": pulse}, recipe_to_embed),
+    "docs/recipes.md": (published_models, recipe_to_embed),
     "docs/sound.md": (two_sound_files,),
     "docs/tour.md": (chunks, sound, no_names, sound, spectral, lanes),
     "docs/tensorflow.md": (graphs, spotter, graph_of_x, no_names, own_operator),

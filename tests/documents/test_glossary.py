@@ -29,6 +29,7 @@ RULES = {
     "bf16 weights, not weights of bf16": (
         rf"\b(weights|activations|codes|lanes|sums|rows|models) of {TYPES}\b(?! codes)"
     ),
+    "16-bit samples, not samples of 16 bits": r"\bof \d+ bits\b",
     "a JACK server, not a server of JACK": (
         r"\b(clients?|devices?|files?|hosts?|inputs?|modules?|programs?|servers?|units?) of "
         r"(JACK|PortAudio|PyTorch|TorchScript|WebAssembly|sound|systemd)\b"

@@ -1,4 +1,4 @@
-"""The names that docstrings explain in a table exist: parameters, fields and attributes."""
+"""Tables of docstrings: the names in them exist, and a class that holds values explains each of its fields."""
 
 import ast
 import re
@@ -12,6 +12,10 @@ FOLDERS = ("pulse", "streaming", "bench")
 ROW = re.compile(r" {0,3}([a-z_]\w*(?:, [a-z_]\w*)*) {2,}\S")
 """``name  meaning`` or ``name, name  meaning``, in small letters. Values are in backticks."""
 RESULTS = {"returns", "yields"}
+HOLDERS = {"record", "dataclass"}
+MIN_FIELDS = 4
+TABLES_REQUIRED = re.compile(r"pulse/(ops/)?\w+\.py|streaming/\w+\.py")
+"""Files whose classes with this many fields have a table. A table is complete in all files."""
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 MAKERS = ("__init__", "__new__")
 
@@ -42,10 +46,42 @@ def unknown_names(tree: ast.Module) -> Iterator[tuple[str, str]]:
     """Yield class or function, and a name in a table of its docstring that it does not have."""
     for node in ast.walk(tree):
         if isinstance(node, Definition) and (text := ast.get_docstring(node)):
-            rows = [match[1] for line in text.splitlines()[1:] if (match := ROW.match(line))]
             explained = set(names_in(node)) if isinstance(node, ast.ClassDef) else parameters(node)
-            named = {name for row in rows for name in row.split(", ")}
-            yield from ((node.name, name) for name in sorted(named - explained - RESULTS))
+            yield from ((node.name, name) for name in sorted(table_names(text) - explained - RESULTS))
+
+
+def table_names(text: str) -> set[str]:
+    """The names in the table of a docstring."""
+    rows = [match[1] for line in text.splitlines()[1:] if (match := ROW.match(line))]
+    return {name for row in rows for name in row.split(", ")}
+
+
+def fields_in(node: ast.ClassDef) -> Iterator[str]:
+    """The public fields of a class without a docstring of their own."""
+    for part, after in zip(node.body, [*node.body[1:], ast.Pass()]):
+        match part, after:
+            case ast.AnnAssign(), ast.Expr(value=ast.Constant()):
+                pass
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=kind), _ if name[0] != "_":
+                yield from () if "ClassVar" in ast.unparse(kind) else (name,)
+            case _:
+                pass
+
+
+def unexplained_fields(tree: ast.Module, requires_table: bool) -> Iterator[tuple[str, list[str]]]:
+    """Yield public classes that hold values, with the fields that are missing in their tables."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and node.name[0] != "_" and HOLDERS & decorators_of(node):
+            fields, explained = [*fields_in(node)], table_names(ast.get_docstring(node) or "")
+            missing = [name for name in fields if name not in explained]
+            has_table = len(missing) < len(fields)
+            if len(fields) >= MIN_FIELDS and missing and (has_table or requires_table):
+                yield node.name, missing
+
+
+def decorators_of(node: ast.ClassDef) -> set[str]:
+    """The names of its decorators, called or not."""
+    return {ast.unparse(decorator).split("(")[0] for decorator in node.decorator_list}
 
 
 @pytest.mark.parametrize(
@@ -66,3 +102,30 @@ def test_names_in_tables_are_parameters() -> None:
     wrong = {name_of(path): list(unknown_names(tree_of(path))) for path in modules_in(*FOLDERS)}
     assert len(wrong) > 500
     assert not {name: unknown for name, unknown in wrong.items() if unknown}
+
+
+@pytest.mark.parametrize(
+    ("table", "requires_table", "missing"),
+    [
+        ("a, b, c  numbers\n    d  another", True, []),
+        ("a, b  numbers", False, ["c", "d"]),
+        ("Numbers.", False, []),
+        ("Numbers.", True, ["a", "b", "c", "d"]),
+    ],
+)
+def test_fields_without_a_row_are_found(table: str, requires_table: bool, missing: list[str]) -> None:
+    fields = "\n".join(f"    {name}: int" for name in "abcd")
+    source = f'@record(eq=False)\nclass Four:\n    """Four.\n\n    {table}\n    """\n{fields}\n    _e: int\n'
+    assert [
+        name for _, names in unexplained_fields(ast.parse(source), requires_table) for name in names
+    ] == missing
+
+
+def test_classes_that_hold_values_explain_their_fields() -> None:
+    wrong = {
+        name: classes
+        for path in modules_in("pulse", "streaming")
+        if (name := name_of(path))
+        and (classes := [*unexplained_fields(tree_of(path), bool(TABLES_REQUIRED.fullmatch(name)))])
+    }
+    assert not wrong

@@ -25,7 +25,7 @@ def shared_labels(model: TypedModel, simplified: TypedModel) -> list[str]:
     return [label for label in map(simplified.graph.label, wires) if label in names]
 
 
-def prove_equal(model: TypedModel, simplified: TypedModel, seed: int) -> None:
+def assert_models_agree(model: TypedModel, simplified: TypedModel, seed: int) -> None:
     rng = default_rng(seed)
     min_length = shortest(model)
     assert list(simplified.inputs) == list(model.inputs)
@@ -37,14 +37,14 @@ def prove_equal(model: TypedModel, simplified: TypedModel, seed: int) -> None:
         expected.require(after, seed)
 
 
-def prove_decluttered_equal(seed: int, depth: int) -> Counter[str]:
+def assert_decluttered_agrees(seed: int, depth: int) -> Counter[str]:
     model = random_model(default_rng(seed), depth, (*STEPS, *POSITION_STEPS))
     nodes = len(model.graph.nodes)
     simplified, fired = declutter_and_count(model)
     assert len(model.graph.nodes) == nodes
     model.graph.check()
     simplified.graph.check()
-    prove_equal(model, simplified, seed)
+    assert_models_agree(model, simplified, seed)
     again, more = declutter_and_count(simplified)
     assert not more
     assert len(again.graph.nodes) == len(simplified.graph.nodes)
@@ -52,14 +52,14 @@ def prove_decluttered_equal(seed: int, depth: int) -> Counter[str]:
 
 
 def test_every_rewrite_is_reached_and_keeps_the_meaning() -> None:
-    fired = sum((prove_decluttered_equal(seed, depth=12) for seed in range(150)), Counter[str]())
+    fired = sum((assert_decluttered_agrees(seed, depth=12) for seed in range(150)), Counter[str]())
     assert {rewrite.name for rewrite in DECLUTTER} == set(fired), fired
 
 
 @given(st.integers(0, 2**32), st.integers(1, 25))
 @settings(max_examples=30, deadline=None)
 def test_declutter_keeps_the_meaning(seed: int, depth: int) -> None:
-    prove_decluttered_equal(seed, depth)
+    assert_decluttered_agrees(seed, depth)
 
 
 @given(st.integers(0, 2**32), st.integers(0, 6))
@@ -68,4 +68,4 @@ def test_declutter_may_stop_anywhere(seed: int, patches: int) -> None:
     model = random_model(default_rng(seed), 8)
     simplified, fired = declutter_and_count(model, stop_after=patches)
     assert fired.total() <= patches
-    prove_equal(model, simplified, seed)
+    assert_models_agree(model, simplified, seed)

@@ -29,7 +29,7 @@ def note(reached: Counter[str], proto: ModelProto) -> None:
     reached.update(node.op_type for node in proto.graph.node)
 
 
-def check_invariant(seeds: range, depth: int, read_back: int) -> Counter[str]:
+def assert_invariant(seeds: range, depth: int, read_back: int) -> Counter[str]:
     """Random graphs; every ``read_back``-th is read back and run by both backends too."""
     reached: Counter[str] = Counter()
     for seed in seeds:
@@ -61,9 +61,9 @@ def files(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_exported_random_graphs_equal_their_streams() -> None:
+def test_exported_random_graphs_agree_with_their_streams() -> None:
     """Some files have a clock, and some have states that do not begin as zeros."""
-    reached = check_invariant(range(90), depth=10, read_back=6)
+    reached = assert_invariant(range(90), depth=10, read_back=6)
     assert reached["files"] == 90
     assert reached["streams"] >= 170
     assert min(reached[feature] for feature in ("end", "causal", "pulses", "initial", "read back")) >= 8, (
@@ -76,7 +76,7 @@ def test_exported_random_graphs_equal_their_streams() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_exported_operator_cases_are_equal_or_refused() -> None:
+def test_exported_operator_cases_agree_or_are_refused() -> None:
     """A few hundred cases; some are equal and some are refused."""
     outcomes = fuzz(range(250), files)
     assert outcomes["equal"] >= 100, outcomes
@@ -85,16 +85,16 @@ def test_exported_operator_cases_are_equal_or_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_many_exported_random_graphs_equal_their_streams() -> None:
+def test_many_exported_random_graphs_agree_with_their_streams() -> None:
     """They are five thousand graphs of depth 14."""
-    reached = check_invariant(range(50_000, 55_000), depth=14, read_back=3)
+    reached = assert_invariant(range(50_000, 55_000), depth=14, read_back=3)
     print(dict(reached))
     assert reached["files"] == 5_000
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_many_exported_operator_cases_are_equal_or_refused() -> None:
+def test_many_exported_operator_cases_agree_or_are_refused() -> None:
     """They are ten thousand operator cases as files."""
     outcomes = fuzz(range(100_000, 110_000), files)
     print(dict(outcomes))

@@ -7,7 +7,7 @@ from tests.invariants.operator_cases import fuzz
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_fuzzed_models_are_equal_or_refused() -> None:
+def test_fuzzed_models_agree_or_are_refused() -> None:
     """Two hundred models; some are equal and some are refused."""
     outcomes = fuzz(range(200), backends)
     assert outcomes["equal"] >= 50, outcomes
@@ -16,7 +16,7 @@ def test_fuzzed_models_are_equal_or_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_many_fuzzed_models_are_equal_or_refused() -> None:
+def test_many_fuzzed_models_agree_or_are_refused() -> None:
     """They are ten thousand models on all backends."""
     outcomes = fuzz(range(1_000, 11_000), backends)
     print(dict(outcomes))

@@ -41,7 +41,7 @@ def note(reached: Counter[str], typed: TypedModel, model: PulsedModel) -> None:
     reached["nodes"] += len(typed.graph.nodes)
 
 
-def check_invariant(seeds: range, backends: tuple[str, ...], depth: int) -> Counter[str]:
+def assert_invariant(seeds: range, backends: tuple[str, ...], depth: int) -> Counter[str]:
     """Check the invariant on random graphs; gives what was reached."""
     reached: Counter[str] = Counter()
     for seed in seeds:
@@ -65,7 +65,7 @@ def check_invariant(seeds: range, backends: tuple[str, ...], depth: int) -> Coun
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
 def test_random_graphs_stream_as_offline() -> None:
     """The graphs run on both backends and reach every relation."""
-    reached = check_invariant(range(150), BACKENDS, depth=10)
+    reached = assert_invariant(range(150), BACKENDS, depth=10)
     assert reached["models"] == 150
     assert all(reached[feature] >= 10 for feature in REACHED), reached
     assert reached["Positional"] >= 3
@@ -76,7 +76,7 @@ def test_random_graphs_stream_as_offline() -> None:
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
 def test_many_random_graphs_stream_as_offline() -> None:
     """They are twenty thousand graphs, deeper than those of the default suite."""
-    reached = check_invariant(range(10_000, 30_000), BACKENDS, depth=14)
+    reached = assert_invariant(range(10_000, 30_000), BACKENDS, depth=14)
     print(dict(reached))
     assert reached["models"] == 20_000
 

@@ -108,7 +108,7 @@ def test_tests_keep_their_parameters() -> None:
     assert not wrong, f"list the valid cases, or give the new value another name: {wrong}"
 
 
-def test_parameters_vary() -> None:
+def test_each_parameter_has_several_values() -> None:
     wrong = {
         name_of(path): names
         for path in modules_in("tests")

@@ -101,7 +101,7 @@ def _exit() -> None:
     atexit._run_exitfuncs()
 
 
-def require_no_hang(true: bool, started: float) -> None:
+def assert_no_hang(true: bool, started: float) -> None:
     """Require that a condition became true soon: a call that hangs, or waits for its own limit, takes longer."""
     took = time.monotonic() - started
     assert true, f"not true after {took:.2f} s"
@@ -117,7 +117,7 @@ def jack_killed() -> None:
             server.kill()
             assert becomes_true(lambda: player.stream.is_lost)
             started = time.monotonic()
-            require_no_hang(not player.stream.stop(30.0), started)
+            assert_no_hang(not player.stream.stop(30.0), started)
             assert player.stream.stop(30.0)
             assert not player.stream.active
             assert not player.stream.is_lost
@@ -160,7 +160,7 @@ def jack_hangs() -> None:
             player.words,
             int(player.words[CALLS]),
         )
-        require_no_hang(not stream.stop(0.5), started)
+        assert_no_hang(not stream.stop(0.5), started)
         assert not portaudio.refresh(limit_s=0.3)
         server.resume()
         assert player.comes_back()
@@ -176,7 +176,7 @@ def pulse_killed() -> None:
             server.kill()
             assert becomes_true(lambda: player.stream.is_lost and player.finished == losses)  # noqa: B023
             started = time.monotonic()
-            require_no_hang(player.stream.stop(30.0), started)
+            assert_no_hang(player.stream.stop(30.0), started)
             assert player.is_away()
             assert server.start()
             assert player.comes_back()
@@ -212,7 +212,7 @@ def pulse_hangs() -> None:
         server.pause()
         assert becomes_true(player.is_still)
         started, words, calls = time.monotonic(), player.words, int(player.words[CALLS])
-        require_no_hang(not player.stream.stop(0.5), started)
+        assert_no_hang(not player.stream.stop(0.5), started)
         assert not portaudio.refresh(limit_s=0.3)
         server.resume()
         assert player.comes_back()

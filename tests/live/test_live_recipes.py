@@ -30,7 +30,7 @@ def ran(server: JackServer, recipe: Path, seconds: int) -> dict[str, Any]:
     return json.loads(printed)
 
 
-def require_delay(server: JackServer, recipe: Path, report: dict[str, Any], seconds: int) -> None:
+def assert_delay(server: JackServer, recipe: Path, report: dict[str, Any], seconds: int) -> None:
     """The stages of the delay are listed, and their sum equals the probe's measurement."""
     delay = report["statistics"]["delay"]
     assert delay["model_s"] == delay["headroom_s"] == HOP_S
@@ -57,7 +57,7 @@ def test_a_recipe_runs_on_jack(tmp_path: Path) -> None:
         assert report["statistics"]["counters"]["pulses"] > 1 / HOP_S
         assert report["setup"]["model"] == "gtcrn"
         assert report["setup"]["pulse_frames"] == 256
-        require_delay(server, recipe, report, 2)
+        assert_delay(server, recipe, report, 2)
 
 
 @pytest.mark.slow
@@ -70,4 +70,4 @@ def test_a_minute_loses_no_frame(tmp_path: Path) -> None:
         counters = report["statistics"]["counters"]
         assert {name: counters[name] for name in (*TROUBLE, *XRUNS)} == dict.fromkeys((*TROUBLE, *XRUNS), 0)
         assert counters["pulses"] >= 59 / HOP_S
-        require_delay(server, recipe, report, 5)
+        assert_delay(server, recipe, report, 5)

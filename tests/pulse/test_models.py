@@ -15,7 +15,8 @@ from pulse.infer.network import FileNetwork
 from pulse.models import Model, PulsedModel, TypedModel, model_of
 from pulse.pulsify.network import PulsedNetwork
 from pulse.typed import TypedNetwork
-from tests.pulse.chunks.models import build, node
+from tests.pulse.cases.build import node
+from tests.pulse.chunks.models import build
 from tests.pulse.model_builder import ModelBuilder
 
 STEPS = {"analyse", "declutter", "pulsify", "chunked", "compile", "to_onnx", "save"}

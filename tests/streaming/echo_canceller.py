@@ -10,7 +10,8 @@ import pulse
 from pulse.facts import Array
 from streaming import Session
 from tests.noise import next_noise, normal_noise
-from tests.pulse.chunks.models import build, node
+from tests.pulse.cases.build import node
+from tests.pulse.chunks.models import build
 
 TAPS = normal_noise(1, 1, 9, seed=7) / 5
 

@@ -167,7 +167,7 @@ def test_models_of_every_stage_go_to_another_process(
     assert answer["process"] != os.getpid()
 
 
-def check_refused(item: Any, words: str) -> None:
+def assert_refused(item: Any, words: str) -> None:
     for way in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(CopyError, match=words) as refusal:
             way(item)
@@ -175,22 +175,24 @@ def check_refused(item: Any, words: str) -> None:
 
 
 def test_objects_of_this_process_refuse_copies(tmp_path: Path) -> None:
-    check_refused(
+    assert_refused(
         Resampler(48000, 16000), "Resampler cannot be copied or pickled: .* libsamplerate; make another"
     )
-    check_refused(NativeResampler(48000, 16000), "NativeResampler .* addresses of this process; make another")
+    assert_refused(
+        NativeResampler(48000, 16000), "NativeResampler .* addresses of this process; make another"
+    )
     with AudioWriter(tmp_path / "x.wav", 16000, 1) as writer:
-        check_refused(writer, "AudioWriter .* another path")
+        assert_refused(writer, "AudioWriter .* another path")
         writer.write(np.zeros((10, 1), np.float32))
     with AudioReader(tmp_path / "x.wav") as reader:
-        check_refused(reader, "AudioReader .* read once; open it again")
+        assert_refused(reader, "AudioReader .* read once; open it again")
     with FramesFile(tmp_path / "x.npy", 0, None) as file:
-        check_refused(file, "FramesFile .* another path")
+        assert_refused(file, "FramesFile .* another path")
         file.write(np.zeros((1, 2), np.float32))
 
 
 @pytest.mark.parametrize("kind", [Live, Executor])
 def test_a_live_run_and_an_executor_refuse(kind: type) -> None:
-    check_refused(
+    assert_refused(
         object.__new__(kind), f"{kind.__name__} cannot be copied or pickled: it has (a thread|threads)"
     )

@@ -20,7 +20,7 @@ from streaming.libraries import build
 from tests.invariants.distinct_cases import distinct_cases
 from tests.invariants.operator_cases import compare_programs
 from tests.invariants.shifted_cases import load_case
-from tests.pulse.program.native.lane_models import MODELS, lane, pulses, recurrent, require_close
+from tests.pulse.program.native.lane_models import MODELS, assert_lanes_close, lane, pulses, recurrent
 from tests.pulse.program.weight_models import STACKS, stack
 from tests.streaming.emulator import PROCESSORS, Emulator
 
@@ -97,8 +97,8 @@ def lanes_equal_streams_here(
             together = lanes.step(np.stack([frames[number] for frames in fed]))
             expected = [state.step(frames[number]) for state, frames in zip(states, fed)]
             for i in range(LANES):
-                require_close(lane(together, i), expected[i])
-            require_close(single.step(fed[0][number]), expected[0])
+                assert_lanes_close(lane(together, i), expected[i])
+            assert_lanes_close(single.step(fed[0][number]), expected[0])
 
 
 def denoiser_equals_itself_here(emulator: Emulator) -> None:
@@ -109,4 +109,4 @@ def denoiser_equals_itself_here(emulator: Emulator) -> None:
     with emulator.run_here(program):
         state_there = program.spawn()
         for samples in pulses(program, 0, 5):
-            require_close(state_there.step(samples), state_here.step(samples))
+            assert_lanes_close(state_there.step(samples), state_here.step(samples))

@@ -14,8 +14,8 @@ from pulse.facts import Array
 from pulse.interface import Port
 from pulse.program.whole_stream import run_whole
 from streaming import Session
+from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise
-from tests.streaming.executor.streams import assert_close
 from tests.streaming.models import (
     both_backends,
     cached_program,
@@ -49,7 +49,7 @@ def push_and_flush(session: Session, x: Array, cuts: list[int]) -> dict[str, Arr
 )
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_session_outputs_equal_offline_for_any_split(
+def test_session_outputs_agree_with_offline_for_any_split(
     make: Any, frame: Any, backend: str, data: st.DataObject
 ) -> None:
     pulse = data.draw(st.sampled_from([3, 6, 12]), "pulse")
@@ -59,9 +59,9 @@ def test_session_outputs_equal_offline_for_any_split(
     ready_program = cached_program(make, pulse, backend)
     session = Session(ready_program)
     outputs = push_and_flush(session, x, cuts)
-    assert_close(outputs, ready_program.model.typed.run(x))
+    assert_outputs_close(outputs, ready_program.model.typed.run(x))
     whole, _ = run_whole(ready_program.spawn(), {"x": x}, np.nan)
-    assert_close(outputs, whole)
+    assert_outputs_close(outputs, whole)
     assert session.frames_in == length
     assert session.statistics().frames_out == {
         port.name: outputs[port.name].shape[port.axis] for port in ready_program.outputs if port.streams
@@ -92,7 +92,7 @@ def test_inputs_of_two_rates_may_come_in_any_order(
     ]
     pieces.append(session.flush(np.nan))
     expected = compiled.model.typed.run({"fast": fast, "slow": slow, "gain": gain})
-    assert_close({"y": join_pieces(pieces, compiled.outputs[0])}, expected)
+    assert_outputs_close({"y": join_pieces(pieces, compiled.outputs[0])}, expected)
 
 
 def test_an_input_far_ahead_waits_for_the_other() -> None:
@@ -195,9 +195,9 @@ def test_reset_begins_again(backend: str) -> None:
     session.reset()
     assert (session.frames_in, session.pending_frames) == (0, 0)
     x = normal_noise(1, 20)
-    assert_close(push_and_flush(session, x, [3, 9]), compiled.model.typed.run(x))
+    assert_outputs_close(push_and_flush(session, x, [3, 9]), compiled.model.typed.run(x))
     session.reset()
-    assert_close(push_and_flush(session, x, [11]), compiled.model.typed.run(x))
+    assert_outputs_close(push_and_flush(session, x, [11]), compiled.model.typed.run(x))
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_lengths_of_inputs_need_not_be_multiples_of_each_other(
         session.flush(np.nan),
     ]
     outputs = {port.name: join_pieces(pieces, port) for port in compiled.outputs}
-    assert_close(outputs, compiled.model.typed.run({"x": x, "half": other}))
+    assert_outputs_close(outputs, compiled.model.typed.run({"x": x, "half": other}))
 
 
 def test_push_refuses_frames_beyond_the_longest_stream() -> None:

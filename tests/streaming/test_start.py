@@ -10,6 +10,7 @@ import pytest
 
 import pulse
 from pulse.jit.storage.library import library
+from tests.pulse.cases.build import node
 from tests.pulse.chunks import models
 
 STREAM_MODEL = """
@@ -71,7 +72,7 @@ def run_python(*arguments: str) -> Sequence[str]:
 @pytest.fixture
 def relu(tmp_path: Path) -> str:
     path = tmp_path / "relu.onnx"
-    proto = models.build([models.node("Relu", "x", "y")], {"x": [1, "T"]}, {"y": [1, "T"]})
+    proto = models.build([node("Relu", "x", "y")], {"x": [1, "T"]}, {"y": [1, "T"]})
     path.write_bytes(proto.SerializeToString())
     return str(path)
 

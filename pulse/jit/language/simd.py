@@ -105,7 +105,7 @@ def vload_second(p: Pointer, i: int) -> Vector:
 def in_pairs(values: NDArray[Any]) -> NDArray[Any]:
     """Reorder elements [..., 32] as ``vload_first`` and ``vload_second`` read them; the shape stays [..., 32].
 
-    bf16: elements j and j + 16 are the halves of one word of 32 bits, which a shift and a mask convert to floats
+    bf16: elements j and j + 16 are the halves of one 32-bit word, which a shift and a mask convert to floats
     without moving lanes. Other types do not change.
     """
     if values.dtype != np.uint16:

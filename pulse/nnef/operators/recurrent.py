@@ -21,7 +21,13 @@ from pulse.support.record import record
 class CellWriter:
     """One time step of a layer, as ONNX nodes.
 
-    body  the nodes so far
+    e           writes nodes and constants
+    cell        the ONNX operator: RNN, GRU or LSTM
+    attributes  the attributes of its node
+    hidden      the size of the state
+    functions   the activations of the gates
+    recurrent, bias, peepholes  names of the weights; None: no peepholes
+    body        the nodes so far
     """
 
     e: Expansion

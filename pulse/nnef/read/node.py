@@ -63,9 +63,13 @@ class SymbolicSizes:
 
 @record(eq=False)
 class GraphReader:
-    """The ONNX nodes of a graph or a body so far; ``stored`` and ``lengths`` are shared by all of them.
+    """The ONNX nodes of a graph or a body so far.
 
-    trims  whether wires may be longer than the stream: a wire that is read together with a shorter one is cut
+    names    the names that are taken
+    lengths  the symbolic sizes of the file, shared with the bodies
+    nodes    the nodes so far
+    stored   the constants of the file, shared with the bodies
+    trims    whether wires may be longer than the stream: a wire that is read together with a shorter one is cut
     """
 
     names: Names

@@ -161,7 +161,7 @@ def _fmod(w: NodeWriter, op: Elementwise) -> str:
 
 
 def _mod(w: NodeWriter, op: Elementwise) -> str:
-    """Return the remainder of floats, which ONNX only divides towards zero: x - floor(x / y) * y."""
+    """Return the remainder for floats, which ONNX only divides towards zero: x - floor(x / y) * y."""
     if not np.issubdtype(w.dtype(), np.floating):
         return w.emit("Mod", w.inputs)
     x, y = w.inputs
@@ -170,7 +170,7 @@ def _mod(w: NodeWriter, op: Elementwise) -> str:
 
 
 def _sum(w: NodeWriter, op: Elementwise) -> str:
-    """ONNX has sums and means of floats only."""
+    """ONNX sums and averages only floats."""
     if np.issubdtype(w.dtype(), np.floating):
         return w.emit(ELEMENTWISE[op.kind].names.onnx, w.inputs)
     total = w.inputs[0]

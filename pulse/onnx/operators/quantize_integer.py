@@ -27,7 +27,7 @@ MAX_EXACT = 1 << 24
 """Integers up to here are exact in f32."""
 BYTES = (np.dtype(np.uint8), np.dtype(np.int8))
 MAX_CODE = 255.0
-"""The largest magnitude of a number of 8 bits minus its zero point."""
+"""The largest magnitude of an 8-bit number minus its zero point."""
 MAX_PARTS = 32
 """Parts into which a sum is split."""
 

@@ -128,8 +128,8 @@ def write_fill_ends(w: NodeWriter, op: FillEnds) -> str:
     if op.tail is not None:
         inside = w.clock.positions_inside(positions, False, op.length)
         assert inside is not None
-        behind = w.clock.add_op("Sub", [flat, w.clock.length(op.length)], f"{flat}-({op.length})")
-        x = w.emit("Where", [inside, x, _rows(w, op, op.tail, behind, "tail")])
+        index = w.clock.add_op("Sub", [flat, w.clock.length(op.length)], f"{flat}-({op.length})")
+        x = w.emit("Where", [inside, x, _rows(w, op, op.tail, index, "tail")])
     return x
 
 

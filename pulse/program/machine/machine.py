@@ -27,7 +27,7 @@ CALIBRATION_READINGS = 1000
 run_row = c_function_at(c_signature("address", "address", "address"))
 """Call the kernel at an address with the addresses of a row and of the memory bases; returns null, like numba's.
 
-WebAssembly checks this type at each call, and has pointers of 32 bits.
+WebAssembly checks this type at each call, and has 32-bit pointers.
 """
 
 

@@ -43,9 +43,10 @@ class SlidingWindow:
 class SlidingWindows:
     """The windows that advance by the same number of bytes at each pulse.
 
-    shift  the bytes by which the windows advance, of sixteen streams
-    moves  the instructions that moved the histories of one stream
-    bytes  the size of the memory of all windows
+    windows  each of them
+    shift    the bytes by which they advance, of sixteen streams
+    moves    the instructions that moved the histories of one stream
+    bytes    the size of the memory of all windows
     """
 
     windows: tuple[SlidingWindow, ...] = ()

@@ -29,7 +29,12 @@ class Region(IntEnum):
 
 @record(eq=False, frozen=False)
 class Buffer:
-    """A run of bytes in one region; its offset in the arena is set when all instructions are known."""
+    """A run of bytes in one region.
+
+    region, size  where it is, and its bytes
+    offset        its first byte in the region; in the arena -1 until all instructions are known
+    first, last   the numbers of the first and the last instruction that touch it
+    """
 
     region: Region
     size: int
@@ -45,7 +50,12 @@ class Buffer:
 
 @record(eq=False)
 class Value:
-    """A tensor in a buffer: element offset and strides, as in numpy but in elements."""
+    """A tensor in a buffer.
+
+    buffer           its memory
+    offset, strides  its first element in the buffer, and the strides, in elements
+    shape, dtype     as in numpy
+    """
 
     buffer: Buffer
     offset: int

@@ -9,7 +9,12 @@ from pulse.support.record import record
 
 @record
 class Place:
-    """The place of a tensor in a finished program: its region, and its offset and strides in bytes."""
+    """The place of a tensor in a finished program.
+
+    region           its memory
+    offset, strides  its first byte in the region, and the strides, in bytes
+    shape, dtype     as in numpy
+    """
 
     region: Region
     offset: int

@@ -228,11 +228,11 @@ class _While:
             for outlet, (whole, start) in parts.read.items():
                 present[outlet] = self._element(whole, start + iteration, f"element{iteration}_{outlet.node}")
             outlets = graft(self._body, self._targets(parts), graph, present)
-            behind = len(parts.states) + len(parts.last)
+            stop = len(parts.states) + len(parts.last)
             states, ends, elements = (
                 outlets[: len(parts.states)],
-                outlets[len(parts.states) : behind],
-                outlets[behind:],
+                outlets[len(parts.states) : stop],
+                outlets[stop:],
             )
             last = dict(zip(parts.last, ends))
             for index, outlet in zip(parts.states, states):
@@ -250,7 +250,7 @@ class _While:
         heads = enumerate(parts.heads[index])
         return [self._node.wire(AddAxis(0), [outlet], f"head{index}_{row}") for row, outlet in heads]
 
-    def _behind_head(self, index: int, parts: LoopParts, element_rows: OutletId) -> OutletId:
+    def _stop_head(self, index: int, parts: LoopParts, element_rows: OutletId) -> OutletId:
         rows = self._head_rows(index, parts)
         return self._node.wire(Concat(0), [*rows, element_rows], f"rows{index}") if rows else element_rows
 
@@ -320,9 +320,7 @@ class _While:
         )
         outlets = wire(node.graph, node.wire_name, scan, [*scanned.x, *scanned.first, *scanned.captures])
         stacks, ends = outlets[: len(parts.written)], outlets[len(parts.written) :]
-        values = {
-            index: self._behind_head(index, parts, stack) for index, stack in zip(parts.written, stacks)
-        }
+        values = {index: self._stop_head(index, parts, stack) for index, stack in zip(parts.written, stacks)}
         values |= dict(zip(parts.states, ends))
         values |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
         return self._results(values, iterations)

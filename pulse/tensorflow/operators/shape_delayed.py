@@ -37,7 +37,7 @@ def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | N
     expected = (*shape[:axis], rows, frames - 1, *shape[axis + 2 :])
     if target != expected or not rows.is_const or not 1 < int(rows) <= MAX_ROWS:
         return None
-    if not (zeros_behind(graph, whole, axis + 1) - (int(rows) - 1)).prove_ge(0).yes:
+    if not (trailing_zeros(graph, whole, axis + 1) - (int(rows) - 1)).prove_ge(0).yes:
         return None
     delayed_rows: list[OutletId] = []
     for row in range(int(rows)):
@@ -50,7 +50,7 @@ def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | N
     return node.wire(Concat(axis), delayed_rows)
 
 
-def zeros_behind(graph: TypedGraph, outlet: OutletId, axis: int) -> TDim:
+def trailing_zeros(graph: TypedGraph, outlet: OutletId, axis: int) -> TDim:
     """Return the number of last frames of an axis that are certainly zeros of a padding."""
     while True:
         producer = graph.node(outlet)

@@ -32,6 +32,7 @@ class TensorflowOp(ModelOp):
     """A node.
 
     type        the operator
+    title       the name of the node in the file
     attributes  numbers, text, TensorType, dims, arrays, FunctionName, lists of them
     outputs     the names of the outputs that may be read
     library     the functions of the file, which attributes may name

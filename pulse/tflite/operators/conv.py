@@ -30,7 +30,7 @@ def spatial(node: TfliteNode, name: str) -> tuple[int, int]:
 
 
 def read_kernel(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -> Array:
-    """Return constant weights with their axes in another order: integers of codes, else f32."""
+    """Return constant weights with their axes in another order: codes as integers, others in f32."""
     tensor = node.input_tensor(slot)
     value = subtract_zero(tensor) if codes and tensor.data is not None else read_numbers(node, slot, "kernel")
     if value.ndim != len(perm) or (codes and tensor.data is None):

@@ -83,7 +83,7 @@ def _terms(node: TfliteNode, shift: int) -> tuple[OutletId, OutletId, float]:
 
 
 def _sum_in_fixed_point(node: TfliteNode, shift: int) -> OutletId:
-    """Return the sum of both terms by multipliers of 31 bits."""
+    """Return the sum of both terms by 31-bit multipliers."""
     _, quantization = quantized_output(node)
     left, right, coarse = _terms(node, shift)
     total = node.apply("sub" if node.op_type == "SUB" else "add", left, right, suffix="sum")

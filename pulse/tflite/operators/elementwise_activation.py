@@ -53,7 +53,7 @@ def hard_swish(node: TfliteNode) -> OutletId:
 
 @tflite_op("SQRT")
 def root(node: TfliteNode) -> OutletId:
-    """Wire the square root; of codes the step below it."""
+    """Wire the square root; for codes the step below it."""
     if node.has_codes:
         return pick(node, make_table(node, np.sqrt, truncate))
     return apply(node, "sqrt")
@@ -61,7 +61,7 @@ def root(node: TfliteNode) -> OutletId:
 
 @tflite_op(*UNARY)
 def unary(node: TfliteNode) -> OutletId:
-    """Wire a function of the table; of codes by a table of all that they can be."""
+    """Wire a function of the table; for codes a table of all their values."""
     return apply(node, UNARY[node.op_type])
 
 
@@ -101,7 +101,7 @@ INTERPOLATED = ("exp", "gelu", "log")
 
 
 def apply(node: TfliteNode, name: str, params: tuple[float, ...] = ()) -> OutletId:
-    """Return an elementwise function of floats; of 8-bit codes by a table."""
+    """Return an elementwise function for floats; for 8-bit codes a table."""
     tensor = node.input_tensor(0)
     if not (node.has_codes and tensor.has_codes):
         return plain(node, node.apply(name, node.values(0), suffix="value", params=params))
@@ -151,7 +151,7 @@ ROOT_BITS = 20
 
 @tflite_op("RSQRT")
 def reciprocal_root(node: TfliteNode) -> OutletId:
-    """Wire 1 / sqrt(x); of codes that are not above the zero point the largest code."""
+    """Wire 1 / sqrt(x); the largest code for codes that are not above the zero point."""
     if not node.has_codes:
         return node.apply("reciprocal", node.apply("sqrt", node.values(0), suffix="root"))
     if node.input_tensor(0).dtype == np.int16:

@@ -67,7 +67,7 @@ def fully_connected(node: TfliteNode) -> OutletId:
 
 
 def _rescale_int16(node: TfliteNode, total: OutletId, factor: Array) -> OutletId:
-    """Return sums of int16 codes: with a bias of 64 bits rounded once, else twice."""
+    """Return sums of int16 codes: with a 64-bit bias rounded once, else twice."""
     if node.has(2) and node.input_tensor(2).type_name == "INT64":
         return multiply_rounding_once(node, total, factor, 31)
     if factor.size == 1:
@@ -110,7 +110,7 @@ def _multiply_computed(node: TfliteNode) -> OutletId:
 def batch_matmul(node: TfliteNode) -> OutletId:
     """Products of the last two axes, either operand transposed first.
 
-    XNNPACK takes those of codes whose second matrix has its zero at code 0; the others have multipliers of 31 bits.
+    XNNPACK takes those of codes whose second matrix has its zero at code 0; the others have 31-bit multipliers.
     """
 
     def operand(slot: int, name: str) -> OutletId:

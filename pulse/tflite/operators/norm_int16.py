@@ -13,7 +13,7 @@ from pulse.tflite.multipliers import multiply_rounding_twice
 from pulse.tflite.node import F32, F64, TfliteNode
 
 MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
-"""The smallest and the largest code of 16 bits."""
+"""The smallest and the largest 16-bit code."""
 MAX_ENTRIES = 512
 """Maximum number of entries whose sum of 15-bit numbers is exact in f32; a softmax of more is computed in floats."""
 REACH = 10.0

@@ -35,7 +35,7 @@ def _read_needed(node: TfliteNode, slots: Sequence[int]) -> list[Array]:
 
 
 def _meets_codes(node: TfliteNode, slot: int) -> bool:
-    """Return whether floats are multiplied by stored codes of 8 bits."""
+    """Return whether floats are multiplied by stored 8-bit codes."""
     return (
         not node.input_tensor(0).has_codes
         and node.input_tensor(slot).has_codes
@@ -60,7 +60,7 @@ def _layer(
     """Return the frames, and the states after them."""
     if node.has_codes or node.input_tensor(0).has_codes:
         raise node.error(
-            "codes are not supported (of the recurrent layers only an LSTM takes them, of 8 bits); convert it with "
+            "codes are not supported (of the recurrent layers only an LSTM takes 8-bit codes); convert it with "
             "dynamic-range quantization, or unfused"
         )
     hidden = weights[1].shape[1]

@@ -1,4 +1,4 @@
-"""LSTM layers of codes: frames and weights of 8 bits, gates and the state of the cell of 16 bits.
+"""Quantized LSTM layers: 8-bit frames and weights, 16-bit gates and cell state.
 
 gates = sums in steps of 2**-12, through sigmoid and tanh in steps of 2**-15
 c = f * c + i * g, in steps of a power of two;  h = o * tanh(c), in steps of the output
@@ -26,16 +26,17 @@ from pulse.tflite.operators.recurrent_frames import scan_frames
 GATE_BITS, FUNCTION_BITS = 12, 15
 """Gates are in steps of 2**-12 before their activation, and of 2**-15 after it."""
 MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
-"""The smallest and the largest code of 16 bits."""
+"""The smallest and the largest 16-bit code."""
 
 
 @record
 class LstmWeights:
     """The weights of a layer as the file stores them; gates in the order input, output, forget, cell.
 
-    w, r    [4 * H, I] and [4 * H, H], integers; ``w_scale`` and ``r_scale`` have one number for each row
-    bias    [4 * H], in steps of the sums of frames
-    clip    the largest size of the cell; 0: no limit
+    w, r              [4 * H, I] and [4 * H, H], integers
+    w_scale, r_scale  one number for each row of these
+    bias              [4 * H], in steps of the sums of frames
+    clip              the largest size of the cell; 0: no limit
     """
 
     w: Array

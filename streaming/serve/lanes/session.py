@@ -46,7 +46,7 @@ class LaneSession(NotCopyable, Session):
     def feed(self, block: Mapping[str, Array], is_finite: bool = False) -> None:
         """Take more of the stream; no pulse may be waiting. Raises InputError: it does not fit; nothing has changed.
 
-        is_finite  the block is known to fit and to be finite, such as samples of 16 bits
+        is_finite  the block is known to fit and to be finite, such as 16-bit samples
         """
         if not is_finite or self.program.limit is not None:
             block = self._input_blocks.check(block)

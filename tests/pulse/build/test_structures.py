@@ -120,7 +120,7 @@ def test_a_graph_by_hand_streams(make: Callable[[], Any], backend: str) -> None:
     assert pulse.load(model).analyse().outputs["tanh"].rank == 3
 
 
-def test_deep_nesting_equals_manual_wiring() -> None:
+def test_deep_nesting_agrees_with_manual_wiring() -> None:
     def inception(seed: int) -> GraphView:
         branches = [
             Conv1D(4, 2, 1, seed=seed),

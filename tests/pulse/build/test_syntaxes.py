@@ -165,7 +165,7 @@ def _in_a_row(calls: Iterable[Callable[[Connector], Connector]]) -> Callable[[Co
     return call
 
 
-def require_same(first: GraphView, second: GraphView, streams: bool, seed: int) -> None:
+def assert_same(first: GraphView, second: GraphView, streams: bool, seed: int) -> None:
     """The same nodes, attributes, parameters and edges; the same numbers; and a stream equal to them."""
     assert edges(first) == edges(second)
     kinds = [{node.name: (node.type, node.attributes) for node in view} for view in (first, second)]
@@ -184,11 +184,11 @@ def compare(numbers: Iterable[int]) -> Counter[str]:
     for number in numbers:
         rng = np.random.default_rng(number)
         plan = random_plan(rng)
-        require_same(plan.by_calls(), plan.by_edges(rng), number % 8 == 0, number)
+        assert_same(plan.by_calls(), plan.by_edges(rng), number % 8 == 0, number)
         counts["by edges"] += 1
         part, call = Trees(rng).make(3)
         view, called = Sequential([part]), call(Connector("x", SHAPE)).graph()
-        require_same(called, view, number % 8 == 1, number)
+        assert_same(called, view, number % 8 == 1, number)
         counts["by structures"] += 1
         counts["nodes"] += len(plan.reads) + len(view)
     return counts

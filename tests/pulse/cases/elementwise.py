@@ -9,13 +9,13 @@ from pulse.ops.elementwise_functions import ELEMENTWISE
 from tests.pulse.cases.build import Case, cases, floats, node, rng
 
 OF_OTHERS = ("Not", "BitwiseNot")
-"""Functions of one tensor that is not of floats; they have their own cases."""
+"""Functions of one tensor other than a float one; they have their own cases."""
 UNARY = {
     row.names.onnx: row.names.params
     for row in ELEMENTWISE.values()
     if row.arity == 1 and row.names.onnx and row.names.onnx not in OF_OTHERS
 }
-"""Functions of one tensor of floats, and their attributes."""
+"""Functions of one float tensor, and their attributes."""
 SINCE = {"Mish": 18, "Swish": 24}
 """Operators newer than opset 17, and the first opset that has them."""
 BETWEEN = dict.fromkeys(("Log", "Sqrt", "Asin", "Acos", "Atanh"), (0.1, 0.9)) | {"Acosh": (1.1, 1.9)}

@@ -10,8 +10,9 @@ import pulse
 from pulse import Chunking, Stage, chain, front
 from pulse.program.whole_stream import stream_whole
 from tests.noise import normal_noise
+from tests.pulse.cases.build import node
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import Array, F, loop, node, pieces
+from tests.pulse.chunks.models import Array, F, loop, pieces
 
 
 def conv(
@@ -34,7 +35,7 @@ def flat(symbol: str = "T") -> ModelProto:
     return models.build(nodes, {"x": [1, 1, symbol]}, {"z": [1, symbol]}, constants)
 
 
-def prove(model: pulse.TypedModel, *pulses: int) -> None:
+def assert_streams(model: pulse.TypedModel, *pulses: int) -> None:
     """The stream equals the offline model at every pulse; at the first one for all lengths that tell anything."""
     for frames in pulses:
         lengths = None if frames == pulses[0] else (1, 2, 7, 20, 61)
@@ -55,7 +56,7 @@ def test_lengths_follow_from_the_first_input(symbol: str) -> None:
     for frames in (5, 18, 64):
         x = normal_noise(1, 1, frames, seed=frames)
         np.testing.assert_array_equal(joined.run(x)["y.1"], offline(second, offline(first, x)))
-    prove(joined, 8, 24)
+    assert_streams(joined, 8, 24)
 
 
 def test_a_model_in_other_terms_keeps_its_assumptions() -> None:
@@ -76,7 +77,7 @@ def test_nine_frames_of_a_second_model_need_twenty_of_the_first(frames: int, res
 
 @pytest.mark.parametrize("frames", [3, 8, 21, 40])
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
-def test_a_model_of_chunks_after_another_equals_its_authors_loop(frames: int, backend: str) -> None:
+def test_a_chain_of_chunk_models_agrees_with_its_authors_loop(frames: int, backend: str) -> None:
     """Its author's loop over what the first gives, offline and as a stream, the last chunk filled up with zeros."""
     joined = chain(flat("n"), models.cache_of_sound())
     x = normal_noise(1, 1, frames, seed=frames)
@@ -88,12 +89,12 @@ def test_a_model_of_chunks_after_another_equals_its_authors_loop(frames: int, ba
     np.testing.assert_allclose(stream_whole(program, {"x": x})["y"], expected, 1e-5, 1e-5)
 
 
-def test_models_of_chunks_prove_equal_in_chains() -> None:
+def test_models_of_chunks_agree_in_chains() -> None:
     """The model of chunks comes first, last, or two have other sizes; pulses have several chunks."""
-    prove(chain(flat(), models.cache_of_sound()), 8, 16)
-    prove(chain(models.cache_of_sound(8), models.cache_of_sound(12)), 24)
+    assert_streams(chain(flat(), models.cache_of_sound()), 8, 16)
+    assert_streams(chain(models.cache_of_sound(8), models.cache_of_sound(12)), 24)
     halved = pulse.load(models.half_context(), chunking=Chunking(context={"x": 4}))
-    prove(chain(models.cache_of_sound(8), halved), 8, 16)
+    assert_streams(chain(models.cache_of_sound(8), halved), 8, 16)
 
 
 def test_a_delay_of_a_model_of_chunks_drops_leading_frames() -> None:
@@ -108,7 +109,7 @@ def test_a_delay_of_a_model_of_chunks_drops_leading_frames() -> None:
     )
     expected = np.concatenate([outputs["y"] for outputs in steps], 1)[:, 3:14]
     np.testing.assert_allclose(joined.run(x)["y"], expected, 1e-5, 1e-5)
-    prove(joined, 8)
+    assert_streams(joined, 8)
 
 
 def test_a_file_written_in_pulses_joins_a_chain() -> None:
@@ -118,7 +119,7 @@ def test_a_file_written_in_pulses_joins_a_chain() -> None:
     x = normal_noise(1, 1, 50)
     expected = offline(conv(3), offline(conv(5, 2, pads=(2, 2)), offline(conv(3, pads=(1, 1)), x)))
     np.testing.assert_allclose(joined.run(x)[joined.graph.output_names[0]], expected, 1e-4, 1e-5)
-    prove(joined, 8, 16)
+    assert_streams(joined, 8, 16)
 
 
 def test_the_file_of_a_chain_gives_the_same_stream() -> None:
@@ -148,7 +149,7 @@ def test_wires_are_given_read_and_kept_by_name() -> None:
     outputs = joined.run(x)
     assert list(outputs) == ["y", "mask"]
     np.testing.assert_allclose(outputs["y"], mask * filtered, 1e-6)
-    prove(joined, 4)
+    assert_streams(joined, 4)
 
 
 def test_an_input_of_a_later_stage_is_one_of_the_chain() -> None:
@@ -156,7 +157,7 @@ def test_an_input_of_a_later_stage_is_one_of_the_chain() -> None:
     added = models.build([node("Add", "a b", "y")], {"a": [1, 1, "S"], "b": [1, 1, "S"]}, {"y": [1, 1, "S"]})
     joined = chain(conv(3, pads=(1, 1)), Stage(added, reads={"a": "y"}))
     assert {name: str(fact) for name, fact in joined.inputs.items()} == {"x": "1,1,T,f32", "b": "1,1,T,f32"}
-    prove(joined, 4)
+    assert_streams(joined, 4)
 
 
 def test_the_given_models_stay_as_they_are() -> None:
@@ -165,7 +166,7 @@ def test_the_given_models_stay_as_they_are() -> None:
     before = part.run(normal_noise(1, 1, 9))["y"]
     joined = chain(part, part, part)
     assert joined.graph.output_names == ["y.2"]
-    prove(joined, 2)
+    assert_streams(joined, 2)
     np.testing.assert_array_equal(part.run(normal_noise(1, 1, 9))["y"], before)
 
 
@@ -185,7 +186,7 @@ def test_declared_inputs_are_read_by_name() -> None:
     frames = front.frames(8, 4)
     (near,), (echo,) = (frames.run(sound).values() for sound in (mic, far))
     np.testing.assert_array_equal(model.run({"mic": mic, "far": far})["y"], near - echo)
-    prove(model, 8)
+    assert_streams(model, 8)
     with pytest.raises(pulse.PulseError, match="input far: no stage reads it"):
         chain(Stage(front.frames(8, 4), reads=["mic"]), inputs={"mic": "1,T", "far": "1,T"})
 

@@ -12,6 +12,7 @@ from pulse import stream as pulse_stream
 from pulse.program.program import Program
 from tests.noise import normal_noise
 from tests.onnxruntime_sessions import open_session
+from tests.pulse.cases.build import node
 
 Array = np.ndarray
 F = np.float32
@@ -47,12 +48,6 @@ def build(
     stored = [numpy_helper.from_array(np.asarray(value), name) for name, value in (constants or {}).items()]
     graph = helper.make_graph(list(nodes), "chunks", declared, results, stored)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-
-
-def node(op: str, inputs: str, outputs: str, **attributes: object) -> NodeProto:
-    """A node; names are separated by blanks, ``_`` leaves an input out."""
-    names = ["" if name == "_" else name for name in inputs.split()]
-    return helper.make_node(op, names, outputs.split(), **attributes)
 
 
 def gru(frames: int | str = 1, h: str = "h", hn: str = "hn") -> ModelProto:

@@ -16,6 +16,7 @@ from pulse.proof import ProofChoice, prove
 from pulse.proof.oracle import oracle_of
 from streaming.session import Session
 from tests.noise import normal_noise
+from tests.pulse.cases.build import node
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import Array, loop, pieces
 
@@ -55,7 +56,7 @@ def stream_blocks(program: Program, x: Array, axis: int, seed: int = 0) -> dict[
 
 
 @pytest.mark.parametrize("frames", [1, 3])
-def test_a_recurrent_step_equals_the_author_s_loop(backend: str, frames: int) -> None:
+def test_a_recurrent_step_agrees_with_the_author_s_loop(backend: str, frames: int) -> None:
     """H -> hn, one frame or several in a chunk; also with the length of a chunk left open."""
     model = models.gru(frames)
     x = normal_noise(1, 10 * frames, 4)
@@ -73,7 +74,7 @@ def test_a_recurrent_step_equals_the_author_s_loop(backend: str, frames: int) ->
 
 
 @pytest.mark.parametrize("samples", [1, 7, 8, 50])
-def test_a_cached_filter_equals_the_author_s_loop(backend: str, samples: int) -> None:
+def test_a_cached_filter_agrees_with_the_author_s_loop(backend: str, samples: int) -> None:
     """Sound in chunks of 8; the last chunk is filled with zeros, whatever flush fills with."""
     model, x = models.cache_of_sound(), normal_noise(1, samples)
     expected = join_results(
@@ -128,11 +129,11 @@ def test_context_comes_before_a_chunk_and_delay_drops_frames(backend: str) -> No
 def test_inputs_of_several_rates_stream_together(backend: str) -> None:
     """Sound x [1, 8] counts the frames; one row of f [1, 1, 2] and one number p [1, 1] for each 8 of them."""
     nodes = [
-        models.node("ReduceSum", "f", "gain", keepdims=0),
-        models.node("Mul", "x gain", "loud"),
-        models.node("Add", "loud s", "y"),
-        models.node("ReduceMax", "y", "p", keepdims=1),
-        models.node("Identity", "p", "sN"),
+        node("ReduceSum", "f", "gain", keepdims=0),
+        node("Mul", "x gain", "loud"),
+        node("Add", "loud s", "y"),
+        node("ReduceMax", "y", "p", keepdims=1),
+        node("Identity", "p", "sN"),
     ]
     model = models.build(
         nodes, {"x": [1, 8], "f": [1, 1, 2], "s": [1, 1]}, {"y": [1, 8], "p": [1, 1], "sN": [1, 1]}
@@ -353,13 +354,13 @@ def test_offline_models_stay_as_they_were(backend: str) -> None:
     np.testing.assert_allclose(outputs["y"], expected["y"], 1e-5, 1e-6)
     np.testing.assert_allclose(outputs["hn"], expected["hn"], 1e-5, 1e-6)
     with pytest.raises(PulseError, match="no input has a symbolic dim"):
-        pulse.stream(models.build([models.node("Abs", "x", "y")], {"x": [1, 8]}, {"y": [1, 8]}))
+        pulse.stream(models.build([node("Abs", "x", "y")], {"x": [1, 8]}, {"y": [1, 8]}))
 
 
 @pytest.mark.parametrize("name", ["batch", "streams"])
 def test_batch_dims_become_one(backend: str, name: str) -> None:
     """A dim that counts streams, by its name or because it leads, is 1; the report says what it became."""
-    nodes = [models.node("Add", "x h", "y"), models.node("Identity", "y", "hn")]
+    nodes = [node("Add", "x h", "y"), node("Identity", "y", "hn")]
     model = models.build(nodes, {"x": [name, "time"], "h": [name, 1]}, {"y": [name, "time"], "hn": [name, 1]})
     program = pulse.stream(model, pulse=1, backend=backend)
     assert program.model.chunks is not None
@@ -370,9 +371,9 @@ def test_batch_dims_become_one(backend: str, name: str) -> None:
 def sum_with_state(x: list[int | str], h: list[int | str]) -> ModelProto:
     """A sum y of x, h and its own length; hn is h."""
     nodes = [
-        models.node("ReduceMax", "h", "peak", keepdims=0),
-        models.node("Add", "x peak", "y"),
-        models.node("Identity", "h", "hn"),
+        node("ReduceMax", "h", "peak", keepdims=0),
+        node("Add", "x peak", "y"),
+        node("Identity", "h", "hn"),
     ]
     return models.build(nodes, {"x": x, "h": h}, {"y": x, "hn": h})
 

@@ -23,14 +23,14 @@ def test_bounds_under_a_premise_are_those_of_all_sizes() -> None:
         st.integers(2, 8),
     )
     def check_bounds_of_draws(num: int, den: int, less: int, shift: int, other: int, k: int) -> None:
-        reached[check_bounds(num, den, less, shift, other, k)] += 1
+        reached[assert_bounds(num, den, less, shift, other, k)] += 1
 
     check_bounds_of_draws()
     assert reached["rises"] >= 10
     assert reached["falls"] >= 10
 
 
-def check_bounds(num: int, den: int, less: int, shift: int, other: int, k: int) -> str:
+def assert_bounds(num: int, den: int, less: int, shift: int, other: int, k: int) -> str:
     """``num*T/den - other*T/2 - less >= 0``, and the bounds of a remainder under it; what the premise does."""
     scope = SymbolScope()
     size = scope.symbol("T")

@@ -44,7 +44,7 @@ def offline(model: TypedModel, feeds: Mapping[str, Array] | Array) -> Array:
     return result
 
 
-def assert_streams_equal(
+def assert_streams_agree(
     model: TypedModel,
     feeds: Mapping[str, Array] | Array | list[Array],
     pulses: Sequence[int] = (1, 3),

@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.front import deltas, splice, stack
 from tests.noise import normal_noise
 from tests.pulse.front import references
-from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_agree, offline
 
 
 def features(frames: int, bins: int = 5, seed: int = 0) -> Array:
@@ -34,7 +34,7 @@ def test_stack_joins_frames(m: int, n: int) -> None:
     model = stack(m, n, shape="1,frames,5")
     for x in several:
         assert_near(offline(model, x), lfr(x[0], m, n)[None])
-    assert_streams_equal(model, several)
+    assert_streams_agree(model, several)
 
 
 @pytest.mark.parametrize("ends", ["zeros", "none"])
@@ -44,7 +44,7 @@ def test_stack_pads_its_ends_with_zeros_or_not_at_all(ends: str) -> None:
     rows = [padded[start : start + 7].ravel() for start in range(0, len(padded) - 6, 6)]
     model = stack(ends=ends, shape="1,frames,5")
     assert_near(offline(model, x), np.array(rows)[None])
-    assert assert_streams_equal(model, x, (1,)) == {"features": {"zeros": 0, "none": 1}[ends]}
+    assert assert_streams_agree(model, x, (1,)) == {"features": {"zeros": 0, "none": 1}[ends]}
 
 
 @pytest.mark.parametrize(("left", "right"), [(4, 4), (0, 2), (3, 0), (0, 0)])
@@ -55,10 +55,10 @@ def test_splice_joins_neighbours(left: int, right: int, ends: str) -> None:
     expected = np.array([padded[start : start + left + 1 + right].ravel() for start in range(23)])[None]
     model = splice(left, right, ends=ends, shape="1,frames,5")
     assert_near(offline(model, x), expected)
-    assert assert_streams_equal(model, x)["features"] == right
+    assert assert_streams_agree(model, x)["features"] == right
 
 
-def test_splices_equal_those_of_kaldi() -> None:
+def test_splices_agree_with_those_of_kaldi() -> None:
     knf = references.kaldi_native_fbank()
     x = features(23)
     options = knf.SpliceOptions()
@@ -87,13 +87,13 @@ def slopes(x: Array, order: int, window: int, nested: bool) -> list[Array]:
 @pytest.mark.parametrize("nested", [True, False])
 @pytest.mark.parametrize(("order", "window"), [(1, 2), (2, 2), (2, 1), (3, 3)])
 @pytest.mark.parametrize("keep", [True, False])
-def test_deltas_equal_their_formula(nested: bool, order: int, window: int, keep: bool) -> None:
+def test_deltas_agree_with_their_formula(nested: bool, order: int, window: int, keep: bool) -> None:
     several = [features(frames) for frames in (1, 3, 30)]
     model = deltas(order, window, nested=nested, keep=keep, shape="1,frames,5")
     for x in several:
         orders = slopes(x[0], order, window, nested)
         assert_near(offline(model, x), np.concatenate(orders if keep else orders[1:], 1)[None])
-    assert assert_streams_equal(model, several)["features"] == order * window
+    assert assert_streams_agree(model, several)["features"] == order * window
 
 
 def test_torchaudio_and_kaldi_agree() -> None:

@@ -12,7 +12,7 @@ from pulse.facts import Array
 from pulse.front import frames, overlap_add
 from pulse.front.windows import window_values
 from tests.noise import next_noise, normal_noise
-from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline, sound
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_agree, offline, sound
 
 PADDING = {"constant": "constant", "edge": "edge", "reflect": "reflect", "replicate": "edge"}
 
@@ -37,7 +37,7 @@ def test_frames_are_slices_of_the_sound(size: int, hop: int) -> None:
     model = frames(size, hop)
     for x in several:
         np.testing.assert_array_equal(offline(model, x), cut(x, size, hop))
-    assert_streams_equal(model, several)
+    assert_streams_agree(model, several)
 
 
 @pytest.mark.parametrize("mode", list(PADDING))
@@ -47,7 +47,7 @@ def test_padded_frames_equal_those_of_padded_sound(mode: str, start: int, end: i
     padded = np.pad(x, ((0, 0), (start, end)), mode=PADDING[mode])  # pyright: ignore
     model = frames(8, 4, pad_start=start, pad_end=end, pad_mode=mode)
     np.testing.assert_array_equal(offline(model, x), cut(padded, 8, 4))
-    delays = assert_streams_equal(model, x)
+    delays = assert_streams_agree(model, x)
     if mode == "constant" and not end:
         assert delays == {"frames": 0}, "leading zeros cost nothing"
 
@@ -56,19 +56,19 @@ def test_each_channel_is_cut_into_windowed_frames() -> None:
     x = sound(200, batch=2)
     model = frames(16, 8, window="hamming", shape="2,T")
     assert_near(offline(model, x), cut(x, 16, 8) * window_values("w", "hamming", 16))
-    assert_streams_equal(model, x)
+    assert_streams_agree(model, x)
 
 
 @pytest.mark.parametrize(
     ("size", "hop"), [(8, 4), (512, 128), (5, 3), (6, 6), (3, 5), (9, 1), (40, 2), (7, 4)]
 )
-def test_overlap_add_equals_the_sum_of_numpy(size: int, hop: int) -> None:
+def test_overlap_add_agrees_with_the_sum_of_numpy(size: int, hop: int) -> None:
     rng = np.random.default_rng(2)
     several = [next_noise(rng, 1, count, size) for count in (1, 2, 23)]
     model = overlap_add(size, hop)
     for y in several:
         assert_near(offline(model, y), overlap_sum(y, hop))
-    assert assert_streams_equal(model, several) == {"sound": 0}
+    assert assert_streams_agree(model, several) == {"sound": 0}
 
 
 def test_overlap_add_windows_frames_and_trims_ends() -> None:
@@ -76,7 +76,7 @@ def test_overlap_add_windows_frames_and_trims_ends() -> None:
     model = overlap_add(12, 4, window="sqrt_hann", trim_start=5, trim_end=8, shape="2,frames,12")
     expected = overlap_sum(y * window_values("w", "sqrt_hann", 12), 4)[:, 5:-8]
     assert_near(offline(model, y), expected)
-    assert_streams_equal(model, y)
+    assert_streams_agree(model, y)
 
 
 def test_verify_proves_frames_and_overlap_add() -> None:

@@ -11,7 +11,7 @@ import pulse
 from pulse.facts import Array
 from pulse.front import kaldi_fbank, kaldi_mfcc
 from tests.pulse.front.references import kaldi_native_fbank
-from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline, sound
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_agree, offline, sound
 from tests.shared import shared_path
 
 EPSILON = float(np.finfo(np.float32).eps)
@@ -148,20 +148,20 @@ def with_offset(frames: int) -> Array:
 
 
 @pytest.mark.parametrize("how", BANKS, ids=text_of)
-def test_fbank_equals_its_formula(how: dict[str, Any]) -> None:
+def test_fbank_agrees_with_its_formula(how: dict[str, Any]) -> None:
     several = [with_offset(length) for length in (431, 3333)]
     model = kaldi_fbank(**how)
     for x in several:
         assert_near(offline(model, x), fbank(x[0], how)[None])
-    assert_streams_equal(model, several, (1, 2))
+    assert_streams_agree(model, several, (1, 2))
 
 
 @pytest.mark.parametrize("how", CEPSTRA, ids=text_of)
-def test_kaldi_mfcc_equals_its_formula(how: dict[str, Any]) -> None:
+def test_kaldi_mfcc_agrees_with_its_formula(how: dict[str, Any]) -> None:
     x = with_offset(3333)
     model = kaldi_mfcc(**how)
     assert_near(offline(model, x), mfcc(x[0], how)[None])
-    assert_streams_equal(model, x, (2,))
+    assert_streams_agree(model, x, (2,))
 
 
 def kaldi_native_features(x: Array, how: dict[str, Any], mfcc: bool) -> Array:
@@ -186,13 +186,13 @@ def kaldi_native_features(x: Array, how: dict[str, Any], mfcc: bool) -> Array:
 
 
 @pytest.mark.parametrize("how", [how for how in BANKS if how.get("window") != "sine"], ids=text_of)
-def test_equals_kaldi_native_fbank(how: dict[str, Any]) -> None:
+def test_agrees_with_kaldi_native_fbank(how: dict[str, Any]) -> None:
     x = with_offset(5000)
     assert_near(offline(kaldi_fbank(**how), x), kaldi_native_features(x, how, False))
 
 
 @pytest.mark.parametrize("how", CEPSTRA, ids=text_of)
-def test_the_cepstrum_equals_kaldi(how: dict[str, Any]) -> None:
+def test_the_cepstrum_agrees_with_kaldi(how: dict[str, Any]) -> None:
     x = with_offset(5000)
     assert_near(offline(kaldi_mfcc(**how), x), kaldi_native_features(x, how, True))
 
@@ -202,10 +202,10 @@ def test_silence_becomes_the_smallest_logarithm() -> None:
     x = np.zeros((1, 2000), np.float32)
     output = offline(kaldi_fbank(use_energy=True), x)
     np.testing.assert_allclose(output, math.log(EPSILON), rtol=1e-6)
-    assert_streams_equal(kaldi_fbank(use_energy=True), x, (2,))
+    assert_streams_agree(kaldi_fbank(use_energy=True), x, (2,))
 
 
-def test_the_filter_bank_equals_that_of_a_published_model() -> None:
+def test_the_filter_bank_agrees_with_that_of_a_published_model() -> None:
     case = np.load(shared_path("sound/fireredvad_en.npz"))
     assert_near(offline(kaldi_fbank(), case["in"][None].astype(np.float32)), case["fbank"][None])
 

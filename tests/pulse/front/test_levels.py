@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.front import dc_block, deemphasis, gain, limiter, preemphasis
 from pulse.models import TypedModel
 from tests.pulse.front import references
-from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline, sound
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_agree, offline, sound
 
 
 def filter_sound(x: Array, before: float, back: float) -> Array:
@@ -38,11 +38,11 @@ FILTERS: list[tuple[TypedModel, float, float]] = [
     FILTERS,
     ids=["preemphasis", "half preemphasis", "deemphasis", "no deemphasis", "dc_block"],
 )
-def test_filters_equal_their_recursion(model: TypedModel, before: float, back: float) -> None:
+def test_filters_agree_with_their_recursion(model: TypedModel, before: float, back: float) -> None:
     several = [sound(length) + np.float32(0.1) for length in (1, 777)]
     for x in several:
         assert_near(offline(model, x), filter_sound(x, before, back))
-    assert assert_streams_equal(model, several, (1, 64)) == {"sound": 0}
+    assert assert_streams_agree(model, several, (1, 64)) == {"sound": 0}
 
 
 def test_preemphasis_repeats_the_first_sample() -> None:
@@ -51,10 +51,10 @@ def test_preemphasis_repeats_the_first_sample() -> None:
     expected[0, 0] = x[0, 0] * 0.03
     model = preemphasis(first="repeat")
     assert_near(offline(model, x), expected)
-    assert_streams_equal(model, x)
+    assert_streams_agree(model, x)
 
 
-def test_preemphasis_equals_torchaudio() -> None:
+def test_preemphasis_agrees_with_torchaudio() -> None:
     torch, functional = references.torch(), references.torchaudio().functional
     x = sound(3000)
     assert_near(offline(preemphasis(0.9), x), functional.preemphasis(torch.tensor(x), 0.9).numpy())
@@ -66,7 +66,7 @@ def test_gain_multiplies() -> None:
     assert_near(offline(gain(db=-6.0), x), x * 10**-0.3)
     spectrum = sound(5 * 8 * 2).reshape(1, 8, 5, 2)
     assert_near(offline(gain(3.0, shape="1,8,frames,2"), spectrum), spectrum * 3)
-    assert_streams_equal(gain(3.0, shape="1,8,frames,2"), spectrum)
+    assert_streams_agree(gain(3.0, shape="1,8,frames,2"), spectrum)
 
 
 def limit_sound(x: Array, threshold: float, ahead: int, hold: int) -> Array:
@@ -81,13 +81,13 @@ def limit_sound(x: Array, threshold: float, ahead: int, hold: int) -> Array:
 
 
 @pytest.mark.parametrize(("ahead", "hold"), [(5, 10), (0, 0), (12, 0), (0, 7), (30, 211)])
-def test_the_limiter_equals_its_formula(ahead: int, hold: int) -> None:
+def test_the_limiter_agrees_with_its_formula(ahead: int, hold: int) -> None:
     x = sound(700) * 3
     model = limiter(0.5, float(ahead), hold_ms=float(hold), sample_rate=1000)
     y = offline(model, x)
     assert_near(y, limit_sound(x, 0.5, ahead, hold))
     assert np.abs(y).max() <= 0.5 * (1 + 1e-6)
-    assert assert_streams_equal(model, x, (1, 50)) == {"sound": ahead}
+    assert assert_streams_agree(model, x, (1, 50)) == {"sound": ahead}
 
 
 def test_the_limiter_leaves_quiet_sound_alone() -> None:

@@ -9,7 +9,7 @@ import pytest
 from pulse.facts import Array
 from pulse.front import db, log, whisper_log
 from tests.pulse.front.references import librosa
-from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_agree, offline
 
 
 def positive() -> Array:
@@ -21,11 +21,11 @@ def positive() -> Array:
 
 @pytest.mark.parametrize(("base", "function"), [("natural", np.log), ("log2", np.log2), ("log10", np.log10)])
 @pytest.mark.parametrize(("floor", "offset"), [(1e-10, 0.0), (0.0, 1e-6), (1e-3, 1e-4)])
-def test_log_equals_numpy(base: str, function: Any, floor: float, offset: float) -> None:
+def test_log_agrees_with_numpy(base: str, function: Any, floor: float, offset: float) -> None:
     x = positive()
     model = log(base, floor, offset=offset, shape="1,frames,8")
     assert_near(offline(model, x), function(np.maximum(x.astype(np.float64) + offset, floor)))
-    assert_streams_equal(model, x)
+    assert_streams_agree(model, x)
 
 
 def test_log_takes_any_shape() -> None:
@@ -37,19 +37,19 @@ def test_log_takes_any_shape() -> None:
 
 @pytest.mark.parametrize("of", ["power", "amplitude"])
 @pytest.mark.parametrize("reference", [1.0, 20.0])
-def test_decibels_equal_their_formula(of: str, reference: float) -> None:
+def test_decibels_agree_with_their_formula(of: str, reference: float) -> None:
     x = positive()
     factor, floor = (1, 1e-10) if of == "power" else (2, 1e-5)
     expected = factor * 10 * np.log10(np.maximum(x.astype(np.float64), floor) / reference)
     model = db(of, reference, shape="1,frames,8")
     assert_near(offline(model, x), expected)
-    assert_streams_equal(model, x)
+    assert_streams_agree(model, x)
     limited = db(of, reference, top_db=80.0, maximum=20.0, shape="1,frames,8")
     assert_near(offline(limited, x), np.maximum(expected, -60))
-    assert_streams_equal(limited, x)
+    assert_streams_agree(limited, x)
 
 
-def test_db_equals_librosa() -> None:
+def test_db_agrees_with_librosa() -> None:
     x = positive()
     assert_near(offline(db(shape="1,frames,8"), x), librosa().power_to_db(x, top_db=None))
     assert_near(
@@ -58,13 +58,13 @@ def test_db_equals_librosa() -> None:
     )
 
 
-def test_whisper_log_equals_the_formula_of_whisper() -> None:
+def test_whisper_log_agrees_with_the_formula_of_whisper() -> None:
     """The recording's maximum is the fixed one, so the result is Whisper's."""
     x = positive()
     logs = np.log10(np.maximum(x.astype(np.float64), 1e-10))
     model = whisper_log(maximum=float(logs.max()), shape="1,frames,8")
     assert_near(offline(model, x), (np.maximum(logs, logs.max() - 8) + 4) / 4)
-    assert_streams_equal(model, x)
+    assert_streams_agree(model, x)
 
 
 @pytest.mark.parametrize(

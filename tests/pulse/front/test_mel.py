@@ -14,7 +14,7 @@ from pulse.front import dct, mel, mel_spectrogram, mfcc
 from pulse.front.triangles import SCALES, mel_triangles
 from pulse.front.windows import centre, window_values
 from tests.pulse.front.references import librosa, torch, torchaudio
-from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline, sound
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_agree, offline, sound
 
 
 def to_mel(hz: float, scale: str) -> float:
@@ -77,17 +77,17 @@ def test_the_scales_are_inverse(to_scale: Callable[[Array], Array], back: Callab
 
 
 @pytest.mark.parametrize("how", BANKS, ids=str)
-def test_mel_equals_its_formula(how: dict[str, Any]) -> None:
+def test_mel_agrees_with_its_formula(how: dict[str, Any]) -> None:
     x = np.abs(sound(21 * 257)).reshape(1, 257, 21)
     weights = bank(257, how["n_mels"], **limits_of(how))
     model = mel(**how)
     assert_near(offline(model, x), np.swapaxes(x, 1, 2) @ weights)
-    assert_streams_equal(model, x)
+    assert_streams_agree(model, x)
     turned = mel(**how, layout="T,F", output_layout="F,T", shape="1,frames,257")
     assert_near(
         offline(turned, np.swapaxes(x, 1, 2).copy()), np.swapaxes(np.swapaxes(x, 1, 2) @ weights, 1, 2)
     )
-    assert_streams_equal(turned, np.swapaxes(x, 1, 2).copy(), (2,))
+    assert_streams_agree(turned, np.swapaxes(x, 1, 2).copy(), (2,))
 
 
 @pytest.mark.parametrize("how", BANKS, ids=str)
@@ -132,18 +132,18 @@ def spectrogram(x: Array, how: dict[str, Any]) -> Array:
 
 
 @pytest.mark.parametrize("how", SPECTROGRAMS, ids=str)
-def test_mel_spectrogram_equals_numpy(how: dict[str, Any]) -> None:
+def test_mel_spectrogram_agrees_with_numpy(how: dict[str, Any]) -> None:
     x = sound(2777)
     model = mel_spectrogram(**how)
     assert_near(offline(model, x), spectrogram(x, how)[None])
-    assert_streams_equal(model, x, (2,))
+    assert_streams_agree(model, x, (2,))
     turned = mel_spectrogram(**how, output_layout="F,T")
     assert_near(offline(turned, x), spectrogram(x, how).T[None])
 
 
 @pytest.mark.parametrize("dct_norm", ["ortho", "none"])
 @pytest.mark.parametrize("lifter", [0.0, 22.0])
-def test_mfcc_equals_its_formula(dct_norm: str, lifter: float) -> None:
+def test_mfcc_agrees_with_its_formula(dct_norm: str, lifter: float) -> None:
     x = sound(2777)
     how: dict[str, Any] = {"n_fft": 512, "hop": 160, "win_length": 400, "n_mels": 40, "log": "db"}
     k, n = np.arange(13), np.arange(40)
@@ -154,13 +154,13 @@ def test_mfcc_equals_its_formula(dct_norm: str, lifter: float) -> None:
     expected = (spectrogram(x, how) @ table * weight)[None]
     model = mfcc(13, **how, dct_norm=dct_norm, lifter=lifter)
     assert_near(offline(model, x), expected)
-    assert_streams_equal(model, x, (2,))
+    assert_streams_agree(model, x, (2,))
     alone = dct(13, dct_norm, lifter=lifter, shape="1,frames,40")
     assert_near(offline(alone, spectrogram(x, how)[None].astype(np.float32)), expected)
-    assert_streams_equal(alone, spectrogram(x, how)[None].astype(np.float32))
+    assert_streams_agree(alone, spectrogram(x, how)[None].astype(np.float32))
 
 
-def test_mel_features_equal_librosa() -> None:
+def test_mel_features_agree_with_librosa() -> None:
     x = sound(4000)
     how: dict[str, Any] = {"n_fft": 512, "n_mels": 40, "mel_scale": "slaney", "norm": "slaney"}
     same = {"y": x[0], "sr": 16000, "n_fft": 512, "hop_length": 160, "n_mels": 40, "pad_mode": "reflect"}
@@ -171,7 +171,7 @@ def test_mel_features_equal_librosa() -> None:
     assert_near(offline(mfcc(20, hop=160, **how, lifter=22.0, output_layout="F,T"), x), expected[None])
 
 
-def test_mel_features_equal_torchaudio() -> None:
+def test_mel_features_agree_with_torchaudio() -> None:
     transforms = torchaudio().transforms
     x = sound(4000)
     transform = transforms.MelSpectrogram(16000, 512, 400, 160, n_mels=64)

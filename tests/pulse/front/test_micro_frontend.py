@@ -16,7 +16,7 @@ from pulse.facts import Array
 from pulse.front import micro_frontend
 from pulse.program.whole_stream import stream_whole
 from streaming import Session
-from tests.pulse.front.stream_checks import assert_refused, assert_streams_equal, offline
+from tests.pulse.front.stream_checks import assert_refused, assert_streams_agree, offline
 from tests.shared import shared_path
 
 F = np.float32
@@ -25,7 +25,7 @@ RECORDED = Path(__file__).with_name("micro_features.csv")
 
 
 def chirp(samples: int = 4160) -> Array:
-    """Integers of 16 bits of many frequencies, louder and softer."""
+    """16-bit integers of many frequencies, louder and softer."""
     n = np.arange(samples)
     return ((n * n // 97 * 31 % 20011 - 10005) * (1 + n // 1600 % 3) // 3).astype(F)
 
@@ -49,7 +49,7 @@ def times(x: tuple[int, int], turn: float) -> tuple[int, int]:
 
 
 def complex_transform(x: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The transform of kissfft with four branches, in integers of 16 bits."""
+    """The transform of kissfft with four branches, in 16-bit integers."""
     size = len(x)
     if size == 1:
         return x
@@ -222,8 +222,8 @@ def test_equals_the_package_on_speech() -> None:
     assert np.array_equal(output, (expected * 0.0390625).astype(F))
 
 
-def test_features_of_a_stream_equal_the_whole() -> None:
-    assert assert_streams_equal(micro_frontend(), chirp()[None] / F(32768)) == {"features": 2}
+def test_features_of_a_stream_agree_with_the_whole() -> None:
+    assert assert_streams_agree(micro_frontend(), chirp()[None] / F(32768)) == {"features": 2}
     pulse.verify(micro_frontend(), pulse=160, lengths=(480, 481, 639, 4_000)).require()
 
 
@@ -257,7 +257,7 @@ def test_other_parameters_stream(how: dict[str, Any]) -> None:
     assert np.array_equal(y, np.round(y))
     assert 0 <= y.min() < y.max() <= 65535
     assert np.ptp(y) > 50
-    assert_streams_equal(model, chirp()[None])
+    assert_streams_agree(model, chirp()[None])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import cmvn, sliding_cmvn
 from tests.pulse.front import references
-from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_agree, offline
 from tests.shared import shared_path
 
 
@@ -71,7 +71,7 @@ def test_statistics_of_files_are_read(form: str, norm_vars: bool, tmp_path: Path
     for statistics in (path, str(path)):
         model = cmvn(statistics, norm_vars=norm_vars, shape="1,frames,5")
         assert_near(offline(model, x), expected[None])
-    assert_streams_equal(model, x)
+    assert_streams_agree(model, x)
 
 
 def test_sums_without_squares_give_the_mean_alone(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_given_statistics_are_applied() -> None:
     turned = x.swapaxes(1, 2).copy()
     model = cmvn(mean=mean, axis=1, shape="1,5,T")
     assert_near(offline(model, turned), turned - np.array(mean)[:, None])
-    assert_streams_equal(model, turned)
+    assert_streams_agree(model, turned)
 
 
 def test_cmvn_normalises_as_a_published_model() -> None:
@@ -126,12 +126,14 @@ def sliding_norm(x: Array, window: int, minimum: int, center: bool, norm_vars: b
     [(norm_vars, *sizes) for norm_vars in (True, False) for sizes in [(30, 10), (8, 8), (60, 37)]]
     + [(False, 9, 1), (True, 9, 2)],  # a variance of one frame is rounding
 )
-def test_sliding_statistics_equal_numpy(center: bool, norm_vars: bool, window: int, minimum: int) -> None:
+def test_sliding_statistics_agree_with_numpy(
+    center: bool, norm_vars: bool, window: int, minimum: int
+) -> None:
     several = [features(frames) for frames in (60, 131)]
     model = sliding_cmvn(window, minimum, center=center, norm_vars=norm_vars, shape="1,frames,5")
     for x in several:
         assert_near(offline(model, x), sliding_norm(x[0], window, minimum, center, norm_vars)[None])
-    delay = assert_streams_equal(model, several)["features"]
+    delay = assert_streams_agree(model, several)["features"]
     assert delay == (window if center else minimum) - 1
 
 
@@ -143,7 +145,7 @@ def test_a_stream_shorter_than_the_window_is_refused(center: bool, frames: int) 
 
 
 @pytest.mark.parametrize("norm_vars", [True, False])
-def test_equals_kaldi(norm_vars: bool, tmp_path: Path) -> None:
+def test_agrees_with_kaldi(norm_vars: bool, tmp_path: Path) -> None:
     knf = references.kaldi_native_fbank()
     x = features(80)
     sums = np.array(knf.compute_cmvn_stats(x[0]))

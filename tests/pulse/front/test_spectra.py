@@ -9,7 +9,7 @@ import pytest
 import pulse
 from pulse.facts import Array
 from pulse.front import compress, from_polar, magnitude, mask, phase, power
-from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_agree, offline
 
 
 def complexes(*shape: int, seed: int = 0) -> Array:
@@ -22,15 +22,15 @@ def split_parts(z: Array, axis: int = -1) -> Array:
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-2])
-def test_magnitude_and_power_equal_numpy(epsilon: float) -> None:
+def test_magnitude_and_power_agree_with_numpy(epsilon: float) -> None:
     z = complexes(1, 9, 21)
     model = magnitude(epsilon, shape="1,9,frames,2")
     assert_near(offline(model, split_parts(z)), np.sqrt(np.abs(z) ** 2 + epsilon))
-    assert_streams_equal(model, split_parts(z))
+    assert_streams_agree(model, split_parts(z))
     for exponent in (1.0, 2.0, 0.6):
         model = power(exponent, epsilon, shape="1,9,frames,2")
         assert_near(offline(model, split_parts(z)), (np.abs(z) ** 2 + epsilon) ** (exponent / 2))
-        assert_streams_equal(model, split_parts(z), (3,))
+        assert_streams_agree(model, split_parts(z), (3,))
 
 
 @pytest.mark.parametrize(("axis", "shape"), [(1, "1,2,9,frames"), (-1, "1,9,frames,2"), (2, "1,frames,2,9")])
@@ -43,7 +43,7 @@ def test_the_parts_may_be_on_any_axis(axis: int, shape: str) -> None:
         (phase(axis, shape), np.angle(z)),
     ):
         assert_near(offline(model, split_parts(z, index)), expected)
-        assert_streams_equal(model, split_parts(z, index), (3,))
+        assert_streams_agree(model, split_parts(z, index), (3,))
 
 
 def test_parts_side_by_side_are_multiplied() -> None:
@@ -66,7 +66,7 @@ def test_phases_on_the_axes_are_those_of_atan2() -> None:
     assert_near(offline(model, x), expected)
     x[0, 2, 1] = -0.0
     assert_near(offline(model, x), expected)
-    assert_streams_equal(model, x)
+    assert_streams_agree(model, x)
 
 
 @pytest.mark.parametrize("axis", [-1, 1, 2])
@@ -75,11 +75,11 @@ def test_polar_parts_give_the_spectrum(axis: int) -> None:
     model = from_polar(axis, "1,9,frames")
     feeds = {"x": np.abs(z).astype(np.float32), "phase": np.angle(z).astype(np.float32)}
     assert_near(offline(model, feeds), split_parts(z, axis))
-    assert_streams_equal(model, feeds)
+    assert_streams_agree(model, feeds)
 
 
 @pytest.mark.parametrize("kind", ["real", "ratio", "complex", "polar"])
-def test_masks_equal_their_formulas(kind: str) -> None:
+def test_masks_agree_with_their_formulas(kind: str) -> None:
     z, m = complexes(1, 9, 21), complexes(1, 9, 21, seed=5)
     model = mask(kind, shape="1,9,frames,2")
     if kind in ("real", "ratio"):
@@ -90,7 +90,7 @@ def test_masks_equal_their_formulas(kind: str) -> None:
         expected = z * (m if kind == "complex" else np.tanh(np.abs(m)) * m / np.abs(m))
     feeds = {"x": split_parts(z), "mask": values}
     assert_near(offline(model, feeds), split_parts(expected))
-    assert_streams_equal(model, feeds)
+    assert_streams_agree(model, feeds)
 
 
 def test_a_mask_may_hold_for_whole_frames_or_be_zero() -> None:
@@ -98,7 +98,7 @@ def test_a_mask_may_hold_for_whole_frames_or_be_zero() -> None:
     gains = np.random.default_rng(1).random((1, 1, 21)).astype(np.float32)
     model = mask(shape="1,9,frames,2", mask_shape="1,1,frames")
     assert_near(offline(model, {"x": split_parts(z), "mask": gains}), split_parts(z * gains))
-    assert_streams_equal(model, {"x": split_parts(z), "mask": gains}, (2,))
+    assert_streams_agree(model, {"x": split_parts(z), "mask": gains}, (2,))
     nothing = np.zeros((1, 9, 21, 2), np.float32)
     assert not offline(mask("polar", shape="1,9,frames,2"), {"x": split_parts(z), "mask": nothing}).any()
 
@@ -136,11 +136,11 @@ def test_compress_keeps_phases_and_signs(exponent: float, epsilon: float) -> Non
     size = np.sqrt(np.abs(z) ** 2 + epsilon)
     factor = np.where(size > 0, np.maximum(size, 1e-30) ** (exponent - 1), 0)
     assert_near(offline(model, split_parts(z)), np.stack([z.real, z.imag], -1) * factor[..., None])
-    assert_streams_equal(model, split_parts(z))
+    assert_streams_agree(model, split_parts(z))
     model = compress(exponent, "real", epsilon=epsilon, shape="1,9,frames")
     real = z.real.astype(np.float32)
     assert_near(offline(model, real), np.sign(real) * (np.abs(real) + epsilon) ** exponent)
-    assert_streams_equal(model, real)
+    assert_streams_agree(model, real)
     model = compress(exponent, epsilon=epsilon, axis=1, shape="1,2,9,frames")
     assert_near(offline(model, split_parts(z, 1)), np.stack([z.real, z.imag], 1) * factor[:, None])
 

@@ -8,19 +8,19 @@ import pytest
 
 import pulse
 from pulse.front import tf_mfcc, tf_spectrogram
-from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline, sound
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_agree, offline, sound
 from tests.pulse.front.tensorflow_spectra import cepstrum, powers
 from tests.shared import shared_path
 
 
 @pytest.mark.parametrize(("size", "stride"), [(640, 320), (80, 40), (64, 64), (100, 130)])
 @pytest.mark.parametrize("squared", [True, False])
-def test_the_spectrogram_equals_its_formula(size: int, stride: int, squared: bool) -> None:
+def test_the_spectrogram_agrees_with_its_formula(size: int, stride: int, squared: bool) -> None:
     x = sound(2000)
     model = tf_spectrogram(size, stride, magnitude_squared=squared)
     expected = powers(x, size, stride)
     assert_near(offline(model, x), (expected if squared else np.sqrt(expected))[None])
-    assert_streams_equal(model, x, (1, 2))
+    assert_streams_agree(model, x, (1, 2))
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_the_spectrogram_equals_its_formula(size: int, stride: int, squared: boo
         (16000, 5, 1, 0.0, 8000.0),
     ],
 )
-def test_tf_mfcc_equals_its_formula(
+def test_tf_mfcc_agrees_with_its_formula(
     rate: int, count: int, coefficients: int, low: float, high: float
 ) -> None:
     x = powers(sound(4000), 400, 160)[None].astype(np.float32)
@@ -45,7 +45,7 @@ def test_tf_mfcc_equals_its_formula(
         shape="1,frames,257",
     )
     assert_near(offline(model, x), cepstrum(x[0], rate, count, coefficients, low, high)[None])
-    assert_streams_equal(model, x)
+    assert_streams_agree(model, x)
 
 
 @pytest.mark.parametrize("size", [64, 80])
@@ -65,11 +65,11 @@ def test_a_level_leaves_bins_of_a_zero_spectrum_empty(size: int, noise: float) -
         ),
     )
     assert_near(offline(model, x), cepstrum(powers(x, size, 32), 16000, 12, 8, 20.0, 7000.0)[None], 1e-5)
-    assert_streams_equal(model, x)
+    assert_streams_agree(model, x)
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_equals_tensorflow(number: int) -> None:
+def test_agrees_with_tensorflow(number: int) -> None:
     case = np.load(shared_path("tensorflow/audiospectrogram_mfcc.npz"))
     model = pulse.chain(
         tf_spectrogram(80, 40, magnitude_squared=True),
@@ -77,17 +77,17 @@ def test_equals_tensorflow(number: int) -> None:
     )
     x = case[f"{number}/in0/x:0"]
     assert_near(offline(model, x), case[f"{number}/out0/Identity:0"])
-    assert_streams_equal(model, x)
+    assert_streams_agree(model, x)
 
 
-def test_the_front_equals_that_of_a_published_model() -> None:
+def test_the_front_agrees_with_that_of_a_published_model() -> None:
     case = np.load(shared_path("tensorflow/kws_GRU_S.npz"))
     x = case["in/decoded_sample_data"].T.copy()
     spectrogram = tf_spectrogram(640, 640, magnitude_squared=True)
     assert_near(offline(spectrogram, x), case["out/AudioSpectrogram"])
     model = pulse.chain(spectrogram, tf_mfcc(dct_coefficient_count=10))
     assert_near(offline(model, x), case["out/Mfcc"])
-    assert_streams_equal(model, x, (1,))
+    assert_streams_agree(model, x, (1,))
 
 
 @pytest.mark.parametrize(

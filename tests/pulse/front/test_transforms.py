@@ -13,7 +13,7 @@ from pulse.front import irfft, istft, rfft, stft
 from pulse.front.layouts import COMPLEX
 from pulse.front.windows import centre, window_values
 from tests.pulse.front import references
-from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_equal, offline, sound
+from tests.pulse.front.stream_checks import assert_near, assert_refused, assert_streams_agree, offline, sound
 
 SHAPES: list[dict[str, Any]] = [
     {"n_fft": 512, "hop": 256, "window": "sqrt_hann"},
@@ -95,25 +95,25 @@ def shapes_of(how: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("how", SHAPES, ids=shapes_of)
-def test_stft_equals_numpy(how: dict[str, Any]) -> None:
+def test_stft_agrees_with_numpy(how: dict[str, Any]) -> None:
     several = [sound(length) for length in LENGTHS]
     model = stft(**how)
     for x in several:
         assert_near(offline(model, x), real_and_imaginary(spectrum(x, how)))
-    assert_streams_equal(model, several, (1, 2))
+    assert_streams_agree(model, several, (1, 2))
 
 
 @pytest.mark.parametrize("how", [how for how in SHAPES if how.get("win_length") != 31], ids=shapes_of)
-def test_istft_equals_numpy(how: dict[str, Any]) -> None:
+def test_istft_agrees_with_numpy(how: dict[str, Any]) -> None:
     several = [spectrum(sound(length), how) for length in LENGTHS]
     model = istft(**{key: value for key, value in how.items() if key != "pad_mode"})
     for y in several:
         assert_near(offline(model, real_and_imaginary(y).astype(np.float32)), inverse(y, how))
-    assert_streams_equal(model, [real_and_imaginary(y).astype(np.float32) for y in several], (1, 2))
+    assert_streams_agree(model, [real_and_imaginary(y).astype(np.float32) for y in several], (1, 2))
 
 
 @pytest.mark.parametrize("how", SHAPES, ids=shapes_of)
-def test_equals_torch(how: dict[str, Any]) -> None:
+def test_agrees_with_torch(how: dict[str, Any]) -> None:
     torch = references.torch()
     x = sound(3001)
     size = how.get("win_length", how["n_fft"])
@@ -141,13 +141,13 @@ def test_spectra_of_every_layout_are_inverted(layout: str) -> None:
     y = spectrum(x, how)
     forward = stft(64, 32, layout=layout, shape="2,T")
     assert_near(offline(forward, x), in_layout(y, layout))
-    assert_streams_equal(forward, x, (2,))
+    assert_streams_agree(forward, x, (2,))
     text = ",".join(
         ["2", *({"F": "33", "T": "frames", "2": "2", "2F": "66"}[axis] for axis in layout.split(","))]
     )
     back = istft(64, 32, layout=layout, shape=text)
     assert_near(offline(back, in_layout(y, layout).astype(np.float32)), inverse(y, how))
-    assert_streams_equal(back, in_layout(y, layout).astype(np.float32), (2,))
+    assert_streams_agree(back, in_layout(y, layout).astype(np.float32), (2,))
 
 
 @pytest.mark.parametrize("layout", ["F,T", "T,F"])
@@ -159,15 +159,15 @@ def test_real_and_imaginary_parts_may_be_two_outputs(layout: str) -> None:
     outputs = model.run(x)
     assert_near(outputs["real"], turned.real)
     assert_near(outputs["imaginary"], turned.imag)
-    assert_streams_equal(model, x)
+    assert_streams_agree(model, x)
     back = istft(64, 32, parts="apart", layout=layout)
     feeds = {"x": outputs["real"], "imaginary": outputs["imaginary"]}
     assert_near(offline(back, feeds), inverse(y, {"n_fft": 64, "hop": 32}))
-    assert_streams_equal(back, feeds)
+    assert_streams_agree(back, feeds)
 
 
 @pytest.mark.parametrize("layout", ["F,T", "T,F"])
-def test_magnitude_and_phase_equal_numpy(layout: str) -> None:
+def test_magnitude_and_phase_agree_with_numpy(layout: str) -> None:
     x = sound(400)
     model = stft(64, 32, parts="polar", layout=layout)
     y = spectrum(x, {"n_fft": 64, "hop": 32})
@@ -179,24 +179,24 @@ def test_magnitude_and_phase_equal_numpy(layout: str) -> None:
     back = istft(64, 32, parts="polar", layout=layout)
     feeds = {"x": outputs["magnitude"], "phase": outputs["phase"]}
     assert_near(offline(back, feeds), inverse(y, {"n_fft": 64, "hop": 32}))
-    assert_streams_equal(back, feeds)
+    assert_streams_agree(back, feeds)
 
 
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
 @pytest.mark.parametrize(("n", "size"), [(512, 512), (512, 400), (100, 128), (63, 63)])
-def test_rfft_equals_numpy(norm: Any, n: int, size: int) -> None:
+def test_rfft_agrees_with_numpy(norm: Any, n: int, size: int) -> None:
     frames = sound(5 * size).reshape(1, 5, size)
     model = rfft(n, norm, window="hann", layout="T,F,2", shape=f"1,frames,{size}")
     window = window_values("w", "hann", n)
     filled = np.pad(frames[..., :n].astype(np.float64), ((0, 0), (0, 0), (0, max(0, n - size)))) * window
     expected = np.fft.rfft(filled, n, norm=norm)
     assert_near(offline(model, frames), real_and_imaginary(expected))
-    assert_streams_equal(model, frames)
+    assert_streams_agree(model, frames)
     back = irfft(n, norm, layout="T,F,2")
     assert_near(
         offline(back, real_and_imaginary(expected).astype(np.float32)), np.fft.irfft(expected, n, norm=norm)
     )
-    assert_streams_equal(back, real_and_imaginary(expected).astype(np.float32))
+    assert_streams_agree(back, real_and_imaginary(expected).astype(np.float32))
 
 
 def test_a_two_sided_transform_inverts_to_the_frames() -> None:
@@ -221,7 +221,7 @@ def test_a_two_sided_transform_inverts_to_the_frames() -> None:
 )
 def test_the_delay_leaves_out_zeros_of_the_window(how: dict[str, Any], delay: int) -> None:
     """A frame does not wait for zeros at the ends of a window."""
-    assert assert_streams_equal(stft(**how), sound(3000), (1,)) == {"spectrum": delay}
+    assert assert_streams_agree(stft(**how), sound(3000), (1,)) == {"spectrum": delay}
 
 
 def test_an_inverse_transform_delays_by_half_a_frame_less() -> None:
@@ -238,7 +238,7 @@ def test_the_inverse_has_the_given_length() -> None:
     for length, length_given in ((163, 167), (80, 87)):
         y = spectrum(sound(length), how)
         assert_near(offline(model, real_and_imaginary(y).astype(np.float32)), inverse(y, how, length_given))
-        assert_streams_equal(model, real_and_imaginary(y).astype(np.float32))
+        assert_streams_agree(model, real_and_imaginary(y).astype(np.float32))
     fixed = istft(64, 16, length=100)
     y = spectrum(sound(163), how)
     assert_near(offline(fixed, real_and_imaginary(y).astype(np.float32)), inverse(y, how, 100))
@@ -253,10 +253,10 @@ def test_a_transform_and_its_inverse_give_the_sound() -> None:
         both = pulse.chain(forward, back)
         for length in (33, 47, 48, 1000):
             assert_near(offline(both, x[:, :length].copy()), x[:, :length])
-        assert_streams_equal(both, x)
+        assert_streams_agree(both, x)
         whole = pulse.chain(forward, istft(64, 16, window=window))
         assert_near(offline(whole, x), x[:, :992])
-        assert assert_streams_equal(whole, x) == {"sound": delay}
+        assert assert_streams_agree(whole, x) == {"sound": delay}
     pulse.verify(both, pulse=16).require()
 
 

@@ -38,7 +38,7 @@ def by_hand(name: str, size: int, periodic: bool, beta: float) -> Array:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("periodic", [True, False])
 @pytest.mark.parametrize("size", [7, 400])
-def test_windows_equal_their_formulas(name: str, periodic: bool, size: int) -> None:
+def test_windows_agree_with_their_formulas(name: str, periodic: bool, size: int) -> None:
     expected = by_hand(name, size, periodic, 8.0)
     np.testing.assert_allclose(window_values("w", name, size, periodic, 8.0), expected, atol=1e-12)
     roots = window_values("w", f"sqrt_{name}", size, periodic, 8.0)

@@ -95,7 +95,7 @@ def module(name: str) -> Any:
     return llvm_code(KERNELS[name])
 
 
-def check_calls(code: Any, pointers: bool = False, allowed: Set[str] = LIBM) -> None:
+def assert_only_known_calls(code: Any, pointers: bool = False, allowed: Set[str] = LIBM) -> None:
     """Own functions, instructions and those that are known are called, nothing else.
 
     All of the stack is taken at the entry, so a loop needs no more of it the longer it runs.

@@ -20,8 +20,9 @@ from pulse.program.whole_stream import stream_whole
 from pulse.recipes.models import OPTIONS
 from pulse.support.wording import OF_CHUNKING
 from tests.noise import normal_noise
+from tests.pulse.cases.build import node
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import build, loop, node, pieces
+from tests.pulse.chunks.models import build, loop, pieces
 from tests.pulse.recipes.recipe_files import spectral
 
 Shapes = dict[str, list[int | str]]

@@ -11,7 +11,9 @@ from tests.pulse.cases.build import Feeds
 from tests.pulse.onnx.reference import reference
 
 
-def prove(proto: ModelProto, feeds: Feeds, pulse_frames: int, delay: int | None = None) -> TypedModel:
+def assert_streams(
+    proto: ModelProto, feeds: Feeds, pulse_frames: int, delay: int | None = None
+) -> TypedModel:
     """Both backends give the offline frames and states, and these are near those of onnxruntime."""
     typed = pulse.load(proto).analyse()
     model = typed.declutter().pulsify(pulse=pulse_frames)

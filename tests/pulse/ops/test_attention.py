@@ -51,7 +51,7 @@ OPS = [
 
 @pytest.mark.parametrize(("period", "width", "back"), OPS)
 @pytest.mark.parametrize("frames", [1, 2, 9])
-def test_banded_attention_equals_the_full_one_with_a_mask(
+def test_banded_attention_agrees_with_the_full_one_with_a_mask(
     period: int, width: int, back: int, frames: int
 ) -> None:
     rng = np.random.default_rng(frames)
@@ -65,7 +65,9 @@ def test_banded_attention_equals_the_full_one_with_a_mask(
 
 @pytest.mark.parametrize(("period", "width", "back"), OPS)
 @pytest.mark.parametrize("pulse", [1, 3, 8])
-def test_pulses_of_banded_attention_equal_the_whole(period: int, width: int, back: int, pulse: int) -> None:
+def test_pulses_of_banded_attention_agree_with_the_whole(
+    period: int, width: int, back: int, pulse: int
+) -> None:
     """Frames outside of the stream are NaN; two heads of queries share keys."""
     rng = np.random.default_rng(pulse)
     frames = 11

@@ -13,7 +13,7 @@ from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
 from tests.pulse.cases import cumulative, recurrent
 from tests.pulse.cases.build import Feeds, floats, model, node
-from tests.pulse.ops.stream_proof import prove
+from tests.pulse.ops.stream_proof import assert_streams
 
 LENGTHS = (1, 2, 3, 7, 16)
 
@@ -96,7 +96,7 @@ def test_a_layer_after_a_convolution_streams_as_offline(
     nodes = layer_after(op, [node("Conv", "x k kb", "z", pads=pads, strides=[stride])])
     feeds = {"x": floats(name, 1, 2, length)}
     outputs = "y h c" if op == "LSTM" else "y h"
-    prove(model(nodes, feeds, constants, 14, {"x": 2}, outputs), feeds, pulse_frames, delay)
+    assert_streams(model(nodes, feeds, constants, 14, {"x": 2}, outputs), feeds, pulse_frames, delay)
 
 
 @pytest.mark.parametrize("op", LAYERS)
@@ -115,7 +115,7 @@ def test_frames_before_the_stream_are_in_the_state(op: str, frames: int, length:
     constants["axes"] = np.array([1], np.int64)
     nodes = [*layer, *turn, node("Conv", "ct k", "y")]
     feeds = {"x": floats(length, 1, recurrent.I, length)}
-    prove(model(nodes, feeds, constants, 14, {"x": 2}), feeds, 2, 0)
+    assert_streams(model(nodes, feeds, constants, 14, {"x": 2}), feeds, 2, 0)
 
 
 @pytest.mark.parametrize("op", LAYERS)
@@ -124,7 +124,7 @@ def test_the_last_state_feeds_a_classifier(op: str, length: int) -> None:
     constants = {**recurrent.weights(op, 1), "v": floats("v", recurrent.H, 3)}
     nodes = [node(op, "x w r b", "_ h", hidden_size=recurrent.H), node("MatMul", "h v", "y")]
     feeds = {"x": floats(length, length, 2, recurrent.I)}
-    prove(model(nodes, feeds, constants, 14, {"x": 0}), feeds, 3)
+    assert_streams(model(nodes, feeds, constants, 14, {"x": 0}), feeds, 3)
 
 
 @pytest.mark.parametrize("op", LAYERS)
@@ -144,7 +144,7 @@ def test_an_initial_state_of_zeros_may_have_the_stream_length(op: str) -> None:
         "size": np.array([recurrent.H], np.int64),
     }
     feeds = {"x": floats("batch", 6, 9, recurrent.I)}
-    prove(model(nodes, feeds, constants, 14, {"x": 1}), feeds, 2, 0)
+    assert_streams(model(nodes, feeds, constants, 14, {"x": 1}), feeds, 2, 0)
 
 
 @pytest.mark.parametrize("op", LAYERS)
@@ -236,4 +236,4 @@ def test_running_sums_begin_with_the_left_context(
     }
     nodes = [node("Pad", "x pads value", "z"), node("CumSum", "z axis", exclusive=exclusive)]
     feeds = {"x": (floats(length, length, 3) * 4).astype(dtype)}
-    prove(model(nodes, feeds, constants, 14, {"x": 0}), feeds, 3, 0)
+    assert_streams(model(nodes, feeds, constants, 14, {"x": 0}), feeds, 3, 0)

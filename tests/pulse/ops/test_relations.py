@@ -42,7 +42,7 @@ def cut(value: Array, axis: int | None, start: int, end: int) -> Array:
     return value if axis is None else np.take(value, range(start, end), axis)
 
 
-def prove_pointwise(
+def assert_pointwise(
     op: Op, relation: Pointwise, arrays: Sequence[Array], axes: Sequence[int | None], whole: Array
 ) -> None:
     for start, end in ((0, 5), (5, 6), (6, FRAMES)):
@@ -54,7 +54,7 @@ def prove_pointwise(
         assert output.shape == tuple(int(dim) for dim in fact.shape)
 
 
-def prove_window(relation: Window, x: Array, axis: int | None, whole: Array) -> None:
+def assert_window(relation: Window, x: Array, axis: int | None, whole: Array) -> None:
     assert relation.op is not None
     for groups in (1, 2):
         frames = (groups - 1) * relation.stride + relation.span
@@ -62,7 +62,7 @@ def prove_window(relation: Window, x: Array, axis: int | None, whole: Array) -> 
         np.testing.assert_array_equal(output, cut(whole, relation.axis, 0, groups * relation.up))
 
 
-def prove(
+def assert_relation(
     op: Op, facts: Sequence[TypedFact], arrays: Sequence[Array], axes: Sequence[int | None]
 ) -> Relation:
     """The relation, after it was tried on chunks."""
@@ -70,9 +70,9 @@ def prove(
     (whole,) = op.eval(arrays, ENV)
     assert whole.shape == tuple(dim.eval(ENV) for dim in op.facts(facts)[0].shape)
     if isinstance(relation, Pointwise):
-        prove_pointwise(op, relation, arrays, axes, whole)
+        assert_pointwise(op, relation, arrays, axes, whole)
     elif isinstance(relation, Window):
-        prove_window(relation, arrays[0], axes[0], whole)
+        assert_window(relation, arrays[0], axes[0], whole)
     elif isinstance(relation, Positional):
         (output,) = relation.make_op(3, 4).eval(arrays, {})
         np.testing.assert_array_equal(output, cut(whole, relation.axis, 3, 7))
@@ -115,7 +115,7 @@ def test_pointwise_relations_keep_their_axis(
     op: Op, shapes: list[list[str | int]], axes: list[int | None], axis: int
 ) -> None:
     facts = facts_of(shapes)
-    relation = prove(op, facts, arrays_of(facts), axes)
+    relation = assert_relation(op, facts, arrays_of(facts), axes)
     assert isinstance(relation, Pointwise)
     assert relation.axes == (axis,)
 
@@ -135,7 +135,7 @@ def test_reshape_merges_and_splits(
     op: Reshape, dims: list[str | int], axis: int, expected: tuple[int, int, int, int]
 ) -> None:
     facts = facts_of([dims])
-    relation = prove(op, facts, arrays_of(facts), [axis])
+    relation = assert_relation(op, facts, arrays_of(facts), [axis])
     assert isinstance(relation, Window)
     assert (relation.axis, relation.span, relation.stride, relation.up) == expected
 
@@ -151,7 +151,7 @@ def test_overlapping_frames_are_a_window_with_a_stride(
     op = Frames(axis, size, hop)
     facts = facts_of([dims])
     (x,) = arrays_of(facts)
-    relation = prove(op, facts, [x], [axis])
+    relation = assert_relation(op, facts, [x], [axis])
     assert isinstance(relation, Window)
     assert (relation.axis, relation.span, relation.stride, relation.up) == (axis, size, hop, 1)
     (y,) = op.eval([x], {})
@@ -161,10 +161,10 @@ def test_overlapping_frames_are_a_window_with_a_stride(
 
 def test_frames_of_another_axis_are_pointwise() -> None:
     facts = facts_of([["T", 9, 2]])
-    relation = prove(Frames(1, 4, 3), facts, arrays_of(facts), [0])
+    relation = assert_relation(Frames(1, 4, 3), facts, arrays_of(facts), [0])
     assert relation == Pointwise((0,))
     facts = facts_of([[9, "T"]])
-    assert prove(Frames(0, 4, 3), facts, arrays_of(facts), [1]) == Pointwise((2,))
+    assert assert_relation(Frames(0, 4, 3), facts, arrays_of(facts), [1]) == Pointwise((2,))
 
 
 WHOLE: list[tuple[Op, list[list[str | int]], list[int | None]]] = [
@@ -205,7 +205,7 @@ def test_gather_by_constants_is_pointwise_in_other_axes(dims: tuple[int, ...], a
     indices = np.random.default_rng(1).integers(-5, 5, dims)
     (data,) = facts_of([[5, "T", 5]])
     facts = [data, TypedFact.of(indices)]
-    relation = prove(Gather(axis), facts, [*arrays_of([data]), indices], [1, None])
+    relation = assert_relation(Gather(axis), facts, [*arrays_of([data]), indices], [1, None])
     assert relation == Pointwise((1 if axis == 2 else len(dims),))
 
 
@@ -214,7 +214,7 @@ def test_gather_by_streaming_indices_is_pointwise() -> None:
     ids = np.random.default_rng(2).integers(0, 5, (2, FRAMES))
     facts = [table, TypedFact(ids.dtype, shape(2, "T"))]
     assert table.value is not None
-    assert prove(Gather(1), facts, [table.value, ids], [None, 1]) == Pointwise((2,))
+    assert assert_relation(Gather(1), facts, [table.value, ids], [None, 1]) == Pointwise((2,))
 
 
 def test_gather_along_the_stream_needs_the_whole_stream() -> None:
@@ -236,7 +236,7 @@ def test_a_stream_that_comes_from_the_target_alone_is_positional(
     op: Op, dims: list[str | int], axis: int
 ) -> None:
     facts = facts_of([dims])
-    relation = prove(op, facts, arrays_of(facts), [None])
+    relation = assert_relation(op, facts, arrays_of(facts), [None])
     assert isinstance(relation, Positional)
     assert relation.axis == axis
 

@@ -13,7 +13,7 @@ from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.scan import scan, smoothing_body
-from tests.pulse.ops.stream_proof import prove
+from tests.pulse.ops.stream_proof import assert_streams
 
 REFUSED = {"backward": "from the last frame to the first", "batch": "along the axis that it runs over"}
 """Cases that do not stream, by a part of their names, and why."""
@@ -81,7 +81,7 @@ def test_a_scan_between_delays_streams_as_offline(length: int, pulse_frames: int
     constants = {"k": floats("k", 3, 3, 4), "k2": floats("k2", 2, 4, 3), "w": floats("w", 3, 4)}
     feeds = {"x": floats(length, length, 1, 3)}
     around = {**constants, "s": floats("s", 1, 4)}
-    prove(model(nodes, feeds, around, 16, {"x": 0}, "u last"), feeds, pulse_frames)
+    assert_streams(model(nodes, feeds, around, 16, {"x": 0}, "u last"), feeds, pulse_frames)
 
 
 def test_a_deferred_function_is_captured() -> None:
@@ -92,7 +92,7 @@ def test_a_deferred_function_is_captured() -> None:
         node("Scan", "s x", "last y", body=smoothing_body(), num_scan_inputs=1),
     ]
     feeds = {"x": floats("x", 7, 2, 3), "v": floats("v", 3, 4)}
-    prove(model(nodes, feeds, {"s": floats("s", 2, 4)}, 16, {"x": 0}, "y last"), feeds, 2)
+    assert_streams(model(nodes, feeds, {"s": floats("s", 2, 4)}, 16, {"x": 0}, "y last"), feeds, 2)
 
 
 def test_the_profile_names_the_nodes_of_the_body() -> None:

@@ -21,7 +21,7 @@ from pulse.program.whole_stream import stream_whole
 from pulse.proof.signals import draw_feeds
 from pulse.proof.tolerance import ExpectedOutputs
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.program.weight_models import STACKS, assert_lanes_equal_streams, recurrence, stack
+from tests.pulse.program.weight_models import STACKS, assert_lanes_agree_with_streams, recurrence, stack
 
 FORMS = ("int8", "bf16")
 
@@ -34,7 +34,7 @@ def code_program(model: PulsedModel, backend: str = "numba", form: str = "int8")
     return model.compile(backend, weights=form, activations=form)
 
 
-def assert_equals_offline(model: PulsedModel, frames: int, form: str) -> dict[str, dict[str, Array]]:
+def assert_agrees_with_offline(model: PulsedModel, frames: int, form: str) -> dict[str, dict[str, Array]]:
     """Both backends give what the offline model of rounded weights and rows gives."""
     feeds = draw_feeds(model, frames, seed=0)
     reference = ExpectedOutputs.of(round_offline(model.typed, form, form), feeds)
@@ -50,9 +50,9 @@ def assert_equals_offline(model: PulsedModel, frames: int, form: str) -> dict[st
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", STACKS)
-def test_streams_equal_the_offline_model_of_rounded_rows(name: str, form: str) -> None:
+def test_streams_agree_with_the_offline_model_of_rounded_rows(name: str, form: str) -> None:
     pulsed = in_pulses(stack(name), 2)
-    results = assert_equals_offline(pulsed, 37, form)
+    results = assert_agrees_with_offline(pulsed, 37, form)
     full = stream_whole(pulsed.compile(weights=form), draw_feeds(pulsed, 37))
     for output, array in results["numba"].items():
         assert np.abs(array - full[output]).max() > 1e-4, "rounded rows change what it gives"
@@ -72,7 +72,7 @@ def test_every_pulse_gives_the_same_bits(name: str, form: str) -> None:
 
 @pytest.mark.parametrize(("form", "ending"), [("int8", ""), ("bf16", "_bf16")])
 def test_kernels_of_codes_run_the_products_that_take_part(form: str, ending: str) -> None:
-    programs = {name: require_native(code_program(in_pulses(stack(name), 4), form=form)) for name in STACKS}
+    programs = {name: assert_native(code_program(in_pulses(stack(name), 4), form=form)) for name in STACKS}
     kernels = {name: [row.kernel for row in program.instructions] for name, program in programs.items()}
     product = f"product_of_codes{ending}"
     assert kernels["matmul"].count(product) == 2
@@ -88,16 +88,16 @@ def test_neighbouring_taps_of_bf16_are_one_row() -> None:
     nodes, k = [node("Conv", "x k", "y", pads=[2, 0])], floats("k", 48, 40, 3) / 8
     pulsed = in_pulses(model(nodes, {"x": floats("x", 1, 40, 9)}, {"k": k}, stream={"x": 2}), 4)
     sizes = {
-        form: require_native(code_program(pulsed, form=form)).instructions[0].instruction for form in FORMS
+        form: assert_native(code_program(pulsed, form=form)).instructions[0].instruction for form in FORMS
     }
     taps = {
         form: [value for name, value in row.fields_by_name() if name in "TK"] for form, row in sizes.items()
     }
     assert taps == {"int8": [3, 40], "bf16": [1, 120]}
-    assert_equals_offline(pulsed, 21, "bf16")
+    assert_agrees_with_offline(pulsed, 21, "bf16")
 
 
-def require_native(program: Program) -> NativeProgram:
+def assert_native(program: Program) -> NativeProgram:
     assert isinstance(program, NativeProgram)
     return program
 
@@ -105,9 +105,9 @@ def require_native(program: Program) -> NativeProgram:
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_in_the_bodies_of_scans_are_rounded_too(form: str) -> None:
     pulsed = in_pulses(recurrence(), 2)
-    kernels = [row.kernel for row in require_native(code_program(pulsed, form=form)).instructions]
+    kernels = [row.kernel for row in assert_native(code_program(pulsed, form=form)).instructions]
     assert sum(kernel.startswith("product_of_codes") for kernel in kernels) == 4
-    assert_equals_offline(pulsed, 9, form)
+    assert_agrees_with_offline(pulsed, 9, form)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -121,19 +121,19 @@ def test_readers_that_take_no_codes_get_rounded_floats(form: str) -> None:
     nodes.append(node("Concat", "y0 y1", "y", axis=2))
     proto = model(nodes, {"x": floats("x", 9, 1, 64)}, weights, stream={"x": 0})
     pulsed = in_pulses(proto, 3)
-    assert "quantize" in [row.kernel for row in require_native(code_program(pulsed, form=form)).instructions]
-    assert_equals_offline(pulsed, 20, form)
+    assert "quantize" in [row.kernel for row in assert_native(code_program(pulsed, form=form)).instructions]
+    assert_agrees_with_offline(pulsed, 20, form)
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["GRU", "conv"])
-def test_lanes_equal_streams(form: str, name: str) -> None:
-    assert_lanes_equal_streams(code_program(in_pulses(stack(name), 2), form=form), 17, 1e-5, 1e-6)
+def test_lanes_agree_with_streams(form: str, name: str) -> None:
+    assert_lanes_agree_with_streams(code_program(in_pulses(stack(name), 2), form=form), 17, 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_file_keeps_the_form_of_the_activations(form: str) -> None:
-    program = require_native(code_program(in_pulses(stack("LSTM"), 2), form=form))
+    program = assert_native(code_program(in_pulses(stack("LSTM"), 2), form=form))
     stored = Program.load(program.to_bytes())
     assert stored.activations == program.activations == stored.form == form
     feeds = draw_feeds(program.model, 21)
@@ -208,7 +208,7 @@ def test_codes_of_the_author_keep_their_activations() -> None:
     proto = model(nodes, {"x": floats("x", 9, 64)}, weights, stream={"x": 0})
     rounded = [
         pulsed.op
-        for pulsed in require_native(code_program(in_pulses(proto, 2))).nodes
+        for pulsed in assert_native(code_program(in_pulses(proto, 2))).nodes
         if isinstance(pulsed.op, RoundRows)
     ]
     assert len(rounded) == 1

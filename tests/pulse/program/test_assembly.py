@@ -22,7 +22,7 @@ from tests.pulse.jit.assembly import (
     AVX2,
     AVX512,
     Machine,
-    check_calls,
+    assert_only_known_calls,
     host,
     llvm_code,
     loops,
@@ -64,11 +64,11 @@ def kernels_to_show(names: Any) -> Any:
 @pytest.mark.parametrize("name", kernels_to_show(OURS))
 def test_kernels_call_nothing_and_never_fail(name: str) -> None:
     """Kernels call no allocator and no interpreter, and raise no exception, so they never wait for one."""
-    check_calls(module(name))
+    assert_only_known_calls(module(name))
 
 
 def test_the_machine_calls_kernels_only() -> None:
-    check_calls(llvm_code(machine.RUN), pointers=True)
+    assert_only_known_calls(llvm_code(machine.RUN), pointers=True)
 
 
 def plain(body: Any, sig: Any) -> Any:
@@ -95,7 +95,7 @@ def test_functions_that_need_python_are_refused(body: Any) -> None:
 
 def test_a_call_of_the_c_library_is_found() -> None:
     with pytest.raises(AssertionError, match="calls tanh"):
-        check_calls(plain(lambda x: math.tanh(x), types.float64(types.float64)), allowed=set())
+        assert_only_known_calls(plain(lambda x: math.tanh(x), types.float64(types.float64)), allowed=set())
 
 
 @pytest.mark.parametrize("name", kernels_to_show(OURS))

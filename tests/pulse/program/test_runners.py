@@ -9,16 +9,10 @@ import numpy as np
 import pytest
 
 from pulse.errors import CompileError
-from pulse.facts import Array
+from tests.agreement import assert_outputs_close
 from tests.failed_cases import FailedCases
 from tests.pulse.cases.families import FAMILIES
 from tests.pulse.program.static_models import run_as_python, run_native, static_cases
-
-
-def require_close(outputs: dict[str, Array], expected_outputs: dict[str, Array]) -> None:
-    for output, expected in expected_outputs.items():
-        assert outputs[output].dtype == expected.dtype
-        np.testing.assert_allclose(outputs[output], expected, 1e-4, 1e-5)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -35,9 +29,9 @@ def test_three_runners_agree(family: str) -> None:
         with np.errstate(all="ignore"):
             expected = case.typed.run(feeds)
         with failed.collect(f"{name}, compiled"):
-            require_close(run_native(program, feeds), expected)
+            assert_outputs_close(run_native(program, feeds), expected, 1e-4, 1e-5)
         with failed.collect(f"{name}, plain Python"):
-            require_close(run_as_python(program, feeds), expected)
+            assert_outputs_close(run_as_python(program, feeds), expected, 1e-4, 1e-5)
         reached["run"] += 1
     assert not failed, "\n".join(failed)
     assert reached["run"] > 5 * reached["refused"], reached

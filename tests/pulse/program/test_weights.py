@@ -21,7 +21,7 @@ from pulse.support.bf16 import from_bf16, to_bf16
 from tests.agreement import Expected
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.static_models import run_as_python
-from tests.pulse.program.weight_models import STACKS, assert_lanes_equal_streams, recurrence, stack
+from tests.pulse.program.weight_models import STACKS, assert_lanes_agree_with_streams, recurrence, stack
 
 FORMS = ("bf16", "int8")
 ANY = from_dtype(np.dtype(np.float32), allow_subnormal=True)
@@ -141,7 +141,7 @@ def round_weights(proto: onnx.ModelProto, form: str) -> onnx.ModelProto:
 @pytest.mark.parametrize("name", STACKS)
 @pytest.mark.parametrize("frames", [2, 10])
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
-def test_streams_equal_the_offline_model_of_rounded_weights(
+def test_streams_agree_with_the_offline_model_of_rounded_weights(
     name: str, form: str, frames: int, backend: str
 ) -> None:
     proto = stack(name)
@@ -200,8 +200,8 @@ def test_kernels_as_python_give_the_compiled_results(name: str, form: str) -> No
 @pytest.mark.parametrize(
     "name", ["conv", *(pytest.param(name, marks=pytest.mark.slow) for name in ("GRU", "LSTM"))]
 )
-def test_lanes_equal_streams_of_their_own(name: str, form: str) -> None:
-    assert_lanes_equal_streams(pulse.stream(stack(name), pulse=2, weights=form), 6, 1e-4, 1e-5)
+def test_lanes_agree_with_streams_of_their_own(name: str, form: str) -> None:
+    assert_lanes_agree_with_streams(pulse.stream(stack(name), pulse=2, weights=form), 6, 1e-4, 1e-5)
 
 
 @pytest.mark.parametrize("name", STACKS)

@@ -98,7 +98,7 @@ def recurrence() -> onnx.ModelProto:
     return model([scan], {"x": floats("x", 9, 64)}, constants, stream={"x": 0})
 
 
-def assert_lanes_equal_streams(program: Program, count: int, rtol: float, atol: float) -> None:
+def assert_lanes_agree_with_streams(program: Program, count: int, rtol: float, atol: float) -> None:
     """Each lane gives what a separate stream gives, for three pulses."""
     lanes, states = program.spawn_many(count), [program.spawn() for _ in range(count)]
     (port,) = program.inputs

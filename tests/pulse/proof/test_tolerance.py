@@ -76,7 +76,7 @@ def test_an_error_of_1e_4_of_the_scale_is_found(frame: int) -> None:
     assert not agrees_with_change(product(), x, add_to_frame, 1)
 
 
-def test_the_allowance_is_of_the_channel() -> None:
+def test_the_tolerance_is_per_channel() -> None:
     """A quiet channel beside a loud one keeps its own scale, and an early frame beside a late one."""
     builder = ModelBuilder(x="1,2,T")
     scales = builder.constant(np.array([[[1e6], [1.0]]], F))

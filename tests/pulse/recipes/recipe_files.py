@@ -8,8 +8,8 @@ import pytest
 
 import pulse
 from tests.noise import normal_noise
+from tests.pulse.cases.build import node
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import node
 
 BINS = 9
 """Bins of a spectrum of 16 samples."""

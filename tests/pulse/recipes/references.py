@@ -94,7 +94,7 @@ def fastenhancer_b(x: Array) -> Array:
     spectra = call_chunks(
         "fastenhancer_b_spec.onnx", frames, {f"cache_in_{n}": f"cache_out_{n}" for n in range(3)}
     )
-    return istft(np.concatenate(spectra, 2), HANN, len(x))
+    return istft(np.concatenate(spectra, 2), HANN, len(x)).astype(np.float32)
 
 
 def fastenhancer_t(x: Array) -> Array:

@@ -210,6 +210,7 @@ def test_options_of_models_are_refused(tmp_path: Path) -> None:
         pulse.load(path, chunking=pulse.Chunking(states={}))
 
 
+@pytest.mark.filterwarnings("ignore:.*shapes that the file states do not hold:pulse.PulseWarning")
 def test_damaged_files_give_a_named_error_or_a_model(tmp_path: Path) -> None:
     """Cut anywhere, or with any byte changed, a file gives an error of the project, or a model."""
     data = save_model(tmp_path, "whole.onnx", with_recipes(gain(), ITSELF)).read_bytes()

@@ -18,6 +18,7 @@ from pulse.program.program import Program
 from pulse.recipes import models
 from streaming import Session
 from streaming.events import Segments
+from tests.agreement import assert_close
 from tests.pulse.chunks.models import Array
 from tests.pulse.recipes.references import REFERENCES, VALUES
 from tests.shared import shared_path
@@ -34,19 +35,15 @@ def beside_its_models(name: str, folder: Path) -> Path:
 def read_values(path: str) -> Array:
     """A table without its column of times, [frames, values]."""
     with open(path) as file:
-        return np.array([[float(value) for value in row[1:]] for row in list(csv.reader(file))[1:]])
+        return np.array(
+            [[float(value) for value in row[1:]] for row in list(csv.reader(file))[1:]], np.float32
+        )
 
 
 @pytest.fixture(scope="module")
 def program_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Program]:
     """Gives the program of a recipe of the page, the same each time."""
     return cache(lambda name: pulse.stream(beside_its_models(name, tmp_path_factory.mktemp("recipe"))))
-
-
-def assert_close(output: Array, expected: Array) -> None:
-    """Require equality up to 1e-4 of the largest value."""
-    assert output.shape == expected.shape
-    assert np.abs(output - expected).max() <= 1e-4 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("name", REFERENCES)
@@ -57,10 +54,10 @@ def test_the_command_line_gives_the_reference(tmp_path: Path, name: str) -> None
     soundfile.write("in.wav", x, 16_000, subtype="FLOAT")
     if name in VALUES:
         command("run", path, "in.wav", "out.csv")
-        assert_close(read_values("out.csv"), expected.reshape(len(expected), -1))
+        assert_close(read_values("out.csv"), expected.reshape(len(expected), -1), share=1e-4)
     else:
         command("run", path, "in.wav", "out.wav")
-        assert_close(soundfile.read("out.wav", dtype="float32")[0], expected)
+        assert_close(soundfile.read("out.wav", dtype="float32")[0], expected, share=1e-4)
 
 
 @pytest.mark.parametrize("name", REFERENCES)
@@ -75,7 +72,7 @@ def test_recipes_take_blocks_of_any_size(program_of: Callable[[str], Program], n
         parts.append(ready.ravel())
         start += frames
     rest, *_ = session.flush().values()
-    assert_close(np.concatenate([*parts, rest.ravel()]), expected.ravel())
+    assert_close(np.concatenate([*parts, rest.ravel()]), expected.ravel(), share=1e-4)
 
 
 @pytest.mark.parametrize("name", REFERENCES)

@@ -13,8 +13,8 @@ from pulse.recipes.reading import parse_recipe
 from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.recipe_model import join_stages, recipe_model
 from tests.noise import normal_noise
+from tests.pulse.cases.build import node
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import node
 from tests.pulse.recipes.recipe_files import save_model, write_recipe
 from tests.pulse.recipes.references import REFERENCES
 from tests.shared import shared_path

@@ -11,8 +11,8 @@ from pulse import Stage, front
 from pulse.program.whole_stream import stream_whole
 from pulse.recipes.recipe_model import recipe_model
 from tests.noise import normal_noise
+from tests.pulse.cases.build import node
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import node
 from tests.pulse.recipes.recipe_files import (
     BINS,
     gain,

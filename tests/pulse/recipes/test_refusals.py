@@ -10,8 +10,8 @@ import pytest
 
 import pulse
 from pulse.recipes.recipe_model import recipe_model
+from tests.pulse.cases.build import node
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import node
 from tests.pulse.recipes.recipe_files import (
     SPECTRAL,
     gain,

@@ -54,7 +54,7 @@ def scales(data: bytes) -> tuple[list[PortScale], list[PortScale]]:
     return pairs[0], pairs[1]
 
 
-def check_equal(output: Array, expected: Array, context: str, max_steps: int = 1) -> int:
+def assert_agrees_with_litert(output: Array, expected: Array, context: str, max_steps: int = 1) -> int:
     """Floats to ``FLOATS``, codes within a step; how many codes differ."""
     assert output.shape == expected.shape, context
     assert output.dtype == expected.dtype, context

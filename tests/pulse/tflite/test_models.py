@@ -23,7 +23,7 @@ from tests.pulse.tflite.layered_models import (
     scaled_by_variable,
     stack,
 )
-from tests.pulse.tflite.litert import calls, check_equal
+from tests.pulse.tflite.litert import assert_agrees_with_litert, calls
 from tests.pulse.tflite.recurrent_models import recurrent, recurrent_codes, unfused_layer
 
 CALLS = 12
@@ -87,7 +87,7 @@ def random_input(rng: np.random.Generator, fact: TypedFact, frames: int = 1) -> 
 
 
 @pytest.mark.parametrize("name", STATEFUL)
-def test_calls_equal_litert(name: str) -> None:
+def test_calls_agree_with_litert(name: str) -> None:
     data, rng = STATEFUL[name](), np.random.default_rng(0)
     model = pulse.load(data).model
     typed = model.analyse()
@@ -98,7 +98,7 @@ def test_calls_equal_litert(name: str) -> None:
         outputs = typed.run({**dict(zip(fed, call)), **states})
         states = {variable.input: outputs[variable.output] for variable in model.variables}
         for output, other in zip(outputs.values(), expected):
-            check_equal(output, other, f"{name}, call {number}")
+            assert_agrees_with_litert(output, other, f"{name}, call {number}")
 
 
 @pytest.mark.parametrize("kind", ["float32", "int8"])
@@ -111,7 +111,7 @@ def test_variables_are_the_state_of_a_stream(kind: str) -> None:
     chunks = [random_input(rng, fact) for _ in range(CALLS)]
     state = program.spawn()
     for chunk, (expected,) in zip(chunks, calls(data, [[chunk] for chunk in chunks])):
-        check_equal(state.step(chunk)["scores"], expected, kind)
+        assert_agrees_with_litert(state.step(chunk)["scores"], expected, kind)
 
 
 def test_a_variable_that_nothing_assigns_is_a_constant() -> None:
@@ -142,7 +142,7 @@ def test_blocks_around_a_convolution_are_one_dilated_convolution(kind: str) -> N
     x = random_input(rng, typed.inputs["x"], 9)
     (expected,) = calls(data, [[x]])[0]
     (output,) = typed.run({"x": x}).values()
-    check_equal(output, expected, kind)
+    assert_agrees_with_litert(output, expected, kind)
     assert typed.pulsify(pulse=1).outputs[0].delay == 0
 
 
@@ -151,7 +151,7 @@ def test_gathered_frames_and_their_spectra_stream() -> None:
     x = normal_noise(1, 45, seed=5)
     (expected,) = calls(data, [[x]])[0]
     (output,) = pulse.load(data).analyse().run({"x": x}).values()
-    check_equal(output, expected, "frames")
+    assert_agrees_with_litert(output, expected, "frames")
     pulse.verify(data, pulse=8).require()
 
 
@@ -188,7 +188,7 @@ def test_int16_biases_of_32_and_64_bits_are_equivalent() -> None:
     (output,), (same,) = narrow.run({"x": x}).values(), wide.run({"x": x}).values()
     assert np.array_equal(output, same)
     assert len(np.unique(output)) > 100
-    check_equal(same, calls(biased_convolution(64), [[x]])[0][0], "64 bits")
+    assert_agrees_with_litert(same, calls(biased_convolution(64), [[x]])[0][0], "64 bits")
 
 
 def test_padding_that_depends_on_the_length_is_refused() -> None:
@@ -217,6 +217,6 @@ def test_open_sizes_can_be_given() -> None:
 
 
 @pytest.mark.parametrize("kind", ["float32", "int8"])
-def test_an_exported_file_equals_the_stream(kind: str) -> None:
+def test_an_exported_file_agrees_with_the_stream(kind: str) -> None:
     pulsed = pulse.load(stack(kind)).analyse().declutter().pulsify(pulse=4)
     check(pulsed.to_onnx(), pulsed).require()

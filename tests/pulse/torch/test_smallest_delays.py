@@ -118,7 +118,7 @@ def resamplers(rng: Any) -> tuple[Any, int, int]:
 KINDS = (spectra, masks, encoders, decoders, resamplers)
 
 
-def check_delay_is_smallest(kind: Callable[[Any], tuple[Any, int, int]], seed: int) -> None:
+def assert_delay_is_smallest(kind: Callable[[Any], tuple[Any, int, int]], seed: int) -> None:
     """The delay is the minimum, and the stream equals the model."""
     rng = np.random.default_rng(seed)
     torch.manual_seed(seed)
@@ -132,7 +132,7 @@ def check_delay_is_smallest(kind: Callable[[Any], tuple[Any, int, int]], seed: i
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_exported_pipeline_has_the_smallest_delay(kind: Callable[[Any], tuple[Any, int, int]]) -> None:
-    check_delay_is_smallest(kind, 0)
+    assert_delay_is_smallest(kind, 0)
 
 
 @pytest.mark.slow
@@ -141,4 +141,4 @@ def test_an_exported_pipeline_has_the_smallest_delay(kind: Callable[[Any], tuple
 def test_exported_pipelines_have_the_smallest_delay(
     kind: Callable[[Any], tuple[Any, int, int]], seed: int
 ) -> None:
-    check_delay_is_smallest(kind, seed)
+    assert_delay_is_smallest(kind, seed)

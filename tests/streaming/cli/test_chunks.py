@@ -7,6 +7,7 @@ import pytest
 import soundfile
 
 from tests.noise import normal_noise
+from tests.pulse.cases.build import node
 from tests.pulse.chunks import models
 from tests.streaming.cli.chunk_files import save_model
 from tests.streaming.command import pulse, refusal, report, write_sound
@@ -14,7 +15,7 @@ from tests.streaming.command import pulse, refusal, report, write_sound
 pytestmark = pytest.mark.usefixtures("working_folder")
 
 
-def test_sound_through_a_cached_filter_equals_its_authors_loop() -> None:
+def test_a_cached_filter_of_sound_agrees_with_its_authors_loop() -> None:
     """The command reads and writes WAV files; the report says which settings were inferred."""
     x = (normal_noise(1, 4_003) / 8).astype(np.float32)
     write_sound("in.wav", x[0], subtype="FLOAT")
@@ -103,10 +104,10 @@ def test_missing_fixed_inputs_are_refused() -> None:
     write_sound("in.wav", normal_noise(1, 40)[0] / 8)
     inputs = {"x": [1, 8], "cache": [1, 8], "gain": [2, 4]}
     wires = [
-        models.node("ReduceMean", "gain", "mean", keepdims=0),
-        models.node("Mul", "x mean", "louder"),
-        models.node("Add", "louder cache", "y"),
-        models.node("Identity", "louder", "cache_out"),
+        node("ReduceMean", "gain", "mean", keepdims=0),
+        node("Mul", "x mean", "louder"),
+        node("Add", "louder cache", "y"),
+        node("Identity", "louder", "cache_out"),
     ]
     path = save_model("loud", models.build(wires, inputs, {"y": [1, 8], "cache_out": [1, 8]}))
     assert "give --in gain=FILE.npy, or --constant gain=VALUE" in refusal("run", path, "in.wav", "y.wav")
@@ -115,7 +116,7 @@ def test_missing_fixed_inputs_are_refused() -> None:
 def test_chunks_of_wrong_size_name_the_options_to_change() -> None:
     """The error names both sizes and the options that set them."""
     shape, constants = {"x": [1, "time"], "h": [1, 6]}, {}
-    wires = [models.node("Add", "x h", "y"), models.node("Identity", "y", "hn")]
+    wires = [node("Add", "x h", "y"), node("Identity", "y", "hn")]
     path = save_model("six", models.build(wires, shape, {"y": [1, 6], "hn": [1, 6]}, constants))
     error = refusal("convert", path, "--pulse", "5")
     assert error.startswith("error: six: does not take chunks of time=5: ")
@@ -132,14 +133,14 @@ def test_dump_takes_constants() -> None:
 def test_a_dim_of_streams_has_size_one() -> None:
     """The size is inferred and reported; a dim that may be time stays the user's choice."""
     shape = ["batch", "time", 4]
-    path = save_model("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
+    path = save_model("named", models.build([node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
     np.save("x.npy", normal_noise(1, 5, 4))
     for command in (["run", path, "x.npy", "y.npy"], ["check", path], ["convert", path], ["dump", path]):
         assert "batch = 1" in pulse(*command).stdout
     assert report("run", path, "x.npy", "y.npy")["sizes"] == {"batch": 1}
     np.testing.assert_array_equal(np.load("y.npy"), np.maximum(np.load("x.npy"), 0))
     shape = ["time", "batch", 4]
-    path = save_model("turned", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
+    path = save_model("turned", models.build([node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
     assert "with --symbol, and give the others sizes, as in --input" in refusal("run", path, "x.npy", "y.npy")
 
 

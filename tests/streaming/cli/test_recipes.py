@@ -12,8 +12,8 @@ import soundfile
 from pulse.facts import Array
 from pulse.recipes.recipe_model import recipe_model
 from tests.noise import normal_noise
+from tests.pulse.cases.build import node
 from tests.pulse.chunks import models
-from tests.pulse.chunks.models import node
 from tests.pulse.recipes.recipe_files import gain, save_model, spectral, write_masked
 from tests.streaming.command import pulse, refusal, report, write_sound
 
@@ -31,7 +31,7 @@ def sound(frames: int = 2_003, rate_hz: int = 8000) -> Array:
 
 
 @MAKES
-def test_run_equals_the_whole_model(tmp_path: Path, make: Callable[..., Any]) -> None:
+def test_run_agrees_with_the_whole_model(tmp_path: Path, make: Callable[..., Any]) -> None:
     """The written sound has the rate that the recipe says."""
     x = sound()
     path = make(tmp_path)

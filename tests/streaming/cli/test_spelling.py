@@ -11,6 +11,7 @@ from pulse.errors import PulseError, PulseWarning
 from pulse.support.wording import spell, use_spelling
 from streaming.cli.commands import app
 from streaming.cli.spelling import OPTIONS, as_options
+from tests.pulse.cases.build import node
 from tests.pulse.chunks import models
 from tests.streaming.cli.chunk_files import save_model
 from tests.streaming.command import RUNNER, refusal, save
@@ -44,7 +45,7 @@ def test_every_parameter_has_an_option() -> None:
 def test_errors_name_options_or_parameters() -> None:
     """The command names the option, the library the parameter."""
     shape = ["mics", "time", 4]
-    path = save_model("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
+    path = save_model("named", models.build([node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
     assert (
         refusal("convert", path)
         .rstrip()
@@ -65,13 +66,13 @@ def test_options_of_other_commands_are_named_with_their_command(command: str, op
     """They are named with a command that has them, whose result this one takes."""
     if command == "serve":
         pytest.importorskip("uvicorn", reason="needs uvicorn: pip install 'pulse-stream[serve]'")
-    path = save("fixed.onnx", [models.node("Relu", "x", "y")], {"x": [1, 4, 9]}, {"y": [1, 4, 9]})
+    path = save("fixed.onnx", [node("Relu", "x", "y")], {"x": [1, 4, 9]}, {"y": [1, 4, 9]})
     assert f"such as {option}" in refusal(command, path)
 
 
 def test_a_backend_of_other_commands_is_named_with_their_command() -> None:
     shape = [1, "T"]
-    half = models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape})
+    half = models.build([node("Relu", "x", "y")], {"x": shape}, {"y": shape})
     for value in (*half.graph.input, *half.graph.output):
         value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
     path = save_model("half", half)

@@ -7,7 +7,8 @@ import pytest
 from pulse.facts import Array
 from pulse.program.program import Program
 from streaming.client import connect
-from tests.streaming.executor.streams import MODELS, assert_close, join_pieces, named_program
+from tests.agreement import assert_outputs_close
+from tests.streaming.executor.streams import MODELS, join_pieces, named_program
 from tests.streaming.serve.offline_outputs import block_shape, expected_outputs
 from tests.streaming.serve.servers import PULSE, RATE_HZ, RunningServer
 
@@ -42,17 +43,17 @@ def random_pieces(
 
 
 @pytest.mark.parametrize("name", MODELS)
-async def test_streams_equal_sessions(server: RunningServer, name: str) -> None:
+async def test_streams_agree_with_sessions(server: RunningServer, name: str) -> None:
     program = named_program(name, PULSE)
     inputs = inputs_of(program, program.limit or 16 * PULSE + 1, 1)
     async with connect(server.ws, name, rate_hz=RATE_HZ) as stream:
         for part in random_pieces(inputs, program, 7, 2):
             await stream.send(part)
         outputs = await stream.flush()
-    assert_close(outputs, expected_outputs(program, inputs))
+    assert_outputs_close(outputs, expected_outputs(program, inputs))
 
 
-async def test_many_streams_at_once_with_resets_equal_sessions(server: RunningServer) -> None:
+async def test_many_streams_at_once_with_resets_agree_with_sessions(server: RunningServer) -> None:
     program = named_program("filtered", PULSE)
 
     async def stream_three_times(seed):
@@ -64,7 +65,7 @@ async def test_many_streams_at_once_with_resets_equal_sessions(server: RunningSe
                 if turn == 1:
                     await stream.reset()
                     continue
-                assert_close(await stream.flush(), expected_outputs(program, inputs))
+                assert_outputs_close(await stream.flush(), expected_outputs(program, inputs))
                 if turn == 0:
                     await stream.reset()
 
@@ -79,4 +80,4 @@ async def test_outputs_are_received_while_a_stream_is_sent(server: RunningServer
     async with connect(server.ws, "filtered") as stream:
         pieces_out = [outputs async for outputs in stream.process(random_pieces(inputs, program, 9, 4))]
     assert len(pieces_out) > 2
-    assert_close(join_pieces(pieces_out, program), expected_outputs(program, inputs))
+    assert_outputs_close(join_pieces(pieces_out, program), expected_outputs(program, inputs))

@@ -71,7 +71,7 @@ def test_streams_of_every_length_have_all_frames(
         np.testing.assert_allclose(outputs[name], array, rtol=1e-6, atol=1e-6)
 
 
-def test_snapshots_equal_python(library: CLibrary, program: NativeProgram) -> None:
+def test_snapshots_agree_with_python(library: CLibrary, program: NativeProgram) -> None:
     """A stream continues in C from where it was in Python, and the other way round."""
     feeds = draw_feeds(program.model, 6 * PULSE)["x"]
     pulses = [np.ascontiguousarray(part) for part in np.split(feeds, 6, 1)]

@@ -55,7 +55,7 @@ def blocks(sound: Sound, seed: int = 1) -> list[Sound]:
 
 @BOTH
 @pytest.mark.parametrize("rate_hz", [RATE_HZ, 48_000, 44_100, 8_000])
-def test_frames_of_plugins_equal_python(
+def test_frames_of_plugins_agree_with_python(
     folder: Path, program: NativeProgram, begin: Begin, rate_hz: int
 ) -> None:
     sound = quiet_noise(5000)

@@ -22,20 +22,19 @@ from tests.streaming.deploy.building import HERE
 from tests.streaming.deploy.emulated import PROCESSORS
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(HERE is None, reason="no level for this system")]
-OTHERS = (
-    *(
-        "gtcrn",
-        "dtln",
-        "gtcrn_stream",
-        "fastenhancer_b",
-        "dtln_tflite",
-        "okay_nabu",
-        "kws_GRU_S",
-        "fireredvad",
-    ),
-    *("fastenhancer_t", "silero", "swift_f0"),
+EMULATED_RECIPES = (
+    "gtcrn",
+    "dtln",
+    "gtcrn_stream",
+    "fastenhancer_b",
+    "dtln_tflite",
+    "okay_nabu",
+    "kws_GRU_S",
+    "fireredvad",
+    "fastenhancer_t",
+    "silero",
+    "swift_f0",
 )
-"""Those that are run under emulation too."""
 
 
 def recipe(name: str, folder: Path) -> Path:
@@ -60,7 +59,7 @@ def test_a_library_gives_the_bits_of_python(name: str, tmp_path: Path) -> None:
     print(process.stdout)
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", EMULATED_RECIPES)
 def test_a_library_gives_the_frames_of_python_on_arm(name: str, tmp_path: Path) -> None:
     processor = PROCESSORS["aarch64"]
     processor.require()

@@ -51,7 +51,7 @@ def run_sanitized(folder: Path, main: Path, *arguments: str) -> subprocess.Compl
     return subprocess.run([str(binary), *arguments], capture_output=True, text=True)
 
 
-def test_a_stream_is_clean(folder: Path) -> None:
+def test_a_stream_passes_the_sanitizers(folder: Path) -> None:
     process = run_sanitized(folder, folder / "runner.c", str(folder / "vector.bin"))
     assert process.returncode == 0, process.stderr
     assert not process.stderr

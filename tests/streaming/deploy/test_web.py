@@ -108,7 +108,9 @@ def test_a_reset_begins_the_sound_again_and_bypass_delays_it(folder: Path, tmp_p
     assert np.array_equal(np.frombuffer(output, np.float32), through)
 
 
-def test_snapshots_of_javascript_equal_python(folder: Path, program: NativeProgram, tmp_path: Path) -> None:
+def test_snapshots_of_javascript_agree_with_python(
+    folder: Path, program: NativeProgram, tmp_path: Path
+) -> None:
     """Snapshots are exchanged with Python; a step after the end raises an error with a way out."""
     sound = quiet_noise(2 * PULSE)
     state = program.spawn()

@@ -36,12 +36,12 @@ def segments_by_definition(
     onset = f"S{{{min_speech_frames}}}" if onset_is_run else "S"
     segments, last = [], 0
     for match in re.finditer(f"({onset}.*?)(?:{ending}|$)", letters):
-        start, behind = match.span(1)
-        if behind - start < min_speech_frames:
+        start, stop = match.span(1)
+        if stop - start < min_speech_frames:
             continue
         at_end = match.end() == len(letters) and match.end(1) == len(letters)
         first, gaps = start, []
-        for frame in range(start, behind):
+        for frame in range(start, stop):
             gap = re.search("N[NM]*$", letters[start:frame])
             if letters[frame] == "S" and gap and split_silence_frames and len(gap[0]) >= split_silence_frames:
                 gaps.append((frame - len(gap[0]), frame))
@@ -51,8 +51,8 @@ def segments_by_definition(
                 last, first = cut
                 gaps = [gap for gap in gaps if gap[0] > cut[0]]
                 last = segments[-1][1]
-        if behind > first:
-            end = behind if at_end else behind + pad_after_frames
+        if stop > first:
+            end = stop if at_end else stop + pad_after_frames
             segments.append((first if first > start else max(first - pad_before_frames, last), end))
             last = end
     return segments

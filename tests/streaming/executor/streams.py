@@ -49,13 +49,6 @@ def join_pieces(pieces: list[dict[str, Array]], program: Program) -> dict[str, A
     return outputs
 
 
-def assert_close(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
-    assert outputs.keys() == expected.keys()
-    for name, array in expected.items():
-        np.testing.assert_allclose(outputs[name], array, rtol=1e-5, atol=1e-6)
-        assert outputs[name].dtype == array.dtype
-
-
 def assert_balanced(statistics: ExecutorStatistics) -> None:
     assert statistics.frames_in == (
         statistics.frames_out

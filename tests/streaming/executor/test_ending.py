@@ -16,11 +16,11 @@ from pulse.facts import Array
 from streaming.executor import Executor, ExecutorError
 from streaming.executor.engine_thread import EngineThread
 from streaming.executor.thread_engine import ThreadSlots
+from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise
 from tests.streaming.executor.manual_engine import HeldEngine
 from tests.streaming.executor.streams import (
     assert_balanced,
-    assert_close,
     collect,
     join_pieces,
     named_program,
@@ -75,7 +75,7 @@ async def test_leaving_a_stream_closes_its_source_and_others_continue(backend: s
             assert (statistics.streams, statistics.frames_in_flight) == (0, 0)
             assert_balanced(statistics)
             pieces = await collect(executor.stream([x]))
-    assert_close(join_pieces(pieces, program), program.model.typed.run({"x": x}))
+    assert_outputs_close(join_pieces(pieces, program), program.model.typed.run({"x": x}))
 
 
 @both_backends
@@ -108,7 +108,7 @@ async def test_a_cancelled_take_loses_no_output(backend: str) -> None:
             await send.send(x[:, at : at + 4])
         send.close()
         pieces += await collect(stream)
-    assert_close(join_pieces(pieces, program), program.model.typed.run({"x": x}))
+    assert_outputs_close(join_pieces(pieces, program), program.model.typed.run({"x": x}))
 
 
 @both_backends
@@ -126,7 +126,7 @@ async def test_errors_of_sources_are_raised_after_their_outputs(backend: str, gr
             assert raised.value is error
             assert executor.statistics().frames_out == 12 * PULSE
     expected = program.model.typed.run({"x": source.x})
-    assert_close(
+    assert_outputs_close(
         join_pieces(pieces, program), {"y": expected["y"][:, : 12 * PULSE - 2], "loud": expected["loud"]}
     )
 

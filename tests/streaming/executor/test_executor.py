@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from pulse.errors import InputError, PulseError
 from streaming.executor import Executor, ExecutorError
+from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise
 from tests.streaming.executor.manual_engine import HeldEngine
 from tests.streaming.executor.streams import (
     assert_balanced,
-    assert_close,
     blocks,
     collect,
     join_pieces,
@@ -33,7 +33,7 @@ SHAPES = {"filtered": (1, 0), "decimated": (1, 0, 2), "ending": (1, 0)}
 @pytest.mark.parametrize("name", SHAPES)
 @settings(max_examples=12)
 @given(data=st.data())
-def test_executor_outputs_equal_offline_for_any_split(
+def test_executor_outputs_agree_with_offline_for_any_split(
     name: str, backend: str, loop: str, data: st.DataObject
 ) -> None:
     """Examples are drawn outside the event loop, so that no task keeps an exception of Hypothesis."""
@@ -48,7 +48,7 @@ def test_executor_outputs_equal_offline_for_any_split(
             return executor, await collect(executor.stream(blocks(x, 1, cuts)))
 
     executor, pieces = anyio.run(stream_blocks, backend=loop)
-    assert_close(join_pieces(pieces, program), program.model.typed.run({"x": x}))
+    assert_outputs_close(join_pieces(pieces, program), program.model.typed.run({"x": x}))
     statistics = executor.statistics()
     assert (statistics.frames_in, statistics.frames_out, statistics.streams) == (length, length, 0)
     assert statistics.pulses == program.steps(length) == statistics.total.count
@@ -71,11 +71,11 @@ async def test_streams_at_once_have_states_of_their_own(backend: str) -> None:
                 tasks.start_soon(take, number)
         assert executor.statistics().frames_out == sum(x.shape[1] for x in sounds)
     for number, x in enumerate(sounds):
-        assert_close(outputs[number], program.model.typed.run({"x": x}))
+        assert_outputs_close(outputs[number], program.model.typed.run({"x": x}))
 
 
 @both_backends
-async def test_two_rates_and_constants_equal_offline(backend: str) -> None:
+async def test_two_rates_and_constants_agree_with_offline(backend: str) -> None:
     program = named_program("two_rates", 2, backend)
     fast, slow, gain = (
         normal_noise(1, 1, 44),
@@ -86,7 +86,7 @@ async def test_two_rates_and_constants_equal_offline(backend: str) -> None:
     async with Executor(program, constants={"gain": gain}) as executor:
         pieces = await collect(executor.stream(source))
         assert_balanced(executor.statistics())
-    assert_close(
+    assert_outputs_close(
         join_pieces(pieces, program), program.model.typed.run({"fast": fast, "slow": slow, "gain": gain})
     )
 
@@ -123,7 +123,7 @@ async def test_unsupported_input_raises_after_pending_outputs(
             async for outputs in executor.stream([x, bad, x]):
                 pieces.append(outputs)
         expected = program.model.typed.run({"x": x})
-        assert_close(
+        assert_outputs_close(
             join_pieces(pieces, program), {"y": expected["y"][:, :28], "loud": expected["loud"][:, :30]}
         )
         statistics = executor.statistics()

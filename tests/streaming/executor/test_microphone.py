@@ -16,11 +16,11 @@ from streaming.executor import Executor, Microphone
 from streaming.executor.statistics import ExecutorStatistics
 from streaming.live.memory import RING_S
 from streaming.virtual.host import VirtualDevice, VirtualHost
+from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise
 from tests.streaming.executor.manual_engine import run_held
 from tests.streaming.executor.streams import (
     assert_balanced,
-    assert_close,
     collect,
     join_pieces,
     named_program,
@@ -83,7 +83,7 @@ async def outputs_of(
 async def test_blocks_of_any_size_give_the_offline_frames(sizes: list[int]) -> None:
     program, x = named_program("filtered", 6), normal_noise(sum(sizes), 1)
     outputs, statistics = await outputs_of(ending_host(), x, sizes, program)
-    assert_close(outputs, program.model.typed.run({"x": x.T}))
+    assert_outputs_close(outputs, program.model.typed.run({"x": x.T}))
     assert statistics.frames_in == statistics.frames_out == len(x)
 
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from pulse.facts import Array
 from streaming.executor import Executor, ExecutorError
 from streaming.executor.statistics import ExecutorStatistics
+from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise
 from tests.streaming.executor.manual_engine import HeldEngine, run_held
 from tests.streaming.executor.streams import (
     assert_balanced,
-    assert_close,
     collect,
     join_pieces,
     named_program,
@@ -98,7 +98,7 @@ def test_wait_takes_only_as_many_pulses_as_fit(loop: str) -> None:
         return ex, join_pieces(pieces, ex.program)
 
     ex, outputs = run_held(loop, main)
-    assert_close(outputs, ex.program.model.typed.run({"x": numbered_pulses(7)}))
+    assert_outputs_close(outputs, ex.program.model.typed.run({"x": numbered_pulses(7)}))
     assert counts(ex.statistics()) == (7 * PULSE, 7 * PULSE, 0, 0)
 
 
@@ -138,7 +138,7 @@ def test_drop_oldest_drops_pulses_that_have_not_begun(loop: str) -> None:
     expected = np.concatenate(
         [numbered_pulses(20)[:, k * PULSE : (k + 1) * PULSE] for k in (6, 7, 8, 10, 12, 13)], 1
     )
-    assert_close(received, ex.program.model.typed.run({"x": expected}))
+    assert_outputs_close(received, ex.program.model.typed.run({"x": expected}))
     statistics = ex.statistics()
     assert (statistics.pulses_dropped, counts(statistics)) == (8, (14 * PULSE, 6 * PULSE, 8 * PULSE, 0))
 
@@ -190,7 +190,7 @@ def test_drop_oldest_counts_every_frame_once(loop: str, actions: list[str], dept
     assert played.shape[1] == statistics.frames_out
     assert np.all(np.diff(played) > 0)
     if received:
-        assert_close(received, ex.program.model.typed.run({"x": played}))
+        assert_outputs_close(received, ex.program.model.typed.run({"x": played}))
 
 
 async def paced_pulses(x: Array, arrivals: list[float], period_s: float) -> AsyncIterator[Any]:

@@ -18,8 +18,9 @@ from pulse.ops.shape import AddAxis
 from streaming.builtin import model_path, noisy_path
 from streaming.executor import Executor, FramesFileSink, PcmSink, SoundFileSink, sinks
 from streaming.sound.files import AudioReader
+from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise
-from tests.streaming.executor.streams import assert_close, blocks, join_pieces, named_program, nothing_left
+from tests.streaming.executor.streams import blocks, join_pieces, named_program, nothing_left
 from tests.streaming.models import TypedBuilder
 from tests.streaming.models import program as small_program
 
@@ -59,7 +60,7 @@ async def test_functions_and_coroutines_are_sinks() -> None:
     for sink in (pieces.append, later):
         pieces.clear()
         expected = await run_into(sink)
-        assert_close(join_pieces(pieces, named_program("filtered", 6)), expected)
+        assert_outputs_close(join_pieces(pieces, named_program("filtered", 6)), expected)
 
 
 async def test_a_memory_stream_sets_the_pace() -> None:

@@ -15,10 +15,10 @@ import pytest
 
 from pulse.facts import Array
 from streaming.executor import Executor, ExecutorError
+from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise
 from tests.streaming.executor.streams import (
     assert_balanced,
-    assert_close,
     join_pieces,
     named_program,
     nothing_left,
@@ -100,7 +100,7 @@ class RandomStreams:
             np.testing.assert_allclose(outputs["loud"][:, on_time], expected["loud"][:, on_time], rtol=1e-5)
             assert outputs["loud"].shape == expected["loud"].shape
         elif end == "whole" or not policy.drops:
-            assert_close(outputs, expected)
+            assert_outputs_close(outputs, expected)
 
 
 async def run_executors(policy: str, backend: str, seconds: float, seed: int) -> dict[str, int]:

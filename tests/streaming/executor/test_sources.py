@@ -14,9 +14,10 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.builtin import SAMPLE_RATE_HZ, noisy_path
 from streaming.executor import Executor, PcmSource, SoundFile, SoundSource
+from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise, quiet_noise
 from tests.streaming.echo_canceller import cancelled_sound, cancelling_program
-from tests.streaming.executor.streams import assert_close, blocks, collect, join_pieces, named_program
+from tests.streaming.executor.streams import blocks, collect, join_pieces, named_program
 
 pytestmark = pytest.mark.anyio
 RATE_HZ = 600
@@ -54,7 +55,7 @@ async def test_anything_that_can_be_iterated_is_a_source() -> None:
             send.send_nowait(piece)
     pieces = np.split(x, [10, 33], 1)
     for source in (x, {"x": x}, pieces, iter(pieces), (x for _ in range(1)), blocks(x, 1, [5, 40]), receive):
-        assert_close(await frames_of(source), expected)
+        assert_outputs_close(await frames_of(source), expected)
     with pytest.raises(anyio.ClosedResourceError):
         receive.receive_nowait()
 
@@ -84,14 +85,14 @@ async def test_a_source_reads_raw_samples(encoding: str, scale: int, dtype: str,
     source = ByteChunks(samples.tobytes(), size)
     x = (samples[:, 1:].T / scale).astype(np.float32)
     outputs = await frames_of(PcmSource(source, encoding, 2, RATE_HZ), channel="1")
-    assert_close(outputs, named_program("filtered", 6).model.typed.run({"x": x}))
+    assert_outputs_close(outputs, named_program("filtered", 6).model.typed.run({"x": x}))
     assert source.closed
 
 
 async def test_raw_floats_are_read_and_incomplete_ones_refused() -> None:
     x = normal_noise(90, 1)
     outputs = await frames_of(PcmSource(ByteChunks(x.tobytes(), 7), "f32", 1, RATE_HZ))
-    assert_close(outputs, named_program("filtered", 6).model.typed.run({"x": x.T}))
+    assert_outputs_close(outputs, named_program("filtered", 6).model.typed.run({"x": x.T}))
     with pytest.raises(
         InputError, match="ends with 2 of the 4 bytes of a sample; check encoding and channels"
     ):
@@ -108,9 +109,9 @@ async def test_sound_files_are_read_at_the_rate_of_the_model(tmp_path: Path) -> 
     path, x = tmp_path / "in.wav", normal_noise(4000, 2) / 8
     soundfile.write(path, x, RATE_HZ, subtype="FLOAT")
     expected = named_program("filtered", 6).model.typed.run({"x": x.mean(1, keepdims=True).T})
-    assert_close(await frames_of(SoundFile(path)), expected)
-    assert_close(await frames_of(str(path)), expected)
-    assert_close(
+    assert_outputs_close(await frames_of(SoundFile(path)), expected)
+    assert_outputs_close(await frames_of(str(path)), expected)
+    assert_outputs_close(
         await frames_of(path, channel="0"), named_program("filtered", 6).model.typed.run({"x": x[:, :1].T})
     )
     async with Executor(named_program("filtered", 6), rate_hz=2 * RATE_HZ) as executor:
@@ -142,7 +143,7 @@ async def test_a_subclass_of_sound_source_is_a_source() -> None:
                 yield np.full((11, 1), number, np.float32)
 
     x = np.repeat(np.arange(5, dtype=np.float32), 11)[None]
-    assert_close(await frames_of(Ramp()), named_program("filtered", 6).model.typed.run({"x": x}))
+    assert_outputs_close(await frames_of(Ramp()), named_program("filtered", 6).model.typed.run({"x": x}))
 
 
 async def test_several_inputs_are_fed(tmp_path: Path) -> None:

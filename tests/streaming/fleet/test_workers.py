@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from functools import partial
 
 import anyio
-import numpy as np
 import pytest
 
-from pulse.facts import Array
+from tests.agreement import assert_outputs_equal
 from tests.streaming.fleet.local import LocalFleet
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
@@ -35,12 +34,6 @@ def three() -> Iterator[LocalFleet]:
         yield local_fleet
 
 
-def assert_equal(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
-    assert outputs.keys() == expected.keys()
-    for name, array in expected.items():
-        assert np.array_equal(outputs[name], array), name
-
-
 async def test_a_stream_runs_on_the_worker_of_its_hash(three: LocalFleet) -> None:
     blocks, expected = blocks_of(20, 3)
     owners = set()
@@ -51,7 +44,7 @@ async def test_a_stream_runs_on_the_worker_of_its_hash(three: LocalFleet) -> Non
             owners.add(best)
             for block in blocks:
                 await stream.send(block)
-            assert_equal(await stream.flush(), expected)
+            assert_outputs_equal(await stream.flush(), expected)
     assert len(owners) > 1
 
 
@@ -90,7 +83,7 @@ async def test_a_server_that_drains_hands_its_streams_over() -> None:
             assert local_fleet.workers[other].status().resumed == 1
             assert local_fleet.workers[first].status().streams == 0
             assert local_fleet.workers[first].status().draining
-        assert_equal(outputs, expected)
+        assert_outputs_equal(outputs, expected)
 
 
 async def test_lost_holders_are_skipped() -> None:
@@ -121,7 +114,7 @@ async def test_lost_holders_are_skipped() -> None:
                     await wait_in_task(
                         partial(local_fleet.has_resumed, other), f"a stream resumed by {other}"
                     )
-            assert_equal(await stream.flush(), expected)
+            assert_outputs_equal(await stream.flush(), expected)
 
 
 async def test_a_stream_without_holders_is_unsafe_but_continues() -> None:
@@ -141,7 +134,7 @@ async def test_a_stream_without_holders_is_unsafe_but_continues() -> None:
             assert stream.is_whole
             local_fleet.workers[first].drain()
             await wait_in_task(partial(local_fleet.has_streams, other), f"a stream of {other}")
-            assert_equal(await stream.flush(), expected)
+            assert_outputs_equal(await stream.flush(), expected)
 
 
 async def test_a_fleet_that_has_no_holder_yet_serves_streams() -> None:
@@ -152,7 +145,7 @@ async def test_a_fleet_that_has_no_holder_yet_serves_streams() -> None:
             for block in blocks:
                 await stream.send(block)
             await wait_in_task(lambda: counts.checkpoints_refused, "a checkpoint is refused")
-            assert_equal(await stream.flush(), expected)
+            assert_outputs_equal(await stream.flush(), expected)
             assert stream.connections == 1
         await wait_in_task(lambda: counts.ended["left"], "the stream has ended")
 
@@ -181,7 +174,7 @@ async def test_streams_keep_their_version(resumes: bool) -> None:
             )
             async with connect(local_fleet.urls, patience_s=5) as another:
                 assert local_fleet.worker_of(another) == "n1"
-            assert_equal(await stream.flush(), expected)
+            assert_outputs_equal(await stream.flush(), expected)
 
 
 async def test_a_version_that_has_ended_is_named() -> None:
@@ -220,5 +213,5 @@ async def test_a_silent_server_is_left() -> None:
                     wire_of[first].silent.set()
                     (other,) = local_fleet.workers.keys() - {first}
                     await wait_in_task(partial(local_fleet.has_streams, other), f"a stream of {other}")
-            assert_equal(await stream.flush(), expected)
+            assert_outputs_equal(await stream.flush(), expected)
             assert local_fleet.workers[other].status().resumed == 1

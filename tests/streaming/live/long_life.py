@@ -22,9 +22,9 @@ from tests.noise import normal_noise
 from tests.streaming.live.manual_device import nothing_left
 from tests.streaming.live.runs import (
     RATE,
+    assert_frames_add_up,
     delayed_model,
     fields,
-    require_frames_add_up,
     session_outputs,
     virtual_run,
 )
@@ -145,7 +145,7 @@ class Run:
                 self.reached["cancelled"] += 1
                 raise CancelledError
             self.take()
-            require_frames_add_up(self.run, self.frames_given)
+            assert_frames_add_up(self.run, self.frames_given)
         self.device.jitter_s = self.host.compute_s = 0.0
         self.run.control.muted = self.run.control.bypassed = False
         for _ in range(2):  # a device that was opened meanwhile may still go away once
@@ -161,7 +161,7 @@ class Run:
     def take(self) -> None:
         self.parts.append(self.run.outputs.take_ready())
 
-    def require_outputs_as_offline(self) -> tuple[Counters, Array]:
+    def assert_outputs_as_offline(self) -> tuple[Counters, Array]:
         """Compare the outputs of an ended run with offline outputs, if no pulse was lost."""
         counters, accepted = self.run.statistics().counters, np.concatenate([*self.accepted, SOUND[:0]])
         assert fields(self.run).in_written == len(accepted)
@@ -179,9 +179,9 @@ class Run:
             self.reached["same as offline"] += 1
         return counters, channels
 
-    def require_calm_end(self) -> None:
+    def assert_calm_end(self) -> None:
         """Compare the sound at the end of a run and its delay with sessions."""
-        counters, accepted = self.require_outputs_as_offline()
+        counters, accepted = self.assert_outputs_as_offline()
         delay = self.run.delay.frames
         if self.policy != "wait":
             assert delay == self.run.pipeline.delay_frames
@@ -220,9 +220,9 @@ class RunSequence:
             try:
                 with run.live():
                     run.live_through()
-                run.require_calm_end()
+                run.assert_calm_end()
             except CancelledError:
-                run.require_outputs_as_offline()
+                run.assert_outputs_as_offline()
         self.busy_s += time.process_time() - begun_s
         statistics = run.run.statistics()
         self.virtual_s += run.frames_given / RATE

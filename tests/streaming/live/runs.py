@@ -22,7 +22,8 @@ from streaming.native.control_block import ControlBlock
 from streaming.realtime.options import UNCHANGED
 from streaming.sound.channels import Channels
 from streaming.virtual.host import VirtualDevice, VirtualHost
-from tests.pulse.chunks.models import build, cached_filter, node
+from tests.pulse.cases.build import node
+from tests.pulse.chunks.models import build, cached_filter
 from tests.streaming.models import TypedBuilder, pads
 
 RATE = 16000
@@ -177,7 +178,7 @@ def fields(live: Live) -> ControlBlock:
     return live.pipeline.control_block
 
 
-def require_frames_add_up(live: Live, frames_given: int) -> None:
+def assert_frames_add_up(live: Live, frames_given: int) -> None:
     """Require that the counters account for every frame; nothing may be resampled."""
     pipeline, counters = live.pipeline, live.statistics().counters
     pulses, pulse_frames = fields(live).pulses, pipeline.program.pulse

@@ -19,6 +19,7 @@ from pulse.ops.slice import Slice
 from pulse.program.program import Program
 from streaming import Session
 from streaming.policies import DEVICE_POLICIES
+from tests.agreement import assert_outputs_equal
 from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     BLOCK,
@@ -60,12 +61,6 @@ def join_parts(parts: list[dict[str, Array]], program: Program) -> dict[str, Arr
     }
 
 
-def require_equal(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
-    assert outputs.keys() == expected.keys()
-    for name in expected:
-        np.testing.assert_array_equal(outputs[name], expected[name], err_msg=name)
-
-
 @pytest.mark.parametrize(
     "make", [filter_model, meter_model, delayed_model, sum_model, cut_model, ending_model]
 )
@@ -87,7 +82,7 @@ def test_outputs_taken_during_a_run_equal_a_session(
             assert set(parts[-1][0]) == {port.name for port in compiled.outputs if port.streams}
     parts.append(live.outputs.flush())
     for number, expected in enumerate(session_outputs(compiled, x)):
-        require_equal(join_parts([part[number] for part in parts], compiled), expected)
+        assert_outputs_equal(join_parts([part[number] for part in parts], compiled), expected)
     assert live.outputs.pulses_lost == 0
 
 
@@ -101,7 +96,7 @@ def test_a_frame_is_given_when_it_surely_exists() -> None:
 def test_a_run_without_input_equals_a_session() -> None:
     with runs(cached_program(meter_model), records=True) as (_, live):
         assert live.outputs.take_ready()[0]["level"].shape == (1, 1, 0)
-    require_equal(live.outputs.flush()[0], Session(cached_program(meter_model)).flush())
+    assert_outputs_equal(live.outputs.flush()[0], Session(cached_program(meter_model)).flush())
     with runs(cached_program(ending_model), records=True) as (_, live):
         pass
     with pytest.raises(InputError, match="last: unknown in a stream of 0 frames"):
@@ -109,7 +104,7 @@ def test_a_run_without_input_equals_a_session() -> None:
 
 
 @engines
-def test_outputs_equal_those_of_an_authors_loop(engine: str) -> None:
+def test_outputs_agree_with_those_of_an_authors_loop(engine: str) -> None:
     """The author's loop runs in onnxruntime; the last chunk is filled up with zeros."""
     x, gain = normal_noise(BLOCK * 11 + 3, 1), np.float32(0.5)
     with runs(chunk_program(), block=1, records=True, constants={"gain": gain}, engine=engine) as (
@@ -143,7 +138,7 @@ def test_a_run_ends_at_the_limit_of_the_model(frames: int) -> None:
                 live.wait(0)
         else:
             assert not live.wait(0)
-    require_equal(live.outputs.flush()[0], session_outputs(compiled, x[:1000])[0])
+    assert_outputs_equal(live.outputs.flush()[0], session_outputs(compiled, x[:1000])[0])
 
 
 @pytest.mark.parametrize("pulse_frames", [125, 160, 480])
@@ -157,7 +152,7 @@ def test_a_run_that_ends_in_a_stall_gives_all_accepted_frames(pulse_frames: int,
         host.run(x)
         accepted = fields(live).in_written
     assert accepted > 4 * RATE
-    require_equal(live.outputs.flush()[0], session_outputs(compiled, x[:accepted])[0])
+    assert_outputs_equal(live.outputs.flush()[0], session_outputs(compiled, x[:accepted])[0])
     assert live.outputs.pulses_lost == 0
 
 
@@ -222,7 +217,7 @@ def test_resets_and_restores_act_as_in_sessions(engine: str, data: st.DataObject
         host.run(x[at:])
     parts.append(live.outputs.flush())
     for number, expected in enumerate(oracle.outputs()):
-        require_equal(join_parts([part[number] for part in parts], compiled), expected)
+        assert_outputs_equal(join_parts([part[number] for part in parts], compiled), expected)
 
 
 @pytest.mark.parametrize("make", [filter_model, meter_model, cut_model])
@@ -241,7 +236,7 @@ def test_untaken_records_are_lost_and_the_others_correct(make: Callable[..., Any
         host.advance(0.1)
         assert live.outputs.pulses_lost == 3 + first + 4
         first_record = live.outputs.take_ready()[0]
-        require_equal(first_record, Session(compiled).push(before[: size * BLOCK].T))
+        assert_outputs_equal(first_record, Session(compiled).push(before[: size * BLOCK].T))
         host.run(after)
     end, session = live.outputs.flush()[0], Session(compiled)
     session.push(unrecorded.T)

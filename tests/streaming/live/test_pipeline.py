@@ -13,9 +13,11 @@ from streaming.builtin import model_path, noisy_path
 from streaming.sound.channels import Channels
 from streaming.sound.files import AudioReader
 from streaming.virtual.host import VirtualDevice
+from tests.agreement import assert_outputs_equal
 from tests.noise import normal_noise
 from tests.streaming.live.runs import (
     RATE,
+    assert_frames_add_up,
     chunk_program,
     delayed_model,
     engines,
@@ -23,7 +25,6 @@ from tests.streaming.live.runs import (
     late_by,
     meter_model,
     played_by,
-    require_frames_add_up,
     runs,
     session_outputs,
     sum_model,
@@ -37,7 +38,7 @@ def device(channels_in: int = 1, channels_out: int = 1) -> VirtualDevice:
     return VirtualDevice(inputs=channels_in, outputs=channels_out, rate_hz=RATE)
 
 
-def require_played_and_recorded(
+def assert_played_and_recorded(
     program: Program,
     x: Array,
     output: str = "y",
@@ -60,7 +61,7 @@ def require_played_and_recorded(
     ) as (host, live):
         played = host.run(x, sizes)
         counters, delay = live.statistics().counters, live.delay.frames
-        require_frames_add_up(live, len(x))
+        assert_frames_add_up(live, len(x))
     selected = Channels.parse(channels).select(x)
     expected = late_by(played_by(program, selected, output, constants), delay, len(x))
     if expected.shape[1] == 1:
@@ -68,21 +69,19 @@ def require_played_and_recorded(
     np.testing.assert_array_equal(played[:, : expected.shape[1]], expected)
     np.testing.assert_array_equal(played[:, expected.shape[1] :], 0)
     assert (counters.frames_silent, counters.frames_skipped, counters.frames_lost) == (0, 0, 0)
-    check_records(live.outputs.flush(), session_outputs(program, selected, constants))
+    assert_records_equal(live.outputs.flush(), session_outputs(program, selected, constants))
 
 
-def check_records(records: list[dict[str, Array]], expected: list[dict[str, Array]]) -> None:
+def assert_records_equal(records: list[dict[str, Array]], expected: list[dict[str, Array]]) -> None:
     assert len(records) == len(expected)
     for outputs, expected_outputs in zip(records, expected):
-        assert outputs.keys() == expected_outputs.keys()
-        for name in expected_outputs:
-            np.testing.assert_array_equal(outputs[name], expected_outputs[name])
+        assert_outputs_equal(outputs, expected_outputs)
 
 
 @engines
 @pytest.mark.parametrize("block", [1, 3, 64, 159, 160, 161, 333, 480, 1000])
 def test_blocks_of_any_size_give_the_same_sound(engine: str, block: int) -> None:
-    require_played_and_recorded(
+    assert_played_and_recorded(
         cached_program(filter_model),
         normal_noise(block * max(3000 // block, 3), 1),
         engine=engine,
@@ -112,7 +111,7 @@ def play_random_run(engine: str, data: st.DataObject) -> None:
         some = data.draw(st.sampled_from([None, 0.0, 0.02]), "headroom")
         headroom_s = max(blocks) / RATE if changing else some
     reserve = data.draw(st.sampled_from([0, 0, 50]), "reserve")
-    require_played_and_recorded(
+    assert_played_and_recorded(
         compiled,
         x,
         output,
@@ -145,7 +144,7 @@ def test_many_random_runs_play_and_record_session_outputs(engine: str, data: st.
 def test_a_model_of_chunks_with_a_constant_is_played(engine: str) -> None:
     """A model of chunks that keeps its state, and has a gain."""
     x = normal_noise(3200, 2)
-    require_played_and_recorded(
+    assert_played_and_recorded(
         chunk_program(),
         x,
         block=100,
@@ -161,7 +160,7 @@ def test_a_run_that_plays_nothing_has_records() -> None:
     with runs(compiled, block=100, play=False, records=True) as (host, live):
         assert host.run(x).size == 0
         assert live.statistics().levels_out == ()
-    check_records(live.outputs.flush(), session_outputs(compiled, x))
+    assert_records_equal(live.outputs.flush(), session_outputs(compiled, x))
 
 
 def test_records_are_taken_soon_after_their_pulses() -> None:
@@ -175,11 +174,11 @@ def test_records_are_taken_soon_after_their_pulses() -> None:
         assert sum(part["y"].shape[1] for part in parts) >= 1600 - 40 - 16 - 2
     parts += live.outputs.flush()
     outputs = {name: np.concatenate([part[name] for part in parts], 1) for name in ("y", "loud")}
-    check_records([outputs], session_outputs(compiled, x))
+    assert_records_equal([outputs], session_outputs(compiled, x))
 
 
 @engines
-def test_a_played_denoiser_equals_onnxruntime(engine: str) -> None:
+def test_a_played_denoiser_agrees_with_onnxruntime(engine: str) -> None:
     """The built-in model, a whole file, in odd blocks."""
     compiled = pulse.stream(str(model_path()), pulse=160)
     with AudioReader(noisy_path()) as file:

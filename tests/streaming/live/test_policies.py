@@ -14,7 +14,7 @@ from streaming.live.config import ENGINES
 from streaming.policies import DEVICE_POLICIES
 from streaming.stats.statistics import Counters
 from streaming.virtual.host import VirtualDevice
-from tests.streaming.live.runs import BLOCK, RATE, fields, late_by, require_frames_add_up, runs, sum_model
+from tests.streaming.live.runs import BLOCK, RATE, assert_frames_add_up, fields, late_by, runs, sum_model
 from tests.streaming.models import cached_program
 
 CONTINUING = ("wait", "drop_oldest", "silence_then_catch_up")
@@ -33,7 +33,7 @@ def run_with_stall(policy: str, stall_s: float, after: int = 60, **options: Any)
         first = host.run(x[: before * BLOCK])
         host.stall(stall_s)
         played = np.concatenate([first, host.run(x[before * BLOCK :])])
-        require_frames_add_up(live, len(x))
+        assert_frames_add_up(live, len(x))
         return x, played, live.statistics().counters, live.delay.frames, live
 
 
@@ -118,7 +118,7 @@ def test_sound_after_a_slow_second_has_the_reported_delay(policy: str) -> None:
             assert late.missed > 50
         host.compute_s = 0.001
         played.append(host.run(x[150 * BLOCK :]))
-        require_frames_add_up(live, len(x))
+        assert_frames_add_up(live, len(x))
         delay, counters = live.delay.frames, live.statistics().counters
     assert counters.frames_silent <= late.frames_silent + 4 * BLOCK
     np.testing.assert_array_equal(
@@ -141,7 +141,7 @@ def test_a_too_slow_callback_plays_everything_late() -> None:
 MAX_FAULTS, MAX_FAULT_S = 5, 0.3
 
 
-def require_faults_accounted_for(data: st.DataObject) -> None:
+def assert_faults_accounted_for(data: st.DataObject) -> None:
     """Run random stalls, slow pulses, late callbacks and pauses, then require an exact end."""
     policy = data.draw(st.sampled_from(CONTINUING), "policy")
     engine = data.draw(st.sampled_from([*ENGINES]), "engine")
@@ -166,10 +166,10 @@ def require_faults_accounted_for(data: st.DataObject) -> None:
             host.devices[0].jitter_s = size_s / 3 if kind == "late" else 0.0
             pieces.append(host.run(x[at : at + count]))
             at += count
-            require_frames_add_up(live, at)
+            assert_frames_add_up(live, at)
         host.compute_s = host.devices[0].jitter_s = 0.0
         pieces.append(host.run(x[at:]))
-        require_frames_add_up(live, len(x))
+        assert_frames_add_up(live, len(x))
         delay, counters = live.delay.frames, live.statistics().counters
     played = np.concatenate(pieces)
     event(f"{policy}: {'late' if counters.frames_silent else 'in time'}")
@@ -182,14 +182,14 @@ def require_faults_accounted_for(data: st.DataObject) -> None:
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_faults_of_a_device_are_accounted_for(data: st.DataObject) -> None:
-    require_faults_accounted_for(data)
+    assert_faults_accounted_for(data)
 
 
 @pytest.mark.slow
 @settings(max_examples=2000, deadline=None)
 @given(data=st.data())
 def test_many_faults_of_a_device_are_accounted_for(data: st.DataObject) -> None:
-    require_faults_accounted_for(data)
+    assert_faults_accounted_for(data)
 
 
 @pytest.mark.parametrize("policy", CONTINUING)

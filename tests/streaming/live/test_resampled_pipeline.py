@@ -66,7 +66,7 @@ def test_tones_are_played_with_the_reported_delay(
     assert not played[: max(int((delay_s - 0.02) * rate), 0)].any()
 
 
-def test_a_denoiser_at_48_khz_equals_resampled_files() -> None:
+def test_a_denoiser_at_48_khz_agrees_with_resampled_files() -> None:
     """Equal to files that are resampled as well as can be, as far as the filters of the pipeline let sound through."""
     with AudioReader(noisy_path()) as file:
         small = np.concatenate(list(file))[: 16000 * 2]

@@ -12,7 +12,7 @@ from streaming.live import schedule
 from streaming.live.schedule import Schedule, Timing
 from streaming.virtual.host import VirtualDevice
 from tests.noise import normal_noise
-from tests.streaming.live.runs import RATE, late_by, require_frames_add_up, runs
+from tests.streaming.live.runs import RATE, assert_frames_add_up, late_by, runs
 from tests.streaming.models import cached_program
 
 RATES = (8000, 11025, 16000, 22050, 44100, 48000)
@@ -142,7 +142,7 @@ def test_blocks_of_unknown_size_lengthen_the_delay_once(policy: str) -> None:
     with runs(cached_program(), block=0, policy=policy) as (host, live):
         before, played = live.delay.frames, host.run(x, sizes)
         delay, counters = live.delay.frames, live.statistics().counters
-        require_frames_add_up(live, len(x))
+        assert_frames_add_up(live, len(x))
     assert counters.frames_silent == counters.frames_skipped == counters.pulses_dropped == 0
     assert before < delay <= 159 + 1000
     np.testing.assert_array_equal(played[len(x) // 2 :], late_by(x, delay, len(x))[len(x) // 2 :])

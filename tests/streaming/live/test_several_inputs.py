@@ -16,7 +16,7 @@ from streaming.sound.channels import Channels, Samples
 from streaming.virtual.host import VirtualDevice, VirtualHost
 from tests.noise import quiet_noise
 from tests.streaming.echo_canceller import cancelled_sound, cancelling_program
-from tests.streaming.live.runs import BLOCK, RATE, engines, late_by, require_frames_add_up
+from tests.streaming.live.runs import BLOCK, RATE, assert_frames_add_up, engines, late_by
 
 PAIR = VirtualDevice("pair", inputs=2, outputs=1, rate_hz=RATE)
 
@@ -47,7 +47,7 @@ def test_channels_feed_inputs_in_order(engine: str, pulse_frames: int, block: in
     host, live = two_input_run(compiled, block=block, engine=engine)
     with live:
         played = host.run(sound)
-        require_frames_add_up(live, len(sound))
+        assert_frames_add_up(live, len(sound))
         setup, statistics = live.setup, live.statistics()
     expected = cancelled_sound(compiled, *sound.T)["out"][:, None]
     np.testing.assert_array_equal(played, late_by(expected, live.pipeline.delay_frames, len(sound)))

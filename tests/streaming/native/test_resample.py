@@ -19,7 +19,7 @@ from pulse.jit.rows.pointer import Pointer
 from streaming.native import resample
 from streaming.native.resample import NativeResampler, feed, produce, ready, ready_after, shortage, tune
 from tests.noise import normal_noise
-from tests.pulse.jit.assembly import check_calls, host, llvm_code, loops
+from tests.pulse.jit.assembly import assert_only_known_calls, host, llvm_code, loops
 
 register_with_numba()  # of what the functions below call
 
@@ -100,7 +100,7 @@ def test_nothing_above_the_cutoff_is_folded_back(rate_in: int, rate_out: int, qu
 
 
 @pytest.mark.parametrize(("rate_in", "rate_out"), RATES)
-def test_outputs_equal_those_of_samplerate(rate_in: int, rate_out: int) -> None:
+def test_outputs_agree_with_those_of_samplerate(rate_in: int, rate_out: int) -> None:
     x = sum(sound_of(part, rate_in, rate_out) for part in (0.013, 0.11, 0.37, 0.61, 0.88)) / 5
     output = NativeResampler(rate_in, rate_out, "high").process(x)
     reference = samplerate.resample(x, rate_out / rate_in, "sinc_best")
@@ -318,7 +318,7 @@ def test_blocks_other_than_a_row_of_floats_are_refused(block: Array) -> None:
 def test_the_code_calls_nothing_and_computes_in_whole_registers() -> None:
     """Memory is moved by an instruction of LLVM; nothing is allocated, nothing raises."""
     code = llvm_code(resample.convert)
-    check_calls(code)
+    assert_only_known_calls(code)
     sums = [body for body in loops(host().assembly(code)) if sum("fm" in line for line in body) >= 2]
     assert any(re.search(host().arithmetic, line) for body in sums for line in body)
 

@@ -1,4 +1,4 @@
-"""Values of ports as bytes, and back: every type and place of the stream axis, samples of 16 bits, wrong sizes."""
+"""Values of ports as bytes, and back: every type and place of the stream axis, 16-bit samples, wrong sizes."""
 
 from fractions import Fraction
 
@@ -47,13 +47,13 @@ def test_several_arrays_are_encoded_as_one_by_one(rng: np.random.Generator, shap
     assert port.encode_all(arrays, "pcm16") == [port.encode(array, "pcm16") for array in arrays]
 
 
-def test_samples_of_16_bits_are_rounded_and_clipped() -> None:
+def test_16_bit_samples_are_rounded_and_clipped() -> None:
     samples = np.float32([0, 0.5, -1, 1, 2, -2, np.nan, 1.4 / PCM16, 1.6 / PCM16])
     values = np.frombuffer(stream_port((9,), 0).encode(samples, "pcm16"), "<i2")
     assert values.tolist() == [0, 16384, -32768, 32767, 32767, -32768, 0, 1, 2]
 
 
-def test_only_sound_is_sent_as_samples_of_16_bits() -> None:
+def test_only_sound_is_sent_as_16_bit_samples() -> None:
     assert stream_port((9,), 0).frame_bytes("pcm16") == 2
     assert stream_port((9, 3), 0).frame_bytes("pcm16") == 12
 

@@ -6,12 +6,13 @@ import pytest
 
 import pulse
 from streaming.reports.opened_model import OpenedModel
+from tests.pulse.cases.build import node
 from tests.pulse.chunks import models
 
 
 def open_pooling(folder: Path, factor: int) -> OpenedModel:
     """Open a model at 400 Hz whose pulses are multiples of the factor."""
-    nodes = [models.node("MaxPool", "x", "y", kernel_shape=[factor], strides=[factor])]
+    nodes = [node("MaxPool", "x", "y", kernel_shape=[factor], strides=[factor])]
     path = folder / f"{factor}.onnx"
     path.write_bytes(models.build(nodes, {"x": [1, 1, "T"]}, {"y": [1, 1, None]}).SerializeToString())
     return OpenedModel(pulse.load(path), 400, "option")

@@ -96,7 +96,7 @@ class Batcher:
         return results
 
 
-def test_sequences_one_after_the_other_equal_the_model(repository: Path) -> None:
+def test_sequences_one_after_the_other_agree_with_the_model(repository: Path) -> None:
     _, config = parse_config(repository)
     states = [(state.input_name, state.output_name) for state in config.sequence_batching.state]
     batcher = Batcher(repository, states)

@@ -14,12 +14,6 @@ def block_shape(port: Port, frames: int) -> tuple[int, ...]:
     return tuple(frames if axis == port.axis else size for axis, size in enumerate(port.shape))
 
 
-def require_same_outputs(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
-    """Require that the expected outputs are present and bit-identical."""
-    for name, array in expected.items():
-        np.testing.assert_array_equal(outputs[name], array, name)
-
-
 def fixed_inputs(program: Program) -> list[Port]:
     return [port for port in program.inputs if not port.streams]
 

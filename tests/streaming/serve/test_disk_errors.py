@@ -14,10 +14,11 @@ from pulse.client import connect
 from streaming.protocol.errors import ProtocolError
 from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
+from tests.agreement import assert_outputs_equal
 from tests.noise import normal_noise
 from tests.streaming.executor.streams import named_program
 from tests.streaming.file_size_limit import limit_files
-from tests.streaming.serve.offline_outputs import block_shape, expected_outputs, require_same_outputs
+from tests.streaming.serve.offline_outputs import block_shape, expected_outputs
 from tests.streaming.serve.servers import PULSE, RATE_HZ, RunningServer, running_server
 from tests.waiting import wait_in_task
 
@@ -80,7 +81,7 @@ async def test_a_full_disk_does_not_end_a_stream(
             assert stream.is_whole, "no frame is in a checkpoint"
         await wait_for_count(server, "ended_left", 1)
         assert not server.service.counts.checkpoints
-    require_same_outputs(outputs, expected_outputs(program, {port.name: x}))
+    assert_outputs_equal(outputs, expected_outputs(program, {port.name: x}))
     (record,) = [line for line in caplog.records if line.name == "pulse.serve" and line.levelname == "ERROR"]
     assert record.getMessage() == "checkpoints of a stream fail: No space left on device"
     (name,) = store.names

@@ -26,10 +26,11 @@ from streaming.protocol.frames import HEADER, OUTPUT, Header, pack_frames, unpac
 from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.settings import ModelSettings
 from streaming.serve.unconfirmed import Unconfirmed
+from tests.agreement import assert_outputs_equal
 from tests.noise import next_noise, normal_noise
 from tests.streaming.executor.streams import named_program
 from tests.streaming.serve.lost_connections import cut_all
-from tests.streaming.serve.offline_outputs import block_shape, expected_outputs, require_same_outputs
+from tests.streaming.serve.offline_outputs import block_shape, expected_outputs
 from tests.streaming.serve.servers import PULSE, RATE_HZ, RunningServer, servers_with_checkpoints
 from tests.streaming.serve.websocket_client import raw
 from tests.waiting import wait_in_task
@@ -83,7 +84,7 @@ async def test_a_stream_has_the_same_bits_after_a_server_is_lost(tmp_path: Path,
                     await wait_for_checkpoint(started[number // 13])
                     cut_all(started[number // 13])
             outputs = await stream.flush()
-        require_same_outputs(outputs, expected_outputs(program, {port.name: x}))
+        assert_outputs_equal(outputs, expected_outputs(program, {port.name: x}))
         assert started[1].service.counts.resumed + started[2].service.counts.resumed >= 2 - reset
 
 
@@ -107,7 +108,7 @@ async def test_a_stream_at_another_rate_has_the_same_bits_after_losses(tmp_path:
         assert started[2].service.counts.resumed == 1
         (name,) = expected
         assert outputs[name].shape == expected[name].shape == (1, x.size)
-        require_same_outputs(outputs, expected)
+        assert_outputs_equal(outputs, expected)
 
 
 async def test_a_stream_is_resumed_only_at_its_rate(tmp_path: Path) -> None:
@@ -139,7 +140,7 @@ async def test_a_stream_lost_before_its_first_checkpoint_begins_again(tmp_path: 
             assert stream.connections == 2
         assert [server.service.counts.resumed for server in (first, second)] == [0, 0]
         assert not first.service.counts.checkpoints
-        require_same_outputs(outputs, expected_outputs(program, {port.name: x}))
+        assert_outputs_equal(outputs, expected_outputs(program, {port.name: x}))
 
 
 async def test_a_server_that_does_not_answer_is_skipped(
@@ -157,7 +158,7 @@ async def test_a_server_that_does_not_answer_is_skipped(
             cut_all(first)
             outputs = await stream.flush()
             assert stream.connections == 2
-        require_same_outputs(outputs, expected_outputs(program, {port.name: x}))
+        assert_outputs_equal(outputs, expected_outputs(program, {port.name: x}))
 
 
 async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(
@@ -188,7 +189,7 @@ async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(
             outputs = await stream.flush()
             assert stream.connections == 2
             assert len(attempts) >= 3
-        require_same_outputs(outputs, expected_outputs(program, {port.name: x}))
+        assert_outputs_equal(outputs, expected_outputs(program, {port.name: x}))
 
 
 async def test_a_stream_that_no_server_resumes_is_an_error(tmp_path: Path) -> None:
@@ -399,4 +400,4 @@ async def test_a_stream_has_the_same_bits_after_its_server_is_killed(commands: A
         async with connect(alive[1][1], "denoiser", rate_hz=rate_hz) as stream:
             await stream.send(x)
             expected = await stream.flush()
-    require_same_outputs(outputs, expected)
+    assert_outputs_equal(outputs, expected)

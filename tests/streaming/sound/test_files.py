@@ -16,7 +16,7 @@ from tests.streaming.file_size_limit import limit_files
 
 @pytest.mark.parametrize("name", ["a.wav", "a.flac", "A.WAV"])
 def test_written_sound_is_read_back(tmp_path: Path, name: str) -> None:
-    """Within a step of samples of 16 bits."""
+    """Within a step of 16-bit samples."""
     x = uniform_noise(30_000, 2)
     with AudioWriter(tmp_path / name, 44100, 2) as writer:
         for block in np.split(x, [1, 500, 500, 20_000]):

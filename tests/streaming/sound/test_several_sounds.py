@@ -35,7 +35,7 @@ def read(name: str) -> Array:
     return soundfile.read(name, dtype="float32")[0]
 
 
-def pad_behind(sound: Array, frames: int) -> Array:
+def pad_after(sound: Array, frames: int) -> Array:
     """Append zeros to a signal until it has this many frames."""
     return np.concatenate([sound, np.zeros(frames - len(sound), np.float32)])
 
@@ -87,7 +87,7 @@ def test_the_shorter_of_two_files_is_padded(model: Path) -> None:
     write_floats("near.wav", near)
     write_floats("far.wav", far)
     details = report("run", model, "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav")
-    expected = cancelled_sound(cancelling_program(), near, pad_behind(far, 20_000))
+    expected = cancelled_sound(cancelling_program(), near, pad_after(far, 20_000))
     np.testing.assert_array_equal(read("out.wav"), expected["out"])
     assert details["padded_s"] == {"far": 7655 / 16000}
     assert [(row["input"], row["source"]) for row in details["inputs"]] == [
@@ -100,7 +100,7 @@ def test_the_shorter_of_two_files_is_padded(model: Path) -> None:
     np.testing.assert_array_equal(read("again.wav"), expected["out"])
     assert pulse("run", model, "--in", "far=near.wav", "--in", "mic=far.wav", "third.wav").exit_code == 0
     np.testing.assert_array_equal(
-        read("third.wav"), cancelled_sound(cancelling_program(), pad_behind(far, 20_000), near)["out"]
+        read("third.wav"), cancelled_sound(cancelling_program(), pad_after(far, 20_000), near)["out"]
     )
 
 
@@ -142,7 +142,7 @@ def test_files_of_other_rates_are_resampled(model: Path) -> None:
     write_floats("far.wav", far, 48_000)
     pulse("run", model, "--in", "mic=near.wav", "--in", "far=far.wav", "out.wav", "--rate", 16000)
     first, second = at_rate(near, 44_100), at_rate(far, 48_000)
-    expected = cancelled_sound(cancelling_program(), first, pad_behind(second, len(first)))["out"]
+    expected = cancelled_sound(cancelling_program(), first, pad_after(second, len(first)))["out"]
     np.testing.assert_allclose(read("out.wav"), at_rate(expected, 16_000, 44_100), atol=1e-6)
     assert soundfile.info("out.wav").samplerate == 44_100
     assert len(read("out.wav")) == 44_100
@@ -193,11 +193,11 @@ def test_inputs_other_than_sound_come_from_other_files(tmp_path: Path) -> None:
     details = report(
         "run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy", "--in", "gain=gain.npy"
     )
-    np.testing.assert_array_equal(read("out.wav"), 2 * sound + pad_behind(offset, 900))
+    np.testing.assert_array_equal(read("out.wav"), 2 * sound + pad_after(offset, 900))
     assert details["padded_s"] == {"offset": 0.025}
     np.save("offset.npy", quiet_noise(1000, 2)[None])
     pulse("run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy", "--in", "gain=gain.npy")
-    np.testing.assert_array_equal(read("out.wav"), 2 * pad_behind(sound, 1000) + quiet_noise(1000, 2))
+    np.testing.assert_array_equal(read("out.wav"), 2 * pad_after(sound, 1000) + quiet_noise(1000, 2))
     assert "gain" in refusal("run", "mixed.onnx", "in.wav", "out.wav", "--in", "offset=offset.npy")
 
 

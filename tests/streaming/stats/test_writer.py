@@ -120,7 +120,7 @@ def test_a_short_run_has_its_only_interval(tmp_path: Path, series: list[LiveStat
     assert stats.complete
 
 
-def test_every_line_is_there_at_once(tmp_path: Path, series: list[LiveStatistics]) -> None:
+def test_each_update_is_readable_at_once(tmp_path: Path, series: list[LiveStatistics]) -> None:
     path = tmp_path / "o.jsonl"
     writer = StatsWriter(path, SETUP)
     for number, statistics in enumerate(series, 1):

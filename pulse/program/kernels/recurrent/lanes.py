@@ -162,11 +162,11 @@ def gru_lanes(row: GruRow) -> None:
                             h6 = state_of(group, lanes, active, first + 6, i, new, back, b * H)
                             h7 = state_of(group, lanes, active, first + 7, i, new, back, b * H)
                             three_sums_of_eight(h0, h1, h2, h3, h4, h5, h6, h7, w + 3 * n * H, H, s, sums)
-                            behind = min(first + 2 * STATES_PER_GROUP, active)
+                            stop = min(first + 2 * STATES_PER_GROUP, active)
                         else:
                             three_sums_of_four(h0, h1, h2, h3, w + 3 * n * H, H, s, sums)
-                            behind = min(first + STATES_PER_GROUP, active)
-                        for j in range(behind - first):
+                            stop = min(first + STATES_PER_GROUP, active)
+                        for j in range(stop - first):
                             stream = lane(group, nth_lane(lanes, active, first + j))
                             x, y = stream.x + x_offset, stream.y + new
                             h = state_of(group, lanes, active, first + j, i, new, back, b * H)
@@ -176,7 +176,7 @@ def gru_lanes(row: GruRow) -> None:
                                 x, h, bias, y, n, H, z, r, candidate,
                                 f, g, clip,
                             )  # fmt: skip
-                        first = behind
+                        first = stop
         store_lane_states(group, count, lanes)
         left -= count
         group = lane(group, count)

@@ -249,7 +249,7 @@ def test_arithmetic_agrees_with_python(x: np.ndarray) -> None:
         np.testing.assert_allclose(compiled[exact], python[exact], rtol=0, atol=0 if rounding < 160 else 0.1)
 
 
-def test_special_values_equal_those_of_python() -> None:
+def test_special_values_agree_with_those_of_python() -> None:
     x = [*SPECIAL, *np.roll(SPECIAL, 5), *np.roll(SPECIAL, 3)]
     python, compiled = outputs(infra_arithmetic, x, 192)
     np.testing.assert_allclose(compiled, python, rtol=3e-7)

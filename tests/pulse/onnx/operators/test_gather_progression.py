@@ -8,7 +8,7 @@ from pulse.ops.gather import Gather
 from pulse.ops.slice_frames import Frames
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.onnx.reference import reference
-from tests.pulse.ops.stream_proof import prove
+from tests.pulse.ops.stream_proof import assert_streams
 
 
 def unfold(starts: list[list[int]], stride: int, last: int) -> list:
@@ -46,7 +46,7 @@ def test_frames_unfolded_by_constants_stream_without_a_lookup(
     nodes, constants = unfold(starts, stride, last)
     for length in (last + 1, 9, 20):
         feeds = {"x": floats("x", 1, 3, length, 4)}
-        typed = prove(model(nodes, feeds, constants, 17, {"x": 2}), feeds, pulse_frames, delay)
+        typed = assert_streams(model(nodes, feeds, constants, 17, {"x": 2}), feeds, pulse_frames, delay)
         assert not any(isinstance(item.op, Gather) for item in typed.graph.nodes if item.outputs)
 
 
@@ -59,7 +59,7 @@ def test_many_neighbours_are_frames(across: bool, length: int) -> None:
         nodes[4] = node("Unsqueeze", "range ones", "row")
         constants |= {"ones": np.array([1], np.int64), "starts": constants["starts"].T}
     feeds = {"x": floats("x", 1, 3, length, 2)}
-    typed = prove(model(nodes, feeds, constants, 17, {"x": 2}), feeds, 40, 2)
+    typed = assert_streams(model(nodes, feeds, constants, 17, {"x": 2}), feeds, 40, 2)
     assert any(isinstance(item.op, Frames) for item in typed.graph.nodes if item.outputs)
 
 
@@ -86,7 +86,7 @@ def test_indices_spaced_by_a_factor_follow_the_length(length: int) -> None:
     proto = model(nodes, feeds, constants, 17, {"x": 2})
     output = pulse.load(proto).analyse().run(feeds)["y"]
     np.testing.assert_array_equal(output, reference(proto, feeds)[0])
-    prove(proto, feeds, 2)
+    assert_streams(proto, feeds, 2)
 
 
 @pytest.mark.parametrize("step", [1, 2])
@@ -95,7 +95,7 @@ def test_constant_rows_are_slices(step: int) -> None:
     rows = (np.arange(9) * step)[None] + np.array([[0], [2], [1]])
     feeds = {"x": floats("x", 1, 7, 24, 2)}
     proto = model([node("Gather", "x rows", "y", axis=2)], feeds, {"rows": rows}, 17, {"x": 1})
-    typed = prove(proto, feeds, 3, 0)
+    typed = assert_streams(proto, feeds, 3, 0)
     assert not any(isinstance(item.op, Gather) for item in typed.graph.nodes)
 
 
@@ -111,5 +111,5 @@ def test_constant_rows_are_slices(step: int) -> None:
 def test_other_constants_are_looked_up(rows: list[int]) -> None:
     feeds = {"x": floats("x", 1, 7, 24, 2)}
     proto = model([node("Gather", "x rows", "y", axis=2)], feeds, {"rows": np.array(rows)}, 17, {"x": 1})
-    typed = prove(proto, feeds, 3, 0)
+    typed = assert_streams(proto, feeds, 3, 0)
     assert any(isinstance(item.op, Gather) for item in typed.graph.nodes)

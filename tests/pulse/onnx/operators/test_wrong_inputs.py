@@ -16,7 +16,7 @@ from tests.invariants.hostile_models import model
 from tests.pulse.cases.build import node
 
 INPUTS = ("", "x", "x x", "x x x", " ".join("x" * 9), "i", "i x", "x i", "- x", "x -", "-", "- -")
-"""The inputs of a node: x is of floats, i of integers; - is left out."""
+"""The inputs of a node: x has floats, i integers; - is left out."""
 SHAPES: Sequence[Sequence[int | str]] = ((), ("T",), (1, "T"), (1, 3, "T"))
 
 

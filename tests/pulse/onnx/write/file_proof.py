@@ -34,7 +34,7 @@ def reopen(proto: ModelProto) -> PulsedModel:
     return pulse.load(proto).analyse().declutter().pulsify()
 
 
-def prove(
+def assert_file_streams(
     typed: TypedModel,
     model: PulsedModel,
     lengths: Sequence[int] = (1, 2, 5, 9, 16),
@@ -64,9 +64,9 @@ def prove(
     return proto
 
 
-def prove_model(
+def assert_model_streams(
     source: ModelProto, frames: int, lengths: Sequence[int] = (1, 2, 5, 9, 16), opset: int = 17
 ) -> ModelProto:
     """The same for a model as it was read, in pulses of this many frames."""
     typed = pulse.load(source).analyse()
-    return prove(typed, typed.declutter().pulsify(pulse=frames), lengths, opset)
+    return assert_file_streams(typed, typed.declutter().pulsify(pulse=frames), lengths, opset)

@@ -12,7 +12,7 @@ from pulse.ops.source import Source
 from pulse.typed import TypedGraph
 from pulse.wiring import wire
 from tests.pulse.cases.build import floats
-from tests.pulse.onnx.write.file_proof import kinds, prove, read_metadata
+from tests.pulse.onnx.write.file_proof import assert_file_streams, kinds, read_metadata
 
 
 def attention(bias: Array, back: int, scale: float = 0.5, empty: float = np.nan) -> TypedModel:
@@ -31,13 +31,13 @@ def attention(bias: Array, back: int, scale: float = 0.5, empty: float = np.nan)
 def test_bands_are_written(back: int, ahead: int, frames: int) -> None:
     """Past frames, frames ahead, and a band that leaves the newest frames out."""
     source = attention(floats((back, ahead), 1, back + 1 + ahead), back)
-    prove(source, source.pulsify(pulse=frames), (5, 6, 9, 16))
+    assert_file_streams(source, source.pulsify(pulse=frames), (5, 6, 9, 16))
 
 
 def test_a_causal_band_of_single_frames_needs_no_end() -> None:
     """A causal band looks at nothing after the end."""
     source = attention(floats("causal", 1, 4), 3)
-    assert read_metadata(prove(source, source.pulsify(pulse=1))).end is None
+    assert read_metadata(assert_file_streams(source, source.pulsify(pulse=1))).end is None
 
 
 @pytest.mark.parametrize("frames", [1, 2, 3, 6])
@@ -46,7 +46,7 @@ def test_masks_by_chunks_are_written(frames: int) -> None:
     bias = floats("chunks", 2, 3, 5)
     bias[:, 0, 3:] = -np.inf
     source = attention(bias, 2, scale=1.0)
-    proto = prove(source, source.pulsify(pulse=frames))
+    proto = assert_file_streams(source, source.pulsify(pulse=frames))
     assert ("Mod" in kinds(proto)) == (frames % 3 != 0)
 
 
@@ -55,7 +55,7 @@ def test_fully_masked_frames_are_written_as_the_model_has_them() -> None:
     bias = floats("lonely", 2, 3)
     bias[1] = -np.inf
     source = attention(bias, 2, empty=0.0)
-    proto = prove(source, source.pulsify(pulse=3))
+    proto = assert_file_streams(source, source.pulsify(pulse=3))
     assert "ReduceMax" in kinds(proto)
 
 
@@ -71,4 +71,6 @@ def test_a_stream_of_sequences_needs_no_state(empty: float) -> None:
     op = BandedAttention(1.0, bias, 2 if empty == 0 else 1, empty)
     graph.set_outputs(wire(graph, "y", op, [graph.inputs[0]] * 3), ["y"])
     source = TypedModel(graph, scope, "sequences")
-    assert read_metadata(prove(source, source.pulsify(pulse=2), backends=("numpy",))).states == ()
+    assert (
+        read_metadata(assert_file_streams(source, source.pulsify(pulse=2), backends=("numpy",))).states == ()
+    )

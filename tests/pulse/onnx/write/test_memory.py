@@ -21,7 +21,7 @@ from pulse.ops.source import Source
 from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.onnx.write.file_proof import kinds, prove, prove_model, read_metadata
+from tests.pulse.onnx.write.file_proof import assert_file_streams, assert_model_streams, kinds, read_metadata
 
 CHANNELS = 2
 
@@ -52,7 +52,7 @@ def test_windows_move_no_more_than_they_must(kernel: int, frames: int) -> None:
     """Past frames are joined to the pulse; of a pulse as long as the past, the pulse itself is the next state."""
     weight = {"w": floats("w", 2, 2, kernel) * 0.4}
     conv = node("Conv", "x w", pads=[kernel - 1, 0])
-    proto = prove_model(model([conv], {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}), frames)
+    proto = assert_model_streams(model([conv], {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}), frames)
     past = kernel - 1
     assert kinds(proto) == ["Concat", *([] if past == frames else ["Slice"]), "Conv"] + ["Identity"] * (
         past == frames
@@ -68,7 +68,7 @@ def test_the_earlier_of_two_ways_waits_in_a_queue(frames: int) -> None:
     conv = node("Conv", "x w", "later", pads=[0, 2])
     nodes = [conv, node("Add", "later x")]
     weight = {"w": floats("w", 2, 2, 3) * 0.4}
-    proto = prove_model(model(nodes, {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}), frames)
+    proto = assert_model_streams(model(nodes, {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}), frames)
     assert read_metadata(proto).outputs[0].delay == 2
     assert any(state.input.endswith("delay.state") for state in read_metadata(proto).states)
 
@@ -82,7 +82,7 @@ def test_the_last_frames_are_an_output(ahead: int, frames: int) -> None:
     nodes = [node("Conv", "x w", "seen", pads=[0, ahead]), node("Slice", "seen start stop axis", "cache")]
     nodes.append(node("Relu", "seen"))
     source = model(nodes, {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}, "y cache")
-    proto = prove_model(source, frames, (3, 4, 9, 16))
+    proto = assert_model_streams(source, frames, (3, 4, 9, 16))
     assert read_metadata(proto).end == "end"
     assert [awaited.length for awaited in read_metadata(proto).awaits] == ["T"]
 
@@ -103,7 +103,7 @@ def test_the_last_frames_are_an_output(ahead: int, frames: int) -> None:
 def test_padding_is_written(op: Pad, frames: int) -> None:
     """Constants are chosen by position, edge and mirrored frames looked up."""
     source = typed_model(lambda graph, length: (op, [None]))
-    proto = prove(source, source.pulsify(pulse=frames), (1, 4, 5, 6, 16))
+    proto = assert_file_streams(source, source.pulsify(pulse=frames), (1, 4, 5, 6, 16))
     assert read_metadata(proto).end == "end"
     assert read_metadata(proto).outputs[0].length in ("T+5", "T+2", "T+3")
 
@@ -120,13 +120,13 @@ def test_constants_at_the_ends_are_written(ahead: int, head: int, tail: int, fra
     }
     parts = " ".join(["h"] * (head > 0) + ["seen"] + ["t"] * (tail > 0))
     nodes = [node("Conv", "x w", "seen", pads=[0, ahead]), node("Concat", parts, axis=2)]
-    prove_model(model(nodes, {"x": floats("x", 1, 2, 9)}, constants, 17, {"x": 2}), frames)
+    assert_model_streams(model(nodes, {"x": floats("x", 1, 2, 9)}, constants, 17, {"x": 2}), frames)
 
 
 def test_the_first_state_is_in_the_file() -> None:
     """Frames known before the stream begins, in the type and shape of the state."""
     source = typed_model(lambda graph, length: (Concat(1), [floats("head", CHANNELS, 3), None]))
-    (state,) = read_metadata(prove(source, source.pulsify(pulse=2))).states
+    (state,) = read_metadata(assert_file_streams(source, source.pulsify(pulse=2))).states
     value = state.value()
     assert value is not None
     np.testing.assert_array_equal(value, floats("head", CHANNELS, 3))
@@ -145,7 +145,7 @@ def test_a_table_by_position_is_added_to_a_late_stream(frames: int) -> None:
         node("Add", "later rows"),
     ]
     constants = {"table": table, "one": single, "zero": zero, "two": np.array([2]), "w": floats("w", 2, 2, 2)}
-    proto = prove_model(model(nodes, {"x": floats("x", 1, 2, 9)}, constants, 17, {"x": 2}), frames)
+    proto = assert_model_streams(model(nodes, {"x": floats("x", 1, 2, 9)}, constants, 17, {"x": 2}), frames)
     assert [state.input for state in read_metadata(proto).states if state.input == "pulses"]
 
 
@@ -161,7 +161,7 @@ def test_states_keep_the_type_of_the_model(dtype: type) -> None:
     constants = {"zero": np.ones((2, 2), dtype), "from": np.array([0]), "to": np.array([-2])}
     source = model(nodes, feeds, constants, 17, {"x": 0})
     simplified = pulse.load(source).analyse().declutter()
-    proto = prove(simplified, simplified.pulsify(pulse=3), backends=("numpy",))
+    proto = assert_file_streams(simplified, simplified.pulsify(pulse=3), backends=("numpy",))
     (state,) = read_metadata(proto).states
     value = state.value()
     assert value is not None
@@ -171,7 +171,7 @@ def test_states_keep_the_type_of_the_model(dtype: type) -> None:
 def test_an_input_that_does_not_stream_stays_an_input() -> None:
     """The input is fed with every pulse."""
     feeds = {"x": floats("x", 9, 2), "gain": floats("gain", 2)}
-    proto = prove_model(model([node("Mul", "x gain")], feeds, None, 17, {"x": 0}), 3)
+    proto = assert_model_streams(model([node("Mul", "x gain")], feeds, None, 17, {"x": 0}), 3)
     assert [(port.name, port.axis) for port in read_metadata(proto).inputs] == [("x", 0), ("gain", None)]
     assert [value.name for value in proto.graph.input] == ["x", "gain"]
 
@@ -186,7 +186,7 @@ def test_outputs_of_one_wire_keep_their_own_names() -> None:
     (late,) = wire(graph, "late", Slice(0, TDim.of(1), fact.shape[0]), [y])
     graph.set_outputs([graph.inputs[0], y, y, late], ["x", "first", "second", "late"])
     source = TypedModel(graph, scope, "names")
-    proto = prove(source, source.pulsify(pulse=2))
+    proto = assert_file_streams(source, source.pulsify(pulse=2))
     assert [value.name for value in proto.graph.output][:4] == ["x.1", "first", "second", "late"]
     assert read_metadata(proto).outputs[0].port == "x"
 

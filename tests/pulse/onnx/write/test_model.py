@@ -25,7 +25,7 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.spectral import Dft
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.onnx.write.file_proof import kinds, prove, prove_model, read_metadata
+from tests.pulse.onnx.write.file_proof import assert_file_streams, assert_model_streams, kinds, read_metadata
 from tests.pulse.onnx.write.small_models import causal, chain
 from tests.pulse.plain_ops import PointwiseOp
 
@@ -68,7 +68,9 @@ def test_each_opset_gets_its_own_form(opset: int) -> None:
         node("Transpose", "d", "e", perm=[0, 2, 1]),
         node("Conv", "e w", pads=[2, 0]),
     ]
-    proto = prove_model(model(nodes, {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}), 2, opset=opset)
+    proto = assert_model_streams(
+        model(nodes, {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}), 2, opset=opset
+    )
     assert proto.opset_import[0].version == opset
     assert ("LayerNormalization" in kinds(proto)) == (opset >= 17)
 
@@ -109,7 +111,7 @@ def test_each_function_of_one_tensor_is_written(kind: str) -> None:
     params |= {"selu": (1.6, 1.05), "gelu": (1.0,), "hard_sigmoid": (0.3, 0.4)}
     source = chain((Elementwise("softsign"), []), (Elementwise(kind, params.get(kind, ())), []))
     with np.errstate(all="ignore"):
-        prove(source, source.pulsify(pulse=2), (3,), backends=("numpy",))
+        assert_file_streams(source, source.pulsify(pulse=2), (3,), backends=("numpy",))
 
 
 @pytest.mark.parametrize("inverse", [False, True])
@@ -117,14 +119,14 @@ def test_each_function_of_one_tensor_is_written(kind: str) -> None:
 def test_a_transform_is_a_product(inverse: bool, onesided: bool) -> None:
     """Its matrix is its answers to single points."""
     source = chain((Dft(1, TDim.of(6), inverse, onesided), []))
-    prove(source, source.pulsify(pulse=2), (3,), backends=("numpy",))
+    assert_file_streams(source, source.pulsify(pulse=2), (3,), backends=("numpy",))
 
 
 def test_scales_broadcast_and_reductions_may_have_no_axes() -> None:
     """A layer norm takes the whole shape; a reduction without axes is one over an axis of size 1."""
     scale, bias = np.ones((1, 2), np.float32), floats("bias", 4, 2)
     source = chain((LayerNorm(1), [scale, bias]), (Reduce("l2", (), True), []))
-    prove(source, source.pulsify(pulse=2), (3,), backends=("numpy",))
+    assert_file_streams(source, source.pulsify(pulse=2), (3,), backends=("numpy",))
 
 
 def test_every_op_that_cannot_be_written_is_named() -> None:

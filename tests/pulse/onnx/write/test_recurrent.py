@@ -6,7 +6,7 @@ from onnx import ModelProto, TensorProto, helper
 
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.recurrent import OUTPUTS, weights
-from tests.pulse.onnx.write.file_proof import kinds, prove_model, read_metadata
+from tests.pulse.onnx.write.file_proof import assert_model_streams, kinds, read_metadata
 
 AHEAD = 2
 
@@ -41,7 +41,7 @@ def layer(op: str, ahead: int, finals: bool, initial: bool = False, **attributes
 @pytest.mark.parametrize("op", ["RNN", "GRU", "LSTM"])
 def test_states_see_frames_of_the_stream_alone(op: str, finals: bool, frames: int) -> None:
     """Two frames of delay end inside of a pulse of 3 or 4; the last states wait for the end."""
-    proto = prove_model(layer(op, AHEAD, finals), frames)
+    proto = assert_model_streams(layer(op, AHEAD, finals), frames)
     scanned = op == "LSTM" and finals and frames > 1
     assert kinds(proto).count(op) == (0 if scanned else 2 if AHEAD % frames else 1)
     assert kinds(proto).count("Scan") == scanned
@@ -54,7 +54,7 @@ def test_states_see_frames_of_the_stream_alone(op: str, finals: bool, frames: in
 @pytest.mark.parametrize("op", ["RNN", "GRU", "LSTM"])
 def test_a_causal_layer_is_one_operator(op: str) -> None:
     """The file has no clock, no end, and nothing around the operator but the axis of its direction."""
-    proto = prove_model(layer(op, 0, False), 3)
+    proto = assert_model_streams(layer(op, 0, False), 3)
     assert kinds(proto) in ([op, "Squeeze"], [op, "Squeeze", "Unsqueeze"])
     assert read_metadata(proto).end is None
     assert all("pulses" not in state.input for state in read_metadata(proto).states)
@@ -63,14 +63,16 @@ def test_a_causal_layer_is_one_operator(op: str) -> None:
 @pytest.mark.parametrize("ahead", [0, AHEAD])
 def test_an_initial_state_is_taken_with_the_first_pulse(ahead: int) -> None:
     """Later pulses do not take the initial state."""
-    prove_model(layer("GRU", ahead, True, initial=True, linear_before_reset=1), 3)
+    assert_model_streams(layer("GRU", ahead, True, initial=True, linear_before_reset=1), 3)
 
 
 def test_attributes_are_written() -> None:
     """The file has activations with their parameters, the clip, and the coupled gates of an LSTM."""
-    prove_model(layer("RNN", 0, False, activations=["LeakyRelu"], activation_alpha=[0.2], clip=0.7), 2)
-    prove_model(layer("GRU", 0, False, activations=["HardSigmoid", "Tanh"], clip=1.5), 2)
-    prove_model(layer("LSTM", 0, False, input_forget=1), 2)
+    assert_model_streams(
+        layer("RNN", 0, False, activations=["LeakyRelu"], activation_alpha=[0.2], clip=0.7), 2
+    )
+    assert_model_streams(layer("GRU", 0, False, activations=["HardSigmoid", "Tanh"], clip=1.5), 2)
+    assert_model_streams(layer("LSTM", 0, False, input_forget=1), 2)
 
 
 @pytest.mark.parametrize("frames", [1, 4])
@@ -79,7 +81,7 @@ def test_the_state_of_a_cumsum_is_kept_in_f64(exclusive: int, frames: int) -> No
     """The state has double precision from pulse to pulse."""
     axis = {"axis": np.array(0)}
     sums = node("CumSum", "x axis", exclusive=exclusive)
-    proto = prove_model(model([sums], {"x": floats("x", 6, 2)}, axis, 17, {"x": 0}), frames)
+    proto = assert_model_streams(model([sums], {"x": floats("x", 6, 2)}, axis, 17, {"x": 0}), frames)
     (state,) = read_metadata(proto).states
     assert (state.input, state.output) == ("y.state", "y.state.next")
     declared = {value.name: value.type.tensor_type.elem_type for value in proto.graph.input}
@@ -114,7 +116,7 @@ def test_states_of_a_scan_carry_between_pulses(ahead: int, frames: int, finals: 
     nodes.append(node("Scan", f"zero {source}", "last y", body=body, num_scan_inputs=1))
     constants |= {"zero": np.full(2, 0.5, np.float32), "leak": floats("leak", 2) * 0.5}
     outputs = "last y" if finals else "y"
-    proto = prove_model(
+    proto = assert_model_streams(
         model(nodes, {"x": floats("x", 9, 2)}, constants, 17, {"x": 0}, outputs), frames, (3, 4, 9, 16)
     )
     assert kinds(proto).count("Scan") == int(frames > 1)
@@ -133,6 +135,6 @@ def test_the_first_state_of_a_scan_is_a_constant_or_an_input(is_input: bool) -> 
     feeds = {"x": floats("x", 9, 2)} | ({"zero": floats("zero", 2)} if is_input else {})
     constants = {} if is_input else {"zero": floats("zero", 2)}
     scan = node("Scan", "zero x", "last y", body=body, num_scan_inputs=1)
-    proto = prove_model(model([scan], feeds, constants, 17, {"x": 0}, "y last"), 2)
+    proto = assert_model_streams(model([scan], feeds, constants, 17, {"x": 0}, "y last"), 2)
     assert ("Where" in kinds(proto)) == is_input
     assert bool(read_metadata(proto).states[0].initial) != is_input

@@ -65,7 +65,7 @@ class Memory:
         start = self.starts[id(array)]
         return self.bytes[start : start + array.nbytes].view(array.dtype).reshape(array.shape).copy()
 
-    def check_guards(self) -> None:
+    def assert_guards_intact(self) -> None:
         """Check that nothing was written between the arrays."""
         free = np.ones(len(self.bytes), bool)
         for key, array in self.arrays.items():
@@ -95,7 +95,7 @@ def run_row(row: Instruction, kernel: Kernel | None = None, *, python: bool) -> 
         linked = link(table)
         bases = np.array([region.ctypes.data for region in regions], np.int64)
         machine.run(linked.ctypes.data, len(kernels_of(table)), bases.ctypes.data)
-    memory.check_guards()
+    memory.assert_guards_intact()
     return {name: memory.read(operand) for name, operand in operands.items()}
 
 

@@ -21,7 +21,7 @@ def masked_bias(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return np.where(rng.random(shape) < 0.3, np.float32(-np.inf), bias)
 
 
-def require_agreement_with_the_op(
+def assert_agrees_with_the_op(
     depth: int,
     width: int,
     band: int,
@@ -96,7 +96,7 @@ def by_head(x: np.ndarray, heads: int, channels: int) -> np.ndarray:
 @pytest.mark.parametrize("width", [1, 16, 21, 64, 90])
 @pytest.mark.parametrize("band", [1, 3, 16, 21])
 def test_all_sizes_agree_with_numpy(depth: int, width: int, band: int) -> None:
-    require_agreement_with_the_op(depth, width, band, band // 2, 1, 30, UNBOUNDED, np.nan)
+    assert_agrees_with_the_op(depth, width, band, band // 2, 1, 30, UNBOUNDED, np.nan)
 
 
 @pytest.mark.parametrize("heads", [2, 4])
@@ -104,7 +104,7 @@ def test_all_sizes_agree_with_numpy(depth: int, width: int, band: int) -> None:
 @pytest.mark.parametrize("end", [31, UNBOUNDED])
 def test_heads_that_share_a_vector_agree_with_numpy(heads: int, band: int, end: int) -> None:
     channels = LANES // heads
-    require_agreement_with_the_op(channels, channels, band, band // 2, 2, 10, end, np.nan, heads)
+    assert_agrees_with_the_op(channels, channels, band, band // 2, 2, 10, end, np.nan, heads)
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 5])
@@ -112,8 +112,8 @@ def test_heads_that_share_a_vector_agree_with_numpy(heads: int, band: int, end: 
 @pytest.mark.parametrize("empty", [0.0, np.nan])
 @pytest.mark.parametrize("end", [0, 1, 13, 17, UNBOUNDED])
 def test_frames_outside_of_the_stream_are_not_read(number: int, back: int, empty: float, end: int) -> None:
-    require_agreement_with_the_op(5, 6, 6, back, 2, number, end, empty)
-    require_agreement_with_the_op(4, 4, 6, back, 2, number, end, empty, heads=4)
+    assert_agrees_with_the_op(5, 6, 6, back, 2, number, end, empty)
+    assert_agrees_with_the_op(4, 4, 6, back, 2, number, end, empty, heads=4)
 
 
 START = np.zeros(1, np.int64)

@@ -23,7 +23,7 @@ def strided_view(array: np.ndarray, start: int, sizes: list[int], strides: list[
     return as_strided(array[start:], sizes, [step * array.itemsize for step in strides])
 
 
-def require_copy_agrees_with_numpy(size: int, sizes: list[int], a: list[int], b: list[int]) -> None:
+def assert_copy_agrees_with_numpy(size: int, sizes: list[int], a: list[int], b: list[int]) -> None:
     """Copy between arrays just large enough for the strides, which may be negative in the source."""
     missing = 6 - len(sizes)
     first = -sum(min(0, step * (n - 1)) for step, n in zip(a, sizes) if n)
@@ -49,7 +49,7 @@ def require_copy_agrees_with_numpy(size: int, sizes: list[int], a: list[int], b:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("count", [0, 1, 3, 15, 16, 17, 63, 64, 65, 200, 1000])
 def test_copies_of_one_run_agree_with_numpy(size: int, count: int) -> None:
-    require_copy_agrees_with_numpy(size, [count], [1], [1])
+    assert_copy_agrees_with_numpy(size, [count], [1], [1])
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -81,7 +81,7 @@ def test_copies_of_one_run_agree_with_numpy(size: int, count: int) -> None:
 def test_copies_with_strides_agree_with_numpy(
     size: int, sizes: list[int], a: list[int], b: list[int]
 ) -> None:
-    require_copy_agrees_with_numpy(size, sizes, a, b)
+    assert_copy_agrees_with_numpy(size, sizes, a, b)
 
 
 @settings(max_examples=150, deadline=None)
@@ -94,7 +94,7 @@ def test_copies_of_random_layouts_agree_with_numpy(data: st.DataObject) -> None:
     for axis in order:
         b[axis] = step
         step = step * max(1, sizes[axis]) + data.draw(st.integers(0, 2))
-    require_copy_agrees_with_numpy(data.draw(st.sampled_from(SIZES)), sizes, a, b)
+    assert_copy_agrees_with_numpy(data.draw(st.sampled_from(SIZES)), sizes, a, b)
 
 
 def test_a_copy_beyond_its_region_is_an_index_error() -> None:

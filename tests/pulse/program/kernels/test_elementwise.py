@@ -114,7 +114,7 @@ def test_every_row_of_the_table_has_an_opcode() -> None:
     assert sorted(OPCODES.values()) == list(range(len(MICRO_OPS)))
 
 
-def check_close(name, inputs, outputs, rtol):
+def assert_close_to_numpy(name, inputs, outputs, rtol):
     """Compare with numpy in float64, rounded to the type of the result. Denormals may be 0."""
     params = PARAMS[: arity_of(name)[1]]
     with np.errstate(all="ignore"):
@@ -150,11 +150,11 @@ def test_values_agree_with_numpy(rng: np.random.Generator, name: str) -> None:
     y = np.zeros(len(inputs[0]), np.float32)
     registers = [*range(len(inputs)), 0, 0][:3]
     for output in run_chain(ChainRow, inputs, inputs, y, y, [(name, 9, *registers, p, q)]):
-        check_close(name, inputs, output, RELATIVE.get(name, 8e-7))
+        assert_close_to_numpy(name, inputs, output, RELATIVE.get(name, 8e-7))
     doubles = [x.astype(np.float64) for x in inputs]
     y64 = np.zeros(len(y))
     for output in run_chain(Chain64Row, doubles, doubles, y64, y64, [(name, 9, *registers, p, q)]):
-        check_close(name, inputs, output, 1e-12)
+        assert_close_to_numpy(name, inputs, output, 1e-12)
 
 
 @pytest.mark.parametrize("tanh_form", [0.0, 1.0])

@@ -19,7 +19,7 @@ def softmax(x: np.ndarray, log: int) -> np.ndarray:
         return shifted - np.log(total) if log else np.exp(shifted) / total
 
 
-def check_softmax(x: np.ndarray, log: int) -> None:
+def assert_softmax(x: np.ndarray, log: int) -> None:
     rows, count = x.shape
     y = np.full((rows, count + 1), 5, np.float32)
     want = y.copy()
@@ -34,7 +34,7 @@ def check_softmax(x: np.ndarray, log: int) -> None:
 @pytest.mark.parametrize("rows", [0, 1, 3])
 @pytest.mark.parametrize("count", COUNTS)
 def test_softmax_agrees_with_numpy(log: int, rows: int, count: int) -> None:
-    check_softmax(np.random.default_rng(count).normal(0, 5, (rows, count)).astype(np.float32), log)
+    assert_softmax(np.random.default_rng(count).normal(0, 5, (rows, count)).astype(np.float32), log)
 
 
 @pytest.mark.parametrize("log", [0, 1])
@@ -47,7 +47,7 @@ def test_softmax_of_masked_and_large_numbers_agrees_with_numpy(log: int, count: 
     x[3, 0] = np.nan
     x[4, :1] = 300
     x[5, :1] = np.inf
-    check_softmax(x, log)
+    assert_softmax(x, log)
 
 
 def test_softmax_of_a_masked_element_is_zero() -> None:

@@ -35,7 +35,7 @@ def reduce_axis(x: np.ndarray, kind: int, scale: float) -> np.ndarray:
     return KINDS[kind](x.astype(np.float64), axis=1) * scale
 
 
-def require_close_on_both_machines(row: Instruction, want: np.ndarray) -> None:
+def assert_close_on_both_machines(row: Instruction, want: np.ndarray) -> None:
     for results in run_both(row):
         np.testing.assert_allclose(results["y"], want, rtol=2e-5, atol=1e-5)
 
@@ -76,7 +76,7 @@ def test_pools_agree_with_numpy(kind: int, special: bool, rows: int, taps: int, 
         kind=kind,
         scale=0.5,
     )
-    require_close_on_both_machines(row, want)
+    assert_close_on_both_machines(row, want)
 
 
 @pytest.mark.parametrize("kind", range(4))
@@ -93,7 +93,7 @@ def test_reductions_agree_with_numpy(kind: int, special: bool, stride: int, rows
     row = ReduceRow(
         x=x, y=y, M=rows, rows_x=starts, rows_y=ends, R=count, stride=stride, kind=kind, scale=-2.0
     )
-    require_close_on_both_machines(row, want)
+    assert_close_on_both_machines(row, want)
 
 
 @pytest.mark.parametrize("kind", [1, 2])

@@ -8,7 +8,7 @@ from pulse.program.kernels.search import TopKRow
 from tests.pulse.program.kernels.rows import Array, run_both
 
 
-def require_agreement_with_a_stable_sort(x: Array, count: int, largest: bool) -> None:
+def assert_agrees_with_a_stable_sort(x: Array, count: int, largest: bool) -> None:
     """Rows of x [M, R] that lie side by side in memory, results with a gap between entries."""
     rows, size = x.shape
     values, indices = np.full((rows, count * 2), 7, np.float32), np.full((rows, count * 2), 7)
@@ -39,7 +39,7 @@ def require_agreement_with_a_stable_sort(x: Array, count: int, largest: bool) ->
 )
 def test_the_largest_elements_agree_with_numpy(rows: int, size: int, count: int, largest: bool) -> None:
     rng = np.random.default_rng(size)
-    require_agreement_with_a_stable_sort(
+    assert_agrees_with_a_stable_sort(
         np.round(rng.standard_normal((rows, size)) * 2).astype(np.float32), count, largest
     )
 
@@ -49,4 +49,4 @@ def test_the_largest_elements_agree_with_numpy(rows: int, size: int, count: int,
 def test_nan_counts_as_larger_than_any_number(largest: bool, count: int) -> None:
     nan, inf = np.nan, np.inf
     x = np.array([[1, nan, inf, -inf, nan, 0.0, -0.0]], np.float32)
-    require_agreement_with_a_stable_sort(x, count, largest)
+    assert_agrees_with_a_stable_sort(x, count, largest)

@@ -48,7 +48,7 @@ def bits_of(value: float, dtype: Any) -> int:
     return int(np.array([value]).astype(dtype).view(f"i{np.dtype(dtype).itemsize}")[0])
 
 
-def check_ends(
+def assert_ends(
     op: FillEnds, pulse_frames: int, run: int, dtype: Any, clock: int, end: int | None, gap: int
 ) -> None:
     """Out of place, frames ``gap`` elements apart; and in place where that is allowed."""
@@ -111,14 +111,14 @@ def test_random_ends_are_filled_as_by_the_op(data: st.DataObject) -> None:
         keep=draw(0, overlap),
     )
     end = data.draw(st.none() | st.integers(0, 30))
-    check_ends(op, draw(0, 6), run, dtype, draw(0, 8), end, draw(0, 2))
+    assert_ends(op, draw(0, 6), run, dtype, draw(0, 8), end, draw(0, 2))
 
 
 @pytest.mark.parametrize("clock", [0, 1, 2, 5])
 @pytest.mark.parametrize("end", [None, 0, 3, 70, 95])
 def test_ends_of_long_frames_are_filled_as_by_the_op(clock: int, end: int | None) -> None:
     op = FillEnds(axis=0, overlap=0, offset=20, shift=20, length=LENGTH, fill=-1.5)
-    check_ends(op, 16, 80, np.float32, clock, end, 0)
+    assert_ends(op, 16, 80, np.float32, clock, end, 0)
 
 
 DTYPES = (np.float32, np.float64, np.int64, np.int32, np.uint8, np.int8, np.bool_)

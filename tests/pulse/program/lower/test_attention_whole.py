@@ -89,7 +89,7 @@ def test_attention_whose_parts_have_other_readers_stays_separate(
     assert "softmax" in names
 
 
-def test_sixteen_interleaved_lanes_equal_streams() -> None:
+def test_sixteen_interleaved_lanes_agree_with_streams() -> None:
     program = pulse.stream(attention([*SCORES, *MEANS]), pulse=1)
     lanes, alone = program.spawn_many(16), [program.spawn() for _ in range(16)]
     for step in range(4):

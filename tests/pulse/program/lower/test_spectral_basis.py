@@ -194,7 +194,7 @@ def test_a_transform_is_recognised_with_a_scaled_row_too() -> None:
     ],
 )
 @pytest.mark.parametrize("pairs", [False, True])
-def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool, pairs: bool) -> None:
+def test_the_kernel_agrees_with_the_product(length: int, parts: int, one_sided: bool, pairs: bool) -> None:
     bins = length // 2 + 1 if one_sided else length
     matrix = arrange_parts(dft_matrix(length, parts, length, bins, False), "turns", "turns")
     dft = find_dft_basis(matrix)

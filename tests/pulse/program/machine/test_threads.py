@@ -163,11 +163,11 @@ class Rows:
                     self.put_back(before)
                     for part in ordered:
                         self.run(part)
-                    self.require_same(after, row, parts, kernel.name)
+                    self.assert_same(after, row, parts, kernel.name)
                 reached[f"{kernel.name} {parts.cut.count}"] += 1
             self.put_back(after)
 
-    def require_same(self, expected: list[Array], row: list[int], parts: RowCut, name: str) -> None:
+    def assert_same(self, expected: list[Array], row: list[int], parts: RowCut, name: str) -> None:
         state, arena = (self.memories[region] for region in (Region.STATE, Region.ARENA))
         assert np.array_equal(state, expected[0]), name
         if np.array_equal(arena[: self.scratch_at], expected[1][: self.scratch_at]):

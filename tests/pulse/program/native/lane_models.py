@@ -1,6 +1,7 @@
 """Models that step in lanes, and what each lane must give."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import onnx
@@ -13,10 +14,12 @@ from pulse.jit.registry import kernel_of
 from pulse.program.kernels import families as families
 from pulse.program.program import Program
 from pulse.program.table.table import RowTable, row_starts
+from tests.agreement import assert_outputs_close
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.recurrent import weights
 
 HIDDEN, FEATURES = 21, 5
+assert_lanes_close = partial(assert_outputs_close, rtol=1e-4, atol=2e-5)
 
 
 class LaneMemories:
@@ -57,12 +60,6 @@ def program(name: str, pulse_frames: int, backend: str = "numba") -> Program:
 def pulses(program: Program, seed: int, count: int) -> list[Array]:
     (port,) = program.inputs
     return list(floats(("pulse", seed), count, *port.shape))
-
-
-def require_close(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
-    assert outputs.keys() == expected.keys()
-    for name, array in expected.items():
-        np.testing.assert_allclose(outputs[name], array, rtol=1e-4, atol=2e-5, err_msg=name)
 
 
 def lane(result: dict[str, Array], i: int) -> dict[str, Array]:

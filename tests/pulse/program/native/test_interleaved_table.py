@@ -31,6 +31,7 @@ from pulse.pulsify.driver import pulsify
 from tests.invariants.graphs import random_model
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.scan import smoothing_body
+from tests.pulse.program.native.lane_models import assert_lanes_close
 
 LANES = 16
 CHANNELS, BINS = 4, 6
@@ -141,14 +142,7 @@ class LanesAndStates:
         together = self.lanes.step({self.port.name: x}, numbers)
         for place, number in enumerate(chosen):
             expected = self.states[number].step(x[place])
-            require_close({name: array[place] for name, array in together.items()}, expected)
-
-
-def require_close(outputs: dict[str, Array], expected: dict[str, Array]) -> None:
-    assert outputs.keys() == expected.keys()
-    for name, array in expected.items():
-        finite = np.abs(array[np.isfinite(array)]).max(initial=1.0)
-        np.testing.assert_allclose(outputs[name], array, rtol=1e-4, atol=2e-5 * finite, err_msg=name)
+            assert_lanes_close({name: array[place] for name, array in together.items()}, expected)
 
 
 def interleaved_kernels(compiled: NativeProgram) -> list[str]:
@@ -173,7 +167,7 @@ def test_the_two_models_use_every_interleaved_kernel() -> None:
 @pytest.mark.parametrize("source", [layers_of_all_kinds, attentive])
 @pytest.mark.parametrize("frames", [1, 2])
 @pytest.mark.parametrize("count", [16, 37])
-def test_every_interleaved_lane_equals_a_stream_of_its_own(
+def test_every_interleaved_lane_agrees_with_a_stream_of_its_own(
     count: int, frames: int, source: Callable[[], onnx.ModelProto]
 ) -> None:
     pair = LanesAndStates(program(frames, source), count)
@@ -181,7 +175,7 @@ def test_every_interleaved_lane_equals_a_stream_of_its_own(
         pair.step()
     for number in (0, 7, count - 1):
         for outputs, expected in zip(pair.lanes[number].flush(), pair.states[number].flush(), strict=True):
-            require_close(outputs, expected)
+            assert_lanes_close(outputs, expected)
 
 
 def recurrent() -> onnx.ModelProto:
@@ -192,7 +186,7 @@ def recurrent() -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("frames", [1, 3])
-def test_lanes_of_scans_equal_streams(frames: int) -> None:
+def test_lanes_of_scans_agree_with_streams(frames: int) -> None:
     compiled = program(frames, recurrent)
     assert "keep_frame" in {row.kernel for row in compiled.instructions}
     assert not is_refused(compiled)
@@ -219,9 +213,9 @@ def test_lanes_stall_reset_end_and_continue_independently() -> None:
             pair.states[5].restore(pair.states[1].snapshot())
         if number == 15:
             x = np.zeros(pair.port.shape, pair.port.dtype)
-            require_close(pair.lanes[6].step(x), pair.states[6].step(x))
+            assert_lanes_close(pair.lanes[6].step(x), pair.states[6].step(x))
     for outputs, expected in zip(pair.lanes[9].flush(), pair.states[9].flush(), strict=True):
-        require_close(outputs, expected)
+        assert_lanes_close(outputs, expected)
     pair.lanes.leave(9)
     pair.step([number for number in range(20) if number != 9])
     assert pair.lanes.join() == 9
@@ -237,7 +231,7 @@ def test_a_lane_writes_into_arrays_between_steps_of_all() -> None:
         x = floats("own", *pair.port.shape)
         (port,) = pair.program.outputs
         mine = {port.name: np.zeros(port.shape, port.dtype)}
-        require_close(pair.lanes[3].step_into(x, mine), pair.states[3].step(x))
+        assert_lanes_close(pair.lanes[3].step_into(x, mine), pair.states[3].step(x))
 
 
 def test_snapshots_copies_and_pickles_of_lanes_continue_alike() -> None:
@@ -253,8 +247,8 @@ def test_snapshots_copies_and_pickles_of_lanes_continue_alike() -> None:
     moved.restore(pair.lanes[11].snapshot())
     expected = pair.lanes.step(x)
     for other in others:
-        require_close(other.step(x), expected)
-    require_close(moved.step(x[11]), {name: array[11] for name, array in expected.items()})
+        assert_lanes_close(other.step(x), expected)
+    assert_lanes_close(moved.step(x[11]), {name: array[11] for name, array in expected.items()})
 
 
 def test_a_packed_lane_keeps_its_own_memory() -> None:
@@ -311,7 +305,7 @@ def test_the_rows_as_plain_python_stay_inside_their_memory() -> None:
     run_python(make_table(interleaved.rows), regions)
     for name, expected in lanes.step(x[3]).items():
         output = regions[2][end : end + expected.nbytes].view(np.float32).reshape(expected.shape)
-        require_close({name: output}, {name: expected})
+        assert_lanes_close({name: output}, {name: expected})
 
 
 def delays(length: int, pulse: int) -> NativeProgram:
@@ -364,7 +358,7 @@ def test_programs_without_such_a_form_step_in_groups() -> None:
         pair.step()
 
 
-def check_invariant(seeds: range) -> tuple[int, int]:
+def assert_invariant(seeds: range) -> tuple[int, int]:
     """Compare random graphs in 17 lanes with streams; returns the number of graphs, and of those interleaved."""
     tried = interleaving = 0
     for seed in seeds:
@@ -389,20 +383,20 @@ def check_invariant(seeds: range) -> tuple[int, int]:
                 for outputs, expected in zip(
                     pair.lanes[number].flush(), pair.states[number].flush(), strict=True
                 ):
-                    require_close(outputs, expected)
+                    assert_lanes_close(outputs, expected)
         except PulseError as error:
             raise AssertionError(f"seed {seed}") from error
     return tried, interleaving
 
 
-def test_lanes_of_random_graphs_equal_streams() -> None:
-    tried, interleaving = check_invariant(range(30))
+def test_lanes_of_random_graphs_agree_with_streams() -> None:
+    tried, interleaving = assert_invariant(range(30))
     assert tried > interleaving > 5
 
 
 @pytest.mark.slow
-def test_lanes_of_many_random_graphs_equal_streams() -> None:
-    tried, interleaving = check_invariant(range(20_000, 20_400))
+def test_lanes_of_many_random_graphs_agree_with_streams() -> None:
+    tried, interleaving = assert_invariant(range(20_000, 20_400))
     print(tried, interleaving)
     assert interleaving > 100
 

@@ -18,10 +18,10 @@ from pulse.program.streams.lanes import Lanes
 from pulse.program.streams.state import State
 from tests.pulse.program.native.lane_models import (
     MODELS,
+    assert_lanes_close,
     lane,
     program,
     pulses,
-    require_close,
     run_lanes_python,
 )
 
@@ -32,20 +32,20 @@ def alone_and_together(program: Program, count: int) -> tuple[Lanes, list[State]
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7, 70])
 @pytest.mark.parametrize("name", MODELS)
-def test_every_lane_equals_a_stream_of_its_own(name: str, count: int) -> None:
+def test_every_lane_agrees_with_a_stream_of_its_own(name: str, count: int) -> None:
     compiled = program(name, 2)
     lanes, states = alone_and_together(compiled, count)
     fed = [pulses(compiled, i, 3) for i in range(count)]
     for number in range(3):
         together = lanes.step(np.stack([pulses_of_lane[number] for pulses_of_lane in fed]))
         for i, state in enumerate(states):
-            require_close(lane(together, i), state.step(fed[i][number]))
+            assert_lanes_close(lane(together, i), state.step(fed[i][number]))
 
 
 @pytest.mark.parametrize("reuses", [False, True])
 @pytest.mark.parametrize("count", [3, 4, 9, 14])
 @pytest.mark.parametrize("name", ["tcn", "GRU"])
-def test_lanes_in_groups_equal_streams_of_their_own(
+def test_lanes_in_groups_agree_with_streams_of_their_own(
     name: str, count: int, reuses: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(native_lanes, "reuses_weights", lambda rows: reuses)
@@ -58,7 +58,7 @@ def test_lanes_in_groups_equal_streams_of_their_own(
         order = [(4 * i + number) % count for i in range(count)] if count == 9 else [*range(count)]
         together = lanes.step(np.stack([fed[i][number] for i in order]), order)
         for place, i in enumerate(order):
-            require_close(lane(together, place), states[i].step(fed[i][number]))
+            assert_lanes_close(lane(together, place), states[i].step(fed[i][number]))
 
 
 def test_a_group_is_as_large_as_the_weights_or_the_cache() -> None:
@@ -91,20 +91,20 @@ def test_lanes_stall_reset_end_and_continue_independently(name: str, backend: st
         (port,) = compiled.inputs
         together = lanes.step(np.array(x, np.float32).reshape(-1, *port.shape), chosen)
         for place, i in enumerate(chosen):
-            require_close(lane(together, place), states[i].step(x[place]))
+            assert_lanes_close(lane(together, place), states[i].step(x[place]))
         if number == 5:
             lanes[2].reset(), states[2].reset()
         if number == 9:
             lanes[4].restore(lanes[1].snapshot()), states[4].restore(states[1].snapshot())
         if number == 12:
             for outputs, expected in zip(lanes[3].flush(), states[3].flush(), strict=True):
-                require_close(outputs, expected)
+                assert_lanes_close(outputs, expected)
             ended.add(3)
             with pytest.raises(InputError, match="lane 3: the stream has ended"):
                 lanes.step(np.zeros((1, *port.shape), np.float32), [3])
     for i in sorted(set(range(6)) - ended):
         for outputs, expected in zip(lanes[i].flush(), states[i].flush(), strict=True):
-            require_close(outputs, expected)
+            assert_lanes_close(outputs, expected)
 
 
 def test_a_lane_that_leaves_is_free_until_one_joins() -> None:
@@ -121,7 +121,7 @@ def test_a_lane_that_leaves_is_free_until_one_joins() -> None:
     lanes.step(np.stack([first] * 2))
     assert lanes.join() == 1
     assert lanes[1].clock.pulse == 0
-    require_close(lane(lanes.step(np.stack([first] * 3)), 1), compiled.spawn().step(first))
+    assert_lanes_close(lane(lanes.step(np.stack([first] * 3)), 1), compiled.spawn().step(first))
 
 
 def test_refused_steps_leave_the_lanes_unchanged() -> None:
@@ -169,7 +169,7 @@ def test_lane_kernels_as_plain_python_stay_inside_their_memory(
                 port.name: place.view(regions[i][place.region])
                 for port, (_, place) in zip(compiled.outputs, compiled.sent)
             }
-            require_close(outputs, state.step(fed[i][number]))
+            assert_lanes_close(outputs, state.step(fed[i][number]))
 
 
 def test_the_kernels_with_weights_have_a_form_for_lanes() -> None:

@@ -168,7 +168,7 @@ def test_an_output_that_is_the_input_is_a_copy(program: Program) -> None:
 
 
 @pytest.mark.parametrize("frames", [3, 5, 8, 11, 40])
-def test_a_stream_with_and_without_a_rest_equals_offline(program: Program, frames: int) -> None:
+def test_a_stream_with_and_without_a_rest_agrees_with_offline(program: Program, frames: int) -> None:
     """Equal to offline, the last frames included; a rest of nothing is no rest."""
     x = stereo_noise(frames)
     streamed, _ = run_whole(program.spawn(), {"x": x}, np.nan)

@@ -36,7 +36,7 @@ def at_length(feeds: Feeds, axis: int, length: int) -> Feeds:
     return {name: floats((name, length), *shape) for name, shape in shapes.items()}
 
 
-def require_streams_equal(
+def assert_streams_agree(
     proto: ModelProto,
     feeds: Feeds,
     axis: int,

@@ -29,11 +29,11 @@ from tests.pulse.cases.attention import (
 )
 from tests.pulse.cases.build import Feeds, floats
 from tests.pulse.pulsify.bands.attention_checks import (
+    assert_streams_agree,
     attention_example,
     band_of,
     cut_to_frames,
     load_decluttered,
-    require_streams_equal,
     subsampled_attention,
 )
 
@@ -46,7 +46,7 @@ def test_masks_are_recognised(name: str) -> None:
     op = band_of(proto)
     assert (op.back, op.ahead, op.period) == (back, ahead, period)
     assert op.bias.shape[:-2] == ((1, 2) if name in ("slopes", "columns") else ())
-    model = require_streams_equal(proto, feeds, 1, pulses=(1, 4, 7))
+    model = assert_streams_agree(proto, feeds, 1, pulses=(1, 4, 7))
     assert model.outputs[0].delay == ahead
 
 
@@ -78,7 +78,7 @@ def test_long_chunks_stream() -> None:
     """Chunks that are longer than a pulse, and pulses that are longer than a chunk."""
     proto, feeds = attention_example(chunks(16, 1))
     assert (
-        require_streams_equal(proto, feeds, 1, pulses=(5, 16, 40), lengths=(1, 16, 47, 100)).outputs[0].delay
+        assert_streams_agree(proto, feeds, 1, pulses=(5, 16, 40), lengths=(1, 16, 47, 100)).outputs[0].delay
         == 15
     )
 
@@ -89,12 +89,12 @@ def test_frames_that_attend_to_nothing_may_be_zeros(back: int, ahead: int) -> No
     proto, feeds = attention_example(window(back, ahead), clean=True)
     op = band_of(proto)
     assert (op.back, op.ahead, op.empty) == (back, ahead, 0.0)
-    assert require_streams_equal(proto, feeds, 1).outputs[0].delay == max(0, ahead)
+    assert assert_streams_agree(proto, feeds, 1).outputs[0].delay == max(0, ahead)
 
 
 def test_frames_that_attend_to_nothing_are_nan() -> None:
     """Streamed and offline they are NaN, if the model does not replace them."""
-    require_streams_equal(*attention_example(window(3, -1)), 1)
+    assert_streams_agree(*attention_example(window(3, -1)), 1)
 
 
 def test_a_finite_mask_over_a_whole_row_is_refused() -> None:
@@ -106,7 +106,7 @@ def test_a_finite_mask_over_a_whole_row_is_refused() -> None:
 def test_heads_may_be_a_batch_axis() -> None:
     """The mask is added to scores whose heads are grouped otherwise."""
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    require_streams_equal(flat_heads(MASKS["slopes"][0]).model(feeds), feeds, 1)
+    assert_streams_agree(flat_heads(MASKS["slopes"][0]).model(feeds), feeds, 1)
     assert band_of(flat_heads(MASKS["slopes"][0]).model(feeds)).bias.shape == (2, 1, 10)
 
 
@@ -117,7 +117,7 @@ def test_queries_keys_and_values_may_have_different_delays(back: int, ahead: int
     """Keys have a prefix of two, values are two late; time is the last axis."""
     feeds = {"x": floats("x", 1, WIDTH, 9)}
     proto = convolved_keys(window(back, ahead)).model(feeds)
-    model = require_streams_equal(proto, feeds, 2, lengths=(1, 6, 12, 29))
+    model = assert_streams_agree(proto, feeds, 2, lengths=(1, 6, 12, 29))
     assert model.outputs[0].delay == delay
 
 
@@ -130,23 +130,21 @@ def test_causal_convolutions_around_attention_add_no_delay() -> None:
     h = graph.add("MatMul", h, graph.add("Transpose", weights, perm=[0, 2, 1]))
     graph.add("Conv", h, w[1], kernel_shape=[3], pads=[2, 0], name="y")
     feeds = {"x": floats("x", 1, WIDTH, 9)}
-    assert require_streams_equal(graph.model(feeds), feeds, 2).outputs[0].delay == 0
+    assert assert_streams_agree(graph.model(feeds), feeds, 2).outputs[0].delay == 0
 
 
 def test_the_delays_of_layers_add_up() -> None:
     """The residual connection is delayed by as much."""
     feeds = {"x": floats("x", 1, 9, WIDTH)}
     proto = block(window(3, 2)).model(feeds)
-    model = require_streams_equal(proto, feeds, 1)
+    model = assert_streams_agree(proto, feeds, 1)
     assert model.outputs[0].delay == 4
     assert sum(isinstance(node.op, BandedAttentionStream) for node in model.graph.nodes) == 2
-    assert require_streams_equal(block(trilu(6), 3).model(feeds), feeds, 1).outputs[0].delay == 0
+    assert assert_streams_agree(block(trilu(6), 3).model(feeds), feeds, 1).outputs[0].delay == 0
 
 
 def test_a_band_counts_frames_at_half_the_rate() -> None:
-    model = require_streams_equal(
-        *subsampled_attention(window(3, 2)), 2, pulses=(2, 6), lengths=(2, 3, 9, 24)
-    )
+    model = assert_streams_agree(*subsampled_attention(window(3, 2)), 2, pulses=(2, 6), lengths=(2, 3, 9, 24))
     assert (model.outputs[0].rate, model.outputs[0].delay) == (0.5, 2)
 
 
@@ -168,11 +166,11 @@ def test_the_attention_operator_streams(flat: bool) -> None:
     feeds = {name: floats(name, *shape) for name in "xkv"}
     axis = 1 if flat else 2
     proto = onnx_attention(flat=flat, is_causal=1, **heads).model(feeds, 23)
-    require_streams_equal(proto, feeds, axis, max_context=31)
+    assert_streams_agree(proto, feeds, axis, max_context=31)
     graph = AttentionBuilder(frames_axis=axis)
     mask = graph.is_between(graph.distances(), -1, 4)
     graph.add("Attention", "x", "k", "v", mask, name="y", **heads)
-    assert require_streams_equal(graph.model(feeds, 23), feeds, axis).outputs[0].delay == 1
+    assert assert_streams_agree(graph.model(feeds, 23), feeds, axis).outputs[0].delay == 1
 
 
 def test_heads_of_queries_may_share_keys() -> None:
@@ -180,7 +178,7 @@ def test_heads_of_queries_may_share_keys() -> None:
     feeds = {"x": floats("x", 1, 4, 9, 4), "k": floats("k", 1, 2, 9, 4), "v": floats("v", 1, 2, 9, 6)}
     graph = AttentionBuilder(frames_axis=2)
     graph.add("Attention", "x", "k", "v", graph.is_between(graph.distances(), 0, 4), name="y")
-    require_streams_equal(graph.model(feeds, 23), feeds, 2)
+    assert_streams_agree(graph.model(feeds, 23), feeds, 2)
 
 
 def test_a_random_band_is_found() -> None:
@@ -201,7 +199,7 @@ def test_a_random_band_is_found() -> None:
     ahead = 2 if (table[..., -1] > -np.inf).any() else 1
     assert (band.back, band.ahead, band.period) == (back, ahead, 3)
     np.testing.assert_array_equal(band.full_bias(50), op.full_bias(50)[None])
-    require_streams_equal(proto, feeds, 1)
+    assert_streams_agree(proto, feeds, 1)
 
 
 def test_rotary_positions_stream() -> None:
@@ -233,7 +231,7 @@ def test_rotary_positions_stream() -> None:
         name="y",
     )
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    assert require_streams_equal(graph.model(feeds), feeds, 1).outputs[0].delay == 2
+    assert assert_streams_agree(graph.model(feeds), feeds, 1).outputs[0].delay == 2
 
 
 def test_keys_that_are_positions_alone_stream() -> None:
@@ -244,7 +242,7 @@ def test_keys_that_are_positions_alone_stream() -> None:
     keys = graph.add("Slice", table, graph.integers(0), ends, graph.integers(1), graph.integers(1))
     graph.add("Identity", heads(graph, "x", keys, "x", window(3, 2)), name="y")
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    assert require_streams_equal(graph.model(feeds), feeds, 1).outputs[0].delay == 2
+    assert assert_streams_agree(graph.model(feeds), feeds, 1).outputs[0].delay == 2
 
 
 def relative(mask: Mask, offset: int = 0) -> tuple[ModelProto, Feeds]:
@@ -285,7 +283,7 @@ def relative(mask: Mask, offset: int = 0) -> tuple[ModelProto, Feeds]:
 def test_relative_positions_that_are_shifted_stream(mask: Mask, delay: int) -> None:
     """Transformer-XL and the Conformer shift like this; streams are as long as the table allows."""
     proto, feeds = relative(mask)
-    model = require_streams_equal(proto, feeds, 1, pulses=(1, 7), lengths=(1, 2, 5, 13, 40))
+    model = assert_streams_agree(proto, feeds, 1, pulses=(1, 7), lengths=(1, 2, 5, 13, 40))
     assert model.outputs[0].delay == delay
     assert compile_model(model, "numpy").limit == 40
 
@@ -306,7 +304,7 @@ def test_weights_that_are_masked_again_stream(low: float) -> None:
     again = graph.add("Where", hidden, graph.constant(0.0), weights)
     graph.add("MatMul", again, "x", name="y")
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    assert require_streams_equal(graph.model(feeds), feeds, 1, pulses=(4,)).outputs[0].delay == 0
+    assert assert_streams_agree(graph.model(feeds), feeds, 1, pulses=(4,)).outputs[0].delay == 0
 
 
 def test_weights_that_are_masked_otherwise_are_refused() -> None:
@@ -332,7 +330,7 @@ def test_scores_may_add_products_with_positions() -> None:
     weights = graph.add("Softmax", chunks(4, 1)(graph, graph.add("Div", scores, graph.constant(2.0))), axis=2)
     graph.add("MatMul", weights, "x", name="y")
     feeds = {"x": floats("x", 1, 9, WIDTH)}
-    model = require_streams_equal(graph.model(feeds), feeds, 1, pulses=(1, 7))
+    model = assert_streams_agree(graph.model(feeds), feeds, 1, pulses=(1, 7))
     assert model.outputs[0].delay == 3
     assert sum(isinstance(node.op, BandedAttentionStream) for node in model.graph.nodes) == 1
 

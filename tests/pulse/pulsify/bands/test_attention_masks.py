@@ -22,12 +22,12 @@ from tests.pulse.cases.attention import (
 )
 from tests.pulse.cases.build import floats
 from tests.pulse.pulsify.bands.attention_checks import (
+    assert_streams_agree,
     at_length,
     attention_example,
     band_of,
     cut_to_frames,
     load_decluttered,
-    require_streams_equal,
     subsampled_attention,
     upsampled_attention,
 )
@@ -65,7 +65,7 @@ def test_masks_that_do_not_repeat_or_do_not_mask_are_refused() -> None:
         attention_example(first)[0]
     )
     proto, feeds = attention_example(first)
-    require_streams_equal(proto, feeds, 1, lengths=(1, 5, 13, 40), max_context=40)
+    assert_streams_agree(proto, feeds, 1, lengths=(1, 5, 13, 40), max_context=40)
 
     def weak(graph: AttentionBuilder, scores: str) -> str:
         return graph.add("Where", graph.is_between(graph.distances(), 0, 3), scores, graph.constant(-5.0))
@@ -79,7 +79,7 @@ def test_causal_attention_needs_a_context() -> None:
     message = refusal(proto)
     assert "every frame attends to all earlier frames" in message
     assert "limit its reach (a window, or chunks), or give max_context=" in message
-    model = require_streams_equal(proto, feeds, 1, lengths=(1, 5, 13, 20), max_context=20)
+    model = assert_streams_agree(proto, feeds, 1, lengths=(1, 5, 13, 20), max_context=20)
     op = band_of(proto, 20)
     assert (op.back, op.ahead, op.period, model.outputs[0].delay) == (19, 0, 1, 0)
     for backend in BACKENDS:
@@ -111,7 +111,7 @@ def test_a_context_limits_nothing_where_the_reach_is_limited() -> None:
 def test_a_context_counts_frames_of_the_symbol() -> None:
     """The attention sees ten frames at half the rate."""
     proto, feeds = subsampled_attention(causal)
-    model = require_streams_equal(proto, feeds, 2, pulses=(2, 6), lengths=(2, 3, 9, 20), max_context=20)
+    model = assert_streams_agree(proto, feeds, 2, pulses=(2, 6), lengths=(2, 3, 9, 20), max_context=20)
     assert compile_model(model, "numpy").limit == 20
     assert band_of(proto, 20).back == 9
 
@@ -125,19 +125,19 @@ def test_unlimited_slopes_and_chunks_stream_up_to_a_context() -> None:
             graph, graph.add("Sub", scores, graph.add("Mul", distance, graph.constant([[[0.5]], [[0.125]]])))
         )
 
-    require_streams_equal(*attention_example(slopes), 1, max_context=31)
+    assert_streams_agree(*attention_example(slopes), 1, max_context=31)
 
     def all_chunks(graph: AttentionBuilder, scores: str) -> str:
         rows, columns = (graph.add("Div", steps, graph.number(4)) for steps in graph.positions())
         return add_mask(graph, scores, graph.add("LessOrEqual", columns, rows))
 
-    assert require_streams_equal(*attention_example(all_chunks), 1, max_context=31).outputs[0].delay == 3
+    assert assert_streams_agree(*attention_example(all_chunks), 1, max_context=31).outputs[0].delay == 3
 
 
 def test_the_size_of_a_stored_causal_mask_limits_the_stream() -> None:
     rows, columns = np.arange(24)[:, None], np.arange(24)
     example_of_table = attention_example(stored_table(np.where(columns <= rows, 0, -np.inf)))
-    model = require_streams_equal(*example_of_table, 1, lengths=(1, 13, 24))
+    model = assert_streams_agree(*example_of_table, 1, lengths=(1, 13, 24))
     assert compile_model(model, "numpy").limit == 24
 
 
@@ -215,7 +215,7 @@ def test_a_mask_that_changes_beyond_the_runs_is_refused(mask: Mask, node: str) -
     assert "keeps one pattern up to frame 4096, but not provably beyond it" in message
     assert re.search(node, message)
     assert "max_context=4096 or less" in message
-    model = require_streams_equal(proto, feeds, 1, pulses=(4,), lengths=(1, 13, 40), max_context=40)
+    model = assert_streams_agree(proto, feeds, 1, pulses=(4,), lengths=(1, 13, 40), max_context=40)
     assert compile_model(model, "numpy").limit == 40
 
 
@@ -329,13 +329,13 @@ def test_masks_proved_for_all_lengths_stream_without_a_limit(mask: Mask, band: t
     proto, feeds = attention_example(mask)
     op = band_of(proto)
     assert (op.back, op.ahead, op.period) == band
-    assert compile_model(require_streams_equal(proto, feeds, 1, pulses=(4,)), "numpy").limit is None
+    assert compile_model(assert_streams_agree(proto, feeds, 1, pulses=(4,)), "numpy").limit is None
 
 
 def test_positions_of_a_faster_stream_are_proved() -> None:
     """The first of two positions for each frame of the input exists where a frame does."""
     proto, feeds = upsampled_attention(packed_sequence)
     assert (
-        compile_model(require_streams_equal(proto, feeds, 1, pulses=(2,), lengths=(1, 5, 13)), "numpy").limit
+        compile_model(assert_streams_agree(proto, feeds, 1, pulses=(2,), lengths=(1, 5, 13)), "numpy").limit
         is None
     )

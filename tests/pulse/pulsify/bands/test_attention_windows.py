@@ -4,7 +4,7 @@ from onnx import ModelProto
 
 from tests.pulse.cases.attention import WIDTH, AttentionBuilder
 from tests.pulse.cases.build import Feeds, floats
-from tests.pulse.pulsify.bands.attention_checks import require_streams_equal
+from tests.pulse.pulsify.bands.attention_checks import assert_streams_agree
 
 SIZE = 4
 
@@ -46,5 +46,5 @@ def windows() -> tuple[ModelProto, Feeds]:
 
 def test_attention_in_windows_of_a_reshape_streams_without_delay() -> None:
     """A pulse is a window or several; the last one may be cut short."""
-    model = require_streams_equal(*windows(), 1, pulses=(SIZE, 3 * SIZE), lengths=(1, 4, 5, 13, 24, 31))
+    model = assert_streams_agree(*windows(), 1, pulses=(SIZE, 3 * SIZE), lengths=(1, 4, 5, 13, 24, 31))
     assert model.outputs[0].delay == 0

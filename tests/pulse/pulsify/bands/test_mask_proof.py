@@ -90,7 +90,7 @@ def is_inside(value: Array, bounds: Interval) -> bool:
     return bool(((value >= low) & (value <= high)).all())
 
 
-def require_that_pattern_holds(value: Array, pattern: Pattern) -> bool:
+def assert_pattern_holds(value: Array, pattern: Pattern) -> bool:
     """Require that the values are as the pattern says; returns whether it says that they repeat."""
     full = np.broadcast_to(value, (FRAMES, FRAMES)).astype(np.int64)
     rows, columns = np.indices(full.shape)
@@ -121,7 +121,7 @@ def test_proved_patterns_are_true(seed: int) -> None:
         )
         for outlet in (*expressions.numbers, *expressions.truths):
             pattern = proof.pattern(outlet)
-            if require_that_pattern_holds(values[outlet], pattern):
+            if assert_pattern_holds(values[outlet], pattern):
                 steady += 1
                 first, second = (
                     np.broadcast_to(arrays[outlet], (size, size))

@@ -10,7 +10,7 @@ from pulse.errors import PulsifyError
 from pulse.ops.attention import BandedAttentionStream
 from tests.pulse.cases.attention import WIDTH, AttentionBuilder, Mask, chunks, window
 from tests.pulse.cases.build import Feeds, floats
-from tests.pulse.pulsify.bands.attention_checks import load_decluttered, require_streams_equal
+from tests.pulse.pulsify.bands.attention_checks import assert_streams_agree, load_decluttered
 
 MAX_DISTANCE = 6
 """The largest distance that the table tells apart."""
@@ -55,7 +55,7 @@ def shaw(mask: Mask, distance: Callable[[AttentionBuilder], str] = by_distance) 
 )
 def test_vectors_by_distance_stream(mask: Mask, delay: int) -> None:
     """The band is narrower than the table, or wider."""
-    model = require_streams_equal(*shaw(mask), 1, pulses=(1, 7), lengths=(1, 2, 13, 31))
+    model = assert_streams_agree(*shaw(mask), 1, pulses=(1, 7), lengths=(1, 2, 13, 31))
     assert model.outputs[0].delay == delay
     assert sum(isinstance(node.op, BandedAttentionStream) for node in model.graph.nodes) == 1
 
@@ -65,7 +65,7 @@ def test_causal_attention_with_vectors_streams_up_to_a_context() -> None:
         visible = graph.add("GreaterOrEqual", graph.distances(), graph.number(0))
         return graph.add("Where", visible, scores, graph.constant(-np.inf))
 
-    require_streams_equal(*shaw(causal), 1, pulses=(1, 7), lengths=(1, 13, 20), max_context=20)
+    assert_streams_agree(*shaw(causal), 1, pulses=(1, 7), lengths=(1, 13, 20), max_context=20)
 
 
 def test_vectors_of_attention_in_both_directions_are_refused() -> None:

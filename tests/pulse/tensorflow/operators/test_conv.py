@@ -58,7 +58,7 @@ def test_channels_may_be_second() -> None:
     assert np.array_equal(output, x + np.float32([1, 2, 3])[:, None, None])
 
 
-def test_explicit_padding_equals_numpy() -> None:
+def test_explicit_padding_agrees_with_numpy() -> None:
     x, w = normal_noise(1, 7, 8, 3), normal_noise(3, 2, 3, 5)
     pads = [0, 0, 2, 1, 0, 3, 0, 0]
     (output,) = results_of_operator(
@@ -89,7 +89,7 @@ def test_a_convolution_between_blocks_streams_as_a_dilated_one() -> None:
     assert pulse.verify(typed, pulse=1, backend="numpy").require()
 
 
-def test_transposed_convolution_equals_numpy() -> None:
+def test_transposed_convolution_agrees_with_numpy() -> None:
     builder = GraphDefBuilder()
     builder.const("size", [1, 1, 11, 2], np.int32)
     builder.const("w", normal_noise(1, 3, 2, 4))

@@ -97,7 +97,7 @@ SHAPES: dict[str, tuple[str, Sequence[Any], Mapping[str, Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_shapes_and_sums_equal_numpy(name: str) -> None:
+def test_shapes_and_sums_agree_with_numpy(name: str) -> None:
     op, inputs, attributes, expected = SHAPES[name]
     (output,) = results_of_operator(op, inputs, **attributes)
     assert output.shape == expected.shape

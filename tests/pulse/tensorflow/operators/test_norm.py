@@ -14,7 +14,7 @@ PARAMETERS = (IMAGES, SCALE, OFFSET, MEAN, VARIANCE)
 
 
 @pytest.mark.parametrize("is_training", [False, True])
-def test_batch_norm_equals_numpy(is_training: bool) -> None:
+def test_batch_norm_agrees_with_numpy(is_training: bool) -> None:
     """Training mode uses the mean and the variance of the batch itself."""
     mean = IMAGES.mean((0, 1, 2)) if is_training else MEAN
     variance = IMAGES.var((0, 1, 2)) if is_training else VARIANCE

@@ -54,7 +54,7 @@ def test_a_cell_is_a_frame_of_a_block() -> None:
         np.testing.assert_allclose(cell, frames[name][0], rtol=1e-5, atol=1e-6)
 
 
-def test_a_gated_cell_equals_numpy() -> None:
+def test_a_gated_cell_agrees_with_numpy() -> None:
     x, h = normal_noise(1, 3), normal_noise(1, 2, seed=1)
     w_ru, w_c, b_ru, b_c = (normal_noise(*dims, seed=2) for dims in ((5, 4), (5, 2), (4,), (2,)))
     outputs = results_of_operator("GRUBlockCell", (x, h, w_ru, w_c, b_ru, b_c), 4)

@@ -9,7 +9,7 @@ from pulse.tensorflow.registry import TRANSLATORS
 from tests.pulse.tensorflow.graphs import GraphDefBuilder, Type
 
 INPUTS = ("", "x", "x x", "x x x", "x x x x x x x", "i", "i x", "x i", "x c", "c x", "x c c", "c")
-"""The inputs of a node: x is of floats, i of integers, c a constant."""
+"""The inputs of a node: x has floats, i integers, c a constant."""
 SHAPES = ((), (1, -1))
 
 

@@ -7,7 +7,7 @@ import pulse
 from tests.pulse.tflite.builder import file_bytes
 from tests.pulse.tflite.cases.case import TfliteCase
 from tests.pulse.tflite.cases.families import all_cases
-from tests.pulse.tflite.litert import calls, check_equal
+from tests.pulse.tflite.litert import assert_agrees_with_litert, calls
 
 CALLS = 4
 SHARE = 0.01
@@ -15,7 +15,7 @@ SHARE = 0.01
 
 
 @pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.name.replace(" ", "_"))
-def test_equals_litert(case: TfliteCase) -> None:
+def test_agrees_with_litert(case: TfliteCase) -> None:
     rng = np.random.default_rng(1)
     data, feeds = file_bytes(case.graph), [case.feeds(rng) for _ in range(CALLS)]
     model = pulse.load(data).analyse()
@@ -24,6 +24,6 @@ def test_equals_litert(case: TfliteCase) -> None:
         outputs = model.run(dict(zip(model.inputs, call)))
         for output, other in zip(outputs.values(), expected, strict=True):
             steps = case.steps if other.dtype.itemsize == 1 else 1
-            differ += check_equal(output, other, case.name, steps)
+            differ += assert_agrees_with_litert(output, other, case.name, steps)
             total += other.size
     assert differ <= SHARE * total

@@ -28,7 +28,7 @@ INPUTS = (
     "q q",
     "q q c",
 )
-"""The inputs of an operator: x is of floats, i of integers, q of codes, c a constant; - is left out."""  # fmt: skip
+"""The inputs of an operator: x has floats, i integers, q codes, c a constant; - is left out."""  # fmt: skip
 SHAPES = ((), (-1,), (1, -1, 3))
 
 

@@ -26,7 +26,7 @@ CELLS: Sequence[tuple[CellKind, bool]] = [("rnn", False), ("gru", True), ("gru",
 """The kinds, and whether the reset gate of a GRU comes after its product."""
 
 
-def require_agreement_with_the_cell(
+def assert_agrees_with_the_cell(
     pulse: CellPulse, run: Callable[[Instruction], Iterable[dict[str, NDArray[Any]]]] = run_both
 ) -> None:
     """Run its row as plain Python and compiled; both give what the cell gives, and change no gap of y."""
@@ -52,7 +52,7 @@ def cell_of(kind: CellKind, before: bool = False, clip: float | None = None, cou
 def test_whole_sequences_agree_with_the_cell(
     kind: CellKind, before: bool, T: int, B: int, H: int, reverse: bool, batch_outermost: bool
 ) -> None:
-    require_agreement_with_the_cell(
+    assert_agrees_with_the_cell(
         CellPulse(cell_of(kind, before), T, B, H, reverse=reverse, batch_outermost=batch_outermost)
     )
 
@@ -63,7 +63,7 @@ def test_whole_sequences_agree_with_the_cell(
 def test_rounded_weights_agree_with_the_cell(
     kind: CellKind, before: bool, form: Form, T: int, B: int, H: int
 ) -> None:
-    require_agreement_with_the_cell(CellPulse(cell_of(kind, before), T, B, H, form=form))
+    assert_agrees_with_the_cell(CellPulse(cell_of(kind, before), T, B, H, form=form))
 
 
 @pytest.mark.parametrize(("kind", "before"), [("gru", True), ("lstm", False)])
@@ -75,13 +75,13 @@ def test_state_groups_agree_with_the_cell_for_all_registers(
     """This runs plain Python; the compiled kernels have the registers of this processor."""
     monkeypatch.setattr(gates, "HAS_REGISTERS_FOR_EIGHT", eight)
     pulse = CellPulse(cell_of(kind, before), 2, 7, 33, form=form)
-    require_agreement_with_the_cell(pulse, lambda row: [run_row(row, python=True)])
+    assert_agrees_with_the_cell(pulse, lambda row: [run_row(row, python=True)])
 
 
 @pytest.mark.parametrize(("kind", "before"), CELLS)
 @pytest.mark.parametrize("form", ["f16", "bf16", "int8"])
 def test_rounded_weights_of_a_clipped_cell_agree_in_reverse(kind: CellKind, before: bool, form: Form) -> None:
-    require_agreement_with_the_cell(
+    assert_agrees_with_the_cell(
         CellPulse(
             cell_of(kind, before, clip=0.4), 3, 3, 18, clock=1, end=5, offset=1, reverse=True, form=form
         )
@@ -107,24 +107,22 @@ def test_rounded_weights_of_a_clipped_cell_agree_in_reverse(kind: CellKind, befo
 def test_frames_outside_of_the_stream_leave_the_state_alone(
     kind: CellKind, before: bool, clock: int, end: int, offset: int, reload: bool
 ) -> None:
-    require_agreement_with_the_cell(
-        CellPulse(cell_of(kind, before), 4, 2, 6, clock, end, offset, reload=reload)
-    )
+    assert_agrees_with_the_cell(CellPulse(cell_of(kind, before), 4, 2, 6, clock, end, offset, reload=reload))
 
 
 @pytest.mark.parametrize(("kind", "before"), CELLS)
 def test_clipped_cells_agree_with_the_cell(kind: CellKind, before: bool) -> None:
-    require_agreement_with_the_cell(CellPulse(cell_of(kind, before, clip=0.3), 3, 2, 18))
+    assert_agrees_with_the_cell(CellPulse(cell_of(kind, before, clip=0.3), 3, 2, 18))
 
 
 def test_coupled_gates_agree_with_the_cell() -> None:
-    require_agreement_with_the_cell(CellPulse(cell_of("lstm", couples=True), 3, 2, 18))
+    assert_agrees_with_the_cell(CellPulse(cell_of("lstm", couples=True), 3, 2, 18))
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_activations_agree_with_numpy(name: str) -> None:
     function = Activation(name, 0.3, 0.2)
-    require_agreement_with_the_cell(CellPulse(Cell("rnn", (function,)), 3, 2, 7))
-    require_agreement_with_the_cell(
+    assert_agrees_with_the_cell(CellPulse(Cell("rnn", (function,)), 3, 2, 7))
+    assert_agrees_with_the_cell(
         CellPulse(Cell("gru", (function, function), linear_before_reset=True), 3, 2, 7)
     )

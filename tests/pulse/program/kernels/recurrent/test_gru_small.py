@@ -14,7 +14,7 @@ from tests.pulse.program.kernels.rows import run_both, run_row
 KINDS = [GruFoursRow, GruEightsRow]
 
 
-def require_agreement_with_the_cell(
+def assert_agrees_with_the_cell(
     rng: np.random.Generator,
     kind: type[SmallGruFields],
     T: int,
@@ -85,7 +85,7 @@ def test_whole_sequences_agree_with_the_cell(
     width = kind.width
     for H in (1, width - 1, width):
         for count in range(2, 16 // width + 1):
-            require_agreement_with_the_cell(rng, kind, T, B, H, count)
+            assert_agrees_with_the_cell(rng, kind, T, B, H, count)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -96,7 +96,7 @@ def test_layers_that_run_backwards_agree_with_the_cell(
     width = kind.width
     for count in range(2, 16 // width + 1):
         for backwards in range(1, 1 << count):
-            require_agreement_with_the_cell(rng, kind, T, B, width, count, backwards=backwards)
+            assert_agrees_with_the_cell(rng, kind, T, B, width, count, backwards=backwards)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -107,7 +107,7 @@ def test_layers_that_run_backwards_agree_with_the_cell(
 def test_frames_outside_of_the_stream_leave_the_state_alone(
     rng: np.random.Generator, kind: type[SmallGruFields], clock: int, end: int, offset: int, reload: bool
 ) -> None:
-    require_agreement_with_the_cell(rng, kind, 4, 2, kind.width - 1, 2, clock, end, offset, reload)
+    assert_agrees_with_the_cell(rng, kind, 4, 2, kind.width - 1, 2, clock, end, offset, reload)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -115,8 +115,8 @@ def test_frames_outside_of_the_stream_leave_the_state_alone(
 def test_all_activations_and_clips_agree_with_the_cell(
     rng: np.random.Generator, kind: type[SmallGruFields], name: str
 ) -> None:
-    require_agreement_with_the_cell(rng, kind, 3, 2, kind.width, 2, names=(name, name))
-    require_agreement_with_the_cell(rng, kind, 3, 2, kind.width, 2, clip=0.3)
+    assert_agrees_with_the_cell(rng, kind, 3, 2, kind.width, 2, names=(name, name))
+    assert_agrees_with_the_cell(rng, kind, 3, 2, kind.width, 2, clip=0.3)
 
 
 def states(
