@@ -18,7 +18,7 @@ class Deployment:
     weight      its share of new streams, relative to other versions; 0: none, and it ends with its last stream
     min_workers  the number of workers that run at least
     max_workers  the number of workers that run at most
-    load        the part of the budget of steps that streams should fill: workers are added above it
+    load        the fraction of the budget of steps that streams should fill: workers are added above it
     down_after_s  seconds of lower load before a worker is removed
     cpus        the CPUs of Ray that a worker counts as
     copies      the number of nodes that get each checkpoint
