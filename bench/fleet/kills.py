@@ -14,7 +14,7 @@ from bench.fleet.cluster import fleet_here
 from pulse.api import stream as compiled
 from pulse.client import RemoteStream, connect
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
-from streaming.cli.serve import open_programs
+from streaming.cli.commands.serve import open_programs
 from streaming.fleet.deployment import Deployment
 from streaming.serve.settings import ModelSettings, ServerSettings
 from streaming.session import Session

@@ -47,26 +47,26 @@ class Servers:
         self._server_timeout_s = server_timeout_s
         self._refusals: dict[str, str] = {}
 
-    async def open(self, exit_stack: AsyncExitStack) -> tuple[ClientSocket, Message]:
+    async def open(self, stack: AsyncExitStack) -> tuple[ClientSocket, Message]:
         """Open a stream on the first server that accepts it. Raises the last server's ClientError if none does."""
         for index, url in enumerate(self._urls):
             try:
-                return await self._open_on(exit_stack, url, self._hello)
+                return await self._open_on(stack, url, self._hello)
             except ClientError as error:
                 if index + 1 == len(self._urls) or error.code not in RETRYABLE_CODES:
                     raise
         raise ClientError("hello", "no server", "give the address of one")
 
-    async def run(self, stream: RemoteStream, exit_stack: AsyncExitStack) -> None:
+    async def run(self, stream: RemoteStream, stack: AsyncExitStack) -> None:
         """Read a stream to its end, over as many connections as needed."""
         while True:
             await self._read(stream)
-            await exit_stack.aclose()
+            await stack.aclose()
             if not stream.lost:
                 break
             try:
                 with anyio.fail_after(self._reconnect_timeout_s):
-                    socket, ready = await self._find_successor(stream, exit_stack)
+                    socket, ready = await self._find_successor(stream, stack)
             except TimeoutError:
                 error = ClientError(
                     "resume",
@@ -80,7 +80,7 @@ class Servers:
         stream.fail(ClientError("drain", "the server has closed the connection", "connect again"))
 
     async def _find_successor(
-        self, stream: RemoteStream, exit_stack: AsyncExitStack
+        self, stream: RemoteStream, stack: AsyncExitStack
     ) -> tuple[ClientSocket, Message]:
         """Find a server that resumes a lost stream, without a time limit; its successors in a fleet are asked first."""
         hello = replace(self._hello, resume=stream.resume_name)
@@ -90,7 +90,7 @@ class Servers:
                 follows = url not in successors
                 try:
                     with anyio.fail_after(RESUME_TIMEOUT_S):
-                        return await self._resume_on(exit_stack, url, replace(hello, follows=follows), stream)
+                        return await self._resume_on(stack, url, replace(hello, follows=follows), stream)
                 except ClientError as error:
                     self._refusals[url] = error.message
                 except TimeoutError:
@@ -98,21 +98,21 @@ class Servers:
                 await anyio.sleep(PAUSE_S)
 
     async def _resume_on(
-        self, exit_stack: AsyncExitStack, url: str, hello: Hello, stream: RemoteStream
+        self, stack: AsyncExitStack, url: str, hello: Hello, stream: RemoteStream
     ) -> tuple[ClientSocket, Message]:
         """Resume a lost stream on a server, or restart it if all its frames are still here. Raises ClientError."""
         try:
-            return await self._open_on(exit_stack, url, hello)
+            return await self._open_on(stack, url, hello)
         except ClientError as error:
             if error.code != "resume" or not stream.is_whole:
                 raise
         again = replace(hello, resume=None, stream=stream.resume_name)  # under its name: the version stays
-        return await self._open_on(exit_stack, url, again)
+        return await self._open_on(stack, url, again)
 
-    async def _open_on(self, exit_stack: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
+    async def _open_on(self, stack: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
         """Open a stream on this server, or on others that it names. Raises ClientError."""
         try:
-            return await self._connect(exit_stack, url, hello)
+            return await self._connect(stack, url, hello)
         except ClientError as error:
             if error.moved is None:
                 raise
@@ -122,13 +122,13 @@ class Servers:
         urls: list[str] = message["urls"]
         for index, candidate in enumerate(urls):
             try:
-                return await self._connect(exit_stack, _with_path(candidate), next_hello)
+                return await self._connect(stack, _with_path(candidate), next_hello)
             except ClientError as error:
                 if index + 1 == len(urls) or error.code not in (*RETRYABLE_CODES, "hello"):
                     raise
         raise ClientError("moved", f"{url} names no server that has the stream", "try again later")
 
-    async def _connect(self, exit_stack: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
+    async def _connect(self, stack: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
         async with AsyncExitStack() as opened:
             socket = await opened.enter_async_context(open_socket(url, self._tls))
             try:
@@ -137,7 +137,7 @@ class Servers:
             except BaseException:
                 await socket.cut()  # a closing handshake would end the stream if the server has resumed it
                 raise
-            exit_stack.push_async_exit(opened.pop_all())
+            stack.push_async_exit(opened.pop_all())
         return socket, ready
 
     async def _read(self, stream: RemoteStream) -> None:
@@ -211,14 +211,15 @@ async def connect(
         "confirms": reconnect_timeout_s > 0,
     }
     hello = Hello.of_message({"type": "hello", **fields})
-    servers = Servers([url] if isinstance(url, str) else url, hello, tls, reconnect_timeout_s, server_timeout_s)
+    urls = [url] if isinstance(url, str) else url
+    servers = Servers(urls, hello, tls, reconnect_timeout_s, server_timeout_s)
     failed: BaseException | None = None
-    async with AsyncExitStack() as exit_stack:
-        socket, ready = await servers.open(exit_stack)
+    async with AsyncExitStack() as stack:
+        socket, ready = await servers.open(stack)
         try:
             async with anyio.create_task_group() as tasks:
                 stream = RemoteStream(socket, ready, format, tasks, reconnect_timeout_s > 0)
-                tasks.start_soon(servers.run, stream, exit_stack)
+                tasks.start_soon(servers.run, stream, stack)
                 yield stream
                 tasks.cancel_scope.cancel()
         except BaseExceptionGroup as group:

@@ -184,7 +184,8 @@ class _Display:
                 line.append(self.signs.late, "bold red")
             else:
                 line.append(
-                    steps[min(int(fraction * len(steps)), len(steps) - 1)], "green" if fraction < 0.5 else "yellow"
+                    steps[min(int(fraction * len(steps)), len(steps) - 1)],
+                    "green" if fraction < 0.5 else "yellow",
                 )
         return line.append(" " * (width - len(recent)))
 

@@ -21,7 +21,7 @@ from pulse.api import stream as compiled  # noqa: E402
 from pulse.client import connect  # noqa: E402
 from pulse.errors import InputError  # noqa: E402
 from streaming.builtin import model_path  # noqa: E402
-from streaming.cli.serve import open_programs  # noqa: E402
+from streaming.cli.commands.serve import open_programs  # noqa: E402
 from streaming.fleet.deployment import Deployment  # noqa: E402
 from streaming.fleet.stream_name import StreamName  # noqa: E402
 from streaming.serve.settings import ModelSettings, ServerSettings  # noqa: E402

@@ -385,7 +385,9 @@ def commands(tmp_path: Path) -> Iterator[Any]:
 async def test_a_stream_has_the_same_bits_after_its_server_is_killed(commands: Any, rate_hz: int) -> None:
     x = normal_noise(1, rate_hz * 6, scale=0.1)
     alive = [commands() for _ in range(2)]
-    async with connect([url for _, url in alive], "denoiser", rate_hz=rate_hz, reconnect_timeout_s=30) as stream:
+    async with connect(
+        [url for _, url in alive], "denoiser", rate_hz=rate_hz, reconnect_timeout_s=30
+    ) as stream:
         for number, block in enumerate(np.split(x, 600, 1)):
             await stream.send(block)
             await anyio.sleep(0.005)
