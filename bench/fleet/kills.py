@@ -14,7 +14,7 @@ from bench.fleet.cluster import fleet_here
 from pulse.api import stream as compiled
 from pulse.client import RemoteStream, connect
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
-from streaming.cli.serve import open_programs
+from streaming.cli.commands.serve import open_programs
 from streaming.fleet.deployment import Deployment
 from streaming.serve.settings import ModelSettings, ServerSettings
 from streaming.session import Session
@@ -68,7 +68,7 @@ class Kills:
 
 
 class Speaker:
-    """A client in real time: it sends a block of a repeating sound every 20 ms and keeps what it receives."""
+    """A client in real time: it sends a block of a repeating signal every 20 ms and keeps what it receives."""
 
     def __init__(self, stream: RemoteStream, seed: int) -> None:
         self.stream = stream
@@ -143,7 +143,9 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
     async with anyio.create_task_group() as tasks:
 
         async def open_speaker(seed: int, *, task_status=anyio.TASK_STATUS_IGNORED) -> None:
-            async with connect(urls, rate_hz=SAMPLE_RATE_HZ, patience_s=RECOVERY_TIMEOUT_S) as stream:
+            async with connect(
+                urls, rate_hz=SAMPLE_RATE_HZ, reconnect_timeout_s=RECOVERY_TIMEOUT_S
+            ) as stream:
                 speaker = Speaker(stream, seed)
                 speakers.append(speaker)
                 async with anyio.create_task_group() as both:

@@ -33,8 +33,8 @@ class Assumptions:
     """The assumptions that are not measured.
 
     cores, nic_bytes_s  the cores of a machine, a worker on each; bytes per second of its network
-    load             the part of a core that streams fill; above ``budget`` a worker refuses them
-    budget           the part of a core beyond which a worker refuses streams
+    load             the fraction of a core that streams fill; above ``budget`` a worker refuses them
+    budget           the fraction of a core beyond which a worker refuses streams
     checkpoint_s     seconds of sound between two checkpoints of a stream
     process_days, machine_days, rack_days  mean time to a loss, of one of them
     rack, racks      machines that are lost together; the machines of a fleet are spread over at least this many racks
@@ -120,7 +120,7 @@ def simulate(
 
 
 def stream_load(costs: UnitCosts, assumptions: Assumptions) -> float:
-    """Return the part of a core that a stream takes, its checkpoints included."""
+    """Return the fraction of a core that a stream takes, its checkpoints included."""
     save = costs.snapshot + assumptions.copies * ((costs.ray_save or 0.0) - (costs.ray_save_holder or 0.0))
     return 1e-6 * (costs.message * PULSES_PER_S + save / assumptions.checkpoint_s)
 

@@ -15,7 +15,7 @@ from bench.serve.__main__ import run
 from pulse.api import stream as compiled
 from pulse.client import connect
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
-from streaming.cli.serve import open_programs
+from streaming.cli.commands.serve import open_programs
 from streaming.fleet.control import FleetControl
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.holder import Holder, HolderStatus

@@ -38,7 +38,7 @@ def measure(name: str, folder: Path) -> None:
         ModelOptions(),
     )
     program = opened.compile(None, "numba")
-    build_model(opened, program, name, find_target(os.environ[LEVEL_VARIABLE]), folder / "built", True)
+    build_model(opened, program, name, find_target(os.environ[LEVEL_VARIABLE]), folder / "built", checks=True)
     (input_port,), (sent,) = program.inputs, program.outputs
     pulse = np.random.default_rng(0).standard_normal(input_port.shape).astype(np.float32)
     result = np.zeros(sent.shape, np.float32)

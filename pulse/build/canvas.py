@@ -115,7 +115,7 @@ class Canvas:
         return op.slots[index] if index < count else None
 
     def connect(self, outlet: OutletId, node_id: int, index: int) -> None:
-        """Feed an input of an operator. Raises InputError: it is fed by another node already, or it closes a circle."""
+        """Feed an input of an operator. Raises InputError: it is fed by another node already, or it closes a cycle."""
         slot = self._slot(node_id, index)
         node = self.graph.nodes[node_id]
         if slot is None:

@@ -71,7 +71,7 @@ class Drawing:
         other.handles, other.views = {}, []
 
     def feed(self, open_input: OutletId, source: OutletId) -> None:
-        """Connect all readers of an open input to another wire. Raises InputError: that would close a circle."""
+        """Connect all readers of an open input to another wire. Raises InputError: that would close a cycle."""
         graph = self.canvas.graph
         if open_input == source:
             return

@@ -118,7 +118,7 @@ class Node(Handle, ModelView):
         """Connect an output of this node to an input of another one; return the other node.
 
         other   a node; or a view, ``in_`` being one of its open inputs
-        Raises  InputError: no such output or input, one that a node feeds already (a parameter gives way), or a circle
+        Raises  InputError: no such output or input, one that a node feeds already (a parameter gives way), or a cycle
         """
         Connector.of(self, self._output(out)).feed(other, in_)
         return other
@@ -391,7 +391,7 @@ class GraphView(PartView):
         return self._connectors(self.part.open_inputs())
 
     def feed(self, open_input: Connector, source: Connector) -> None:
-        """Connect all readers of an open input to another wire. Raises InputError: that would close a circle."""
+        """Connect all readers of an open input to another wire. Raises InputError: that would close a cycle."""
         source.require_there()
         source.node.drawing.join(open_input.node.drawing)
         source.node.drawing.feed(open_input.outlet, source.outlet)

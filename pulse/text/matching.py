@@ -39,7 +39,7 @@ _INPUTS = ("Source", "Const", "Input", "Constant")
 class _Step:
     """One step of a chain.
 
-    names         the operators, in small letters; none: any
+    names         the operators, in lowercase; none: any
     alternatives  the chains of a group; empty if it is not a group
     min_times     how often it must occur
     max_times     how often it may occur; None: any number of times

@@ -1,4 +1,4 @@
-"""The command line, ``pulse``: one file for each command. Nothing heavy is imported before a command runs."""
+"""The command line, ``pulse``: a file in ``commands`` for each command. Nothing heavy is imported before one runs."""
 
 import gc
 

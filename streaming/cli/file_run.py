@@ -25,7 +25,7 @@ from streaming.terminal.progress import progress
 
 
 def run_file(opened: OpenedModel, program: Program, request: RunRequest) -> FileReport:
-    """Run a model over a file of frames or sound. Raises InputError."""
+    """Run a model over a file of frames or audio. Raises InputError."""
     if request.has_frames and request.read is not None:
         return _run_frames(opened, program, request, request.read)
     return _run_sound(opened, program, request)
@@ -82,7 +82,7 @@ def _run_sound(opened: OpenedModel, program: Program, request: RunRequest) -> Fi
 
 
 def _sound_rate_hz(opened: OpenedModel, program: Program) -> int:
-    """Return the rate of a model that takes sound. Raises InputError for others."""
+    """Return the rate of a model that takes audio. Raises InputError for others."""
     if sound_inputs(program) and opened.rate_hz is not None:
         return opened.rate_hz
     port_texts = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
@@ -132,7 +132,7 @@ def _named_routes(
 
 
 def _route(ports: tuple[Port, ...], path: Path, sound_input: Port, request: RunRequest) -> OutputRoute:
-    """Route outputs to a file. Raises InputError: the file is for sound, and an output is not sound."""
+    """Route outputs to a file. Raises InputError: the file is for audio, and an output is not audio."""
     usual = "wav" if is_playable(ports[0], sound_input) else "csv"
     target = Target.of(path, usual, request.sound.format_name, request.sound.subtype)
     for port in ports:

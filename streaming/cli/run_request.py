@@ -39,7 +39,7 @@ class RunRequest:
 
     @property
     def has_frames(self) -> bool:
-        """Whether frames are read instead of sound."""
+        """Whether frames are read instead of audio."""
         path = self.read
         return path is not None and path.suffix.lower() in READABLE and not self.sound.in_routes
 

@@ -1,4 +1,4 @@
-"""The options of ``pulse run`` for reading and writing sound."""
+"""The options of ``pulse run`` for reading and writing audio."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from pulse.support.record import record
 
 @record
 class SoundOptions:
-    """The options of reading and writing sound, as given on the command line."""
+    """The options of reading and writing audio, as given on the command line."""
 
     channel: Annotated[
         str,

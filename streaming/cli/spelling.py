@@ -65,7 +65,7 @@ def options_of(command: Callable[..., None]) -> Spelling:
         text, option = as_options(parameter, example), OPTIONS[parameter]
         if option in _option_names(command):
             return text
-        commands = {name: getattr(import_module(f"streaming.cli.{name}"), name) for name in OWNERS}
+        commands = {name: getattr(import_module(f"streaming.cli.commands.{name}"), name) for name in OWNERS}
         owner = next((name for name, other in commands.items() if option in _option_names(other)), None)
         return text if owner is None else f"{text} of pulse {owner}"
 

@@ -23,15 +23,15 @@ ANSWER_TIMEOUT_S = 10.0
 """The seconds that a server may take to answer a hello."""
 RESUME_TIMEOUT_S = 2.0
 """The seconds that a server may take to resume a lost stream before the next one is asked."""
-CHECKS_PER_SILENCE = 4
-"""The number of times in ``silence_s`` that a client checks whether its server has sent something."""
+CHECKS_PER_TIMEOUT = 4
+"""The number of times in ``server_timeout_s`` that a client checks whether its server has sent something."""
 
 
 class Servers:
     """The servers that a client may use, and its hello to each.
 
-    patience_s  seconds to look for a server that resumes a lost stream
-    silence_s   seconds after which a silent server counts as lost; None: only a closed connection does
+    reconnect_timeout_s  seconds to look for a server that resumes a lost stream
+    server_timeout_s     seconds after which a silent server counts as lost; None: only a closed connection does
     """
 
     def __init__(
@@ -39,38 +39,39 @@ class Servers:
         urls: Sequence[str],
         hello: Hello,
         tls: ssl.SSLContext | None,
-        patience_s: float,
-        silence_s: float | None = None,
+        reconnect_timeout_s: float,
+        server_timeout_s: float | None = None,
     ) -> None:
         self._urls = [_with_path(url) for url in urls]
-        self._hello, self._tls, self._patience_s = hello, tls, patience_s
-        self._silence_s = silence_s
+        self._hello, self._tls, self._reconnect_timeout_s = hello, tls, reconnect_timeout_s
+        self._server_timeout_s = server_timeout_s
         self._refusals: dict[str, str] = {}
 
-    async def open(self, until: AsyncExitStack) -> tuple[ClientSocket, Message]:
+    async def open(self, stack: AsyncExitStack) -> tuple[ClientSocket, Message]:
         """Open a stream on the first server that accepts it. Raises the last server's ClientError if none does."""
         for index, url in enumerate(self._urls):
             try:
-                return await self._open_on(until, url, self._hello)
+                return await self._open_on(stack, url, self._hello)
             except ClientError as error:
                 if index + 1 == len(self._urls) or error.code not in RETRYABLE_CODES:
                     raise
         raise ClientError("hello", "no server", "give the address of one")
 
-    async def run(self, stream: RemoteStream, until: AsyncExitStack) -> None:
+    async def run(self, stream: RemoteStream, stack: AsyncExitStack) -> None:
         """Read a stream to its end, over as many connections as needed."""
         while True:
             await self._read(stream)
-            await until.aclose()
+            await stack.aclose()
             if not stream.lost:
                 break
             try:
-                with anyio.fail_after(self._patience_s):
-                    socket, ready = await self._find_successor(stream, until)
+                with anyio.fail_after(self._reconnect_timeout_s):
+                    socket, ready = await self._find_successor(stream, stack)
             except TimeoutError:
                 error = ClientError(
                     "resume",
-                    f"no server resumes the stream within {self._patience_s:g} s: {'; '.join(self._refusals.values())}",
+                    f"no server resumes the stream within {self._reconnect_timeout_s:g} s: "
+                    + "; ".join(self._refusals.values()),
                     "begin a new stream",
                 )
                 stream.give_up(error)
@@ -79,7 +80,7 @@ class Servers:
         stream.fail(ClientError("drain", "the server has closed the connection", "connect again"))
 
     async def _find_successor(
-        self, stream: RemoteStream, until: AsyncExitStack
+        self, stream: RemoteStream, stack: AsyncExitStack
     ) -> tuple[ClientSocket, Message]:
         """Find a server that resumes a lost stream, without a time limit; its successors in a fleet are asked first."""
         hello = replace(self._hello, resume=stream.resume_name)
@@ -89,7 +90,7 @@ class Servers:
                 follows = url not in successors
                 try:
                     with anyio.fail_after(RESUME_TIMEOUT_S):
-                        return await self._resume_on(until, url, replace(hello, follows=follows), stream)
+                        return await self._resume_on(stack, url, replace(hello, follows=follows), stream)
                 except ClientError as error:
                     self._refusals[url] = error.message
                 except TimeoutError:
@@ -97,21 +98,21 @@ class Servers:
                 await anyio.sleep(PAUSE_S)
 
     async def _resume_on(
-        self, until: AsyncExitStack, url: str, hello: Hello, stream: RemoteStream
+        self, stack: AsyncExitStack, url: str, hello: Hello, stream: RemoteStream
     ) -> tuple[ClientSocket, Message]:
         """Resume a lost stream on a server, or restart it if all its frames are still here. Raises ClientError."""
         try:
-            return await self._open_on(until, url, hello)
+            return await self._open_on(stack, url, hello)
         except ClientError as error:
             if error.code != "resume" or not stream.is_whole:
                 raise
         again = replace(hello, resume=None, stream=stream.resume_name)  # under its name: the version stays
-        return await self._open_on(until, url, again)
+        return await self._open_on(stack, url, again)
 
-    async def _open_on(self, until: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
+    async def _open_on(self, stack: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
         """Open a stream on this server, or on others that it names. Raises ClientError."""
         try:
-            return await self._connect(until, url, hello)
+            return await self._connect(stack, url, hello)
         except ClientError as error:
             if error.moved is None:
                 raise
@@ -121,13 +122,13 @@ class Servers:
         urls: list[str] = message["urls"]
         for index, candidate in enumerate(urls):
             try:
-                return await self._connect(until, _with_path(candidate), next_hello)
+                return await self._connect(stack, _with_path(candidate), next_hello)
             except ClientError as error:
                 if index + 1 == len(urls) or error.code not in (*RETRYABLE_CODES, "hello"):
                     raise
         raise ClientError("moved", f"{url} names no server that has the stream", "try again later")
 
-    async def _connect(self, until: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
+    async def _connect(self, stack: AsyncExitStack, url: str, hello: Hello) -> tuple[ClientSocket, Message]:
         async with AsyncExitStack() as opened:
             socket = await opened.enter_async_context(open_socket(url, self._tls))
             try:
@@ -136,29 +137,29 @@ class Servers:
             except BaseException:
                 await socket.cut()  # a closing handshake would end the stream if the server has resumed it
                 raise
-            until.push_async_exit(opened.pop_all())
+            stack.push_async_exit(opened.pop_all())
         return socket, ready
 
     async def _read(self, stream: RemoteStream) -> None:
         """Receive until the connection ends or its server is silent for too long."""
-        if self._silence_s is None:
+        if self._server_timeout_s is None:
             await stream.read()
             return
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._end_silence, stream, self._silence_s, tasks)
+            tasks.start_soon(self._cut_if_silent, stream, self._server_timeout_s, tasks)
             await stream.read()
             tasks.cancel_scope.cancel()
 
-    async def _end_silence(self, stream: RemoteStream, silence_s: float, tasks: TaskGroup) -> None:
+    async def _cut_if_silent(self, stream: RemoteStream, server_timeout_s: float, tasks: TaskGroup) -> None:
         """Ping a silent server, and cut the connection if it stays silent."""
         pinged = False
-        while (quiet_s := time.monotonic() - stream.answered_s) < silence_s or not pinged:
-            if quiet_s < silence_s / 2:
+        while (quiet_s := time.monotonic() - stream.answered_s) < server_timeout_s or not pinged:
+            if quiet_s < server_timeout_s / 2:
                 pinged = False
             elif not pinged:
                 pinged = True
                 tasks.start_soon(stream.probe)
-            await anyio.sleep(silence_s / CHECKS_PER_SILENCE)
+            await anyio.sleep(server_timeout_s / CHECKS_PER_TIMEOUT)
         await stream.cut()
 
 
@@ -173,25 +174,25 @@ async def connect(
     outputs: Iterable[str] | None = None,
     token: str | None = None,
     tls: ssl.SSLContext | None = None,
-    patience_s: float = 0.0,
-    silence_s: float | None = None,
+    reconnect_timeout_s: float = 0.0,
+    server_timeout_s: float | None = None,
 ) -> AsyncGenerator[RemoteStream]:
     """Open a stream of a server, on asyncio or trio.
 
-    url         ws://HOST:PORT or wss://HOST:PORT, path optional; of several, the first that accepts the stream
-    model       its name in the server; the server's first model by default
-    rate_hz     the rate of the samples, in and out: the server resamples if it is not the model's
-    format      f32; pcm16: 16-bit samples, half the bytes; opus: packets of 10 ms at 48 kHz, for which client
-                and server need PyAV
-    block       the number of samples sent at once, a hint
-    outputs     the names of the outputs to send
-    token       a token, if the server has tokens
-    tls         trusted certificates for wss; the system's authorities by default
-    patience_s  above 0: if the connection is lost, try for this many seconds to resume over another one, with the same
-                bits as a result. The server must keep checkpoints; frames not in one are kept here and sent again
-    silence_s   time without an answer to a ping after which a server counts as lost, as when its machine loses
-                power, if patience_s is above 0. None: only a closed connection does
-    Raises      ClientError: the server cannot be reached or refuses; ``code`` is the reason
+    url      ws://HOST:PORT or wss://HOST:PORT, path optional; of several, the first that accepts the stream
+    model    its name in the server; the server's first model by default
+    rate_hz  the rate of the samples, in and out: the server resamples if it is not the model's
+    format   f32; pcm16: 16-bit samples, half the bytes; opus: packets of 10 ms at 48 kHz, for which client
+             and server need PyAV
+    block    the number of samples sent at once, a hint
+    outputs  the names of the outputs to send
+    token    a token, if the server has tokens
+    tls      trusted certificates for wss; the system's authorities by default
+    reconnect_timeout_s  above 0: if the connection is lost, try for this many seconds to resume over another one, with
+             the same bits as a result. The server must keep checkpoints; frames not in one are kept here and sent again
+    server_timeout_s  time without an answer to a ping after which a server counts as lost, as when its machine loses
+             power, if ``reconnect_timeout_s`` is above 0. None: only a closed connection does
+    Raises   ClientError: the server cannot be reached or refuses; ``code`` is the reason
 
         async with connect("ws://localhost:8080", "denoiser") as stream:
             await stream.send(samples)
@@ -207,17 +208,18 @@ async def connect(
         "token": token,
         "skip": SKIP_SAMPLES if format == "opus" else None,
         "follows": True,
-        "confirms": patience_s > 0,
+        "confirms": reconnect_timeout_s > 0,
     }
     hello = Hello.of_message({"type": "hello", **fields})
-    servers = Servers([url] if isinstance(url, str) else url, hello, tls, patience_s, silence_s)
+    urls = [url] if isinstance(url, str) else url
+    servers = Servers(urls, hello, tls, reconnect_timeout_s, server_timeout_s)
     failed: BaseException | None = None
-    async with AsyncExitStack() as until:
-        socket, ready = await servers.open(until)
+    async with AsyncExitStack() as stack:
+        socket, ready = await servers.open(stack)
         try:
             async with anyio.create_task_group() as tasks:
-                stream = RemoteStream(socket, ready, format, tasks, patience_s > 0)
-                tasks.start_soon(servers.run, stream, until)
+                stream = RemoteStream(socket, ready, format, tasks, reconnect_timeout_s > 0)
+                tasks.start_soon(servers.run, stream, stack)
                 yield stream
                 tasks.cancel_scope.cancel()
         except BaseExceptionGroup as group:

@@ -25,7 +25,7 @@ class OpusSound(NotCopyable):
         self.reset()
 
     def reset(self) -> None:
-        """Begin a new sound."""
+        """Start a new stream."""
         self._encoders = {port.number: OpusEncoder() for port in self._inputs}
         self._decoders = {port.number: _HeldDecoder(port, self._skip) for port in self._outputs}
 

@@ -37,6 +37,7 @@ def build_model(
     name: str,
     target: Level,
     folder: Path,
+    *,
     checks: bool,
     plugins: tuple[str, ...] = (),
     external_weights: bool = False,

@@ -18,7 +18,7 @@ from pulse.support.report import Pairs, Report, Section, byte_size
 from streaming.deploy.objects import Build, compile_objects
 from streaming.deploy.plugins import require_plugins, write_plugins
 from streaming.deploy.toolchain import Toolchain, find_toolchain
-from streaming.deploy.web import check_module, write_web
+from streaming.deploy.web import run_in_node, write_web
 
 PROVIDED = frozenset(("memcpy", "memmove", "memset"))
 ABI_PREFIX = "__"
@@ -162,7 +162,7 @@ def _run_test_vector(build: Build) -> str:
     """Run the test vector. Returns its result, or why it was not run. Raises CompileError: it fails."""
     deployed, result = build.deployed, build.result
     if build.target.machine == "wasm32":
-        return check_module(deployed, result)
+        return run_in_node(deployed, result)
     if build.target.missing_features:
         return f"not run: this processor lacks {', '.join(build.target.missing_features)}"
     runner = build.work / "runner"

@@ -6,7 +6,7 @@ from pulse.errors import InputError
 
 
 def identifier(title: str) -> str:
-    """Return the name of a model as an identifier of C, in small letters."""
+    """Return the name of a model as an identifier of C, in lowercase."""
     name = re.sub(r"\W+|_+", "_", title.lower(), flags=re.ASCII).strip("_")
     return name if re.match("[a-z]", name) else f"model_{name}".rstrip("_")
 

@@ -73,7 +73,7 @@ def write_web(build: Build) -> None:
         (result / "index.html").write_text(page)
 
 
-def check_module(deployed: Deployed, result: Path) -> str:
+def run_in_node(deployed: Deployed, result: Path) -> str:
     """Run the test vector in Node.js. Returns its result, or why it was not run. Raises CompileError: it fails."""
     node = shutil.which("node")
     if node is None:

@@ -1,4 +1,4 @@
-"""Triggers: the moments at which a keyword, or another short sound, is recognised."""
+"""Triggers: the moments at which a keyword, or another short signal, is recognised."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -35,7 +35,7 @@ class SoundSource(ABC):
 
     rate_hz  samples per second
     channels the channels of every block
-    samples  the length of the whole sound; None if unknown
+    samples  the length of the whole input; None if unknown
     quality  the quality of the resampler to the model's rate; see ``streaming.sound.resampling``
     """
 

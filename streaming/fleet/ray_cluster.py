@@ -199,7 +199,7 @@ class RayCluster:
             if name not in actors:
                 answers[name] = Lost("there is no such actor")
         if method == "status":
-            self._check_starts(answers)
+            self._mark_failed_starts(answers)
             return {name: answer for name, answer in answers.items() if answer is not None}
         return answers
 
@@ -209,7 +209,7 @@ class RayCluster:
             ray.kill(actor)
         self._starts.pop(name, None)
 
-    def _check_starts(self, answers: dict[str, Any]) -> None:
+    def _mark_failed_starts(self, answers: dict[str, Any]) -> None:
         """Mark workers that failed to start as lost, although they answer."""
         for name in self._starts.keys() & answers.keys():
             start = self._starts[name]

@@ -9,7 +9,7 @@ from streaming.fleet.membership import Membership
 from streaming.fleet.rendezvous import ranking
 from streaming.fleet.stream_name import StreamName
 from streaming.protocol.errors import ProtocolError
-from streaming.serve.checkpoints import Checkpoint, refuse_checkpoint
+from streaming.serve.checkpoints import Checkpoint, checkpoint_error
 
 PASSED_OVER = 3
 """Holders that a worker asks in addition to those that should have a checkpoint."""
@@ -79,7 +79,7 @@ class HolderStore:
                 try:
                     versions.append((Checkpoint.of_bytes(data), generation))
                 except InputError as error:
-                    failure = refuse_checkpoint("is damaged", str(error))
+                    failure = checkpoint_error("is damaged", str(error))
             if versions:
                 return max(versions, key=lambda version: (version[1], version[0].epoch, version[0].received))
             holder_count = CONCURRENT_HOLDERS

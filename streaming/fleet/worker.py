@@ -33,7 +33,7 @@ class WorkerStatus:
 
     url      its address; empty while it starts
     streams  open streams
-    filled   the part of the budget of its steps that streams fill, or the event loop's part if greater
+    filled   the fraction of the budget of its steps that streams fill, or the event loop's if greater
     refused  streams refused for lack of time or lanes since it started
     resumed  streams resumed since it started
     checkpoints  checkpoints saved since it started
@@ -90,7 +90,7 @@ class FleetWorker(NotCopyable):
         return WorkerStatus(
             url=self.url,
             streams=len(service.connections),
-            filled=max(sum(loads) / len(loads) / service.settings.budget, admission.loop_part),
+            filled=max(sum(loads) / len(loads) / service.settings.budget, admission.loop_fraction),
             refused=counts.ended["busy"],
             resumed=counts.resumed,
             checkpoints=counts.checkpoints,

@@ -128,7 +128,7 @@ class FileStream(NotCopyable):
 
     @property
     def in_callback(self) -> bool:
-        """Whether the thread still runs."""
+        """Whether a callback may still be running: here, whether the thread is alive."""
         return self._thread.is_alive()
 
     def start(self) -> None:

@@ -5,6 +5,7 @@ import time
 from streaming.live.pipeline import Pipeline
 from streaming.live.ring_reader import RingReader
 from streaming.native.control_block import WAIT, ControlBlock
+from streaming.native.device_side import underrun_frames
 from streaming.native.histogram import Histogram, latency_of
 from streaming.stats.latency import Latency
 from streaming.stats.statistics import Counters, DelayBreakdown, LiveStatistics
@@ -103,11 +104,16 @@ def added_delay_frames(control: ControlBlock) -> int:
     Delay is added if blocks of unknown size turn out longer than it allows for, or if output is late and the policy
     is ``wait``.
     """
-    growth_frames = control.delay_growth_frames
     if control.policy != WAIT:
-        return growth_frames
-    lost_frames = control.frames_lost * control.rate_out_hz // control.rate_in_hz
-    return growth_frames + control.frames_silent - lost_frames - control.frames_before_restart
+        return control.delay_growth_frames
+    return control.delay_growth_frames + underrun_frames(
+        control.frames_silent,
+        control.frames_skipped,
+        control.frames_lost,
+        control.frames_before_restart,
+        control.rate_in_hz,
+        control.rate_out_hz,
+    )
 
 
 def measured_latency_s(pipeline: Pipeline) -> tuple[float, float] | None:

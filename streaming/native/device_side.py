@@ -79,17 +79,30 @@ def capture(control: ControlBlock, source: Pointer, frames: int, at_ns: int) -> 
 
 
 @device
-def delay_from_underruns(control: ControlBlock) -> int:
+def underrun_frames(
+    silent: int, skipped: int, lost: int, before_restart: int, rate_in_hz: int, rate_out_hz: int
+) -> int:
     """Return the frames by which underruns have made the delay longer: silence, minus skipped and lost frames.
 
     Frames of before the last restart, which sets the delay itself, do not count. Lost frames are counted at the rate of
     the output.
     """
-    lost = load(control, "frames_lost")
-    if control.rate_out_hz != control.rate_in_hz and control.rate_in_hz > 0:
-        lost = lost * control.rate_out_hz // control.rate_in_hz
-    frames = load(control, "frames_silent") - load(control, "frames_skipped") - lost
-    return frames - control.frames_before_restart
+    if rate_out_hz != rate_in_hz and rate_in_hz > 0:
+        lost = lost * rate_out_hz // rate_in_hz
+    return silent - skipped - lost - before_restart
+
+
+@device
+def delay_from_underruns(control: ControlBlock) -> int:
+    """Return the present ``underrun_frames``, from counters that other threads change."""
+    return underrun_frames(
+        load(control, "frames_silent"),
+        load(control, "frames_skipped"),
+        load(control, "frames_lost"),
+        control.frames_before_restart,
+        control.rate_in_hz,
+        control.rate_out_hz,
+    )
 
 
 @device

@@ -95,7 +95,7 @@ class Gate(NotCopyable):
     def shut(self, limit_s: float) -> bool:
         """Refuse further calls; return whether all calls inside have ended, so that memory may be freed.
 
-        limit_s  the time to wait for them; ``GRACE_S`` at least
+        limit_s  the time to wait for them; at least ``GRACE_S``
         """
         shut.call(self.address)
         until = time.monotonic() + max(limit_s, GRACE_S)

@@ -224,7 +224,7 @@ class NativeResampler(NotCopyable):
         self.state.step = self.state.nominal + round(ppm / 1e6 * self.state.nominal)
 
     def reset(self) -> None:
-        """Begin a new sound; the tuning does not change."""
+        """Start a new stream; the tuning does not change."""
         silent = self.filter.taps - self.filter.half_frames - 1
         self._changing = True
         self.history[:silent] = 0

@@ -33,13 +33,13 @@ class Realtime:
     def __post_init__(self) -> None:
         if self.priority is not None and not MIN_PRIORITY <= self.priority <= MAX_PRIORITY:
             raise InputError(
-                f"priority {self.priority}: there are {MIN_PRIORITY} to {MAX_PRIORITY}, or None for no priority"
+                f"priority {self.priority}: give {MIN_PRIORITY} to {MAX_PRIORITY}, or None for no priority"
             )
         if self.cpu is not None and not 0 <= self.cpu < cpus():
             raise InputError(f"cpu {self.cpu}: this machine has 0 to {cpus() - 1}, or None for all of them")
         if self.switch_interval_s is not None and not self.switch_interval_s >= MIN_SWITCH_S:
             raise InputError(
-                f"switch_interval_s {self.switch_interval_s:g}: {MIN_SWITCH_S:g} at least, or None for Python's"
+                f"switch_interval_s {self.switch_interval_s:g}: give at least {MIN_SWITCH_S:g}, or None for Python's"
             )
 
 

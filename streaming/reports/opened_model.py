@@ -135,8 +135,9 @@ class OpenedModel:
 
     def delay_text(self, port: Port, pulse: int) -> str:
         """Return the algorithmic delay of an output in frames of the symbol: its own, and until a pulse is full."""
-        seconds = float(port.delay / port.rate)
-        return f"{self._span_text(seconds + pulse - 1)}: {seconds:g} of the model + {pulse - 1} until a pulse is full"
+        delay_frames = float(port.delay / port.rate)
+        total = self._span_text(delay_frames + pulse - 1)
+        return f"{total}: {delay_frames:g} of the model + {pulse - 1} until a pulse is full"
 
     def receptive_text(self, field: "Receptive") -> str:
         """Return how many frames of the symbol an output frame depends on."""
@@ -144,11 +145,11 @@ class OpenedModel:
         return f"{span}, {field.ahead} of them ahead{self._milliseconds_text(field.ahead)}"
 
     def _delay(self, port: Port, pulse: int) -> dict[str, Any]:
-        seconds = float(port.delay / port.rate)
-        total = seconds + pulse - 1
+        delay_frames = float(port.delay / port.rate)
+        total = delay_frames + pulse - 1
         return {
             "output": port.name,
-            "model_frames": seconds,
+            "model_frames": delay_frames,
             "reblocking_frames": pulse - 1,
             "total_frames": total,
             "total_ms": self._milliseconds(total),

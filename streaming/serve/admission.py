@@ -12,7 +12,7 @@ from streaming.serve.lanes.worker import LaneWorker
 from streaming.serve.settings import ServerSettings
 
 MAX_LOOP_LOAD = 0.9
-"""The greatest part of its time that the event loop may be busy."""
+"""Maximum fraction of its time that the event loop may be busy."""
 MAX_PACKED_LOAD = 0.4
 """The load of a thread up to which it gets new streams before another thread does."""
 
@@ -20,7 +20,7 @@ MAX_PACKED_LOAD = 0.4
 class Admission(NotCopyable):
     """Decides which streams are accepted. All refusals are ProtocolErrors with a hint.
 
-    loop_part  the part of the last second in which the event loop computed; the server sets it
+    loop_fraction  fraction of the last second in which the event loop computed; the server sets it
     """
 
     copy_error_reason = "it belongs to a running server"
@@ -33,7 +33,7 @@ class Admission(NotCopyable):
         self._first = models[0]
         self._workers = workers
         self._addresses = Counter[str]()
-        self.loop_part = 0.0
+        self.loop_fraction = 0.0
         self.draining = False
 
     def knows_token(self, token: str | None) -> bool:
@@ -76,10 +76,10 @@ class Admission(NotCopyable):
         The first one while its load is low, since large groups and few threads need less of Python's time;
         then the one with the lowest load.
         """
-        if self.loop_part > MAX_LOOP_LOAD:
+        if self.loop_fraction > MAX_LOOP_LOAD:
             raise ProtocolError(
                 "busy",
-                f"the server moves bytes for {self.loop_part:.0%} of its time",
+                f"the server moves bytes for {self.loop_fraction:.0%} of its time",
                 "send larger blocks, try again later, or use another server",
             )
         free = [worker for worker in self._workers if model.has_lane(worker)]
@@ -87,24 +87,24 @@ class Admission(NotCopyable):
             raise ProtocolError(
                 "busy", f"{model.name} has {model.settings.streams} streams, the maximum", "try again later"
             )
-        idle = [worker for worker in free if self.load(worker) + model.share <= MAX_PACKED_LOAD]
+        idle = [worker for worker in free if self.load(worker) + model.thread_fraction <= MAX_PACKED_LOAD]
         best = idle[0] if idle else min(free, key=self.load)
-        if not any(hosted.streams for hosted in self._models.values()):
-            if model.median_share > 1:
+        if not any(hosted.open_streams for hosted in self._models.values()):
+            if model.median_thread_fraction > 1:
                 raise ProtocolError(
                     "busy",
-                    f"a step of {model.name} takes {model.median_share:.1f} times as long as its audio",
+                    f"a step of {model.name} takes {model.median_thread_fraction:.1f} times as long as its audio",
                     "use a faster machine or a larger pulse",
                 )
-        elif self.load(best) + model.share > self._settings.budget:
+        elif self.load(best) + model.thread_fraction > self._settings.budget:
             raise ProtocolError(
                 "busy",
                 f"the steps of the open streams fill {self.load(best):.0%} of a thread, and one of {model.name} takes "
-                f"{model.share:.1%} more",
+                f"{model.thread_fraction:.1%} more",
                 "try again later, or use another server",
             )
         return best
 
     def load(self, worker: LaneWorker) -> float:
-        """Return the part of a worker's time that its streams use, by the p99 of their steps."""
+        """Return the fraction of a worker's time that its streams use, by the p99 of their steps."""
         return sum(model.load(worker) for model in self._models.values())

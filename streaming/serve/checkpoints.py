@@ -149,9 +149,9 @@ class CheckpointFolder(NotCopyable):
         except (IndexError, FileNotFoundError):
             raise ProtocolError("resume", "no checkpoint has this name", "begin a new stream") from None
         except OSError as error:
-            raise refuse_checkpoint("cannot be read", error.strerror or type(error).__name__) from None
+            raise checkpoint_error("cannot be read", error.strerror or type(error).__name__) from None
         except (InputError, ValueError) as error:
-            raise refuse_checkpoint("is damaged", str(error)) from None
+            raise checkpoint_error("is damaged", str(error)) from None
 
     def remove(self, name: str) -> None:
         """Remove the checkpoints of a stream that has ended. Raises OSError: a file cannot be removed."""
@@ -179,7 +179,7 @@ class CheckpointFolder(NotCopyable):
         return sorted(self._path.glob(f"{name}-*{SUFFIX}"))
 
 
-def refuse_checkpoint(state: str, reason: str) -> ProtocolError:
+def checkpoint_error(state: str, reason: str) -> ProtocolError:
     """Log why a checkpoint cannot be used, without its name, which is a secret. Returns the error for the client."""
     logger.error("a checkpoint %s: %s", state, reason)
     return ProtocolError("resume", f"the checkpoint {state}", "begin a new stream")

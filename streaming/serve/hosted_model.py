@@ -23,10 +23,10 @@ from streaming.serve.settings import ModelSettings
 from streaming.serve.sound_conversion import SoundConversion, SoundModel
 from streaming.serve.stream_events import StreamEvents
 
-MAX_STEP_PART = 0.25
-"""The greatest part of a pulse that a group's step may take, so that a pulse does not wait long for the step before."""
-MAX_GATHER_PART = 0.25
-"""The greatest part of a pulse for which it waits for other streams' pulses, if steps of many lanes are cheaper."""
+MAX_STEP_FRACTION = 0.25
+"""Maximum fraction of a pulse that a group's step may take, so that a pulse does not wait long for the step before."""
+MAX_GATHER_FRACTION = 0.25
+"""Maximum fraction of a pulse for which it waits for other streams' pulses, if steps of many lanes are cheaper."""
 MAX_GATHER_S = 0.003
 """Maximum duration of such a wait in seconds."""
 MAX_PULSES = 8
@@ -95,24 +95,24 @@ class HostedModel(NotCopyable):
         return self._save_pulses > 0
 
     @property
-    def streams(self) -> int:
+    def open_streams(self) -> int:
         """The number of open streams."""
-        return sum(group.open for _, group in self.groups)
+        return sum(group.open_count for _, group in self.groups)
 
     @property
-    def share(self) -> float:
-        """The part of a thread that one stream uses, by the p99 of steps."""
+    def thread_fraction(self) -> float:
+        """The fraction of a thread that one stream uses, by the p99 of steps."""
         return max(group.cost.p99_s for _, group in self.groups) / self.pulse_s
 
     @property
-    def median_share(self) -> float:
-        """The part of a thread that one stream uses, by the median of steps."""
+    def median_thread_fraction(self) -> float:
+        """The fraction of a thread that one stream uses, by the median of steps."""
         return max(group.cost.median_s for _, group in self.groups) / self.pulse_s
 
     def load(self, worker: LaneWorker) -> float:
-        """Return the part of a worker's thread that the open streams use, by the p99 of steps."""
+        """Return the fraction of a worker's thread that the open streams use, by the p99 of steps."""
         return (
-            sum(group.open * group.cost.p99_s for owner, group in self.groups if owner is worker)
+            sum(group.open_count * group.cost.p99_s for owner, group in self.groups if owner is worker)
             / self.pulse_s
         )
 
@@ -136,7 +136,7 @@ class HostedModel(NotCopyable):
         """Open a stream in a free lane of a worker, which must have one. Raises ProtocolError: no such output."""
         outputs = self._requested_outputs(hello, conversion)
         groups = [group for owner, group in self.groups if owner is worker and group.free]
-        group = max(groups, key=lambda group: group.open)
+        group = max(groups, key=lambda group: group.open_count)
         lane = group.free.pop(0)
         schedule = CheckpointSchedule(self.name, self._save_pulses, resumed) if self._save_pulses else None
         stream = LaneStream(
@@ -162,7 +162,7 @@ class HostedModel(NotCopyable):
             "inputs": [port.as_dict() for port in self.inputs],
             "outputs": [port.as_dict() for port in self.outputs],
             "events": self.event_dicts(),
-            "streams": self.streams,
+            "streams": self.open_streams,
             "limit": self.settings.streams,
             "web": self.web,
         }
@@ -210,7 +210,7 @@ class HostedModel(NotCopyable):
 
         All follow from measured times of steps.
         """
-        count, longest_s = 1, MAX_STEP_PART * self.pulse_s
+        count, longest_s = 1, MAX_STEP_FRACTION * self.pulse_s
         alone = step_s = self._step_s(1)
         while 2 * count <= min(MAX_LANES, self.settings.streams):
             next_s = self._step_s(2 * count)
@@ -218,7 +218,7 @@ class HostedModel(NotCopyable):
                 break
             count, step_s = 2 * count, next_s
         gather_s = (
-            min(MAX_GATHER_PART * self.pulse_s, MAX_GATHER_S)
+            min(MAX_GATHER_FRACTION * self.pulse_s, MAX_GATHER_S)
             if step_s < MAX_GATHERED_COST * alone * count
             else 0.0
         )

@@ -33,20 +33,20 @@ class ServiceCollector(Collector):
         streams = GaugeMetricFamily("pulse_streams", "Streams that are open", labels=["model"])
         lanes = GaugeMetricFamily("pulse_lanes", "Streams that may be open", labels=["model"])
         for model in service.models:
-            streams.add_metric([model.name], model.streams)
+            streams.add_metric([model.name], model.open_streams)
             lanes.add_metric([model.name], model.settings.streams)
         yield streams
         yield lanes
         load = GaugeMetricFamily(
-            "pulse_thread_load", "Part of a thread that steps fill, by their p99", labels=["thread"]
+            "pulse_thread_load", "Fraction of a thread that steps fill, by their p99", labels=["thread"]
         )
         for index, worker in enumerate(service.workers):
             load.add_metric([str(index)], service.admission.load(worker))
         yield load
         yield GaugeMetricFamily(
             "pulse_loop_load",
-            "Part of the last second in which the event loop computed",
-            service.admission.loop_part,
+            "Fraction of the last second in which the event loop computed",
+            service.admission.loop_fraction,
         )
         yield GaugeMetricFamily("pulse_connections", "WebSockets that are open", len(service.connections))
         for name, count in service.counts.by_name().items():

@@ -171,7 +171,7 @@ class Service(NotCopyable):
         while True:
             await anyio.sleep(CHECK_PERIOD_S)
             now, busy_now = time.monotonic(), time.thread_time()
-            self.admission.loop_part = (busy_now - busy) / (now - wall)
+            self.admission.loop_fraction = (busy_now - busy) / (now - wall)
             wall, busy = now, busy_now
             for connection in list(self.connections):
                 connection.end_if_idle_or_slow(now)

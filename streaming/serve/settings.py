@@ -91,7 +91,7 @@ class ServerSettings:
     origins              origins of other pages that may use it
     certificate, key     files for TLS
     threads              the number of threads that step lanes; None: one for each core
-    budget               the part of each of these threads that the p99 of all steps may fill; above 1 it is overbooked
+    budget               the fraction of each thread that the p99 of all steps may fill; above 1 it is overbooked
     drain_s              seconds that streams may continue when the server ends
     checkpoints          a folder of checkpoints, which several servers may share; None for no checkpoints
     checkpoint_s         seconds of sound between two checkpoints of a stream

@@ -116,7 +116,7 @@ class SoundConversion(NotCopyable):
         ]
 
     def reset(self) -> None:
-        """Begin a new sound."""
+        """Start a new stream."""
         for sound in self._sounds:
             sound.reset()
 
@@ -207,7 +207,7 @@ class InwardSound(NotCopyable):
         return self._resample(np.zeros(self.delay_frames, np.float32))
 
     def reset(self) -> None:
-        """Begin a new sound."""
+        """Start a new stream."""
         self.received = 0
         if self._resampler is not None:
             self._resampler.reset()
@@ -215,7 +215,7 @@ class InwardSound(NotCopyable):
             self._decoder = OpusDecoder(self._skip)
 
     def snapshot(self) -> bytes:
-        """Return this moment; not for Opus."""
+        """Return a snapshot. Opus streams have none."""
         assert self._resampler is not None
         return pack([self.received], [self._resampler.snapshot()])
 
@@ -279,7 +279,7 @@ class OutwardSound(NotCopyable):
         return remaining if self._encoder is None else remaining + self._number_packets(self._encoder.flush())
 
     def reset(self) -> None:
-        """Begin a new sound."""
+        """Start a new stream."""
         self.sent_frames = self._coded_frames = 0
         if self._resampler is not None:
             self._resampler.reset()
@@ -287,7 +287,7 @@ class OutwardSound(NotCopyable):
             self._encoder = OpusEncoder()
 
     def snapshot(self) -> bytes:
-        """Return this moment; not for Opus."""
+        """Return a snapshot. Opus streams have none."""
         assert self._resampler is not None
         return pack([self.sent_frames, self._coded_frames], [self._resampler.snapshot()])
 

@@ -21,15 +21,15 @@ def status_dict(service: "Service") -> dict[str, Any]:
     return {
         "draining": service.admission.draining,
         "seconds": round(time.time() - service.began_s, 1),
-        "loop": round(service.admission.loop_part, 4),
+        "loop": round(service.admission.loop_fraction, 4),
         "threads": [round(service.admission.load(worker), 4) for worker in service.workers],
         "budget": service.settings.budget,
         "models": [
             {
                 "name": model.name,
-                "streams": model.streams,
+                "streams": model.open_streams,
                 "limit": model.settings.streams,
-                "share": round(model.share, 6),
+                "share": round(model.thread_fraction, 6),
                 **service.times(model.name).as_dict(),
             }
             for model in service.models

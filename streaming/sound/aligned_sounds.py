@@ -36,7 +36,7 @@ class AlignedSounds:
 
     @property
     def samples(self) -> int:
-        """Samples read of the longest sound, at the rate of the first."""
+        """Samples read of the longest input, at the rate of the first."""
         first = self._tracks[0]
         if first.made_frames == self.samples_made:
             return first.read_frames
@@ -44,7 +44,7 @@ class AlignedSounds:
 
     @property
     def samples_made(self) -> int:
-        """Samples of the longest sound at the model's rate so far."""
+        """Samples of the longest input at the model's rate so far."""
         return max(track.made_frames for track in self._tracks)
 
     @property

@@ -104,10 +104,10 @@ class AudioReader(AudioSource):
         notes = _CUT_SHORT.findall(self._file.extra_info)
         announced, present = map(int, notes[-1]) if notes else (0, 0)
         if present < announced < _UNKNOWN_BYTES:
-            share = 1 - present / announced
+            missing_fraction = 1 - present / announced
             warnings.warn(
-                f"{self.path}: the file is truncated, {share:.0%} of the audio that its header announces is missing; "
-                f"{self.frames:,} samples ({self.duration_s:.3f} s) are read",
+                f"{self.path}: the file is truncated, {missing_fraction:.0%} of the audio that its header announces is "
+                f"missing; {self.frames:,} samples ({self.duration_s:.3f} s) are read",
                 PulseWarning,
                 stacklevel=3,
             )

@@ -96,7 +96,7 @@ class Resampler(NotCopyable):
         return np.concatenate(pieces)
 
     def reset(self) -> None:
-        """Begin a new sound."""
+        """Start a new stream."""
         self._changing = True
         if self._converter is not None:
             self._converter.reset()

@@ -48,7 +48,7 @@ class IntervalStatistics:
     new       the counters, of this interval alone
     total, waiting, compute, callback   percentiles of this interval alone; the longest to 1.6 %
     levels_in, levels_out   peaks, linear; None if a level is not finite
-    load      compute time as a part of real time
+    load      compute time as a fraction of real time
     delay_s   the end-to-end latency
     events    new notes, except settings of the setup
     """

@@ -36,8 +36,8 @@ EVENTS = {
 WIDTH_INCHES = 11
 TITLE_SIZE, TITLE_MARGIN = 11, 0.01
 LABEL_SIZE, LABEL_GAP = 8, 0.015
-MIN_AXES_SHARE = 0.8
-"""The minimum part of the picture's width for the axes."""
+MIN_AXES_FRACTION = 0.8
+"""The minimum fraction of the picture's width for the axes."""
 MAX_BARS = 60
 """Maximum number of bars of a histogram; beyond it, neighbours are merged."""
 MIN_BAR_WIDTH = 0.05
@@ -218,10 +218,10 @@ def _draw_marks(axes: "Axes", marks: Sequence[tuple[str, float, str]], edges: ND
 
 
 def _label_width(text: str) -> float:
-    """Estimate the width of a label as a part of the axes' width, before the layout, rather too large."""
+    """Estimate the width of a label as a fraction of the axes' width, before the layout, rather too large."""
     from streaming.stats.titles import text_width_points
 
-    return text_width_points(text, LABEL_SIZE) / (72 * WIDTH_INCHES * MIN_AXES_SHARE)
+    return text_width_points(text, LABEL_SIZE) / (72 * WIDTH_INCHES * MIN_AXES_FRACTION)
 
 
 def _draw_delay(axes: "Axes", delay: DelayBreakdown) -> None:

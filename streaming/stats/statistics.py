@@ -138,7 +138,7 @@ class LiveStatistics:
     interval     time from callback to callback
     levels_in    the peak of each input channel since the previous reading, linear: 1 is full scale
     levels_out   the same for the played sound
-    load         compute time as a part of real time, over the last interval
+    load         compute time as a fraction of real time, over the last interval
     notes        requests that were not granted, and events
     """
 

@@ -5,8 +5,8 @@ from math import floor, isfinite
 from pulse.errors import InputError
 from pulse.support.record import record
 
-EARLY_SHARE = 0.05
-"""A check that is too early by at most this part of an interval still ends the interval."""
+EARLY_FRACTION = 0.05
+"""A check that is too early by at most this fraction of an interval still ends the interval."""
 
 
 @record
@@ -27,4 +27,4 @@ class Ticks:
         return self._number(now_s) > self._number(before_s)
 
     def _number(self, elapsed_s: float) -> int:
-        return floor(elapsed_s / self.interval_s + EARLY_SHARE)
+        return floor(elapsed_s / self.interval_s + EARLY_FRACTION)

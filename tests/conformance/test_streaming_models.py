@@ -139,7 +139,7 @@ def test_chunks_agree_with_those_of_onnxruntime(
 
 
 def test_sessions_take_blocks_of_any_size() -> None:
-    """Silero on the whole sound, pushed as it comes: a probability for every 512 samples, the last ones included."""
+    """Silero on the whole signal, pushed as it comes: a probability for every 512 samples, the last ones included."""
     program = models.stream(shared_path("models") / "silero_vad_16k_static.onnx", context={"input": 64})
     x, rng = speech()[None], np.random.default_rng(0)
     session, at = Session(program), 0

@@ -36,7 +36,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("demo") / "denoise"
     opened = open_model(model_path(), ModelOptions())
     program = opened.compile(None, "numba")
-    build_model(opened, program, "denoise", find_target(HERE), folder, True)
+    build_model(opened, program, "denoise", find_target(HERE), folder, checks=True)
     return folder
 
 

@@ -34,7 +34,9 @@ RULES = {
         r"\b(clients?|devices?|files?|hosts?|inputs?|modules?|programs?|servers?|units?) of "
         r"(JACK|PortAudio|PyTorch|TorchScript|WebAssembly|sound|systemd)\b"
     ),
-    "audio, a recording or a signal, not a sound": r"\b(a|one|two|several|each|another) sounds?\b",
+    "audio, a recording or a signal, not a sound": (
+        r"\b(one|two|several|each|(a|another|new|longest|whole|short)( \w+)?) sounds?\b(?! (card|file|server)s?\b)"
+    ),
     "choose one of a, b, not there are a, b": r"; there (is|are) …",
     "the caller or the user, not somebody; reported, not told": (
         r"\b(nobody|somebody|whoever|heard|(is|are) told(?! to\b))\b"

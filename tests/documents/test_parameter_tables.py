@@ -10,7 +10,7 @@ from tests.sources import modules_in, name_of, tree_of
 
 FOLDERS = ("pulse", "streaming", "bench")
 ROW = re.compile(r" {0,3}([a-z_]\w*(?:, [a-z_]\w*)*) {2,}\S")
-"""``name  meaning`` or ``name, name  meaning``, in small letters. Values are in backticks."""
+"""``name  meaning`` or ``name, name  meaning``, in lowercase. Values are in backticks."""
 RESULTS = {"returns", "yields"}
 HOLDERS = {"record", "dataclass"}
 MIN_FIELDS = 4

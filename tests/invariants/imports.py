@@ -55,8 +55,8 @@ def _registrar_of(module: str, files: Collection[str]) -> str | None:
     return next((name for name in lists if name in files), None)
 
 
-def circle(graph: Mapping[str, set[str]]) -> list[str]:
-    """Modules that import each other in a circle; empty if there is no circle."""
+def cycle(graph: Mapping[str, set[str]]) -> list[str]:
+    """Modules that import each other in a cycle; empty if there is no cycle."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

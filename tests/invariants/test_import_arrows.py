@@ -1,4 +1,4 @@
-"""Allowed imports: no clock, device or thread in pulse; no circle; layers import only what is below."""
+"""Allowed imports: no clock, device or thread in pulse; no cycle; layers import only what is below."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from docs.tables.layer_list import LAYERS, layer_of, members, modules, packages_of
 from docs.tables.layers import DOCUMENT, draw_layers
-from tests.invariants.imports import circle, import_graph, imports_of
+from tests.invariants.imports import cycle, import_graph, imports_of
 from tests.sources import modules_in, name_of
 
 TIME = {
@@ -48,8 +48,8 @@ def graph() -> dict[str, set[str]]:
     return import_graph(modules())
 
 
-def test_imports_have_no_circle(graph: dict[str, set[str]]) -> None:
-    assert not circle(graph)
+def test_imports_have_no_cycle(graph: dict[str, set[str]]) -> None:
+    assert not cycle(graph)
 
 
 def test_layers_import_lower_layers_only(graph: dict[str, set[str]]) -> None:
@@ -108,11 +108,11 @@ def test_tables_take_only_cases_and_their_outcomes_from_tests() -> None:
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from p.a import name",
     ],
 )
-def test_circles_are_found(tmp_path: Path, text: str) -> None:
+def test_cycles_are_found(tmp_path: Path, text: str) -> None:
     (tmp_path / "p").mkdir()
     for name, content in {"__init__": "", "a": "import p.b", "b": "import p.c", "c": text}.items():
         (tmp_path / "p" / f"{name}.py").write_text(content)
-    assert {"p.a", "p.b", "p.c"} == set(circle(import_graph(modules(tmp_path, ("p",)))))
+    assert {"p.a", "p.b", "p.c"} == set(cycle(import_graph(modules(tmp_path, ("p",)))))
     imports_of.cache_clear()
     (tmp_path / "p" / "c.py").write_text("import p")
-    assert not circle(import_graph(modules(tmp_path, ("p",))))
+    assert not cycle(import_graph(modules(tmp_path, ("p",))))

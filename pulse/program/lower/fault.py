@@ -112,7 +112,7 @@ def count_faults(
 def make_fault_checker(frames: CheckedFrames) -> FaultChecker:
     """Return a function that emits the fault counters of each node in a body that runs for these frames."""
 
-    def check_faults(inner: Lowering, node: PulsedNode) -> None:
+    def emit_fault_counters(inner: Lowering, node: PulsedNode) -> None:
         """Emit a counter for each check of a node, unless its operand is a constant that passes."""
         facts = [inner.fact(outlet) for outlet in node.inputs]
         for check in node.op.checks([fact.sizes for fact in facts], [fact.dtype for fact in facts]):
@@ -122,4 +122,4 @@ def make_fault_checker(frames: CheckedFrames) -> FaultChecker:
                     inner, inner.value(node.inputs[check.slot]), check, node.name, node.op.name, frames
                 )
 
-    return check_faults
+    return emit_fault_counters

@@ -30,7 +30,7 @@ def named_pulses(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
     return arrays
 
 
-def check_outputs(ports: Mapping[str, Port], outputs: Feed | Array) -> dict[str, Array]:
+def output_arrays(ports: Mapping[str, Port], outputs: Feed | Array) -> dict[str, Array]:
     """Return an array to write to for each output; ``outputs`` may be an array if there is one output."""
     arrays = outputs
     if isinstance(arrays, np.ndarray) and len(ports) == 1:
@@ -80,7 +80,7 @@ def named_rest(ports: Sequence[Port], rest: Feed | Array | None) -> dict[str, Ar
     counts = frame_counts(ports, arrays)
     if all(counts[port.name] >= port.frames for port in ports):
         lengths = ", ".join(f"{name}: {count} frames" for name, count in counts.items())
-        raise InputError(f"{lengths}: a whole pulse; use step")
+        raise InputError(f"{lengths} is at least a whole pulse; call step first")
     return arrays
 
 

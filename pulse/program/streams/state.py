@@ -17,12 +17,12 @@ from pulse.program.streams.ending import stream_end
 from pulse.program.streams.executable import Executable
 from pulse.program.streams.feeds import (
     Feed,
-    check_outputs,
     copy_constants,
     filled_pulse,
     frame_counts,
     named_pulses,
     named_rest,
+    output_arrays,
     padded_pulses,
 )
 from pulse.support.blake2 import blake2b
@@ -31,7 +31,7 @@ _HEADER = struct.Struct("<8s16sqq")
 _MAGIC = b"pulse/1\0"
 
 StateMark = tuple[Any, tuple[int, int | None], list[Array]]
-"""A moment of a stream: its memory in the backend's form; pulse and end of its clock; the fetched wires."""
+"""A snapshot of a stream: its memory in the backend's form; pulse and end of its clock; the fetched wires."""
 
 
 class State(ABC):
@@ -175,7 +175,7 @@ class State(ABC):
             results = self.try_step(feed, outputs, False)
             if results is None:
                 inputs = self._check(feed)
-                results = self._step(inputs, check_outputs(self._output_ports, outputs))
+                results = self._step(inputs, output_arrays(self._output_ports, outputs))
             elif self.counts_faults:
                 self.raise_faults()
             return results
@@ -295,7 +295,7 @@ class State(ABC):
         return self._keep(), (self.clock.pulse, self.clock.end), self.fetched
 
     def rewind(self, mark: StateMark) -> None:
-        """Restore a moment of this stream that ``mark`` returned."""
+        """Restore a snapshot of this stream that ``mark`` returned."""
         self.changing = True
         memory, (pulse, end), self.fetched = mark
         self._set_clock(pulse, end)

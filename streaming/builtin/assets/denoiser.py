@@ -39,9 +39,9 @@ SNR_SMOOTHING_FRAMES = 2
 SPEECH_FRAMES = 3
 """The first estimate of speech is averaged over this many frames."""
 SPEECH_WEIGHT = 0.9
-"""The share of the averaged estimate in the second one."""
+"""The fraction of the averaged estimate in the second one."""
 MIN_GAIN = 0.1
-"""Noise is lowered to this share at most: more sounds unnatural."""
+"""Noise is lowered to this fraction at most: more sounds unnatural."""
 LOUD_POWER = 1e4
 """Power that no sound in -1..1 reaches: padding of the noise floor's history, so that it never is the minimum."""
 SILENT_POWER = 1e-10

@@ -98,7 +98,7 @@ def frames_target(options: LiveOptions, request: RunRequest) -> Target | None:
 
 
 def frames_port(program: Program, request: RunRequest) -> Port:
-    """Return the output whose frames go to a file; for events, the first that is not sound. Raises InputError."""
+    """Return the output whose frames go to a file; for events, the first that is not audio. Raises InputError."""
     if request.sound.output is not None:
         return find_output(program, request.sound.output)
     source = live_inputs(program)[0]

@@ -130,10 +130,10 @@ class _Display:
         name, number = f"{index + 1:>2} ", f" {decibels_text(peak.held_db)}"
         cells = width - len(name) - len(number)
         parts = len(self.signs.parts) - 1
-        level = round(_filled_share(peak.now_db) * cells * parts)
+        level = round(_filled_fraction(peak.now_db) * cells * parts)
         peak_cell = (
-            min(cells - 1, int(_filled_share(peak.held_db) * cells))
-            if _filled_share(peak.held_db) > 0
+            min(cells - 1, int(_filled_fraction(peak.held_db) * cells))
+            if _filled_fraction(peak.held_db) > 0
             else -1
         )
         meter = Text(name, "dim")
@@ -177,14 +177,15 @@ class _Display:
         recent = self.state.p99_us[-width:]
         steps = self.signs.steps
         for p99_us in recent:
-            share = p99_us / (deadline_s * 1e6)
-            if isnan(share):
+            fraction = p99_us / (deadline_s * 1e6)
+            if isnan(fraction):
                 line.append(" ")
-            elif share > 1:
+            elif fraction > 1:
                 line.append(self.signs.late, "bold red")
             else:
                 line.append(
-                    steps[min(int(share * len(steps)), len(steps) - 1)], "green" if share < 0.5 else "yellow"
+                    steps[min(int(fraction * len(steps)), len(steps) - 1)],
+                    "green" if fraction < 0.5 else "yellow",
                 )
         return line.append(" " * (width - len(recent)))
 
@@ -216,8 +217,8 @@ def _draw_others(peaks: tuple[Peak, ...]) -> "Text":
     return Text(f"   and {len(others)} more, the loudest {decibels_text(loudest).strip()}", "dim")
 
 
-def _filled_share(db: float) -> float:
-    """Return the share of a meter that a level fills."""
+def _filled_fraction(db: float) -> float:
+    """Return the fraction of a meter that a level fills."""
     return 0.0 if isnan(db) else min(max(1 - db / METER_FLOOR_DB, 0.0), 1.0)
 
 

@@ -72,7 +72,7 @@ class NativeStream(NotCopyable):
 
     @property
     def cpu_load(self) -> float:
-        """The part of time spent in callbacks, as reported by the device."""
+        """The fraction of time spent in callbacks, as reported by the device."""
         return 0.0 if self.closed else self._system.library.GetStreamCpuLoad(self._handle)
 
     @property

@@ -154,7 +154,7 @@ class PythonStream(NotCopyable):
 
     @property
     def cpu_load(self) -> float:
-        """The part of time spent in callbacks, as reported by the device."""
+        """The fraction of time spent in callbacks, as reported by the device."""
         return 0.0 if self.closed else self._stream.cpu_load
 
     def stop(self, limit_s: float) -> bool:

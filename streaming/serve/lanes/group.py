@@ -30,9 +30,9 @@ _waiting_pulses = attrgetter("waiting_pulses")
 class LaneGroup(NotCopyable):
     """Lanes in one thread. The event loop hands out lanes (``free``); all else belongs to the worker's thread.
 
-    gather_s  how long a pulse may wait for pulses of the group's other streams
-    pulses    the most pulses of a stream in a turn
-    alone     whether each lane steps separately, so that its bits do not depend on the others
+    gather_s    how long a pulse may wait for pulses of the group's other streams
+    max_pulses  maximum number of pulses of a stream in a turn
+    alone       whether each lane steps separately, so that its bits do not depend on the others
     """
 
     copy_error_reason = "it has the lanes of a running server"
@@ -43,28 +43,28 @@ class LaneGroup(NotCopyable):
         count: int,
         constants: Mapping[str, Array],
         gather_s: float,
-        pulses: int,
+        max_pulses: int,
         alone: bool,
     ) -> None:
         self.program = program
         self.gather_ns = int(gather_s * 1e9)
-        self._max_pulses = pulses
+        self._max_pulses = max_pulses
         self._lanes = program.spawn_many(count, constants)
         self._lanes.alone = alone
         self.sessions = [LaneSession(program, state) for state in self._lanes]
         self.free = list(range(count))
-        self.open = 0
+        self.open_count = 0
         """The number of streams that have a lane."""
         self.ready: dict[LaneStream, None] = {}
         """Streams with a pulse, in order of arrival."""
-        self._inputs = [_LaneInput(port, pulses, count) for port in program.inputs if port.streams]
+        self._inputs = [_LaneInput(port, max_pulses, count) for port in program.inputs if port.streams]
         self.cost = StepCost(self._measure(count))
 
     def due_ns(self) -> int:
         """Return the time at which to step the pulses that are ready."""
-        if len(self.ready) >= self.open:
+        if len(self.ready) >= self.open_count:
             return 0
-        wait_ns = self.gather_ns * min(self.open, FULL_GROUP) // FULL_GROUP
+        wait_ns = self.gather_ns * min(self.open_count, FULL_GROUP) // FULL_GROUP
         return min(stream.arrived_ns for stream in self.ready) + wait_ns
 
     def step(self) -> list[tuple[LaneStream, Answer]]:

@@ -54,7 +54,7 @@ class LaneWorker(NotCopyable):
     def join(self, stream: LaneStream, group: LaneGroup) -> None:
         """Start to step a stream, in a group of this worker."""
         self._group_of[stream] = group
-        group.open += 1
+        group.open_count += 1
         self._pacing.streams += 1
 
     def wake(self, stream: LaneStream) -> None:
@@ -75,7 +75,7 @@ class LaneWorker(NotCopyable):
             stream, answer = self._answers.popleft()
             if answer.closed:
                 group = self._group_of.pop(stream)
-                group.open -= 1
+                group.open_count -= 1
                 self._pacing.streams -= 1
                 group.free.append(stream.lane)
             stream.deliver(answer)

@@ -115,7 +115,7 @@ def silero(x: Array) -> Array:
 
 
 def swift_f0(x: Array) -> Array:
-    """The pitch, of the whole sound at once."""
+    """The pitch, of the whole recording at once."""
     return session("swift_f0.onnx").run(["pitch_hz"], {"input_audio": x[None]})[0].ravel()
 
 

@@ -128,7 +128,7 @@ def test_models_without_a_guess_are_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_second_spectrum_is_noted_as_possibly_a_second_sound(tmp_path: Path) -> None:
+def test_a_second_spectrum_is_noted_as_possibly_a_second_signal(tmp_path: Path) -> None:
     """The second one of an echo canceller may be that of a second signal: reported, not guessed."""
     size = [1, 257, "T", 2]
     model = models.build([node("Sub", "mic far", "y")], {"mic": size, "far": size}, {"y": size})

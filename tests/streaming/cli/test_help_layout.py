@@ -47,6 +47,6 @@ def test_paragraphs_fill_their_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     help_text = re.sub(" +\n", "\n", pulse("run", "--help").stdout)
     assert (
-        "\n Sound is resampled to the model's rate and back. The output is aligned with\n the input:"
+        "\n Audio is resampled to the model's rate and back. The output is aligned with\n the input:"
         in help_text
     )

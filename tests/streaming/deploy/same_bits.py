@@ -44,7 +44,7 @@ if __name__ == "__main__":
     if len(sys.argv) > 2:
         opened = open_model(Path(sys.argv[2]), ModelOptions())
         program = opened.compile(None, "numba")
-        library = build_model(opened, program, "small", find_target(level), folder, True)
+        library = build_model(opened, program, "small", find_target(level), folder, checks=True)
     else:
         program = compile_program(filter_model(), 16)
         library = build(program, folder, level)

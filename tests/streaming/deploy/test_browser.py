@@ -138,7 +138,9 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
         program = model.compile(None, "numba")
         out = folder / "out"
         target = find_target("wasm32")
-        build_model(model, program, identifier(model.title), target, out, False, (), external)
+        build_model(
+            model, program, identifier(model.title), target, out, checks=False, external_weights=external
+        )
         return program, out
 
     return make

@@ -68,7 +68,7 @@ def test_frames_of_plugins_agree_with_python(
 
 
 @BOTH
-def test_reset_begins_a_new_sound(folder: Path, begin: Begin) -> None:
+def test_reset_starts_a_new_stream(folder: Path, begin: Begin) -> None:
     sound, plugin = quiet_noise(700), begin(folder, RATE_HZ)
     first = plugin.run(sound)
     assert not np.array_equal(plugin.run(sound), first)

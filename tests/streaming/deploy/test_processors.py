@@ -22,7 +22,7 @@ def test_the_denoiser_runs(target: str, weights: str, tmp_path: Path) -> None:
     processor.require()
     opened = open_model(model_path(), ModelOptions())
     program = opened.compile(160, "numba", Rounding(weights))
-    library = build_model(opened, program, "denoise", find_target(target), tmp_path, True)
+    library = build_model(opened, program, "denoise", find_target(target), tmp_path, checks=True)
     assert not library.math_functions
     assert "within the tolerance" in processor.run_vector(tmp_path, "denoise")
     assert processor.count_vector_instructions(tmp_path / "libdenoise.a") > 50
@@ -41,7 +41,7 @@ def test_the_wheel_of_zig_links_the_denoiser(
     monkeypatch.setenv("PATH", str(tmp_path))
     opened = open_model(model_path(), ModelOptions())
     program = opened.compile(160, "numba")
-    library = build_model(opened, program, "denoise", find_target(target), tmp_path, True)
+    library = build_model(opened, program, "denoise", find_target(target), tmp_path, checks=True)
     assert library.toolchain.name == "zig"
     assert library.sizes["libdenoise.so"] < 1_200_000
     (tmp_path / processor.emulator).symlink_to(emulator)
@@ -55,6 +55,6 @@ def test_weights_may_be_a_file_next_to_the_library(target: str, tmp_path: Path) 
     processor.require()
     opened = open_model(model_path(), ModelOptions())
     program = opened.compile(160, "numba")
-    build_model(opened, program, "denoise", find_target(target), tmp_path, True, (), True)
+    build_model(opened, program, "denoise", find_target(target), tmp_path, checks=True, external_weights=True)
     assert (tmp_path / "denoise.weights").stat().st_size == program.weights.size
     assert "within the tolerance" in processor.run_vector(tmp_path, "denoise")

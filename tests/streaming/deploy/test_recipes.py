@@ -65,7 +65,7 @@ def test_a_library_gives_the_frames_of_python_on_arm(name: str, tmp_path: Path) 
     processor.require()
     opened = open_model(recipe(name, tmp_path), ModelOptions())
     program = opened.compile(None, "numba")
-    build_model(opened, program, "model", find_target("aarch64"), tmp_path / "built", True)
+    build_model(opened, program, "model", find_target("aarch64"), tmp_path / "built", checks=True)
     print(processor.run_vector(tmp_path / "built", "model"))
 
 

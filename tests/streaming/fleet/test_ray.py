@@ -21,7 +21,7 @@ from pulse.api import stream as compiled  # noqa: E402
 from pulse.client import connect  # noqa: E402
 from pulse.errors import InputError  # noqa: E402
 from streaming.builtin import model_path  # noqa: E402
-from streaming.cli.serve import open_programs  # noqa: E402
+from streaming.cli.commands.serve import open_programs  # noqa: E402
 from streaming.fleet.deployment import Deployment  # noqa: E402
 from streaming.fleet.stream_name import StreamName  # noqa: E402
 from streaming.serve.settings import ModelSettings, ServerSettings  # noqa: E402
@@ -82,7 +82,7 @@ async def speak(fleet: Any, at_half: Any, version: str = "1", count: int = 3) ->
     workers = await anyio.to_thread.run_sync(live, fleet, count, version)
     sound = 0.1 * np.random.default_rng(7).standard_normal((1, BLOCKS * BLOCK))
     x = sound.astype(np.float32)
-    async with connect([worker.url for worker in workers], patience_s=30) as stream:
+    async with connect([worker.url for worker in workers], reconnect_timeout_s=30) as stream:
         for number in range(BLOCKS):
             await stream.send(x[:, number * BLOCK : (number + 1) * BLOCK])
             await anyio.sleep(BLOCK / 16000)
@@ -167,7 +167,7 @@ async def test_a_fleet_grows_and_shrinks_with_the_load(fleet: Any) -> None:
     """A client that sends eight times as fast as real time makes the fleet grow; it shrinks when the load is gone."""
     fleet.deploy(deployment(load=0.01, max_workers=4, down_after_s=1.0), open_programs)
     urls = [worker.url for worker in live(fleet)]
-    async with connect(urls, patience_s=30) as stream, anyio.create_task_group() as tasks:
+    async with connect(urls, reconnect_timeout_s=30) as stream, anyio.create_task_group() as tasks:
 
         async def hurry():
             while True:

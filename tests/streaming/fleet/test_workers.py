@@ -38,7 +38,7 @@ async def test_a_stream_runs_on_the_worker_of_its_hash(three: LocalFleet) -> Non
     blocks, expected = blocks_of(20, 3)
     owners = set()
     for _ in range(12):
-        async with connect(three.urls[0], patience_s=5) as stream:
+        async with connect(three.urls[0], reconnect_timeout_s=5) as stream:
             best = ranking(StreamName.of_text(stream.resume_name).key, three.workers)[0]
             assert three.worker_of(stream) == best
             owners.add(best)
@@ -68,7 +68,7 @@ async def test_a_server_that_drains_hands_its_streams_over() -> None:
     deployment = small_deployment()
     blocks, expected = blocks_of(60, 41)
     with fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as local_fleet:
-        async with connect(local_fleet.urls, patience_s=10) as stream:
+        async with connect(local_fleet.urls, reconnect_timeout_s=10) as stream:
             for number, block in enumerate(blocks):
                 await stream.send(block)
                 if number == 20:
@@ -90,7 +90,7 @@ async def test_lost_holders_are_skipped() -> None:
     deployment = small_deployment(copies=2)
     blocks, expected = blocks_of(60, 41)
     with fleet("abcd", ("wa", "a", deployment), ("wb", "b", deployment)) as local_fleet:
-        async with connect(local_fleet.urls, patience_s=10) as stream:
+        async with connect(local_fleet.urls, reconnect_timeout_s=10) as stream:
             name = stream.resume_name
 
             def holders():
@@ -122,7 +122,7 @@ async def test_a_stream_without_holders_is_unsafe_but_continues() -> None:
     blocks, expected = blocks_of(30, 7)
     with fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as local_fleet:
         local_fleet.holders.lost.update(local_fleet.holders.holders)
-        async with connect(local_fleet.urls, patience_s=5) as stream:
+        async with connect(local_fleet.urls, reconnect_timeout_s=5) as stream:
             for block in blocks:
                 await stream.send(block)
             first = local_fleet.worker_of(stream)
@@ -141,7 +141,7 @@ async def test_a_fleet_that_has_no_holder_yet_serves_streams() -> None:
     blocks, expected = blocks_of(30, 7)
     with fleet("", ("wa", "a", small_deployment())) as local_fleet:
         counts = local_fleet.workers["wa"].service.counts
-        async with connect(local_fleet.urls, patience_s=5) as stream:
+        async with connect(local_fleet.urls, reconnect_timeout_s=5) as stream:
             for block in blocks:
                 await stream.send(block)
             await wait_in_task(lambda: counts.checkpoints_refused, "a checkpoint is refused")
@@ -156,7 +156,7 @@ async def test_streams_keep_their_version(resumes: bool) -> None:
     blocks, expected = blocks_of(60, 41)
     workers = [("o1", "a", old), ("o2", "b", old)]
     with fleet("ab", *workers) as local_fleet:
-        async with connect(local_fleet.urls, patience_s=10) as stream:
+        async with connect(local_fleet.urls, reconnect_timeout_s=10) as stream:
             assert StreamName.of_text(stream.resume_name).version == "old"
             local_fleet.add("n1", "a", new)
             local_fleet.tell(deployments={"old": small_deployment("old", weight=0.0), "new": new})
@@ -172,7 +172,7 @@ async def test_streams_keep_their_version(resumes: bool) -> None:
             await wait_in_task(
                 lambda: local_fleet.workers[other].status().streams == 1, "one stream of the other worker"
             )
-            async with connect(local_fleet.urls, patience_s=5) as another:
+            async with connect(local_fleet.urls, reconnect_timeout_s=5) as another:
                 assert local_fleet.worker_of(another) == "n1"
             assert_outputs_equal(await stream.flush(), expected)
 
@@ -203,7 +203,7 @@ async def test_a_silent_server_is_left() -> None:
         wires(local_fleet) as wire_of,
     ):
         urls = [wire.url for wire in wire_of.values()]
-        async with connect(urls, patience_s=10, silence_s=0.4) as stream:
+        async with connect(urls, reconnect_timeout_s=10, server_timeout_s=0.4) as stream:
             first = local_fleet.worker_of(stream)
             for number, block in enumerate(blocks):
                 await stream.send(block)

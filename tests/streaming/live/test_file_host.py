@@ -63,7 +63,7 @@ def play_to_the_end(
 @engines
 @pytest.mark.parametrize("frames", [1, 159, 160, 3333, 16001])
 @pytest.mark.parametrize("block", [None, 100, 1000])
-def test_the_whole_sound_is_written_with_its_delay(
+def test_the_whole_input_is_written_with_its_delay(
     tmp_path: Path, engine: str, frames: int, block: int | None
 ) -> None:
     """The file begins with the first block, so it is longer by the delay."""

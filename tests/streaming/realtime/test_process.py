@@ -43,11 +43,11 @@ def locked_kib() -> int:
 @pytest.mark.parametrize(
     ("wish", "words"),
     [
-        ({"priority": 0}, "priority 0: there are 1 to 99"),
+        ({"priority": 0}, "priority 0: give 1 to 99"),
         ({"priority": 100}, "priority 100"),
         ({"cpu": 9999}, f"cpu 9999: this machine has 0 to {cpus() - 1}"),
         ({"cpu": -1}, "cpu -1"),
-        ({"switch_interval_s": 0.0}, "switch_interval_s 0: 1e-06 at least"),
+        ({"switch_interval_s": 0.0}, "switch_interval_s 0: give at least 1e-06"),
         ({"switch_interval_s": float("nan")}, "switch_interval_s nan"),
     ],
 )

@@ -72,7 +72,7 @@ async def test_a_full_disk_does_not_end_a_stream(
     (port,) = program.inputs
     x = normal_noise(*block_shape(port, 60 * PULSE), seed=5)
     with server_with(store) as server:
-        async with connect(server.ws, patience_s=1) as stream:
+        async with connect(server.ws, reconnect_timeout_s=1) as stream:
             for number, block in enumerate(np.array_split(x, 3, port.axis), 1):
                 await stream.send(block)
                 await wait_for_count(server, "checkpoints_failed", number)

@@ -74,7 +74,7 @@ async def test_a_stream_has_the_same_bits_after_a_server_is_lost(tmp_path: Path,
     x = next_noise(rng, *block_shape(port, 60 * PULSE))
     blocks = np.array_split(x, 37, port.axis)
     with servers(tmp_path, 3) as started:
-        async with connect([server.ws for server in started], patience_s=10) as stream:
+        async with connect([server.ws for server in started], reconnect_timeout_s=10) as stream:
             if reset:
                 await stream.send(x)
                 await stream.reset()
@@ -97,7 +97,7 @@ async def test_a_stream_at_another_rate_has_the_same_bits_after_losses(tmp_path:
             await stream.send(x)
             expected = await stream.flush()
         urls = [server.ws for server in started]
-        async with connect(urls, rate_hz=rate_hz, patience_s=10) as stream:
+        async with connect(urls, rate_hz=rate_hz, reconnect_timeout_s=10) as stream:
             for number, block in enumerate(blocks):
                 await stream.send(block)
                 if number in (20, 40):
@@ -113,7 +113,7 @@ async def test_a_stream_at_another_rate_has_the_same_bits_after_losses(tmp_path:
 
 async def test_a_stream_is_resumed_only_at_its_rate(tmp_path: Path) -> None:
     with denoisers(tmp_path, 2) as (first, second):
-        async with connect([first.ws, second.ws], rate_hz=48_000, patience_s=1) as stream:
+        async with connect([first.ws, second.ws], rate_hz=48_000, reconnect_timeout_s=1) as stream:
             await stream.send(np.zeros(48_000, np.float32))
             await wait_for_checkpoint(first)
             with raw(second) as client:
@@ -132,7 +132,7 @@ async def test_a_stream_lost_before_its_first_checkpoint_begins_again(tmp_path: 
     (port,) = program.inputs
     x = np.ones(block_shape(port, PULSE + 1), np.float32)
     with servers(tmp_path, 2) as (first, second):
-        async with connect([first.ws, second.ws], patience_s=10) as stream:
+        async with connect([first.ws, second.ws], reconnect_timeout_s=10) as stream:
             await stream.send(x)
             await wait_for_frames(first, PULSE + 1)
             cut_all(first)
@@ -152,7 +152,7 @@ async def test_a_server_that_does_not_answer_is_skipped(
     x = np.ones(block_shape(port, 9 * PULSE), np.float32)
     with servers(tmp_path, 2) as (first, second), socket.create_server(("127.0.0.1", 0)) as mute:
         urls = [first.ws, f"ws://127.0.0.1:{mute.getsockname()[1]}", second.ws]
-        async with connect(urls, patience_s=10) as stream:
+        async with connect(urls, reconnect_timeout_s=10) as stream:
             await stream.send(x)
             await wait_for_frames(first, 9 * PULSE)
             cut_all(first)
@@ -181,7 +181,7 @@ async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(
     (port,) = program.inputs
     x = np.ones(block_shape(port, 9 * PULSE), np.float32)
     with servers(tmp_path, 2) as (first, second):
-        async with connect([first.ws, second.ws], patience_s=20) as stream:
+        async with connect([first.ws, second.ws], reconnect_timeout_s=20) as stream:
             await stream.send(x)
             await wait_for_checkpoint(first)
             monkeypatch.setattr("streaming.client.connecting.RESUME_TIMEOUT_S", 1.0)
@@ -194,7 +194,7 @@ async def test_an_attempt_that_takes_too_long_keeps_the_checkpoint(
 
 async def test_a_stream_that_no_server_resumes_is_an_error(tmp_path: Path) -> None:
     with servers(tmp_path, 1) as (server,):
-        async with connect(server.ws, patience_s=0.3) as stream:
+        async with connect(server.ws, reconnect_timeout_s=0.3) as stream:
             cut_all(server)
             with pytest.raises(ClientError, match="no server resumes"):
                 await stream.flush()
@@ -202,7 +202,7 @@ async def test_a_stream_that_no_server_resumes_is_an_error(tmp_path: Path) -> No
 
 async def test_a_stream_that_ends_well_leaves_no_checkpoint(tmp_path: Path) -> None:
     with servers(tmp_path, 1) as (server,):
-        async with connect(server.ws, patience_s=1) as stream:
+        async with connect(server.ws, reconnect_timeout_s=1) as stream:
             (port,) = stream.inputs
             await stream.send(np.ones([99 if size is None else size for size in port.shape], np.float32))
             await stream.flush()
@@ -319,7 +319,7 @@ async def test_a_gap_in_an_output_ends_the_stream() -> None:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         address = f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
-        async with connect(address, patience_s=5) as stream:
+        async with connect(address, reconnect_timeout_s=5) as stream:
             assert (await anext(stream))["y"].shape == (1, 1)
             with pytest.raises(ClientError, match="output y: frames 1 to 2 are lost"):
                 await anext(stream)
@@ -386,7 +386,9 @@ def commands(tmp_path: Path) -> Iterator[Any]:
 async def test_a_stream_has_the_same_bits_after_its_server_is_killed(commands: Any, rate_hz: int) -> None:
     x = normal_noise(1, rate_hz * 6, scale=0.1)
     alive = [commands() for _ in range(2)]
-    async with connect([url for _, url in alive], "denoiser", rate_hz=rate_hz, patience_s=30) as stream:
+    async with connect(
+        [url for _, url in alive], "denoiser", rate_hz=rate_hz, reconnect_timeout_s=30
+    ) as stream:
         for number, block in enumerate(np.split(x, 600, 1)):
             await stream.send(block)
             await anyio.sleep(0.005)

@@ -194,8 +194,10 @@ def test_an_ended_stream_takes_nothing(program: Program) -> None:
 @pytest.mark.parametrize(
     ("rest", "message"),
     [
-        pytest.param(stereo_noise(4), "x: 4 frames: a whole pulse; use step", id="whole pulse"),
-        pytest.param(stereo_noise(9), "x: 9 frames: a whole pulse", id="more than a pulse"),
+        pytest.param(
+            stereo_noise(4), "x: 4 frames is at least a whole pulse; call step first", id="whole pulse"
+        ),
+        pytest.param(stereo_noise(9), "x: 9 frames is at least a whole pulse", id="more than a pulse"),
         pytest.param(
             stereo_noise(2).astype(np.float64),
             "expected less than a pulse x: 1,2,4,f32, got 1,2,2,f64",

@@ -37,7 +37,7 @@ COMMANDS = (
     "report",
     "devices",
 )
-"""The commands in the order of the help; each is a function in a module of the same name."""
+"""The commands in the order of the help; each is a function in a module of its name here."""
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 """The error for a wrong option."""
 
@@ -101,7 +101,7 @@ def _leave_default(param: Any) -> Any:
 def _command(name: str) -> TyperCommand:
     """Create the command of that name with its options."""
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    alone.command(name, cls=Command)(getattr(import_module(f"streaming.cli.{name}"), name))
+    alone.command(name, cls=Command)(getattr(import_module(f"{__name__}.{name}"), name))
     command: Any = typer.main.get_command(alone)
     return command
 

@@ -101,7 +101,7 @@ def read_file(path: Path | None) -> "Deployment":
 
 def deploy(handle: "Fleet", deployment: "Deployment", wait_s: float) -> None:
     """Deploy a version, and wait until its workers are live. Raises InputError."""
-    from streaming.cli.serve import open_programs
+    from streaming.cli.commands.serve import open_programs
 
     handle.deploy(deployment, open_programs)
     version = deployment.version

@@ -28,7 +28,7 @@ TargetPath: TypeAlias = Annotated[
     Path | None,
     typer.Argument(
         metavar="OUT",
-        help="Sound, or .npy/.csv for other frames; - for standard output. Default: a file in the current folder.",
+        help="Audio, or .npy/.csv for other frames; - for standard output. Default: a file in the current folder.",
     ),
 ]
 
@@ -47,9 +47,9 @@ def run(
     live: LiveOptions,
     report_options: ReportOptions,
 ) -> None:
-    """Process a file, or live sound with --live, with a model in pulses, and measure every pulse.
+    """Process a file, or live audio with --live, with a model in pulses, and measure every pulse.
 
-    Sound is resampled to the model's rate and back. The output is aligned with the input: the delay is removed,
+    Audio is resampled to the model's rate and back. The output is aligned with the input: the delay is removed,
     the tail is kept. The model's rate is --rate, or "sample_rate" in its metadata, or 16000 Hz.
 
     All formats of libsndfile are read and written. Pipes carry WAV or raw samples; frames are written as soon
@@ -57,7 +57,7 @@ def run(
 
     Examples:
       pulse run                                       the built-in model on the built-in recording
-      pulse run noisy.mp3 quiet.wav                   the built-in model on your sound
+      pulse run noisy.mp3 quiet.wav                   the built-in model on your audio
       pulse run model.onnx in.flac out.wav --channel each
       pulse run vad.onnx in.wav speech.csv            probabilities with their times
       pulse run vad.onnx in.wav out.srt --events segments --event min_silence_s=1
@@ -68,7 +68,7 @@ def run(
       pulse run recipe.toml in.wav out.wav            with the STFT or features that the recipe adds
       ffmpeg -i talk.mp4 -f wav - | pulse run model.onnx - - | aplay
       arecord -t raw -f S16_LE -r 48000 | pulse run vad.onnx - - --raw s16,48000   a table, row by row
-      pulse run features.onnx x.npy y.npy --pulse 4   frames that are not sound
+      pulse run features.onnx x.npy y.npy --pulse 4   frames that are not audio
       pulse run --live                                microphone, built-in model, loudspeaker
       pulse run model.onnx --live --mic usb --stats out.jsonl
       pulse run model.onnx in.wav out.wav --live      the file replaces the microphone, in real time
