@@ -75,7 +75,7 @@ class Detector(ABC, Generic[StateT]):
 
     def reset(self) -> None:
         """Restart for a new output."""
-        self._position = Snapshot(0, None, False, self._begin())
+        self._position = Snapshot(0, None, ended=False, state=self._begin())
 
     def snapshot(self) -> Snapshot[StateT]:
         """Return the state, for ``restore`` of a detector with the same parameters."""

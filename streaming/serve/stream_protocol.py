@@ -72,13 +72,13 @@ class StreamProtocol(WebSocketsSansIOProtocol):
             data = event.get("bytes")
             self._pass_on(event["text"] if data is None else data)
         if not self._is_paused:
-            self._pause_reading(False)
+            self._pause_reading(pause=False)
 
     def hold(self) -> None:
         """Stop reading until ``resume_reading``."""
         if not self._is_paused:
             self._is_paused = True
-            self._pause_reading(True)
+            self._pause_reading(pause=True)
 
     def resume_reading(self) -> None:
         """Read again, waiting messages first."""
@@ -86,7 +86,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         while self._waiting and not self._is_paused:
             self._pass_on(self._waiting.popleft())
         if not self._is_paused:
-            self._pause_reading(False)
+            self._pause_reading(pause=False)
 
     @property
     def is_writable(self) -> bool:
@@ -168,7 +168,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         else:
             self._take(message)
 
-    def _pause_reading(self, pause: bool) -> None:
+    def _pause_reading(self, *, pause: bool) -> None:
         if pause == self.read_paused or self.transport.is_closing():
             return
         self.read_paused = pause

@@ -121,7 +121,7 @@ class _Reader:
             name: counted.latency(deadline_s if name == "total" else None)
             for name, counted in self.summary.times.items()
         }
-        return Stats(header, tuple(self.intervals), self.summary.statistics, times, True)
+        return Stats(header, tuple(self.intervals), self.summary.statistics, times, complete=True)
 
     def lines(self, file: BinaryIO) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the number of each line, from 1, and its object; an incomplete last line is left out."""
@@ -217,7 +217,7 @@ class _Reader:
             tuple(self.intervals),
             replace(statistics, notes=notes),
             {"total": total.latency(statistics.deadline_s)},
-            False,
+            complete=False,
         )
 
     def decode(self, record_class: type[Decoded], value: Any, line_number: int) -> Decoded:

@@ -16,7 +16,7 @@ WITH_EXAMPLES = ["", *(name for name in COMMANDS if name != "warm")]
 
 def examples_of(name: str) -> list[list[str]]:
     """The example commands in the docstring of a command, with their descriptions if they have any."""
-    function = getattr(import_module(f"streaming.cli.{name}"), name) if name else group
+    function = getattr(import_module(f"streaming.cli.commands.{name}"), name) if name else group
     (lines,) = LISTS.findall(cleandoc(function.__doc__))
     return [re.split(" {2,}", line.strip(), maxsplit=1) for line in lines.splitlines()]
 
