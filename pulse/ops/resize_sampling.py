@@ -19,12 +19,12 @@ Coordinates: TypeAlias = Literal[
     "align_corners",
     "tf_crop_and_resize",
 ]
-Rounding: TypeAlias = Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
+NearestMode: TypeAlias = Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
 Crop: TypeAlias = tuple[Fraction, Fraction]
 
 WHOLE: Crop = Fraction(0), Fraction(1)
 
-ROUNDING: dict[Rounding, Callable[[Array, int], Array]] = {
+ROUNDING: dict[NearestMode, Callable[[Array, int], Array]] = {
     "floor": lambda number, over: number // over,
     "ceil": lambda number, over: -(-number // over),
     "round_prefer_floor": lambda number, over: -((over - 2 * number) // (2 * over)),
@@ -59,7 +59,7 @@ class Sampling:
     """
 
     coordinates: Coordinates
-    rounding: Rounding | None
+    rounding: NearestMode | None
     cubic: float | None = None
     antialias: bool = False
     exclude_outside: bool = False

@@ -109,11 +109,13 @@ def names_in(*nodes: ast.AST | None) -> set[str]:
 
 
 def names_of_questions(tree: ast.Module) -> Iterator[set[str]]:
-    """The names by which a module decides: in isinstance, in a pattern, as keys of a table, in decorators."""
+    """The names by which a module decides: in isinstance, a pattern, the keys of a table, a decorator, a rewrite."""
     for node in nodes_in(tree):
         match node:
             case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
                 yield names_in(kinds)
+            case ast.Call(func=ast.Name(id="Rewrite"), args=args):
+                yield names_in(*args)
             case ast.MatchClass(cls=kind):
                 yield names_in(kind)
             case ast.Dict(keys=keys):
@@ -125,9 +127,14 @@ def names_of_questions(tree: ast.Module) -> Iterator[set[str]]:
 
 
 def decides_by_function(tree: ast.Module) -> bool:
-    """Whether a module compares the name of a function: ``isinstance(op, Elementwise) and op.kind == …``."""
+    """Whether a module compares the name of a function: ``op.kind == …`` of an Elementwise."""
     conditions = [node for node in nodes_in(tree) if isinstance(node, ast.BoolOp)]
-    return any(_asks_for_class(condition) and _compares_kind(condition) for condition in conditions)
+    functions = [node for node in nodes_in(tree) if isinstance(node, ast.FunctionDef)]
+    return any(_asks_for_class(condition) and _compares_kind(condition) for condition in conditions) or any(
+        {"TypedNode", "Elementwise"} <= names_in(*(argument.annotation for argument in function.args.args))
+        and any(_is_kind(node.left) for node in ast.walk(function) if isinstance(node, ast.Compare))
+        for function in functions
+    )
 
 
 def _asks_for_class(condition: ast.BoolOp) -> bool:
@@ -136,8 +143,11 @@ def _asks_for_class(condition: ast.BoolOp) -> bool:
 
 
 def _compares_kind(condition: ast.BoolOp) -> bool:
-    compared = [term.left for term in condition.values if isinstance(term, ast.Compare)]
-    return any(isinstance(left, ast.Attribute) and left.attr == "kind" for left in compared)
+    return any(_is_kind(term.left) for term in condition.values if isinstance(term, ast.Compare))
+
+
+def _is_kind(left: ast.expr) -> bool:
+    return isinstance(left, ast.Attribute) and left.attr == "kind"
 
 
 def places_in(files: Iterable[str], listed: Iterable[str]) -> set[str]:

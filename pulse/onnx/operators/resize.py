@@ -18,13 +18,13 @@ from pulse.onnx.write.registry import writes
 from pulse.ops.gather import Gather
 from pulse.ops.matmul import MatMul
 from pulse.ops.resize import Interpolate, Polyphase
-from pulse.ops.resize_sampling import ROUNDING, WHOLE, Coordinates, Crop, Rounding, Sampling
+from pulse.ops.resize_sampling import ROUNDING, WHOLE, Coordinates, Crop, NearestMode, Sampling
 from pulse.ops.shape import Expand, Transpose, with_dim
 from pulse.support.wording import spell
 
 COORDINATES: dict[str, Coordinates] = {name: name for name in get_args(Coordinates)}
 
-ROUNDINGS: dict[str, Rounding] = {name: name for name in ROUNDING}
+ROUNDINGS: dict[str, NearestMode] = {name: name for name in ROUNDING}
 
 MIN_SCALE = 2.0**-20
 """A smaller factor, or one above its inverse, is an error."""

@@ -15,7 +15,7 @@ from pulse.graph import Graph
 from pulse.models import TypedModel
 from pulse.ops.op import Window
 from pulse.ops.resize import Interpolate, Polyphase
-from pulse.ops.resize_sampling import ROUNDING, Coordinates, Rounding, Sampling
+from pulse.ops.resize_sampling import ROUNDING, Coordinates, NearestMode, Sampling
 from pulse.ops.source import Source
 from pulse.typed import TypedGraph
 from pulse.wiring import wire
@@ -54,7 +54,7 @@ def test_streams_exactly(
     p: int,
     q: int,
     coordinates: Coordinates,
-    rounding: Rounding | None,
+    rounding: NearestMode | None,
     cubic: float | None,
     antialias: bool,
     times: int,
@@ -85,7 +85,7 @@ def test_streams_exactly(
     ],
 )
 def test_a_resize_has_the_delay_of_its_sampling(
-    ratio: Fraction, coordinates: Coordinates, rounding: Rounding | None, delay: int
+    ratio: Fraction, coordinates: Coordinates, rounding: NearestMode | None, delay: int
 ) -> None:
     pulsed = resize_model(ratio, Sampling(coordinates, rounding)).pulsify()
     assert pulsed.pulse == ratio.denominator
