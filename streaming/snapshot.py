@@ -41,5 +41,8 @@ def unpack_one(snapshot: bytes, count: int) -> tuple[list[int], bytes]:
     """Unpack some numbers and one part of bytes. Raises InputError: there are more or fewer."""
     numbers, chunks = unpack(snapshot)
     if (len(numbers), len(chunks)) != (count, 1):
-        raise InputError("this is a snapshot of something else")
+        raise InputError(
+            f"this is a snapshot of something else: it has {len(numbers)} numbers and {len(chunks)} parts instead of "
+            f"{count} and 1; restore what it was taken of"
+        )
     return numbers, chunks[0]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import anyio
 import numpy as np
 
+import pulse
 from bench.fleet.cluster import fleet_here
-from pulse.api import stream as compiled
 from pulse.client import RemoteStream, connect
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.cli.commands.serve import open_programs
@@ -176,7 +176,7 @@ async def measure_kills_of(fleet, kills: int, streams: int, checkpoint_s: float,
         for speaker in speakers:
             speaker.stop()
     seconds = time.perf_counter() - began_s
-    program = compiled(model_path(), pulse=PULSE)
+    program = pulse.stream(model_path(), pulse=PULSE)
     equal = sum(speaker.is_equal(Session(program)) for speaker in speakers)
     connections = sum(speaker.stream.connections for speaker in speakers)
     block_ms = BLOCK / SAMPLE_RATE_HZ * 1e3

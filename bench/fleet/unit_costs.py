@@ -10,9 +10,9 @@ from typing import Any
 import anyio
 import numpy as np
 
+import pulse
 from bench.fleet.cluster import STORE_BYTES
 from bench.serve.__main__ import run
-from pulse.api import stream as compiled
 from pulse.client import connect
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.cli.commands.serve import open_programs
@@ -88,7 +88,7 @@ class UnitCosts:
 
 
 def measure() -> UnitCosts:
-    program = compiled(model_path(), pulse=PULSE)
+    program = pulse.stream(model_path(), pulse=PULSE)
     session = Session(program)
     sound = (0.1 * np.random.default_rng(0).standard_normal((1, PULSE))).astype(np.float32)
     steps = _times(lambda: session.push(sound), STEPS)

@@ -54,8 +54,8 @@ def choose_branch(
     """Wire both branches of a node, and a choice between their results; input 0 of the node is its condition.
 
     branch  wires the branch that runs if the condition is true, or false
-    names   of the results; those without one are named after the node
-    Raises  LoadError: a branch does not load, or the two differ
+    names   the names of the results, in order; a result without one is named after the node
+    Raises  LoadError: a branch does not load, or the two differ in number, types or shapes of results
     """
     known_late = f"its condition {node.graph.label(node.input(0))} is only known while running"
     remedy = "give inputs fixed sizes or values so that the condition is constant"
@@ -67,8 +67,13 @@ def choose_branch(
             raise node.error(
                 f"{known_late}, so both branches are needed, and the {name} does not load: {error}; {remedy}"
             ) from error
+    then, otherwise = branches
+    if len(then) != len(otherwise):
+        raise node.error(
+            f"its branches make {len(then)} and {len(otherwise)} values; give both the same results"
+        )
     outlets: list[OutletId] = []
-    for name, yes, no in zip(chain(names, repeat("")), *branches):
+    for name, yes, no in zip(chain(names, repeat("")), then, otherwise):
         left, right = node.graph.fact(yes), node.graph.fact(no)
         if not left.agrees(right):
             raise node.error(f"{known_late}, and the branches differ: {left} and {right}; {remedy}")

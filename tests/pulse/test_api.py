@@ -138,4 +138,4 @@ def test_names_of_the_package_are_listed_and_exist() -> None:
 
 def test_unknown_names_of_the_package_are_refused() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        pulse.nothing  # noqa: B018  # pyright: ignore
+        _ = pulse.nothing

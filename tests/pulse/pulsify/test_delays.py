@@ -11,6 +11,7 @@ from pulse.api import verify
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.models import PulsedModel
+from pulse.ops.op import PadMode
 from pulse.ops.slice import Slice
 from pulse.ops.time import Delay, LastFrames
 from pulse.ops.time_position import Positions, Range, TableRows
@@ -48,8 +49,8 @@ def deconv(kernel: int, stride: int, pads: Pair = NONE, extra: int = 0, dilation
     return lambda builder, x: builder.deconv(x, kernel, stride, pads, extra, dilation)
 
 
-def pad(before: int, after: int, mode: str = "constant") -> Build:
-    return lambda builder, x: builder.pad(x, (before, after), mode)  # type: ignore[arg-type]
+def pad(before: int, after: int, mode: PadMode = "constant") -> Build:
+    return lambda builder, x: builder.pad(x, (before, after), mode)
 
 
 def causal_chain(builder: ModelBuilder, x: OutletId) -> OutletId:

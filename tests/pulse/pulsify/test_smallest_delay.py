@@ -12,6 +12,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.conv import Conv, ConvTranspose
+from pulse.ops.op import PadMode
 from pulse.pulsify.driver import pulsify
 from tests.pulse.model_builder import ModelBuilder, pads_of
 from tests.pulse.pulsify.delay_oracle import smallest_delay
@@ -184,8 +185,8 @@ def test_random_chains_ending_in_mirrors_have_the_smallest_delay(
     assert reached["prefix"] >= 1, reached
 
 
-def mirrored_conv(mode: str, pads: tuple[int, int]) -> Callable[[ModelBuilder], OutletId]:
-    return lambda builder: builder.conv(builder.pad(builder["x"], pads, mode), 3)  # type: ignore[arg-type]
+def mirrored_conv(mode: PadMode, pads: tuple[int, int]) -> Callable[[ModelBuilder], OutletId]:
+    return lambda builder: builder.conv(builder.pad(builder["x"], pads, mode), 3)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ import pytest
 
 ray = pytest.importorskip("ray", reason="needs the extra fleet")
 
+import pulse  # noqa: E402
 from bench.fleet.cluster import fleet_here  # noqa: E402
-from pulse.api import stream as compiled  # noqa: E402
 from pulse.client import connect  # noqa: E402
 from pulse.errors import InputError  # noqa: E402
 from streaming.builtin import model_path  # noqa: E402
@@ -90,7 +90,7 @@ async def speak(fleet: Any, at_half: Any, version: str = "1", count: int = 3) ->
                 await anyio.to_thread.run_sync(at_half, *serving_worker(fleet, workers))
         outputs = await stream.flush()
         connections, name = stream.connections, StreamName.of_text(stream.resume_name)
-    session = Session(compiled(model_path(), pulse=160))
+    session = Session(pulse.stream(model_path(), pulse=160))
     first = session.push(x)["denoised"].copy()
     expected = np.concatenate([first, session.flush()["denoised"]], 1)
     assert np.array_equal(outputs["denoised"], expected)

@@ -84,3 +84,17 @@ def test_branches_of_a_condition_known_late_must_agree(else_op: str) -> None:
     reason = rf"\(IF\): its condition go is only known while running, {LATE_BRANCHES[else_op]}"
     with pytest.raises(LoadError, match=reason):
         pulse.load(file_bytes(main, *branches)).analyse()
+
+
+def test_branches_with_different_numbers_of_results_are_refused() -> None:
+    main, *branches = (SubgraphBuilder(name) for name in ("main", "then", "else"))
+    inputs = [main.input((), "bool", "go"), main.input((1, -1))]
+    choice = {"ThenSubgraphIndex": 1, "ElseSubgraphIndex": 2}
+    main.outputs.append(main.result("IF", inputs, (1, -1), "IfOptions", **choice))
+    for branch, count in zip(branches, (1, 2)):
+        source = branch.input((1, -1))
+        branch.outputs += [branch.result("ABS", [source], (1, -1)) for _ in range(count)]
+    with pytest.raises(
+        LoadError, match=r"\(IF\): its branches make 1 and 2 values; give both the same results"
+    ):
+        pulse.load(file_bytes(main, *branches)).analyse()
