@@ -107,6 +107,7 @@ class Lowering:
         self.allocated: dict[OutletId, Value] = {}
         self.lowered_nodes: set[int] = set()
         self._groups = {members[0]: (members, lower) for members, lower in (groups or {}).items()}
+        self._grouped = {node_id for members in groups or () for node_id in members}
         self._check_faults = check_faults
         self._wires: dict[Buffer, set[OutletId]] = {}
         self._memories: dict[int, tuple[Value, int]] = {}
@@ -195,7 +196,7 @@ class Lowering:
     def allocate_wire(self, outlet: OutletId, order: Sequence[int] | None = None) -> Value:
         """Allocate memory for a wire, with its axes in an order (the stream outermost by default).
 
-        If a delay reads the wire in that order, return the memory of the delay, which saves a copy.
+        If a delay that is in no group reads the wire in that order, return its memory, which saves a copy.
         """
         fact = self.fact(outlet)
         axes = self.stream_first(outlet) if order is None else list(order)
@@ -204,6 +205,7 @@ class Lowering:
             if (
                 isinstance(op, Delay)
                 and inlet.node not in self._memories
+                and inlet.node not in self._grouped
                 and _outermost(fact.sizes, axes, op.axis)
             ):
                 memory, history = self.delay_memory(inlet.node, op, fact.sizes, axes, fact.dtype)
