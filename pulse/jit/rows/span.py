@@ -70,18 +70,23 @@ def run(count: int, step: int = 1) -> Span:
     return Span(0, last, count) if last >= 0 else Span(last, 0, count)
 
 
-def table(pointer: Pointer, count: int) -> Span:
-    """Return the span of the offsets in ``count`` words of a table. Raises UnsafeRowError if it is not a weight."""
+def words(pointer: Pointer, count: int) -> NDArray[Any]:
+    """Return ``count`` words of a table. Raises UnsafeRowError if it is not a weight."""
     assert isinstance(pointer, Located)
     if count < 0 or pointer.region != WEIGHTS:
         raise UnsafeRowError("a table of offsets that rows may change")
     pointer.is_checked = True
+    if count and (pointer.start < 0 or pointer.start + count > len(pointer.elements)):
+        raise UnsafeRowError("a table of offsets beyond the weights")
+    return pointer.elements[pointer.start : pointer.start + count]
+
+
+def table(pointer: Pointer, count: int) -> Span:
+    """Return the span of the offsets in ``count`` words of a table. Raises UnsafeRowError if it is not a weight."""
+    offsets = words(pointer, count)
     if count == 0:
         return NOTHING
-    if pointer.start < 0 or pointer.start + count > len(pointer.elements):
-        raise UnsafeRowError("a table of offsets beyond the weights")
-    words = pointer.elements[pointer.start : pointer.start + count]
-    low, last = (int(words[0]),) * 2 if count == 1 else (int(words.min()), int(words.max()))
+    low, last = (int(offsets[0]),) * 2 if count == 1 else (int(offsets.min()), int(offsets.max()))
     if max(-low, last) > MAX_NUMBER:
         raise UnsafeRowError(f"an offset of {last if last > -low else low}")
     return Span(low, last, count)

@@ -7,9 +7,11 @@ import numpy as np
 
 from pulse.errors import CompileError
 from pulse.facts import Array
+from pulse.jit.language.simd import LANES
 from pulse.ops.quantize_codes import MAX_ROW
 from pulse.program.kernels.matmul.finish import NO_FINISH
 from pulse.program.kernels.matmul.product import ProductRow
+from pulse.program.kernels.matmul.product_banded import Bands, ProductBandedRow
 from pulse.program.kernels.matmul.product_blocks import pack_product
 from pulse.program.kernels.matmul.product_codes import ProductOfCodesRow, pack_codes
 from pulse.program.kernels.matmul.product_few import ProductFewRow, few_columns, pack_few
@@ -18,6 +20,11 @@ from pulse.program.lower.spectral import emit_transforms, find_bases
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.weights import StoredWeight, stored_operand
 from pulse.support.wording import spell
+
+MIN_BANDED_ELEMENTS = 1024
+"""Minimum number of elements of a matrix whose bands are looked for."""
+MAX_BANDED_SHARE = 0.5
+"""Maximum share of the vectors of a matrix that its bands may have, to be multiplied instead of the whole."""
 
 
 def require_constant(lowering: Lowering, node: PulsedNode, slot: int, subject: str) -> Array:
@@ -51,7 +58,7 @@ def find_bias(lowering: Lowering, node: PulsedNode, channels: int) -> Array:
 
 
 def emit_product(lowering: Lowering, product: WindowProduct) -> None:
-    """Emit a window product by the cheapest algorithm: Fourier, few columns, or the general one."""
+    """Emit a window product by the cheapest algorithm: Fourier, bands, few columns, or the general one."""
     has_scales = product.scales is not None
     bases = None if product.bias.any() or has_scales else find_bases(product)
     if bases is not None:
@@ -63,6 +70,10 @@ def emit_product(lowering: Lowering, product: WindowProduct) -> None:
     if product.rounds_rows:
         weights = lowering.add_constant(pack_codes(product.matrix, len(product.taps)))
         lowering.emit(ProductOfCodesRow(W=weights, **fields))
+        return
+    bands = None if has_scales else _find_bands(product)
+    if bands is not None:
+        _emit_bands(lowering, bands, fields)
         return
     block = few_columns(len(product.rows_x), len(product.taps), depth, columns)
     if block is None:
@@ -97,6 +108,32 @@ def _product_fields(lowering: Lowering, product: WindowProduct) -> dict[str, Any
         "scales": None if scales is None else lowering.add_constant(np.ascontiguousarray(scales)),
         "finish": product.finish,
     }
+
+
+def _find_bands(product: WindowProduct) -> Bands | None:
+    """Return the bands of the weights, if a product of these alone is faster."""
+    matrix = product.matrix
+    rows, columns = matrix.shape
+    is_large = matrix.size >= MIN_BANDED_ELEMENTS and columns > LANES
+    if not is_large or len(product.taps) != 1 or matrix.dtype != np.float32:
+        return None
+    bands = Bands.of(matrix, LANES)
+    whole = rows * len(bands.starts)
+    return bands if 0 < bands.counts.sum() <= MAX_BANDED_SHARE * whole else None
+
+
+def _emit_bands(lowering: Lowering, bands: Bands, fields: dict[str, Any]) -> None:
+    """Emit a product of bands; ``fields``: those of a ``ProductRow``."""
+    names = ("x", "bias", "y", "M", "rows_x", "rows_y", "T", "taps", "K", "N", "finish")
+    lowering.emit(
+        ProductBandedRow(
+            **{name: fields[name] for name in names},
+            inputs=len(bands.weights),
+            starts=lowering.add_table(bands.starts),
+            counts=lowering.add_table(bands.counts),
+            W=lowering.add_constant(bands.weights.ravel()),
+        )
+    )
 
 
 def _emit_general(lowering: Lowering, matrix: Array, fields: dict[str, Any]) -> None:
