@@ -115,9 +115,9 @@ def _find_bands(product: WindowProduct) -> Bands | None:
     matrix = product.matrix
     rows, columns = matrix.shape
     is_large = matrix.size >= MIN_BANDED_ELEMENTS and columns > LANES
-    if not is_large or len(product.taps) != 1 or matrix.dtype != np.float32:
+    if not is_large or len(product.taps) != 1 or matrix.dtype.kind != "f":
         return None
-    bands = Bands.of(matrix, LANES)
+    bands = Bands.of(matrix.astype(np.float32, copy=False), LANES)
     whole = rows * len(bands.starts)
     return bands if 0 < bands.counts.sum() <= MAX_BANDED_SHARE * whole else None
 

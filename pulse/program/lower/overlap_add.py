@@ -17,7 +17,7 @@ from pulse.program.kernels.pool import PoolRow
 from pulse.program.kernels.reduce import SUM
 from pulse.program.lower.conv import convolution_input
 from pulse.program.lower.conv_transposed import lower_conv_transpose
-from pulse.program.lower.matmul_product import emit_product, require_stored
+from pulse.program.lower.matmul_product import emit_product, find_bias, require_stored
 from pulse.program.lower.matmul_windows import WindowProduct
 from pulse.program.lower.spectral_basis import find_dft_basis
 from pulse.program.lower.time import lower_delay
@@ -91,7 +91,7 @@ def lower_overlapping_transforms(lowering: Lowering, nodes: Sequence[PulsedNode]
             rows_x=x.offsets([0, 2]),
             taps=np.zeros(1, np.int64),
             matrix=matrix,
-            bias=np.zeros(matrix.shape[1], np.float32),
+            bias=find_bias(lowering, node, 1).repeat(matrix.shape[1]),
             y=newest,
             rows_y=newest.offsets([0]),
         ),

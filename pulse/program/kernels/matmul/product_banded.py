@@ -169,4 +169,3 @@ def product_banded(row: ProductBandedRow) -> None:
             vstore_part(target + rows_y[m], 0, rest, sum_band(source + rows_x[m], w, count, first))
         w = w + count * LANES
     finish(row.finish, y, rows_y, M, N)
-

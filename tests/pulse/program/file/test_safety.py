@@ -20,7 +20,7 @@ from pulse.program.file.safety import require_safe
 from pulse.program.table.memory import aligned_bytes
 from pulse.program.table.table import row_starts
 from tests.failed_cases import FailedCases
-from tests.pulse.cases.build import floats
+from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.families import FAMILIES, cases
 from tests.pulse.program.programs import FORMS, MODELS, program
 from tests.pulse.program.static_models import fixed_specs, static_model
@@ -189,6 +189,32 @@ def test_rows_that_reach_outside_are_refused(kernel: str, field: str, value: int
     check = TableCheck(native.weights, native.initial, native.arena_bytes)
     with pytest.raises(ValueError, match=message):
         check.check_row(declared, "f32", words)
+
+
+@pytest.mark.parametrize(
+    ("table", "value", "message"),
+    [
+        ("starts", -1, "before the first input"),
+        ("starts", 129, "beyond the last input"),
+        ("counts", -1, "before the first input"),
+        ("counts", 130, "beyond the last input"),
+        ("counts", 0, "other sizes than their weights"),
+    ],
+)
+def test_bands_outside_of_inputs_or_weights_are_refused(table: str, value: int, message: str) -> None:
+    bank = np.zeros((129, 40), np.float32)
+    bank[np.arange(40) * 3, np.arange(40)] = floats("bank", 40)
+    proto = model([node("MatMul", "x bank")], {"x": floats("x", 1, 8, 129)}, {"bank": bank}, stream={"x": 1})
+    native = pulse.stream(proto, pulse=1)
+    assert isinstance(native, NativeProgram)
+    _, words = words_of(native, "product_banded")
+    declared = KERNELS["product_banded"].instruction
+    index = next(i for i, (name, _) in enumerate(named_fields(declared)) if name == table) + declared.START
+    weights = native.weights.copy()
+    TableCheck(weights, native.initial, native.arena_bytes).check_row(declared, "f32", words)
+    weights[words[index] :][:8].view(np.int64)[0] = value
+    with pytest.raises(ValueError, match=message):
+        TableCheck(weights, native.initial, native.arena_bytes).check_row(declared, "f32", words)
 
 
 def named_fields(declared: type[RowFields]) -> list[tuple[str, Any]]:
