@@ -79,12 +79,14 @@ def layers_of_all_kinds() -> onnx.ModelProto:
 
 
 def attentive() -> onnx.ModelProto:
-    """A gated convolution, a Fourier transform, products of bins with each other, their means, an LSTM in time."""
+    """A gated convolution, a transform, products of bins with each other, means, a filter bank, an LSTM in time."""
+    bank = floats("bank", 36, 48) * (np.abs(np.arange(36)[:, None] - np.arange(48) * 0.75) < 2)
     basis = dft_matrix(64, 1, 64, 33, False).transpose(1, 0, 3, 2).reshape(64, 66).astype(np.float32)
     constants = {
         "k": floats("k", 128, 3, 2),
         "basis": basis,
-        "w": floats("w", 1, 32, 36) * np.float32(0.3),
+        "bank": bank,
+        "w": floats("w", 1, 32, 48) * np.float32(0.3),
         "r": floats("r", 1, 32, 8) * np.float32(0.3),
         "b": floats("b", 1, 64),
         "tiles": np.array([0, 0, 6, 11]),
@@ -105,7 +107,8 @@ def attentive() -> onnx.ModelProto:
         node("Reshape", "shares flat", "row"),
         node("ReduceMean", "row", "mean", axes=[2]),
         node("Sub", "row mean", "centred"),
-        node("Transpose", "centred", "steps", perm=[1, 0, 2]),
+        node("MatMul", "centred bank", "bands"),
+        node("Transpose", "bands", "steps", perm=[1, 0, 2]),
         node("LSTM", "steps w r b", "y", hidden_size=8),
     ]
     return model(nodes, {"x": floats("x", 1, 3, 9)}, constants, stream={"x": 2})

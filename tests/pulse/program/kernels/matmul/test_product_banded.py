@@ -85,7 +85,7 @@ def test_products_of_bands_agree_with_numpy(
 
 @pytest.mark.parametrize("shape", SHAPES[1:])
 @pytest.mark.parametrize("with_relu", [False, True])
-def test_products_of_bands_of_sixteen_streams_agree_with_single_ones(
+def test_bands_of_sixteen_streams_agree_with_single_ones(
     rng: np.random.Generator, shape: tuple[int, int, int], with_relu: bool
 ) -> None:
     M, K, N = shape

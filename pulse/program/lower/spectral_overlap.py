@@ -1,7 +1,7 @@
 """Inverse transforms whose frames overlap in the output: each frame is transformed once, and its results are kept.
 
 A transposed convolution reads the last T input frames of each group of ``stride`` outputs, so as a window product it
-transforms every frame T times. Here the delay moves behind the transform.
+transforms every frame T times. Here the delay comes after the transform.
 """
 
 from collections.abc import Mapping, Sequence

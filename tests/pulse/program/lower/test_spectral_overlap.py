@@ -58,7 +58,7 @@ def test_streams_may_begin_and_end_inside_of_a_frame(pads: tuple[int, int]) -> N
     pulse.verify(proto, pulse=4).require()
 
 
-def test_frames_known_before_the_stream_are_transformed_in_advance() -> None:
+def test_frames_known_in_advance_are_transformed_too() -> None:
     padded = node("Pad", "x start two", "padded")
     proto = inverse(64, padded, source="padded", pads=(64, 0))
     program = pulse.stream(proto, pulse=2)
