@@ -95,7 +95,7 @@ def __getattr__(name: str) -> Any:
     with fewer_collections():
         if name != "Program":
             # registers the formats; a program of a file needs no reader of models
-            import_module("pulse.loading.formats")
+            import_module("pulse.formats")
         if name in _HOMES:
             value = globals()[name] = getattr(import_module(_HOMES[name]), name)
             return value

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pulse import formats as formats  # registers them
 from pulse.errors import InputError
-from pulse.loading import formats as formats  # registers them
 from pulse.loading.load import load
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program

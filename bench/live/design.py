@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bench.live.steal_monitor import StolenTime
 from pulse.program.program import Program
-from streaming.stats.latency import Latency
+from streaming.latency import Latency
 
 
 @dataclass(frozen=True)

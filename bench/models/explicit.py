@@ -14,8 +14,8 @@ from pulse.chunks.chunking import Chunking
 from pulse.chunks.initial_values import initial_value
 from pulse.interface import Interface
 from pulse.loading.load import load
+from pulse.metadata import StreamMetadata
 from pulse.models import PulsedModel
-from pulse.onnx.metadata import StreamMetadata
 from pulse.support.bounds import FAR_END
 
 Array = NDArray[np.generic]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from pulse.chunks.exported_streams import scan_over_pulses
 from pulse.facts import TypedFact
 from pulse.loading.load import load
+from pulse.metadata import is_exported
 from pulse.models import ModelView, TypedModel
-from pulse.onnx.metadata import is_exported
 from pulse.support.record import record
 from pulse.support.torch_modules import is_module
 

@@ -13,7 +13,7 @@ from pulse.errors import DimError, LoadError, PulsifyError
 from pulse.facts import Array, PulsedFact, StreamFact, TypedFact
 from pulse.graph import Graph, OutletId
 from pulse.interface import AwaitedWire, Port
-from pulse.onnx.metadata import PortMetadata, StateMetadata, StreamMetadata, is_exported
+from pulse.metadata import PortMetadata, StateMetadata, StreamMetadata, is_exported
 from pulse.ops.op import Op
 from pulse.ops.source import Source
 from pulse.ops.time_length import StreamEnd
@@ -44,7 +44,7 @@ def pulsify_or_reopen(
 def reopen_stream(
     typed: TypedNetwork, pulse: int | None = None, symbol: str | Symbol | None = None
 ) -> PulsedNetwork:
-    """Return the stream that a file's metadata describes; see ``pulse.onnx.metadata``.
+    """Return the stream that a file's metadata describes; see ``pulse.metadata``.
 
     pulse, symbol   frames of the symbol in each pulse, and the symbol, to be sure of them
     Raises  LoadError: the metadata does not fit the graph; PulsifyError: the file has another pulse or symbol

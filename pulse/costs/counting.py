@@ -8,7 +8,7 @@ from pulse.costs.report import CostReport, NodeCost, ProgramCost, PulseCost
 from pulse.errors import InputError
 from pulse.facts import Array, is_symbolic
 from pulse.loading.load import load
-from pulse.onnx.metadata import stated_rate_hz
+from pulse.metadata import stated_rate_hz
 from pulse.ops.source import Const, Source
 from pulse.ops.time import Delay
 from pulse.ops.work import Work, graph_work

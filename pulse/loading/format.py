@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.errors import LoadError
 from pulse.facts import Array
+from pulse.metadata import TITLE, is_exported
 from pulse.models import Model, TypedModel
-from pulse.onnx.metadata import TITLE, is_exported
 from pulse.program.file.stored_program import StoredProgram
 from pulse.support.printable import is_title
 from pulse.support.record import record

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pulse.chunks.chunking import DETECT_ALL, Chunking, Chunks
 from pulse.errors import CompileError, LoadError, PulsifyError
-from pulse.onnx.metadata import is_exported
+from pulse.metadata import is_exported
 from pulse.program.file.stored_program import StoredProgram
 from pulse.program.program import Program
 from pulse.support.record import record

@@ -10,8 +10,8 @@ from pulse.chunks.plan import find_candidates
 from pulse.dim import Symbol
 from pulse.errors import FactError, LoadError, PulsifyError
 from pulse.loading.sizes import ChunkCall, find_call, stream_counts, symbols_of
+from pulse.metadata import is_exported
 from pulse.models import Model, PulsedModel, TypedModel
-from pulse.onnx.metadata import is_exported
 from pulse.support.budget import count_spending
 from pulse.support.record import record
 from pulse.support.wording import spell

@@ -19,8 +19,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from pulse.errors import LoadError
+from pulse.metadata import AwaitedMetadata, PortMetadata, StateMetadata, StreamMetadata
 from pulse.nnef.syntax import Assignment, Call, Document, Expression, Fragment, Unary
-from pulse.onnx.metadata import AwaitedMetadata, PortMetadata, StateMetadata, StreamMetadata
 
 FRAGMENT = "tract_core_properties"
 DELAY_PROPERTY, SYMBOL_PROPERTY, FRAMES_PROPERTY = "pulse.delay", "pulse.streaming_symbol", "pulse.frames"

@@ -9,7 +9,7 @@ from pulse.dim import Symbol, TDim
 from pulse.facts import PulsedFact
 from pulse.graph import Graph, Node, OutletId
 from pulse.interface import AwaitedWire, Port, find_port
-from pulse.onnx.metadata import is_exported
+from pulse.metadata import is_exported
 from pulse.ops.op import Op
 from pulse.ops.stateful import Stateful
 from pulse.ops.time import Delay

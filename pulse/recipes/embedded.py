@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pulse.errors import LoadError
-from pulse.onnx.metadata import RECIPE
+from pulse.metadata import RECIPE
 from pulse.onnx.read.entries import stored_values
 from pulse.recipes.reading import MAX_FILE_BYTES, parse_recipe
 from pulse.recipes.recipe import Recipe, RecipeContext

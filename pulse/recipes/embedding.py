@@ -8,7 +8,7 @@ from typing import Any, cast
 from onnx import ModelProto, helper
 
 from pulse.errors import LoadError
-from pulse.onnx.metadata import RECIPE, is_exported
+from pulse.metadata import RECIPE, is_exported
 from pulse.onnx.read.file import read_source
 from pulse.recipes.embedded import embedded_text
 from pulse.recipes.reading import parse_recipe

@@ -14,8 +14,8 @@ from pulse.facts import Array
 from pulse.loading.format import read_onnx
 from pulse.loading.load import load
 from pulse.loading.loaded import Loaded
+from pulse.metadata import is_exported
 from pulse.models import TypedModel
-from pulse.onnx.metadata import is_exported
 from pulse.recipes.recipe import ITSELF, RecipeContext, RecipeStage
 from pulse.support.toml_values import TomlValue, describe_type, fits, quote, require_known
 from pulse.support.wording import spell

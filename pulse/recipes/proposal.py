@@ -16,7 +16,7 @@ from pulse.facts import TypedFact, is_sound_shape, shape_text
 from pulse.infer.codes import read_codes
 from pulse.loading.load import load
 from pulse.loading.loaded import Loaded
-from pulse.onnx.metadata import is_exported, stated_rate_hz
+from pulse.metadata import is_exported, stated_rate_hz
 from pulse.recipes.framing import called_on_frames
 from pulse.recipes.guessing import USUAL_BLOCKS, Guess, guess_recipe
 from pulse.recipes.pairing import PairedModel, Stages, pair_stages

@@ -6,8 +6,8 @@ from fractions import Fraction
 from pulse.dim.slope import slope
 from pulse.errors import LoadError
 from pulse.facts import TypedFact
+from pulse.metadata import RATE_KEY, stated_rate_hz
 from pulse.models import TypedModel
-from pulse.onnx.metadata import RATE_KEY, stated_rate_hz
 
 
 class Rates:

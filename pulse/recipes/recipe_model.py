@@ -11,8 +11,8 @@ from pulse.chains import Stage, chain
 from pulse.errors import LoadError, PulseError
 from pulse.facts import TypedFact
 from pulse.loading.format import Content, ReadOptions
+from pulse.metadata import RATE_KEY, RECIPE, TITLE
 from pulse.models import TypedModel
-from pulse.onnx.metadata import RATE_KEY, RECIPE, TITLE
 from pulse.recipes import functions, models
 from pulse.recipes.embedded import embedded_recipe
 from pulse.recipes.rates import Rates

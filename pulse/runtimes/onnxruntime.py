@@ -9,7 +9,7 @@ from onnx import ModelProto
 
 from pulse.errors import InputError, WriteError
 from pulse.facts import Array
-from pulse.onnx.metadata import StreamMetadata
+from pulse.metadata import StreamMetadata
 from pulse.onnx.write.graph import dtype_and_sizes
 from pulse.program.backends.compiled_program import CompiledProgram
 from pulse.program.streams.feeds import Feed

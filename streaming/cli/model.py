@@ -13,7 +13,7 @@ from pulse.facts import is_sound_shape
 from pulse.jit.registry import KERNELS
 from pulse.loading.loaded import Loaded
 from pulse.loading.stored import load_program
-from pulse.onnx.metadata import RATE_KEY, stated_rate_hz
+from pulse.metadata import RATE_KEY, stated_rate_hz
 from pulse.program.file.container import is_program_file
 from pulse.program.file.stored_program import read_program
 from pulse.program.machine.array_step import STEPPING

@@ -49,7 +49,7 @@ def describe_models(
     hop      samples from one frame to the next, if known
     Raises PulseError
     """
-    from pulse.loading import formats as formats  # registers the formats
+    from pulse import formats as formats  # registers the formats
     from pulse.recipes.embedded import embedded_recipe, embedded_text
     from pulse.recipes.proposal import propose_recipe
     from pulse.recipes.reading import read_text

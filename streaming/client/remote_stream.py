@@ -4,17 +4,17 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import Any
 
 import anyio
 import numpy as np
 from anyio.abc import TaskGroup
 
 from pulse.errors import InputError
-from pulse.facts import DTYPES, Array
+from pulse.facts import Array
 from pulse.ops.clock import frames_at
 from pulse.support.not_copyable import NotCopyable
 from streaming.client.errors import ClientError
+from streaming.client.input_arrays import arrays_by_port
 from streaming.client.opus_sound import OpusSound
 from streaming.client.resend_buffer import ResendBuffer
 from streaming.client.websocket import ClientSocket
@@ -106,7 +106,7 @@ class RemoteStream(NotCopyable):
 
         Raises  InputError: an array that does not fit. ClientError: the server has ended the stream
         """
-        for port, array in self._by_port(block):
+        for port, array in arrays_by_port(self.inputs, block):
             async with self._sending:
                 if self._opus is not None:
                     await self._send_packets(port, self._opus.encode(port, array))
@@ -364,34 +364,8 @@ class RemoteStream(NotCopyable):
             header = Header(INPUT, port.number, self._epoch % EPOCH_MODULUS, count, first)
             await self._send_message(pack_frames(header, packet))
 
-    def _by_port(self, block: Array | Mapping[str, Array]) -> list[tuple[StreamPort, Array]]:
-        ports = {port.name: port for port in self.inputs}
-        if not isinstance(block, Mapping):
-            if len(ports) > 1:
-                raise InputError(f"{len(ports)} inputs stream: send them by name, {', '.join(ports)}")
-            return [(self.inputs[0], _fit(self.inputs[0], np.asarray(block)))]
-        if unknown := [name for name in block if name not in ports]:
-            raise InputError(f"no input is called {unknown[0]!r}; the inputs are {', '.join(ports)}")
-        return [(ports[name], _fit(ports[name], np.asarray(array))) for name, array in block.items()]
-
     def _join(self, port: StreamPort) -> Array:
         pieces = [outputs[port.name] for outputs in self._outputs if port.name in outputs]
         if pieces:
             return np.concatenate(pieces, port.axis or 0)
         return port.decode(b"", 0, self._format)
-
-
-def _fit(port: StreamPort, array: Array) -> Array:
-    """Return the array in the port's shape; plain samples are reshaped. Raises InputError."""
-    if port.kind == "sound" and array.ndim == 1:
-        array = array.reshape([-1 if size is None else size for size in port.shape])
-    shape = tuple(None if axis == port.axis else size for axis, size in enumerate(array.shape))
-    if shape != port.shape:
-        raise InputError(f"{port.name}: expected {list(port.shape)}, got {list(array.shape)}")
-    if not np.can_cast(array.dtype, _dtype(port), "same_kind"):
-        raise InputError(f"{port.name}: expected {port.dtype}, got {array.dtype}; convert it with astype")
-    return array.astype(_dtype(port), copy=False)
-
-
-def _dtype(port: StreamPort) -> "np.dtype[Any]":
-    return DTYPES[port.dtype]

@@ -6,7 +6,7 @@ from typing import Any
 
 from pulse.support.record import record
 from pulse.support.report import field_values, json_value
-from streaming.stats.latency import Latency
+from streaming.latency import Latency
 
 
 @record

@@ -2,12 +2,12 @@
 
 import time
 
+from streaming.latency import Latency
 from streaming.live.pipeline import Pipeline
 from streaming.live.ring_reader import RingReader
 from streaming.native.control_block import WAIT, ControlBlock
 from streaming.native.device_side import underrun_frames
 from streaming.native.histogram import Histogram, latency_of
-from streaming.stats.latency import Latency
 from streaming.stats.statistics import Counters, DelayBreakdown, LiveStatistics
 
 

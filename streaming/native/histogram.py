@@ -1,11 +1,11 @@
-"""Histograms of times without allocation; ``streaming.stats.latency`` reads the result."""
+"""Histograms of times without allocation; ``streaming.latency`` reads the result."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pulse.jit.language.structs import Struct, numbers, struct_at
 from pulse.jit.registry import device
-from streaming.stats.latency import BUCKETS, FINE_BITS, Latency
+from streaming.latency import BUCKETS, FINE_BITS, Latency
 
 
 class Histogram(Struct):

@@ -14,9 +14,9 @@ from pulse.program.program import Program
 from pulse.program.streams.state import State
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Table, Text, duration
+from streaming.latency import Latency
 from streaming.reports.opened_model import OpenedModel, backend_text
 from streaming.reports.profile import profile_dict, profile_sections
-from streaming.stats.latency import Latency
 
 WARM_UP_STEPS = 50
 """Steps before the first round, which are not measured."""

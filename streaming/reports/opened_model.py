@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pulse.errors import PulsifyError
 from pulse.interface import Interface, Port
 from pulse.loading.loaded import Loaded
-from pulse.onnx.metadata import RATE_KEY
+from pulse.metadata import RATE_KEY
 from pulse.program.program import Program
 from pulse.rounding import Rounding
 from pulse.support.record import record

@@ -12,7 +12,7 @@ from prometheus_client.metrics_core import (
 )
 from prometheus_client.registry import Collector
 
-from streaming.stats.latency import Latency
+from streaming.latency import Latency
 
 if TYPE_CHECKING:
     from streaming.serve.service import Service

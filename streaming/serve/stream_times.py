@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from streaming.stats.latency import Latency
+from streaming.latency import Latency
 
 
 class StreamTimes:

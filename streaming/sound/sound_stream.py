@@ -15,12 +15,12 @@ from pulse.interface import Port
 from pulse.ops.clock import frames_at
 from pulse.program.program import Program
 from pulse.support.record import record
+from streaming.latency import Latency
 from streaming.session import Session
 from streaming.sound.aligned_sounds import AlignedSounds, RoutedSound
 from streaming.sound.channels import Samples
 from streaming.sound.output_files import FramesOutput, OutputRoute, SoundOutput, WrittenSound, count_nonfinite
 from streaming.sound.target import Target, event_count
-from streaming.stats.latency import Latency
 
 Advance = Callable[[int, int | None], None]
 """Called with the number of samples or frames done, and the total; None if unknown."""

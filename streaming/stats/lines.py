@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from pulse.support.record import record
 from pulse.version import __version__
-from streaming.stats.latency import Latency, LatencySummary
+from streaming.latency import Latency, LatencySummary
 from streaming.stats.setup import Setup
 from streaming.stats.statistics import Counters, StatisticsSummary
 

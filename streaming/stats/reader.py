@@ -12,8 +12,8 @@ from typing import Any, BinaryIO, TypeVar
 from pulse.errors import InputError, PulseWarning
 from pulse.support.record import record
 from pulse.support.report import parse_json
+from streaming.latency import Latency
 from streaming.stats.decoding import MisfitError, decoder
-from streaming.stats.latency import Latency
 from streaming.stats.lines import (
     HEADER,
     INTERVAL,

@@ -6,7 +6,7 @@ from typing import Any
 
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Table, duration
-from streaming.stats.latency import LatencySummary
+from streaming.latency import LatencySummary
 from streaming.stats.lines import IntervalStatistics
 from streaming.stats.problems import GROUPS, describe_counters, find_problems, group_count
 from streaming.stats.reader import Stats

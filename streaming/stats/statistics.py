@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any
 
 from pulse.support.record import record
-from streaming.stats.latency import Latency, LatencySummary
+from streaming.latency import Latency, LatencySummary
 
 
 @record

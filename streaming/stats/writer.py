@@ -10,7 +10,7 @@ from typing import Any, cast
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
 from streaming.files.atomic import write_error
-from streaming.stats.latency import Latency
+from streaming.latency import Latency
 from streaming.stats.lines import (
     HEADER,
     INTERVAL,

@@ -33,16 +33,8 @@ from pulse.typed import TypedGraph
 from pulse.wiring import wire
 from tests.invariants.builder import MAX_CHANNELS, Builder
 from tests.invariants.graphs_positions import POSITION_STEPS
-from tests.invariants.graphs_stateful import attention, recurrent, recurrent_over_channels, running_sum
-from tests.invariants.graphs_windows import (
-    conv,
-    conv_transpose,
-    pad,
-    padded_conv,
-    padded_max,
-    pool,
-    scale_channels,
-)
+from tests.invariants.graphs_stateful import STATEFUL_STEPS
+from tests.invariants.graphs_windows import WINDOW_STEPS, scale_channels
 
 SHAPED = ("tanh", "sigmoid", "softplus", "softsign", "swish")
 PLAIN = ("relu", "abs", "neg")
@@ -334,11 +326,10 @@ def again(builder: Builder) -> None:
 STEPS: dict[str, Callable[[Builder], None]] = {
     step.__name__: step
     for step in (
-        unary, rectified_twice, gate, residual, several, affine, constant_where, side_constant, cast, conv,
-        conv_transpose, pool, pad, padded_conv, padded_max, cut, trim, fall_behind, cut_channels, concat, concat_ends,
-        transposes, transposed_ones, axis_and_back, reshapes, overlapping_frames, expand, repeat, resize, shuffle, top,
-        normalise, ramp, reduce, softmax, product, left_product, again, recurrent, recurrent_over_channels, running_sum,
-        attention,
+        unary, rectified_twice, gate, residual, several, affine, constant_where, side_constant, cast,
+        *WINDOW_STEPS, cut, trim, fall_behind, cut_channels, concat, concat_ends, transposes, transposed_ones,
+        axis_and_back, reshapes, overlapping_frames, expand, repeat, resize, shuffle, top, normalise, ramp,
+        reduce, softmax, product, left_product, again, *STATEFUL_STEPS,
     )
 }  # fmt: skip
 """The steps that ``random_model`` may add, by name. Only ``side_constant`` adds an input, which has no time axis."""

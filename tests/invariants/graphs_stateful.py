@@ -95,3 +95,6 @@ def attention(builder: Builder) -> None:
                 Transpose((0, 2, 1)), builder.add(MatMul(), weights, builder.add(Transpose((0, 2, 1)), v))
             )
         )
+
+
+STATEFUL_STEPS = (recurrent, recurrent_over_channels, running_sum, attention)

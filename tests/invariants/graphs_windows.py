@@ -95,3 +95,6 @@ def padded_max(builder: Builder) -> None:
         Pad((*no_pads(2), (ONE, ZERO)), "constant", builder.one_of((-np.inf, 0.0))), builder.pick()
     )
     builder.keep(builder.add(Pool("max", (2,), (1,), (1,), no_pads(1)), padded))
+
+
+WINDOW_STEPS = (conv, conv_transpose, pool, pad, padded_conv, padded_max)

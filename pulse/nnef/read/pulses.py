@@ -8,6 +8,7 @@ from onnx import ModelProto, ValueInfoProto, helper
 
 from pulse.dim import TDim
 from pulse.errors import LoadError
+from pulse.metadata import StateMetadata
 from pulse.nnef.properties import (
     DELAY_PROPERTY,
     FRAMES_PROPERTY,
@@ -20,7 +21,6 @@ from pulse.nnef.properties import (
 )
 from pulse.nnef.read.node import GraphReader, NnefValue, NnefWire, NodeReader
 from pulse.nnef.syntax import Document
-from pulse.onnx.metadata import StateMetadata
 from pulse.onnx.tensors import element_type
 from pulse.support.printable import printable
 

@@ -10,6 +10,7 @@ from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto, numpy_help
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import WriteError
 from pulse.facts import Array, DType
+from pulse.metadata import StreamMetadata
 from pulse.nnef.archive import Archive
 from pulse.nnef.operators import families as families
 from pulse.nnef.properties import properties_fragment
@@ -19,7 +20,6 @@ from pulse.nnef.write.expansion import expand
 from pulse.nnef.write.graph import DocumentParts, Scope, SizeTexts, kind_of
 from pulse.nnef.write.scan import ScanOperationWriter
 from pulse.nnef.write.walk import check_writers, graphs_of, write_nodes
-from pulse.onnx.metadata import StreamMetadata
 from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.model import offline_to_onnx, to_onnx
 from pulse.pulsify.network import PulsedNetwork

@@ -10,13 +10,15 @@ from pulse.facts import DType, TypedFact, dtype_name
 from pulse.graph import OutletId
 from pulse.infer.node_context import NodeContext
 from pulse.infer.relations import FactRelation, SameShape, SameType
+from pulse.infer.translators import wire_node
 from pulse.onnx.inference_node import InferenceNode
-from pulse.onnx.registry import onnx_op
+from pulse.onnx.registry import TRANSLATORS, onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
-from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.concat import Concat
+from pulse.ops.elementwise import Cast
 from pulse.ops.quantize import CodeTable
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import AddAxis, Expand, Reshape, with_dim
@@ -188,12 +190,31 @@ def q_linear_arithmetic(node: NodeContext) -> OutletId:
     return _codes(node, y, 6)
 
 
-@onnx_op("com.microsoft::QLinearSigmoid", "com.microsoft::QLinearLeakyRelu")
-def q_linear_activation(node: NodeContext) -> OutletId:
-    """Apply a function to quantized numbers, and quantize the result."""
-    functions = {"QLinearLeakyRelu": Elementwise("leaky_relu", (node.real("alpha", 0.01),))}
-    function = functions.get(node.op_type, Elementwise("sigmoid"))
-    return _codes(node, node.wire(function, [_floats(node, 0, "x")], "value"), 3)
+FUNCTIONS = "AveragePool", "GlobalAveragePool", "LeakyRelu", "Sigmoid"
+
+
+@onnx_op(*(f"com.microsoft::QLinear{name}" for name in FUNCTIONS))
+def q_linear_function(node: NodeContext) -> OutletId:
+    """Apply an operator of one input to quantized numbers, and quantize the result."""
+    if node.flag("channels_last"):
+        raise node.error("attribute channels_last is not supported; quantize the model with channels first")
+    part = replace(
+        node,
+        op_type=node.op_type.removeprefix("QLinear"),
+        wire_name=f"{node.wire_name}.value",
+        inputs=(_floats(node, 0, "x"),),
+    )
+    return _codes(node, wire_node(TRANSLATORS[part.op_type], part)[0], 3)
+
+
+@onnx_op("com.microsoft::QLinearConcat")
+def q_linear_concat(node: NodeContext) -> OutletId:
+    """Join quantized numbers, each with a scale and a zero point, and quantize the result."""
+    parts = [_floats(node, slot, f"x{slot}") for slot in range(2, len(node.inputs), 3)]
+    if not parts:
+        raise node.error("nothing to join")
+    axis = node.axis(node.integer("axis"), node.graph.fact(parts[0]).rank)
+    return _codes(node, node.wire(Concat(axis), parts, "value"), 0)
 
 
 def _floats(node: NodeContext, slot: int, name: str) -> OutletId:
@@ -205,10 +226,14 @@ def _floats(node: NodeContext, slot: int, name: str) -> OutletId:
 
 
 def _codes(node: NodeContext, y: OutletId, slot: int) -> OutletId:
-    """Return the result as quantized numbers of the first input's type; their scale and zero point are at ``slot``."""
+    """Return the result as quantized numbers of their zero point's type; scale and zero point are at ``slot``.
+
+    Without a zero point they have the type of the first input.
+    """
     y = node.apply("div", y, as_one(node, node.input(slot), "y_scale"), suffix="scaled")
-    point = as_one(node, node.input(slot + 1), "y_zero") if node.has(slot + 1) else None
-    return node.name_result(quantize(node, y, point, node.fact(0).dtype))
+    has_zero = node.has(slot + 1)
+    point = as_one(node, node.input(slot + 1), "y_zero") if has_zero else None
+    return node.name_result(quantize(node, y, point, node.fact(slot + 1 if has_zero else 0).dtype))
 
 
 @rule("QuantizeLinear", "DequantizeLinear")

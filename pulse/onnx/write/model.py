@@ -16,7 +16,7 @@ from pulse.errors import WriteError
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.interface import Port
-from pulse.onnx.metadata import (
+from pulse.metadata import (
     RECIPE,
     AwaitedMetadata,
     PortMetadata,
@@ -45,7 +45,7 @@ def to_onnx(model: PulsedNetwork, opset: int = 17, metadata: Mapping[str, str] |
     metadata  more entries for the file; those of the model that was read are kept
     Raises    WriteError: ops that ONNX of this opset cannot express
 
-    The metadata of the file lists which output feeds which input; see ``pulse.onnx.metadata``.
+    The metadata of the file lists which output feeds which input; see ``pulse.metadata``.
     """
     if opset not in OPSETS:
         raise WriteError(f"opset {opset} cannot be written; choose one of {OPSETS[0]} to {OPSETS[-1]}")

@@ -11,7 +11,7 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 from pulse.errors import WriteError
-from pulse.onnx.metadata import StreamMetadata
+from pulse.metadata import StreamMetadata
 from pulse.onnx.proto import ModelProto, NodeProto, TensorProto, ValueInfoProto
 from pulse.onnx.write.graph import Names
 from pulse.support.record import record

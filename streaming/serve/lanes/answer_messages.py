@@ -8,7 +8,8 @@ from pulse.program.program import Program
 from streaming.protocol.frames import EPOCH_MODULUS, FINAL, OUTPUT, Header, pack_frames
 from streaming.protocol.ports import StreamPort
 from streaming.serve.lanes.turn import TurnResults, TurnTimes
-from streaming.serve.sound_conversion import Coded, SoundConversion
+from streaming.serve.port_sound import Coded
+from streaming.serve.sound_conversion import SoundConversion
 
 
 class AnswerMessages:

@@ -11,10 +11,10 @@ from pulse.facts import Array
 from pulse.interface import Port
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
+from streaming.latency import Latency
 from streaming.serve.lanes.session import LaneSession
 from streaming.serve.lanes.stream import Answer, LaneStream
 from streaming.serve.lanes.turn import TurnResults, TurnTimes
-from streaming.stats.latency import Latency
 
 MAX_LANES = 128
 """The lanes of a group. Pulses arrive at any time: in a large group, enough arrive to share a step while one waits."""

@@ -155,4 +155,34 @@ def activations() -> Iterator[Case]:
             yield from cases(name, [operator], x, scales | zeros, (17,), {"x": 1})
 
 
-ALL = (quantize, dequantize, dynamic, products, convolutions, arithmetic, activations)
+def joins() -> Iterator[Case]:
+    """Codes with their own scales and zero points, of one stream and of two."""
+    for kind in BYTES:
+        x, z = integers("x", kind, 2, 5, 3), integers("z", kind, 2, 5, 4)
+        scales = {"s": np.float32(0.5), "t": np.float32(0.25), "e": np.float32(0.4)}
+        zeros = {"p": kind(3), "q": kind(7), "r": kind(100)}
+        name = f"com.microsoft::QLinearConcat_{kind.__name__}"
+        twice = node("QLinearConcat", "e r x s p x t q", domain="com.microsoft", axis=-1)
+        yield from cases(f"{name}_twice", [twice], {"x": x}, scales | zeros, (17,), {"x": 1})
+        both = node("QLinearConcat", "e r x s p z t q", domain="com.microsoft", axis=-1)
+        yield from cases(name, [both], {"x": x, "z": z}, scales | zeros, (17,), {"x": 1, "z": 1})
+
+
+def pools() -> Iterator[Case]:
+    """Means over windows of time and over all frames of a channel; no mean is halfway between two codes."""
+    for kind in BYTES:
+        x = {"x": integers("x", kind, 2, 4, 12)}
+        scales = {"s": np.float32(0.04), "e": np.float32(0.03)}
+        zeros = {"p": kind(3), "r": kind(10)}
+        for name, axis, attributes in (
+            ("AveragePool", 2, {"kernel_shape": [3], "strides": [2], "pads": [2, 0]}),
+            ("AveragePool_padded", 2, {"kernel_shape": [4], "count_include_pad": 1, "pads": [1, 2]}),
+            ("GlobalAveragePool", 0, {}),
+        ):
+            op = f"QLinear{name.partition('_')[0]}"
+            operator = node(op, "x s p e r", domain="com.microsoft", **attributes)
+            name = f"com.microsoft::QLinear{name}_{kind.__name__}"
+            yield from cases(name, [operator], x, scales | zeros, (17,), {"x": axis})
+
+
+ALL = (quantize, dequantize, dynamic, products, convolutions, arithmetic, activations, joins, pools)

@@ -10,8 +10,8 @@ import pulse
 from pulse.chunks.exported_streams import reopen_stream
 from pulse.errors import InputError, LoadError, PulseError, PulsifyError
 from pulse.facts import Array
+from pulse.metadata import StreamMetadata
 from pulse.models import PulsedModel
-from pulse.onnx.metadata import StreamMetadata
 from pulse.program.compiler import BACKENDS
 from streaming import Session
 from tests.pulse.cases.build import floats, model, node

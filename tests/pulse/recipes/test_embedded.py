@@ -8,7 +8,7 @@ import pytest
 
 import pulse
 from pulse.loading.format import read_onnx
-from pulse.onnx.metadata import RECIPE
+from pulse.metadata import RECIPE
 from pulse.onnx.read.entries import stored_values
 from pulse.recipes.embedding import embed_recipe, require_opens
 from pulse.recipes.reading import MAX_FILE_BYTES

@@ -9,6 +9,7 @@ from numba import njit
 from pulse.facts import Array
 from pulse.jit.codegen.registration import register_with_numba
 from pulse.jit.language.address import words_at
+from streaming.latency import Latency
 from streaming.native.callback_signature import (
     INPUT_OVERFLOW,
     INPUT_UNDERFLOW,
@@ -16,7 +17,6 @@ from streaming.native.callback_signature import (
     OUTPUT_UNDERFLOW,
 )
 from streaming.native.histogram import Histogram, histogram_at, latency_of, record
-from streaming.stats.latency import Latency
 from streaming.virtual.host import VirtualDevice
 from tests.noise import normal_noise
 from tests.streaming.live.runs import RATE, runs
@@ -37,7 +37,7 @@ def record_all(histogram_address, times_address, count):
 
 
 def histogram_of(times_ns: Array | list[int], deadline_s: float | None = None) -> Latency:
-    """The histogram of ``streaming.stats.latency``."""
+    """The histogram of ``streaming.latency``."""
     latency = Latency(deadline_s)
     for ns in times_ns:
         latency.record_ns(int(ns))

@@ -9,8 +9,8 @@ from operator import add
 from pathlib import Path
 
 from pulse.errors import PulseWarning
+from streaming.latency import Latency
 from streaming.realtime.options import RealtimeSetting
-from streaming.stats.latency import Latency
 from streaming.stats.lines import TIMES
 from streaming.stats.reader import Stats, read_stats
 from streaming.stats.setup import Setup

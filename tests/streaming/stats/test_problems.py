@@ -8,8 +8,8 @@ import pytest
 
 from pulse.support.wording import use_spelling
 from streaming.cli.spelling import as_options
+from streaming.latency import LatencySummary
 from streaming.realtime.options import RealtimeSetting
-from streaming.stats.latency import LatencySummary
 from streaming.stats.problems import GROUPS, Problem, count_of, describe_counters, find_problems, group_count
 from streaming.stats.setup import Setup
 from streaming.stats.statistics import Counters, DelayBreakdown, StatisticsSummary

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto, helper
 
-from pulse.errors import PulseError
+from pulse.errors import LoadError, PulseError
 from pulse.loading.format import read_onnx as load
 from pulse.program.whole_stream import stream_whole
 from tests.pulse.cases.build import Feeds, floats, model, node
@@ -94,3 +94,13 @@ def test_a_window_of_states_is_refused() -> None:
     proto = linear_attention(attention_feeds(3), state_window=2)
     with pytest.raises(PulseError, match="state_window is not supported; leave it out"):
         load(proto).analyse().pulsify(pulse=3)
+
+
+def test_a_pool_of_codes_with_channels_last_is_refused() -> None:
+    x = {"x": np.zeros((1, 8, 4), np.uint8)}
+    constants = {"s": np.float32(1), "p": np.uint8(0)}
+    operator = node("QLinearGlobalAveragePool", "x s p s p", domain="com.microsoft", channels_last=1)
+    with pytest.raises(
+        LoadError, match="channels_last is not supported; quantize the model with channels first"
+    ):
+        load(model([operator], x, constants)).analyse()

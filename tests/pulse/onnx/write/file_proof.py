@@ -7,8 +7,8 @@ from onnx import ModelProto
 import pulse
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.metadata import StreamMetadata
 from pulse.models import PulsedModel, TypedModel
-from pulse.onnx.metadata import StreamMetadata
 from pulse.onnx.write.model import to_onnx
 from pulse.program.compiler import BACKENDS
 from pulse.program.whole_stream import stream_whole

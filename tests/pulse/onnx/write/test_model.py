@@ -13,7 +13,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError, WriteError
 from pulse.facts import Array
-from pulse.onnx.metadata import StateMetadata, StreamMetadata
+from pulse.metadata import StateMetadata, StreamMetadata
 from pulse.onnx.write.dims import DimWriter
 from pulse.onnx.write.graph import GraphWriter
 from pulse.onnx.write.model import OPSETS, to_onnx

@@ -50,7 +50,15 @@ def stated_rate_hz(metadata: Mapping[str, str]) -> int | None:
 
 @record
 class PortMetadata:
-    """The metadata of an input or output."""
+    """The metadata of an input or output.
+
+    name    its name in the file
+    axis    the stream axis; None if it is given once, with every call, or known at the end
+    delay   leading frames that are not part of the result
+    rate    frames for each frame of the symbol, as a fraction
+    length  its frames in the whole stream, an expression of the symbol
+    port    the model's own name of it; empty if that is ``name``
+    """
 
     name: str
     axis: int | None

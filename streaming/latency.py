@@ -30,9 +30,14 @@ class BucketRange:
 
 @record
 class LatencySummary:
-    """Percentiles of a latency in microseconds, exact to 1.6 %; ``max_us`` is exact.
+    """Percentiles of a latency, exact to 1.6 %.
 
-    ``missed`` counts times beyond the deadline; None without one.
+    count        the number of times
+    mean_us      their mean
+    p50_us, p90_us, p99_us, p999_us  what 50, 90, 99 and 99.9 % of the times do not exceed
+    max_us       the exact maximum
+    deadline_us  the limit of a time; None if there is none
+    missed       times beyond it; None if there is none
     """
 
     count: int

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.stats.latency import BUCKETS, Latency
+from streaming.latency import BUCKETS, Latency
 
 TIMES_NS = st.lists(st.integers(0, 10**13), min_size=1, max_size=60)
 
