@@ -14,7 +14,8 @@ from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.chunks.exported_streams import pulsify_or_reopen
 from pulse.dim import Symbol
 from pulse.infer.network import FileNetwork
-from pulse.program.compiler import Prepare, compile_model
+from pulse.program.backends.registry import Prepare
+from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.pulsify.network import PulsedNetwork
 from pulse.rounding import Rounding

@@ -13,7 +13,7 @@ from pulse.support.record import record
 
 if TYPE_CHECKING:
     from pulse.models import PulsedModel, TypedModel
-    from pulse.program.compiler import Prepare
+    from pulse.program.backends.registry import Prepare
     from pulse.pulsify.receptive_fields import Receptive
 
 PULSE_S = 0.01

@@ -166,14 +166,6 @@ def choose(
     return ImplementationChoice(best, op.name, dtype, why, tuple(others))
 
 
-def has_preferred() -> bool:
-    """Return whether some implementation is chosen over the reference by default."""
-    load_plugins(ENTRY_POINT_GROUP)
-    return any(
-        implementation.compute is not None and implementation.priority > 0 for implementation in REGISTRY
-    )
-
-
 def _reason_against(
     implementation: Implementation, op: Op, facts: Sequence[TypedFact], backend: str, kernel: str
 ) -> str:
@@ -182,6 +174,3 @@ def _reason_against(
     if kernel and implementation.kernel != kernel:
         return f"its kernel is {implementation.kernel}"
     return implementation.reason_against(op, facts)
-
-
-register(Implementation("numpy", "reference", (Op,)))

@@ -11,10 +11,11 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.ops.shape import Reshape
 from pulse.ops.slice import Slice
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.program.whole_stream import run_whole
 from pulse.pulsify.driver import pulsify
+from tests.backends import BACKENDS
 from tests.invariants.graphs import feeds, random_model, shortest
 from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.program.programs import are_bit_identical
