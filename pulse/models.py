@@ -121,6 +121,7 @@ class TypedModel(TypedNetwork):
         symbol: str | Symbol | None = None,
         pulse: int | None = None,
         *,
+        min_pulse: int = 1,
         align: bool = False,
         max_context: int | None = None,
     ) -> "PulsedModel":
@@ -128,7 +129,7 @@ class TypedModel(TypedNetwork):
 
         A file that was written in pulses comes back as the stream that it was; see ``pulse.chunks.exported_streams``.
         """
-        return PulsedModel.of(pulsify_or_reopen(self, symbol, pulse, align, max_context))
+        return PulsedModel.of(pulsify_or_reopen(self, symbol, pulse, min_pulse, align, max_context))
 
     def pulsify_chunks(
         self,

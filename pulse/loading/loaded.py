@@ -136,16 +136,25 @@ class Loaded:
         return self.source_model if isinstance(self.source_model, PulsedModel) else None
 
     def pulsify(
-        self, pulse: int | None = None, *, align: bool = False, max_context: int | None = None
+        self,
+        pulse: int | None = None,
+        *,
+        min_pulse: int = 1,
+        align: bool = False,
+        max_context: int | None = None,
     ) -> "PulsedModel":
         """Return the model in pulses; of whole chunks, one by default, if it takes chunks. Raises PulseError: it
         cannot.
+
+        min_pulse  the minimum pulse if none is given; a model that defines its pulse keeps it
         """
         if self.program is not None:
             raise self.program.no_model_error()
         model = self._pulsed_model
         if model is None:
-            return self.with_pulse(pulse).resolution.pulsify(pulse, align=align, max_context=max_context)
+            return self.with_pulse(pulse).resolution.pulsify(
+                pulse, min_pulse=min_pulse, align=align, max_context=max_context
+            )
         if pulse not in (None, model.pulse):
             raise PulsifyError(
                 f"pulse {pulse}: {self.title} is in pulses of {model.pulse} frames; give the model before it "
@@ -157,6 +166,7 @@ class Loaded:
         self,
         pulse: int | None = None,
         *,
+        min_pulse: int = 1,
         align: bool = False,
         max_context: int | None = None,
         backend: str = "numba",
@@ -170,7 +180,7 @@ class Loaded:
         """
         program = self.program
         if program is None:
-            model = self.pulsify(pulse, align=align, max_context=max_context)
+            model = self.pulsify(pulse, min_pulse=min_pulse, align=align, max_context=max_context)
             return model.compile(backend, weights=weights, prepare=prepare, activations=activations)
         other = {
             spell("pulse", pulse): pulse not in (None, program.pulse),

@@ -64,17 +64,12 @@ class Program(Executable):
             "compiled from"
         )
 
-    @property
-    def default_backend(self) -> str:
-        """The backend of the nodes for which no view sets one."""
-        return self.backend
-
     @cached_property
     def choices(self) -> "Mapping[int, ImplementationChoice]":
         """The implementation of each node of ``network``. Raises LoadError as ``network``."""
         from pulse.program.backends.groups import choices
 
-        return choices(self.network, self.default_backend)
+        return choices(self.network, self.backend)
 
     @property
     def nodes(self) -> "list[PlacedNode]":

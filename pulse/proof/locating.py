@@ -50,37 +50,34 @@ def first_divergence(program: Program, feeds: Feeds, expected: ExpectedOutputs, 
 
 def wrong_wires(program: Program, feeds: Feeds, trial: Trial) -> Iterator[Divergence]:
     """Yield the wires that differ from the offline model, in the order of the graph; for our own backends only."""
-    model, backend = program.model, BACKENDS.get(program.backend)
-    if not isinstance(model, PulsedNetwork) or backend is None or backend.in_parts:
+    backend = BACKENDS.get(program.backend)
+    if backend is None or backend.in_parts or not isinstance(program.model, PulsedNetwork):
         return
     batch: dict[OutletId, ScheduledWire] = {}
     elements = 0
-    for outlet, scheduled in model.wires.items():
+    for outlet, scheduled in program.network.wires.items():
         batch[outlet] = scheduled
         elements += prod(scheduled.fact.sizes) * program.steps(trial.length)
         if elements > MAX_TRACED_ELEMENTS:
-            yield from _wrong_among(model, backend.name, batch, feeds, trial)
+            yield from _wrong_among(program, batch, feeds, trial)
             batch, elements = {}, 0
     if batch:
-        yield from _wrong_among(model, backend.name, batch, feeds, trial)
+        yield from _wrong_among(program, batch, feeds, trial)
 
 
 def _wrong_among(
-    model: PulsedNetwork,
-    backend: str,
-    wires: Mapping[OutletId, ScheduledWire],
-    feeds: Feeds,
-    trial: Trial,
+    program: Program, wires: Mapping[OutletId, ScheduledWire], feeds: Feeds, trial: Trial
 ) -> Iterator[Divergence]:
+    model = program.network
     graph = model.typed.graph
-    traced = compile_model(model, backend, fetches=[scheduled.outlet for scheduled in wires.values()])
+    traced = compile_model(model, program.backend, fetches=[scheduled.outlet for scheduled in wires.values()])
     _, pulses = run_whole(spawn_with_inputs(traced, feeds), feeds, np.nan)
     expected = ExpectedOutputs(offline(model.typed, list(wires)), feeds)
     for slot, (outlet, scheduled) in enumerate(wires.items()):
         name, op = graph.label(outlet), graph.node(outlet).op.name
         axis = None if scheduled.fact.stream is None else scheduled.fact.stream.axis
         whole = _place_in(scheduled, [pulse[slot] for pulse in pulses], expected.native[name])
-        yield from _wrong(name, op, whole, expected, axis, trial, backend)
+        yield from _wrong(name, op, whole, expected, axis, trial, program.backend)
 
 
 def _wrong_outputs(

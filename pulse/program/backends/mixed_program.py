@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.check import Site
 from pulse.ops.source import Const
-from pulse.program.backends.groups import BackendGroup, split, transfers
+from pulse.program.backends.groups import BackendGroup, choices, split, transfers
+from pulse.program.backends.implementations import ImplementationChoice
 from pulse.program.backends.registry import BACKENDS, CompileRequest
 from pulse.program.program import Program
 from pulse.program.streams.feeds import Feed
@@ -34,8 +36,8 @@ class MixedProgram(Program):
         self.fetches = tuple(request.fetches)
         self.parts: list[tuple[BackendGroup, Program]] = []
         for part in split(request.model, request.choices, self.fetches):
-            choices = {node: request.choices[whole_node] for whole_node, node in part.nodes.items()}
-            part_request = replace(request, model=part.network, fetches=(), choices=choices)
+            chosen = {node: request.choices[whole_node] for whole_node, node in part.nodes.items()}
+            part_request = replace(request, model=part.network, fetches=(), choices=chosen)
             self.parts.append((part, BACKENDS[part.backend].compile(part_request)))
         self.transfers = transfers([part for part, _ in self.parts], request.model.graph)
         names = dict.fromkeys([backend, *(part.backend for part, _ in self.parts)])
@@ -45,9 +47,9 @@ class MixedProgram(Program):
     def backend(self) -> str:
         return self._backend
 
-    @property
-    def default_backend(self) -> str:
-        return self._default
+    @cached_property
+    def choices(self) -> Mapping[int, ImplementationChoice]:
+        return choices(self.network, self._default)
 
     def spawn(self, constants: Feed | None = None) -> "MixedState":
         return MixedState(self, constants)
