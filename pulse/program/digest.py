@@ -13,15 +13,15 @@ from pulse.support.blake2 import blake2b
 
 def digest(model: PulsedNetwork, purpose: str) -> bytes:
     """Return 16 bytes that differ between models, and between texts that say what the digest is for."""
-    digest = blake2b(purpose.encode(), digest_size=16)
+    state = blake2b(purpose.encode(), digest_size=16)
     for node in _nodes_within(model.graph.nodes):
         value = node.op.value.tobytes() if isinstance(node.op, Const) else node.op.detail().encode()
-        digest.update(f"{node.name} {node.op.name} {node.inputs}".encode() + value)
+        state.update(f"{node.name} {node.op.name} {node.inputs}".encode() + value)
         if isinstance(node.op, Stateful):
-            digest.update(b"".join(array.tobytes() for array in node.op.initial_state()))
+            state.update(b"".join(array.tobytes() for array in node.op.initial_state()))
     for register in model.registers:
-        digest.update(f"{register.read} {register.write}".encode() + register.initial.tobytes())
-    return digest.digest()
+        state.update(f"{register.read} {register.write}".encode() + register.initial.tobytes())
+    return state.digest()
 
 
 def _nodes_within(nodes: Iterable[Node[Any, Op]]) -> Iterator[Node[Any, Op]]:

@@ -76,11 +76,8 @@ class Program(Executable):
         """The nodes of the pulsed graph, each with its implementation. Raises LoadError as ``network``."""
         from pulse.program.backends.groups import PlacedNode
 
-        graph = self.network.graph
-        return [
-            PlacedNode(graph.nodes[node_id].name, graph.nodes[node_id].op, choice)
-            for node_id, choice in sorted(self.choices.items())
-        ]
+        nodes = self.network.graph.nodes
+        return [PlacedNode(nodes[i].name, nodes[i].op, choice) for i, choice in sorted(self.choices.items())]
 
     def node(self, name: str) -> "PlacedNode":
         """Return a node of the pulsed graph with its implementation. Raises PulseError if there is none."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pulse.pulsify.receptive_fields import Receptive
 
 PULSE_S = 0.01
-"""The sound in a pulse if none is given; the nearest that suits the model."""
+"""The minimum of sound in a pulse if none is given."""
 RATE_ORIGINS = {
     "model": "from the model's metadata",
     "option": "as given",
@@ -51,7 +51,7 @@ class OpenedModel:
         return self.model.title
 
     def pulsify(self, pulse: int | None) -> "PulsedModel":
-        """Pulsify with the given pulse; the smallest of at least 10 ms by default, if the rate is known.
+        """Pulsify with the given pulse; by default with the smallest of at least 10 ms, if the rate is known.
 
         Raises PulsifyError: an op cannot stream, or the pulse does not fit
         """
@@ -64,10 +64,7 @@ class OpenedModel:
         rounding: Rounding = Rounding(),
         prepare: "Prepare | None" = None,
     ) -> Program:
-        """Return a program of it in such pulses; one of a file is itself.
-
-        Raises PulseError: it cannot be pulsified or compiled
-        """
+        """Compile it in such pulses; see ``Loaded.compile``. Raises PulseError: it cannot be compiled."""
         return self.model.compile(
             pulse,
             min_pulse=self._min_pulse,

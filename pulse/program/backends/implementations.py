@@ -102,12 +102,11 @@ class ImplementationChoice:
 REGISTRY: list[Implementation] = []
 
 
-def register(implementation: Implementation) -> Implementation:
+def register(implementation: Implementation) -> None:
     """Add an implementation; it replaces one of the same backend, kernel and ops."""
     key = (implementation.backend, implementation.kernel, implementation.ops)
     REGISTRY[:] = [other for other in REGISTRY if (other.backend, other.kernel, other.ops) != key]
     REGISTRY.append(implementation)
-    return implementation
 
 
 def implements(

@@ -52,7 +52,7 @@ class Backend:
     kernel   the name of its own implementation of ops
     compile  makes a program. Raises CompileError
     refuses  says why it does not run an op; empty if it does
-    in_parts  whether its programs are parts of a ``MixedProgram``, even of one part
+    in_parts  whether its programs run only inside of a ``MixedProgram``
     """
 
     name: str
