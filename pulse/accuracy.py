@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from pulse.facts import Array
-from pulse.program.compiler import Prepare, compile_model
+from pulse.program.backends.registry import Prepare
+from pulse.program.compiler import compile_model
 from pulse.program.whole_stream import stream_whole
 from pulse.proof.signals import draw_feeds
 from pulse.proof.trials import short_lengths

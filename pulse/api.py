@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pulse import formats as formats  # registers them
 from pulse.errors import InputError
 from pulse.loading.load import load
-from pulse.program.compiler import Prepare
+from pulse.program.backends.registry import Prepare
 from pulse.program.program import Program
 from pulse.support.collector import fewer_collections
 from pulse.support.torch_modules import is_module

@@ -14,7 +14,8 @@ from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.chunks.exported_streams import pulsify_or_reopen
 from pulse.dim import Symbol
 from pulse.infer.network import FileNetwork
-from pulse.program.compiler import Prepare, compile_model
+from pulse.program.backends.registry import Prepare
+from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.pulsify.network import PulsedNetwork
 from pulse.rounding import Rounding
@@ -120,6 +121,7 @@ class TypedModel(TypedNetwork):
         symbol: str | Symbol | None = None,
         pulse: int | None = None,
         *,
+        min_pulse: int = 1,
         align: bool = False,
         max_context: int | None = None,
     ) -> "PulsedModel":
@@ -127,7 +129,7 @@ class TypedModel(TypedNetwork):
 
         A file that was written in pulses comes back as the stream that it was; see ``pulse.chunks.exported_streams``.
         """
-        return PulsedModel.of(pulsify_or_reopen(self, symbol, pulse, align, max_context))
+        return PulsedModel.of(pulsify_or_reopen(self, symbol, pulse, min_pulse, align, max_context))
 
     def pulsify_chunks(
         self,

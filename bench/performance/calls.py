@@ -52,7 +52,7 @@ def calls() -> Mapping[str, Callable[[], object]]:
     x, y = np.zeros((1, PULSE), np.float32), np.zeros((1, PULSE), np.float32)
     return {
         MACHINE: state.run_machine,
-        "State.step_into": lambda: state.step_into(x, y),
+        "State.step(outputs)": lambda: state.step(x, y),
         "State.step": lambda: state.step(x),
         "Session.push": lambda: session.push(x),
     }

@@ -29,6 +29,7 @@ def pulsify_or_reopen(
     typed: TypedNetwork,
     symbol: str | Symbol | None,
     pulse: int | None,
+    min_pulse: int,
     align: bool,
     max_context: int | None,
 ) -> PulsedNetwork:
@@ -38,7 +39,7 @@ def pulsify_or_reopen(
     with count_spending(typed.spending):
         if is_exported(typed.metadata):
             return reopen_stream(typed, pulse, symbol)
-        return pulsify(typed, symbol, pulse, align=align, max_context=max_context)
+        return pulsify(typed, symbol, pulse, min_pulse=min_pulse, align=align, max_context=max_context)
 
 
 def reopen_stream(

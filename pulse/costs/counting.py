@@ -12,7 +12,7 @@ from pulse.metadata import stated_rate_hz
 from pulse.ops.source import Const, Source
 from pulse.ops.time import Delay
 from pulse.ops.work import Work, graph_work
-from pulse.program.backends.compiled_program import CompiledProgram
+from pulse.program.program import Program
 from pulse.pulsify.network import PulsedNetwork
 from pulse.typed import TypedGraph, TypedNetwork
 
@@ -28,7 +28,7 @@ def cost_report(model: "Loadable", rate_hz: float | None = None) -> CostReport:
     rate_hz  frames of the symbol per second; ``sample_rate`` of the file's metadata if none is given
     Raises   PulseError: the model cannot be read
     """
-    if isinstance(model, CompiledProgram):
+    if isinstance(model, Program):
         return replace(cost_report(model.network, rate_hz), program_cost=_count_program(model))
     if isinstance(model, PulsedNetwork):
         return replace(cost_report(model.typed, rate_hz), symbol=model.symbol, pulse_cost=_count_pulse(model))
@@ -111,7 +111,7 @@ def _count_pulse(model: PulsedNetwork) -> PulseCost:
     return PulseCost(model.pulse, graph_work(model.graph), delays, sum(size for _, _, size in buffers))
 
 
-def _count_program(program: CompiledProgram) -> ProgramCost:
+def _count_program(program: Program) -> ProgramCost:
     from pulse.program.backends.native_program import NativeProgram
 
     if not isinstance(program, NativeProgram):

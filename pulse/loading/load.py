@@ -10,7 +10,6 @@ from pulse.loading.format import Content, ReadOptions, find_format
 from pulse.loading.loaded import Loaded
 from pulse.loading.stored import load_program
 from pulse.models import Model, ModelView, Network, PulsedModel, TypedModel, model_of
-from pulse.program.backends.compiled_program import CompiledProgram
 from pulse.program.file.stored_program import StoredProgram
 from pulse.program.program import Program
 from pulse.support.torch_modules import is_module
@@ -102,18 +101,12 @@ def _reopen(
 
 
 def _wrap_model(source: Loaded | Network | Program) -> Loaded:
-    """Wrap a model that is already in Python. Raises LoadError: a program of a foreign backend."""
+    """Wrap a model that is already in Python."""
     if isinstance(source, Loaded):
         return source
     if isinstance(source, StoredProgram):
         return Loaded(source)
-    if isinstance(source, CompiledProgram):
-        return Loaded(model_of(source.network))
-    if isinstance(source, Program):
-        raise LoadError(
-            f"{source.model.title}: a {type(source).__name__} has no model; give the model itself"
-        )
-    return Loaded(model_of(source))
+    return Loaded(model_of(source.network if isinstance(source, Program) else source))
 
 
 def _read(source: "ModelSource", options: ReadOptions) -> Model | TypedModel | StoredProgram:

@@ -16,7 +16,7 @@ from pulse.support.wording import spell
 if TYPE_CHECKING:
     from pulse.loading.resolution import ResolvedModel
     from pulse.models import Model, PulsedModel, TypedModel
-    from pulse.program.compiler import Prepare
+    from pulse.program.backends.registry import Prepare
     from pulse.proof.original import Original
 
 
@@ -66,14 +66,14 @@ class Loaded:
         if isinstance(self.source_model, Model):
             return self.source_model
         if self.program is not None:
-            raise self._program_error()
+            raise self.program.no_model_error()
         raise LoadError(f"{self.title}: has no file nodes; the typed model is its first stage")
 
     @cached_property
     def resolution(self) -> "ResolvedModel":
         """How the model streams. Raises PulseError: it does not, or the file is a program."""
         if isinstance(self.source_model, StoredProgram):
-            raise self._program_error()
+            raise self.source_model.no_model_error()
         from pulse.loading.resolution import resolve
 
         return resolve(self.source_model, self.chunking, self.symbol, self.outputs)
@@ -136,16 +136,25 @@ class Loaded:
         return self.source_model if isinstance(self.source_model, PulsedModel) else None
 
     def pulsify(
-        self, pulse: int | None = None, *, align: bool = False, max_context: int | None = None
+        self,
+        pulse: int | None = None,
+        *,
+        min_pulse: int = 1,
+        align: bool = False,
+        max_context: int | None = None,
     ) -> "PulsedModel":
         """Return the model in pulses; of whole chunks, one by default, if it takes chunks. Raises PulseError: it
         cannot.
+
+        min_pulse  the minimum pulse if none is given; a model that defines its pulse keeps it
         """
         if self.program is not None:
-            raise self._program_error()
+            raise self.program.no_model_error()
         model = self._pulsed_model
         if model is None:
-            return self.with_pulse(pulse).resolution.pulsify(pulse, align=align, max_context=max_context)
+            return self.with_pulse(pulse).resolution.pulsify(
+                pulse, min_pulse=min_pulse, align=align, max_context=max_context
+            )
         if pulse not in (None, model.pulse):
             raise PulsifyError(
                 f"pulse {pulse}: {self.title} is in pulses of {model.pulse} frames; give the model before it "
@@ -157,6 +166,7 @@ class Loaded:
         self,
         pulse: int | None = None,
         *,
+        min_pulse: int = 1,
         align: bool = False,
         max_context: int | None = None,
         backend: str = "numba",
@@ -170,7 +180,7 @@ class Loaded:
         """
         program = self.program
         if program is None:
-            model = self.pulsify(pulse, align=align, max_context=max_context)
+            model = self.pulsify(pulse, min_pulse=min_pulse, align=align, max_context=max_context)
             return model.compile(backend, weights=weights, prepare=prepare, activations=activations)
         other = {
             spell("pulse", pulse): pulse not in (None, program.pulse),
@@ -189,12 +199,6 @@ class Loaded:
         if prepare is not None:
             prepare(program.kernel_names)
         return program
-
-    def _program_error(self) -> LoadError:
-        return LoadError(
-            f"{self.title}: is a program, whose file does not contain the model; give the model that it was "
-            "compiled from"
-        )
 
     def detections(self) -> list[tuple[str, str]]:
         """Return the properties that pulse detected by itself, as pairs of title and text."""

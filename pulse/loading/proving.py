@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pulse.loading.loaded import Loaded
 from pulse.models import PulsedModel
-from pulse.program.compiler import Prepare
+from pulse.program.backends.registry import Prepare
 from pulse.proof import ProofChoice, ProofReport, prove
 from pulse.proof.oracle import oracle_of
 

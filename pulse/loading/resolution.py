@@ -39,12 +39,16 @@ class ResolvedModel:
         """The original, decluttered."""
         return self.original.declutter()
 
-    def pulsify(self, pulse: int | None, *, align: bool, max_context: int | None) -> PulsedModel:
+    def pulsify(
+        self, pulse: int | None, *, min_pulse: int, align: bool, max_context: int | None
+    ) -> PulsedModel:
         """Pulsify it; if it takes chunks, in pulses of whole chunks, one by default. Raises PulsifyError: it cannot."""
         if self.chunks is not None:
             model = PulsedModel.of(pulsify_chunks(self.typed_model, self.chunks, pulse, align))
         else:
-            model = self.typed_model.pulsify(self.symbol, pulse, align=align, max_context=max_context)
+            model = self.typed_model.pulsify(
+                self.symbol, pulse, min_pulse=min_pulse, align=align, max_context=max_context
+            )
         return replace(model, sizes=self.sizes)
 
 

@@ -1,26 +1,30 @@
 """Program: a compiled pulsed model that makes streams."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pulse.errors import InputError, PulseError, WriteError
+from pulse.errors import InputError, LoadError, PulseError, WriteError
 from pulse.program.streams.executable import Executable
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.support.wording import spell
 
 if TYPE_CHECKING:
-    from pulse.program.native.specialised_kernels import Specialisation
+    from pulse.program.backends.groups import PlacedNode
+    from pulse.program.backends.implementations import ImplementationChoice
+    from pulse.program.native.specialisation import Specialisation
     from pulse.program.streams.lanes import Lanes
+    from pulse.pulsify.network import PulsedNetwork
 
 MAX_SPECIALISE_SECONDS, MAX_SPECIALISE_MEGABYTES = 30.0, 2.0
 """The default bounds of ``specialise``."""
 
 
 class Program(Executable):
-    """A compiled pulsed model: immutable, shared by all of its streams."""
+    """A compiled pulsed model, ``network``: immutable, shared by all of its streams. One of a file has no model."""
 
     reader: "ClassVar[Callable[[str | PathLike[str] | bytes], Program]]"
     """The function that ``load`` calls; ``pulse.program`` sets it."""
@@ -43,6 +47,54 @@ class Program(Executable):
         raise WriteError(
             f"{self.model.title}: only programs of the numba backend are saved; compile it with backend='numba'"
         )
+
+    @property
+    def network(self) -> "PulsedNetwork":
+        """The model that it was compiled from. Raises LoadError: a program file does not contain it."""
+        from pulse.pulsify.network import PulsedNetwork
+
+        if isinstance(self.model, PulsedNetwork):
+            return self.model
+        raise self.no_model_error()
+
+    def no_model_error(self) -> LoadError:
+        """Return the error for calls that need the model of a program file."""
+        return LoadError(
+            f"{self.model.title}: is a program, whose file does not contain the model; give the model that it was "
+            "compiled from"
+        )
+
+    @cached_property
+    def choices(self) -> "Mapping[int, ImplementationChoice]":
+        """The implementation of each node of ``network``. Raises LoadError as ``network``."""
+        from pulse.program.backends.groups import choices
+
+        return choices(self.network, self.backend)
+
+    @property
+    def nodes(self) -> "list[PlacedNode]":
+        """The nodes of the pulsed graph, each with its implementation. Raises LoadError as ``network``."""
+        from pulse.program.backends.groups import PlacedNode
+
+        nodes = self.network.graph.nodes
+        return [PlacedNode(nodes[i].name, nodes[i].op, choice) for i, choice in sorted(self.choices.items())]
+
+    def node(self, name: str) -> "PlacedNode":
+        """Return a node of the pulsed graph with its implementation. Raises PulseError if there is none."""
+        nodes = {node.name: node for node in self.nodes}
+        if name in nodes:
+            return nodes[name]
+        raise PulseError(f"{self.model.title}: no node is called {name!r}; the nodes are {', '.join(nodes)}")
+
+    def _digest(self) -> bytes:
+        from pulse.program.digest import digest
+
+        return digest(self.network, f"{self.backend} {self.pulse} {self.form}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("choices", None)  # computed again on demand
+        return state
 
     def with_threads(self, threads: int) -> Self:
         """Return the same program with long steps shared among ``threads`` threads; the results are bit-identical.

@@ -10,14 +10,14 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.interface import Interface
 from pulse.ops.clock import frames_at
-from pulse.program.backends.compiled_program import CompiledProgram
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.backends.registry import BACKENDS
+from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.program.whole_stream import run_whole, spawn_with_inputs, stream_whole
 from pulse.proof.report import Divergence
 from pulse.proof.tolerance import ExpectedOutputs, Feeds, offline
 from pulse.proof.trials import Trial
-from pulse.pulsify.network import ScheduledWire
+from pulse.pulsify.network import PulsedNetwork, ScheduledWire
 
 MAX_TRACED_ELEMENTS = 1 << 23
 """Maximum number of elements of the wires traced at once: all their frames are in memory."""
@@ -50,7 +50,8 @@ def first_divergence(program: Program, feeds: Feeds, expected: ExpectedOutputs, 
 
 def wrong_wires(program: Program, feeds: Feeds, trial: Trial) -> Iterator[Divergence]:
     """Yield the wires that differ from the offline model, in the order of the graph; for our own backends only."""
-    if not isinstance(program, CompiledProgram) or program.backend not in BACKENDS:
+    backend = BACKENDS.get(program.backend)
+    if backend is None or backend.in_parts or not isinstance(program.model, PulsedNetwork):
         return
     batch: dict[OutletId, ScheduledWire] = {}
     elements = 0
@@ -65,7 +66,7 @@ def wrong_wires(program: Program, feeds: Feeds, trial: Trial) -> Iterator[Diverg
 
 
 def _wrong_among(
-    program: CompiledProgram, wires: Mapping[OutletId, ScheduledWire], feeds: Feeds, trial: Trial
+    program: Program, wires: Mapping[OutletId, ScheduledWire], feeds: Feeds, trial: Trial
 ) -> Iterator[Divergence]:
     model = program.network
     graph = model.typed.graph

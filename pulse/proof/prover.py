@@ -8,7 +8,8 @@ import numpy as np
 from pulse.errors import InputError, PulsifyError
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.program.compiler import Prepare, compile_model
+from pulse.program.backends.registry import Prepare
+from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
 from pulse.proof.effort import Effort

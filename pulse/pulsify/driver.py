@@ -23,6 +23,7 @@ def pulsify(
     symbol: str | Symbol | None = None,
     pulse: int | None = None,
     *,
+    min_pulse: int = 1,
     align: bool = False,
     max_context: int | None = None,
 ) -> PulsedNetwork:
@@ -30,6 +31,7 @@ def pulsify(
 
     symbol       the stream; may be omitted if there is only one
     pulse        frames of the symbol in each step; default: the smallest possible
+    min_pulse    the minimum for this default
     align        delay the earlier outputs so that all belong to the same moment of the input
     max_context  the most frames of the symbol in a stream, for attention to all earlier frames. Memory and work grow
                  with it, and longer streams are refused
@@ -49,7 +51,7 @@ def pulsify(
         if banded.limited:
             typed.scope = typed.scope.with_assumption(f"{stream.name} <= {max_context}")
     related = relate(typed, stream, refused)
-    frames = related.fit(typed.graph, pulse)
+    frames = related.fit(typed.graph, pulse, min_pulse)
     wiring = Wiring(Graph[PulsedFact, Op](), stream, frames)
     scheduler = Scheduler(typed, related, wiring, {})
     scheduler.run()

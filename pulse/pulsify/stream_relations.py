@@ -85,11 +85,13 @@ class StreamRelations:
         relation, rate = self.relations[node_id], self.flows[OutletId(node_id)].rate
         return rate / relation.up if isinstance(relation, Window) else rate
 
-    def fit(self, graph: TypedGraph, pulse: int | None) -> int:
-        """Check the pulse, or return the smallest possible one. Raises PulsifyError if it does not suit."""
+    def fit(self, graph: TypedGraph, pulse: int | None, min_pulse: int) -> int:
+        """Check the pulse, or return the smallest possible one of at least ``min_pulse``. Raises PulsifyError."""
         divisor = self.divisor
-        if pulse is None:
+        if pulse is None and min_pulse <= divisor:
             return divisor
+        if pulse is None:
+            pulse = -(-min_pulse // divisor) * divisor
         if type(pulse) is not int:
             raise PulsifyError(
                 f"{spell('pulse', pulse)} is not a whole number of frames; the smallest is {divisor}"

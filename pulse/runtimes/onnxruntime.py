@@ -11,7 +11,7 @@ from pulse.errors import InputError, WriteError
 from pulse.facts import Array
 from pulse.metadata import StreamMetadata
 from pulse.onnx.write.graph import dtype_and_sizes
-from pulse.program.backends.compiled_program import CompiledProgram
+from pulse.program.program import Program
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.pulsify.network import PulsedNetwork
@@ -65,7 +65,7 @@ def evaluator(model: ModelProto) -> RunModel:
     return run
 
 
-class RuntimeProgram(NotCopyable, CompiledProgram):
+class RuntimeProgram(NotCopyable, Program):
     """A file that ``to_onnx`` made of a model, in a runtime. Raises WriteError if it is not such a file.
 
     run   one call of the runtime, and its name; by default ``runner``'s

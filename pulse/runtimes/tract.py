@@ -14,7 +14,7 @@ import numpy as np
 from pulse.errors import InputError, WriteError
 from pulse.facts import Array
 from pulse.nnef.archive import Archive
-from pulse.program.backends.compiled_program import CompiledProgram
+from pulse.program.program import Program
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.pulsify.network import PulsedNetwork
@@ -81,7 +81,7 @@ def _end(process: "subprocess.Popen[bytes]", folder: "tempfile.TemporaryDirector
     folder.cleanup()
 
 
-class TractProgram(NotCopyable, CompiledProgram):
+class TractProgram(NotCopyable, Program):
     """An archive that ``to_nnef`` made of a pulsed model, in tract. Raises WriteError: tract refuses it."""
 
     copy_error_reason = "its file is open in a process of tract; copy the model, and write and open it there"

@@ -18,7 +18,7 @@ from pulse.torch.module import to_array
 from pulse.torch.original import ModuleOriginal
 
 if TYPE_CHECKING:
-    from pulse.program.compiler import Prepare
+    from pulse.program.backends.registry import Prepare
     from pulse.proof import ProofChoice, ProofReport
 
 Twin: TypeAlias = Callable[..., Any]

@@ -27,7 +27,7 @@ from streaming.cli.torch_module import load_module, refuse_module_options
 from streaming.reports.opened_model import OpenedModel
 
 if TYPE_CHECKING:
-    from pulse.program.compiler import Prepare
+    from pulse.program.backends.registry import Prepare
 
 DEFAULT_RATE_HZ = 16_000
 """The rate of a model that states none and gets no ``--rate``; reports call it assumed."""

@@ -18,7 +18,7 @@ from pulse.jit.compiled import CompiledFunction
 from pulse.jit.entries import ENTRIES
 from pulse.jit.registry import KERNELS
 from pulse.jit.storage.cache import cache_location, storage_problem, warn_if_nothing_is_cached
-from pulse.program.compiler import Prepare
+from pulse.program.backends.registry import Prepare
 from pulse.program.kernels import families as families
 from pulse.program.lowering import ENTRY_POINT_GROUP
 from pulse.program.machine import team as team

@@ -6,7 +6,7 @@ from typing import Any
 from pulse.accuracy import RoundingError, rounding_errors
 from pulse.loading.proving import prove_loaded
 from pulse.models import PulsedModel
-from pulse.program.compiler import Prepare
+from pulse.program.backends.registry import Prepare
 from pulse.program.file.stored_program import StoredProgram
 from pulse.proof import ProofChoice
 from pulse.rounding import Rounding

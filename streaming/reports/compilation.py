@@ -8,15 +8,16 @@ from pulse.accuracy import rounding_errors
 from pulse.errors import InputError
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.backends.reference import ReferenceProgram
-from pulse.program.compiler import Prepare
+from pulse.program.backends.registry import Prepare
 from pulse.program.file.program_file import write_file
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.file.stored_program import read_program
-from pulse.program.native.specialised_kernels import Specialisation
+from pulse.program.native.specialisation import Specialisation
 from pulse.program.program import Program
 from pulse.proof import ProofChoice, ProofReport
 from pulse.proof.oracle import oracle_of
 from pulse.proof.prover import prove_programs
+from pulse.pulsify.network import PulsedNetwork
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, byte_size
 from pulse.version import __version__
@@ -98,10 +99,11 @@ def compile_to_file(
         raise InputError(f"{path}: a program is written as {SUFFIX}, not {kind_of(path)}")
     proof, note, rounding = None, None, tuple[str, ...]()
     if choice is not None:
-        proof = time_proof(lambda: _prove(opened, program, choice))
+        model = program.network if program.activations == "f32" else opened.pulsify(program.pulse)
+        proof = time_proof(lambda: _prove(opened, program, model, choice))
         if program.form != "f32":
             form, rows, frames = program.form, program.activations, proof.proof.lengths[-1]
-            errors = rounding_errors(program.unrounded, form, frames, prepare=prepare, activations=rows)
+            errors = rounding_errors(model, form, frames, prepare=prepare, activations=rows)
             rounding = tuple(f"{error.output}: {error}" for error in errors)
         note = _note(proof.proof, EXACT if program.form == "f32" else ROUNDED, rounding)
     content = program.to_bytes(note, **opened.rate_metadata)
@@ -113,9 +115,10 @@ def compile_to_file(
     )
 
 
-def _prove(opened: OpenedModel, program: NativeProgram, choice: ProofChoice) -> ProofReport:
-    """Prove the file to be written, with f32 weights if its own are rounded."""
-    model = program.unrounded
+def _prove(
+    opened: OpenedModel, program: NativeProgram, model: PulsedNetwork, choice: ProofChoice
+) -> ProofReport:
+    """Prove the file to be written, with f32 weights if its own are rounded; ``model`` has f32 activations."""
     exact = program if program.form == "f32" else NativeProgram(model)
     stored = read_program(exact.to_bytes())
     oracle = oracle_of(model, opened.model.with_pulse(program.pulse).analyse())

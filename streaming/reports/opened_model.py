@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from pulse.errors import PulsifyError
 from pulse.interface import Interface, Port
 from pulse.loading.loaded import Loaded
 from pulse.metadata import RATE_KEY
@@ -13,11 +12,11 @@ from pulse.support.record import record
 
 if TYPE_CHECKING:
     from pulse.models import PulsedModel, TypedModel
-    from pulse.program.compiler import Prepare
+    from pulse.program.backends.registry import Prepare
     from pulse.pulsify.receptive_fields import Receptive
 
 PULSE_S = 0.01
-"""The sound in a pulse if none is given; the nearest that suits the model."""
+"""The minimum of sound in a pulse if none is given."""
 RATE_ORIGINS = {
     "model": "from the model's metadata",
     "option": "as given",
@@ -52,23 +51,11 @@ class OpenedModel:
         return self.model.title
 
     def pulsify(self, pulse: int | None) -> "PulsedModel":
-        """Pulsify with the given pulse; about 10 ms by default, if the rate is known.
+        """Pulsify with the given pulse; by default with the smallest of at least 10 ms, if the rate is known.
 
         Raises PulsifyError: an op cannot stream, or the pulse does not fit
         """
-        if pulse is None and self.rate_hz is not None and not self.model.defines_pulse:
-            return self._pulsify_about(max(1, int(self.rate_hz * PULSE_S)))
-        return self.model.pulsify(pulse, max_context=self.max_context)
-
-    def _pulsify_about(self, frames: int) -> "PulsedModel":
-        """Pulsify with the smallest pulse of at least this many frames. Raises PulsifyError."""
-        try:
-            return self.model.pulsify(frames, max_context=self.max_context)
-        except PulsifyError:  # most models take any pulse; this one does not, or raises again below
-            pulsed = self.model.pulsify(None, max_context=self.max_context)
-        if pulsed.pulse >= frames:
-            return pulsed
-        return self.model.pulsify(-(-frames // pulsed.pulse) * pulsed.pulse, max_context=self.max_context)
+        return self.model.pulsify(pulse, min_pulse=self._min_pulse, max_context=self.max_context)
 
     def compile(
         self,
@@ -77,22 +64,20 @@ class OpenedModel:
         rounding: Rounding = Rounding(),
         prepare: "Prepare | None" = None,
     ) -> Program:
-        """Return a program of it in such pulses; one of a file is itself.
+        """Compile it in such pulses; see ``Loaded.compile``. Raises PulseError: it cannot be compiled."""
+        return self.model.compile(
+            pulse,
+            min_pulse=self._min_pulse,
+            max_context=self.max_context,
+            backend=backend,
+            weights=rounding.weights,
+            prepare=prepare,
+            activations=rounding.activations,
+        )
 
-        Raises PulseError: it cannot be pulsified or compiled
-        """
-        if self.model.program is not None:
-            return self.model.compile(
-                pulse,
-                max_context=self.max_context,
-                backend=backend,
-                weights=rounding.weights,
-                prepare=prepare,
-                activations=rounding.activations,
-            )
-        from pulse.program.compiler import compile_model
-
-        return compile_model(self.pulsify(pulse), backend, rounding, prepare=prepare)
+    @property
+    def _min_pulse(self) -> int:
+        return 1 if self.rate_hz is None else int(self.rate_hz * PULSE_S)
 
     @property
     def rate_metadata(self) -> dict[str, str]:

@@ -12,9 +12,10 @@ import pytest
 import pulse
 from pulse.errors import PulseError
 from pulse.models import TypedModel
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
+from tests.backends import BACKENDS
 from tests.noise import next_noise
 from tests.onnxruntime_sessions import open_session
 from tests.shared import ROOT, shared_path

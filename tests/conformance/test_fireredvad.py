@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import pulse
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
+from tests.backends import BACKENDS
 from tests.noise import normal_noise
 from tests.shared import shared_path
 

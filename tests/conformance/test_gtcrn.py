@@ -8,9 +8,10 @@ import pytest
 
 import pulse
 from pulse.models import PulsedModel
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.whole_stream import run_whole
 from tests.agreement import Expected
+from tests.backends import BACKENDS
 from tests.onnxruntime_sessions import open_session
 from tests.shared import shared_path
 

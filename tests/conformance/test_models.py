@@ -8,9 +8,10 @@ import soundfile
 import pulse
 from pulse.errors import PulsifyError
 from pulse.facts import Array
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
+from tests.backends import BACKENDS
 from tests.noise import quiet_noise
 from tests.onnxruntime_sessions import open_session
 from tests.shared import shared_path

@@ -4,8 +4,9 @@ import numpy as np
 
 from pulse.errors import CompileError
 from pulse.models import PulsedModel
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.program import Program
+from tests.backends import BACKENDS
 
 
 def backends(model: PulsedModel, rng: np.random.Generator) -> list[Program]:

@@ -9,9 +9,9 @@ from onnx import ModelProto
 from pulse.errors import WriteError
 from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
-from pulse.program.compiler import BACKENDS
 from pulse.program.program import Program
 from pulse.runtimes.onnxruntime import RuntimeProgram
+from tests.backends import BACKENDS
 from tests.invariants.backends import backends
 from tests.invariants.graphs import feeds, random_pulsed, shortest
 from tests.invariants.operator_cases import compare_programs, fuzz, takes_softplus

@@ -7,10 +7,11 @@ import pytest
 
 from pulse.errors import PulsifyError
 from pulse.models import PulsedModel, TypedModel
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.proof.critical_lengths import critical_lengths
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.stream_relations import relate
+from tests.backends import BACKENDS
 from tests.invariants.graphs import feeds, random_model, random_pulsed, shortest
 from tests.invariants.operator_cases import compare_programs
 

@@ -16,10 +16,11 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import AddAxis, RemoveAxis, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.typed import TypedGraph, add_constant
 from pulse.wiring import wire
+from tests.backends import BACKENDS
 
 both_backends = pytest.mark.parametrize("backend", BACKENDS)
 

@@ -9,6 +9,7 @@ from pulse.errors import CompileError
 from pulse.facts import PulsedFact
 from pulse.graph import OutletId
 from pulse.interface import Port
+from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.program.backends.implementations import ImplementationChoice, choose
 from pulse.pulsify.network import PulsedGraph, PulsedNetwork
@@ -31,6 +32,15 @@ class BackendGroup:
     inputs: Mapping[str, OutletId]
     outputs: Mapping[str, OutletId]
     nodes: Mapping[int, int]
+
+
+@record(eq=False)
+class PlacedNode:
+    """A node of a program: its name, its op and its implementation."""
+
+    name: str
+    op: Op
+    implementation: ImplementationChoice
 
 
 @record

@@ -102,12 +102,11 @@ class ImplementationChoice:
 REGISTRY: list[Implementation] = []
 
 
-def register(implementation: Implementation) -> Implementation:
+def register(implementation: Implementation) -> None:
     """Add an implementation; it replaces one of the same backend, kernel and ops."""
     key = (implementation.backend, implementation.kernel, implementation.ops)
     REGISTRY[:] = [other for other in REGISTRY if (other.backend, other.kernel, other.ops) != key]
     REGISTRY.append(implementation)
-    return implementation
 
 
 def implements(
@@ -166,14 +165,6 @@ def choose(
     return ImplementationChoice(best, op.name, dtype, why, tuple(others))
 
 
-def has_preferred() -> bool:
-    """Return whether some implementation is chosen over the reference by default."""
-    load_plugins(ENTRY_POINT_GROUP)
-    return any(
-        implementation.compute is not None and implementation.priority > 0 for implementation in REGISTRY
-    )
-
-
 def _reason_against(
     implementation: Implementation, op: Op, facts: Sequence[TypedFact], backend: str, kernel: str
 ) -> str:
@@ -182,6 +173,3 @@ def _reason_against(
     if kernel and implementation.kernel != kernel:
         return f"its kernel is {implementation.kernel}"
     return implementation.reason_against(op, facts)
-
-
-register(Implementation("numpy", "reference", (Op,)))

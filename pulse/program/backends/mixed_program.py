@@ -1,8 +1,10 @@
 """Programs whose nodes run on several backends: each part is a program, and the parts share one clock."""
 
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -11,48 +13,33 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.check import Site
 from pulse.ops.source import Const
-from pulse.program.backends.compiled_program import CompiledProgram
-from pulse.program.backends.groups import BackendGroup, split, transfers
-from pulse.program.backends.implementations import ImplementationChoice, OpFunction
+from pulse.program.backends.groups import BackendGroup, choices, split, transfers
+from pulse.program.backends.implementations import ImplementationChoice
+from pulse.program.backends.registry import BACKENDS, CompileRequest
 from pulse.program.program import Program
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
-from pulse.pulsify.network import PulsedNetwork
-
-Compile: TypeAlias = Callable[[str, PulsedNetwork, Mapping[int, OpFunction]], Program]
-"""(backend, part, functions that compute its nodes) -> the program of the part."""
 
 _SIZE = struct.Struct("<q")
 
 
-class MixedProgram(CompiledProgram):
+class MixedProgram(Program):
     """A pulsed model whose views may run on different backends.
 
     parts      the parts and their programs, in the order of execution
     transfers  the wires from one backend to another
     """
 
-    def __init__(
-        self,
-        model: PulsedNetwork,
-        backend: str,
-        choice_of: Mapping[int, ImplementationChoice],
-        compile: Compile,
-        fetches: Sequence[OutletId] = (),
-        form: str = "f32",
-        unrounded: PulsedNetwork | None = None,
-    ) -> None:
-        super().__init__(model, form, unrounded)
+    def __init__(self, request: CompileRequest, backend: str) -> None:
+        super().__init__(request.model, request.weights, request.activations)
         self._default = backend
-        self.fetches = tuple(fetches)
+        self.fetches = tuple(request.fetches)
         self.parts: list[tuple[BackendGroup, Program]] = []
-        for part in split(model, choice_of, fetches):
-            computes = {
-                part.nodes[node_id]: choice_of[node_id].implementation.compute for node_id in part.nodes
-            }
-            functions = {node_id: compute for node_id, compute in computes.items() if compute is not None}
-            self.parts.append((part, compile(part.backend, part.network, functions)))
-        self.transfers = transfers([part for part, _ in self.parts], model.graph)
+        for part in split(request.model, request.choices, self.fetches):
+            chosen = {node: request.choices[whole_node] for whole_node, node in part.nodes.items()}
+            part_request = replace(request, model=part.network, fetches=(), choices=chosen)
+            self.parts.append((part, BACKENDS[part.backend].compile(part_request)))
+        self.transfers = transfers([part for part, _ in self.parts], request.model.graph)
         names = dict.fromkeys([backend, *(part.backend for part, _ in self.parts)])
         self._backend = " + ".join(names)
 
@@ -60,9 +47,9 @@ class MixedProgram(CompiledProgram):
     def backend(self) -> str:
         return self._backend
 
-    @property
-    def default_backend(self) -> str:
-        return self._default
+    @cached_property
+    def choices(self) -> Mapping[int, ImplementationChoice]:
+        return choices(self.network, self._default)
 
     def spawn(self, constants: Feed | None = None) -> "MixedState":
         return MixedState(self, constants)

@@ -13,7 +13,6 @@ from pulse.jit.registry import (
     require_kernels,
 )
 from pulse.ops.op import Op
-from pulse.program.backends.compiled_program import CompiledProgram
 from pulse.program.file.program_file import encode_program, write_file
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.kernels.time import TickRow
@@ -37,7 +36,7 @@ MAX_SHOWN_FIELDS = 12
 """Maximum number of fields of an instruction in a listing; the others are omitted."""
 
 
-class NativeProgram(NativeStreams, CompiledProgram):
+class NativeProgram(NativeStreams):
     """A pulsed model as rows of native kernels."""
 
     def __init__(
@@ -46,9 +45,9 @@ class NativeProgram(NativeStreams, CompiledProgram):
         fetches: Sequence[OutletId] = (),
         form: str = "f32",
         prepare: Callable[[Sequence[str]], None] | None = None,
-        unrounded: PulsedNetwork | None = None,
+        activations: str = "f32",
     ) -> None:
-        super().__init__(model, form, unrounded)
+        super().__init__(model, form, activations)
         step = lower_step(
             model.graph,
             registers=model.registers,
@@ -99,7 +98,7 @@ class NativeProgram(NativeStreams, CompiledProgram):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        for made_here in ("unlinked", "_linked", "_parallel", "thread_cuts", "_lanes_form"):
+        for made_here in ("unlinked", "_linked", "_parallel", "_cuts", "_lanes_form"):
             state.pop(made_here, None)
         rows = [(row.kernel, dict(vars(row.instruction)), row.node, row.op) for row in self.instructions]
         return {**state, "instructions": rows, _MODULES: modules_of(self._kernels())}

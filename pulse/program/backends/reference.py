@@ -13,9 +13,9 @@ from pulse.ops.check import Site, Tally, count_faults, replace_all_failing
 from pulse.ops.fault import CountFaults
 from pulse.ops.source import Source
 from pulse.ops.stateful import Stateful
-from pulse.program.backends.compiled_program import CompiledProgram
 from pulse.program.backends.implementations import OpFunction
 from pulse.program.backends.rounding import rounded_operands, with_rounded_bodies
+from pulse.program.program import Program
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.pulsify.faults import body_sites, find_unchecked_bodies
@@ -25,7 +25,7 @@ BODIES_KEY = -1
 """The key, among the memories of nodes, of the count of faults in bodies."""
 
 
-class ReferenceProgram(CompiledProgram):
+class ReferenceProgram(Program):
     """A program that runs each op in numpy.
 
     arithmetic  how ops compute, as in ``TypedNetwork.run``
@@ -39,9 +39,9 @@ class ReferenceProgram(CompiledProgram):
         form: str = "f32",
         arithmetic: Arithmetic = NATIVE,
         computes: Mapping[int, OpFunction] | None = None,
-        unrounded: PulsedNetwork | None = None,
+        activations: str = "f32",
     ) -> None:
-        super().__init__(model, form, unrounded)
+        super().__init__(model, form, activations)
         self.arithmetic = arithmetic
         self.computes = dict(computes or {})
         self.fetches = tuple(fetches)

@@ -1,8 +1,7 @@
-"""The half of a native program that its streams read: an instruction table over weights, state and arena."""
+"""The part of a native program that its streams read: an instruction table over weights, state and arena."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +11,7 @@ from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.ops.check import Site
 from pulse.program.machine import machine
-from pulse.program.streams.executable import Executable
+from pulse.program.program import Program
 from pulse.program.table.memory import align
 from pulse.program.table.place import Place
 from pulse.program.table.table import link
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from pulse.program.table.emitted import EmittedInstruction
 
 
-class NativeExecutable(Executable):
+class NativeExecutable(Program):
     """Instructions, weights, and the memory that a stream needs.
 
     unlinked, table  the rows with kernel numbers, and with addresses; ``rows`` of them
@@ -40,6 +39,7 @@ class NativeExecutable(Executable):
 
     unlinked: NDArray[np.int64]
     _linked: NDArray[np.int64] | None = None
+    _cuts: "ThreadCuts | None" = None
     _parallel: "tuple[NDArray[np.int64], Team] | None" = None
     weights: Array
     initial: Array
@@ -84,12 +84,14 @@ class NativeExecutable(Executable):
     def table(self, linked: NDArray[np.int64]) -> None:
         self._linked = linked
 
-    @cached_property
+    @property
     def thread_cuts(self) -> "ThreadCuts":
         """The rows that run in parts, for streams on several threads."""
         from pulse.program.machine.thread_cuts import cut_for_threads
 
-        return cut_for_threads(self.unlinked, self.threads)
+        if self._cuts is None:
+            self._cuts = cut_for_threads(self.unlinked, self.threads)
+        return self._cuts
 
     def stream_table(self) -> "tuple[NDArray[np.int64], Team | None]":
         """Return the table for each step of a stream, and the team that runs its rows in parts; keep both alive.

@@ -76,13 +76,9 @@ class LaneState(NativeState):
         self._separate()
         return super().memory
 
-    def step(self, feed: Feed | Array) -> dict[str, Array]:
+    def step(self, feed: Feed | Array, outputs: Feed | Array | None = None) -> dict[str, Array]:
         self._separate()
-        return super().step(feed)
-
-    def step_into(self, feed: Feed | Array, outputs: Feed | Array) -> dict[str, Array]:
-        self._separate()
-        return super().step_into(feed, outputs)
+        return super().step(feed, outputs)
 
     def _run(self, feed: Feed) -> dict[str, Array]:
         self._separate()

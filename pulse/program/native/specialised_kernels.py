@@ -14,10 +14,10 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.jit.specialised import specialised_functions
 from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.specialisation import Specialisation
 from pulse.program.native.specialisation_trial import SpecialisationTrial
 from pulse.program.table.kernel_rows import KernelRows, rows_by_kernel, write_addresses
 from pulse.program.table.table import RowTable, link
-from pulse.support.record import record
 from pulse.support.wording import spell
 
 MIN_GAIN = 1.1
@@ -26,46 +26,6 @@ MIN_KERNEL_GAIN = 1.02
 """The minimum speed-up of the rows of a kernel for which they are specialised."""
 MIN_SHARE = 0.01
 """The minimum share of the time of a step for which the rows of a kernel are specialised."""
-
-
-@record
-class Specialisation:
-    """The result of specialising a program.
-
-    reason    why streams do not run specialised kernels; empty if they do
-    kernels   the kernels that are specialised
-    rows      the number of specialised rows
-    total     the number of all rows
-    before_s  seconds of a step with generic kernels, on this machine
-    after_s   seconds of a step with specialised kernels, measured in turns with the others
-    seconds   the processor time of compilation and comparison
-    nbytes    the bytes of machine code
-    """
-
-    reason: str
-    kernels: tuple[str, ...]
-    rows: int
-    total: int
-    before_s: float
-    after_s: float
-    seconds: float
-    nbytes: int
-
-    @property
-    def used(self) -> bool:
-        """Whether streams run specialised kernels."""
-        return not self.reason
-
-    @property
-    def gain(self) -> float:
-        """The speed-up of a step."""
-        return self.before_s / self.after_s
-
-    def __str__(self) -> str:
-        cost = f"{self.seconds:.1f} s, {self.nbytes / 1e6:.2f} MB"
-        if not self.used:
-            return f"not used: {self.reason} ({cost})"
-        return f"{self.rows} of {self.total} instructions, a step {self.gain:.2f} times as fast ({cost})"
 
 
 def specialise(

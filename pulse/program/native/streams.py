@@ -1,4 +1,4 @@
-"""The half of a native program that makes its streams, single or in lanes."""
+"""The part of a native program that makes its streams, single or in lanes."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Self
 from pulse.errors import InputError
 from pulse.program.native.executable import NativeExecutable
 from pulse.program.native.state import NativeState
-from pulse.program.program import MAX_SPECIALISE_MEGABYTES, MAX_SPECIALISE_SECONDS, Program
+from pulse.program.program import MAX_SPECIALISE_MEGABYTES, MAX_SPECIALISE_SECONDS
 from pulse.program.streams.feeds import Feed
 from pulse.program.table.memory import aligned_bytes
 
 if TYPE_CHECKING:
     from pulse.program.native.interleaved_table import Interleaved
-    from pulse.program.native.specialised_kernels import Specialisation
+    from pulse.program.native.specialisation import Specialisation
     from pulse.program.streams.lanes import Lanes
 
 
-class NativeStreams(NativeExecutable, Program):
+class NativeStreams(NativeExecutable):
     """A program of native kernels, compiled or from a file; it makes streams."""
 
     def spawn(self, constants: Feed | None = None) -> NativeState:
@@ -29,12 +29,12 @@ class NativeStreams(NativeExecutable, Program):
         from pulse.program.machine.team import require_threads
 
         require_threads(threads)
-        copy = object.__new__(type(self))
-        for name, value in vars(self).items():
-            if name not in ("thread_cuts", "_parallel"):
-                setattr(copy, name, value)
-        copy.threads = threads
-        return copy
+        if threads == self.threads:
+            return self
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        other.threads, other._cuts, other._parallel = threads, None, None
+        return other
 
     def specialise(
         self,

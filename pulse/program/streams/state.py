@@ -85,12 +85,11 @@ class State(ABC):
 
     @cached_property
     def try_step(self) -> ArrayStep:
-        """Run ``step`` or ``step_into`` as one compiled call; the caller then looks for faults.
+        """Run ``step`` as one compiled call; the caller then looks for faults.
 
         The arguments are ``feed``, ``outputs`` or None, and whether to do nothing if an input has NaN. The result is
         None if nothing has changed: the stream takes no pulse now, an array is not C-contiguous or not exactly as its
-        port requires, or the backend has no compiled call. ``step`` and ``step_into`` then report the reason, or return
-        the result.
+        port requires, or the backend has no compiled call. ``step`` then reports the reason, or returns the result.
         """
         return _no_array_step
 
@@ -136,38 +135,16 @@ class State(ABC):
     def _put_back(self, memory: Any) -> None:
         """Restore what ``_keep`` returned."""
 
-    def step(self, feed: Feed | Array) -> dict[str, Array]:
+    def step(self, feed: Feed | Array, outputs: Feed | Array | None = None) -> dict[str, Array]:
         """Run one pulse.
 
-        feed     input name -> array of the port's shape and dtype; an array if one input streams
-        returns  output name -> array of the port's shape, owned by the caller. Drop the first ``delay`` frames of a
-                 stream; ``streaming.Session`` does so.
+        feed     input name -> array of the port's shape and dtype; an array if one input streams. Not changed, unless
+                 one of ``outputs`` overlaps it
+        outputs  output name -> array of the port's shape and dtype to write to; an array if there is one output. After
+                 an exception its contents are undefined. By default new arrays, owned by the caller
+        returns  the arrays by name. Drop the first ``delay`` frames of a stream; ``streaming.Session`` does so.
         Raises   InputError: names, shape or dtype differ, or the stream has ended; the state is then unchanged.
                  FaultError: a node has no result for some value; only reset and restore are possible after it
-        """
-        counter = self.clock.word
-        pulse = counter[0]
-        try:
-            results = self.try_step(feed, None, False)
-            if results is None:
-                results = self._step(self._check(feed), None)
-            elif self.counts_faults:
-                self.raise_faults()
-            return results
-        except (FaultError, InputError):
-            raise
-        except BaseException:
-            self.changing = self.changing or counter[0] != pulse
-            raise
-
-    def step_into(self, feed: Feed | Array, outputs: Feed | Array) -> dict[str, Array]:
-        """Run one pulse as ``step`` does, without allocating arrays.
-
-        feed     the pulse, as for ``step``; not changed, unless an output overlaps it
-        outputs  output name -> array of the port's shape and dtype to write to; an array if there is one output.
-                 After an exception its contents are undefined
-        returns  the arrays by name
-        Raises   the errors of ``step``; InputError also if ``outputs`` do not match
         """
         counter = self.clock.word
         pulse = counter[0]
@@ -175,7 +152,9 @@ class State(ABC):
             results = self.try_step(feed, outputs, False)
             if results is None:
                 inputs = self._check(feed)
-                results = self._step(inputs, output_arrays(self._output_ports, outputs))
+                arrays = None if outputs is None else output_arrays(self._output_ports, outputs)
+                self.check_open()
+                results = self.advance(inputs, True, arrays)
             elif self.counts_faults:
                 self.raise_faults()
             return results
@@ -184,11 +163,6 @@ class State(ABC):
         except BaseException:
             self.changing = self.changing or counter[0] != pulse
             raise
-
-    def _step(self, feed: Feed, outputs: dict[str, Array] | None) -> dict[str, Array]:
-        """Run ``step`` with checked arrays."""
-        self.check_open()
-        return self.advance(feed, True, outputs)
 
     def advance(
         self, feed: Feed, raises: bool = True, outputs: dict[str, Array] | None = None

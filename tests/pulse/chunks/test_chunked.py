@@ -9,12 +9,12 @@ from onnx import ModelProto, numpy_helper
 
 import pulse
 from pulse.errors import InputError, LoadError, PulseError, PulsifyError
-from pulse.program.compiler import BACKENDS
 from pulse.program.program import Program
 from pulse.program.whole_stream import run_whole
 from pulse.proof import ProofChoice, prove
 from pulse.proof.oracle import oracle_of
 from streaming.session import Session
+from tests.backends import BACKENDS
 from tests.noise import normal_noise
 from tests.pulse.cases.build import node
 from tests.pulse.chunks import models

@@ -12,8 +12,8 @@ from pulse.errors import InputError, LoadError, PulseError, PulsifyError
 from pulse.facts import Array
 from pulse.metadata import StreamMetadata
 from pulse.models import PulsedModel
-from pulse.program.compiler import BACKENDS
 from streaming import Session
+from tests.backends import BACKENDS
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.recurrent import weights
 from tests.pulse.onnx.write.file_proof import read_metadata

@@ -8,9 +8,10 @@ import pytest
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.models import TypedModel
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from streaming import Session
 from tests.agreement import Expected
+from tests.backends import BACKENDS
 
 EXACT = 1e-4
 """How far from the definition a value may be, as a share of the largest one."""

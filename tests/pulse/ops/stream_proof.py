@@ -4,9 +4,10 @@ from onnx import ModelProto
 
 import pulse
 from pulse.models import TypedModel
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
+from tests.backends import BACKENDS
 from tests.pulse.cases.build import Feeds
 from tests.pulse.onnx.reference import reference
 

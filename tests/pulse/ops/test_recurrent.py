@@ -8,9 +8,10 @@ from onnx import ModelProto, NodeProto
 
 import pulse
 from pulse.errors import CompileError, FactError, PulsifyError
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
+from tests.backends import BACKENDS
 from tests.pulse.cases import cumulative, recurrent
 from tests.pulse.cases.build import Feeds, floats, model, node
 from tests.pulse.ops.stream_proof import assert_streams

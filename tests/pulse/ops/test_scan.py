@@ -7,10 +7,11 @@ import pulse
 from pulse.errors import CompileError, PulsifyError
 from pulse.ops.scan import ScanStream
 from pulse.program.backends.native_program import NativeProgram
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.lower.scan import MAX_INSTRUCTIONS
 from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
+from tests.backends import BACKENDS
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.scan import scan, smoothing_body
 from tests.pulse.ops.stream_proof import assert_streams

@@ -10,9 +10,10 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.gather_elements import GatherBatches, GatherElements
 from pulse.ops.scatter import ScatterElements
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.pulsify.driver import pulsify
+from tests.backends import BACKENDS
 from tests.pulse.model_builder import ModelBuilder
 
 I64, I32, U8, F32 = (np.dtype(kind) for kind in (np.int64, np.int32, np.uint8, np.float32))

@@ -5,11 +5,12 @@ import pytest
 
 from pulse.errors import FaultError, InputError
 from pulse.ops.gather import Gather
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.whole_stream import stream_whole
 from pulse.proof import ProofChoice
 from pulse.proof.prover import prove
 from pulse.pulsify.driver import pulsify
+from tests.backends import BACKENDS
 from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.program.faulty_models import CASES, I64, ROWS, faulty, gather, lookup, programs, table
 

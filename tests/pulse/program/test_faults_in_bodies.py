@@ -7,9 +7,10 @@ from onnx import GraphProto
 import pulse
 from pulse import Chunking
 from pulse.errors import FaultError
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.whole_stream import stream_whole
 from pulse.pulsify.driver import pulsify
+from tests.backends import BACKENDS
 from tests.pulse.cases.build import model, node
 from tests.pulse.cases.scan import body
 from tests.pulse.program.faulty_models import F32, ROWS, programs, table

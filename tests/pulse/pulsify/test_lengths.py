@@ -11,9 +11,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 import pulse
 from pulse.dim import SymbolScope
-from pulse.program.compiler import BACKENDS
 from pulse.pulsify.lengths import determines_length, lag, never_shrinks
 from streaming import Session
+from tests.backends import BACKENDS
 from tests.noise import normal_noise
 
 

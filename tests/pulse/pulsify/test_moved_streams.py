@@ -13,10 +13,11 @@ from pulse.facts import Array, TypedFact
 from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
 from pulse.ops.op import Env, Op, Relation, Window
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.pulsify.driver import pulsify
 from pulse.runtimes.onnxruntime import RuntimeProgram
+from tests.backends import BACKENDS
 from tests.invariants.operator_cases import compare_programs
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.model_builder import ModelBuilder

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from pulse.facts import Array
-from pulse.program.compiler import BACKENDS
 from pulse.program.program import Program
 from streaming.executor import Executor
 from streaming.executor.executor import engine_for
 from streaming.executor.native_engine import NativeEngine, NativeSlots
 from streaming.executor.thread_engine import ThreadEngine, ThreadSlots
 from streaming.realtime import Realtime
+from tests.backends import BACKENDS
 from tests.noise import normal_noise
 from tests.streaming.executor.streams import collect, named_program, nothing_left
 from tests.waiting import wait_until

@@ -10,11 +10,11 @@ from pulse.facts import Array
 from pulse.metadata import StreamMetadata
 from pulse.models import PulsedModel, TypedModel
 from pulse.onnx.write.model import to_onnx
-from pulse.program.compiler import BACKENDS
 from pulse.program.whole_stream import stream_whole
 from pulse.proof.signals import draw_feeds
 from pulse.runtimes.onnxruntime import RuntimeProgram
 from tests.agreement import Expected
+from tests.backends import BACKENDS
 
 
 def read_metadata(proto: ModelProto) -> StreamMetadata:

@@ -103,11 +103,11 @@ def test_arrays_of_other_layouts_are_never_read_as_plain_ones(other_array: Array
     assert state.try_step(x, other_array, False) is None
     if type(other_array) is np.ndarray and other_array.dtype == F:
         assert np.array_equal(state.step(other_array)["y"], -x)
-        assert np.array_equal(state.step_into(x, other_array)["y"], -x)
+        assert np.array_equal(state.step(x, other_array)["y"], -x)
         assert np.array_equal(other_array, -x)
     else:
         with pytest.raises(InputError, match="expected an array for the output y"):
-            state.step_into(x, other_array)
+            state.step(x, other_array)
 
 
 def test_arrays_that_cannot_be_written_are_refused() -> None:
@@ -117,7 +117,7 @@ def test_arrays_that_cannot_be_written_are_refused() -> None:
     locked.flags.writeable = False
     assert state.try_step(x, locked, False) is None
     with pytest.raises(InputError, match="the array for the output y cannot be written"):
-        state.step_into(x, locked)
+        state.step(x, locked)
     assert state.snapshot() == before
     outputs = state.try_step(locked, None, False)  # it is read
     assert outputs is not None
@@ -150,7 +150,7 @@ def test_a_step_keeps_the_reference_counts_of_arrays() -> None:
         watched = [weakref.ref(array) for array in (*feed.values(), *outputs.values())]
         counts = [sys.getrefcount(reference()) for reference in watched]
         for _ in range(100):
-            state.step_into(feed, outputs)
+            state.step(feed, outputs)
         assert [sys.getrefcount(reference()) for reference in watched] == counts
         feed.clear()
         outputs.clear()

@@ -17,8 +17,8 @@ from pulse.models import TypedModel
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.stored_program import read_program
 from pulse.program.native import specialised_kernels
+from pulse.program.native.specialisation import Specialisation
 from pulse.program.native.specialisation_trial import SpecialisationTrial
-from pulse.program.native.specialised_kernels import Specialisation
 from pulse.program.table import kernel_rows
 from pulse.program.table.kernel_rows import rows_by_kernel
 from pulse.program.table.table import link

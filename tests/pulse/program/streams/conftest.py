@@ -2,8 +2,8 @@
 
 import pytest
 
-from pulse.program.compiler import BACKENDS
 from pulse.program.program import Program
+from tests.backends import BACKENDS
 
 
 @pytest.fixture(params=BACKENDS)

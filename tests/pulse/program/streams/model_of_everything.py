@@ -6,9 +6,10 @@ from pulse.facts import Array
 from pulse.models import TypedModel
 from pulse.ops.slice import Slice
 from pulse.ops.time_position import Range
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.streams.state import State
 from pulse.pulsify.driver import pulsify
+from tests.backends import BACKENDS
 from tests.pulse.model_builder import ModelBuilder
 
 F = np.float32

@@ -64,13 +64,13 @@ def test_an_interrupted_step_is_undone_or_refused(name: str, backend: str, unit:
 
 
 @units
-def test_an_interrupted_step_into_is_undone_or_refused(backend: str, unit: Unit, step: int) -> None:
+def test_an_interrupted_step_into_arrays_is_undone_or_refused(backend: str, unit: Unit, step: int) -> None:
     compiled = program("windows", backend)
     x, more = block(compiled, compiled.pulse, 5), block(compiled, 3, 6)
 
     def call(state: State) -> dict[str, Array]:
         outputs = {port.name: np.zeros(port.shape, port.dtype) for port in compiled.outputs}
-        state.step_into(x, outputs)
+        state.step(x, outputs)
         return outputs
 
     counts = outcomes(compiled, call, unit, step, lambda state: state.flush(more))

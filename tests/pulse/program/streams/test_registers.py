@@ -12,8 +12,9 @@ from pulse.interface import AwaitedWire
 from pulse.models import PulsedModel
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.time_length import StreamEnd
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.support.bounds import FAR_END
+from tests.backends import BACKENDS
 from tests.noise import normal_noise
 from tests.pulse.chunks import models
 

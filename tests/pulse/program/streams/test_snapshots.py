@@ -5,10 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from pulse.errors import InputError
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.program.streams.state import State
 from pulse.pulsify.driver import pulsify
+from tests.backends import BACKENDS
 from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.program.programs import are_bit_identical
 from tests.pulse.program.streams.model_of_everything import (

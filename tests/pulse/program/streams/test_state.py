@@ -11,10 +11,11 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.ops.shape import Reshape
 from pulse.ops.slice import Slice
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.program.whole_stream import run_whole
 from pulse.pulsify.driver import pulsify
+from tests.backends import BACKENDS
 from tests.invariants.graphs import feeds, random_model, shortest
 from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.program.programs import are_bit_identical
@@ -96,7 +97,7 @@ def test_a_step_into_arrays_gives_the_same_numbers(program: Program) -> None:
     state, other = program.spawn(), program.spawn()
     outputs = {port.name: np.full(port.shape, 99, port.dtype, order="F") for port in program.outputs}
     for seed in range(5):
-        state.step_into(stereo_noise(4, seed), outputs)
+        state.step(stereo_noise(4, seed), outputs)
         expected = other.step({"x": stereo_noise(4, seed)})
         assert all(np.array_equal(outputs[name], expected[name]) for name in expected)
     builder = ModelBuilder(x="1,2,T")
@@ -104,7 +105,7 @@ def test_a_step_into_arrays_gives_the_same_numbers(program: Program) -> None:
         pulsify(builder.model(builder.apply("neg", builder["x"])), pulse=4), program.backend
     ).spawn()
     x = stereo_noise(4)
-    single.step_into({"x": x}, x)
+    single.step({"x": x}, x)
     assert np.array_equal(x, -stereo_noise(4))
 
 
@@ -140,7 +141,7 @@ def test_arrays_that_do_not_fit_the_outputs_are_refused(
     right = {port.name: np.zeros(port.shape, port.dtype) for port in program.outputs}
     before = state.snapshot()
     with pytest.raises(InputError, match=message):
-        state.step_into(stereo_noise(4), change(right))
+        state.step(stereo_noise(4), change(right))
     assert state.snapshot() == before
 
 
@@ -149,7 +150,7 @@ def test_a_step_into_arrays_without_its_input_is_refused(program: Program) -> No
     outputs = {port.name: np.zeros(port.shape, port.dtype) for port in program.outputs}
     before = state.snapshot()
     with pytest.raises(InputError, match="no pulse for input x"):
-        state.step_into({}, outputs)
+        state.step({}, outputs)
     assert state.snapshot() == before
 
 

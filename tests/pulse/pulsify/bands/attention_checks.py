@@ -8,9 +8,10 @@ from onnx import ModelProto
 import pulse
 from pulse.models import PulsedModel, TypedModel
 from pulse.ops.attention import BandedAttention
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.whole_stream import run_whole
 from pulse.pulsify.bands.attention import band_attention
+from tests.backends import BACKENDS
 from tests.pulse.cases.attention import (
     WIDTH,
     AttentionBuilder,

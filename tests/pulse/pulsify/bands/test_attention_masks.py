@@ -8,8 +8,9 @@ from onnx import ModelProto
 
 import pulse
 from pulse.errors import InputError, PulsifyError
-from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.compiler import compile_model
 from pulse.program.whole_stream import run_whole
+from tests.backends import BACKENDS
 from tests.pulse.cases.attention import (
     HEADS,
     WIDTH,

@@ -1,0 +1,3 @@
+"""The backends whose programs most tests run."""
+
+BACKENDS = ("numba", "numpy")
