@@ -78,13 +78,10 @@ class Integers:
         ]
         return self.builder.apply("where", condition, *wires)
 
-    def add_index_constant(self, value: Array) -> OutletId:
-        """Add indices as a constant."""
-        return add_constant(self.builder.graph, "places", np.ascontiguousarray(np.asarray(value, np.int64)))
-
     def pick(self, x: OutletId, indices: Array, axis: int) -> OutletId:
         """Return entries of an axis."""
-        return self.builder.add("picked", Gather(axis), x, self.add_index_constant(indices))
+        places = add_constant(self.builder.graph, "places", np.ascontiguousarray(indices, np.int64))
+        return self.builder.add("picked", Gather(axis), x, places)
 
     def look_up(self, table: Array, indices: OutletId) -> OutletId:
         """Return entries of a table [N], by i64."""

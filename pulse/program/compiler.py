@@ -50,9 +50,8 @@ def compile_model(
     if backend not in backends:
         raise CompileError(f"no backend {backend!r}; choose {', '.join(backends[:-1])} or {backends[-1]}")
     is_mixed = any(view.backend not in ("", backend) or view.kernel for view in model.graph.views.values())
-    choice_of = (
-        choices(model, backend) if is_mixed or backend in OTHER_BACKENDS or _has_preferred(backend) else {}
-    )
+    has_choice = is_mixed or backend in OTHER_BACKENDS or (backend == "numpy" and has_preferred())
+    choice_of = choices(model, backend) if has_choice else {}
     if backend in OTHER_BACKENDS or any(
         choice.implementation.backend != backend for choice in choice_of.values()
     ):
@@ -67,10 +66,6 @@ def compile_model(
         return MixedProgram(model, backend, choice_of, compile_part, fetches or (), form, unrounded)
     computes = {node: c for node, choice in choice_of.items() if (c := choice.implementation.compute)}
     return _compile(backend, model, fetches or (), form, prepare, computes, unrounded)
-
-
-def _has_preferred(backend: str) -> bool:
-    return backend == "numpy" and has_preferred()
 
 
 def _compile(

@@ -1,6 +1,5 @@
 """The result of a proof: one object for the terminal, for JSON and for Python."""
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -268,7 +267,9 @@ class ProofReport(Report):
         """Return names and texts of the streams that were tried and of their results."""
         lengths = self.lengths
         span = f"{len(self.tried)} of {lengths[0]:,} to {lengths[-1]:,} frames"
-        pairs = [("streams", f"{span}: {_signals_text(self.tried)}; seed {self.seed}")]
+        tried_signals = {trial.signal for trial in self.tried}
+        signals = ", ".join(signal for signal in SIGNALS if signal in tried_signals)
+        pairs = [("streams", f"{span}: {signals}; seed {self.seed}")]
         pairs += [("long enough", self._reach(lengths[-1]))]
         if self.skipped:
             pairs.append(
@@ -334,8 +335,3 @@ class ProofReport(Report):
             "rejected": self.rejected,
             "original": self.original,
         }
-
-
-def _signals_text(tried: Sequence[TrialRecord]) -> str:
-    signals = {trial.signal for trial in tried}
-    return ", ".join(signal for signal in SIGNALS if signal in signals)

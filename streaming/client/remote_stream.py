@@ -243,11 +243,9 @@ class RemoteStream(NotCopyable):
     @property
     def lost(self) -> bool:
         """Whether the connection is lost and another one should follow."""
-        return self.resume_name is not None and (self._error is None or self._error_code in RETRYABLE_CODES)
-
-    @property
-    def _error_code(self) -> str:
-        return self._error.code if isinstance(self._error, ClientError) else ""
+        error = self._error
+        may_follow = error is None or (isinstance(error, ClientError) and error.code in RETRYABLE_CODES)
+        return self.resume_name is not None and may_follow
 
     async def continue_over(self, socket: ClientSocket, ready: Message) -> None:
         """Continue over another connection: resend the frames that its server does not have."""

@@ -112,7 +112,7 @@ def write_shift(w: OperationWriter) -> Name:
 
 @writes("Cast")
 def write_cast(w: OperationWriter) -> Name:
-    target = w.made_dtype()
+    target, _ = w.scope.fact(w.outputs[0])
     if target == np.bool_ and w.dtype() != np.bool_:
         return w.apply("ne", w.x(), 0)
     return w.cast(w.x(), target)

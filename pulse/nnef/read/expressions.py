@@ -1,6 +1,7 @@
 """Evaluate expressions of a document; two functions handle operators between tensors, and calls."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from pulse.dim import TDim
@@ -145,7 +146,7 @@ class Evaluator:
         for index, values in enumerate(zip(*lists)):
             self._spending.take_nodes(1, position.title)
             names = {name: value for (name, _), value in zip(expression.loops, values)}
-            item = position.in_scope({**position.scope, **names}).part(index)
+            item = replace(position, scope={**position.scope, **names}).part(index)
             if expression.condition is not None:
                 condition = self.value(expression.condition, item)
                 if not isinstance(condition, bool):

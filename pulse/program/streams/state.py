@@ -92,7 +92,7 @@ class State(ABC):
         port requires, or the backend has no compiled call. ``step`` and ``step_into`` then report the reason, or return
         the result.
         """
-        return _no_array_step
+        return lambda feed, outputs, refuses_nan: None
 
     @abstractmethod
     def _clear(self) -> None:
@@ -394,10 +394,6 @@ class State(ABC):
             else:
                 return feed
         return named_pulses(self._streaming, feed)
-
-
-def _no_array_step(feed: Feed | Array, outputs: Feed | Array | None, refuses_nan: bool) -> None:
-    """Do nothing: the backend has no compiled call."""
 
 
 def _restore(program: Any, constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:

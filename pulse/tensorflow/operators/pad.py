@@ -19,17 +19,13 @@ def read_pairs(node: TensorflowNode, slot: int, rank: int) -> list[tuple[TDim, T
     return list(zip(paddings[::2], paddings[1::2]))
 
 
-def _require_outside(node: TensorflowNode, pads: list[tuple[TDim, TDim]]) -> None:
-    if any(dim.prove_ge(0).no for pair in pads for dim in pair):
-        raise node.error(f"negative paddings {[(str(a), str(b)) for a, b in pads]}")
-
-
 @tensorflow_op("Pad", "PadV2", "MirrorPad")
 def pad(node: TensorflowNode) -> OutletId:
     """Add frames at the ends of axes."""
     rank = node.fact(0).rank - node.is_complex()
     pads = read_pairs(node, 1, rank)
-    _require_outside(node, pads)
+    if any(dim.prove_ge(0).no for pair in pads for dim in pair):
+        raise node.error(f"negative paddings {[(str(a), str(b)) for a, b in pads]}")
     pads += [NO_PAD] * node.is_complex()
     mode: PadMode = "constant"
     fill = float(node.scalar(2, "value")) if node.op_type == "PadV2" else 0.0
