@@ -2,7 +2,7 @@
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.infer.nhwc import pad_or_crop, remaining_pads
+from pulse.infer import nhwc
 from pulse.ops.conv import NO_PAD
 from pulse.ops.pad import Pad, PadMode
 from pulse.tensorflow.node import TensorflowNode
@@ -42,8 +42,4 @@ def pad(node: TensorflowNode) -> OutletId:
 @tensorflow_op(PADDED)
 def pad_of_dilation(node: TensorflowNode) -> OutletId:
     """Pad without the crops that a convolution without padding would leave of it."""
-    x, rank = node.input(0), node.fact(0).rank
-    ends = remaining_pads(node.dims(1, "paddings"), node.dims(2, "crops"), rank)
-    if ends is None:
-        raise node.error(f"its paddings and crops do not fit {node.fact(0)}")
-    return node.name_result(pad_or_crop(node, x, ends))
+    return node.name_result(nhwc.pad_of_dilation(node, node.input(0)))
