@@ -55,10 +55,7 @@ def from_polar(axis: int = -1, shape: str = "1,257,frames") -> TypedModel:
     Raises   InputError: an option is out of range, or the shape does not fit
     """
     builder = FunctionBuilder("from_polar", {"x": shape, "phase": shape})
-    rank = builder.rank(builder["x"])
-    if isinstance(axis, bool) or not isinstance(axis, int) or not -rank - 1 <= axis <= rank:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise builder.error(f"axis={axis!r} must be from {-rank - 1} to {rank}")
-    axis %= rank + 1
+    axis = builder.new_axis(builder["x"], axis)
     pair = from_angle(builder, builder["x"], builder["phase"])
     return builder.model(
         spectrum=builder.side_by_side(*(builder.with_axis(part, axis) for part in pair), axis=axis)

@@ -33,16 +33,8 @@ def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[N
 
 def _known_value(graph: FlatGraph, endpoint: NodeOutput) -> Array | None:
     """Return the value of a constant."""
-    for _ in range(len(graph.nodes)):
-        node = graph.nodes.get(endpoint.node)
-        if node is None:
-            return None
-        if node.op == "Const":
-            return read_tensor(node)
-        if node.op != "Identity" or not node.inputs:
-            return None
-        endpoint = node.inputs[0]
-    return None
+    node = graph.nodes.get(graph.source_of(endpoint).node)
+    return read_tensor(node) if node is not None and node.op == "Const" else None
 
 
 def _dilated_nodes(
