@@ -125,11 +125,9 @@ def fourth_digits(count: int) -> Array:
     indices, remaining_digits = np.zeros(count, np.int64), np.arange(count)
     size = count
     while size > 1:
-        indices, remaining_digits, size = (
-            indices * RADIX + remaining_digits % RADIX,
-            remaining_digits // RADIX,
-            size // RADIX,
-        )
+        indices = indices * RADIX + remaining_digits % RADIX
+        remaining_digits = remaining_digits // RADIX
+        size = size // RADIX
     return indices
 
 

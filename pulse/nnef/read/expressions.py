@@ -119,10 +119,8 @@ class Evaluator:
         raise position.error(f"{sign} has no meaning before this")
 
     def _binary(self, expression: Binary, position: Position) -> NnefValue:
-        left, right = (
-            self.value(expression.left, position.part(0)),
-            self.value(expression.right, position.part(1)),
-        )
+        left = self.value(expression.left, position.part(0))
+        right = self.value(expression.right, position.part(1))
         sign = expression.sign
         if isinstance(left, NnefWire) or isinstance(right, NnefWire):
             if sign not in BINARY_OPERATORS:

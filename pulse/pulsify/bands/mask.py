@@ -234,10 +234,8 @@ class Mask:
         for candidate in (sample, sample.relative()):
             period = candidate.period()
             if period is not None and back + ahead + 2 * period <= sample.frames:
-                op, relative = (
-                    BandedAttention(1.0, candidate.table(period, back, ahead), back),
-                    candidate is not sample,
-                )
+                op = BandedAttention(1.0, candidate.table(period, back, ahead), back)
+                relative = candidate is not sample
                 wider = min(max(2 * sample.frames + 37, 777, 2 * self._farthest(largest) + 37), largest)
                 other = self.sample(wider if wider > sample.frames else sample.frames * 2 // 3)
                 if self._agrees_with(op, other, relative):

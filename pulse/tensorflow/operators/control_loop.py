@@ -229,11 +229,9 @@ class _While:
                 present[outlet] = self._element(whole, start + iteration, f"element{iteration}_{outlet.node}")
             outlets = graft(self._body, self._targets(parts), graph, present)
             stop = len(parts.states) + len(parts.last)
-            states, ends, elements = (
-                outlets[: len(parts.states)],
-                outlets[len(parts.states) : stop],
-                outlets[stop:],
-            )
+            states = outlets[: len(parts.states)]
+            ends = outlets[len(parts.states) : stop]
+            elements = outlets[stop:]
             last = dict(zip(parts.last, ends))
             for index, outlet in zip(parts.states, states):
                 current[index] = self._like_first(index, outlet, f"state{index}_{iteration}")

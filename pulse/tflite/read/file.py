@@ -218,10 +218,8 @@ class _Parser:
             if operator.OpcodeIndex() >= len(op_types):
                 raise self.error(f"operator {index} of {name} has no code")
             op_type, part = op_types[int(operator.OpcodeIndex())], f"operator {index}"
-            inputs, outputs = (
-                numbers(operator.InputsAsNumpy(), part),
-                numbers(operator.OutputsAsNumpy(), part),
-            )
+            inputs = numbers(operator.InputsAsNumpy(), part)
+            outputs = numbers(operator.OutputsAsNumpy(), part)
             options = self._options(operator, f"{part} ({op_type}) of {name}")
             inner = numbers(operator.IntermediatesAsNumpy(), part)
             operators.append(Operator(op_type, inputs, outputs, options, inner))
