@@ -86,11 +86,9 @@ def _find_padded_op(
             return (node.op, relation.axes[0]) if isinstance(relation, Pointwise) else None
         case Gather(op_axis) if slot == 0 and op_axis != axis:
             indices = graph.fact(node.inputs[1])
-            return (
-                (node.op, axis if axis < op_axis else axis + indices.rank - 1)
-                if indices.value is not None
-                else None
-            )
+            if indices.value is not None:
+                return node.op, axis if axis < op_axis else axis + indices.rank - 1
+            return None
         case Reshape():
             index = next((i for i in range(out.rank) if _is_kept(fact.shape, axis, out.shape, i)), None)
             if index is None:

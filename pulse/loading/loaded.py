@@ -86,11 +86,9 @@ class Loaded:
     @property
     def sizes(self) -> Mapping[str, int]:
         """The values of the file's symbols other than time: ``{"batch": 1}``."""
-        return (
-            self.source_model.model.sizes
-            if isinstance(self.source_model, StoredProgram)
-            else self.resolution.sizes
-        )
+        if isinstance(self.source_model, StoredProgram):
+            return self.source_model.model.sizes
+        return self.resolution.sizes
 
     @property
     def typed_model(self) -> "TypedModel":

@@ -97,11 +97,9 @@ def dims_of(shape: Proto) -> KnownSizes:
 
 def dims_in(value: object) -> KnownSizes:
     """Return the sizes of an attribute, if it is a shape of known rank."""
-    return (
-        cast("KnownSizes", value)
-        if isinstance(value, tuple) and not isinstance(value, FunctionName)
-        else None
-    )
+    if isinstance(value, tuple) and not isinstance(value, FunctionName):
+        return cast("KnownSizes", value)
+    return None
 
 
 def tensor_value(proto: Proto, location: str) -> Array:

@@ -52,11 +52,9 @@ def wide_parameters(torch: Any, dtype: Any) -> Any:
     tree = torch.utils._pytree
 
     def widen(value: Any) -> Any:
-        return (
-            value.detach().to(dtype)
-            if isinstance(value, torch.nn.Parameter) and value.is_floating_point()
-            else value
-        )
+        if isinstance(value, torch.nn.Parameter) and value.is_floating_point():
+            return value.detach().to(dtype)
+        return value
 
     class Widen(torch.overrides.TorchFunctionMode):
         def __torch_function__(

@@ -179,11 +179,9 @@ class NodeReader:
         value = self.arguments[name]
         if isinstance(value, NnefWire) and value.value is not None:
             value = value.value.ravel().tolist()
-        return (
-            [self.plain(item, name) for item in value]
-            if isinstance(value, list)
-            else [self.plain(value, name)]
-        )
+        if isinstance(value, list):
+            return [self.plain(item, name) for item in value]
+        return [self.plain(value, name)]
 
     def plain(self, value: NnefValue, name: str) -> int:
         """Return a value as an integer. Raises LoadError: it is not one."""

@@ -221,11 +221,9 @@ class Mask:
                 candidate = self._find_candidate(self.sample(frames), largest) or candidate
                 if candidate is not None and candidate.reason_to_doubt is None:
                     return candidate.band
-        return (
-            self._causal(self.sample(largest), limit, largest)
-            if candidate is None
-            else self._accept_with_limit(candidate, max_rows, largest)
-        )
+        if candidate is None:
+            return self._causal(self.sample(largest), limit, largest)
+        return self._accept_with_limit(candidate, max_rows, largest)
 
     def _find_candidate(self, sample: Sample, largest: int) -> "SampledBand | None":
         back, ahead = sample.reach()

@@ -24,11 +24,9 @@ def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[N
     for node in graph:
         if node.op == "BatchToSpaceND" and len(node.inputs) == 3:
             replacements.update(_dilated_nodes(graph, node, readers, needed, fed))
-    return (
-        FlatGraph((replacements.get(node.name, node) for node in graph), graph.title)
-        if replacements
-        else graph
-    )
+    if replacements:
+        return FlatGraph((replacements.get(node.name, node) for node in graph), graph.title)
+    return graph
 
 
 def _known_value(graph: FlatGraph, endpoint: NodeOutput) -> Array | None:
