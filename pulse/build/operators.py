@@ -223,9 +223,7 @@ def Function(
 
 
 def as_list(value: "int | Sequence[int]", rank: int, subject: str, location: str) -> list[int]:
-    """Return integers, one for each axis; a single number applies to all axes. Raises InputError: no integers, or not
-    one per axis.
-    """
+    """Return an integer for each axis; a single one applies to all. Raises InputError: no integers, or not one each."""
     numbers: Any = value
     integers: list[Any] = [numbers] if isinstance(numbers, int | float | str) else list(numbers)
     if not all(

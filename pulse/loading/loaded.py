@@ -109,9 +109,7 @@ class Loaded:
         return self.resolution.original
 
     def with_pulse(self, pulse: int | None) -> "Loaded":
-        """Return the model with chunks of this many frames, unless their length is fixed otherwise. Raises
-        PulsifyError.
-        """
+        """Return the model with chunks of this many frames, unless their length is fixed. Raises PulsifyError."""
         if pulse is None or self.chunking.pulse is not None or not self._leaves_pulse_open:
             return self
         return replace(self, chunking=replace(self.chunking, pulse=pulse))
@@ -136,9 +134,7 @@ class Loaded:
     def pulsify(
         self, pulse: int | None = None, *, align: bool = False, max_context: int | None = None
     ) -> "PulsedModel":
-        """Return the model in pulses; of whole chunks, one by default, if it takes chunks. Raises PulseError: it
-        cannot.
-        """
+        """Return the model in pulses; of whole chunks, one by default, if it takes chunks. Raises PulseError."""
         if self.program is not None:
             raise self._program_error()
         model = self._pulsed_model

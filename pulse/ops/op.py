@@ -111,15 +111,11 @@ class Op:
         return numpy_seconds(self.work(inputs, outputs), outputs, size)
 
     def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
-        """Return the layout of an operand's output units; None if it is not a weight, or gains nothing from
-        fewer bits.
-        """
+        """Return the layout of an operand's output units; None if it is no weight, or gains nothing from fewer bits."""
         return None
 
     def with_rounded_state(self, form: RowForm) -> "Op":
-        """Return the op that rounds its state to rows of a form before it multiplies it; see
-        ``pulse.ops.quantize_rows``.
-        """
+        """Return the op that rounds its state to rows of a form before it multiplies it; see ``ops.quantize_rows``."""
         return self
 
     def detail(self) -> str:

@@ -184,9 +184,7 @@ class _While:
         )
 
     def _elements_read(self, sources: Mapping[OutletId, int]) -> dict[OutletId, tuple[OutletId, TDim]]:
-        """Return the elements of constants of the loop that an iteration selects by a counter, and the
-        first of them.
-        """
+        """Return the elements of constants of the loop that an iteration selects by a counter, and their start."""
         body = self._body
         values: dict[OutletId, tuple[OutletId, TDim]] = {}
         outside = {source: self._first[index] for source, index in sources.items() if self._constant[index]}

@@ -127,9 +127,7 @@ class TfliteFile:
 
 @cache
 def schema() -> Any:
-    """Return the ``tflite`` package, which has no types. Importing it takes a while, so it is done when a
-    file is read.
-    """
+    """Return the ``tflite`` package, which has no types. Importing it is slow, so it is done when a file is read."""
     try:
         return import_module("tflite")
     except ImportError as error:

@@ -77,9 +77,7 @@ def _counts_back(torch: Any, bound: Any) -> bool:
 def _whole_steps(
     torch: Any, args: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of ``arange(0.0, size)`` as integers and a type: the exporter writes a range of integers for
-    it.
-    """
+    """Return the arguments of ``arange(0.0, size)`` as integers and a type: then the exporter writes a range."""
     floats = [arg for arg in args if isinstance(arg, float)]
     sizes = any(isinstance(argument, torch.SymInt) for argument in args)
     if not floats or not sizes or not all(number.is_integer() for number in floats):

@@ -77,9 +77,7 @@ class FrameLoops:
         return LoopStep.of(self.all_loops[loop_step[0]], index)
 
     def result(self, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Return the result of a function of PyTorch that selects or joins frames of a loop, or None for
-        other calls.
-        """
+        """Return the result of a function of PyTorch that selects or joins frames of a loop; None for other calls."""
         match name:
             case "__getitem__":
                 return self._frame_at(*args)
