@@ -90,8 +90,7 @@ def kaldi_fbank(
                   preemphasis and window with ``raw_energy``
     use_log_fbank  the logarithm of the bands
     use_power     bands of the squares of magnitudes; else of the magnitudes
-    scale         the samples are multiplied with it: Kaldi takes 16-bit samples, -32768 … 32767; 1 if they are so
-                  already
+    scale         the samples are multiplied with it: Kaldi takes -32768 … 32767; 1 if they are so already
     shape         the shape of x
     Raises        InputError
     """

@@ -1,7 +1,6 @@
 """The base class of operations: facts, value in plain numpy, and relation to a stream.
 
-An op only states how its outputs depend on the stream axis of its inputs; ``pulse.pulsify`` turns that into delays and
-registers.
+An op only states how outputs depend on the stream axis of inputs; ``pulse.pulsify`` makes delays and registers of it.
 
 Pointwise    output frame j needs frame j of every streaming input
 Window       groups of ``up`` output frames need ``span`` neighbouring input frames, ``stride`` apart
@@ -103,8 +102,7 @@ class Op:
     def eval_seconds(
         self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact], size: Callable[[TDim], int]
     ) -> float:
-        """Return the seconds of one core that ``eval`` takes; of one iteration, for a loop with an unknown number of
-        them.
+        """Return the seconds of one core that ``eval`` takes; for a loop of unknown length those of one iteration.
 
         size  the value of a dim
         """

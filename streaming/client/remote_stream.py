@@ -37,8 +37,7 @@ class RemoteStream(NotCopyable):
     last      the header of the last output: its number, and how long its pulse waited and took
 
     Outputs wait in memory until they are taken: ``async for outputs in stream``, or ``flush``. One task may send while
-    another takes outputs. A refusal of the server is raised as ClientError when outputs are taken, or by the next
-    ``send``.
+    another takes outputs. A refusal of the server raises ClientError when outputs are taken, or by ``send``.
     """
 
     copy_error_reason = "it is an open connection; connect again"

@@ -66,8 +66,7 @@ def write_transpose(w: OperationWriter) -> Name:
 
 
 def read_window(node: NodeReader, size: int) -> dict[str, Any]:
-    """Return attributes of ONNX for padding, stride and dilation of ``size`` axes; no padding means as much as keeps
-    the size.
+    """Return attributes of ONNX for padding, stride and dilation of ``size`` axes; without padding the size is kept.
 
     Raises LoadError: a border that is not supported
     """

@@ -17,8 +17,7 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
     """Return a context in which functions that the exporter writes wrongly, or not at all, are composed of others.
 
     Its ``trims`` says whether a slice counts back from the end a number of frames that depends on the length. Authors
-    treat 0 frames as a separate case, and the export has only the example's case; to the model, 0 is a number like any
-    other.
+    treat 0 frames as a separate case, and the export has only the example's case; to the model, 0 is no special case.
     The numbers of a range of numbers, which an exporter takes for data, are known (``tolist``).
     """
 
