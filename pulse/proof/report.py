@@ -312,7 +312,6 @@ class ProofReport(Report):
         return max(self.lengths, default=0) > self.trials.buffered
 
     def values(self) -> dict[str, Any]:
-        """Return the values of the report, for JSON."""
         return {
             "outcome": self.outcome,
             "verdict": self.verdict,

@@ -88,7 +88,6 @@ class StatsReport(Report):
         ]
 
     def values(self) -> dict[str, Any]:
-        """Return the values of the report, for JSON."""
         stats, header, statistics = self.stats, self.stats.header, self.stats.statistics
         return {
             "started": header.started,
