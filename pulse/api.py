@@ -94,8 +94,7 @@ def verify(
     source       see ``stream``; or a PyTorch ``nn.Module``. ``from_torch`` converts a module, and its streams are
                  compared with the module too
     pulse        see ``stream``
-    lengths      the lengths of the streams, in frames; by default short ones, and long ones that fill every buffer of
-                 past frames
+    lengths      the lengths of the streams, in frames; by default short ones, and long ones that fill every buffer
     backend      the backend to prove; numpy is always proved
     max_context, prepare  see ``stream``
     seed         the seed of the random inputs
@@ -105,8 +104,7 @@ def verify(
                  pulse, for each input, and returns the frames that are ready. Joined, these must equal the module's
                  first frames
     dynamic, states, method  for a module: see ``from_torch``. A module with states is called chunk by chunk
-    Raises       PulseError if the model cannot stream, or as ``from_torch`` for a module; DivergenceError if the twin
-                 differs
+    Raises       PulseError: the model cannot stream, or as ``from_torch``; DivergenceError: the twin differs
     """
     from pulse.loading.proving import prove_loaded
     from pulse.proof import ProofChoice

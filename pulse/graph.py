@@ -161,9 +161,7 @@ class Graph(Generic[F, O]):
         return node.name if len(node.outputs) == 1 else f"{node.name}:{outlet.slot}"
 
     def find(self, label: str) -> OutletId:
-        """Return the outlet of a name: an output's, or a wire's label; ``x:0`` is ``x``, if nothing else is
-        called so.
-        """
+        """Return the outlet of a name: an output's, or a wire's label; ``x:0`` is ``x`` if no other has that name."""
         for name in (label, label.removesuffix(":0")):
             if name in self.output_names:
                 return self.outputs[self.output_names.index(name)]

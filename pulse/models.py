@@ -188,9 +188,7 @@ class PulsedModel(PulsedNetwork):
         return to_nnef(self)
 
     def save(self, path: "str | PathLike[str]", opset: int = 17) -> None:
-        """Write ``to_onnx`` to a file. Raises WriteError: an op that ONNX cannot express, or a file that cannot be
-        written.
-        """
+        """Write ``to_onnx`` to a file. Raises WriteError: ONNX cannot express an op, or the file cannot be written."""
         from pulse.onnx.write.model import save
 
         save(self.to_onnx(opset), path)

@@ -13,8 +13,7 @@ from pulse.wiring import wire
 class Patch:
     """New nodes for a graph, and the wires that they replace.
 
-    ``tap`` reads a wire of the graph, ``wire`` adds nodes, ``shunt`` replaces a wire, ``apply`` inserts all of it into
-    the graph.
+    ``tap`` reads a wire of the graph, ``wire`` adds nodes, ``shunt`` replaces a wire, ``apply`` inserts all of it.
     """
 
     def __init__(self, target: TypedGraph) -> None:

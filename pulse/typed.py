@@ -73,9 +73,7 @@ class TypedNetwork:
         return result.copy()
 
     def view(self, name: str) -> list[TypedNode]:
-        """Return the nodes of a view, or the nodes that replaced them, without constants. Raises PulseError: no such
-        view.
-        """
+        """Return the nodes of a view, or their replacements, without constants. Raises PulseError: no such view."""
         if name not in self.graph.views:
             names = ", ".join(self.graph.views) or "none"
             raise PulseError(f"no view is called {name!r}; the views are {names}")
@@ -249,9 +247,7 @@ def _evaluate(node: TypedNode, inputs: Sequence[Array], env: Env, arithmetic: Ar
 
 
 def _with_results(node: TypedNode, inputs: Sequence[Array], arithmetic: Arithmetic) -> Sequence[Array]:
-    """Return the inputs of a node, if it has results for all of their values. Raises FaultError if faults are not
-    counted.
-    """
+    """Return the inputs of a node, if it has results for all values. Raises FaultError: faults are not counted."""
     checks = node.op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
     if not checks or any(is_symbolic(value) for value in inputs):
         return inputs

@@ -1,7 +1,6 @@
 """The graph of nodes that are written by hand: the unfinished graph of a model.
 
-An input that nothing feeds reads its own node, ``OpenInput``. Parameters are constants, one node each, for any number
-of readers.
+An input that nothing feeds reads its own node, ``OpenInput``. Parameters are constants, each one node for all readers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

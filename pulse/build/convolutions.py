@@ -2,119 +2,73 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
+from functools import partial
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 from pulse.build.nodes import Node
-from pulse.build.operators import OperatorInput, as_list, make_node
-from pulse.build.weights import parameter
+from pulse.build.operators import as_list, make_node, operator_function
+from pulse.build.weights import bias_parameter, parameter
 from pulse.errors import InputError
 
 AxisSizes: TypeAlias = int | Sequence[int]
 
 
-class Convolution(Protocol):
-    """A function that makes a convolution of a number of axes."""
+class ConvolutionOptions(TypedDict, total=False):
+    """The options that convolutions of each channel separately share with the others."""
 
-    def __call__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_dims: AxisSizes,
-        name: str = "",
-        *,
-        stride_dims: AxisSizes = 1,
-        padding_dims: AxisSizes = 0,
-        dilation_dims: AxisSizes = 1,
-        groups: int = 1,
-        no_bias: bool = False,
-        weight: Any = None,
-        bias: Any = None,
-        seed: int = 0,
-        output_padding: AxisSizes | None = None,
-    ) -> Node: ...
+    stride_dims: AxisSizes
+    padding_dims: AxisSizes
+    dilation_dims: AxisSizes
+    no_bias: bool
+    weight: Any
+    bias: Any
+    seed: int
+    output_padding: AxisSizes | None
 
 
-class DepthwiseConvolution(Protocol):
-    """A function that makes a convolution of each channel separately."""
-
-    def __call__(
-        self,
-        nb_channels: int,
-        kernel_dims: AxisSizes,
-        name: str = "",
-        *,
-        stride_dims: AxisSizes = 1,
-        padding_dims: AxisSizes = 0,
-        dilation_dims: AxisSizes = 1,
-        no_bias: bool = False,
-        weight: Any = None,
-        bias: Any = None,
-        seed: int = 0,
-        output_padding: AxisSizes | None = None,
-    ) -> Node: ...
-
-
-def _convolution(op_type: str, rank: int) -> Convolution:
-    def make(
-        in_channels: int,
-        out_channels: int,
-        kernel_dims: AxisSizes,
-        name: str = "",
-        *,
-        stride_dims: AxisSizes = 1,
-        padding_dims: AxisSizes = 0,
-        dilation_dims: AxisSizes = 1,
-        groups: int = 1,
-        no_bias: bool = False,
-        weight: Any = None,
-        bias: Any = None,
-        seed: int = 0,
-        output_padding: AxisSizes | None = None,
-    ) -> Node:
-        location = f"{name or op_type.lower()} ({op_type})"
-        transposed = op_type == "ConvTranspose"
-        if groups < 1 or in_channels % groups or out_channels % groups:
-            raise InputError(
-                f"{location}: {groups} groups do not divide {in_channels} and {out_channels} channels"
-            )
-        if output_padding is not None and not transposed:
-            raise InputError(f"{location}: only transposed convolutions have output_padding")
-        padding = (
-            None if output_padding is None else as_list(output_padding, rank, "output_padding", location)
+def _convolve(
+    op_type: str,
+    rank: int,
+    in_channels: int,
+    out_channels: int,
+    kernel_dims: AxisSizes,
+    name: str = "",
+    *,
+    stride_dims: AxisSizes = 1,
+    padding_dims: AxisSizes = 0,
+    dilation_dims: AxisSizes = 1,
+    groups: int = 1,
+    no_bias: bool = False,
+    weight: Any = None,
+    bias: Any = None,
+    seed: int = 0,
+    output_padding: AxisSizes | None = None,
+) -> Node:
+    location = f"{name or op_type.lower()} ({op_type})"
+    transposed = op_type == "ConvTranspose"
+    if groups < 1 or in_channels % groups or out_channels % groups:
+        raise InputError(
+            f"{location}: {groups} groups do not divide {in_channels} and {out_channels} channels"
         )
-        kernel = as_list(kernel_dims, rank, "kernel_dims", location)
-        ends = [in_channels, out_channels // groups] if transposed else [out_channels, in_channels // groups]
-        taps = in_channels // groups * math.prod(kernel)
-        weights = parameter("weight", weight, [*ends, *kernel], taps, seed, location)
-        inputs: list[OperatorInput] = ["x", weights]
-        if not no_bias:
-            inputs.append(parameter("bias", bias, [out_channels], taps, seed, location))
-        elif bias is not None:
-            raise InputError(f"{location}: both a bias and no_bias are given; give one of them")
-        return make_node(
-            op_type,
-            inputs,
-            name,
-            output_padding=padding,
-            kernel_shape=kernel,
-            strides=_positive(stride_dims, rank, "stride_dims", location),
-            dilations=_positive(dilation_dims, rank, "dilation_dims", location),
-            pads=require_pads(padding_dims, rank, location),
-            group=groups,
-        )
-
-    make.__name__ = make.__qualname__ = f"{op_type}{rank}D"
-    across = {1: "[N, C, X]", 2: "[N, C, Y, X]", 3: "[N, C, Z, Y, X]"}[rank]
-    make.__doc__ = f"""A {"transposed " if op_type == "ConvTranspose" else ""}convolution of x {across}.
-
-    kernel_dims, stride_dims, dilation_dims   a number for each axis, or one for all
-    padding_dims  zeros around x: as these, or first all before the axes, then all after them
-    groups        that channels are cut into
-    weight, bias  arrays {"[in, out/groups, kernel]" if op_type == "ConvTranspose" else "[out, in/groups, kernel]"}
-                  and [out]; random numbers of ``seed`` if they are left out
-    Raises        InputError: sizes that do not fit
-    """
-    return make
+    if output_padding is not None and not transposed:
+        raise InputError(f"{location}: only transposed convolutions have output_padding")
+    padding = None if output_padding is None else as_list(output_padding, rank, "output_padding", location)
+    kernel = as_list(kernel_dims, rank, "kernel_dims", location)
+    ends = [in_channels, out_channels // groups] if transposed else [out_channels, in_channels // groups]
+    taps = in_channels // groups * math.prod(kernel)
+    weights = parameter("weight", weight, [*ends, *kernel], taps, seed, location)
+    biases = bias_parameter(no_bias, bias, [out_channels], taps, seed, location)
+    return make_node(
+        op_type,
+        ["x", weights, *biases],
+        name,
+        output_padding=padding,
+        kernel_shape=kernel,
+        strides=_positive(stride_dims, rank, "stride_dims", location),
+        dilations=_positive(dilation_dims, rank, "dilation_dims", location),
+        pads=require_pads(padding_dims, rank, location),
+        group=groups,
+    )
 
 
 def _positive(value: AxisSizes, rank: int, subject: str, location: str) -> list[int]:
@@ -139,22 +93,51 @@ def require_pads(padding: AxisSizes, rank: int, location: str) -> list[int]:
     return pads
 
 
-def _depthwise(op_type: str, rank: int) -> DepthwiseConvolution:
-    convolution = _convolution(op_type, rank)
+def _convolve_depthwise(
+    op_type: str,
+    rank: int,
+    nb_channels: int,
+    kernel_dims: AxisSizes,
+    name: str = "",
+    **options: Unpack[ConvolutionOptions],
+) -> Node:
+    return _convolve(
+        op_type, rank, nb_channels, nb_channels, kernel_dims, name, groups=nb_channels, **options
+    )
 
-    def make(nb_channels: int, kernel_dims: AxisSizes, name: str = "", **options: Any) -> Node:
-        return convolution(nb_channels, nb_channels, kernel_dims, name, groups=nb_channels, **options)
 
-    make.__name__ = make.__qualname__ = f"{op_type}DepthWise{rank}D"
-    make.__doc__ = f"``{op_type}{rank}D`` of each channel separately: as many groups as channels."
-    return make
+def _describe(op_type: str, rank: int) -> str:
+    transposed = op_type == "ConvTranspose"
+    across = {1: "[N, C, X]", 2: "[N, C, Y, X]", 3: "[N, C, Z, Y, X]"}[rank]
+    return f"""A {"transposed " if transposed else ""}convolution of x {across}.
+
+    kernel_dims, stride_dims, dilation_dims   a number for each axis, or one for all
+    padding_dims  zeros around x: as these, or first all before the axes, then all after them
+    groups        that channels are cut into
+    weight, bias  arrays {"[in, out/groups, kernel]" if transposed else "[out, in/groups, kernel]"}
+                  and [out]; random numbers of ``seed`` if they are left out
+    Raises        InputError: sizes that do not fit
+    """
 
 
-Conv1D, Conv2D, Conv3D = (_convolution("Conv", rank) for rank in (1, 2, 3))
-ConvTranspose1D, ConvTranspose2D, ConvTranspose3D = (
-    _convolution("ConvTranspose", rank) for rank in (1, 2, 3)
+Conv1D, Conv2D, Conv3D, ConvTranspose1D, ConvTranspose2D, ConvTranspose3D = (
+    operator_function(partial(_convolve, op_type, rank), f"{op_type}{rank}D", _describe(op_type, rank))
+    for op_type in ("Conv", "ConvTranspose")
+    for rank in (1, 2, 3)
 )
-ConvDepthWise1D, ConvDepthWise2D, ConvDepthWise3D = (_depthwise("Conv", rank) for rank in (1, 2, 3))
-ConvTransposeDepthWise1D, ConvTransposeDepthWise2D, ConvTransposeDepthWise3D = (
-    _depthwise("ConvTranspose", rank) for rank in (1, 2, 3)
+(
+    ConvDepthWise1D,
+    ConvDepthWise2D,
+    ConvDepthWise3D,
+    ConvTransposeDepthWise1D,
+    ConvTransposeDepthWise2D,
+    ConvTransposeDepthWise3D,
+) = (
+    operator_function(
+        partial(_convolve_depthwise, op_type, rank),
+        f"{op_type}DepthWise{rank}D",
+        f"``{op_type}{rank}D`` of each channel separately: as many groups as channels.",
+    )
+    for op_type in ("Conv", "ConvTranspose")
+    for rank in (1, 2, 3)
 )

@@ -207,10 +207,8 @@ class Part:
 
     def replace(self, new: "Part") -> None:
         """Replace this part by another one. Raises InputError: another number of inputs or outputs."""
-        sizes, new_sizes = (
-            (len(self.inputs()), len(self.outputs())),
-            (len(new.open_inputs()), len(new.outputs())),
-        )
+        sizes = (len(self.inputs()), len(self.outputs()))
+        new_sizes = (len(new.open_inputs()), len(new.outputs()))
         if new_sizes != sizes:
             raise InputError(
                 f"a part with {sizes[0]} inputs and {sizes[1]} outputs cannot be replaced by one with "

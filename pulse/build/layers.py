@@ -1,14 +1,15 @@
 """Elementwise functions, normalisations, dense and recurrent layers, and operators that move elements."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from pulse.build.nodes import GraphView, Node
-from pulse.build.operators import OperatorInput, make_node
+from pulse.build.operators import OperatorInput, make_node, operator_function
 from pulse.build.structure import Sequential
-from pulse.build.weights import constant_parameter, parameter
+from pulse.build.weights import bias_parameter, constant_parameter, parameter
 from pulse.errors import InputError
 from pulse.ops.recurrent_gates import GATE_COUNTS
 from pulse.ops.recurrent_layers import CELL_KINDS
@@ -99,13 +100,9 @@ def FC(
     """
     location = f"{name or 'fc'} (FC)"
     w = parameter("weight", weight, [in_channels, out_channels], in_channels, seed, location)
+    biases = bias_parameter(no_bias, bias, [out_channels], in_channels, seed, location)
     product = make_node("MatMul", ["x", w], name or "fc")
-    if no_bias:
-        if bias is not None:
-            raise InputError(f"{location}: both a bias and no_bias are given; give one of them")
-        return Sequential([product])
-    b = parameter("bias", bias, [out_channels], in_channels, seed, location)
-    return Sequential([product, make_node("Add", ["x", b], f"{name or 'fc'}.sum")])
+    return Sequential([product, *(make_node("Add", ["x", b], f"{name or 'fc'}.sum") for b in biases)])
 
 
 # normalisations
@@ -168,53 +165,7 @@ def Softmin(axis: int = -1, name: str = "") -> GraphView:
 
 def _recurrent(
     op_type: str,
-    in_channels: int,
-    hidden_channels: int,
-    name: str,
-    no_bias: bool,
-    direction: str,
-    batch_first: bool,
-    states: bool,
-    weight: Any,
-    recurrence: Any,
-    bias: Any,
-    seed: int,
-    **attributes: Any,
-) -> Node:
-    location = f"{name or op_type.lower()} ({op_type})"
-    if direction not in ("forward", "reverse", "bidirectional"):
-        raise InputError(
-            f"{location}: direction {direction!r}: choose one of forward, reverse, bidirectional"
-        )
-    directions, rows = (
-        2 if direction == "bidirectional" else 1,
-        GATE_COUNTS[CELL_KINDS[op_type]] * hidden_channels,
-    )
-    inputs: list[OperatorInput] = [
-        "x",
-        parameter("weight", weight, [directions, rows, in_channels], hidden_channels, seed, location),
-        parameter(
-            "recurrence", recurrence, [directions, rows, hidden_channels], hidden_channels, seed, location
-        ),
-    ]
-    if not no_bias:
-        inputs.append(parameter("bias", bias, [directions, 2 * rows], hidden_channels, seed, location))
-    elif bias is not None:
-        raise InputError(f"{location}: both a bias and no_bias are given; give one of them")
-    outputs = (3 if op_type == "LSTM" else 2) if states else 1
-    return make_node(
-        op_type,
-        inputs,
-        name,
-        outputs,
-        hidden_size=hidden_channels,
-        direction=direction,
-        layout=int(batch_first),
-        **attributes,
-    )
-
-
-def RNN(
+    attributes: Mapping[str, Any],
     in_channels: int,
     hidden_channels: int,
     name: str = "",
@@ -228,6 +179,35 @@ def RNN(
     bias: Any = None,
     seed: int = 0,
 ) -> Node:
+    location = f"{name or op_type.lower()} ({op_type})"
+    if direction not in ("forward", "reverse", "bidirectional"):
+        raise InputError(
+            f"{location}: direction {direction!r}: choose one of forward, reverse, bidirectional"
+        )
+    directions = 2 if direction == "bidirectional" else 1
+    rows = GATE_COUNTS[CELL_KINDS[op_type]] * hidden_channels
+    tensors = {"weight": (weight, in_channels), "recurrence": (recurrence, hidden_channels)}
+    parameters = [
+        parameter(label, value, [directions, rows, columns], hidden_channels, seed, location)
+        for label, (value, columns) in tensors.items()
+    ]
+    biases = bias_parameter(no_bias, bias, [directions, 2 * rows], hidden_channels, seed, location)
+    outputs = (3 if op_type == "LSTM" else 2) if states else 1
+    return make_node(
+        op_type,
+        ["x", *parameters, *biases],
+        name,
+        outputs,
+        hidden_size=hidden_channels,
+        direction=direction,
+        layout=int(batch_first),
+        **attributes,
+    )
+
+
+RNN = operator_function(
+    partial(_recurrent, "RNN", {}),
+    "RNN",
     """Elman's recurrent layer, h[t] = tanh(w x[t] + r h[t-1] + b), of x [T, N, in] -> y [T, D, N, hidden].
 
     batch_first   x is [N, T, in], y [N, T, D, hidden]
@@ -236,9 +216,11 @@ def RNN(
     weight, recurrence, bias  arrays [D, G hidden, in], [D, G hidden, hidden] and [D, 2 G hidden] with G gates (RNN 1,
                   GRU 3: z r h, LSTM 4: i o f c); random numbers of ``seed`` if they are left out
     Raises        InputError: sizes that do not fit
-    """
-    options = (no_bias, direction, batch_first, states, weight, recurrence, bias, seed)
-    return _recurrent("RNN", in_channels, hidden_channels, name, *options)
+    """,
+)
+LSTM = operator_function(
+    partial(_recurrent, "LSTM", {}), "LSTM", "A long short-term memory; its parameters are those of ``RNN``."
+)
 
 
 def GRU(
@@ -260,29 +242,21 @@ def GRU(
 
     linear_before_reset  the reset gate follows the product with the state, as in PyTorch
     """
-    options = (no_bias, direction, batch_first, states, weight, recurrence, bias, seed)
     return _recurrent(
-        "GRU", in_channels, hidden_channels, name, *options, linear_before_reset=int(linear_before_reset)
+        "GRU",
+        {"linear_before_reset": int(linear_before_reset)},
+        in_channels,
+        hidden_channels,
+        name,
+        no_bias=no_bias,
+        direction=direction,
+        batch_first=batch_first,
+        states=states,
+        weight=weight,
+        recurrence=recurrence,
+        bias=bias,
+        seed=seed,
     )
-
-
-def LSTM(
-    in_channels: int,
-    hidden_channels: int,
-    name: str = "",
-    *,
-    no_bias: bool = False,
-    direction: str = "forward",
-    batch_first: bool = False,
-    states: bool = False,
-    weight: Any = None,
-    recurrence: Any = None,
-    bias: Any = None,
-    seed: int = 0,
-) -> Node:
-    """A long short-term memory; its parameters are those of ``RNN``."""
-    options = (no_bias, direction, batch_first, states, weight, recurrence, bias, seed)
-    return _recurrent("LSTM", in_channels, hidden_channels, name, *options)
 
 
 # operators that move elements

@@ -126,8 +126,7 @@ class Node(Handle, ModelView):
     def __call__(self, *connectors: "Connector") -> "Any":
         """Feed the data inputs in order; return a Connector for each output, alone if there is one output.
 
-        If the node is fed already, another one with the same operator and the same parameters (``share``) is fed
-        instead.
+        If the node is fed already, another one with its operator and parameters (``share``) is fed instead.
         Raises InputError: the number of connectors differs from the data inputs
         """
         node = self if self.drawing.canvas.open_input_indices(self.id) else self.share()
@@ -243,8 +242,7 @@ class GraphView(PartView):
 
     nodes    operators; parameters belong to their readers
     inputs   the order of the wires that are read from outside; the nodes' order by default
-    outputs  the wires that are its results; by default those that are read outside, and all of nodes that none of
-             the view reads
+    outputs  the wires that are its results; by default those read outside, and those of nodes without readers inside
     name     a view with a name can be found in models of its graph (``TypedModel.view``)
     Raises   InputError: nodes of two graphs
     """

@@ -1,7 +1,8 @@
 """Nodes of any operator, for all functions of this package."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, cast
+from functools import wraps
+from typing import Any, ParamSpec, TypeAlias, cast
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from pulse.wiring import wire
 
 OperatorInput: TypeAlias = "str | tuple[str, Array] | None"
 """An input of an operator: the name of data, the name and value of a parameter, or omitted."""
+Parameters = ParamSpec("Parameters")
 
 
 def make_node(
@@ -63,6 +65,18 @@ def new_node(op: ModelOp, inputs: Sequence[OperatorInput], name: str, outputs: i
         if operand is not None
     ]
     return Node.of(drawing, canvas.add(name, op, outlets, outputs).node)
+
+
+def operator_function(make: Callable[Parameters, Node], title: str, about: str) -> Callable[Parameters, Node]:
+    """Return a function of this package: ``make`` with a name and a description."""
+
+    @wraps(make)
+    def function(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Node:
+        return make(*args, **kwargs)
+
+    function.__module__, function.__name__, function.__qualname__ = "pulse.build", title, title
+    function.__doc__ = about
+    return function
 
 
 def GenericOperator(
@@ -209,9 +223,7 @@ def Function(
 
 
 def as_list(value: "int | Sequence[int]", rank: int, subject: str, location: str) -> list[int]:
-    """Return integers, one for each axis; a single number applies to all axes. Raises InputError: no integers, or not
-    one per axis.
-    """
+    """Return an integer for each axis; a single one applies to all. Raises InputError: no integers, or not one each."""
     numbers: Any = value
     integers: list[Any] = [numbers] if isinstance(numbers, int | float | str) else list(numbers)
     if not all(

@@ -39,8 +39,7 @@ def check_attributes(
 ) -> dict[str, Any]:
     """Return the attributes in the types of the operator's schema; None means unset.
 
-    For an operator that is not in ONNX, they do not change. Raises InputError: an unknown or missing attribute, or one
-    of another type
+    For an operator that is not in ONNX, they stay. Raises InputError: one is unknown, missing or of another type
     """
     values = {name: value for name, value in attributes.items() if value is not None}
     schema = schema_of(domain, op_type)

@@ -37,3 +37,14 @@ def parameter(
 def constant_parameter(name: str, value: object, size: int, fill: float, location: str) -> tuple[str, Array]:
     """Return a parameter [size]: the given one, or a constant. Raises InputError: another shape or type."""
     return parameter(name, np.full(size, fill, F32) if value is None else value, [size], 1, 0, location)
+
+
+def bias_parameter(
+    no_bias: bool, value: object, shape: Sequence[int], inputs: int, seed: int, location: str
+) -> list[tuple[str, Array]]:
+    """Return the bias as ``parameter`` does; empty without one. Raises InputError: also if one is given then."""
+    if not no_bias:
+        return [parameter("bias", value, shape, inputs, seed, location)]
+    if value is not None:
+        raise InputError(f"{location}: both a bias and no_bias are given; give one of them")
+    return []

@@ -57,9 +57,7 @@ def scan_over_chunks(
 
 
 def _initial_values(typed: TypedNetwork, chunking: Chunking) -> dict[str, Array]:
-    """Return the initial values of a file's variables. Raises PulsifyError if neither the file nor the user states
-    them.
-    """
+    """Return the initial values of a file's variables. Raises PulsifyError: neither file nor user states one."""
     missing = [
         variable.input
         for variable in typed.variables
@@ -230,9 +228,7 @@ class _Scanning:
 def _chunk_after_past(
     graph: TypedGraph, port: PortAxis, count: int, fact: TypedFact
 ) -> tuple[str, OutletId, OutletId]:
-    """Return a chunk after ``count`` frames of the past: the state's name, the joined frames, the state of the next
-    chunk.
-    """
+    """Return a chunk after ``count`` frames of the past: the state's name, the joined frames, the next state."""
     axis = port.axis or 0
 
     def source(name: str, frames: int) -> OutletId:

@@ -77,9 +77,7 @@ def _metadata_error(typed: TypedNetwork, error: Exception) -> LoadError:
 
 
 def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
-    """Return the offline meaning of a file that was written in pulses: a scan over its pulses. Raises LoadError:
-    damaged metadata.
-    """
+    """Return the offline meaning of a file written in pulses: a scan over them. Raises LoadError: damaged metadata."""
     metadata = _require_metadata(typed)
     scope = SymbolScope()
     symbol = scope.symbol(metadata.symbol)

@@ -202,11 +202,9 @@ class CostReport(Report):
 
     def _of_pulse(self, amount: TDim, pulse: int) -> str:
         text = f"{int(amount):,} a pulse"
-        return (
-            text
-            if self.rate_hz is None
-            else f"{text}, {_short_number(int(amount) * self.rate_hz / pulse)} per second"
-        )
+        if self.rate_hz is None:
+            return text
+        return f"{text}, {_short_number(int(amount) * self.rate_hz / pulse)} per second"
 
 
 def _short_number(amount: float) -> str:

@@ -28,28 +28,23 @@ def _pad_before(graph: TypedGraph, node: TypedNode, fill: float) -> tuple[TypedN
     return pad, pad.op.pads[2:]
 
 
-def _add_pads(outer: Pads, inner: Pads) -> Pads:
-    return tuple((a + c, b + d) for (a, b), (c, d) in zip(outer, inner))
+def _merge_pad(graph: TypedGraph, node: TypedNode, op: Conv | Pool, fill: float) -> Patch | None:
+    """Make the pad before a window op, if it holds ``fill``, a part of the op."""
+    pad_before = _pad_before(graph, node, fill)
+    if pad_before is None:
+        return None
+    pad, outer = pad_before
+    pads = tuple((a + c, b + d) for (a, b), (c, d) in zip(outer, op.pads))
+    inputs = [pad.inputs[0], *node.inputs[1:]]
+    return replace_op(graph, first_output(node), node.name, replace(op, pads=pads), inputs)
 
 
 def _merge_pad_into_conv(graph: TypedGraph, node: TypedNode, op: Conv) -> Patch | None:
-    pad_before = _pad_before(graph, node, 0.0)
-    if pad_before is None:
-        return None
-    pad, pads = pad_before
-    op = replace(op, pads=_add_pads(pads, op.pads))
-    return replace_op(graph, first_output(node), node.name, op, [pad.inputs[0], *node.inputs[1:]])
+    return _merge_pad(graph, node, op, 0.0)
 
 
 def _merge_pad_into_max_pool(graph: TypedGraph, node: TypedNode, op: Pool) -> Patch | None:
-    if op.kind != "max":
-        return None
-    pad_before = _pad_before(graph, node, -np.inf)
-    if pad_before is None:
-        return None
-    pad, pads = pad_before
-    op = replace(op, pads=_add_pads(pads, op.pads))
-    return replace_op(graph, first_output(node), node.name, op, pad.inputs)
+    return _merge_pad(graph, node, op, -np.inf) if op.kind == "max" else None
 
 
 def _move_pad_later(graph: TypedGraph, node: TypedNode, _: Op) -> Patch | None:
@@ -91,11 +86,9 @@ def _find_padded_op(
             return (node.op, relation.axes[0]) if isinstance(relation, Pointwise) else None
         case Gather(op_axis) if slot == 0 and op_axis != axis:
             indices = graph.fact(node.inputs[1])
-            return (
-                (node.op, axis if axis < op_axis else axis + indices.rank - 1)
-                if indices.value is not None
-                else None
-            )
+            if indices.value is not None:
+                return node.op, axis if axis < op_axis else axis + indices.rank - 1
+            return None
         case Reshape():
             index = next((i for i in range(out.rank) if _is_kept(fact.shape, axis, out.shape, i)), None)
             if index is None:

@@ -316,9 +316,7 @@ def _reduce_quotient(dim: TDim, k: int, scope: DimScope) -> TDim:
 
 
 def _options(atom_class: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -> list[TDim]:
-    """Return the operands; those of a nested atom of the same kind replace it, and a constant added to it is added to
-    each.
-    """
+    """Return the operands; those of a nested atom of the same kind replace it, each plus the constant added to it."""
     options: list[TDim] = []
     for dim in map(TDim.of, dims):
         atom = None if dim.const and atom_class is Broadcast else dim.only_atom

@@ -70,9 +70,7 @@ def _union(left: Extent, right: Extent) -> Extent:
 
 
 def _relevant_premises(dim: TDim, premises: tuple[TDim, ...]) -> tuple[TDim, ...]:
-    """Return the premises tied to dim by shared symbols, directly or through others, and the ranges of all their
-    symbols.
-    """
+    """Return the premises tied to dim by shared symbols, directly or not, and the ranges of all their symbols."""
     symbols, relevant = set(dim.symbols), list[TDim]()
     while fresh := [p for p in premises if p not in relevant and p.symbols & symbols]:
         relevant += fresh
@@ -86,9 +84,7 @@ def _relevant_premises(dim: TDim, premises: tuple[TDim, ...]) -> tuple[TDim, ...
 
 
 def _as_lower_bound(premise: TDim) -> TDim:
-    """Return a premise with quotients of one symbol as the equivalent ``symbol - bound``; unchanged if
-    there is none.
-    """
+    """Return a premise with quotients of one symbol as the equivalent ``symbol - bound``; others as they are."""
     if len(premise.symbols) != 1 or all(isinstance(atom, Symbol) for m, _ in premise.terms for atom in m):
         return premise
     (symbol,) = premise.symbols

@@ -61,47 +61,6 @@ __all__ = [
 ]
 
 FUNCTIONS: dict[str, Callable[..., TypedModel]] = {
-    function.__name__: function
-    for function in (
-        frames,
-        overlap_add,
-        stft,
-        istft,
-        rfft,
-        irfft,
-        magnitude,
-        phase,
-        power,
-        from_polar,
-        mask,
-        compress,
-        mel,
-        mel_spectrogram,
-        log,
-        db,
-        whisper_log,
-        dct,
-        mfcc,
-        deltas,
-        cmvn,
-        sliding_cmvn,
-        stack,
-        splice,
-        kaldi_fbank,
-        kaldi_mfcc,
-        tf_spectrogram,
-        tf_mfcc,
-        micro_frontend,
-        quantize,
-        dequantize,
-        gain,
-        preemphasis,
-        deemphasis,
-        dc_block,
-        limiter,
-        unsqueeze,
-        squeeze,
-        transpose,
-    )
+    name: globals()[name] for name in __all__ if name != "FUNCTIONS"
 }
 """Every function of this package, by name."""

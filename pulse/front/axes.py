@@ -17,10 +17,7 @@ def unsqueeze(axis: int, shape: str = DEFAULT) -> TypedModel:
     Raises   InputError: no such axis
     """
     builder = FunctionBuilder("unsqueeze", {"x": shape})
-    rank = builder.rank(builder["x"])
-    if isinstance(axis, bool) or not isinstance(axis, int) or not -rank - 1 <= axis <= rank:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise builder.error(f"axis={axis!r} must be from {-rank - 1} to {rank}")
-    return builder.model(y=builder.with_axis(builder["x"], axis % (rank + 1)))
+    return builder.model(y=builder.with_axis(builder["x"], builder.new_axis(builder["x"], axis)))
 
 
 def squeeze(axis: int, shape: str = "1,1,257,frames") -> TypedModel:

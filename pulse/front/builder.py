@@ -98,6 +98,20 @@ class FunctionBuilder:
             )
         return axis % rank
 
+    def new_axis(self, x: OutletId, axis: object) -> int:
+        """Return the place of an axis to be added, counted from the front. Raises InputError: out of range."""
+        rank = self.rank(x)
+        if isinstance(axis, bool) or not isinstance(axis, int) or not -rank - 1 <= axis <= rank:
+            raise self.error(f"axis={axis!r} must be from {-rank - 1} to {rank}")
+        return axis % (rank + 1)
+
+    def features(self, example: str) -> OutletId:
+        """Return the input x [B, frames, bins]. Raises InputError: other axes, or bins that are not a number."""
+        x = self["x"]
+        self.require_rank(x, 3, example)
+        self.require_fixed(x, 2, "the bins")
+        return x
+
     def require(self, dim: TDim, minimum: int, subject: str) -> None:
         """Require a minimum length; checked when the model runs if it depends on one. Raises InputError: too short."""
         try:

@@ -31,7 +31,7 @@ def stack(m: int = 7, n: int = 6, *, ends: str = "edge", shape: str = DEFAULT_SH
     require_count(function, "n", n)
     require_choice(function, "ends", ends, (*ENDS, "none"))
     builder = FunctionBuilder(function, {"x": shape})
-    x = _features(builder)
+    x = builder.features(DEFAULT_SHAPE)
     if ends != "none":
         before = (m - 1) // 2
         x = builder.pad(x, 1, before, m - 1 - before, ENDS[ends])
@@ -53,7 +53,7 @@ def splice(left: int = 4, right: int = 4, *, ends: str = "edge", shape: str = DE
     require_count(function, "right", right, 0)
     mode = ENDS[require_choice(function, "ends", ends, ENDS)]
     builder = FunctionBuilder(function, {"x": shape})
-    x = builder.pad(_features(builder), 1, left, right, mode)
+    x = builder.pad(builder.features(DEFAULT_SHAPE), 1, left, right, mode)
     return builder.model(features=builder.join_axes(builder.frame(x, 1, left + 1 + right, 1)))
 
 
@@ -77,7 +77,7 @@ def deltas(
     require_flag(function, "nested", nested)
     require_flag(function, "keep", keep)
     builder = FunctionBuilder(function, {"x": shape})
-    x = _features(builder)
+    x = builder.features(DEFAULT_SHAPE)
     steps = np.arange(-window, window + 1)
     slope = steps / (steps**2).sum()
     orders: list[OutletId] = [x] if keep else []
@@ -88,13 +88,6 @@ def deltas(
         before = _filter(builder, before if nested else x, taps)
         orders.append(before)
     return builder.model(features=orders[0] if len(orders) == 1 else builder.side_by_side(*orders))
-
-
-def _features(builder: FunctionBuilder) -> OutletId:
-    x = builder["x"]
-    builder.require_rank(x, 3, DEFAULT_SHAPE)
-    builder.require_fixed(x, 2, "the bins")
-    return x
 
 
 def _filter(builder: FunctionBuilder, x: OutletId, taps: Array) -> OutletId:

@@ -78,13 +78,10 @@ class Integers:
         ]
         return self.builder.apply("where", condition, *wires)
 
-    def add_index_constant(self, value: Array) -> OutletId:
-        """Add indices as a constant."""
-        return add_constant(self.builder.graph, "places", np.ascontiguousarray(np.asarray(value, np.int64)))
-
     def pick(self, x: OutletId, indices: Array, axis: int) -> OutletId:
         """Return entries of an axis."""
-        return self.builder.add("picked", Gather(axis), x, self.add_index_constant(indices))
+        places = add_constant(self.builder.graph, "places", np.ascontiguousarray(indices, np.int64))
+        return self.builder.add("picked", Gather(axis), x, places)
 
     def look_up(self, table: Array, indices: OutletId) -> OutletId:
         """Return entries of a table [N], by i64."""
@@ -128,11 +125,9 @@ def fourth_digits(count: int) -> Array:
     indices, remaining_digits = np.zeros(count, np.int64), np.arange(count)
     size = count
     while size > 1:
-        indices, remaining_digits, size = (
-            indices * RADIX + remaining_digits % RADIX,
-            remaining_digits // RADIX,
-            size // RADIX,
-        )
+        indices = indices * RADIX + remaining_digits % RADIX
+        remaining_digits = remaining_digits // RADIX
+        size = size // RADIX
     return indices
 
 

@@ -8,7 +8,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front.builder import FunctionBuilder
 from pulse.front.options import options_from, require_choice, require_count, require_flag, require_number
-from pulse.front.spectra import raise_power, square
+from pulse.front.spectra import power_of, raise_power
 from pulse.front.transforms import MAX_SAMPLES, forward_matrix
 from pulse.front.triangles import MAX_BANDS, cosines, kaldi_triangles, require_band
 from pulse.front.windows import window_values
@@ -90,8 +90,7 @@ def kaldi_fbank(
                   preemphasis and window with ``raw_energy``
     use_log_fbank  the logarithm of the bands
     use_power     bands of the squares of magnitudes; else of the magnitudes
-    scale         the samples are multiplied with it: Kaldi takes 16-bit samples, -32768 … 32767; 1 if they are so
-                  already
+    scale         the samples are multiplied with it: Kaldi takes -32768 … 32767; 1 if they are so already
     shape         the shape of x
     Raises        InputError
     """
@@ -236,11 +235,7 @@ class _Frames:
         builder = self.builder
         matrix = forward_matrix(self.points, self.size, True) * self.weights[:, None]
         first_row = self.size - int(builder.shape(self.emphasised)[2])
-        y = builder.times(self.emphasised, matrix[first_row:], "transform")
-        bins = self.points // 2 + 1
-        return square(
-            builder, builder.part(y, 2, 0, bins, "real"), builder.part(y, 2, bins, 2 * bins, "imaginary")
-        )
+        return power_of(builder, builder.times(self.emphasised, matrix[first_row:], "transform"))
 
     def energy(self) -> OutletId:
         """Return the logarithm of the energy of each frame [B, frames, 1]."""

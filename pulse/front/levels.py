@@ -128,9 +128,7 @@ def limiter(
 
 
 def _largest_of_groups(builder: FunctionBuilder, x: OutletId, frames: int) -> OutletId:
-    """Return the largest of each group of ``frames`` neighbouring frames of x [B, 1, T], in about 2
-    sqrt(frames) steps.
-    """
+    """Return the largest of each group of ``frames`` neighbouring frames of x [B, 1, T], in 2 sqrt(frames) steps."""
     taps_near = math.isqrt(frames)
     taps_far = frames // taps_near
     for taps, spacing in ((taps_near, 1), (taps_far, taps_near), (2, frames - taps_near * taps_far)):

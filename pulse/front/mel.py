@@ -9,7 +9,7 @@ from pulse.front.builder import FunctionBuilder
 from pulse.front.layouts import REAL, arrange_real, gather_real
 from pulse.front.logarithms import decibels, floored_log
 from pulse.front.options import options_from, require_choice, require_count, require_number
-from pulse.front.spectra import raise_power, square
+from pulse.front.spectra import power_of, raise_power
 from pulse.front.transforms import MAX_SAMPLES, Normalized, SpectrumOptions, spectrum_builder
 from pulse.front.triangles import MAX_BANDS, SCALES, cosines, mel_triangles, require_band
 from pulse.front.windows import WindowLike
@@ -63,13 +63,9 @@ def mel(
     norm          ``slaney``: each band has area 1 (librosa's default); ``none`` (PyTorch's)
     Raises        InputError
     """
-    function, options = "mel", options_from(BankOptions, locals())
-    require_choice(function, "layout", layout, REAL)
-    require_choice(function, "output_layout", output_layout, REAL)
-    builder = FunctionBuilder(function, {"x": shape})
-    x = gather_real(builder, builder["x"], layout)
-    bins = builder.require_fixed(x, 2, "the frequencies")
-    bank = _bank(function, bins, options)
+    options = options_from(BankOptions, locals())
+    builder, x = _real_input("mel", layout, output_layout, shape)
+    bank = _bank("mel", builder.require_fixed(x, 2, "the frequencies"), options)
     return builder.model(features=arrange_real(builder, builder.times(x, bank, "bank"), output_layout))
 
 
@@ -183,13 +179,19 @@ def dct(
     lifter   L: coefficient n is multiplied by 1 + L/2 sin(pi (n + 1) / L), as librosa does; 0: none
     Raises   InputError: an option is out of range, or the shape does not fit
     """
-    function = "dct"
+    builder, x = _real_input("dct", layout, output_layout, shape)
+    matrix = _cosines("dct", builder.require_fixed(x, 2, "the bins"), n_mfcc, norm, lifter)
+    return builder.model(features=arrange_real(builder, builder.times(x, matrix, "cepstrum"), output_layout))
+
+
+def _real_input(
+    function: str, layout: str, output_layout: str, shape: str
+) -> tuple[FunctionBuilder, OutletId]:
+    """Return the builder, and its input as [B, frames, F]."""
     require_choice(function, "layout", layout, REAL)
     require_choice(function, "output_layout", output_layout, REAL)
     builder = FunctionBuilder(function, {"x": shape})
-    x = gather_real(builder, builder["x"], layout)
-    matrix = _cosines(function, builder.require_fixed(x, 2, "the bins"), n_mfcc, norm, lifter)
-    return builder.model(features=arrange_real(builder, builder.times(x, matrix, "cepstrum"), output_layout))
+    return builder, gather_real(builder, builder["x"], layout)
 
 
 def _bands(function: str, options: MelOptions) -> tuple[FunctionBuilder, OutletId]:
@@ -199,12 +201,9 @@ def _bands(function: str, options: MelOptions) -> tuple[FunctionBuilder, OutletI
     size = require_count(function, "win_length", n_fft if options.win_length is None else options.win_length)
     hop = max(1, size // 2) if options.hop is None else options.hop
     builder, y = spectrum_builder(function, replace(options, hop=hop))
-    bins = n_fft // 2 + 1
-    squares = square(
-        builder, builder.part(y, 2, 0, bins, "real"), builder.part(y, 2, bins, 2 * bins, "imaginary")
-    )
-    bank = _bank(function, bins, options)
-    return builder, builder.times(raise_power(builder, squares, options.power / 2), bank, "bank")
+    bank = _bank(function, n_fft // 2 + 1, options)
+    powers = raise_power(builder, power_of(builder, y), options.power / 2)
+    return builder, builder.times(powers, bank, "bank")
 
 
 def _bank(function: str, bins: int, options: BankOptions) -> Array:

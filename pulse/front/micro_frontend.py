@@ -165,9 +165,7 @@ def _headroom(z: Integers, x: OutletId) -> OutletId:
 
 
 def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
-    """Return sums of weighted bins [B, frames, bins 1 …]: the rising half of each band and the falling half of the
-    next.
-    """
+    """Return sums of weighted bins [B, frames, bins 1 …]: the rising half of a band, the falling half of the next."""
     builder = z.builder
     # a leading bin of weight 0, so that each sum is a difference of two running sums
     bins = builder.part(energy, 2, bank.start - 2, bank.end - 1)

@@ -103,9 +103,7 @@ def sliding_cmvn(
     require_flag(function, "norm_vars", norm_vars)
     require_count(function, "min_window", min_window, 1, window)
     builder = FunctionBuilder(function, {"x": shape})
-    x = builder["x"]
-    builder.require_rank(x, 3, DEFAULT_SHAPE)
-    builder.require_fixed(x, 2, "the bins")
+    x = builder.features(DEFAULT_SHAPE)
     mean, variance = (
         _centred_moments(builder, x, window) if center else _past_moments(builder, x, window, min_window)
     )

@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.front.builder import FunctionBuilder
 from pulse.front.logarithms import floored_log
 from pulse.front.options import require_count, require_flag, require_number
-from pulse.front.spectra import square
+from pulse.front.spectra import power_of
 from pulse.front.transforms import MAX_SAMPLES, forward_matrix
 from pulse.front.triangles import kaldi_mel, require_band
 from pulse.front.windows import window_values
@@ -45,10 +45,7 @@ def tf_spectrogram(
     x = builder.pad(builder["x"], 1, -first, 0)
     matrix = forward_matrix(points, window_size, True) * window[:, None]
     y = _transform(builder, builder.frame(x, 1, window_size - first, stride), matrix[first:])
-    bins = points // 2 + 1
-    power = square(
-        builder, builder.part(y, 2, 0, bins, "real"), builder.part(y, 2, bins, 2 * bins, "imaginary")
-    )
+    power = power_of(builder, y)
     return builder.model(spectrogram=power if magnitude_squared else builder.apply("sqrt", power))
 
 

@@ -12,7 +12,7 @@ from pulse.front.builder import FunctionBuilder
 from pulse.front.framing import PAD_MODES
 from pulse.front.layouts import arrange, arrange_real, check_layout, example, gather, gather_real
 from pulse.front.options import options_from, require_choice, require_count, require_flag
-from pulse.front.spectra import angle, from_angle, magnitude_of
+from pulse.front.spectra import angle, from_angle, halves, magnitude_of
 from pulse.front.windows import WindowLike, centre, window_values
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -277,19 +277,14 @@ def _spectrum(builder: FunctionBuilder, y: OutletId, layout: str, parts: str) ->
     """Return a spectrum [B, T, 2F] as the outputs of the function: one tensor, or one of each part."""
     if parts == "complex":
         return builder.model(spectrum=arrange(builder, y, layout))
-    both = int(builder.shape(y)[2])
-    real, imaginary = (
-        builder.part(y, 2, 0, both // 2, "real"),
-        builder.part(y, 2, both // 2, both, "imaginary"),
-    )
-    if parts == "apart":
-        return builder.model(
-            real=arrange_real(builder, real, layout), imaginary=arrange_real(builder, imaginary, layout)
-        )
-    magnitude, phase = magnitude_of(builder, real, imaginary), angle(builder, real, imaginary)
-    return builder.model(
-        magnitude=arrange_real(builder, magnitude, layout), phase=arrange_real(builder, phase, layout)
-    )
+    real, imaginary, _, _ = halves(builder, y, 2)
+    outputs = {"real": real, "imaginary": imaginary}
+    if parts == "polar":
+        outputs = {
+            "magnitude": magnitude_of(builder, real, imaginary),
+            "phase": angle(builder, real, imaginary),
+        }
+    return builder.model(**{name: arrange_real(builder, wire, layout) for name, wire in outputs.items()})
 
 
 def _spectrum_input(

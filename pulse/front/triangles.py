@@ -57,8 +57,7 @@ def require_band(function: str, low_hz: float, high_hz: float, rate_hz: float) -
 def mel_triangles(
     bins: int, bands: int, rate_hz: float, low_hz: float, high_hz: float, scale: str, slaney_norm: bool
 ) -> Array:
-    """Return ``[bins, bands]``: triangles in hertz, their corners evenly spaced in mel, as librosa and torchaudio have
-    them.
+    """Return ``[bins, bands]``: triangles in hertz, corners evenly spaced in mel, as in librosa and torchaudio.
 
     slaney_norm  each of area 1, in hertz
     """

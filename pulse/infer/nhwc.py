@@ -54,20 +54,17 @@ def window_pads(
     )
 
 
-def remaining_pads(pads: Sequence[TDim], crops: Sequence[TDim], rank: int) -> list[PadPair] | None:
-    """Return the remaining padding at the ends of each axis: padding minus crops, the axes after the batch first.
+def pad_of_dilation(node: NodeContext, x: OutletId) -> OutletId:
+    """Pad the axes after the batch with zeros: input 1, the paddings, minus input 2, the crops; cut below 0.
 
-    None if the numbers do not fit the rank.
+    Raises LoadError: the numbers do not fit the axes.
     """
+    pads, crops, rank = node.dims(1, "paddings"), node.dims(2, "crops"), node.graph.fact(x).rank
     if len(pads) != len(crops) or len(pads) % 2 or len(pads) > 2 * (rank - 1):
-        return None
+        raise node.error(f"its paddings and crops do not fit {node.fact(0)}")
     differences = [pad - crop for pad, crop in zip(pads, crops)]
     ends = [NO_PAD, *zip(differences[::2], differences[1::2])]
-    return ends + [NO_PAD] * (rank - len(ends))
-
-
-def pad_or_crop(node: NodeContext, x: OutletId, ends: Sequence[PadPair]) -> OutletId:
-    """Pad each end with zeros, or cut it if the number is negative."""
+    ends += [NO_PAD] * (rank - len(ends))
     more = tuple((_above_zero(before), _above_zero(after)) for before, after in ends)
     if any(pair != NO_PAD for pair in more):
         x = node.wire(Pad(more), [x], "padded")

@@ -77,20 +77,14 @@ class NodeContext(FileNode):
         """Take elements that are to be computed while the model is read. Raises LoadError: they are too many."""
         if size < 0:
             raise self.error(f"its {subject} is {size}, which is negative")
-        account = current_spending()
-        reason = account.explain_excess_elements(size)
+        reason = current_spending().take_elements(size)
         if reason:
             raise self.error(f"its {subject} is {size}: {reason}")
-        account.elements += size
         return size
 
     def affords(self, size: int) -> bool:
         """Return whether this many elements may be computed while the model is read; they are counted then."""
-        account = current_spending()
-        if account.explain_excess_elements(size):
-            return False
-        account.elements += size
-        return True
+        return not current_spending().take_elements(size)
 
     def require_rank(self, slot: int, ranks: Sequence[int], subject: str) -> None:
         """Require a number of axes of an input. Raises LoadError: it has another one."""

@@ -51,8 +51,7 @@ def load(
     budget     limits of the analysis, for the whole file, in place of ``pulse.support.budget.Budget``'s:
                ``nodes`` after loops, branches and functions are unfolded, ``elements`` of constants that are computed
                before running, and the ``seconds`` that this takes. Example: ``{"nodes": 1000000}``
-    signature  the function of a SavedModel or a TFLite file; by default the first one, or ``serving_default`` in a
-               SavedModel
+    signature  the function of a SavedModel or TFLite file; by default ``serving_default`` of a SavedModel, or the first
     Raises     LoadError if the source cannot be read, or if ``inputs``, ``constants`` or ``signature`` do not fit it;
                InputError for a PyTorch module, which ``pulse.from_torch`` takes together with an example
     """

@@ -86,11 +86,9 @@ class Loaded:
     @property
     def sizes(self) -> Mapping[str, int]:
         """The values of the file's symbols other than time: ``{"batch": 1}``."""
-        return (
-            self.source_model.model.sizes
-            if isinstance(self.source_model, StoredProgram)
-            else self.resolution.sizes
-        )
+        if isinstance(self.source_model, StoredProgram):
+            return self.source_model.model.sizes
+        return self.resolution.sizes
 
     @property
     def typed_model(self) -> "TypedModel":
@@ -111,9 +109,7 @@ class Loaded:
         return self.resolution.original
 
     def with_pulse(self, pulse: int | None) -> "Loaded":
-        """Return the model with chunks of this many frames, unless their length is fixed otherwise. Raises
-        PulsifyError.
-        """
+        """Return the model with chunks of this many frames, unless their length is fixed. Raises PulsifyError."""
         if pulse is None or self.chunking.pulse is not None or not self._leaves_pulse_open:
             return self
         return replace(self, chunking=replace(self.chunking, pulse=pulse))

@@ -116,9 +116,7 @@ def _dims(model: Model | TypedModel, name: str) -> list[TDim]:
 
 
 def _stream_counts(model: Model) -> set[Symbol]:
-    """Return the symbols of a model of chunks that count streams: by their names, or first in a shape with other
-    symbols.
-    """
+    """Return the symbols of a model of chunks that count streams: by name, or first in a shape with other symbols."""
     leading = {
         symbol
         for name in model.inputs

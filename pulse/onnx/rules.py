@@ -27,11 +27,7 @@ class Rule:
     parts: Container[int] = ()
 
 
-def no_relations(node: "InferenceNode") -> Iterable[FactRelation]:
-    return ()
-
-
-DEFAULT = Rule(no_relations)
+DEFAULT = Rule(lambda node: ())
 """The rule of operators inferred by their translators alone."""
 
 EVERY = range(1 << 31)

@@ -18,9 +18,7 @@ def max_frames(length: TDim) -> int:
 
 
 def _is_endless(length: TDim) -> bool:
-    """Return whether a length is proved unbounded: it rises with its only, unbounded symbol. Residues are
-    not examined.
-    """
+    """Return whether a length is proved unbounded: it rises with its only, unbounded symbol. Residues are ignored."""
     if len(length.symbols) != 1:
         return False
     (symbol,) = length.symbols

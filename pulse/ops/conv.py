@@ -67,9 +67,7 @@ def kernel_span(w: TypedFact, axis: int, dilations: Sequence[int]) -> int:
 
 
 def _zero_taps(kernel: Array | None, axis: int) -> tuple[int, int]:
-    """Return how many of the first and of the last taps along an axis are zeros in all channels, as those of a window
-    are.
-    """
+    """Return how many first and how many last taps along an axis are zeros in all channels, as a window's are."""
     if kernel is None:
         return 0, 0
     taps = range(kernel.shape[axis])

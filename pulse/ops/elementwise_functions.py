@@ -8,6 +8,7 @@ its properties. Readers, writers, inference and rewrites take their tables from 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from functools import partial, reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -146,86 +147,42 @@ def _symbolic_where(condition: Array, x: Array, y: Array) -> Array:
 
 def _fold(function: Callable[[Array, Array], Array]) -> Callable[..., Array]:
     def apply(*operands: Array) -> Array:
-        result = operands[0]
-        for operand in operands[1:]:
-            result = function(result, operand)
-        return result
+        return reduce(function, operands)
 
     return apply
 
 
-UnaryFunction = Callable[[Array], Array]
-BinaryFunction = Callable[[Array, Array], Array]
-OnRatios = Callable[..., Ratio]
+UnaryFunction = (
+    Callable[[Array], Array] | Callable[[Array, float], Array] | Callable[[Array, float, float], Array]
+)
 
 
 def unary(
-    run: UnaryFunction,
-    names: OperatorNames = NO_NAMES,
-    result: ResultType = "same",
-    *,
-    symbolic: UnaryFunction | None = None,
-    ratio: OnRatios | None = None,
-    idempotent: bool = False,
-    signs: tuple[int, ...] | None = None,
+    run: UnaryFunction, names: OperatorNames = NO_NAMES, result: ResultType = "same", **properties: Any
 ) -> FunctionEntry:
-    """Return a function of one tensor."""
-    return FunctionEntry(1, run, names, result, symbolic, ratio, idempotent=idempotent, signs=signs)
-
-
-def parametric(
-    run: Callable[[Array, float], Array] | Callable[[Array, float, float], Array],
-    names: OperatorNames = NO_NAMES,
-) -> FunctionEntry:
-    """Return a function of one tensor and one or two numbers."""
-    return FunctionEntry(1, run, names)
+    """Return a function of one tensor, and of up to two numbers."""
+    return FunctionEntry(1, run, names, result, **properties)
 
 
 def binary(
-    run: BinaryFunction,
+    run: Callable[[Array, Array], Array],
     names: OperatorNames = NO_NAMES,
     result: ResultType = "same",
-    *,
-    symbolic: BinaryFunction | None = None,
-    ratio: OnRatios | None = None,
-    neutral: int | None = None,
-    neutral_slots: tuple[int, ...] = (0, 1),
-    signs: tuple[int, ...] | None = None,
-    factor: Factor | None = None,
-    typed_by: tuple[int, int | None] = (0, None),
+    **properties: Any,
 ) -> FunctionEntry:
     """Return a function of two tensors."""
-    return FunctionEntry(
-        2,
-        run,
-        names,
-        result,
-        symbolic,
-        ratio,
-        neutral=neutral,
-        neutral_slots=neutral_slots,
-        signs=signs,
-        factor=factor,
-        typed_by=typed_by,
-    )
+    return FunctionEntry(2, run, names, result, **properties)
 
 
-def comparison(run: BinaryFunction, names: OperatorNames, holds_if: str, question: str) -> FunctionEntry:
+def comparison(
+    run: Callable[[Array, Array], Array], names: OperatorNames, holds_if: str, question: str
+) -> FunctionEntry:
     """Return a comparison of two tensors; ``question`` is the method of TDim that proves it for all lengths."""
     return FunctionEntry(2, run, names, "bool", _compare_proven(question), holds_if=holds_if)
 
 
-def variadic(
-    run: Callable[..., Array],
-    names: OperatorNames = NO_NAMES,
-    *,
-    symbolic: Callable[..., Array] | None = None,
-    ratio: OnRatios | None = None,
-    signs: tuple[int, ...] | None = None,
-) -> FunctionEntry:
-    """Return a function of any number of tensors."""
-    return FunctionEntry(-1, run, names, symbolic=symbolic, ratio=ratio, signs=signs)
-
+variadic = partial(FunctionEntry, -1)
+"""A function of any number of tensors."""
 
 ELEMENTWISE: dict[str, FunctionEntry] = {
     "add": binary(
@@ -325,21 +282,21 @@ ELEMENTWISE: dict[str, FunctionEntry] = {
     "atanh": unary(np.arctanh, OperatorNames("Atanh", "atanh", "Atanh")),
     "erf": unary(_erf_like, OperatorNames("Erf", "tract_core_erf", "Erf")),
     "relu": unary(lambda x: np.maximum(x, 0), OperatorNames("Relu", "relu", "Relu"), idempotent=True),
-    "leaky_relu": parametric(
+    "leaky_relu": unary(
         lambda x, alpha: np.where(x < 0, x * alpha, x), OperatorNames("LeakyRelu", params={"alpha": 0.01})
     ),
-    "thresholded_relu": parametric(
+    "thresholded_relu": unary(
         lambda x, alpha: np.where(x > alpha, x, 0), OperatorNames("ThresholdedRelu", params={"alpha": 1.0})
     ),
-    "elu": parametric(
+    "elu": unary(
         lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x),
         OperatorNames("Elu", tensorflow="Elu", params={"alpha": 1.0}),
     ),
-    "celu": parametric(
+    "celu": unary(
         lambda x, a: np.maximum(x, 0) + np.minimum(0, a * np.expm1(np.minimum(x, 0) / a)),
         OperatorNames("Celu", params={"alpha": 1.0}),
     ),
-    "selu": parametric(
+    "selu": unary(
         lambda x, alpha, gamma: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
         OperatorNames(
             "Selu",
@@ -347,18 +304,16 @@ ELEMENTWISE: dict[str, FunctionEntry] = {
             params={"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875},
         ),
     ),
-    "gelu": parametric(_gelu),
+    "gelu": unary(_gelu),
     "sigmoid": unary(_sigmoid, OperatorNames("Sigmoid", "sigmoid", "Sigmoid", "LOGISTIC")),
-    "hard_sigmoid": parametric(
+    "hard_sigmoid": unary(
         lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
         OperatorNames("HardSigmoid", params={"alpha": 0.2, "beta": 0.5}),
     ),
     "hard_swish": unary(
         lambda x: x * np.clip(x / 6 + 0.5, 0, 1), OperatorNames("HardSwish", "tract_core_hard_swish")
     ),
-    "swish": parametric(
-        lambda x, alpha: x * _sigmoid(alpha * x), OperatorNames("Swish", params={"alpha": 1.0})
-    ),
+    "swish": unary(lambda x, alpha: x * _sigmoid(alpha * x), OperatorNames("Swish", params={"alpha": 1.0})),
     "tanh": unary(np.tanh, OperatorNames("Tanh", "tanh", "Tanh", "TANH")),
     "softplus": unary(_softplus, OperatorNames("Softplus", "softplus", "Softplus")),
     "softsign": unary(lambda x: x / (1 + np.abs(x)), OperatorNames("Softsign", tensorflow="Softsign")),

@@ -86,9 +86,7 @@ class MatMul(Op):
 
 
 def packed_operand(inputs: Sequence[PulsedFact]) -> int | None:
-    """Return the operand of a matrix product that is a constant matrix, multiplied with a tensor; None for
-    two tensors.
-    """
+    """Return the operand of a matrix product that is a constant matrix times a tensor; None for two tensors."""
     left, right = inputs
     if _is_matrix(right) and left.value is None:
         return 1

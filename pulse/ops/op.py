@@ -1,7 +1,7 @@
 """The base class of operations: facts, value in plain numpy, and relation to a stream.
 
-An op only states how its outputs depend on the stream axis of its inputs; ``pulse.pulsify`` turns that into delays and
-registers. A relation has the op for pulses, so both are in this module:
+An op only states how outputs depend on the stream axis of inputs; ``pulse.pulsify`` makes delays and registers of it. A
+relation has the op for pulses, so both are in this module:
 
 Pointwise    output frame j needs frame j of every streaming input
 Window       groups of ``up`` output frames need ``span`` neighbouring input frames, ``stride`` apart
@@ -103,23 +103,18 @@ class Op:
     def eval_seconds(
         self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact], size: Callable[[TDim], int]
     ) -> float:
-        """Return the seconds of one core that ``eval`` takes; of one iteration, for a loop with an unknown number of
-        them.
+        """Return the seconds of one core that ``eval`` takes; for a loop of unknown length those of one iteration.
 
         size  the value of a dim
         """
         return numpy_seconds(self.work(inputs, outputs), outputs, size)
 
     def weight_units(self, inputs: Sequence[PulsedFact], slot: int) -> UnitLayout | None:
-        """Return the layout of an operand's output units; None if it is not a weight, or gains nothing from
-        fewer bits.
-        """
+        """Return the layout of an operand's output units; None if it is no weight, or gains nothing from fewer bits."""
         return None
 
     def with_rounded_state(self, form: RowForm) -> "Op":
-        """Return the op that rounds its state to rows of a form before it multiplies it; see
-        ``pulse.ops.quantize_rows``.
-        """
+        """Return the op that rounds its state to rows of a form before it multiplies it; see ``ops.quantize_rows``."""
         return self
 
     def detail(self) -> str:

@@ -105,9 +105,7 @@ class Sampling:
     def neighbours(
         self, outputs: Array, ratio: Fraction, frames: int, length: int
     ) -> tuple[Array, Array | None]:
-        """Return, for each output frame, its input frames ``[n, k]``, not clamped, and their weights; None
-        of the nearest.
-        """
+        """Return for each output frame its input frames ``[n, k]``, not clamped, and weights; None of the nearest."""
         numerators, denominator = self.input_positions(outputs, ratio, frames, length)
         if self.rounding is not None:
             return np.asarray(ROUNDING[self.rounding](numerators, denominator), np.int64)[:, None], None

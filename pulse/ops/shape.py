@@ -52,9 +52,7 @@ def exact_quotient(sizes: Sequence[TDim], parts: Sequence[TDim], subject: str) -
 
 
 def resolve_shape(shape: Shape, target: Shape) -> Shape:
-    """Return a target shape with its one -1 inferred from the other entries. Raises FactError: several, or none that
-    fits.
-    """
+    """Return a target shape with its one -1 inferred from the others. Raises FactError: several, or none that fits."""
     holes = [axis for axis, dim in enumerate(target) if dim == INFERRED]
     if len(holes) > 1:
         raise FactError(f"{shape_text(target)} leaves more than one dim open")

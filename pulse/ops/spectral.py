@@ -13,9 +13,7 @@ from pulse.support.record import record
 
 
 def unit_circle(angle: Array) -> Array:
-    """Return ``[..., 2]``: cosine and sine; zeros are exact, so that real bins of a real signal have no
-    imaginary part.
-    """
+    """Return ``[..., 2]``: cosine and sine; zeros are exact, so real bins of a real signal have no imaginary part."""
     circle = np.stack([np.cos(angle), np.sin(angle)], -1)
     return np.where(np.abs(circle) < 1e-14, 0.0, circle)
 

@@ -11,8 +11,7 @@ MAX_SEARCHED_FRAMES = 1 << 24
 
 
 def critical_lengths(model: PulsedNetwork, shortest: int) -> list[int]:
-    """Return lengths around the ends of each period of the wires' lengths, and around the points where a choice
-    changes.
+    """Return lengths around the ends of each period of the wires' lengths, and where a choice changes.
 
     ``T/1000*1000`` frames are furthest behind T at 999 and jump at 1000; ``min(T, 5700)`` changes at 5700.
     """

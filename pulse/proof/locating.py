@@ -8,7 +8,6 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.interface import Interface
 from pulse.ops.clock import frames_at
 from pulse.program.backends.registry import BACKENDS
 from pulse.program.compiler import compile_model
@@ -31,9 +30,11 @@ def first_divergence(program: Program, feeds: Feeds, expected: ExpectedOutputs, 
     """
     for divergence in wrong_wires(program, feeds, trial):
         return divergence
-    model = program.model
-    for divergence in _wrong_outputs(model, stream_whole(program, feeds), expected, trial, program.backend):
-        return divergence
+    results = stream_whole(program, feeds)
+    for name in expected.native:
+        axis = program.model.port(name).axis
+        for divergence in _wrong(name, "output", results[name], expected, axis, trial, program.backend):
+            return divergence
     reason = (
         "an output differed from the offline model, and no wire or output does in a second run: the difference is at "
         "the limit of the tolerance, which is partly random"
@@ -78,13 +79,6 @@ def _wrong_among(
         axis = None if scheduled.fact.stream is None else scheduled.fact.stream.axis
         whole = _place_in(scheduled, [pulse[slot] for pulse in pulses], expected.native[name])
         yield from _wrong(name, op, whole, expected, axis, trial, program.backend)
-
-
-def _wrong_outputs(
-    model: Interface, results: Mapping[str, Array], expected: ExpectedOutputs, trial: Trial, backend: str
-) -> Iterator[Divergence]:
-    for name in expected.native:
-        yield from _wrong(name, "output", results[name], expected, model.port(name).axis, trial, backend)
 
 
 def _wrong(

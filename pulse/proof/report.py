@@ -1,6 +1,5 @@
 """The result of a proof: one object for the terminal, for JSON and for Python."""
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -268,7 +267,9 @@ class ProofReport(Report):
         """Return names and texts of the streams that were tried and of their results."""
         lengths = self.lengths
         span = f"{len(self.tried)} of {lengths[0]:,} to {lengths[-1]:,} frames"
-        pairs = [("streams", f"{span}: {_signals_text(self.tried)}; seed {self.seed}")]
+        tried_signals = {trial.signal for trial in self.tried}
+        signals = ", ".join(signal for signal in SIGNALS if signal in tried_signals)
+        pairs = [("streams", f"{span}: {signals}; seed {self.seed}")]
         pairs += [("long enough", self._reach(lengths[-1]))]
         if self.skipped:
             pairs.append(
@@ -311,7 +312,6 @@ class ProofReport(Report):
         return max(self.lengths, default=0) > self.trials.buffered
 
     def values(self) -> dict[str, Any]:
-        """Return the values of the report, for JSON."""
         return {
             "outcome": self.outcome,
             "verdict": self.verdict,
@@ -334,8 +334,3 @@ class ProofReport(Report):
             "rejected": self.rejected,
             "original": self.original,
         }
-
-
-def _signals_text(tried: Sequence[TrialRecord]) -> str:
-    signals = {trial.signal for trial in tried}
-    return ", ".join(signal for signal in SIGNALS if signal in signals)

@@ -181,9 +181,7 @@ def _shortest(model: PulsedNetwork) -> int:
 
 
 def _allowed_length(model: PulsedNetwork, length: int) -> int:
-    """Return the first length from there on that satisfies what the model assumes, if one is near; else one
-    before it.
-    """
+    """Return the first length from there on that satisfies what the model assumes, if one is near; else one before."""
     assumptions = model.typed.scope.assumptions
     limit = longest_stream(model.symbol, assumptions)
     return nearest_length(length, model.symbol, assumptions, limit) or length

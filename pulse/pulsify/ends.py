@@ -26,9 +26,7 @@ def extend_ends(
 
 
 def delay_by_lag(wiring: Wiring, stream: StreamWire, name: str) -> StreamWire:
-    """Delay a stream by its lag, so that it sends only frames that are known to exist. Raises PulsifyError: no delay
-    suffices.
-    """
+    """Delay a stream by its lag, to send only frames that surely exist. Raises PulsifyError: no delay suffices."""
     lag = require_lag(wiring, stream.fact.length, stream.fact.rate, name)
     return wiring.delay(stream, max(stream.fact.offset, lag), name)
 

@@ -185,16 +185,14 @@ def _relate_node(
     if isinstance(node.op, Source):
         return _relate_source(node, node.outputs[0].fact, symbol)
     if isinstance(node.op, Const):
-        return (
-            None
-            if _constant_of(node.op, symbol)
-            else _refusal(
-                node,
-                None,
-                "whole",
-                "its value depends on the length of the stream",
-                "compute lengths from constants only",
-            )
+        if _constant_of(node.op, symbol):
+            return None
+        return _refusal(
+            node,
+            None,
+            "whole",
+            "its value depends on the length of the stream",
+            "compute lengths from constants only",
         )
     streaming = [flow for flow in incoming if flow is not None]
     if not streaming and not has_stream_axis:

@@ -158,10 +158,8 @@ def _add_context_hint(
     """Note whether a chunk of sound begins with samples of the one before."""
     if opened.chunks is None or opened.resolution.call is None or "pulse" in options:
         return
-    input_shape, output_shape = (
-        opened.resolution.call.inputs[name].shape,
-        opened.resolution.call.outputs[output].shape,
-    )
+    input_shape = opened.resolution.call.inputs[name].shape
+    output_shape = opened.resolution.call.outputs[output].shape
     sizes = [
         max((int(dim) for dim in shape if not dim.symbols), default=1)
         for shape in (input_shape, output_shape)

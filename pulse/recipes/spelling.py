@@ -26,11 +26,9 @@ def recipe_spelling(otherwise: Spelling) -> Spelling:
 def toml_text(value: Any) -> str:
     if isinstance(value, Mapping):
         items = cast("Mapping[str, Any]", value).items()
-        return (
-            "{ " + ", ".join(f"{_key(name)} = {toml_text(item)}" for name, item in items) + " }"
-            if items
-            else "{}"
-        )
+        if items:
+            return "{ " + ", ".join(f"{_key(name)} = {toml_text(item)}" for name, item in items) + " }"
+        return "{}"
     if isinstance(value, list):
         return f"[{', '.join(map(toml_text, cast('list[Any]', value)))}]"
     if isinstance(value, float) and not math.isfinite(value):

@@ -28,9 +28,7 @@ LOG_SEVERITY_ERROR = 3
 
 
 def runner(model: ModelProto) -> tuple[str, RunModel]:
-    """Return a runtime's name and call: onnxruntime if it is installed and takes the model, else onnx's own
-    evaluator.
-    """
+    """Return a runtime's name and call: onnxruntime if it is installed and takes the model, else onnx's evaluator."""
     try:
         ort: Any = import_module("onnxruntime")
         no_kernel: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state").NotImplemented

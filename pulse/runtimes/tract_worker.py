@@ -1,8 +1,7 @@
 """A process that runs one NNEF file in tract, and may abort there: ``python -m pulse.runtimes.tract_worker PATH``.
 
 It first sends the number of the model's inputs. A request is the number of a stream, the number of arrays, and the
-arrays as .npy, each after its length; streams begin with their first request. An answer is + and arrays, or - and
-a text.
+arrays as .npy, each after its length; streams begin with their first request. An answer: + and arrays, or - and text.
 """
 
 import io

@@ -98,6 +98,13 @@ class Spending:
             f"before running leaves {max(0.0, elements_left):.0f}; raise it with {spell('budget', limits)}"
         )
 
+    def take_elements(self, elements: int) -> str:
+        """Take elements that are to be computed; return why they cannot be, as ``explain_excess_elements``."""
+        reason = self.explain_excess_elements(elements)
+        if not reason:
+            self.elements += elements
+        return reason
+
     def explain_slowness(self, seconds: float) -> str:
         """Return why a computation of this many seconds is refused, and what would help; empty if it is not."""
         if self.seconds + seconds <= self.budget.seconds:

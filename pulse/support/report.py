@@ -71,7 +71,7 @@ class Report:
         raise NotImplementedError
 
     def values(self) -> Mapping[str, Any]:
-        """Return the values for further processing: by default the fields."""
+        """Return the values of the report, for JSON: by default the fields."""
         return field_values(self)
 
     def as_dict(self) -> dict[str, Any]:

@@ -16,9 +16,7 @@ _NAMES = {str: "text", int: "an integer", float: "a number", bool: "true or fals
 
 
 def fits(value: TomlValue, hint: object) -> bool:
-    """Return whether a value is of a type: a scalar, ``Literal``, a list (a Sequence or tuple), a table, or a union of
-    these.
-    """
+    """Return whether a value is of a type: a scalar, ``Literal``, a list (a Sequence or tuple), a table, or a union."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(fits(value, part) for part in parts)

@@ -1,24 +1,11 @@
 """A run of a session in parts, as inputs arrive."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.tensorflow.nodes import NodeOutput
-
-
-class Runs(Protocol):
-    """The part of a session that a partial run needs."""
-
-    def run(
-        self,
-        fetches: str | Sequence[str] = (),
-        feeds: Mapping[str, Any] | None = None,
-        targets: Sequence[str] = (),
-    ) -> Any:
-        """Run the nodes that the fetches and targets need."""
-        ...
 
 
 class PartialRun:
@@ -26,12 +13,14 @@ class PartialRun:
 
     Results of a part are passed to later parts, so that they are not computed again; each target runs once.
     Assignments that a part needs are part of that run: fetch a tensor after them once.
+
+    run   ``Session.run``, called with fetches, feeds and targets
     """
 
     def __init__(
-        self, session: Runs, fetches: Sequence[str], feeds: Sequence[str], targets: Sequence[str]
+        self, run: Callable[..., Any], fetches: Sequence[str], feeds: Sequence[str], targets: Sequence[str]
     ) -> None:
-        self._session = session
+        self._run = run
         self._fetches = {_full_name(name) for name in fetches}
         self._feeds = {_full_name(name) for name in feeds}
         self._targets = set(targets)
@@ -51,23 +40,16 @@ class PartialRun:
         """
         names = [fetches] if isinstance(fetches, str) else list(fetches)
         fed = {_full_name(name): value for name, value in (feeds or {}).items()}
-        for name in fed:
-            if name not in self._feeds:
-                raise InputError(
-                    f"feed {name}: the partial run was not set up with it, or it was fed already"
-                )
-        for name in names:
-            if _full_name(name) not in self._fetches:
-                raise InputError(
-                    f"fetch {name}: the partial run was not set up with it, or it was given already"
-                )
-        for name in targets:
-            if name not in self._targets:
-                raise InputError(
-                    f"target {name}: the partial run was not set up with it, or it has run already"
-                )
+        for kind, requested, left, done in (
+            ("feed", fed, self._feeds, "was fed already"),
+            ("fetch", map(_full_name, names), self._fetches, "was given already"),
+            ("target", targets, self._targets, "has run already"),
+        ):
+            for name in requested:
+                if name not in left:
+                    raise InputError(f"{kind} {name}: the partial run was not set up with it, or it {done}")
         feeds_so_far = self._values | fed
-        results: list[Array | None] = self._session.run(names, feeds_so_far, targets)
+        results: list[Array | None] = self._run(names, feeds_so_far, targets)
         self._feeds -= fed.keys()
         self._fetches -= {_full_name(name) for name in names}
         self._targets -= set(targets)

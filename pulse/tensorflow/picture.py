@@ -15,9 +15,7 @@ _MAX_ATTRIBUTE_LENGTH = 60
 
 
 def picture(model: FileNetwork, graph: FlatGraph) -> str:
-    """Return the nodes in groups by name scope; data edges have the known facts of the tensor, control edges are
-    dashed.
-    """
+    """Return the nodes in groups by name scope; data edges have the tensor's known facts, control edges are dashed."""
     drawing = Picture(model.title)
     keys = {name: f"n{index}" for index, name in enumerate(graph.nodes)}
     facts = _facts(model)

@@ -117,7 +117,7 @@ class Session:
         for names, subject in ((fetches, "fetch"), (feeds, "feed"), (targets, "target")):
             for name in names:
                 self._endpoint(name, subject)
-        return PartialRun(self, tuple(fetches), tuple(feeds), tuple(targets))
+        return PartialRun(self.run, tuple(fetches), tuple(feeds), tuple(targets))
 
     def prevent_feeding(self, name: str) -> None:
         """Forbid feeding a tensor. Raises InputError: it is unknown."""

@@ -97,11 +97,9 @@ def dims_of(shape: Proto) -> KnownSizes:
 
 def dims_in(value: object) -> KnownSizes:
     """Return the sizes of an attribute, if it is a shape of known rank."""
-    return (
-        cast("KnownSizes", value)
-        if isinstance(value, tuple) and not isinstance(value, FunctionName)
-        else None
-    )
+    if isinstance(value, tuple) and not isinstance(value, FunctionName):
+        return cast("KnownSizes", value)
+    return None
 
 
 def tensor_value(proto: Proto, location: str) -> Array:
@@ -130,11 +128,9 @@ def tensor_value(proto: Proto, location: str) -> Array:
             f"{location}: {len(values)} values for {size} elements; the file is damaged, export it again"
         )
     if len(values) < size:
-        account = current_spending()
-        reason = account.explain_excess_elements(size)
+        reason = current_spending().take_elements(size)
         if reason:
             raise LoadError(f"{location}: one value for {size} elements: {reason}")
-        account.elements += size
         last = values[-1] if len(values) else dtype.type(0)
         values = np.concatenate([values, np.full(size - len(values), last, dtype)])
     return values.reshape(shape)

@@ -51,9 +51,7 @@ def _ordered_nodes(graph: Graph[F, O]) -> list[int]:
 
 
 def dot(graph: Graph[F, O], title: str = "graph") -> str:
-    """Return the graph as Graphviz DOT, in groups by the scopes of names; edges carry the facts of their
-    wires.
-    """
+    """Return the graph as Graphviz DOT, in groups by the scopes of names; edges carry the facts of their wires."""
     picture = Picture(title)
     for node_id in _ordered_nodes(graph):
         node = graph.nodes[node_id]

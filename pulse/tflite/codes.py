@@ -14,6 +14,7 @@ import numpy as np
 
 from pulse.facts import Array, DType
 from pulse.graph import OutletId
+from pulse.ops.matmul import MatMul
 from pulse.tflite.multipliers import multiply_rounding_once, multiply_rounding_twice
 from pulse.tflite.node import F32, F64, TfliteNode
 from pulse.tflite.read.file import Quantization, Tensor
@@ -162,6 +163,15 @@ def exact_sum(
     return node.apply(
         "add", total, node.constant(bias.astype(np.float64).reshape(spread), "bias"), suffix="total"
     )
+
+
+def multiply_rows(node: TfliteNode, x: OutletId, matrix: Array, bias: Array | None, suffix: str) -> OutletId:
+    """Wire rows x [..., K] times a matrix [K, N], plus a bias: for one node, a ``WireProduct``."""
+    operands = [x, node.constant(matrix, f"{suffix}.matrix")]
+    if bias is None:
+        return node.wire(MatMul(), operands, suffix)
+    product = node.wire(MatMul(), operands, f"{suffix}.product")
+    return node.apply("add", product, node.constant(bias, f"{suffix}.bias"), suffix=suffix)
 
 
 def largest_code(tensor: Tensor) -> int:

@@ -105,9 +105,7 @@ def half_away(node: TfliteNode, x: OutletId) -> OutletId:
 def combine(
     node: TfliteNode, total: OutletId, step: OutletId, bias: Array | None, spread: Sequence[int]
 ) -> OutletId:
-    """Convert sums of products of codes to floats, and add a bias; ``spread``: the shape that broadcasts to
-    the sums.
-    """
+    """Convert sums of products of codes to floats, and add a bias; ``spread``: a shape that broadcasts to the sums."""
     scale = node.quantization(1).scale
     factor = node.constant(scale.reshape(spread if scale.size > 1 else ()), "scale")
     y = node.apply("mul", node.apply("mul", total, step, suffix="stepped"), factor, suffix="product")

@@ -30,9 +30,7 @@ Real: TypeAlias = np.float32 | np.float64
 
 
 def activation_table(activation: str, scale: float) -> Array:
-    """Return the output for each code of the input, from the smallest one on: f32 [65536]; kind ``sigmoid`` or
-    ``tanh``.
-    """
+    """Return the output for each code of the input, from the smallest on: f32 [65536]; kind ``sigmoid`` or ``tanh``."""
     x = np.arange(-(1 << 15), 1 << 15, dtype=np.int64)
     whole = next((bits for bits in WHOLE[activation] if scale == 2.0 ** (bits - 15)), None)
     if whole is not None:

@@ -40,11 +40,9 @@ def multiply_rounding_twice(
     multiplier, shift = make_multiplier(factor) if count == 1 else make_mean_multiplier(float(factor), count)
     y = _round(node, x, np.exp2(np.maximum(shift, 0) - 31) * multiplier, name)
     right = np.maximum(-shift, 0)
-    return (
-        _round(node, y, np.exp2(-right.astype(np.float64)), f"{name}.up")
-        if up
-        else shift_right(node, y, right, name)
-    )
+    if up:
+        return _round(node, y, np.exp2(-right.astype(np.float64)), f"{name}.up")
+    return shift_right(node, y, right, name)
 
 
 def multiply_rounding_once(node: TfliteNode, x: OutletId, factor: Array, bits: int) -> OutletId:

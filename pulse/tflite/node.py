@@ -123,9 +123,7 @@ def decode(tensor: Tensor) -> Array:
 
 
 def spread_on_axis(values: Array, axis: int, rank: int) -> Array:
-    """Return numbers of the channels on an axis, so that they broadcast to a tensor of a rank; a single number
-    unchanged.
-    """
+    """Return numbers of the channels on an axis, to broadcast to a tensor of a rank; a single number as it is."""
     if values.size == 1:
         return values.reshape(())
     return values.reshape([-1 if index == axis else 1 for index in range(rank)])

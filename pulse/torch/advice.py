@@ -54,9 +54,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def describe_branches(branches: Sequence[str]) -> str:
-    """Return the conditions on lengths that the example has decided, and what to write instead; empty if there are
-    none.
-    """
+    """Return the conditions on lengths that the example has decided, and what to write instead; empty if none."""
     if not branches:
         return ""
     listed = ", ".join(branches[:MAX_BRANCHES])

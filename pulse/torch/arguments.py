@@ -28,9 +28,7 @@ class ModuleCall:
         return {"_".join(map(path_key, path)): leaf for path, leaf in paths}
 
     def fill(self, torch: Any, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return positional and named arguments, with the leaves replaced by these values and the other
-        tensors copied.
-        """
+        """Return positional and named arguments, with the leaves replaced by these values and other tensors copied."""
         leaves = self.leaves(torch)
         _, structure = torch.utils._pytree.tree_flatten(self.arguments)
         filled = [

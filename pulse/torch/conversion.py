@@ -148,9 +148,7 @@ class Conversion:
         )
 
     def _analyse(self, model: Model, branches: Sequence[str]) -> TypedModel:
-        """Return the typed model. Raises FactError, LoadError: with the conditions on lengths that the example has
-        decided.
-        """
+        """Return the typed model. Raises FactError, LoadError: with the conditions that the example has decided."""
         try:
             return model.analyse()
         except (FactError, LoadError) as error:

@@ -28,8 +28,7 @@ def lengths_of(samples: Mapping[str, SampledInputs]) -> Lengths:
 def draw_inputs(
     samples: Mapping[str, SampledInputs], lengths: Lengths, rng: np.random.Generator
 ) -> dict[str, Array]:
-    """Return inputs of these lengths: frames of the example in random order, the same ones along every axis of a
-    symbol.
+    """Return inputs of these lengths: frames of the example in random order, the same for all axes of a symbol.
 
     So values keep the example's range, and each frame stays intact. At the example's own length the frames keep their
     order. If all floats of the example are equal, noise is drawn instead.

@@ -9,6 +9,7 @@ from pulse.torch.arguments import ModuleCall
 from pulse.torch.axes import InputAxes
 from pulse.torch.known_numbers import KnownNumbers
 from pulse.torch.lengths import MIN_LENGTH
+from pulse.torch.module import wrap_module
 
 LengthAxes: TypeAlias = dict[str, tuple[str, int]]
 """Each input that is a length -> the input and the axis that it is the length of."""
@@ -99,9 +100,7 @@ def with_lengths(
     ]
     names = [parameter.name for parameter in parameters]
     forward.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    wrapper = torch.nn.Module()
-    wrapper.module, wrapper.forward = module, forward
-    wrapper.train(module.training)
+    wrapper = wrap_module(torch, module, forward)
     return wrapper, replace(call, arguments={name: call.arguments[name] for name in names})
 
 

@@ -56,9 +56,7 @@ def _steps(frames: int) -> list[int]:
 
 
 def even_length(lengths: Lengths, symbol: str) -> list[Lengths]:
-    """Return a shorter length divisible by powers of two, so that strides leave no remainder; empty for a short
-    example.
-    """
+    """Return a shorter length divisible by powers of two, so that strides leave no remainder, if there is one."""
     power = 2 ** max(lengths[symbol].bit_length() - 2, 0)
     return [{**lengths, symbol: power}] if power >= MIN_LENGTH else []
 

@@ -1,7 +1,7 @@
 """A module as an oracle: it runs on arrays, and its state is restored after each run."""
 
 import contextlib
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -52,11 +52,9 @@ def wide_parameters(torch: Any, dtype: Any) -> Any:
     tree = torch.utils._pytree
 
     def widen(value: Any) -> Any:
-        return (
-            value.detach().to(dtype)
-            if isinstance(value, torch.nn.Parameter) and value.is_floating_point()
-            else value
-        )
+        if isinstance(value, torch.nn.Parameter) and value.is_floating_point():
+            return value.detach().to(dtype)
+        return value
 
     class Widen(torch.overrides.TorchFunctionMode):
         def __torch_function__(
@@ -133,20 +131,29 @@ def method_module(torch: Any, module: Any, method: str) -> Any:
     function = getattr(module, method, None)
     if not callable(function):
         raise InputError(f"{type(module).__name__} has no method {method!r}")
+    return wrap_module(torch, module, function)
+
+
+def wrap_module(torch: Any, module: Any, forward: Callable[..., Any]) -> Any:
+    """Return a module that contains another one and has its own ``forward``."""
     wrapper = torch.nn.Module()
-    wrapper.module = module
-    wrapper.forward = function
+    wrapper.module, wrapper.forward = module, forward
     wrapper.train(module.training)
     return wrapper
+
+
+def attributes_of(module: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the buffers and attributes of a module and its submodules, with their qualified names."""
+    for prefix, submodule in module.named_modules():
+        for there in cast("list[dict[str, Any]]", [submodule._buffers, vars(submodule)]):
+            yield from ((f"{prefix}.{name}" if prefix else name, value) for name, value in there.items())
 
 
 def tensors_of(torch: Any, module: Any) -> dict[str, Any]:
     """Return the buffers and tensor attributes of a module and its submodules, by their qualified names."""
     return {
-        f"{prefix}.{name}" if prefix else name: value
-        for prefix, submodule in module.named_modules()
-        for there in cast("list[dict[str, Any]]", [submodule._buffers, vars(submodule)])
-        for name, value in there.items()
+        name: value
+        for name, value in attributes_of(module)
         if torch.is_tensor(value) and not isinstance(value, torch.nn.Parameter)
     }
 

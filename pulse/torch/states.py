@@ -14,8 +14,8 @@ from pulse.models import Model, TypedModel
 from pulse.proof.tolerance import ExpectedOutputs, offline
 from pulse.torch.arguments import ModuleCall, path_key
 from pulse.torch.difference import first_difference
-from pulse.torch.inputs import SampledInputs, draw_inputs
-from pulse.torch.module import ModuleOracle, tensors_of, to_array
+from pulse.torch.inputs import SampledInputs, draw_inputs, lengths_of
+from pulse.torch.module import ModuleOracle, attributes_of, tensors_of, to_array, wrap_module
 from pulse.torch.preservation import Restore
 from pulse.typed import Variable
 
@@ -156,12 +156,7 @@ def find_buffers(torch: Any, module: Any, call: ModuleCall, restore: Restore, ti
 
 
 def _plain_values(module: Any) -> dict[str, Any]:
-    return {
-        f"{prefix}.{name}" if prefix else name: value
-        for prefix, submodule in module.named_modules()
-        for name, value in cast("dict[str, Any]", vars(submodule)).items()
-        if isinstance(value, bool | int | float)
-    }
+    return {name: value for name, value in attributes_of(module) if isinstance(value, bool | int | float)}
 
 
 def with_buffers(
@@ -191,10 +186,8 @@ def with_buffers(
     names = [*(parameter.name for parameter in parameters_left), BUFFERS]
     plain = [parameter.replace(default=inspect.Parameter.empty) for parameter in parameters_left]
     forward.__signature__ = inspect.Signature([*plain, buffer_parameter])  # type: ignore[attr-defined]
-    wrapper = torch.nn.Module()
-    wrapper.module, wrapper.forward = module, forward
-    wrapper.train(module.training)
     values = {key: buffers[name].clone() for key, name in name_of.items()}
+    wrapper = wrap_module(torch, module, forward)
     return wrapper, replace(call, arguments={**call.arguments, BUFFERS: values})
 
 
@@ -250,11 +243,7 @@ def require_equal_calls(
     }
     input_of_output = {variable.output: variable.input for variable in variables}
     rng = np.random.default_rng(0)
-    lengths = {
-        symbol: sample.value.shape[axis]
-        for sample in samples.values()
-        for axis, symbol in sample.axes.items()
-    }
+    lengths = lengths_of(samples)
     for call in range(COMPARED_CALLS):
         feeds = {**draw_inputs(samples, lengths, rng), **states}
         feeds = {

@@ -38,12 +38,10 @@ def load_model(path: Path | None, options: ModelOptions) -> Loaded:
 
     A program is loaded without importing readers of models. A PyTorch module is imported by its name.
     """
-    inputs, constant, chunks, limits = (
-        parse_inputs(options.inputs),
-        constants(options),
-        chunking(options),
-        budget(options),
-    )
+    inputs = parse_inputs(options.inputs)
+    constant = constants(options)
+    chunks = chunking(options)
+    limits = budget(options)
     module = None if path is None else read_module_name(path)
     if module is not None:
         reading = {"inputs": inputs, "constants": constant, "budget": limits, "signature": options.signature}

@@ -8,7 +8,7 @@ from pulse.errors import InputError
 from pulse.loading.format import Content, find_format
 from pulse.recipes.recognition import holds_recipe, is_recipe_file
 from streaming.cli.module_import import read_module_name
-from streaming.files.atomic import kind_of, publish, refuse_same, scratch_file, write_error
+from streaming.files.atomic import complete_file, kind_of, refuse_same
 
 if TYPE_CHECKING:
     from pulse.recipes.recipe import RecipeContext
@@ -67,12 +67,8 @@ def describe_models(
 
 def write_recipe(text: str, path: Path) -> None:
     """Write a recipe. Raises InputError."""
-    with scratch_file(path) as part:
-        try:
-            part.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise write_error(path, error.strerror) from error
-        publish(part, path)
+    with complete_file(path) as part:
+        part.write_text(text, encoding="utf-8")
 
 
 def embed_in(text: str, context: "RecipeContext", path: Path) -> None:
@@ -80,10 +76,6 @@ def embed_in(text: str, context: "RecipeContext", path: Path) -> None:
     from pulse.recipes.embedding import embed_recipe, require_opens
 
     model = embed_recipe(text, context).SerializeToString()
-    with scratch_file(path) as part:
-        try:
-            part.write_bytes(model)
-            require_opens(part, path)
-        except OSError as error:
-            raise write_error(path, error.strerror) from error
-        publish(part, path)
+    with complete_file(path) as part:
+        part.write_bytes(model)
+        require_opens(part, path)

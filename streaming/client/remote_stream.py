@@ -37,8 +37,7 @@ class RemoteStream(NotCopyable):
     last      the header of the last output: its number, and how long its pulse waited and took
 
     Outputs wait in memory until they are taken: ``async for outputs in stream``, or ``flush``. One task may send while
-    another takes outputs. A refusal of the server is raised as ClientError when outputs are taken, or by the next
-    ``send``.
+    another takes outputs. A refusal of the server raises ClientError when outputs are taken, or by ``send``.
     """
 
     copy_error_reason = "it is an open connection; connect again"
@@ -243,11 +242,9 @@ class RemoteStream(NotCopyable):
     @property
     def lost(self) -> bool:
         """Whether the connection is lost and another one should follow."""
-        return self.resume_name is not None and (self._error is None or self._error_code in RETRYABLE_CODES)
-
-    @property
-    def _error_code(self) -> str:
-        return self._error.code if isinstance(self._error, ClientError) else ""
+        error = self._error
+        may_follow = error is None or (isinstance(error, ClientError) and error.code in RETRYABLE_CODES)
+        return self.resume_name is not None and may_follow
 
     async def continue_over(self, socket: ClientSocket, ready: Message) -> None:
         """Continue over another connection: resend the frames that its server does not have."""

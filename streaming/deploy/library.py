@@ -70,7 +70,6 @@ class BuiltLibrary(Report):
         return [Pairs(pairs)]
 
     def values(self) -> dict[str, Any]:
-        """Return the values of the report, for JSON."""
         return {
             "name": self.deployed.name,
             "target": self.target.name,

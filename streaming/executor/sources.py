@@ -1,7 +1,6 @@
 """Sources of blocks: anything that can be iterated, and sound in files and byte streams.
 
-Sound comes from a ``SoundSource``; the executor selects the channel, resamples, and shapes the samples as the
-model's input.
+Sound comes from a ``SoundSource``; the executor selects the channel, resamples, and shapes the samples.
 """
 
 import os

@@ -61,6 +61,20 @@ def scratch_file(path: Path) -> Generator[Path]:
 
 
 @contextmanager
+def complete_file(path: Path) -> Generator[Path]:
+    """Yield a file to write to, which becomes ``path`` at the end of the block, if that raises nothing.
+
+    Raises InputError: the file cannot be written or renamed
+    """
+    with scratch_file(path) as part:
+        try:
+            yield part
+        except OSError as error:
+            raise write_error(path, error.strerror or str(error)) from error
+        publish(part, path)
+
+
+@contextmanager
 def scratch_folder(path: Path, makes_parents: bool = False) -> Generator[Path]:
     """Yield the path of a folder to create, which becomes ``path`` at the end of the block, if that raises nothing.
 

@@ -10,9 +10,7 @@ from streaming.files.atomic import publish, temporary_file, write_error
 
 
 def write_all(write: Callable[[memoryview], int], data: bytes) -> None:
-    """Write with the function of a raw file, which may take only a part at a time. Raises OSError; so a part may be
-    written.
-    """
+    """Write with the function of a raw file, which may take a part at a time. Raises OSError, perhaps after a part."""
     unwritten = memoryview(data)
     while unwritten:
         unwritten = unwritten[write(unwritten) :]

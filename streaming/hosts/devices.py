@@ -98,8 +98,7 @@ class DeviceList(Report):
 def choose_device(devices: Sequence[Device], kind: DeviceKind, choice: str | int | None) -> Device:
     """Return the device that a choice names.
 
-    choice  an index; a part of ``host api: name``, ignoring case, with preference for a whole name; None for the
-            default
+    choice  an index; a part of ``host api: name``, ignoring case, a whole name first; None for the default
     Raises  InputError: none, several, or one without that direction
     """
     able = [device for device in devices if device.channels(kind)]

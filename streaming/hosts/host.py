@@ -39,8 +39,7 @@ class StreamRequest:
     rate_hz                   the rate of both
     block_frames              frames of a block; 0 lets the device choose
     latency                   ``low``, ``high`` or seconds
-    finished                  called when the device ends by itself, with the error if known, from any
-                              thread
+    finished                  called when the device ends by itself, with the error if known, in any thread
     delay_frames              the delay of playback, for hosts whose input ends: they play this much more
     """
 

@@ -64,8 +64,7 @@ class ControlBlock(Struct):
     run_pulse              address of the C function that runs the pulse in the slots
     rate_hz                sample rate of the model
     block_frames           size of a played block, if all blocks have one size; ``block_ns``: its duration
-    planned_block_frames   the longest block for which the delay suffices, if block sizes are not known in advance;
-                           else -1
+    planned_block_frames   the longest block for which the delay suffices, if block sizes are not known; else -1
 
     The device:
 
@@ -101,8 +100,7 @@ class ControlBlock(Struct):
 
     Python: a command and its arguments:
 
-    command                SAVE, LOAD, SWAP or RESTART; the thread that applies it sets it to TAKEN, and to NONE when
-                           done
+    command                SAVE, LOAD, SWAP or RESTART; its thread sets it to TAKEN, and at the end to NONE
     argument_memory        an address
     argument_number        a number of pulses
     """

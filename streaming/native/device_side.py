@@ -84,8 +84,7 @@ def underrun_frames(
 ) -> int:
     """Return the frames by which underruns have made the delay longer: silence, minus skipped and lost frames.
 
-    Frames of before the last restart, which sets the delay itself, do not count. Lost frames are counted at the rate of
-    the output.
+    Frames of before the last restart, which sets the delay itself, do not count. Lost frames count at the output rate.
     """
     if rate_out_hz != rate_in_hz and rate_in_hz > 0:
         lost = lost * rate_out_hz // rate_in_hz

@@ -65,5 +65,4 @@ class MovedError(ProtocolError):
         self.stream, self.urls = stream, tuple(urls)
 
     def as_message(self) -> dict[str, Any]:
-        """Return the message of text."""
         return {**super().as_message(), "stream": self.stream, "urls": list(self.urls)}

@@ -84,7 +84,6 @@ class Benchmark(Report):
         ]
 
     def values(self) -> dict[str, Any]:
-        """Return the values of the report, for JSON."""
         return {
             **self.opened.as_dict(self.program.model),
             "backend": self.program.backend,

@@ -52,7 +52,6 @@ class CheckReport(Report):
         return [Pairs(pairs), *self.proof.verdict()]
 
     def values(self) -> dict[str, Any]:
-        """Return the values of the report, for JSON."""
         return {
             **self.opened.as_dict(self.pulsed),
             "receptive_fields": {
@@ -130,7 +129,6 @@ class StoredProof(Report):
         return [Pairs(pairs), Text(hint), *verdict]
 
     def values(self) -> dict[str, Any]:
-        """Return the values of the report, for JSON."""
         return {
             **self.opened.as_dict(self.program.model),
             "rows": self.program.rows,

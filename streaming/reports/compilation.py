@@ -66,7 +66,6 @@ class Compilation(Report):
         return [Pairs(pairs), *self.proof.verdict()]
 
     def values(self) -> dict[str, Any]:
-        """Return the values of the report, for JSON."""
         return {
             **self.opened.as_dict(self.program.model),
             "path": self.path,

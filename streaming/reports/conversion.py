@@ -40,7 +40,6 @@ class ConversionReport(Report):
         ]
 
     def values(self) -> dict[str, Any]:
-        """Return the values of the report, for JSON."""
         buffers = self.pulsed.buffers()
         return {
             **self.opened.as_dict(self.pulsed),

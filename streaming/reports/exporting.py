@@ -14,7 +14,7 @@ from pulse.runtimes.nnef_check import check
 from pulse.runtimes.tract import has_tract
 from pulse.support.record import record
 from pulse.support.report import byte_size
-from streaming.files.atomic import kind_of, publish, scratch_file, scratch_folder
+from streaming.files.atomic import complete_file, kind_of, publish, scratch_file, scratch_folder
 from streaming.reports.opened_model import OpenedModel
 from streaming.reports.timed_proof import TimedProof, time_proof
 
@@ -120,9 +120,8 @@ def _export_nnef(
 def save_nnef(archive: Archive, path: Path) -> None:
     """Write all files under a temporary name first. Raises InputError: a folder has this name, or the check fails."""
     if path.name.lower().endswith(ARCHIVES):
-        with scratch_file(path) as part:
+        with complete_file(path) as part:
             archive.save(part)
-            publish(part, path)
         return
     if path.exists():
         raise InputError(f"{path}: already exists; remove it, or give another name")

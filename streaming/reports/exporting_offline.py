@@ -53,7 +53,6 @@ class ExportedOffline(Report):
         return [Pairs([("model", self.title), ("written", written), ("proof", self.verdict)])]
 
     def values(self) -> dict[str, Any]:
-        """Return the values of the report, for JSON."""
         lengths = [] if self.proof is None else [*self.proof.lengths]
         return {
             "model": self.title,

@@ -96,7 +96,6 @@ class FileReport(Report):
         return [Pairs(pairs)]
 
     def values(self) -> dict[str, Any]:
-        """Return the values of the report, for JSON."""
         result, files = self.result, self.result.written
         return {
             **self.opened.as_dict(self.program.model, map(self.program.model.port, self.outputs)),

@@ -72,10 +72,8 @@ class Checkpoint:
             if min(epoch, *received, *sent, *lengths) < 0 or begin > len(data):
                 raise ValueError("a number that cannot be")
             offset += size
-            sound, outputs = (
-                data[offset : offset + lengths[0]],
-                tuple(_messages(data[offset + lengths[0] : begin])),
-            )
+            sound = data[offset : offset + lengths[0]]
+            outputs = tuple(_messages(data[offset + lengths[0] : begin]))
             return cls(str(head["model"]), epoch, received, sent, data[begin:], sound, outputs)
         except (ValueError, KeyError, TypeError, struct.error, RecursionError) as error:
             raise InputError(f"not a checkpoint of a stream: {error}") from None

@@ -40,8 +40,7 @@ def read_arrays(path: Path, names: list[str]) -> dict[str, Array]:
 
 
 class FramesFile(NotCopyable):
-    """A file of frames, written in blocks; it appears only when the ``with`` block ends without error and has written
-    frames.
+    """A file of frames, written in blocks; it appears when the ``with`` block ends without error and wrote frames.
 
     path     .npy: the array as the model returns it; .csv: one row per frame, its time or number first
     axis     the axis of frames; None for a tensor without time

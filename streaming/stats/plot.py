@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
-from streaming.files.atomic import kind_of, publish, scratch_file
+from streaming.files.atomic import complete_file, kind_of
 from streaming.stats.columns import Columns
 from streaming.stats.problems import GROUPS
 from streaming.stats.reader import Stats
@@ -56,13 +56,8 @@ def draw(stats: Stats, path: Path) -> None:
     figure = picture(stats)
     from streaming.stats.titles import ignore_missing_glyphs
 
-    with scratch_file(path) as part:
-        try:
-            with ignore_missing_glyphs():
-                figure.savefig(part, dpi=DPI, format=path.suffix[1:].lower())
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
-        publish(part, path)
+    with complete_file(path) as part, ignore_missing_glyphs():
+        figure.savefig(part, dpi=DPI, format=path.suffix[1:].lower())
 
 
 def picture(stats: Stats) -> "Figure":

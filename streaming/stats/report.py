@@ -47,16 +47,11 @@ class WorstInterval:
     events: tuple[str, ...]
 
 
-def has_problem(interval: IntervalStatistics) -> bool:
-    """Return whether an interval had any problem."""
-    return any(group_count(interval.new, name) for name in GROUPS)
-
-
 def worst(stats: Stats, count: int = MAX_WORST) -> list[WorstInterval]:
     """Return the worst intervals in order of time. Those with problems are chosen first, then the slowest."""
 
     def badness(interval: IntervalStatistics) -> tuple[bool, float]:
-        return has_problem(interval), interval.total.max_us
+        return any(group_count(interval.new, name) for name in GROUPS), interval.total.max_us
 
     intervals = sorted(stats.intervals, key=badness, reverse=True)[:count]
     return [_moment(stats, interval) for interval in sorted(intervals, key=lambda interval: interval.at_s)]
@@ -93,7 +88,6 @@ class StatsReport(Report):
         ]
 
     def values(self) -> dict[str, Any]:
-        """Return the values of the report, for JSON."""
         stats, header, statistics = self.stats, self.stats.header, self.stats.statistics
         return {
             "started": header.started,

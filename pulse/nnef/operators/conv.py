@@ -66,8 +66,7 @@ def write_transpose(w: OperationWriter) -> Name:
 
 
 def read_window(node: NodeReader, size: int) -> dict[str, Any]:
-    """Return attributes of ONNX for padding, stride and dilation of ``size`` axes; no padding means as much as keeps
-    the size.
+    """Return attributes of ONNX for padding, stride and dilation of ``size`` axes; without padding the size is kept.
 
     Raises LoadError: a border that is not supported
     """
@@ -107,11 +106,8 @@ def _read_bias(node: NodeReader, x: NnefWire, channels: int) -> list[NnefWire]:
     """Return the bias as [C]; NNEF's is [1, C], or one number."""
     bias = node.wire("bias", x.dtype)
     if bias.value is None:
-        return [
-            node.add(
-                "Reshape", [bias, node.integers_tensor([channels], "channels")], x.dtype, [channels], "bias"
-            )
-        ]
+        sizes = node.integers_tensor([channels], "channels")
+        return [node.add("Reshape", [bias, sizes], x.dtype, [channels], "bias")]
     if bias.value.size not in (1, channels):
         raise node.error(f"the bias has {bias.value.size} entries for {channels} channels")
     if not bias.value.any():

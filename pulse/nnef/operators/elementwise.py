@@ -112,7 +112,7 @@ def write_shift(w: OperationWriter) -> Name:
 
 @writes("Cast")
 def write_cast(w: OperationWriter) -> Name:
-    target = w.made_dtype()
+    target, _ = w.scope.fact(w.outputs[0])
     if target == np.bool_ and w.dtype() != np.bool_:
         return w.apply("ne", w.x(), 0)
     return w.cast(w.x(), target)
@@ -152,22 +152,16 @@ def _exponential(w: OperationWriter, scale: float, divisor: float, gain: float) 
     return chosen if gain == 1 else w.apply("mul", chosen, gain)
 
 
-@writes("Elu")
+@writes("Elu", "Celu")
 def write_elu(w: OperationWriter) -> Name:
     (alpha,) = _params(w)
-    return _exponential(w, alpha, 1, 1)
+    return _exponential(w, alpha, alpha if w.op_type == "Celu" else 1, 1)
 
 
 @writes("Selu")
 def write_selu(w: OperationWriter) -> Name:
     alpha, gamma = _params(w)
     return _exponential(w, alpha, 1, gamma)
-
-
-@writes("Celu")
-def write_celu(w: OperationWriter) -> Name:
-    (alpha,) = _params(w)
-    return _exponential(w, alpha, alpha, 1)
 
 
 @writes("Sigmoid")

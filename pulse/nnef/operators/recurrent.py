@@ -123,10 +123,8 @@ def expand_layer(e: Expansion, node: NodeProto) -> None:
             "give the model two layers, or inputs that are not padded"
         )
     x, w, r, bias, _, h, c, p = inputs
-    hidden, rows = (
-        int(attributes["hidden_size"]),
-        GATE_COUNTS[CELL_KINDS[op_type]] * int(attributes["hidden_size"]),
-    )
+    hidden = int(attributes["hidden_size"])
+    rows = GATE_COUNTS[CELL_KINDS[op_type]] * int(attributes["hidden_size"])
     input_bias, recurrent_bias = _biases(e, bias, rows)
     cell = CellWriter(
         e=e,

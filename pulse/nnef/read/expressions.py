@@ -1,6 +1,7 @@
 """Evaluate expressions of a document; two functions handle operators between tensors, and calls."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from pulse.dim import TDim
@@ -118,10 +119,8 @@ class Evaluator:
         raise position.error(f"{sign} has no meaning before this")
 
     def _binary(self, expression: Binary, position: Position) -> NnefValue:
-        left, right = (
-            self.value(expression.left, position.part(0)),
-            self.value(expression.right, position.part(1)),
-        )
+        left = self.value(expression.left, position.part(0))
+        right = self.value(expression.right, position.part(1))
         sign = expression.sign
         if isinstance(left, NnefWire) or isinstance(right, NnefWire):
             if sign not in BINARY_OPERATORS:
@@ -145,7 +144,7 @@ class Evaluator:
         for index, values in enumerate(zip(*lists)):
             self._spending.take_nodes(1, position.title)
             names = {name: value for (name, _), value in zip(expression.loops, values)}
-            item = position.in_scope({**position.scope, **names}).part(index)
+            item = replace(position, scope={**position.scope, **names}).part(index)
             if expression.condition is not None:
                 condition = self.value(expression.condition, item)
                 if not isinstance(condition, bool):

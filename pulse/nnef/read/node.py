@@ -179,11 +179,9 @@ class NodeReader:
         value = self.arguments[name]
         if isinstance(value, NnefWire) and value.value is not None:
             value = value.value.ravel().tolist()
-        return (
-            [self.plain(item, name) for item in value]
-            if isinstance(value, list)
-            else [self.plain(value, name)]
-        )
+        if isinstance(value, list):
+            return [self.plain(item, name) for item in value]
+        return [self.plain(value, name)]
 
     def plain(self, value: NnefValue, name: str) -> int:
         """Return a value as an integer. Raises LoadError: it is not one."""
@@ -378,9 +376,7 @@ class NodeReader:
         return self.add("Cast", [x], dtype, x.sizes, suffix, to=element_type(dtype))
 
     def align(self, values: Sequence[tuple[str, NnefValue]]) -> list[NnefWire]:
-        """Align operands of one type, so that each has as many axes: NNEF aligns the first axes. Raises
-        LoadError: two types.
-        """
+        """Align operands of one type to equally many axes: NNEF aligns the first axes. Raises LoadError: two types."""
         typed = [value for _, value in values if isinstance(value, NnefWire)]
         firm = [wire for wire in typed if wire.value is None or wire.value.size != 1] or typed
         like = firm[0].dtype if firm else None

@@ -1,6 +1,7 @@
 """The context of an expression in a document: its names, the graph that takes nodes, the names of results."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pulse.errors import LoadError
 from pulse.nnef.read.node import GraphReader, NnefValue
@@ -32,11 +33,7 @@ class Position:
     def part(self, name: int | str) -> "Position":
         """Return the position of an operand or an argument, whose results are called after it."""
         targets = (f"{self.targets[0]}.{name}",) if self.targets else ()
-        return Position(self.scope, self.graph, targets, self.title, self.line)
-
-    def in_scope(self, scope: Mapping[str, NnefValue]) -> "Position":
-        """Return the same position with other names."""
-        return Position(scope, self.graph, self.targets, self.title, self.line)
+        return replace(self, targets=targets)
 
     def error(self, reason: str) -> LoadError:
         """Return a LoadError that names the document and the line."""

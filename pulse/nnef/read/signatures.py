@@ -23,9 +23,7 @@ class OperatorSignature:
 
 
 def signature(text: str) -> OperatorSignature:
-    """Return the signature in a text of names and ``name=default``, with blanks between; defaults are literals of
-    Python.
-    """
+    """Return the signature in a text of names and ``name=default``, blanks between; defaults are Python's literals."""
     from ast import literal_eval
 
     names: list[str] = []

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import cast
 
 import numpy as np
-from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto, numpy_helper, shape_inference
+from onnx import GraphProto, ModelProto, ValueInfoProto, numpy_helper, shape_inference
 
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import WriteError
@@ -64,7 +64,8 @@ class _Export:
         self.symbols = [*symbols]
         self.shared = DocumentParts()
         self.shared.used_names.update(self.symbols)
-        constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in _stored_tensors(self.graph)}
+        stored = (tensor for part in graphs_of(self.graph) for tensor in part.initializer)
+        constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in stored}
         self.root = Scope(self.shared, constants, _facts(self.graph, constants))
 
     def begin(self, fed: Collection[str]) -> tuple[list[str], list[str]]:
@@ -207,11 +208,6 @@ def external(value: ValueInfoProto) -> Call:
         return Call("external", (), (("shape", shape),))
     type_name = f"{NAMED[dtype.kind]}{dtype.itemsize * 8}"
     return Call("tract_core_external", (), (("shape", shape), ("datum_type", type_name)))
-
-
-def _stored_tensors(graph: GraphProto) -> Iterable[TensorProto]:
-    for part in graphs_of(graph):
-        yield from part.initializer
 
 
 def _facts(graph: GraphProto, constants: Mapping[str, Array]) -> dict[str, tuple[DType, SizeTexts]]:

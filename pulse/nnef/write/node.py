@@ -78,10 +78,6 @@ class OperationWriter:
             raise self.error("need a size that depends on a symbol", f"fix the length with {spell('inputs')}")
         return numbers
 
-    def made_dtype(self) -> DType:
-        """Return the type of the first output."""
-        return self.scope.fact(self.outputs[0])[0]
-
     def known_value(self, slot: int) -> Array | None:
         """Return the value of an input if it is stored."""
         return self.scope.constants.get(self.inputs[slot]) if self.has(slot) else None

@@ -40,9 +40,7 @@ def cum_prod(node: NodeContext) -> OutletId:
 
 
 def _scan_by_doubling(node: NodeContext, axis: int, size: int) -> OutletId:
-    """Scan along an axis of known length by products of 1, 2, 4, … neighbours, so that frames of another
-    axis can stream.
-    """
+    """Scan an axis of known length by products of 1, 2, 4, … neighbours, so that frames of another axis can stream."""
     x, reverse = node.input(0), node.flag("reverse")
     one = 1 if np.issubdtype(node.fact(0).dtype, np.integer) else 1.0
 

@@ -31,10 +31,8 @@ def is_inf(node: NodeContext) -> OutletId:
 def shrink(node: NodeContext) -> OutletId:
     """Move towards zero by ``bias`` outside -lambd … lambd, zero inside."""
     x, limit, bias = node.input(0), node.real("lambd", 0.5), node.real("bias", 0.0)
-    below, above = (
-        node.apply("less", x, -limit, suffix="below"),
-        node.apply("greater", x, limit, suffix="above"),
-    )
+    below = node.apply("less", x, -limit, suffix="below")
+    above = node.apply("greater", x, limit, suffix="above")
     up, down = node.apply("add", x, bias, suffix="up"), node.apply("sub", x, bias, suffix="down")
     return node.apply("where", below, up, node.apply("where", above, down, 0, suffix="inner"))
 

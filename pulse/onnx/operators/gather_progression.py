@@ -117,9 +117,7 @@ def _strip_clamp(length: TDim) -> TDim:
 def _cut_frames(
     node: NodeContext, x: OutletId, axis: int, indices: Progression, reach: TDim
 ) -> OutletId | None:
-    """Return overlapping frames [..., length, starts, ...] in the order of the indices; None if starts are
-    no neighbours.
-    """
+    """Return overlapping frames [..., length, starts, ...] in the order of the indices; None if starts are apart."""
     width, first = indices.starts.size, int(indices.starts.flat[0])
     if max(indices.starts.shape) < width or (np.diff(indices.starts.ravel()) != 1).any():
         return None

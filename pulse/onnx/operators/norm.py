@@ -52,9 +52,7 @@ def layer_norm(node: NodeContext) -> list[OutletId]:
 
 
 def _statistics(node: NodeContext, axis: int, epsilon: float) -> list[OutletId]:
-    """Return mean and 1 / sqrt(variance + epsilon) of all axes from ``axis`` on, in the type of the attribute
-    stash_type.
-    """
+    """Return mean and 1 / sqrt(variance + epsilon) of all axes from ``axis`` on, in the type of stash_type."""
     dtype = onnx_dtype(node.integer("stash_type", 1), f"{node.wire_name} (LayerNormalization)")
     statistics = moments(node, node.cast(node.input(0), dtype, "precise"), range(axis, node.fact(0).rank))
     spread = node.apply("add", statistics.variance, epsilon, suffix="spread")

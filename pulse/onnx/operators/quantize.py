@@ -77,9 +77,7 @@ def _is_nothing(node: NodeContext, zero: OutletId) -> bool:
 
 
 def _spread(node: NodeContext, slot: int, name: str) -> OutletId:
-    """Return a scale or zero point shaped to broadcast with the data: one, one for each entry of an axis, or for
-    blocks.
-    """
+    """Return a scale or zero point shaped to broadcast with the data: one, one for each entry of an axis, or blocks."""
     x, fact = node.fact(0), node.fact(slot)
     if fact.rank == 0 or (fact.rank == 1 and fact.shape[0] == 1):
         return as_one(node, node.input(slot), name)

@@ -85,11 +85,9 @@ def _row(node: NodeContext, slot: int, name: str, rows: bool) -> OutletId:
     fact = node.fact(slot)
     if fact.rank == 0 or (fact.rank == 1 and fact.shape[0] == 1):
         return as_one(node, node.input(slot), name)
-    return (
-        node.wire(AddAxis(1), [node.input(slot)], f"{name}_rows")
-        if rows and fact.rank == 1
-        else node.input(slot)
-    )
+    if rows and fact.rank == 1:
+        return node.wire(AddAxis(1), [node.input(slot)], f"{name}_rows")
+    return node.input(slot)
 
 
 def _channels(node: NodeContext, slot: int, x: TypedFact, name: str) -> OutletId:

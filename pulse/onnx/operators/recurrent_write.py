@@ -165,9 +165,7 @@ def _states(w: NodeWriter, op: RecurrentStream) -> list[str]:
 
 
 def _states_before(w: NodeWriter, op: RecurrentStream, states: Sequence[str]) -> list[str]:
-    """Return the states before this pulse; an initial state that is an input of the model is taken with the
-    first one.
-    """
+    """Return the states before this pulse; an initial state that is an input is taken with the first pulse."""
     result = list(states)
     for index, name in enumerate(("h", "c")[: len(states)]):
         slot = op.op.optional_slot(name)

@@ -190,9 +190,7 @@ def _resize_axis(
 def _look_up(
     node: NodeContext, x: OutletId, axis: int, frames: Array, weights: Array | None, suffix: str
 ) -> OutletId:
-    """Return the sum over k of ``x[frames[:, k]] * weights[:, k]`` along an axis; a product with a matrix where k are
-    many.
-    """
+    """Return the sum over k of ``x[frames[:, k]] * weights[:, k]`` along an axis; for many k as a product."""
     if weights is None:
         return node.wire(Gather(axis), [x, node.constant(frames[:, 0], "frames")], suffix)
     if frames.shape[1] > MAX_LOOKUPS:

@@ -100,9 +100,7 @@ def _run(
 
 
 def _scan_axes(node: NodeContext, axes: str, directions: str, ranks: Sequence[int]) -> tuple[ScanAxis, ...]:
-    """Return axis and direction of each tensor that is run through, from two attributes; axis 0 and
-    forwards by default.
-    """
+    """Return axis and direction of each tensor that is run through, from two attributes; by default 0 and forwards."""
     lists = [node.integer_list(name, [0] * len(ranks)) for name in (axes, directions)]
     if any(len(numbers) != len(ranks) for numbers in lists):
         raise node.error(f"{axes or 'its axes'} or {directions} do not fit its body")

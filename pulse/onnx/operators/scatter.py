@@ -59,9 +59,7 @@ def scatter_nd(node: NodeContext) -> OutletId:
 
 
 def _overlap_add_frames(node: NodeContext) -> OutletId | None:
-    """Add frames at positions that are evenly spaced, as an inverse short-time transform does. Returns
-    None for other places.
-    """
+    """Add frames at evenly spaced positions, as an inverse short-time transform does; None for other places."""
     x, outlet = node.fact(0), node.input(1)
     if index_depth(x, node.fact(1)) != 1 or not all(dim.is_const for dim in x.shape[1:]):
         return None

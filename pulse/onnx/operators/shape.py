@@ -180,10 +180,7 @@ def infer_unsqueeze(node: InferenceNode) -> Iterator[FactRelation]:
         if axis_count is not None:
             yield RankSum(y, [x], axis_count)
         return
-    yield RankSum(y, [x], len(axes))
-    rank = node.rank(y)
-    if rank is not None:
-        yield from _relate_squeezed(node, y, x, node.axes(axes, rank), rank)
+    yield from _relate_squeezed(node, y, x, axes)
 
 
 @rule("Squeeze", parts=(0,))
@@ -194,16 +191,18 @@ def infer_squeeze(node: InferenceNode) -> Iterator[FactRelation]:
     axes = node.find_axes(since=13)
     if not axes:
         return
-    yield RankSum(x, [y], len(axes))
-    rank = node.rank(x)
-    if rank is not None:
-        yield from _relate_squeezed(node, x, y, node.axes(axes, rank), rank)
+    yield from _relate_squeezed(node, x, y, axes)
 
 
 def _relate_squeezed(
-    node: InferenceNode, wide: OutletId, narrow: OutletId, axes: tuple[int, ...], rank: int
+    node: InferenceNode, wide: OutletId, narrow: OutletId, listed_axes: Sequence[int]
 ) -> Iterator[FactRelation]:
     """Relate ``narrow`` to ``wide``: it has the same axes without some of size 1."""
+    yield RankSum(wide, [narrow], len(listed_axes))
+    rank = node.rank(wide)
+    if rank is None:
+        return
+    axes = node.axes(listed_axes, rank)
     dims: list[Dim] = [ONE if axis in axes else None for axis in range(rank)]
     yield HasSizes(wide, tuple(dims))
     yield AxisMapping(narrow, wide, [axis for axis in range(rank) if axis not in axes])

@@ -77,10 +77,8 @@ def _split_sizes(node: NodeContext, size: TDim) -> list[TDim]:
 def reverse_sequence(node: NodeContext) -> OutletId:
     """Reverse the first frames of each batch, as many as its length; the other frames do not change."""
     fact = node.fact(0)
-    time, batch = (
-        node.axis(node.integer("time_axis", 0), fact.rank),
-        node.axis(node.integer("batch_axis", 1), fact.rank),
-    )
+    time = node.axis(node.integer("time_axis", 0), fact.rank)
+    batch = node.axis(node.integer("batch_axis", 1), fact.rank)
     if {time, batch} != {0, 1}:
         raise node.error(f"time_axis {time} and batch_axis {batch} must be 0 and 1")
     frame_number = steps(node, fact.shape[time], "frames")

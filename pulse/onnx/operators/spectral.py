@@ -164,10 +164,8 @@ def mel_weight_matrix(node: NodeContext) -> OutletId:
     y = np.zeros((bins, int(bands)))
     for band, (left, centre, right) in enumerate(zip(edges, edges[1:], edges[2:])):
         bin_numbers = np.arange(bins)
-        up, down = (
-            (bin_numbers >= left) & (bin_numbers <= centre),
-            (bin_numbers > centre) & (bin_numbers < right),
-        )
+        up = (bin_numbers >= left) & (bin_numbers <= centre)
+        down = (bin_numbers > centre) & (bin_numbers < right)
         y[up, band] = (bin_numbers[up] - left) / (centre - left) if centre > left else 1.0
         y[down, band] = (right - bin_numbers[down]) / (right - centre) if right > centre else 0.0
     return node.constant(y.astype(_output_type(node)))

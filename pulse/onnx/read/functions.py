@@ -47,9 +47,7 @@ def _count(
     counts: dict[Key, int | None],
     subject: str,
 ) -> int:
-    """Return nodes after unfolding, bodies included; ``counts`` has those of functions, None for one that is being
-    counted.
-    """
+    """Return nodes after unfolding, bodies included; ``counts`` has those of functions, None while one is counted."""
     total = 0
     for node in nodes:
         total += 1

@@ -89,9 +89,7 @@ def _constant(value: ValueInfoProto, source: Any) -> Array:
 
 
 def claimed_fact(value: ValueInfoProto) -> InferenceFact | None:
-    """Return the fact that a file states of a wire other than an input, numeric sizes only; None if its type is
-    unknown.
-    """
+    """Return the fact that a file states of a wire other than an input, numeric sizes only; None without a type."""
     if not value.type.HasField("tensor_type"):
         return None
     tensor_type = value.type.tensor_type
@@ -116,9 +114,7 @@ def named_fact(value: ValueInfoProto, scope: SymbolScope) -> InferenceFact:
 
 
 def frees_lengths(graph: GraphProto, shapes: Mapping[str, str]) -> bool:
-    """Return whether the caller names sizes that the file fixes, so that other shapes in the file
-    are stale.
-    """
+    """Return whether the caller names sizes that the file fixes, so that other shapes in the file are stale."""
     fixed = {value.name: value.type.tensor_type.shape.dim for value in graph.input if value.name in shapes}
     return any(
         dim.HasField("dim_value") and dim.dim_value >= 0 and not part.strip().isdigit()

@@ -218,9 +218,7 @@ def _is_stored(node: NodeProto, attributes: Mapping[str, Any]) -> bool:
 
 
 def _trace(node: NodeProto) -> str:
-    """Return the stack trace that exporters leave: PyTorch's under a key of the metadata, older ones in the
-    doc string.
-    """
+    """Return the stack trace that exporters leave: PyTorch's under a key of the metadata, older ones as doc string."""
     for entry in node.metadata_props:
         if entry.key.endswith("stack_trace"):
             return entry.value

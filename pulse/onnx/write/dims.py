@@ -96,9 +96,7 @@ class DimWriter:
                 raise WriteError(f"the length {atom.text} cannot be expressed in ONNX")
 
     def _quotient(self, atom: Div) -> str:
-        """Return a floored quotient: ONNX rounds towards zero, so a negative numerator is brought to a
-        multiple first.
-        """
+        """Return a floored quotient: ONNX rounds towards zero, so a negative numerator first becomes a multiple."""
         over, under = self._dim(atom.num), self.number(atom.k)
         minimum = atom.num.bounds()[0]
         if minimum is None or minimum < 0:

@@ -28,8 +28,7 @@ from pulse.onnx.operators import families as families
 from pulse.onnx.tensors import element_type
 from pulse.onnx.write.clock import ClockWriter
 from pulse.onnx.write.graph import GraphWriter, value_info
-from pulse.onnx.write.walk import check_writers, write_nodes
-from pulse.ops.source import Const
+from pulse.onnx.write.walk import check_writers, write_graph
 from pulse.pulsify.network import PulsedNetwork
 from pulse.typed import TypedNetwork
 from pulse.version import __version__
@@ -68,11 +67,6 @@ def offline_to_onnx(model: TypedNetwork, opset: int) -> ModelProto:
     check_writers(graph, order, model.title)
     names = {outlet: writer.names.new(graph.label(outlet)) for outlet in graph.inputs}
     outputs = [writer.names.new(name) for name in graph.output_names]
-    wire_names = {
-        outlet: name
-        for outlet, name in reversed(list(zip(graph.outputs, outputs)))
-        if outlet not in names and not isinstance(graph.node(outlet).op, Const)
-    }
     lengths = {
         outlet: axis
         for outlet in graph.inputs
@@ -86,10 +80,7 @@ def offline_to_onnx(model: TypedNetwork, opset: int) -> ModelProto:
     clock = ClockWriter(
         writer, next(iter(symbols)) if has_one_length else SymbolScope().symbol("T"), has_one_length
     )
-    write_nodes(writer, clock, graph, order, names, wire_names, graph.outputs)
-    for outlet, name in zip(graph.outputs, outputs):
-        if names[outlet] != name:
-            writer.record_alias(names[outlet], name)
+    write_graph(writer, clock, graph, order, names, outputs, graph.outputs)
     new_names = writer.rename_outputs(outputs)
     if has_one_length and clock.end is not None:
         outlet, axis = next(iter(lengths.items()))
@@ -161,15 +152,7 @@ class _Export:
         outputs = [self._graph.names.new(port.name) for port in model.outputs]
         for register in model.registers:
             self._names[register.read] = self._graph.add_state(register.name, register.initial)
-        wire_names = {
-            outlet: name
-            for outlet, name in reversed(list(zip(graph.outputs, outputs)))
-            if outlet not in self._names and not isinstance(graph.node(outlet).op, Const)
-        }
-        write_nodes(self._graph, self._clock, graph, order, self._names, wire_names, model.targets)
-        for outlet, name in zip(graph.outputs, outputs):
-            if self._names[outlet] != name:
-                self._graph.record_alias(self._names[outlet], name)
+        write_graph(self._graph, self._clock, graph, order, self._names, outputs, model.targets)
         for register in model.registers:
             self._graph.keep(self._names[register.read], self._names[register.write])
         new_names = self._graph.rename_outputs(outputs)

@@ -87,6 +87,27 @@ def write_nodes(
         names.update(zip(outlets, [outputs] if isinstance(outputs, str) else outputs, strict=False))
 
 
+def write_graph(
+    writer: GraphWriter,
+    clock: ClockWriter,
+    graph: Graph[F, Op],
+    order: Sequence[int],
+    names: dict[OutletId, str],
+    outputs: Sequence[str],
+    read_outside: Collection[OutletId],
+) -> None:
+    """Write the nodes of a model, as ``write_nodes`` does; ``outputs`` are the names of its outputs."""
+    wire_names = {
+        outlet: name
+        for outlet, name in reversed(list(zip(graph.outputs, outputs)))
+        if outlet not in names and not isinstance(graph.node(outlet).op, Const)
+    }
+    write_nodes(writer, clock, graph, order, names, wire_names, read_outside)
+    for outlet, name in zip(graph.outputs, outputs):
+        if names[outlet] != name:
+            writer.record_alias(names[outlet], name)
+
+
 def write_body(w: NodeWriter, graph: Graph[F, Op], inside: Mapping[str, str]) -> list[str]:
     """Write a body's nodes, with existing wires as its inputs; return the names of its outputs."""
     names = {outlet: inside[graph.label(outlet)] for outlet in graph.inputs if graph.label(outlet) in inside}

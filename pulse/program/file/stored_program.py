@@ -187,10 +187,8 @@ def _places(record: JsonObject, key: str, ports: Sequence[Port]) -> tuple[tuple[
 
 
 def _place(record: JsonObject) -> Place:
-    shape, strides = (
-        record.numbers("shape", 0, 1 << 31),
-        record.numbers("strides", -MAX_OFFSET, MAX_OFFSET),
-    )
+    shape = record.numbers("shape", 0, 1 << 31)
+    strides = record.numbers("strides", -MAX_OFFSET, MAX_OFFSET)
     dtype = DTYPES.get(record.text("dtype"))
     if dtype is None or len(shape) != len(strides) or len(shape) > MAX_AXES:
         raise LoadError(f"{record.name}: a tensor has no valid type or shape; compile the model again")

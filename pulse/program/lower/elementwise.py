@@ -201,11 +201,9 @@ def find_scale(lowering: Lowering, node: PulsedNode) -> tuple[int, float] | None
 
 def one_number(constant: Array | None) -> float | None:
     """Return the value of an f32 constant with one element; None for anything else."""
-    return (
-        float(constant.ravel()[0])
-        if constant is not None and constant.dtype == np.float32 and constant.size == 1
-        else None
-    )
+    if constant is not None and constant.dtype == np.float32 and constant.size == 1:
+        return float(constant.ravel()[0])
+    return None
 
 
 def _scales_a_product(lowering: Lowering, node: PulsedNode) -> bool:

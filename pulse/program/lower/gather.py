@@ -49,11 +49,8 @@ def _emit_lookup(
     if indices.dtype not in (np.dtype(np.int64), np.dtype(np.int32)):
         raise CompileError(f"{lowering.node}: indices must be i64 or i32")
     leading_axes, trailing_axes = list(range(axis)), list(range(axis + 1, rank))
-    x = (
-        lowering.order_axes(x, [*_sort_by_stride(x, leading_axes), axis, *trailing_axes])
-        if not _is_gatherable(x, axis, leading_axes, trailing_axes)
-        else x
-    )
+    if not _is_gatherable(x, axis, leading_axes, trailing_axes):
+        x = lowering.order_axes(x, [*_sort_by_stride(x, leading_axes), axis, *trailing_axes])
     order = [
         *_sort_by_stride(x, leading_axes),
         *range(axis, axis + width),
@@ -117,11 +114,8 @@ def lower_gather_batches(lowering: Lowering, node: PulsedNode, op: GatherBatches
     x, indices = (lowering.value(outlet) for outlet in node.inputs)
     depth = op.batch + indices.shape[-1]
     shape = (*indices.shape[:-1], *x.shape[depth:])
-    return [
-        _emit_reads(
-            lowering, x, row_indices(lowering, x.shape, indices, op.batch), shape, math.prod(x.shape[depth:])
-        )
-    ]
+    rows = row_indices(lowering, x.shape, indices, op.batch)
+    return [_emit_reads(lowering, x, rows, shape, math.prod(x.shape[depth:]))]
 
 
 def element_indices(lowering: Lowering, shape: Sequence[int], indices: Value, axis: int) -> Value:

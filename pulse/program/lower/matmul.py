@@ -1,7 +1,6 @@
 """Matrix products."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from pulse.program.lower.matmul_windows import WindowProduct, batch_offsets
 from pulse.program.lower.quantize_rows import unrounded_rows
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.memory import Value
-from pulse.program.weights import StoredWeight
 
 MIN_COPIED_ROWS = 8
 """Minimum number of rows and columns of a matrix that is copied; for fewer, it costs more than it saves."""
@@ -37,52 +35,12 @@ def lower_matmul(lowering: Lowering, node: PulsedNode, op: MatMul) -> list[Value
     stored = require_stored(lowering, node, side, "its matrix")
     source = unrounded_rows(lowering, node.inputs[1 - side])
     x = lowering.require_f32(lowering.value(source or node.inputs[1 - side]), "a matrix product")
-    if side == 1:
-        return [
-            _multiply_rows(
-                lowering, outlet, lowering.make_innermost(x, facts[0].rank - 1), stored, source is not None
-            )
-        ]
-    return [
-        _multiply_columns(
-            lowering, outlet, lowering.make_innermost(x, facts[1].rank - 2), stored, source is not None
-        )
-    ]
-
-
-def _multiply_rows(
-    lowering: Lowering, outlet: OutletId, x: Value, stored: StoredWeight, rounds_rows: bool
-) -> Value:
-    """Compute y[..., n] = sum_k x[..., k] matrix[k, n]."""
-    last = len(x.shape) - 1
-    return _emit_matrix_product(
-        lowering=lowering,
-        outlet=outlet,
-        x=x,
-        matrix=stored.codes,
-        scales=stored.scales_of(),
-        columns=last,
-        rows=list(range(last)),
-        rounds_rows=rounds_rows,
-    )
-
-
-def _multiply_columns(
-    lowering: Lowering, outlet: OutletId, x: Value, stored: StoredWeight, rounds_rows: bool
-) -> Value:
-    """Compute y[..., m, n] = sum_k matrix[m, k] x[..., k, n]; the rows of the product are the columns n."""
-    rank = len(x.shape)
-    rows = [*range(rank - 2), rank - 1]
-    return _emit_matrix_product(
-        lowering=lowering,
-        outlet=outlet,
-        x=x,
-        matrix=stored.codes.T,
-        scales=stored.scales_of(),
-        columns=rank - 2,
-        rows=rows,
-        rounds_rows=rounds_rows,
-    )
+    # y[..., n] = sum_k x[..., k] matrix[k, n], or y[..., m, n] = sum_k matrix[m, k] x[..., k, n]
+    summed_axis = len(x.shape) - (1 if side == 1 else 2)
+    matrix = stored.codes if side == 1 else stored.codes.T
+    x = lowering.make_innermost(x, summed_axis)
+    y = _emit_matrix_product(lowering, outlet, x, matrix, stored.scales_of(), summed_axis, source is not None)
+    return [y]
 
 
 def _emit_matrix_product(
@@ -92,10 +50,10 @@ def _emit_matrix_product(
     matrix: Array,
     scales: Array | None,
     columns: int,
-    rows: Sequence[int],
     rounds_rows: bool,
 ) -> Value:
-    """Multiply the axis ``columns`` of x by a matrix, at every position of the axes ``rows``."""
+    """Multiply the axis ``columns`` of x by a matrix, at every position of the other axes."""
+    rows = [axis for axis in range(len(x.shape)) if axis != columns]
     finishing = find_finishing(lowering, outlet, columns, gates=True)
     order = [axis for axis in x.order if axis != columns] + [columns]
     y = finishing.allocate(lowering, lowering.fact(outlet).sizes, order)

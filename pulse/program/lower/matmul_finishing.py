@@ -209,11 +209,9 @@ def _channel_operand(constant: Array | None, finishing: Finishing, rank: int) ->
     shape = (1,) * (rank - constant.ndim) + constant.shape
     if any(size != 1 for axis, size in enumerate(shape) if axis != finishing.axis):
         return None
-    return (
-        np.broadcast_to(constant.ravel(), (finishing.channels,))
-        if shape[finishing.axis] in (1, finishing.channels)
-        else None
-    )
+    if shape[finishing.axis] in (1, finishing.channels):
+        return np.broadcast_to(constant.ravel(), (finishing.channels,))
+    return None
 
 
 def _find_gate(lowering: Lowering, finishing: Finishing) -> None:

@@ -14,11 +14,8 @@ from pulse.program.table.memory import Value
 def lower_scatter_elements(lowering: Lowering, node: PulsedNode, op: ScatterElements) -> list[Value]:
     """Copy the input, then write single elements."""
     x, indices, updates = (lowering.value(outlet) for outlet in node.inputs)
-    return [
-        _emit_scatter(
-            lowering, node, x, element_indices(lowering, x.shape, indices, op.axis), updates, 1, op.reduction
-        )
-    ]
+    elements = element_indices(lowering, x.shape, indices, op.axis)
+    return [_emit_scatter(lowering, node, x, elements, updates, 1, op.reduction)]
 
 
 @lowers(ScatterND)
@@ -26,11 +23,8 @@ def lower_scatter_nd(lowering: Lowering, node: PulsedNode, op: ScatterND) -> lis
     """Copy the input, then write rows, which consist of the axes after the indexed ones."""
     x, indices, updates = (lowering.value(outlet) for outlet in node.inputs)
     run = math.prod(x.shape[indices.shape[-1] :])
-    return [
-        _emit_scatter(
-            lowering, node, x, row_indices(lowering, x.shape, indices, 0), updates, run, op.reduction
-        )
-    ]
+    rows = row_indices(lowering, x.shape, indices, 0)
+    return [_emit_scatter(lowering, node, x, rows, updates, run, op.reduction)]
 
 
 def _emit_scatter(

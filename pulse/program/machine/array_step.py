@@ -97,11 +97,9 @@ array_call_at, flags_at, counter_at = struct_at(ArrayCall), struct_at(StreamFlag
 @device
 def _find_arrays(step: ArrayCall, argument: int, first: int, count: int) -> bool:
     """Find the arrays from ``first`` on in an argument, and hold them; return whether all ``count`` match."""
-    interpreter, objects, names = (
-        interpreter_at(step.interpreter),
-        words_at(step.objects),
-        words_at(step.names),
-    )
+    interpreter = interpreter_at(step.interpreter)
+    objects = words_at(step.objects)
+    names = words_at(step.names)
     forms, matching = forms_at(step.forms), 0
     if class_of(interpreter, argument) == interpreter.dict_type:
         if dict_size(interpreter, argument) == count:
@@ -121,11 +119,9 @@ def _find_arrays(step: ArrayCall, argument: int, first: int, count: int) -> bool
 @device
 def _allocate_outputs(step: ArrayCall) -> bool:
     """Make new arrays for the outputs; return whether there was memory for all."""
-    interpreter, objects, forms = (
-        interpreter_at(step.interpreter),
-        words_at(step.objects),
-        forms_at(step.forms),
-    )
+    interpreter = interpreter_at(step.interpreter)
+    objects = words_at(step.objects)
+    forms = forms_at(step.forms)
     complete = True
     for index in range(step.inputs, step.arrays):
         array = array_new(interpreter, forms[index])
@@ -147,11 +143,9 @@ def _release_arrays(step: ArrayCall) -> None:
 @device
 def _named_outputs(step: ArrayCall) -> int:
     """Return a new dict of the outputs by name; 0 if there is no memory for it."""
-    interpreter, objects, names = (
-        interpreter_at(step.interpreter),
-        words_at(step.objects),
-        words_at(step.names),
-    )
+    interpreter = interpreter_at(step.interpreter)
+    objects = words_at(step.objects)
+    names = words_at(step.names)
     results = dict_new(interpreter)
     complete = results != 0
     for index in range(step.inputs, step.arrays):

@@ -82,12 +82,10 @@ class Count(Struct):
     count: int
 
 
-packed_call_at, boxes_at, axes_at, count_at = (
-    struct_at(MachineCall),
-    struct_at(Box),
-    struct_at(AxisStride),
-    struct_at(Count),
-)
+packed_call_at = struct_at(MachineCall)
+boxes_at = struct_at(Box)
+axes_at = struct_at(AxisStride)
+count_at = struct_at(Count)
 
 
 @record
@@ -157,11 +155,9 @@ def pack(
         first += place.ndim
     machine_call = MachineCall.new()
     machine_call.table, machine_call.rows, machine_call.bases = call
-    machine_call.constants, machine_call.inputs, machine_call.outputs = (
-        len(constants),
-        len(inputs),
-        len(outputs),
-    )
+    machine_call.constants = len(constants)
+    machine_call.inputs = len(inputs)
+    machine_call.outputs = len(outputs)
     machine_call.fixed, machine_call.faults, machine_call.boxes = fixed.ctypes.data, faults, boxes.address
     return PackedCall(machine_call, (fixed, boxes, axes), slots_in, slots_out, input_bytes, output_bytes)
 

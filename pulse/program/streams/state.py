@@ -91,7 +91,7 @@ class State(ABC):
         None if nothing has changed: the stream takes no pulse now, an array is not C-contiguous or not exactly as its
         port requires, or the backend has no compiled call. ``step`` then reports the reason, or returns the result.
         """
-        return _no_array_step
+        return lambda feed, outputs, refuses_nan: None
 
     @abstractmethod
     def _clear(self) -> None:
@@ -368,10 +368,6 @@ class State(ABC):
             else:
                 return feed
         return named_pulses(self._streaming, feed)
-
-
-def _no_array_step(feed: Feed | Array, outputs: Feed | Array | None, refuses_nan: bool) -> None:
-    """Do nothing: the backend has no compiled call."""
 
 
 def _restore(program: Any, constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:

@@ -128,9 +128,7 @@ def _attention(
 def _band_of_positions(
     model: TypedNetwork, symbol: Symbol, attention: Attention, band: Band, max_context: int | None
 ) -> tuple[Band | NoBandError, Array | None]:
-    """Return the band and its table of positions; the band is limited if the table is known only up to
-    ``max_context``.
-    """
+    """Return the band and its table of positions; a table known up to ``max_context`` alone limits the band."""
     assert attention.relative is not None
     table = model.graph.nodes[attention.relative.product].inputs[1]
     mask = _mask(model, symbol, attention, max_context)

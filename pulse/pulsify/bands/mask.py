@@ -103,9 +103,7 @@ class Sample:
         return int((rows - first).max()), int((last - rows).max())
 
     def sinks(self) -> int:
-        """Return the number of first frames that every frame sees although the last frame skips some in between
-        (sinks).
-        """
+        """Return the number of first frames that every frame sees although the last skips some in between (sinks)."""
         visible = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
         last, half = ~visible[-1], self.frames // 2
         count = int(last.argmax()) if last.any() else 0
@@ -221,11 +219,9 @@ class Mask:
                 candidate = self._find_candidate(self.sample(frames), largest) or candidate
                 if candidate is not None and candidate.reason_to_doubt is None:
                     return candidate.band
-        return (
-            self._causal(self.sample(largest), limit, largest)
-            if candidate is None
-            else self._accept_with_limit(candidate, max_rows, largest)
-        )
+        if candidate is None:
+            return self._causal(self.sample(largest), limit, largest)
+        return self._accept_with_limit(candidate, max_rows, largest)
 
     def _find_candidate(self, sample: Sample, largest: int) -> "SampledBand | None":
         back, ahead = sample.reach()
@@ -234,10 +230,8 @@ class Mask:
         for candidate in (sample, sample.relative()):
             period = candidate.period()
             if period is not None and back + ahead + 2 * period <= sample.frames:
-                op, relative = (
-                    BandedAttention(1.0, candidate.table(period, back, ahead), back),
-                    candidate is not sample,
-                )
+                op = BandedAttention(1.0, candidate.table(period, back, ahead), back)
+                relative = candidate is not sample
                 wider = min(max(2 * sample.frames + 37, 777, 2 * self._farthest(largest) + 37), largest)
                 other = self.sample(wider if wider > sample.frames else sample.frames * 2 // 3)
                 if self._agrees_with(op, other, relative):
@@ -408,18 +402,14 @@ class Mask:
         return Sample(x, finite)
 
     def longest(self) -> int | None:
-        """Return the most rows of a stream that the model or the user allows; None without a limit, or if it is too
-        large.
-        """
+        """Return the most rows of a stream that the model or the user allows; None: no limit, or it is too large."""
         limit = longest_stream(self.symbol, self.assumptions)
         lengths = [length for length in (limit, self.context) if length is not None]
         rows = self.rows.eval({self.symbol: min(lengths)}) if lengths else MAX_ELEMENTS
         return rows if 0 < rows < MAX_POSITIONS else None
 
     def values(self, outlet: OutletId, rows: Sequence[int]) -> Iterator[tuple[int, Array]]:
-        """Yield the values of a wire that depends on positions alone, at these numbers of rows or the next possible
-        ones.
-        """
+        """Yield the values of a wire that depends on positions alone, at these numbers of rows or the next possible."""
         longest = self.longest()
         for count in rows:
             length = self._length(max(1, count))

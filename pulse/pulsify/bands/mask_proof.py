@@ -214,11 +214,9 @@ class MaskProof:
 
         def argument(outlet: OutletId, function: str) -> OutletId | None:
             producer = self._graph.node(outlet)
-            return (
-                producer.inputs[0]
-                if isinstance(producer.op, Elementwise) and producer.op.kind == function
-                else None
-            )
+            if isinstance(producer.op, Elementwise) and producer.op.kind == function:
+                return producer.inputs[0]
+            return None
 
         if not isinstance(node.op, Elementwise) or node.op.kind != "mul":
             return None

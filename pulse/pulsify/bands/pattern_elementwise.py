@@ -104,11 +104,9 @@ def _by_number(
     remainder = combination([x, scale(floor, number, distance)], (1, -1), distance)
     low, high = ZERO * number, number - ONE if is_integer else number
     bounds = low, high
-    return (
-        Pattern(remainder.slopes, bounds, bounds, bounds, bounds, remainder.repeats)
-        if remainder.is_steady
-        else None
-    )
+    if remainder.is_steady:
+        return Pattern(remainder.slopes, bounds, bounds, bounds, bounds, remainder.repeats)
+    return None
 
 
 def whole_part(x: Pattern, extent: PatternExtent) -> Pattern:

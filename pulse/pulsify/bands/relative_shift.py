@@ -104,8 +104,7 @@ def _move(graph: TypedGraph, node_id: int, value: Array, env: dict[Symbol, int])
 def find_moved(
     graph: TypedGraph, outlet: OutletId, moves: tuple[type[Op], ...]
 ) -> tuple[TypedNode, list[int]]:
-    """Return the node whose first output is moved to a wire by ops that keep the order and by ``moves``, and the ops
-    between.
+    """Return the node whose first output is moved to a wire by ops that keep the order and by ``moves``, and these ops.
 
     These are given by their ids, the last one first.
     """
@@ -144,8 +143,7 @@ def length_with_rows(rows: TDim, symbol: Symbol, count: int) -> int | None:
 
 
 def positions_near(values: Mapping[int, Array], back: int, ahead: int) -> Array | None:
-    """Return the positions [A..., d, back + 1 + ahead] for all distances in a band; None if they change with the
-    length.
+    """Return the positions [A..., d, back + 1 + ahead] for all distances in a band; None if the length changes them.
 
     values  rows -> all positions of a stream of that length, [A..., d, 2 * rows - 1]
     """

@@ -184,9 +184,7 @@ class _While:
         )
 
     def _elements_read(self, sources: Mapping[OutletId, int]) -> dict[OutletId, tuple[OutletId, TDim]]:
-        """Return the elements of constants of the loop that an iteration selects by a counter, and the
-        first of them.
-        """
+        """Return the elements of constants of the loop that an iteration selects by a counter, and their start."""
         body = self._body
         values: dict[OutletId, tuple[OutletId, TDim]] = {}
         outside = {source: self._first[index] for source, index in sources.items() if self._constant[index]}
@@ -229,11 +227,9 @@ class _While:
                 present[outlet] = self._element(whole, start + iteration, f"element{iteration}_{outlet.node}")
             outlets = graft(self._body, self._targets(parts), graph, present)
             stop = len(parts.states) + len(parts.last)
-            states, ends, elements = (
-                outlets[: len(parts.states)],
-                outlets[len(parts.states) : stop],
-                outlets[stop:],
-            )
+            states = outlets[: len(parts.states)]
+            ends = outlets[len(parts.states) : stop]
+            elements = outlets[stop:]
             last = dict(zip(parts.last, ends))
             for index, outlet in zip(parts.states, states):
                 current[index] = self._like_first(index, outlet, f"state{index}_{iteration}")

@@ -2,7 +2,7 @@
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.infer.nhwc import pad_or_crop, remaining_pads
+from pulse.infer import nhwc
 from pulse.ops.conv import NO_PAD
 from pulse.ops.pad import Pad, PadMode
 from pulse.tensorflow.node import TensorflowNode
@@ -19,17 +19,13 @@ def read_pairs(node: TensorflowNode, slot: int, rank: int) -> list[tuple[TDim, T
     return list(zip(paddings[::2], paddings[1::2]))
 
 
-def _require_outside(node: TensorflowNode, pads: list[tuple[TDim, TDim]]) -> None:
-    if any(dim.prove_ge(0).no for pair in pads for dim in pair):
-        raise node.error(f"negative paddings {[(str(a), str(b)) for a, b in pads]}")
-
-
 @tensorflow_op("Pad", "PadV2", "MirrorPad")
 def pad(node: TensorflowNode) -> OutletId:
     """Add frames at the ends of axes."""
     rank = node.fact(0).rank - node.is_complex()
     pads = read_pairs(node, 1, rank)
-    _require_outside(node, pads)
+    if any(dim.prove_ge(0).no for pair in pads for dim in pair):
+        raise node.error(f"negative paddings {[(str(a), str(b)) for a, b in pads]}")
     pads += [NO_PAD] * node.is_complex()
     mode: PadMode = "constant"
     fill = float(node.scalar(2, "value")) if node.op_type == "PadV2" else 0.0
@@ -46,8 +42,4 @@ def pad(node: TensorflowNode) -> OutletId:
 @tensorflow_op(PADDED)
 def pad_of_dilation(node: TensorflowNode) -> OutletId:
     """Pad without the crops that a convolution without padding would leave of it."""
-    x, rank = node.input(0), node.fact(0).rank
-    ends = remaining_pads(node.dims(1, "paddings"), node.dims(2, "crops"), rank)
-    if ends is None:
-        raise node.error(f"its paddings and crops do not fit {node.fact(0)}")
-    return node.name_result(pad_or_crop(node, x, ends))
+    return node.name_result(nhwc.pad_of_dilation(node, node.input(0)))

@@ -56,11 +56,9 @@ def trailing_zeros(graph: TypedGraph, outlet: OutletId, axis: int) -> TDim:
         producer = graph.node(outlet)
         match producer.op:
             case Pad():
-                return (
-                    producer.op.pads[axis][1]
-                    if producer.op.mode == "constant" and producer.op.fill == 0
-                    else ZERO
-                )
+                if producer.op.mode == "constant" and producer.op.fill == 0:
+                    return producer.op.pads[axis][1]
+                return ZERO
             case Transpose():
                 axis = producer.op.perm[axis]
             case Reshape():

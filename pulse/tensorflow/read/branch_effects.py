@@ -13,8 +13,7 @@ MAX_DEPTH = 64
 
 
 def branch_places(node: GraphNode, library: FunctionLibrary, depth: int = 0) -> tuple[int, ...]:
-    """Return the arguments of an If that one of its branches assigns, counted without the condition; empty for other
-    nodes.
+    """Return the arguments of an If that a branch assigns, counted without the condition; empty for other nodes.
 
     Raises LoadError: a branch assigns a variable that is not its argument, or in a loop
     """

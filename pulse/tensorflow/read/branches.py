@@ -40,17 +40,9 @@ class _Sides:
                 continue
             visited.add(reached)
             if node.op in SWITCH and len(node.inputs) == 2:
-                sides.setdefault(self._source_of(node.inputs[1]), reached.slot)
+                sides.setdefault(self._graph.source_of(node.inputs[1]), reached.slot)
             stack += [*node.inputs, *(NodeOutput(name) for name in node.controls)]
         return sides
-
-    def _source_of(self, endpoint: NodeOutput) -> NodeOutput:
-        for _ in range(len(self._graph.nodes)):
-            node = self._graph.nodes.get(endpoint.node)
-            if node is None or node.op != "Identity" or not node.inputs:
-                break
-            endpoint = node.inputs[0]
-        return endpoint
 
     def choice(self, merge: GraphNode) -> tuple[NodeOutput, NodeOutput, NodeOutput]:
         """Return the condition of a Merge, and its results if that is true and if it is false. Raises LoadError."""

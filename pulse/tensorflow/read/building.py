@@ -62,8 +62,7 @@ def prepare_graph(
     names: Sequence[str],
     fed: Collection[NodeOutput] = (),
 ) -> FlatGraph:
-    """Return the part of the graph that some nodes need: functions inlined, loops, branches and dilations as one node
-    each.
+    """Return the part of the graph that some nodes need: functions inlined; a loop, branch or dilation is one node.
 
     Raises LoadError
     """

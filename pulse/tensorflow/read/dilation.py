@@ -24,25 +24,15 @@ def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[N
     for node in graph:
         if node.op == "BatchToSpaceND" and len(node.inputs) == 3:
             replacements.update(_dilated_nodes(graph, node, readers, needed, fed))
-    return (
-        FlatGraph((replacements.get(node.name, node) for node in graph), graph.title)
-        if replacements
-        else graph
-    )
+    if replacements:
+        return FlatGraph((replacements.get(node.name, node) for node in graph), graph.title)
+    return graph
 
 
 def _known_value(graph: FlatGraph, endpoint: NodeOutput) -> Array | None:
     """Return the value of a constant."""
-    for _ in range(len(graph.nodes)):
-        node = graph.nodes.get(endpoint.node)
-        if node is None:
-            return None
-        if node.op == "Const":
-            return read_tensor(node)
-        if node.op != "Identity" or not node.inputs:
-            return None
-        endpoint = node.inputs[0]
-    return None
+    node = graph.nodes.get(graph.source_of(endpoint).node)
+    return read_tensor(node) if node is not None and node.op == "Const" else None
 
 
 def _dilated_nodes(

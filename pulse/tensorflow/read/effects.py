@@ -62,9 +62,7 @@ class Variables:
         return name
 
     def _refers(self, chain: Sequence[NodeOutput]) -> bool:
-        """Return whether every node between a tensor and its reference variable passes on the reference,
-        not the value.
-        """
+        """Return whether each node between a tensor and its reference variable passes on the reference itself."""
         between = [self._graph.nodes[endpoint.node].op for endpoint in chain[:-1]]
         return all(op in (*_RETURNING, "RefIdentity", "RefEnter", "IdentityN") for op in between)
 

@@ -23,6 +23,15 @@ class FlatGraph:
             raise LoadError(f"{self.title}: {reader} reads {name!r}, which no node is called; check the name")
         return node
 
+    def source_of(self, endpoint: NodeOutput) -> NodeOutput:
+        """Return the tensor of which a tensor is a copy (Identity), or itself."""
+        for _ in range(len(self.nodes)):
+            node = self.nodes.get(endpoint.node)
+            if node is None or node.op != "Identity" or not node.inputs:
+                break
+            endpoint = node.inputs[0]
+        return endpoint
+
     def find_needed(
         self, names: Iterable[str], fed: Collection[NodeOutput] = (), controls: bool = True
     ) -> dict[str, GraphNode]:

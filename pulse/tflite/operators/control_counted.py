@@ -45,11 +45,9 @@ def scan(node: TfliteNode, run: BuildSubgraph) -> list[OutletId] | None:
 
 
 def _number(value: Array | None) -> TDim | None:
-    return (
-        None
-        if value is None or value.size != 1 or value.dtype.kind == "f"
-        else TDim.of(value.ravel().tolist()[0])
-    )
+    if value is None or value.size != 1 or value.dtype.kind == "f":
+        return None
+    return TDim.of(value.ravel().tolist()[0])
 
 
 @dataclass

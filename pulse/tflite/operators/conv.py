@@ -128,9 +128,7 @@ def convolve(
 
 
 def _meets_codes(node: TfliteNode, slot: int) -> bool:
-    """Return whether floats are multiplied by stored codes in calls of constant size: LiteRT then quantizes the floats
-    too.
-    """
+    """Return whether floats times stored codes come in calls of constant size: LiteRT then quantizes the floats."""
     fact = node.fact(slot)
     return (
         fact.dtype == np.float32

@@ -17,6 +17,7 @@ from pulse.tflite.codes import (
     exact_sum,
     finish_sum,
     largest_code,
+    multiply_rows,
     product_factor,
     quantized_output,
     rescale_codes,
@@ -36,16 +37,6 @@ def fully_connected(node: TfliteNode) -> OutletId:
     if node.integer("WeightsFormat", 0):
         raise node.error("shuffled weights are not supported; convert the model again")
     weights, bias = read_kernel(node, 1, (1, 0), node.has_codes), read_bias(node, 2)
-
-    def apply(x: OutletId, matrix: Array, offsets: Array | None, suffix: str) -> OutletId:
-        operands = [x, node.constant(matrix, f"{suffix}.matrix")]
-        y = node.wire(MatMul(), operands, f"{suffix}.product" if offsets is not None else suffix)
-        return (
-            y
-            if offsets is None
-            else node.apply("add", y, node.constant(offsets, f"{suffix}.bias"), suffix=suffix)
-        )
-
     if (
         node.input_tensor(1).dtype == np.int8
         and not node.has_codes
@@ -53,14 +44,11 @@ def fully_connected(node: TfliteNode) -> OutletId:
     ):
         return _multiply_hybrid(node, bias)
     if not node.has_codes:
-        y = apply(
-            _rows(node, node.values(0), weights.shape[0]),
-            weights,
-            None if bias is None else bias.astype(np.float32),
-            "dense",
-        )
-        return activate(node, y)
+        x = _rows(node, node.values(0), weights.shape[0])
+        offsets = None if bias is None else bias.astype(np.float32)
+        return activate(node, multiply_rows(node, x, weights, offsets, "dense"))
     x = _rows(node, node.codes(0), weights.shape[0])
+    apply = partial(multiply_rows, node)
     total = exact_sum(node, x, weights, bias, 1, largest_code(node.input_tensor(0)), apply)
     factor = product_factor(node, node.quantization(0), node.quantization(1))
     return finish_sum(node, total, factor, (-1,), rescale=partial(_rescale_int16, node))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pulse.graph import OutletId
-from pulse.infer.nhwc import pad_or_crop, remaining_pads
+from pulse.infer import nhwc
 from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.tflite.codes import requantize_input
@@ -40,11 +40,7 @@ def mirror_pad(node: TfliteNode) -> OutletId:
 def pad_of_dilation(node: TfliteNode) -> OutletId:
     """Pad without the crops that a convolution without padding would leave of it."""
     node.require_real()
-    x, rank = requantize_input(node), node.fact(0).rank
-    ends = remaining_pads(node.dims(1, "padding"), node.dims(2, "crops"), rank)
-    if ends is None:
-        raise node.error(f"its padding and crops do not fit {rank} axes")
-    return node.name_result(pad_or_crop(node, x, ends))
+    return node.name_result(nhwc.pad_of_dilation(node, requantize_input(node)))
 
 
 def _pad(node: TfliteNode, mode: PadMode, fill: float) -> OutletId:

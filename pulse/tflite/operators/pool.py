@@ -15,10 +15,8 @@ from pulse.tflite.registry import tflite_op
 @tflite_op("MAX_POOL_2D", "AVERAGE_POOL_2D", "L2_POOL_2D")
 def pool(node: TfliteNode) -> OutletId:
     """Wire a window over height and width; padding is not counted."""
-    kernel, strides = (
-        (node.integer("FilterHeight", 1), node.integer("FilterWidth", 1)),
-        spatial(node, "Stride"),
-    )
+    kernel = (node.integer("FilterHeight", 1), node.integer("FilterWidth", 1))
+    strides = spatial(node, "Stride")
     if min(kernel) < 1:
         raise node.error(f"its window is {list(kernel)}")
     if node.fact(0).rank != 4:

@@ -7,18 +7,18 @@ Source: the behaviour of LiteRT's integer kernel, whose multipliers have 31 bits
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.ops.matmul import MatMul
 from pulse.ops.quantize import CodeTable
 from pulse.ops.slice import Slice
 from pulse.support.record import record
 from pulse.tflite import fixed_point
-from pulse.tflite.codes import code_range, exact_sum, largest_code
+from pulse.tflite.codes import code_range, exact_sum, largest_code, multiply_rows
 from pulse.tflite.multipliers import multiply_rounding_twice, shift_right
 from pulse.tflite.node import F32, F64, TfliteNode, subtract_zero
 from pulse.tflite.operators.recurrent_frames import scan_frames
@@ -152,16 +152,8 @@ def _share(node: TfliteNode, x: OutletId, start: int, end: int, name: str) -> Ou
 def _sum(node: TfliteNode, x: OutletId, rows: Array, bias: Array | None, largest: int, name: str) -> OutletId:
     """Return whole sums of products, f64."""
     within = node.with_name(f"{node.wire_name}.{name}")
-
-    def apply(x: OutletId, matrix: Array, offsets: Array | None, suffix: str) -> OutletId:
-        y = within.wire(MatMul(), [x, within.constant(matrix, f"{suffix}.matrix")], f"{suffix}.product")
-        return (
-            y
-            if offsets is None
-            else within.apply("add", y, within.constant(offsets, f"{suffix}.bias"), suffix=suffix)
-        )
-
-    return within.cast(exact_sum(within, x, rows.T, bias, 1, largest, apply), F64, "wide")
+    total = exact_sum(within, x, rows.T, bias, 1, largest, partial(multiply_rows, within))
+    return within.cast(total, F64, "wide")
 
 
 def _clamp(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pulse.graph import OutletId
-from pulse.onnx.operators.source import range_ as progression
+from pulse.onnx.wiring import wire_onnx
 from pulse.ops.shape import Expand
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.registry import tflite_op
@@ -26,4 +26,4 @@ def zeros_like(node: TfliteNode) -> OutletId:
 @tflite_op("RANGE")
 def range_(node: TfliteNode) -> OutletId:
     """Wire numbers at even distances; the length may be symbolic."""
-    return progression(node)
+    return wire_onnx(node, "Range", node.given_inputs())

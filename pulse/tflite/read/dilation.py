@@ -45,11 +45,9 @@ def _maker_of_type(
         return maker, None
     operator = graph.operators[maker]
     earlier = makers.get(operator.inputs[0]) if operator.op_type in between and operator.inputs else None
-    return (
-        (earlier, maker)
-        if earlier is not None and graph.operators[earlier].op_type in op_types
-        else (None, None)
-    )
+    if earlier is not None and graph.operators[earlier].op_type in op_types:
+        return earlier, maker
+    return None, None
 
 
 def _dilated_operators(

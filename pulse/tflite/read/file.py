@@ -127,9 +127,7 @@ class TfliteFile:
 
 @cache
 def schema() -> Any:
-    """Return the ``tflite`` package, which has no types. Importing it takes a while, so it is done when a
-    file is read.
-    """
+    """Return the ``tflite`` package, which has no types. Importing it is slow, so it is done when a file is read."""
     try:
         return import_module("tflite")
     except ImportError as error:
@@ -218,10 +216,8 @@ class _Parser:
             if operator.OpcodeIndex() >= len(op_types):
                 raise self.error(f"operator {index} of {name} has no code")
             op_type, part = op_types[int(operator.OpcodeIndex())], f"operator {index}"
-            inputs, outputs = (
-                numbers(operator.InputsAsNumpy(), part),
-                numbers(operator.OutputsAsNumpy(), part),
-            )
+            inputs = numbers(operator.InputsAsNumpy(), part)
+            outputs = numbers(operator.OutputsAsNumpy(), part)
             options = self._options(operator, f"{part} ({op_type}) of {name}")
             inner = numbers(operator.IntermediatesAsNumpy(), part)
             operators.append(Operator(op_type, inputs, outputs, options, inner))

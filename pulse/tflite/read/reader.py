@@ -235,7 +235,8 @@ class _Builder:
         """Store the first values of variables, from a subgraph that assigns them."""
         builder = self._require_builder(index, "CALL_ONCE", self._title)
         builder._walk()
-        typed = builder._build_network().analyse()
+        builder.graph.set_outputs(list(builder._current.values()), list(builder._current))
+        typed = FileNetwork(builder.graph, builder._scope, builder._title).analyse()
         for name, outlet in zip(typed.graph.output_names, typed.graph.outputs):
             value = known_value(typed.graph, outlet)
             if value is None:
@@ -246,10 +247,6 @@ class _Builder:
                 if tensor.has_codes and tensor.data is not None
                 else value
             )
-
-    def _build_network(self) -> FileNetwork:
-        self.graph.set_outputs(list(self._current.values()), list(self._current))
-        return FileNetwork(self.graph, self._scope, self._title)
 
     def _require_builder(self, index: int, reader: str, title: str) -> "_Builder":
         """Return the builder of a subgraph that an operator runs. Raises LoadError."""

@@ -7,8 +7,7 @@ from typing import Any
 def pairwise_distances(
     torch: Any, x: Any, y: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Any:
-    """Return ``torch.cdist``: Euclidean distances by a product of matrices, unless ``compute_mode`` forbids it; None
-    for 0.
+    """Return ``torch.cdist``: Euclidean ones by a product of matrices, if ``compute_mode`` allows it; None for 0.
 
     x, y     rows [..., N, D] and [..., M, D]
     returns  [..., N, M]

@@ -17,8 +17,7 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
     """Return a context in which functions that the exporter writes wrongly, or not at all, are composed of others.
 
     Its ``trims`` says whether a slice counts back from the end a number of frames that depends on the length. Authors
-    treat 0 frames as a separate case, and the export has only the example's case; to the model, 0 is a number like any
-    other.
+    treat 0 frames as a separate case, and the export has only the example's case; to the model, 0 is no special case.
     The numbers of a range of numbers, which an exporter takes for data, are known (``tolist``).
     """
 
@@ -77,9 +76,7 @@ def _counts_back(torch: Any, bound: Any) -> bool:
 def _whole_steps(
     torch: Any, args: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of ``arange(0.0, size)`` as integers and a type: the exporter writes a range of integers for
-    it.
-    """
+    """Return the arguments of ``arange(0.0, size)`` as integers and a type: then the exporter writes a range."""
     floats = [arg for arg in args if isinstance(arg, float)]
     sizes = any(isinstance(argument, torch.SymInt) for argument in args)
     if not floats or not sizes or not all(number.is_integer() for number in floats):

@@ -34,9 +34,7 @@ def interpolate_linearly(torch: Any, args: tuple[Any, ...], named: dict[str, Any
 
 
 def subsample_nearest(torch: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """Return ``F.interpolate`` of these arguments that keeps one frame of each ``1 / scale_factor``; None
-    if it does not.
-    """
+    """Return ``F.interpolate`` that keeps one frame of each ``1 / scale_factor``; None for other arguments."""
     arguments = {**dict(zip(("input", "size", "scale_factor", "mode"), args)), **named}
     x, factors = arguments["input"], arguments.get("scale_factor")
     if arguments.get("mode", "nearest") != "nearest" or factors is None:

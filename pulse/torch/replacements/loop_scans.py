@@ -340,9 +340,7 @@ class _Body:
 
 
 def _levels(graph: Any, loop: FrameLoop) -> dict[int, int]:
-    """Return the last step whose frames a value depends on, by the value's identity; joined frames belong
-    to no step.
-    """
+    """Return the last step whose frames a value depends on, by the value's identity; joined frames have no step."""
     levels: dict[int, int] = {}
     for node in graph:
         if node.domain == LOOP_DOMAIN and node.attributes["loop"].value == loop.loop_index:

@@ -72,16 +72,12 @@ class FrameLoops:
         ]
         loop_steps = {getattr(leaf, _MARK, None) for leaf in tensors}
         loop_step = loop_steps.pop() if len(loop_steps) == 1 else None
-        return (
-            index
-            if loop_step is None or loop_step[1] != index
-            else LoopStep.of(self.all_loops[loop_step[0]], index)
-        )
+        if loop_step is None or loop_step[1] != index:
+            return index
+        return LoopStep.of(self.all_loops[loop_step[0]], index)
 
     def result(self, name: str, function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """Return the result of a function of PyTorch that selects or joins frames of a loop, or None for
-        other calls.
-        """
+        """Return the result of a function of PyTorch that selects or joins frames of a loop; None for other calls."""
         match name:
             case "__getitem__":
                 return self._frame_at(*args)
@@ -128,11 +124,9 @@ class FrameLoops:
             frame = self._note_and_give(frame.unsqueeze(axis), frame)
         else:
             del entries[place]
-        return (
-            frame
-            if all(entry in (slice(None), ...) for entry in entries)
-            else self._note_and_give(frame[tuple(entries)], frame)
-        )
+        if all(entry in (slice(None), ...) for entry in entries):
+            return frame
+        return self._note_and_give(frame[tuple(entries)], frame)
 
     def _note_and_give(self, result: Any, frame: Any) -> Any:
         self.note([frame], {}, result)

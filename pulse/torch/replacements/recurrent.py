@@ -55,9 +55,7 @@ def _pad(function: Any, data: Any, sizes: Any, *arguments: Any) -> Any:
 
 
 def _layer(torch: Any, cell: CudnnCell, function: Any, *arguments: Any) -> Any:
-    """Return the layer's result; projections and sequences of several lengths are left to PyTorch: ONNX has no such
-    layers.
-    """
+    """Return the layer's result; projections and sequences of several lengths are left to PyTorch: ONNX has none."""
     if isinstance(arguments[1], FullSizes):
         data, sizes, initial, weights, biased, *others = arguments
         y, *ends = _layer(torch, cell, function, sizes.unpack(data), initial, weights, biased, *others, False)

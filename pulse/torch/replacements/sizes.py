@@ -130,10 +130,8 @@ def _symbolic_range(torch: Any, owner: OwnThread, loops: FrameLoops) -> Any:
                     for argument in arguments
                 )
             )
-            count, known_true = (
-                builtins.len(hint),
-                torch.fx.experimental.symbolic_shapes.statically_known_true,
-            )
+            count = builtins.len(hint)
+            known_true = torch.fx.experimental.symbolic_shapes.statically_known_true
             if (
                 count
                 and known_true(start + (count - 1) * step < stop)

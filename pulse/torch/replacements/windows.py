@@ -30,9 +30,7 @@ def pool_maxima(
 
 
 def strided_windows(torch: Any, x: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
-    """Return ``as_strided`` as ``unfold`` of the last axis; None if it returns anything but windows of a
-    contiguous tensor.
-    """
+    """Return ``as_strided`` as ``unfold`` of the last axis; None if it is not of windows of a contiguous tensor."""
     size, stride = tuple(size), tuple(stride)
     known_true = torch.fx.experimental.symbolic_shapes.statically_known_true
     if storage_offset or len(size) != x.dim() + 1 or not x.is_contiguous() or x.storage_offset():

@@ -147,14 +147,10 @@ def gain(graph: NodeCollector, power: str, noise: str) -> str:
     first_speech = graph.add_node("Mul", [first_power, ratio], "first_speech")
     recent = graph.pool_past("AveragePool", first_speech, SPEECH_FRAMES, zero, "recent_speech")
 
-    weight, rest = (
-        graph.add_constant("speech_weight", SPEECH_WEIGHT),
-        graph.add_constant("rest", 1 - SPEECH_WEIGHT),
-    )
-    before, now = (
-        graph.add_node("Mul", [recent, weight], "before"),
-        graph.add_node("Mul", [excess, rest], "now"),
-    )
+    weight = graph.add_constant("speech_weight", SPEECH_WEIGHT)
+    rest = graph.add_constant("rest", 1 - SPEECH_WEIGHT)
+    before = graph.add_node("Mul", [recent, weight], "before")
+    now = graph.add_node("Mul", [excess, rest], "now")
     steady = graph.add_node("Add", [before, now], "steady_speech_to_noise")
     wiener = graph.add_node("Div", [steady, graph.add_node("Add", [steady, one], "total")], "wiener_gain")
     return graph.add_node("Max", [wiener, graph.add_constant("lowest_gain", MIN_GAIN)], "band_gain")

@@ -200,11 +200,9 @@ def _problem_text(counters: Counters) -> "Text":
 
     texts = describe_counters(counters)
     pulses = f"{counters.pulses:,} pulses, "
-    return (
-        Text(pulses).append(texts, "bold red")
-        if texts
-        else Text(f"{pulses}none late, nothing lost or silent")
-    )
+    if texts:
+        return Text(pulses).append(texts, "bold red")
+    return Text(f"{pulses}none late, nothing lost or silent")
 
 
 def _draw_others(peaks: tuple[Peak, ...]) -> "Text":
