@@ -1,6 +1,6 @@
 """Runs offline neural audio models on live audio, pulse by pulse, with exact results.
 
-model      = pulse.load("denoise.onnx")                 # Loaded       from a file, a recipe …
+model      = pulse.load("denoise.onnx")                 # LoadedModel  from a file, a recipe …
 typed      = model.analyse()                            # TypedModel   every dtype and shape known
 simplified = typed.declutter()                          # TypedModel   same meaning, less of it
 pulsed     = simplified.pulsify(symbol="T", pulse=160)  # PulsedModel  fixed-size pulses
@@ -95,7 +95,7 @@ def __getattr__(name: str) -> Any:
     with fewer_collections():
         if name != "Program":
             # registers the formats; a program of a file needs no reader of models
-            import_module("pulse.loading.formats")
+            import_module("pulse.loading.file_formats")
         if name in _HOMES:
             value = globals()[name] = getattr(import_module(_HOMES[name]), name)
             return value

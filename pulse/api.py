@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pulse.errors import InputError
-from pulse.loading import formats as formats  # registers them
+from pulse.loading import file_formats as file_formats  # registers them
 from pulse.loading.load import load
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program
@@ -108,7 +108,7 @@ def verify(
     Raises       PulseError if the model cannot stream, or as ``from_torch`` for a module; DivergenceError if the twin
                  differs
     """
-    from pulse.loading.proving import prove_loaded
+    from pulse.loading.proving import prove_model
     from pulse.proof import ProofChoice
 
     choice = ProofChoice(lengths, seed, long)
@@ -133,4 +133,4 @@ def verify(
             "example, twin, dynamic, states and method are for a PyTorch module, which the source is not"
         )
     model = load(source).with_pulse(pulse)
-    return prove_loaded(model, model.pulsify(pulse, max_context=max_context), choice, backend, prepare)
+    return prove_model(model, model.pulsify(pulse, max_context=max_context), choice, backend, prepare)

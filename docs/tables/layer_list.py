@@ -18,7 +18,7 @@ LAYERS: Mapping[str, str] = {
     "proofs": "pulse: proof accuracy onnx.write.model nnef runtimes",
     "models": "pulse: models",
     "loading": "pulse: build front chains loading recipes tensorflow",
-    "pulse": "pulse: costs extend torch c_library loading.formats api __init__",
+    "pulse": "pulse: costs extend torch c_library loading.file_formats api __init__",
     "sessions": "streaming: errors protocol files snapshot blocks session __init__",
     "sound": "streaming: stats.latency native terminal compilation libraries sound builtin events routing",
     "devices": "streaming: realtime stats hosts",

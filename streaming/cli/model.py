@@ -11,8 +11,7 @@ from pulse.dim import TDim
 from pulse.errors import InputError, PulseWarning
 from pulse.facts import is_sound_shape
 from pulse.jit.registry import KERNELS
-from pulse.loading.loaded import Loaded
-from pulse.loading.stored import load_program
+from pulse.loading.loaded_model import LoadedModel
 from pulse.onnx.metadata import RATE_KEY, stated_rate_hz
 from pulse.program.file.container import is_program_file
 from pulse.program.file.stored_program import read_program
@@ -33,7 +32,7 @@ DEFAULT_RATE_HZ = 16_000
 """The rate of a model that states none and gets no ``--rate``; reports call it assumed."""
 
 
-def load_model(path: Path | None, options: ModelOptions) -> Loaded:
+def load_model(path: Path | None, options: ModelOptions) -> LoadedModel:
     """Load a model with its options, as every command does. Raises PulseError.
 
     A program is loaded without importing readers of models. A PyTorch module is imported by its name.
@@ -50,9 +49,10 @@ def load_model(path: Path | None, options: ModelOptions) -> Loaded:
         return load_module(module, options, chunks, {name: value or None for name, value in reading.items()})
     refuse_module_options(options, path)
     if path is not None and is_program_file(path):
-        program = read_program(path)
-        options_of_load = inputs, constant, limits, options.signature
-        return load_program(program, options.keep, options.symbol, chunks, *options_of_load)
+        options_of_reading = inputs, constant, limits, options.signature
+        return LoadedModel.of_program(
+            read_program(path), options.keep, options.symbol, chunks, *options_of_reading
+        )
     from pulse.api import load
 
     return load(
@@ -84,7 +84,7 @@ def open_or_carried(path: Path | None, options: ModelOptions, program_options: P
     if path is None and options == ModelOptions() and has_stored_form:
         program = carried_program()
         if program is not None:
-            return OpenedModel(Loaded(program), SAMPLE_RATE_HZ, "builtin")
+            return OpenedModel(LoadedModel(program), SAMPLE_RATE_HZ, "builtin")
     return open_model(path, options)
 
 
@@ -93,7 +93,7 @@ def parse_inputs(texts: Sequence[str] | None) -> dict[str, str]:
     return parse_pairs("--input", texts, "a shape", "x=1,80,T,f32")
 
 
-def _rate(model: Loaded, rate_hz: int | None, builtin: bool) -> tuple[int | None, str | None]:
+def _rate(model: LoadedModel, rate_hz: int | None, builtin: bool) -> tuple[int | None, str | None]:
     """Return the rate and its source; warn if ``rate_hz`` contradicts the model."""
     model_rate_hz, origin = (
         (SAMPLE_RATE_HZ, "builtin") if builtin else (_stated_rate(model, rate_hz), "model")
@@ -112,7 +112,7 @@ def _rate(model: Loaded, rate_hz: int | None, builtin: bool) -> tuple[int | None
     return rate_hz, "option"
 
 
-def _stated_rate(model: Loaded, rate_hz: int | None) -> int | None:
+def _stated_rate(model: LoadedModel, rate_hz: int | None) -> int | None:
     """Return the rate in the metadata; None if there is none. Raises InputError."""
     stated_hz, text = stated_rate_hz(model.metadata), model.metadata.get(RATE_KEY)
     if stated_hz is None and text is not None and rate_hz is None:
@@ -122,7 +122,7 @@ def _stated_rate(model: Loaded, rate_hz: int | None) -> int | None:
     return stated_hz
 
 
-def takes_sound(model: Loaded) -> bool:
+def takes_sound(model: LoadedModel) -> bool:
     """Return whether all streaming inputs are f32 with one value per frame of the symbol; states do not count."""
     if model.defines_pulse:
         program = model.pulsify() if model.program is None else model.program

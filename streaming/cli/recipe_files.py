@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pulse.errors import InputError
-from pulse.loading.format import Content, find_format
+from pulse.loading.registry import Content, find_format
 from pulse.recipes.recognition import holds_recipe, is_recipe_file
 from streaming.cli.module_import import read_module_name
 from streaming.files.atomic import kind_of, publish, refuse_same, scratch_file, write_error
@@ -49,7 +49,7 @@ def describe_models(
     hop      samples from one frame to the next, if known
     Raises PulseError
     """
-    from pulse.loading import formats as formats  # registers the formats
+    from pulse.loading import file_formats as file_formats  # registers the formats
     from pulse.recipes.embedded import embedded_recipe, embedded_text
     from pulse.recipes.proposal import propose_recipe
     from pulse.recipes.reading import read_text

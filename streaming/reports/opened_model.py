@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from pulse.errors import PulsifyError
 from pulse.interface import Interface, Port
-from pulse.loading.loaded import Loaded
+from pulse.loading.loaded_model import LoadedModel
 from pulse.onnx.metadata import RATE_KEY
 from pulse.program.program import Program
 from pulse.rounding import Rounding
@@ -36,7 +36,7 @@ class OpenedModel:
     max_context  the longest stream, for attention to all earlier frames
     """
 
-    model: Loaded
+    model: LoadedModel
     rate_hz: int | None
     rate_from: str | None
     max_context: int | None = None

@@ -39,7 +39,7 @@ CACHE_MODULES = ("pulse.jit.storage.cache", "pulse.jit.storage.kernel_file", "pu
 """Modules that look for compiled kernels on the disk."""
 MODEL_MODULES = (
     "pulse.api",
-    "pulse.loading.formats",
+    "pulse.loading.file_formats",
     "pulse.graph",
     "pulse.models",
     "pulse.typed",
