@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from pulse.chunks.chunking import Chunking
 from pulse.errors import InputError
+from streaming.audio.frames import read_arrays
 from streaming.cli.options import ModelOptions
-from streaming.sound.frames import read_arrays
 
 V = TypeVar("V")
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from pulse.errors import InputError
+from streaming.audio.channels import Samples
 from streaming.hosts.host import StreamRequest
 from streaming.native.callback_signature import FUNCTION
-from streaming.sound.channels import Samples
 
 
 class DeviceCall:

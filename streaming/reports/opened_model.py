@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pulse.pulsify.receptive_fields import Receptive
 
 PULSE_S = 0.01
-"""The sound in a pulse if none is given; the nearest that suits the model."""
+"""The audio in a pulse if none is given; the nearest that suits the model."""
 RATE_ORIGINS = {
     "model": "from the model's metadata",
     "option": "as given",

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from pulse.support.not_copyable import NotCopyable
+from streaming.audio.channels import Samples
 from streaming.hosts.host import StreamRequest
 from streaming.live.device_call import DeviceCall
 from streaming.live.virtual_clock import VirtualClockHost
 from streaming.native.control_block import control_at
-from streaming.sound.channels import Samples
 
 SECOND = 1_000_000_000
 """In nanoseconds."""

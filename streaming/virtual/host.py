@@ -18,12 +18,12 @@ from itertools import cycle, repeat
 import numpy as np
 
 from pulse.errors import InputError
+from streaming.audio.channels import Samples
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, DeviceKind, choose_device
 from streaming.hosts.host import DeviceStream, Endpoint, StreamRequest
 from streaming.live.pipeline import Pipeline
 from streaming.live.watchdog import PERIOD_S
-from streaming.sound.channels import Samples
 from streaming.virtual.device import SECOND, VirtualDevice, VirtualStream
 from streaming.virtual.worker import VirtualWorker
 

@@ -61,7 +61,7 @@ def run_live(
     live = Live(
         program,
         live_plan(opened.rate_hz, program, request, options),
-        engine_config(options, request.sound.output if port is None else None, port is not None),
+        engine_config(options, request.audio.output if port is None else None, port is not None),
         realtime(options),
         options.reconnect,
         host=host,

@@ -21,6 +21,8 @@ import pytest
 import soundfile
 
 from pulse.errors import InputError
+from streaming.audio.frame_formats import NpyFormat
+from streaming.audio.target import Target
 from streaming.cli import signals
 from streaming.cli.live import command
 from streaming.cli.live.frames import FramesWriter
@@ -30,8 +32,6 @@ from streaming.live import live as live_module
 from streaming.live.outputs import Outputs
 from streaming.live.recorder import Recorder
 from streaming.live.worker import Worker
-from streaming.sound.frame_formats import NpyFormat
-from streaming.sound.target import Target
 from streaming.stats.writer import StatsWriter
 from tests.streaming.command import pulse, tone, voice
 from tests.streaming.live.manual_device import HaltedFile

@@ -9,7 +9,7 @@ from struct import pack, unpack
 from pulse.errors import InputError
 from pulse.support.record import record
 from pulse.support.wording import spell
-from streaming.sound.encodings import ENCODINGS, Encoding
+from streaming.audio.encodings import ENCODINGS, Encoding
 
 PCM, FLOATING, EXTENSIBLE = 1, 3, 0xFFFE
 """The tags of formats in a WAV."""

@@ -10,8 +10,8 @@ import soundfile
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from streaming.sound import rf64
-from streaming.sound.files import AudioReader, AudioWriter
+from streaming.audio import rf64
+from streaming.audio.files import AudioReader, AudioWriter
 from tests.noise import uniform_noise
 from tests.streaming.file_size_limit import limit_files
 
