@@ -34,7 +34,7 @@ def no_relations(node: "InferenceNode") -> Iterable[FactRelation]:
 DEFAULT = Rule(no_relations)
 """The rule of operators inferred by their translators alone."""
 
-EVERY = range(1 << 31)
+EVERY_INPUT = range(1 << 31)
 """Every input, as ``parts``."""
 
 RULES: Registry[str, Rule] = Registry()

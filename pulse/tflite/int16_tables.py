@@ -17,11 +17,11 @@ from pulse.tflite.fixed_point import IntegerArray
 
 ENTRIES, POINTS = 256, 24
 """The entries of the table of the sigmoid, and how many of them are between 0 and 1."""
-ONE = 3 * 4096
+TABLE_ONE = 3 * 4096
 """The argument of the table that means 1."""
 MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
 """The smallest and the largest 16-bit code."""
-WHOLE = {"sigmoid": (3,), "tanh": (3, 4)}
+INTEGER_BITS = {"sigmoid": (3,), "tanh": (3, 4)}
 _SHIFT = 9
 """The bits of a place between two entries."""
 TABLE_STEPS = 512
@@ -34,7 +34,7 @@ def activation_table(activation: str, scale: float) -> Array:
     ``tanh``.
     """
     x = np.arange(-(1 << 15), 1 << 15, dtype=np.int64)
-    whole = next((bits for bits in WHOLE[activation] if scale == 2.0 ** (bits - 15)), None)
+    whole = next((bits for bits in INTEGER_BITS[activation] if scale == 2.0 ** (bits - 15)), None)
     if whole is not None:
         return fixed_point.sigmoid(x, whole) if activation == "sigmoid" else fixed_point.tanh(x, whole)
     multiplier, shift = _multiplier(scale)
@@ -44,7 +44,7 @@ def activation_table(activation: str, scale: float) -> Array:
 
 
 def _multiplier(scale: float) -> tuple[int, int]:
-    factor, shift = scale * ONE, 0
+    factor, shift = scale * TABLE_ONE, 0
     while factor <= MAX_CODE / 2 and shift <= 30:
         factor, shift = factor * 2, shift + 1
     return int(factor), shift

@@ -14,7 +14,7 @@ import soundfile
 from pulse.errors import InputError, PulseWarning
 from pulse.support.wording import spell
 from streaming.audio.channels import Samples
-from streaming.audio.formats import BITS, UNLIMITED, AudioFormat, audio_format, common_suffixes, open_file
+from streaming.audio.formats import BITS, UNCLIPPED, AudioFormat, audio_format, common_suffixes, open_file
 from streaming.audio.interfaces import BLOCK_S, AudioSink, AudioSource, Clipping
 from streaming.audio.rf64 import lengthen
 from streaming.files.atomic import publish, temporary_file, write_error
@@ -22,7 +22,7 @@ from streaming.files.partial import write_all
 
 EXACT_BITS = 24
 """Integers of up to this many bits are exact in float32."""
-LENGTHENED = ("WAV", "WAVEX")
+RF64_FORMATS = ("WAV", "WAVEX")
 _CUT_SHORT = re.compile(r": (\d+) \(should be (\d+)\)")
 """libsndfile's log for a header that states a wrong number of bytes; the last match is the audio's."""
 _UNKNOWN_BYTES = 0x7FFF_0000
@@ -177,7 +177,7 @@ class AudioWriter(AudioSink):
         and nothing more can be.
         """
         self._require_whole()
-        if self.encoding not in UNLIMITED:
+        if self.encoding not in UNCLIPPED:
             self.clipping.count(block)
         try:
             self._file.write(block if self._scale is None else np.rint(block * self._scale) / self._scale)
@@ -195,7 +195,7 @@ class AudioWriter(AudioSink):
         problem: Exception | None = None
         try:
             self._end()
-            if self.file_format.name in LENGTHENED:
+            if self.file_format.name in RF64_FORMATS:
                 lengthen(self._part)
         except (soundfile.LibsndfileError, OSError) as error:
             problem = error

@@ -27,7 +27,7 @@ SUFFIXES = {
 """Suffixes other than format names -> format, and the encoding that the suffix implies."""
 UNWRITABLE = {"SD2"}
 """Formats of more than one file."""
-COMMON = ("wav", "flac", "ogg", "opus", "mp3", "aiff", "caf", "au", "w64", "rf64")
+COMMON_SUFFIXES = ("wav", "flac", "ogg", "opus", "mp3", "aiff", "caf", "au", "w64", "rf64")
 """Suffixes that messages mention, if libsndfile supports them."""
 BITS = {
     "PCM_S8": 8,
@@ -43,7 +43,7 @@ BITS = {
 """The bits of the encodings that store integers without loss."""
 FLOATING = {"FLOAT": 24, "DOUBLE": 53}
 """The bits of floating-point encodings."""
-UNLIMITED = {*FLOATING, "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III"}
+UNCLIPPED = {*FLOATING, "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III"}
 """The encodings that keep samples beyond -1..1."""
 
 
@@ -155,7 +155,7 @@ def holds_audio(path: Path) -> bool:
 
 def common_suffixes() -> str:
     """Return the suffixes that most people need, for messages."""
-    return ", ".join(f".{suffix}" for suffix in COMMON if find_format(suffix) is not None)
+    return ", ".join(f".{suffix}" for suffix in COMMON_SUFFIXES if find_format(suffix) is not None)
 
 
 def float_way(audio_format: AudioFormat) -> str:

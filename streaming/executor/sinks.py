@@ -31,7 +31,7 @@ BATCH_S = 0.5
 """Audio is resampled and written in pieces of this length, in a helper thread."""
 BATCH_BYTES = 1 << 16
 """Frames are written in pieces of this many bytes, also in a helper thread."""
-ARRAY_BYTES = 128
+ARRAY_OVERHEAD_BYTES = 128
 """The bytes that an array needs in addition to its values, so that empty ones count, too."""
 
 
@@ -191,7 +191,7 @@ class FramesFileSink(NotCopyable, Sink):
             async def write(outputs: Mapping[str, Array]) -> None:
                 if port.name in outputs:
                     frames = outputs[port.name]
-                    waiting.add(frames, frames.nbytes + ARRAY_BYTES)
+                    waiting.add(frames, frames.nbytes + ARRAY_OVERHEAD_BYTES)
                     if waiting.size >= BATCH_BYTES:
                         await anyio.to_thread.run_sync(write_all, file)
 

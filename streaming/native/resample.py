@@ -25,7 +25,7 @@ from streaming.native.filters import design
 from streaming.snapshot import pack, unpack_one
 
 UNIT_BITS = 20
-MAX_TUNING = 200
+INVERSE_MAX_TUNING = 200
 """The inverse of the largest tuning: 1/200 of the ratio."""
 
 
@@ -88,7 +88,7 @@ def tune(state: ResamplerState, part: float) -> None:
     Earlier results of ``ready`` and ``shortage`` become invalid. The fraction is limited to 1/200.
     """
     nominal = state.nominal
-    max_change = nominal // MAX_TUNING
+    max_change = nominal // INVERSE_MAX_TUNING
     state.step = nominal + min(max(int(part * nominal), -max_change), max_change)
 
 
@@ -219,8 +219,8 @@ class NativeResampler(NotCopyable):
 
     @tuning_ppm.setter
     def tuning_ppm(self, ppm: float) -> None:
-        if not abs(ppm) <= 1e6 / MAX_TUNING:
-            raise InputError(f"a resampler is tuned by at most {1e6 / MAX_TUNING:g} ppm, got {ppm}")
+        if not abs(ppm) <= 1e6 / INVERSE_MAX_TUNING:
+            raise InputError(f"a resampler is tuned by at most {1e6 / INVERSE_MAX_TUNING:g} ppm, got {ppm}")
         self.state.step = self.state.nominal + round(ppm / 1e6 * self.state.nominal)
 
     def reset(self) -> None:
@@ -243,7 +243,7 @@ class NativeResampler(NotCopyable):
         (rate_in_hz, rate_out_hz, taps, fraction, step), content = unpack_one(snapshot, 5)
         state, frames = self.state, len(content) // FLOAT_BYTES
         ours = self.rate_in_hz, self.rate_out_hz, state.taps
-        max_change = state.nominal // MAX_TUNING
+        max_change = state.nominal // INVERSE_MAX_TUNING
         fits = len(content) % FLOAT_BYTES == 0 and frames <= state.window and fraction < state.unit
         if (rate_in_hz, rate_out_hz, taps) != ours or not fits or abs(step - state.nominal) > max_change:
             raise InputError("the snapshot belongs to a resampler of other rates or another quality")

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-STATUS = Path("/proc/thread-self/status")
+STATUS_PATH = Path("/proc/thread-self/status")
 CAP_IPC_LOCK, CAP_SYS_NICE = 14, 23
 """Numbers of capabilities: to lock any memory, to take any priority."""
 
 
 def status(field: str) -> str:
     """Return a field of the kernel's status of this thread: ``VmSize`` is ``583736 kB``. Empty if there is none."""
-    lines = STATUS.read_text().splitlines() if STATUS.exists() else []
+    lines = STATUS_PATH.read_text().splitlines() if STATUS_PATH.exists() else []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(f"{field}:")), "")
 
 

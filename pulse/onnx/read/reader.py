@@ -19,7 +19,7 @@ from pulse.onnx.read.file import ModelSource, read_source
 from pulse.onnx.read.inputs import check_given, claimed_fact, frees_lengths, input_facts, named_fact
 from pulse.onnx.read.node import OnnxOp
 from pulse.onnx.read.opsets import opsets
-from pulse.onnx.registry import DEFAULT_DOMAINS, GIVEN
+from pulse.onnx.registry import DEFAULT_DOMAINS, USER_TRANSLATORS
 from pulse.onnx.subgraph import BodyGraph, free_names
 from pulse.onnx.tensors import tensor_value
 from pulse.support.budget import Budget, Spending, count_spending, current_spending
@@ -213,7 +213,7 @@ _FIELDS = {
 
 def _is_stored(node: NodeProto, attributes: Mapping[str, Any]) -> bool:
     """Return whether a node Constant equals an initializer: a tensor of the file, not an operator of a plugin."""
-    plain = node.domain in DEFAULT_DOMAINS and node.op_type not in GIVEN and not node.input
+    plain = node.domain in DEFAULT_DOMAINS and node.op_type not in USER_TRANSLATORS and not node.input
     return plain and list(attributes) == ["value"] and isinstance(attributes["value"], np.ndarray)
 
 

@@ -34,7 +34,7 @@ from pulse.version import __version__
 if TYPE_CHECKING:
     from pulse.program.table.cost import RowNote
 
-OURS = "pulse.program.kernels."
+OWN_KERNELS = "pulse.program.kernels."
 """The package that declares this project's kernels."""
 PLUGINS = "pulse.kernels"
 MAX_OFFSET = 1 << 47
@@ -217,8 +217,8 @@ def _counter(record: JsonObject) -> tuple[Site, int]:
 
 
 def _is_ours(module: str) -> bool:
-    """Return whether a name can belong to a module in ``OURS``, or in a package there."""
-    inside = module.removeprefix(OURS)
+    """Return whether a name can belong to a module in ``OWN_KERNELS``, or in a package there."""
+    inside = module.removeprefix(OWN_KERNELS)
     return inside != module and all(part.isidentifier() for part in inside.split("."))
 
 
@@ -231,7 +231,7 @@ def _kernel(record: JsonObject) -> Kernel:
     if name not in KERNELS:
         load_plugins(PLUGINS)
     kernel = KERNELS.get(name)
-    if kernel is None and module.startswith(OURS):
+    if kernel is None and module.startswith(OWN_KERNELS):
         raise LoadError(
             f"{record.name}: this version has no kernel {name} in {module}; compile the model again with pulse compile"
         )

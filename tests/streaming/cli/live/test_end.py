@@ -88,7 +88,9 @@ def run_ended_by(
     return ends
 
 
-@pytest.mark.parametrize("end", [*signals.ENDS, pytest.param(DeviceError("the cable is out"), id="failure")])
+@pytest.mark.parametrize(
+    "end", [*signals.SIGNALS, pytest.param(DeviceError("the cable is out"), id="failure")]
+)
 def test_an_ended_run_keeps_and_reports_its_results(
     run_ended_by: Callable[..., Any], tmp_path: Path, end: DeviceError | Signals
 ) -> None:
@@ -121,7 +123,7 @@ def signalled_after(
     monkeypatch.setattr(owner, name, call_and_signal)
 
 
-@pytest.mark.parametrize("number", signals.ENDS)
+@pytest.mark.parametrize("number", signals.SIGNALS)
 def test_a_signal_inside_of_a_write_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, all_is_recorded: None, number: Signals
 ) -> None:
