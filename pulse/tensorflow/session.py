@@ -90,7 +90,7 @@ class Session:
         feeds    tensor -> value; nodes before a tensor that is fed do not run
         targets  nodes that run and return nothing
         watch    tensors to record: ``watched`` has them after the run
-        returns  the array of the one name, or a list of them
+        Returns  the array of the one name, or a list of them
         Raises   LoadError, FactError: the graph cannot run, naming the node; InputError: a feed does not fit, or is
                  missing, or a variable has no value yet
         """

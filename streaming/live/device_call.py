@@ -26,7 +26,7 @@ class DeviceCall:
         captured  a block [frames, channels_in], or the number of frames if there is no input
         flags     PortAudio's flags
         times_s   capture time of the first sample, present time, playback time of the first sample; None: unknown
-        returns   the sound to play [frames, channels_out], and the callback's return value
+        Returns   the sound to play [frames, channels_out], and the callback's return value
         Raises    InputError: a wrong number of channels
         """
         request = self._request

@@ -37,7 +37,7 @@ def lock_all() -> str | None:
     Pages that were never touched are not loaded: that would read whole libraries and mapped files. So call it after
     the first pulses have run; later mappings need another call.
 
-    returns  None if granted, else the reason and what to do
+    Returns  None if granted, else the reason and what to do
     """
     if sys.platform != "linux":
         return f"not available on {sys.platform}"

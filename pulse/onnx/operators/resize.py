@@ -220,7 +220,7 @@ def _product(
     perm = list(range(fact.rank))
     perm[axis], perm[-1] = perm[-1], perm[axis]
     swap = Transpose(tuple(perm))
-    y = node.wire(MatMul(), [node.wire(swap, [x], "behind"), constant], "product")
+    y = node.wire(MatMul(), [node.wire(swap, [x], "last"), constant], "product")
     return node.wire(swap, [y], suffix)
 
 

@@ -106,7 +106,7 @@ def _dft_product(node: NodeContext, op: Dft, frames: int, parts: int) -> OutletI
     outer = tuple(x.shape[axis] for axis in others)
     operand = node.input(0)
     if op.axis != rank - 2:
-        operand = node.wire(Transpose((*others, op.axis, rank - 1)), [operand], "behind")
+        operand = node.wire(Transpose((*others, op.axis, rank - 1)), [operand], "last")
     flat = node.wire(Reshape((*outer, x.shape[op.axis] * parts)), [operand], "flat")
     basis = node.constant(
         matrix.reshape(int(x.shape[op.axis]) * parts, bins * results).astype(x.dtype), "basis"

@@ -140,7 +140,7 @@ class State(ABC):
         """Run one pulse.
 
         feed     input name -> array of the port's shape and dtype; an array if one input streams
-        returns  output name -> array of the port's shape, owned by the caller. Drop the first ``delay`` frames of a
+        Returns  output name -> array of the port's shape, owned by the caller. Drop the first ``delay`` frames of a
                  stream; ``streaming.Session`` does so.
         Raises   InputError: names, shape or dtype differ, or the stream has ended; the state is then unchanged.
                  FaultError: a node has no result for some value; only reset and restore are possible after it
@@ -166,7 +166,7 @@ class State(ABC):
         feed     the pulse, as for ``step``; not changed, unless an output overlaps it
         outputs  output name -> array of the port's shape and dtype to write to; an array if there is one output.
                  After an exception its contents are undefined
-        returns  the arrays by name
+        Returns  the arrays by name
         Raises   the errors of ``step``; InputError also if ``outputs`` do not match
         """
         counter = self.clock.word

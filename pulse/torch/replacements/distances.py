@@ -11,7 +11,7 @@ def pairwise_distances(
     for 0.
 
     x, y     rows [..., N, D] and [..., M, D]
-    returns  [..., N, M]
+    Returns  [..., N, M]
     """
     if p == 2 and not compute_mode.startswith("donot"):
         squares = x.square().sum(-1, keepdim=True) + y.square().sum(-1).unsqueeze(-2)
