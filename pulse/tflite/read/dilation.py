@@ -9,7 +9,7 @@ import numpy as np
 from pulse.tflite.read.file import Operator, Subgraph
 
 CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
-BEFORE, BEHIND = ("EXPAND_DIMS",), ("RESHAPE", "SQUEEZE")
+BEFORE, AFTER = ("EXPAND_DIMS",), ("RESHAPE", "SQUEEZE")
 """The operators allowed between the blocks and the convolution, and after it, if there is one axis of frames."""
 PAD_OP = "_PAD_OF_DILATION"
 """Pads by the first list minus the second: the padding that remains at both ends after the crops."""
@@ -57,7 +57,7 @@ def _dilated_operators(
 ) -> dict[int, Operator | None]:
     """Return the replacements of the operators of one pattern, None for a removed one; empty if there is no pattern."""
     last = graph.operators[end]
-    middle, squeezing = _maker_of_type(graph, last.inputs[0], CONVOLUTIONS, BEHIND, makers)
+    middle, squeezing = _maker_of_type(graph, last.inputs[0], CONVOLUTIONS, AFTER, makers)
     if middle is None:
         return {}
     conv = graph.operators[middle]
