@@ -36,9 +36,9 @@ def prove_file(
     model: LoadedModel, pulsed: PulsedModel, proto: "ModelProto", choice: ProofChoice
 ) -> ProofReport:
     """Return the proof of a file written from the pulsed model, run in another runtime; see ``prove`` for errors."""
-    from pulse.runtimes.onnx_check import check
+    from pulse.runtimes.onnx_check import check_onnx
 
-    return check(
+    return check_onnx(
         proto=proto,
         model=pulsed,
         typed=model.with_pulse(pulsed.pulse).analyse(),

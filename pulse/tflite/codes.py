@@ -278,7 +278,7 @@ def round_half_away(y: Array, scale: np.float32, zero: np.float32) -> Array:
     return np.trunc(x + np.copysign(np.float32(0.5), x))
 
 
-def truncate(y: Array, scale: np.float32, zero: np.float32) -> Array:
+def round_to_zero_point(y: Array, scale: np.float32, zero: np.float32) -> Array:
     """Return the code, rounded towards the zero point."""
     return np.trunc(y / scale)
 

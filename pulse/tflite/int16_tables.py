@@ -76,7 +76,7 @@ def _tanh(x: IntegerArray) -> IntegerArray:
 
 
 def interpolate(function: Callable[[Array], Array], in_scale: float, out_scale: float) -> Array:
-    """Return a function of all int16 codes by ``lines`` in f32; infinite values are at the end of the range.
+    """Return a function of all int16 codes by ``interpolated_table`` in f32; infinite values become the ends.
 
     in_scale, out_scale  of the input and the output
     """
@@ -88,10 +88,10 @@ def interpolate(function: Callable[[Array], Array], in_scale: float, out_scale: 
             y = function(x.astype(np.float64)).astype(np.float32)
         return np.nan_to_num(y, neginf=float(ends[0]), posinf=float(ends[1]))
 
-    return lines(values, low, high, np.float32(MAX_CODE - MIN_CODE + 1) / (ends[1] - ends[0]))
+    return interpolated_table(values, low, high, np.float32(MAX_CODE - MIN_CODE + 1) / (ends[1] - ends[0]))
 
 
-def lines(function: Callable[[Array], Array], low: Real, high: Real, unit: Real) -> Array:
+def interpolated_table(function: Callable[[Array], Array], low: Real, high: Real, unit: Real) -> Array:
     """Return a function of all int16 codes, from the smallest one on, in the type of the ends: f32 [65536].
 
     Entries are moved by half of the error in the middle between them.

@@ -16,7 +16,7 @@ from pulse.support.wording import spell
 from streaming.audio.channels import Samples
 from streaming.audio.formats import BITS, UNCLIPPED, AudioFormat, audio_format, common_suffixes, open_file
 from streaming.audio.interfaces import BLOCK_S, AudioSink, AudioSource, Clipping
-from streaming.audio.rf64 import lengthen
+from streaming.audio.rf64 import convert_to_rf64
 from streaming.files.atomic import publish, temporary_file, write_error
 from streaming.files.partial import write_all
 
@@ -196,7 +196,7 @@ class AudioWriter(AudioSink):
         try:
             self._end()
             if self.file_format.name in RF64_FORMATS:
-                lengthen(self._part)
+                convert_to_rf64(self._part)
         except (soundfile.LibsndfileError, OSError) as error:
             problem = error
         publish(self._part, self.path)

@@ -19,7 +19,7 @@ CHUNK_HEAD_BYTES = 8
 """The bytes of the name and size of a chunk."""
 
 
-def lengthen(path: Path) -> bool:
+def convert_to_rf64(path: Path) -> bool:
     """Convert a WAV file that is too long for 32-bit sizes to RF64. Returns whether it was too long.
 
     path    a complete file whose last chunk is ``data``, as libsndfile writes it

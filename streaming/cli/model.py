@@ -19,7 +19,7 @@ from pulse.program.machine.array_step import STEPPING
 from pulse.program.program import Program
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.builtin.program import carried_program
-from streaming.cli.chunk_options import budget, chunking, constants, parse_pairs
+from streaming.cli.chunk_options import parse_budget, parse_chunking, parse_constants, parse_pairs
 from streaming.cli.module_import import read_module_name
 from streaming.cli.options import ModelOptions, ProgramOptions
 from streaming.cli.torch_module import load_module, refuse_module_options
@@ -39,9 +39,9 @@ def load_model(path: Path | None, options: ModelOptions) -> LoadedModel:
     """
     inputs, constant, chunks, limits = (
         parse_inputs(options.inputs),
-        constants(options),
-        chunking(options),
-        budget(options),
+        parse_constants(options),
+        parse_chunking(options),
+        parse_budget(options),
     )
     module = None if path is None else read_module_name(path)
     if module is not None:

@@ -19,7 +19,7 @@ from pulse.jit.registry import KERNELS, Kernel
 from pulse.ops.check import Check, Site
 from pulse.program.file.container import Container, open_container
 from pulse.program.file.json_object import JsonObject
-from pulse.program.file.program_file import layout, write_file
+from pulse.program.file.program_file import layout_checksum, write_file
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.file.safety import require_safe
 from pulse.program.file.stored_interface import read_interface
@@ -240,7 +240,7 @@ def _kernel(record: JsonObject) -> Kernel:
             f"{record.name}: its kernel {name} of {module} is not installed here; install the package that declares "
             f"it with an entry point {PLUGINS}, or import it first"
         )
-    if layout(kernel) != record.text("layout"):
+    if layout_checksum(kernel) != record.text("layout"):
         raise LoadError(
             f"{record.name}: kernel {name} has another row layout in this version; compile the model again"
         )

@@ -21,7 +21,7 @@ from pulse.tflite.codes import (
     quantized_output,
     rescale_codes,
 )
-from pulse.tflite.hybrid import combine, row_codes
+from pulse.tflite.hybrid import dequantize_sums, row_codes
 from pulse.tflite.multipliers import multiply_rounding_once, multiply_rounding_twice
 from pulse.tflite.node import F64, TfliteNode, subtract_zero
 from pulse.tflite.operators.conv import read_bias, read_kernel
@@ -84,7 +84,7 @@ def _multiply_hybrid(node: TfliteNode, bias: Array | None) -> OutletId:
     codes, step = row_codes(node, x, [node.graph.fact(x).rank - 1])
     total = node.wire(MatMul(), [codes, node.constant(weights, "codes")], "sum")
     return activate(
-        node, combine(node, total, step, None if bias is None else bias.astype(np.float32), (-1,))
+        node, dequantize_sums(node, total, step, None if bias is None else bias.astype(np.float32), (-1,))
     )
 
 

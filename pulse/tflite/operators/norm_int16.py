@@ -8,7 +8,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.quantize import CodeTable
 from pulse.ops.reduce import Reduce
-from pulse.tflite.int16_tables import lines
+from pulse.tflite.int16_tables import interpolated_table
 from pulse.tflite.multipliers import multiply_rounding_twice
 from pulse.tflite.node import F32, F64, TfliteNode
 
@@ -65,6 +65,6 @@ def _look_up(
         suffix=f"{name}.clamped",
     )
     table = node.constant(
-        lines(function, np.float64(low), np.float64(high), np.float64(2.0**15)), f"{name}.table"
+        interpolated_table(function, np.float64(low), np.float64(high), np.float64(2.0**15)), f"{name}.table"
     )
     return node.wire(CodeTable(MIN_CODE), [node.cast(clamped, F32, f"{name}.code"), table], name)

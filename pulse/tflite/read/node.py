@@ -131,6 +131,6 @@ class Leave(ModelOp):
         return wired(graph, wire, Cast(dtype), [x])
 
 
-def differs(tensor: Tensor) -> bool:
+def is_converted(tensor: Tensor) -> bool:
     """Return whether wires have a tensor in another form than the file."""
     return tensor.has_codes or tensor.type_name == "INT32"

@@ -129,7 +129,7 @@ def make_recordings() -> tuple[DoubleSamples, DoubleSamples]:
     return clean, clean + level * noise
 
 
-def write(path: Path, samples: DoubleSamples) -> None:
+def write_recording(path: Path, samples: DoubleSamples) -> None:
     """Write mono 16-bit FLAC."""
     soundfile.write(path, samples, SAMPLE_RATE_HZ, subtype="PCM_16", format="FLAC")
 
@@ -138,7 +138,7 @@ def main() -> None:
     """Write the clean and the noisy recording next to this file."""
     clean, noisy = make_recordings()
     for path, samples in ((clean_path(), clean), (noisy_path(), noisy)):
-        write(path, samples)
+        write_recording(path, samples)
         print(f"{path.name}: {len(samples) / SAMPLE_RATE_HZ:.2f} s, {path.stat().st_size} bytes")
 
 

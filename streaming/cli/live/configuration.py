@@ -66,7 +66,7 @@ def engine_config(options: LiveOptions, played: str | None, records: bool) -> En
     return EngineConfig(options.engine, options.policy, headroom_s, options.quality, played, records)
 
 
-def realtime(options: LiveOptions) -> Realtime:
+def realtime_options(options: LiveOptions) -> Realtime:
     """Return the real-time settings to request from the system."""
     return Realtime(options.priority or None, options.lock_memory, options.cpu)
 

@@ -84,7 +84,7 @@ def test_a_file_beyond_4_gib_is_read(tmp_path: Path) -> None:
         file.seek(-x.nbytes, 2)
         file.write(x.tobytes())
     before = path.stat().st_blocks
-    assert rf64.lengthen(path)
+    assert rf64.convert_to_rf64(path)
     assert path.stat().st_blocks <= before + 8
     with soundfile.SoundFile(path) as sound:
         assert (sound.frames, sound.format) == (frames, "RF64")
