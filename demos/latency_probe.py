@@ -13,11 +13,11 @@ import numpy as np
 import soundfile
 
 import pulse
+from streaming.audio.channels import Samples
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.compilation.warming import LIVE, compile_in_parallel
 from streaming.live import Live, Plan
 from streaming.live.file_host import FileHost
-from streaming.sound.channels import Samples
 from streaming.stats.summary import LiveReport
 
 

@@ -1,6 +1,6 @@
 """Runs offline neural audio models on live audio, pulse by pulse, with exact results.
 
-model      = pulse.load("denoise.onnx")                 # Loaded       from a file, a recipe …
+model      = pulse.load("denoise.onnx")                 # LoadedModel  from a file, a recipe …
 typed      = model.analyse()                            # TypedModel   every dtype and shape known
 simplified = typed.declutter()                          # TypedModel   same meaning, less of it
 pulsed     = simplified.pulsify(symbol="T", pulse=160)  # PulsedModel  fixed-size pulses

@@ -106,7 +106,7 @@ def verify(
     dynamic, states, method  for a module: see ``from_torch``. A module with states is called chunk by chunk
     Raises       PulseError: the model cannot stream, or as ``from_torch``; DivergenceError: the twin differs
     """
-    from pulse.loading.proving import prove_loaded
+    from pulse.loading.proving import prove_model
     from pulse.proof import ProofChoice
 
     choice = ProofChoice(lengths, seed, long)
@@ -131,4 +131,4 @@ def verify(
             "example, twin, dynamic, states and method are for a PyTorch module, which the source is not"
         )
     model = load(source).with_pulse(pulse)
-    return prove_loaded(model, model.pulsify(pulse, max_context=max_context), choice, backend, prepare)
+    return prove_model(model, model.pulsify(pulse, max_context=max_context), choice, backend, prepare)

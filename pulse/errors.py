@@ -125,7 +125,7 @@ class Refusal:
     axis      the stream axis; None if it has none
     relation  how the outputs depend on the stream
     reason    why it cannot be streamed
-    help      what would help
+    advice    what would help
     origin    where the node comes from, such as a line of a program
     """
 
@@ -134,14 +134,14 @@ class Refusal:
     axis: int | None
     relation: str
     reason: str
-    help: str
+    advice: str
     origin: str = ""
 
     def __str__(self) -> str:
         location = f"{self.node} ({self.op}{', ' + self.origin if self.origin else ''})"
         if self.axis is not None:
             location += f", stream axis {self.axis}"
-        return printable(f"{location}: {self.relation}: {self.reason}; {self.help}")
+        return printable(f"{location}: {self.relation}: {self.reason}; {self.advice}")
 
 
 class PulsifyError(PulseError):

@@ -1,9 +1,9 @@
-"""The formats of models, one row each; importing this registers them. ONNX is what no row recognises."""
+"""The file formats of models, one row each; importing this registers them. ONNX is what no row recognises."""
 
 from pathlib import Path
 
 from pulse.errors import LoadError
-from pulse.loading.format import Content, Format, ReadOptions, read_onnx, register
+from pulse.loading.registry import Content, Format, ReadOptions, read_onnx, register
 from pulse.models import Model, TypedModel
 from pulse.nnef.recognition import holds_graph
 from pulse.onnx.registry import DOMAIN_SUPPORTS

@@ -31,13 +31,13 @@ class Variable:
     input    the input that reads it
     output   the output with its next value
     initial  its value at the first call; None if the file has none
-    how      its kind, for messages
+    reason   why it is a state, for messages
     """
 
     input: str
     output: str
     initial: Array | None
-    how: str = "a variable of the file"
+    reason: str = "a variable of the file"
 
 
 @record(frozen=False)

@@ -132,7 +132,7 @@ def _seconds(
     return op.eval_seconds(inputs, outputs, int)
 
 
-MAX_SIZES = 64
+MAX_ELEMENTS = 64
 """Maximum number of elements of a tensor of sizes."""
 
 
@@ -176,7 +176,7 @@ def _ratios(graph: TypedGraph, outlet: OutletId) -> Array | None:
 
 
 def _is_small(fact: TypedFact) -> bool:
-    return all(dim.is_const for dim in fact.shape) and prod(int(dim) for dim in fact.shape) <= MAX_SIZES
+    return all(dim.is_const for dim in fact.shape) and prod(int(dim) for dim in fact.shape) <= MAX_ELEMENTS
 
 
 def _each(function: Callable[[Any], Any], operand: Array) -> Array:

@@ -15,7 +15,7 @@ from pulse.support.report import duration
 
 FINE_BITS = 6
 """The logarithm to base 2 of the number of buckets per power of two."""
-BUCKETS = 41 << FINE_BITS
+BUCKET_COUNT = 41 << FINE_BITS
 """The number of buckets, up to 2**46 ns (19 hours); longer times count in the last one."""
 
 
@@ -74,7 +74,7 @@ class Latency:
     def __init__(self, deadline_s: float | None = None) -> None:
         self.deadline_s = deadline_s
         self._deadline_ns = float("inf") if deadline_s is None else deadline_s * 1e9
-        self.counts = [0] * BUCKETS
+        self.counts = [0] * BUCKET_COUNT
         """The number of times in each bucket."""
         self.clear()
 
@@ -89,10 +89,10 @@ class Latency:
     ) -> "Latency":
         """Create a latency from counts taken elsewhere in the same buckets.
 
-        counts  [BUCKETS]; the sum of all times and the longest, and how many missed the deadline
+        counts  [BUCKET_COUNT]; the sum of all times and the longest, and how many missed the deadline
         """
-        if counts.shape != (BUCKETS,):
-            raise ValueError(f"counts {counts.shape}: there are {BUCKETS} buckets")
+        if counts.shape != (BUCKET_COUNT,):
+            raise ValueError(f"counts {counts.shape}: there are {BUCKET_COUNT} buckets")
         latency = cls(deadline_s)
         latency.counts = counts.tolist()
         latency.count, latency.missed = int(counts.sum()), missed
@@ -109,7 +109,7 @@ class Latency:
         deadline_s: float | None = None,
     ) -> "Latency":
         """Create a latency from the result of ``bucket_counts``, with its sum, maximum and misses."""
-        counts = np.zeros(BUCKETS, np.int64)
+        counts = np.zeros(BUCKET_COUNT, np.int64)
         for ns, count in bucket_counts:
             counts[bisect_left(_longest_ns(), ns)] += count
         return cls.of_counts(counts, total_ns, max_ns, missed, deadline_s)
@@ -129,7 +129,7 @@ class Latency:
             self.counts[ns if ns > 0 else 0] += times
         else:
             bucket = (shift << FINE_BITS) + (ns >> shift)
-            self.counts[bucket if bucket < BUCKETS else BUCKETS - 1] += times
+            self.counts[bucket if bucket < BUCKET_COUNT else BUCKET_COUNT - 1] += times
         self.count += times
         self._total_ns += times * ns
         if ns > self._max_ns:
@@ -237,7 +237,7 @@ class Latency:
 @cache
 def _longest_ns() -> tuple[int, ...]:
     """Return the largest time in each bucket but the last, which has no limit."""
-    return tuple(_upper_ns(index) for index in range(BUCKETS - 1))
+    return tuple(_upper_ns(index) for index in range(BUCKET_COUNT - 1))
 
 
 def _lower_ns(bucket: int) -> int:

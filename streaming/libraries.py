@@ -23,10 +23,10 @@ from pulse.jit.storage import library as carried
 from pulse.jit.storage.library import LibraryIndex, checksum, checksum_of_sources, file_of, symbol_of
 from streaming.compilation.warming import function_of, kernel_names
 
-OURS = ("pulse.", "streaming.")
+OWN_PREFIXES = ("pulse.", "streaming.")
 FOLDER, ROOT = Path(carried.FOLDER), Path(carried.ROOT)
-COMPILER = ROOT / "pulse" / "jit"
-LINKING = (
+COMPILER_FOLDER = ROOT / "pulse" / "jit"
+LINKER_FLAGS = (
     *("-shared", "-nostdlib", "--gc-sections", "--strip-all", "--hash-style=gnu", "--build-id=none"),
     *("-z", "noexecstack", "-z", "relro", "-z", "now"),
 )
@@ -70,12 +70,12 @@ def write_objects(folder: Path, only: Sequence[str]) -> None:
 def _functions(only: Sequence[str] | None) -> list[CompiledFunction]:
     """Return all of this project, or some; those of plugins are compiled where they are used."""
     functions = [function_of(name) for name in kernel_names() if only is None or name in only]
-    return [entry for entry in functions if entry.function.__module__.startswith(OURS)]
+    return [entry for entry in functions if entry.function.__module__.startswith(OWN_PREFIXES)]
 
 
 def _sources(modules: Iterable[str]) -> Iterator[str]:
     """Yield the files of modules and of all that they import, and those that compile them; relative to ``ROOT``."""
-    ahead = [*map(_file, modules), *COMPILER.rglob("*.py")]
+    ahead = [*map(_file, modules), *COMPILER_FOLDER.rglob("*.py")]
     paths: set[Path] = set()
     while ahead:
         path = ahead.pop()
@@ -129,7 +129,7 @@ def _build_level(level: Level, linker: str, folder: Path, functions: list[str]) 
             raise CompileError(f"{level.name}: {process.stderr.strip().splitlines()[-1]}")
         library = folder / file_of(level.name)
         inputs = sorted(map(str, Path(objects).iterdir()))
-        subprocess.run([linker, *LINKING, f"-soname={library.name}", "-o", library, *inputs], check=True)
+        subprocess.run([linker, *LINKER_FLAGS, f"-soname={library.name}", "-o", library, *inputs], check=True)
     return checksum([library.read_bytes()])
 
 

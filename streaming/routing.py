@@ -8,7 +8,7 @@ from pulse.interface import Port
 from pulse.program.program import Program
 from pulse.support.record import record
 from pulse.support.wording import spell
-from streaming.sound.channels import Channels
+from streaming.audio.channels import Channels
 
 _CHANNEL = re.compile(r"(.*):([0-9]+)", re.DOTALL)
 

@@ -126,7 +126,7 @@ class Session:
 
         x        an array if one input streams, else input name -> array: the port's shape and dtype, any
                  number of frames (0 too) along its stream axis. An input that is left out gets none.
-        returns  every streaming output: the valid frames that are ready, perhaps 0, which the caller owns
+        Returns  every streaming output: the valid frames that are ready, perhaps 0, which the caller owns
         Raises   InputError: a wrong name, shape or dtype, NaN, or the stream has been flushed
         """
         state = self._state
@@ -175,7 +175,7 @@ class Session:
         """End the stream. Returns the remaining frames, and the outputs that are known only now.
 
         fill     the value that pads the last pulse; no returned frame depends on it
-        returns  every output: the rest if it streams, else the whole
+        Returns  every output: the rest if it streams, else the whole
         Raises   InputError: the inputs end at different times, or the model does not take this length; then the
                  stream continues. Also if it has already been flushed.
         """

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array, TypedFact
 from pulse.models import TypedModel
-from pulse.proof.tolerance import ExpectedOutputs, offline
+from pulse.proof.tolerance import ExpectedOutputs, offline_oracle
 
 NEAR = 1e-5
 
@@ -22,7 +22,7 @@ class Expected:
         self, model: TypedModel, feeds: Mapping[str, Array], fetches: Sequence[str] | None = None
     ) -> None:
         with np.errstate(all="ignore"):
-            self.reference = ExpectedOutputs(offline(model, fetches), feeds)
+            self.reference = ExpectedOutputs(offline_oracle(model, fetches), feeds)
         facts = {name: model.graph.fact(model.graph.find(name)) for name in fetches or ()} or model.outputs
         self._axes = {name: _stream_axis(fact) for name, fact in facts.items()}
 

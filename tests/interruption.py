@@ -17,7 +17,7 @@ def interrupt_call(call: Callable[[], object], unit: Unit, number: int) -> bool:
     """Make the call and raise KeyboardInterrupt before the ``number``-th line or opcode of pulse and streaming.
 
     Not before the opcode that returns from the call itself: from then on it changes nothing and looks at no signal.
-    returns  whether it had this many and was interrupted
+    Returns  whether it had this many and was interrupted
     """
     if unit == "opcode" and sys.version_info >= (3, 12):
         return _interrupted_by_monitoring(call, number)

@@ -15,7 +15,7 @@ from bench.executor.long_file import MINUTES, peak_memory, stream_long_file
 from bench.executor.overhead import LOADS, LOOPS, MODELS, PERIOD_S, SOURCES, overhead
 from bench.executor.thread_hop import bare_hop_us
 from bench.measurement.host import Host
-from streaming.realtime.rights import status
+from streaming.realtime.rights import status_field
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             anyio.run(stream_long_file, options.long_file, Path(folder))
         print(
-            int(status("VmHWM").removesuffix(" kB")) / 1024
+            int(status_field("VmHWM").removesuffix(" kB")) / 1024
         )  # ``ru_maxrss`` is never below that of the parent
         return
     host, console = Host.here(), Console(width=None if sys.stdout.isatty() else 120)

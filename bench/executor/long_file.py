@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pulse
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
-from streaming.executor import Executor, SoundFileSink
+from streaming.executor import AudioFileSink, Executor
 
 MINUTES = (1, 60)
 """The lengths of the files whose memory is compared."""
@@ -30,7 +30,7 @@ async def stream_long_file(minutes: int, folder: Path) -> None:
     """Stream a file of this many minutes through the denoiser into another file."""
     sparse_file(folder / "in.wav", minutes)
     async with Executor(pulse.stream(model_path(), pulse=160), rate_hz=SAMPLE_RATE_HZ) as executor:
-        await executor.run(folder / "in.wav", SoundFileSink(folder / "out.flac"))
+        await executor.run(folder / "in.wav", AudioFileSink(folder / "out.flac"))
 
 
 def peak_memory(minutes: int) -> tuple[float, float]:

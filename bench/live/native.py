@@ -6,9 +6,9 @@ import numpy as np
 
 from bench.live.design import Outcome, Setup
 from pulse.errors import PulseError
+from streaming.audio.channels import Channels
 from streaming.live import EngineConfig, Live, Plan
 from streaming.realtime import UNCHANGED, Realtime
-from streaming.sound.channels import Channels
 
 POLL_S = 0.2
 """Seconds between two readings of the times of pulses."""

@@ -18,12 +18,12 @@ import pulse
 from bench.models import PUBLISHED, catalogue
 from bench.models.entry import Entry
 from pulse.errors import InputError
+from streaming.audio.files import AudioWriter
 from streaming.compilation.specialisation import BackgroundSpecialisation
 from streaming.latency import Latency
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.file_host import FileHost
 from streaming.realtime import Realtime
-from streaming.sound.files import AudioWriter
 from streaming.stats.statistics import LiveStatistics
 
 KEYS = ("fastenhancer_t",)

@@ -11,7 +11,7 @@ from typer.models import OptionInfo
 from bench.models.entry import Entry
 from bench.models.explicit import Explicit
 from pulse.errors import InputError
-from streaming.cli.chunk_options import budget, chunking, constants
+from streaming.cli.chunk_options import parse_budget, parse_chunking, parse_constants
 from streaming.cli.model import open_model, parse_inputs
 from streaming.cli.options import ModelOptions
 from streaming.cli.spelling import option_names
@@ -59,7 +59,7 @@ def user_entry(path: Path, options: Namespace) -> Entry:
     )
     opened = open_model(path, model_options)
     pulsed, chunks = opened.pulsify(model_options.pulse), opened.model.chunks
-    constant_values, chunk_options = constants(model_options), chunking(model_options)
+    constant_values, chunk_options = parse_constants(model_options), parse_chunking(model_options)
     arguments = {
         "inputs": parse_inputs(model_options.inputs),
         "constants": constant_values,
@@ -67,7 +67,7 @@ def user_entry(path: Path, options: Namespace) -> Entry:
         "symbol": model_options.symbol,
         "chunking": chunk_options,
         "ignore_value_info": model_options.ignore_value_info,
-        "budget": budget(model_options),
+        "budget": parse_budget(model_options),
     }
     return Entry(
         path.stem,

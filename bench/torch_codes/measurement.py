@@ -25,7 +25,7 @@ from bench.torch_codes.outcome import ModelOutcome
 from bench.torch_codes.published_model import ModuleCase, PublishedModel
 from pulse.errors import FaultError, InputError, PulseError, PulseWarning
 from pulse.facts import Array
-from pulse.loading.loaded import Loaded
+from pulse.loading.loaded_model import LoadedModel
 from pulse.models import PulsedModel
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
@@ -97,7 +97,7 @@ def _stream(case: ModuleCase, outcome: ModelOutcome) -> None:
     _compare_author(case, outcome, pulsed, feeds, next(iter(streamed.values())))
 
 
-def _stream_chunks(case: ModuleCase, outcome: ModelOutcome, model: Loaded, started_s: float) -> None:
+def _stream_chunks(case: ModuleCase, outcome: ModelOutcome, model: LoadedModel, started_s: float) -> None:
     """Stream a module of chunks, compared with the author's own calls. ``started_s``: of the export."""
     if case.twin is None:
         raise InputError("a module of chunks is compared with its author's calls: give its twin")

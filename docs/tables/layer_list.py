@@ -20,7 +20,7 @@ LAYERS: Mapping[str, str] = {
     "loading": "pulse: build front chains loading recipes tensorflow",
     "pulse": "pulse: costs extend torch c_library formats api __init__",
     "sessions": "streaming: errors protocol files snapshot blocks session __init__",
-    "sound": "streaming: latency native terminal compilation libraries sound builtin events routing",
+    "audio": "streaming: latency native terminal compilation libraries audio builtin events routing",
     "devices": "streaming: realtime stats hosts",
     "live": "streaming: policies live virtual executor",
     "reports": "streaming: reports deploy",

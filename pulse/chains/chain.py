@@ -160,17 +160,17 @@ class _Chain:
         reads that wire.
         """
         reads = {name: self.last[name] for name in model.inputs if name in self.last}
-        moving = [name for name, fact in model.inputs.items() if name not in reads and _moves(fact)]
+        moving = [name for name, fact in model.inputs.items() if name not in reads and _has_symbols(fact)]
         free = [name for name in self.last if name not in reads]
         if len(moving) == 1 and len(free) == 1:
             reads[moving[0]] = self.last[free[0]]
         elif moving:
-            there = "; ".join(
+            wires = "; ".join(
                 f"{name}: {self.graph.fact(self.wires[wire])}" for name, wire in self.last.items()
             )
             input_text = "; ".join(f"{name}: {model.inputs[name]}" for name in moving)
             raise FactError(
-                f"{location}: which outputs of the stage before it ({there}) does it read as {input_text}? Say so with "
+                f"{location}: which outputs of the stage before it ({wires}) does it read as {input_text}? Say so with "
                 f"{spell('reads', {moving[0]: free[0] if free else next(iter(self.last.values()))})}"
             )
         return reads
@@ -235,5 +235,5 @@ class _Chain:
         return "; ".join(f"{wire}: {self.graph.fact(self.wires[wire])}" for wire in wires) or "no wire"
 
 
-def _moves(fact: TypedFact) -> bool:
+def _has_symbols(fact: TypedFact) -> bool:
     return any(dim.symbols for dim in fact.shape)

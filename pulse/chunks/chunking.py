@@ -52,7 +52,7 @@ class PortAxis:
     name: str
     axis: int | None
     frames: int
-    how: str
+    reason: str
 
 
 @record
@@ -78,19 +78,17 @@ class Chunks:
     def as_dict(self) -> dict[str, Any]:
         """Return the values for JSON."""
         return {
-            "states": [{"input": pair.input, "output": pair.output, "how": pair.how} for pair in self.pairs],
-            "axes": {
-                port.name: {"axis": port.axis, "how": port.how} for port in (*self.inputs, *self.outputs)
-            },
+            "states": [{"input": s.input, "output": s.output, "reason": s.reason} for s in self.pairs],
+            "axes": {p.name: {"axis": p.axis, "reason": p.reason} for p in (*self.inputs, *self.outputs)},
             "context_frames": dict(self.context),
         }
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the detected axes and states and the reasons, as pairs of title and text."""
-        lines = [("state", f"{pair.input} -> {pair.output}, {pair.how}") for pair in self.pairs]
+        lines = [("state", f"{pair.input} -> {pair.output}, {pair.reason}") for pair in self.pairs]
         for port in (*self.inputs, *self.outputs):
             where = "no stream" if port.axis is None else f"axis {port.axis}"
-            lines.append((f"frames of {port.name}", f"{where}, {port.how}"))
+            lines.append((f"frames of {port.name}", f"{where}, {port.reason}"))
         lines += [
             ("context", f"{name}: {frames} frames before each chunk") for name, frames in self.context.items()
         ]

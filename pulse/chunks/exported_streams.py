@@ -96,9 +96,9 @@ def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
         )
     except DimError as error:
         raise _metadata_error(typed, error) from error
-    once = () if metadata.end is None else (PortAxis(metadata.end, None, 0, _NOTED),)
+    once = () if metadata.end is None else (PortAxis(metadata.end, None, 0, _FROM_FILE),)
     chunks = Chunks(
-        tuple(CallState(state.input, state.output, _NOTED) for state in metadata.states),
+        tuple(CallState(state.input, state.output, _FROM_FILE) for state in metadata.states),
         (*(_axis(typed.inputs, port) for port in metadata.inputs), *once),
         tuple(_axis(typed.outputs, port) for port in metadata.outputs),
         {},
@@ -111,15 +111,15 @@ def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
     return result
 
 
-_NOTED = "according to the file"
+_FROM_FILE = "according to the file"
 
 
 def _axis(facts: Mapping[str, TypedFact], port: PortMetadata) -> PortAxis:
     if port.name not in facts:
         raise LoadError(f"the metadata names {port.name}, which the file does not have; export it again")
     if port.axis is None or Fraction(port.rate) == 0:
-        return PortAxis(port.name, None, 0, _NOTED)
-    return PortAxis(port.name, port.axis, int(facts[port.name].shape[port.axis]), _NOTED)
+        return PortAxis(port.name, None, 0, _FROM_FILE)
+    return PortAxis(port.name, port.axis, int(facts[port.name].shape[port.axis]), _FROM_FILE)
 
 
 class _Reopening:

@@ -47,7 +47,7 @@ def plan_chunks(
         _sizes(name, fact)
     candidates = find_candidates(typed, chunking)
     pairs = candidates.pairs() if chunking.states is None else candidates.find_given(chunking.states)
-    pairs += tuple(CallState(variable.input, variable.output, variable.how) for variable in typed.variables)
+    pairs += tuple(CallState(kept.input, kept.output, kept.reason) for kept in typed.variables)
     _check_pairs(typed, pairs)
     states = {pair.input for pair in pairs}
     inputs = [_input_axis(typed, name, chunking, symbol_axes) for name in typed.inputs if name not in states]
@@ -127,21 +127,21 @@ def _input_axis(
     fact, context = typed.inputs[name], chunking.context.get(name, 0)
     sizes = _sizes(name, fact)
     if name in chunking.axes:
-        axis, how = _require_axis(name, chunking.axes[name], sizes), "as given"
+        axis, reason = _require_axis(name, chunking.axes[name], sizes), "as given"
     elif name in symbol_axes:
-        axis, how = symbol_axes[name], "of any length in the file"
+        axis, reason = symbol_axes[name], "of any length in the file"
     else:
-        of_file = any(variable.how == Variable.how for variable in typed.variables)
-        behind_batch = of_file and len(sizes) > 2 and sizes[0] == 1
-        axis_and_reason = (1, "the one after the batch") if behind_batch else time_axis(sizes, fact.dtype)
+        of_file = any(variable.reason == Variable.reason for variable in typed.variables)
+        after_batch = of_file and len(sizes) > 2 and sizes[0] == 1
+        axis_and_reason = (1, "the one after the batch") if after_batch else time_axis(sizes, fact.dtype)
         if axis_and_reason is None:
             return PortAxis(name, None, 0, f"its shape {shape_text(sizes)} is not a chunk's; given once")
-        axis, how = axis_and_reason
+        axis, reason = axis_and_reason
     if not 0 <= context < sizes[axis]:
         raise PulsifyError(
             f"context {name}={context}: a chunk has {sizes[axis]} frames on axis {axis}, and some of them must be new"
         )
-    return PortAxis(name, axis, sizes[axis] - context, how)
+    return PortAxis(name, axis, sizes[axis] - context, reason)
 
 
 def _output_axis(typed: TypedNetwork, name: str, chunking: Chunking, main: PortAxis | None) -> PortAxis:
@@ -149,7 +149,7 @@ def _output_axis(typed: TypedNetwork, name: str, chunking: Chunking, main: PortA
     fact = typed.graph.fact(typed.graph.find(name))
     sizes = _sizes(name, fact)
     if name in chunking.axes:
-        axis, how = _require_axis(name, chunking.axes[name], sizes), "as given"
+        axis, reason = _require_axis(name, chunking.axes[name], sizes), "as given"
     elif main is None or main.axis is None:
         return PortAxis(name, None, 0, "a state: known when the stream has ended")
     else:
@@ -157,8 +157,8 @@ def _output_axis(typed: TypedNetwork, name: str, chunking: Chunking, main: PortA
         axis_and_reason = output_axis(sizes, fact.dtype, rank, main.axis, main.frames)
         if axis_and_reason is None:
             return PortAxis(name, None, 0, "no time axis: known when the stream has ended")
-        axis, how = axis_and_reason
-    return PortAxis(name, axis, sizes[axis], how)
+        axis, reason = axis_and_reason
+    return PortAxis(name, axis, sizes[axis], reason)
 
 
 def _require_axis(name: str, axis: int, sizes: Sequence[int]) -> int:

@@ -11,11 +11,11 @@ from pulse.support.wording import spell
 
 @record
 class CallState:
-    """A state: its input, the output with its next value, and how they were found."""
+    """A state: its input, the output with its next value, and why these are a pair."""
 
     input: str
     output: str
-    how: str
+    reason: str
 
     def __str__(self) -> str:
         return f"{self.input}={self.output}"

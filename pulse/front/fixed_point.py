@@ -135,7 +135,7 @@ def transform(z: Integers, x: OutletId, count: int) -> ComplexWires:
     """Return the transform of kissfft in 16 bits, of ``2 * count`` real points, divided by as much.
 
     x        [B, frames, 2*count], count a power of four
-    returns  bins 1 … 2*count/2 - 1 in this order: [B, frames, count - 1]
+    Returns  bins 1 … 2*count/2 - 1 in this order: [B, frames, count - 1]
     """
     builder, order = z.builder, 2 * fourth_digits(count)
     parts = z.pick(x, order, 2), z.pick(x, order + 1, 2)

@@ -8,7 +8,7 @@ from pulse.errors import FactError, LoadError
 from pulse.graph import Graph, Node, OutletId
 from pulse.infer.fact import InferenceFact, meet
 from pulse.infer.holes import prepare_holes
-from pulse.infer.node_translation import Outcome, conclude, translate_node
+from pulse.infer.node_translation import Outcome, apply_outcome, translate_node
 from pulse.infer.op import ModelOp
 from pulse.infer.wire_facts import WireFacts
 from pulse.support.wording import spell
@@ -84,7 +84,7 @@ class _Analyser:
         with self._scope.trial():
             outcome = self._outcome(node, wire_facts)
             if outcome is not None:
-                conclude(outcome, wire_facts, outputs)
+                apply_outcome(outcome, wire_facts, outputs)
         self._facts.update((wire, wire_facts.fact(wire)) for wire in outputs)
         return all(wire_facts.fact(wire).to_typed() is not None for wire in outputs)
 
@@ -119,7 +119,7 @@ class _Analyser:
                     relation.apply(wire_facts)
                 outcome = self._outcome(node, wire_facts)
                 if outcome is not None:
-                    conclude(outcome, wire_facts, outputs)
+                    apply_outcome(outcome, wire_facts, outputs)
                 if not wire_facts.changed:
                     return wire_facts.facts
 

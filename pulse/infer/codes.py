@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-KEY = "codes of "
+KEY_PREFIX = "codes of "
 
 
 class Codes(NamedTuple):
@@ -15,12 +15,12 @@ class Codes(NamedTuple):
 
 def codes_entry(name: str, codes: Codes) -> tuple[str, str]:
     """Return the entry of a port: its key and its text."""
-    return f"{KEY}{name}", f"{codes.scale!r} {codes.zero}"
+    return f"{KEY_PREFIX}{name}", f"{codes.scale!r} {codes.zero}"
 
 
 def read_codes(metadata: Mapping[str, str], name: str) -> Codes | None:
     """Return the codes in the entry of a port; None if it is missing or cannot be read."""
-    scale, _, zero = metadata.get(f"{KEY}{name}", "").partition(" ")
+    scale, _, zero = metadata.get(f"{KEY_PREFIX}{name}", "").partition(" ")
     try:
         return Codes(float(scale), int(zero))
     except ValueError:

@@ -82,7 +82,7 @@ def _source(graph: TypedGraph, name: str, fact: TypedFact) -> OutletId:
     return outlet
 
 
-def conclude(outcome: Outcome, wire_facts: WireFacts, outputs: Sequence[OutletId]) -> None:
+def apply_outcome(outcome: Outcome, wire_facts: WireFacts, outputs: Sequence[OutletId]) -> None:
     """Refine the facts with an outcome and the known facts of the outputs. Raises FactError: they disagree."""
     equations = [(demand, TDim.of(0)) for demand in outcome.demands]
     for outlet, fact in zip(outputs, outcome.facts):

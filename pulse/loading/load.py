@@ -1,4 +1,4 @@
-"""``load``: open a model from any source as a ``Loaded``."""
+"""``load``: open a model from any source as a ``LoadedModel``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.errors import InputError, LoadError
-from pulse.loading.format import Content, ReadOptions, find_format
-from pulse.loading.loaded import Loaded
-from pulse.loading.stored import load_program
+from pulse.loading.loaded_model import LoadedModel
+from pulse.loading.registry import Content, ReadOptions, find_format
 from pulse.models import Model, ModelView, Network, PulsedModel, TypedModel, model_of
 from pulse.program.file.stored_program import StoredProgram
 from pulse.program.program import Program
@@ -18,7 +17,7 @@ from pulse.support.wording import spell
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
 
-    Loadable: TypeAlias = Loaded | Network | Program | ModelView | ModelSource
+    Loadable: TypeAlias = LoadedModel | Network | Program | ModelView | ModelSource
     """The possible sources of a model."""
 
 
@@ -33,7 +32,7 @@ def load(
     ignore_value_info: bool = False,
     budget: Mapping[str, float] | None = None,
     signature: str | None = None,
-) -> Loaded:
+) -> LoadedModel:
     """Open a model from a file, a recipe or an object. Every other call takes the same sources.
 
     source     the path or the bytes of a file, an ``onnx.ModelProto``, the path of a recipe (docs/recipes.md), a typed
@@ -44,7 +43,7 @@ def load(
                longer inputs of the model
     outputs    the outputs to keep; by default all. Any wires may be outputs
     symbol     the symbol that counts the frames of the stream; by default it is found. Other symbols before it in a
-               shape, such as ``batch``, count streams and become 1; see ``Loaded.sizes``
+               shape, such as ``batch``, count streams and become 1; see ``LoadedModel.sizes``
     chunking   how a model is called that takes chunks and states; by default this is found
     ignore_value_info  ignore the shapes that the file states for wires other than its inputs. They are used only if the
                shapes of the inputs are not known. Wrong ones are always ignored, with a warning
@@ -60,23 +59,23 @@ def load(
         raise LoadError(f"chunking must be a pulse.Chunking, not {type(user_chunking).__name__}")
     if isinstance(source, ModelView):
         source, inputs = source.to_model(inputs), None
-    if isinstance(source, Loaded | Network | Program):
+    if isinstance(source, LoadedModel | Network | Program):
         of_reading = {"inputs": inputs, "constants": constants, "budget": budget, "signature": signature}
         return _reopen(_wrap_model(source), outputs, symbol, chunking, of_reading)
     options = ReadOptions(inputs, constants, chunking or DETECT_ALL, ignore_value_info, budget, signature)
     opened = _read(source, options)
     if isinstance(opened, StoredProgram):
-        return load_program(opened, outputs, symbol, chunking, inputs, constants, budget, signature)
-    return Loaded(opened, outputs, symbol, chunking or DETECT_ALL)
+        return LoadedModel.of_program(opened, outputs, symbol, chunking, inputs, constants, budget, signature)
+    return LoadedModel(opened, outputs, symbol, chunking or DETECT_ALL)
 
 
 def _reopen(
-    model: Loaded,
+    model: LoadedModel,
     outputs: Sequence[str] | None,
     symbol: str | None,
     chunking: Chunking | None,
     of_reading: Mapping[str, object],
-) -> Loaded:
+) -> LoadedModel:
     """Return a model that is read already, with other options. Raises LoadError: one that only reading a file takes."""
     for option, value in of_reading.items():
         if value is not None:
@@ -85,7 +84,7 @@ def _reopen(
                 "read; give it when the file is read"
             )
     if isinstance(model.source_model, StoredProgram):
-        return load_program(model.source_model, outputs, symbol, chunking)
+        return LoadedModel.of_program(model.source_model, outputs, symbol, chunking)
     if isinstance(model.source_model, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
         raise LoadError(
             f"{model.title}: is already in pulses; leave out {spell('outputs')}, {spell('symbol')} and "
@@ -99,13 +98,13 @@ def _reopen(
     )
 
 
-def _wrap_model(source: Loaded | Network | Program) -> Loaded:
+def _wrap_model(source: LoadedModel | Network | Program) -> LoadedModel:
     """Wrap a model that is already in Python."""
-    if isinstance(source, Loaded):
+    if isinstance(source, LoadedModel):
         return source
     if isinstance(source, StoredProgram):
-        return Loaded(source)
-    return Loaded(model_of(source.network if isinstance(source, Program) else source))
+        return LoadedModel(source)
+    return LoadedModel(model_of(source.network if isinstance(source, Program) else source))
 
 
 def _read(source: "ModelSource", options: ReadOptions) -> Model | TypedModel | StoredProgram:

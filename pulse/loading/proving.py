@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pulse.loading.loaded import Loaded
+from pulse.loading.loaded_model import LoadedModel
 from pulse.models import PulsedModel
 from pulse.program.backends.registry import Prepare
 from pulse.proof import ProofChoice, ProofReport, prove
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 
-def prove_loaded(
-    loaded: Loaded,
+def prove_model(
+    model: LoadedModel,
     pulsed: PulsedModel,
     choice: ProofChoice,
     backend: str,
     prepare: Prepare | None,
 ) -> ProofReport:
     """Prove a pulsed model against its offline model; see ``pulse.proof.prove`` for the arguments and errors."""
-    original = loaded.with_pulse(pulsed.pulse).analyse()
+    original = model.with_pulse(pulsed.pulse).analyse()
     oracle = oracle_of(pulsed, original)
     return prove(
         model=pulsed,
@@ -28,18 +28,20 @@ def prove_loaded(
         choice=choice,
         backend=backend,
         prepare=prepare,
-        original=loaded.original,
+        original=model.original,
     )
 
 
-def prove_file(loaded: Loaded, pulsed: PulsedModel, proto: "ModelProto", choice: ProofChoice) -> ProofReport:
+def prove_file(
+    model: LoadedModel, pulsed: PulsedModel, proto: "ModelProto", choice: ProofChoice
+) -> ProofReport:
     """Return the proof of a file written from the pulsed model, run in another runtime; see ``prove`` for errors."""
-    from pulse.runtimes.onnx_check import check
+    from pulse.runtimes.onnx_check import check_onnx
 
-    return check(
+    return check_onnx(
         proto=proto,
         model=pulsed,
-        typed=loaded.with_pulse(pulsed.pulse).analyse(),
+        typed=model.with_pulse(pulsed.pulse).analyse(),
         choice=choice,
-        original=loaded.original,
+        original=model.original,
     )

@@ -15,9 +15,9 @@ MAGIC = b"N\xef"
 MAX_RANK = 8
 """Maximum number of axes of a tensor in a file; the writer refuses more."""
 FLOAT, UNSIGNED, QUANTIZED_UNSIGNED, QUANTIZED_SIGNED, SIGNED, BOOL = range(6)
-TRACT = ord("T") << 8 | ord("R")
+TRACT_VENDOR = ord("T") << 8 | ord("R")
 """The vendor of the kinds that only tract has."""
-KINDS: Mapping[tuple[int, int], type[np.generic]] = {
+DTYPES_BY_TYPE: Mapping[tuple[int, int], type[np.generic]] = {
     (FLOAT, 16): np.float16,
     (FLOAT, 32): np.float32,
     (FLOAT, 64): np.float64,
@@ -33,13 +33,13 @@ KINDS: Mapping[tuple[int, int], type[np.generic]] = {
     },
     (BOOL, 8): np.bool_,
 }
-WRITTEN: Mapping[str, int] = {"f": FLOAT, "u": UNSIGNED, "i": SIGNED, "b": BOOL}
+ITEM_TYPES: Mapping[str, int] = {"f": FLOAT, "u": UNSIGNED, "i": SIGNED, "b": BOOL}
 
 
 def dump_tensor(value: Array, name: str) -> bytes:
     """Return the bytes of a file. Raises WriteError: a type or rank that the format does not have."""
-    item_type = WRITTEN.get(value.dtype.kind)
-    if item_type is None or (item_type, value.dtype.itemsize * 8) not in KINDS:
+    item_type = ITEM_TYPES.get(value.dtype.kind)
+    if item_type is None or (item_type, value.dtype.itemsize * 8) not in DTYPES_BY_TYPE:
         raise WriteError(
             f"{name}: a .dat file cannot hold {dtype_name(value.dtype)}; keep it out of the model"
         )
@@ -77,7 +77,7 @@ def load_tensor(data: bytes, name: str) -> Array:
     shape = tuple(sizes[:rank])
     count = prod(shape)
     packed = item_type == BOOL and bits == 1
-    dtype = np.bool_ if packed else KINDS.get((item_type, bits))
+    dtype = np.bool_ if packed else DTYPES_BY_TYPE.get((item_type, bits))
     if vendor != 0 or dtype is None:
         raise LoadError(
             f"{name}: entries of kind {item_type} with {bits} bits of vendor {vendor:#x} are not supported; "

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 MODULE = "onnx.onnx_ml_pb2"
 
 
-def messages() -> ModuleType:
+def onnx_messages() -> ModuleType:
     """Return the generated module; onnx itself if that is imported, or has no such file."""
     package = None if MODULE in sys.modules else find_spec("onnx")
     module_spec = PathFinder.find_spec(MODULE, package and package.submodule_search_locations)
@@ -57,5 +57,5 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    _messages = messages()
+    _messages = onnx_messages()
     globals().update({name: getattr(_messages, name) for name in __all__})

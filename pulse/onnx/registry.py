@@ -27,7 +27,7 @@ ENTRY_POINT_GROUP = "pulse.operators"
 TRANSLATORS: "Translators[NodeContext]" = Translators()
 """Operator -> the function of this package that wires it."""
 onnx_op = TRANSLATORS.register
-GIVEN: dict[str, Translator] = {}
+USER_TRANSLATORS: dict[str, Translator] = {}
 """Operator -> the function of a user or plugin, which takes precedence."""
 
 
@@ -53,15 +53,15 @@ def operator(*names: str, override: bool = False) -> Callable[[T], T]:
             full_name = operator_name(domain, op_type)
             if not override and _is_taken(full_name, translator):
                 raise LoadError(f"{name} already exists; use operator({name!r}, override=True) to replace it")
-            GIVEN[full_name] = translator
+            USER_TRANSLATORS[full_name] = translator
         return translator
 
     return register
 
 
 def _is_taken(name: str, translator: Translator) -> bool:
-    if name in GIVEN:
-        return _qualified_name(GIVEN[name]) != _qualified_name(translator)
+    if name in USER_TRANSLATORS:
+        return _qualified_name(USER_TRANSLATORS[name]) != _qualified_name(translator)
     domain, _, op_type = name.rpartition("::")
     if domain in DOMAIN_SUPPORTS:
         return DOMAIN_SUPPORTS[domain](op_type)
@@ -78,6 +78,6 @@ def find_translator(name: str) -> "Translator | None":
 
     Raises LoadError: a plugin fails.
     """
-    if name not in GIVEN and name not in TRANSLATORS:
+    if name not in USER_TRANSLATORS and name not in TRANSLATORS:
         load_plugins(ENTRY_POINT_GROUP)
-    return GIVEN.get(name) or TRANSLATORS.get(name)
+    return USER_TRANSLATORS.get(name) or TRANSLATORS.get(name)

@@ -30,7 +30,7 @@ class Rule:
 DEFAULT = Rule(lambda node: ())
 """The rule of operators inferred by their translators alone."""
 
-EVERY = range(1 << 31)
+EVERY_INPUT = range(1 << 31)
 """Every input, as ``parts``."""
 
 RULES: Registry[str, Rule] = Registry()

@@ -266,10 +266,10 @@ class Tail:
 
 @record
 class Whole:
-    """Every output frame may need every input frame; ``help`` says what would stream instead."""
+    """Every output frame may need every input frame; ``advice`` says what would stream instead."""
 
     reason: str
-    help: str
+    advice: str
 
 
 Relation: TypeAlias = Pointwise | Window | Ends | Positional | Cumulative | Banded | Tail | Final | Whole

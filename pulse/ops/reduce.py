@@ -31,37 +31,37 @@ def highest(dtype: DType) -> Any:
     return np.inf if np.issubdtype(dtype, np.floating) else np.iinfo(dtype).max
 
 
-def _log_sum_exp(x: Array, **how: Any) -> Array:
+def _log_sum_exp(x: Array, **options: Any) -> Array:
     if not x.size:
-        return np.log(np.sum(np.exp(x), **how))
-    peak = np.max(x, axis=how["axis"], keepdims=True)
+        return np.log(np.sum(np.exp(x), **options))
+    peak = np.max(x, axis=options["axis"], keepdims=True)
     peak = np.where(np.isfinite(peak), peak, 0)
-    total = np.log(np.sum(np.exp(x - peak), **how))
-    return total + (peak if how["keepdims"] else np.squeeze(peak, how["axis"]))
+    total = np.log(np.sum(np.exp(x - peak), **options))
+    return total + (peak if options["keepdims"] else np.squeeze(peak, options["axis"]))
 
 
-def _l1(x: Array, **how: Any) -> Array:
-    return np.sum(np.abs(x), **how)
+def _l1(x: Array, **options: Any) -> Array:
+    return np.sum(np.abs(x), **options)
 
 
-def _sum_square(x: Array, **how: Any) -> Array:
-    return np.sum(np.square(x), **how)
+def _sum_square(x: Array, **options: Any) -> Array:
+    return np.sum(np.square(x), **options)
 
 
-def _l2(x: Array, **how: Any) -> Array:
-    return np.sqrt(_sum_square(x, **how))
+def _l2(x: Array, **options: Any) -> Array:
+    return np.sqrt(_sum_square(x, **options))
 
 
-def _log_sum(x: Array, **how: Any) -> Array:
-    return np.log(np.sum(x, **how))
+def _log_sum(x: Array, **options: Any) -> Array:
+    return np.log(np.sum(x, **options))
 
 
-def _max(x: Array, **how: Any) -> Array:
-    return np.max(x, initial=lowest(x.dtype), **how)
+def _max(x: Array, **options: Any) -> Array:
+    return np.max(x, initial=lowest(x.dtype), **options)
 
 
-def _min(x: Array, **how: Any) -> Array:
-    return np.min(x, initial=highest(x.dtype), **how)
+def _min(x: Array, **options: Any) -> Array:
+    return np.min(x, initial=highest(x.dtype), **options)
 
 
 REDUCE: dict[ReduceKind, Callable[..., Any]] = {

@@ -127,8 +127,8 @@ class Interpolate(Op):
         return Window(self.axis, span, q, p, skip, ends, Polyphase(self.axis, span, q, taps))
 
     def detail(self) -> str:
-        how = self.sampling.rounding or ("linear" if self.sampling.cubic is None else "cubic")
-        words = [how, *["antialias"] * self.sampling.antialias, self.sampling.coordinates]
+        method = self.sampling.rounding or ("linear" if self.sampling.cubic is None else "cubic")
+        words = [method, *["antialias"] * self.sampling.antialias, self.sampling.coordinates]
         return f"axis {self.axis} to {self.length} {' '.join(words)}"
 
 

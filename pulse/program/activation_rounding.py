@@ -28,7 +28,7 @@ from pulse.pulsify.network import PulsedNetwork
 from pulse.support.wording import spell
 from pulse.typed import TypedNetwork, has_constant_shapes
 
-MIN_ROW = MIN_COLUMNS = 16
+MIN_ROWS = MIN_COLUMNS = 16
 """The smallest row and column count of a product that takes part; below, making the codes costs more than they save."""
 
 F = TypeVar("F", bound=TypedFact)
@@ -44,7 +44,7 @@ def with_rounded_rows(model: PulsedNetwork, form: RowForm) -> PulsedNetwork:
         exact = "" if form == "int8" else ", whose weights f16 does not hold exactly"
         raise CompileError(
             f"{model.title}: {spell('activations', form)}: no product of the model takes rows of {form}; they need "
-            f"{MIN_ROW} to {MAX_ROW} elements, {MIN_COLUMNS} columns and a constant matrix of at least "
+            f"{MIN_ROWS} to {MAX_ROW} elements, {MIN_COLUMNS} columns and a constant matrix of at least "
             f"4 KiB{exact}; leave activations out"
         )
     return replace(model, graph=graph)
@@ -96,7 +96,7 @@ def _is_in_form(stored: StoredWeight, form: RowForm) -> bool:
 def _is_worth_it(layout: UnitLayout, rows: RowLayout) -> bool:
     elements, units = layout.shape[layout.summed[0]], math.prod(layout.shape)
     columns = units // math.prod(layout.shape[axis] for axis in layout.summed) // rows.groups
-    return MIN_ROW <= elements <= MAX_ROW and columns >= MIN_COLUMNS
+    return MIN_ROWS <= elements <= MAX_ROW and columns >= MIN_COLUMNS
 
 
 def _round_operand(graph: Graph[F, Op], node: Node[F, Op], rows: RowLayout, slot: int, form: RowForm) -> None:

@@ -2,7 +2,7 @@
 
 Weights are the constant matrices and kernels of products: of convolutions and their transposes, of matrix products,
 and both matrices of recurrent layers. All other constants and all arithmetic stay f32: activations, sums
-and biases. Depthwise convolutions and weights below ``MIN_BYTES`` would gain nothing and stay f32 too, as do
+and biases. Depthwise convolutions and weights below ``MIN_ROUNDED_BYTES`` would gain nothing and stay f32 too, as do
 Fourier transforms, which are faster than products with a matrix.
 
 Weights that a smaller form holds exactly are always stored in it: integers as int8, half-precision weights as f16
@@ -23,7 +23,7 @@ from pulse.support.bf16 import from_bf16, to_bf16
 from pulse.support.record import record
 from pulse.support.wording import spell
 
-MIN_BYTES = 4096
+MIN_ROUNDED_BYTES = 4096
 """The smallest f32 matrix that is rounded: smaller ones stay in the nearest cache, so fewer bits save no time."""
 MAX_CODE = 127
 
@@ -113,7 +113,7 @@ def stored_operand(
     if weight is None or weight.dtype != np.float32:
         return None
     layout = op.weight_units(inputs, slot)
-    if layout is None or weight.nbytes < MIN_BYTES or _is_transform(weight, layout):
+    if layout is None or weight.nbytes < MIN_ROUNDED_BYTES or _is_transform(weight, layout):
         return StoredWeight(weight, None, layout)
     if are_codes(weight):
         return as_codes(weight, layout)

@@ -27,7 +27,7 @@ def run_whole(
 ) -> tuple[dict[str, Array], list[list[Array]]]:
     """Stream whole inputs through a fresh state and flush it.
 
-    returns  output name -> its valid frames; and for each pulse the fetched wires
+    Returns  output name -> its valid frames; and for each pulse the fetched wires
     """
     program = state.program
     streaming = [port for port in program.inputs if port.streams]

@@ -14,7 +14,7 @@ from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.program.whole_stream import run_whole, spawn_with_inputs, stream_whole
 from pulse.proof.report import Divergence
-from pulse.proof.tolerance import ExpectedOutputs, Feeds, offline
+from pulse.proof.tolerance import ExpectedOutputs, Feeds, offline_oracle
 from pulse.proof.trials import Trial
 from pulse.pulsify.network import PulsedNetwork, ScheduledWire
 
@@ -73,7 +73,7 @@ def _wrong_among(
     graph = model.typed.graph
     traced = compile_model(model, program.backend, fetches=[scheduled.outlet for scheduled in wires.values()])
     _, pulses = run_whole(spawn_with_inputs(traced, feeds), feeds, np.nan)
-    expected = ExpectedOutputs(offline(model.typed, list(wires)), feeds)
+    expected = ExpectedOutputs(offline_oracle(model.typed, list(wires)), feeds)
     for slot, (outlet, scheduled) in enumerate(wires.items()):
         name, op = graph.label(outlet), graph.node(outlet).op.name
         axis = None if scheduled.fact.stream is None else scheduled.fact.stream.axis

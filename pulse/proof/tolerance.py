@@ -86,7 +86,7 @@ class ExpectedOutputs:
     @classmethod
     def of(cls, model: TypedNetwork, feeds: Feeds, seed: int = 0) -> "ExpectedOutputs":
         """Return what an offline model outputs for these inputs."""
-        return cls(offline(model), feeds, seed)
+        return cls(offline_oracle(model), feeds, seed)
 
     def judge(self, name: str, output: Array, axis: int | None, runs: int = PERTURBED_RUNS) -> Judgement:
         """Compare a result with output ``name``; fewer runs take less time, and allow less.
@@ -142,7 +142,7 @@ class ExpectedOutputs:
         return factor * _typical(_distance(self._runs[run][name], self.exact[name]), dtype, axis)
 
 
-def offline(model: TypedNetwork, fetches: Sequence[str | OutletId] | None = None) -> Oracle:
+def offline_oracle(model: TypedNetwork, fetches: Sequence[str | OutletId] | None = None) -> Oracle:
     """Return the oracle of an offline model, of its outputs or of any of its wires."""
     return lambda feeds, arithmetic: model.run(feeds, fetches, arithmetic)
 

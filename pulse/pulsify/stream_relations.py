@@ -297,7 +297,7 @@ def _refusal_reason(
 def _objections_to_flows(relation: Relation, streaming: Sequence[WireFlow]) -> Iterator[Objection]:
     """Yield the reasons why the inputs cannot stream together."""
     if isinstance(relation, Whole):
-        yield relation.reason, relation.help
+        yield relation.reason, relation.advice
     if not streaming and not isinstance(relation, Positional):
         yield (
             "its output has the stream's length, but none of its inputs streams",

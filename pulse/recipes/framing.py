@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from pulse.loading.loaded import Loaded
+from pulse.loading.loaded_model import LoadedModel
 from pulse.recipes.guessing import Guess, guess_frames
 from pulse.support.record import record
 
@@ -19,7 +19,7 @@ class FramedModel:
     guess: Guess
 
 
-def called_on_frames(opened: Loaded, hop: int) -> FramedModel | None:
+def called_on_frames(opened: LoadedModel, hop: int) -> FramedModel | None:
     """Return a model with one input and one output of equal size after an axis of size 1, which becomes the frame axis.
 
     hop  samples from one frame to the next

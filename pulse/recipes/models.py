@@ -11,9 +11,9 @@ from pulse.chains import Stage
 from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.loading.format import read_onnx
 from pulse.loading.load import load
-from pulse.loading.loaded import Loaded
+from pulse.loading.loaded_model import LoadedModel
+from pulse.loading.registry import read_onnx
 from pulse.metadata import is_exported
 from pulse.models import TypedModel
 from pulse.recipes.recipe import ITSELF, RecipeContext, RecipeStage
@@ -133,7 +133,7 @@ def _containing_model(
         raise LoadError(
             "was written in pulses, so it needs no recipe; write one for the model that it was made from"
         )
-    return Loaded(model, **loading_options, chunking=chunking).analyse()
+    return LoadedModel(model, **loading_options, chunking=chunking).analyse()
 
 
 def _value(value: Any, context: RecipeContext) -> Any:

@@ -15,7 +15,7 @@ from pulse.errors import LoadError, PulseError, PulseWarning, PulsifyError
 from pulse.facts import TypedFact, is_sound_shape, shape_text
 from pulse.infer.codes import read_codes
 from pulse.loading.load import load
-from pulse.loading.loaded import Loaded
+from pulse.loading.loaded_model import LoadedModel
 from pulse.metadata import is_exported, stated_rate_hz
 from pulse.recipes.framing import called_on_frames
 from pulse.recipes.guessing import USUAL_BLOCKS, Guess, guess_recipe
@@ -153,7 +153,7 @@ def _of_channels(fact: TypedFact) -> str:
 
 
 def _add_context_hint(
-    opened: Loaded, options: dict[str, Any], name: str, output: str, notes: list[str]
+    opened: LoadedModel, options: dict[str, Any], name: str, output: str, notes: list[str]
 ) -> None:
     """Note whether a chunk of sound begins with samples of the one before."""
     if opened.chunks is None or opened.resolution.call is None or "pulse" in options:
@@ -204,7 +204,7 @@ def _add_constant_hints(
             )
 
 
-def _open_model(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
+def _open_model(path: Path, notes: list[str]) -> tuple[LoadedModel, dict[str, Any]]:
     """Open the model; return it and the options that its stage must state, and add notes on guesses."""
     loaded = load(path)
     options: dict[str, Any] = {}
@@ -229,7 +229,7 @@ def _open_model(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
     return loaded, options
 
 
-def _in_chunks(loaded: Loaded, path: Path, reason: PulsifyError) -> tuple[Loaded, int]:
+def _in_chunks(loaded: LoadedModel, path: Path, reason: PulsifyError) -> tuple[LoadedModel, int]:
     """Return a model that takes chunks of any length, with a length that suits it."""
     for size in USUAL_CHUNK_FRAMES:
         candidate = loaded.with_pulse(size)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pulse.chains import Stage, chain
 from pulse.errors import LoadError, PulseError
 from pulse.facts import TypedFact
-from pulse.loading.format import Content, ReadOptions
+from pulse.loading.registry import Content, ReadOptions
 from pulse.metadata import RATE_KEY, RECIPE, TITLE
 from pulse.models import TypedModel
 from pulse.recipes import functions, models

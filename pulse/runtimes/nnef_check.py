@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.nnef.archive import Archive
 from pulse.proof import ProofChoice, ProofReport, prove_programs
 from pulse.proof.oracle import oracle_of
-from pulse.proof.tolerance import ExpectedOutputs, offline
+from pulse.proof.tolerance import ExpectedOutputs, offline_oracle
 from pulse.pulsify.network import PulsedNetwork
 from pulse.runtimes.tract import TractProcess, TractProgram
 from pulse.support.record import record
@@ -19,7 +19,7 @@ TRIED_LENGTHS = (1, 2, 3, 5, 8, 16, 31, 64, 257)
 """The lengths that are tried if none are given, in frames."""
 
 
-def check(
+def check_nnef(
     archive: Archive,
     model: PulsedNetwork,
     typed: TypedNetwork | None = None,
@@ -58,7 +58,7 @@ def check_offline(
     for length in lengths or TRIED_LENGTHS:
         feeds = _feeds(typed, length, seed)
         try:
-            expected = ExpectedOutputs(offline(typed), feeds)
+            expected = ExpectedOutputs(offline_oracle(typed), feeds)
         except InputError:
             continue
         lengths_run.append(length)

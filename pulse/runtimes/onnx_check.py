@@ -12,7 +12,7 @@ from pulse.runtimes.onnxruntime import EVALUATOR, RunModel, RuntimeProgram, eval
 from pulse.typed import TypedNetwork
 
 
-def check(
+def check_onnx(
     proto: ModelProto,
     model: PulsedNetwork,
     typed: TypedNetwork | None = None,

@@ -27,7 +27,7 @@ LOG_SEVERITY_ERROR = 3
 """The log level of onnxruntime: errors only."""
 
 
-def runner(model: ModelProto) -> tuple[str, RunModel]:
+def session_runner(model: ModelProto) -> tuple[str, RunModel]:
     """Return a runtime's name and call: onnxruntime if it is installed and takes the model, else onnx's evaluator."""
     try:
         ort: Any = import_module("onnxruntime")
@@ -66,7 +66,7 @@ def evaluator(model: ModelProto) -> RunModel:
 class RuntimeProgram(NotCopyable, Program):
     """A file that ``to_onnx`` made of a model, in a runtime. Raises WriteError if it is not such a file.
 
-    run   one call of the runtime, and its name; by default ``runner``'s
+    run   one call of the runtime, and its name; by default ``session_runner``'s
     """
 
     copy_error_reason = (
@@ -83,7 +83,7 @@ class RuntimeProgram(NotCopyable, Program):
                 f"{model.title}: this file has no metadata of a pulsed model; write it with to_onnx"
             )
         self.metadata = metadata
-        self._name, self.run = runner(proto) if run is None else (name, run)
+        self._name, self.run = session_runner(proto) if run is None else (name, run)
         shapes = {value.name: dtype_and_sizes(value) for value in proto.graph.input}
         self.initial: dict[str, Array] = {}
         for state in metadata.states:

@@ -12,22 +12,22 @@ from typing import IO, Any
 
 import numpy as np
 
-NUMBER = struct.Struct("<q")
+INT64 = struct.Struct("<q")
 
 
 def send(file: IO[bytes], parts: list[bytes]) -> None:
     """Write byte strings, each after its length."""
     for part in parts:
-        file.write(NUMBER.pack(len(part)) + part)
+        file.write(INT64.pack(len(part)) + part)
     file.flush()
 
 
 def receive(file: IO[bytes]) -> bytes:
     """Read one byte string. Raises EOFError: the other side has ended."""
-    head = file.read(NUMBER.size)
-    if len(head) < NUMBER.size:
+    head = file.read(INT64.size)
+    if len(head) < INT64.size:
         raise EOFError
-    (length,) = NUMBER.unpack(head)
+    (length,) = INT64.unpack(head)
     return file.read(length)
 
 

@@ -15,7 +15,7 @@ from pulse.support.collector import fewer_collections
 from pulse.support.record import record
 from pulse.support.wording import spell
 
-STORED_TIMES = 4
+COMPUTED_PER_STORED = 4
 """Computed constants may have this many times the elements that the file stores, beyond the budget: weights are
 transposed, cast and dequantised."""
 
@@ -89,7 +89,7 @@ class Spending:
 
     def explain_excess_elements(self, elements: float) -> str:
         """Return why constants of this many elements cannot be computed, and what would help; empty if they can."""
-        elements_left = self.budget.elements + STORED_TIMES * self.stored - self.elements
+        elements_left = self.budget.elements + COMPUTED_PER_STORED * self.stored - self.elements
         if elements <= elements_left:
             return ""
         limits = {"elements": suggest_limit(self.budget.elements, elements)}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pulse.errors import LoadError
 from pulse.tensorflow.messages import Proto
 from pulse.tensorflow.nodes import OUTPUT_NAMES, LibraryFunction, read_function
-from pulse.tensorflow.own_operators import OWN
+from pulse.tensorflow.own_operators import OWN_OPERATORS
 from pulse.tensorflow.tensors import FunctionName
 
 
@@ -41,4 +41,4 @@ class FunctionLibrary:
         return self._functions[function_name.name]
 
     def _names(self) -> dict[str, tuple[str, ...]]:
-        return {**OUTPUT_NAMES, **{name: operator.output_names for name, operator in OWN.items()}}
+        return {**OUTPUT_NAMES, **{name: operator.output_names for name, operator in OWN_OPERATORS.items()}}

@@ -95,7 +95,7 @@ class OwnOperator:
         return results[0] if len(results) == 1 else results
 
 
-OWN: dict[str, OwnOperator] = {}
+OWN_OPERATORS: dict[str, OwnOperator] = {}
 """Name -> operator, of all that were declared."""
 
 
@@ -218,7 +218,7 @@ def register_op(
 
     translate.__qualname__ = f"{register_op.__qualname__}.{name}"
     operator(own_name(name))(translate)
-    OWN[name] = registered
+    OWN_OPERATORS[name] = registered
     return registered
 
 
@@ -228,13 +228,13 @@ def register_kernel(name: str, backend: str = "numpy") -> Callable[[NumpyKernel]
     backend  ``numpy``: called directly; ``numba``: compiled at the first call, and preferred to ``numpy``
     Raises   LoadError: no operator is declared under this name; there is no such backend
     """
-    if name not in OWN:
+    if name not in OWN_OPERATORS:
         raise LoadError(f"{name}: no operator is declared under this name; declare it with register_op")
     if backend not in BACKENDS:
         raise LoadError(f"backend {backend!r}: give one of {', '.join(BACKENDS)}")
 
     def register(kernel: NumpyKernel) -> NumpyKernel:
-        OWN[name].kernels[backend] = _compile(kernel) if backend == "numba" else kernel
+        OWN_OPERATORS[name].kernels[backend] = _compile(kernel) if backend == "numba" else kernel
         return kernel
 
     return register

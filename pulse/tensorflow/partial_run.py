@@ -35,7 +35,7 @@ class PartialRun:
         """Feed some more tensors, and compute some of the fetches.
 
         fetches, feeds, targets  of those that the run was set up with, each once
-        returns  the array of the one name, or a list of them
+        Returns  the array of the one name, or a list of them
         Raises   InputError: a name was not set up, or was used before; LoadError, FactError: as in ``Session.run``
         """
         names = [fetches] if isinstance(fetches, str) else list(fetches)

@@ -1,6 +1,6 @@
 """Recognise TensorFlow's files by their content."""
 
-from pulse.loading.format import Content
+from pulse.loading.registry import Content
 
 SAVED = "saved_model.pb"
 

@@ -18,7 +18,7 @@ from pulse.tensorflow.messages import GraphDef
 from pulse.tensorflow.nodes import GraphNode, NodeOutput, declared_type, graph_nodes
 from pulse.tensorflow.partial_run import PartialRun
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
-from pulse.tensorflow.read.building import NEXT, WITHOUT_RESULT, Request, build_model, prepare_graph
+from pulse.tensorflow.read.building import NEXT_SUFFIX, WITHOUT_RESULT, Request, build_model, prepare_graph
 from pulse.tensorflow.read.checkpoint import CheckpointTensors
 from pulse.tensorflow.read.effects import VARIABLES, Variables
 from pulse.tensorflow.read.file import Contents, decode
@@ -90,7 +90,7 @@ class Session:
         feeds    tensor -> value; nodes before a tensor that is fed do not run
         targets  nodes that run and return nothing
         watch    tensors to record: ``watched`` has them after the run
-        returns  the array of the one name, or a list of them
+        Returns  the array of the one name, or a list of them
         Raises   LoadError, FactError: the graph cannot run, naming the node; InputError: a feed does not fit, or is
                  missing, or a variable has no value yet
         """
@@ -284,7 +284,7 @@ class Session:
 
     def _is_silent(self, name: str) -> bool:
         node = self._nodes.get(name)
-        return node is not None and (node.op in WITHOUT_RESULT or node.op in _GIVING_NOTHING)
+        return node is not None and (node.op in WITHOUT_RESULT or node.op in _WITHOUT_RESULT)
 
     def _convert_feed(self, endpoint: NodeOutput, name: str, value: Any) -> Array:
         node = self._nodes[endpoint.node]
@@ -305,7 +305,7 @@ class Session:
         node = self._nodes[endpoint.node]
         if endpoint.slot and node.op not in ("Split", "SplitV", "Unpack", "IdentityN"):
             return None
-        if node.op in _JUDGING:
+        if node.op in _BOOL_OPERATORS:
             return np.dtype(np.bool_)
         for name in _TYPES:
             value = node.attributes.get(name)
@@ -353,8 +353,8 @@ class Session:
         results = model.run(inputs)
         fetches = {str(end): self._convert_result(end, results[str(end)]) for end in key.fetches}
         for name in self._nodes:
-            if f"{name}{NEXT}" in results:
-                self._values[name] = np.array(results[f"{name}{NEXT}"])
+            if f"{name}{NEXT_SUFFIX}" in results:
+                self._values[name] = np.array(results[f"{name}{NEXT_SUFFIX}"])
         return fetches
 
     def _model(
@@ -394,10 +394,10 @@ class Session:
         return value
 
 
-_GIVING_NOTHING = tuple(
+_WITHOUT_RESULT = tuple(
     name for name in ASSIGNMENTS if name.startswith("Resource") or name.endswith("VariableOp")
 )
-_JUDGING = (
+_BOOL_OPERATORS = (
     *("Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "IsNan"),
     *("LogicalAnd", "LogicalOr", "LogicalNot"),
 )

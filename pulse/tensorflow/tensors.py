@@ -28,7 +28,7 @@ _TYPES: dict[int, DType] = {
     22: np.dtype(np.uint32),
     23: np.dtype(np.uint64),
 }
-_OTHER = {7: "string", 14: "bfloat16", 20: "resource", 21: "variant"}
+_UNSUPPORTED_TYPES = {7: "string", 14: "bfloat16", 20: "resource", 21: "variant"}
 _REFERENCE_OFFSET = 100
 """The offset of a reference type's number from the number of its type."""
 _VALUES = {
@@ -78,7 +78,7 @@ class TensorType:
 
     def __str__(self) -> str:
         dtype = self.known_type
-        return _OTHER.get(self.plain, f"type {self.number}") if dtype is None else dtype.name
+        return _UNSUPPORTED_TYPES.get(self.plain, f"type {self.number}") if dtype is None else dtype.name
 
 
 class FunctionName(NamedTuple):

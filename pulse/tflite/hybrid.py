@@ -102,7 +102,7 @@ def half_away(node: TfliteNode, x: OutletId) -> OutletId:
     return node.apply("mul", node.apply("sign", x, suffix="away.sign"), size, suffix="away")
 
 
-def combine(
+def dequantize_sums(
     node: TfliteNode, total: OutletId, step: OutletId, bias: Array | None, spread: Sequence[int]
 ) -> OutletId:
     """Convert sums of products of codes to floats, and add a bias; ``spread``: a shape that broadcasts to the sums."""

@@ -17,11 +17,11 @@ from pulse.tflite.fixed_point import IntegerArray
 
 ENTRIES, POINTS = 256, 24
 """The entries of the table of the sigmoid, and how many of them are between 0 and 1."""
-ONE = 3 * 4096
+TABLE_ONE = 3 * 4096
 """The argument of the table that means 1."""
 MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
 """The smallest and the largest 16-bit code."""
-WHOLE = {"sigmoid": (3,), "tanh": (3, 4)}
+INTEGER_BITS = {"sigmoid": (3,), "tanh": (3, 4)}
 _SHIFT = 9
 """The bits of a place between two entries."""
 TABLE_STEPS = 512
@@ -32,7 +32,7 @@ Real: TypeAlias = np.float32 | np.float64
 def activation_table(activation: str, scale: float) -> Array:
     """Return the output for each code of the input, from the smallest on: f32 [65536]; kind ``sigmoid`` or ``tanh``."""
     x = np.arange(-(1 << 15), 1 << 15, dtype=np.int64)
-    whole = next((bits for bits in WHOLE[activation] if scale == 2.0 ** (bits - 15)), None)
+    whole = next((bits for bits in INTEGER_BITS[activation] if scale == 2.0 ** (bits - 15)), None)
     if whole is not None:
         return fixed_point.sigmoid(x, whole) if activation == "sigmoid" else fixed_point.tanh(x, whole)
     multiplier, shift = _multiplier(scale)
@@ -42,7 +42,7 @@ def activation_table(activation: str, scale: float) -> Array:
 
 
 def _multiplier(scale: float) -> tuple[int, int]:
-    factor, shift = scale * ONE, 0
+    factor, shift = scale * TABLE_ONE, 0
     while factor <= MAX_CODE / 2 and shift <= 30:
         factor, shift = factor * 2, shift + 1
     return int(factor), shift
@@ -74,7 +74,7 @@ def _tanh(x: IntegerArray) -> IntegerArray:
 
 
 def interpolate(function: Callable[[Array], Array], in_scale: float, out_scale: float) -> Array:
-    """Return a function of all int16 codes by ``lines`` in f32; infinite values are at the end of the range.
+    """Return a function of all int16 codes by ``interpolated_table`` in f32; infinite values become the ends.
 
     in_scale, out_scale  of the input and the output
     """
@@ -86,10 +86,10 @@ def interpolate(function: Callable[[Array], Array], in_scale: float, out_scale: 
             y = function(x.astype(np.float64)).astype(np.float32)
         return np.nan_to_num(y, neginf=float(ends[0]), posinf=float(ends[1]))
 
-    return lines(values, low, high, np.float32(MAX_CODE - MIN_CODE + 1) / (ends[1] - ends[0]))
+    return interpolated_table(values, low, high, np.float32(MAX_CODE - MIN_CODE + 1) / (ends[1] - ends[0]))
 
 
-def lines(function: Callable[[Array], Array], low: Real, high: Real, unit: Real) -> Array:
+def interpolated_table(function: Callable[[Array], Array], low: Real, high: Real, unit: Real) -> Array:
     """Return a function of all int16 codes, from the smallest one on, in the type of the ends: f32 [65536].
 
     Entries are moved by half of the error in the middle between them.

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from pulse.errors import InputError, PulseWarning
-from pulse.loading.format import read_onnx
+from pulse.loading.registry import read_onnx
 from pulse.models import Model
 from pulse.support.mapping import MIN_MAPPED_BYTES, release_heap, release_pages
 from pulse.torch.arguments import Dynamic, read_call
@@ -20,7 +20,7 @@ from pulse.torch.original import ModuleOriginal
 from pulse.torch.preservation import preserve_state
 from pulse.torch.states import describe_states, keep_states
 
-_EXPORT = threading.RLock()
+_EXPORT_LOCK = threading.RLock()
 """One export at a time: PyTorch's exporter changes the process while it runs."""
 
 
@@ -105,7 +105,7 @@ def convert_module(
             title,
             [f"it computes in {names}; the model computes in f32, and is compared with the module in f32"],
         )
-    with _EXPORT, preserve_state(torch, module, call) as state:
+    with _EXPORT_LOCK, preserve_state(torch, module, call) as state:
         conversion = Conversion(torch, module, call, title, state, f32, states)
         _warn(title, conversion.follow_lengths(dynamic is None))
         if dynamic is None:

@@ -27,8 +27,8 @@ COMPLEX_HELP = (
 
 DATA_HELP = (
     "one export serves all values, so sizes and conditions may depend on lengths, but not on what a tensor holds "
-    "(.item(), int(tensor), if tensor): keep the size constant and hide what is not there with a mask, choose with "
-    "torch.where, or give the number as a number of Python"
+    "(.item(), int(tensor), if tensor): keep the size constant and hide missing entries with a mask, choose with "
+    "torch.where, or give it as a Python number"
 )
 """Advice for a size or condition that depends on the values of a tensor."""
 
@@ -69,7 +69,7 @@ def is_author(frame: FrameType) -> bool:
 
 
 def author_line(error: BaseException) -> str:
-    """Return the innermost line outside PyTorch and of this package in an exception's trace; empty if there is none."""
+    """Return the innermost line outside PyTorch and this package in an exception's trace; empty if there is none."""
     line, trace = "", error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code

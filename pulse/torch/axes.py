@@ -24,7 +24,7 @@ def find_time(title: str, module: RunWhole, examples: Mapping[str, Array]) -> In
     """Return the one axis, or one axis of each of several inputs, along which the module runs at another length.
 
     examples  the examples of all inputs that are tensors
-    returns   nothing if the module takes the example's lengths only
+    Returns   nothing if the module takes the example's lengths only
     Raises    InputError: the module runs at other lengths along several axes, or not on the example
     """
     try:

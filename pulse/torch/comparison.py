@@ -74,7 +74,7 @@ class Comparison:
 
         lengths          the lengths; by default a shorter and a longer one of each symbol that the module takes
         try_even_length  whether to try a length, too, that powers of two divide, if ``lengths`` are the default
-        returns          what was not compared
+        Returns          what was not compared
         Raises           LoadError: they differ, or the module differs from itself; InputError: the module does not take
                          one of ``lengths``, or by default no other than the example's
         """

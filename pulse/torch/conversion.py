@@ -7,7 +7,7 @@ from typing import Any
 
 from pulse.errors import FactError, LoadError
 from pulse.models import Model, TypedModel
-from pulse.proof.tolerance import offline
+from pulse.proof.tolerance import offline_oracle
 from pulse.torch.advice import describe_branches
 from pulse.torch.arguments import ModuleCall
 from pulse.torch.axes import InputAxes, describe_time, find_time
@@ -15,7 +15,7 @@ from pulse.torch.comparison import Comparison
 from pulse.torch.exporter import Export, ExportRequest, export, name_outputs, run_example
 from pulse.torch.length_inputs import describe_lengths, follow_lengths
 from pulse.torch.lengths import Lengths
-from pulse.torch.module import ModuleOracle, samples, tensors, use_dtype
+from pulse.torch.module import ModuleOracle, example_tensors, samples, use_dtype
 from pulse.torch.original import ModuleOriginal
 from pulse.torch.preservation import ModuleState
 from pulse.torch.quiet_exporter import silence_exporter
@@ -123,7 +123,7 @@ class Conversion:
             comparison = Comparison(
                 self._title,
                 oracle,
-                offline(typed),
+                offline_oracle(typed),
                 examples,
                 self.call.list_axes(),
                 precise=precise,
@@ -170,4 +170,4 @@ class Conversion:
 
     def _find_time(self, module: Any, call: ModuleCall) -> InputAxes:
         oracle = ModuleOracle(self._torch, module, call, self._state.restore_eval, [], self._dtype)
-        return find_time(self._title, oracle, tensors(self._torch, call, self._own))
+        return find_time(self._title, oracle, example_tensors(self._torch, call, self._own))

@@ -29,7 +29,7 @@ from pulse.torch.replacements.small_constants import keep_small_constants
 from pulse.torch.replacements.weights import take_weights
 from pulse.torch.replacements.whole_numbers import keep_whole_numbers
 
-_FIXED = re.compile(r"static shape of (\d+) for dimension inputs\['(\w+)'\]\.shape\[(\d+)\]")
+_FIXED_AXIS = re.compile(r"static shape of (\d+) for dimension inputs\['(\w+)'\]\.shape\[(\d+)\]")
 _BAKED_WORDS = ("static shape", "specialized", "Constraints violated")
 
 
@@ -256,7 +256,7 @@ def _failure(error: BaseException, call: ModuleCall, title: str) -> str:
     reason = plain_message(cause) or type(cause).__name__
     if isinstance(cause, LoadError):
         return f"{title}: {reason}"
-    fixed_axes = _FIXED.findall(reason)
+    fixed_axes = _FIXED_AXIS.findall(reason)
     if fixed_axes:
         listed = "; ".join(
             f"axis {axis} of {name} ({call.axes.get(name, {}).get(int(axis), 'no symbol')}) is fixed to {size}"

@@ -6,13 +6,13 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-KEPT = {
+UNCHANGED_FUNCTIONS = {
     *("clone", "contiguous", "detach", "to", "long", "int", "float", "cpu"),
     *("unsqueeze", "squeeze", "view", "reshape", "flatten", "expand", "__getitem__"),
     *("max", "min", "amax", "amin"),
 }
 """Functions of a tensor of equal integers that return the same integers."""
-COMPUTED: dict[str, Callable[..., Any]] = {
+ARITHMETIC: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
     "rsub": lambda x, y: y - x,
@@ -86,7 +86,7 @@ class KnownNumbers:
             if number_after is not None:
                 whole = isinstance(number_after, int | torch.SymInt) or result.is_floating_point()
                 number_after = number_after if whole else math.trunc(number_after)
-                if name not in KEPT and isinstance(number_after, torch.SymInt):
+                if name not in UNCHANGED_FUNCTIONS and isinstance(number_after, torch.SymInt):
                     result = torch.full(result.shape, number_after, dtype=result.dtype)
                 self._note(result, number_after)
             elif result is args[0]:
@@ -107,7 +107,7 @@ class KnownNumbers:
             return max(number, minimum) if type(minimum) is int else None
         if any(map(self._torch.is_tensor, operands)) or (name.endswith("_") and not name.startswith("__")):
             return None
-        if name in KEPT:
+        if name in UNCHANGED_FUNCTIONS:
             return number
         if not all(
             type(operand) in (int, self._torch.SymInt) for operand in operands[1:]
@@ -117,4 +117,4 @@ class KnownNumbers:
         if plain == "div" and set(named) <= {"rounding_mode"}:
             function = QUOTIENTS.get(named.get("rounding_mode"))
             return None if function is None else function(*operands)
-        return COMPUTED[plain](*operands) if plain in COMPUTED and not named else None
+        return ARITHMETIC[plain](*operands) if plain in ARITHMETIC and not named else None

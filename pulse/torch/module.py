@@ -158,7 +158,7 @@ def tensors_of(torch: Any, module: Any) -> dict[str, Any]:
     }
 
 
-def tensors(torch: Any, call: ModuleCall, besides: Collection[str] = ()) -> dict[str, Array]:
+def example_tensors(torch: Any, call: ModuleCall, besides: Collection[str] = ()) -> dict[str, Array]:
     """Return the examples that are tensors, by the names of ``forward``'s parameters, ``besides`` some."""
     return {
         name: to_array(torch, value)

@@ -9,7 +9,7 @@ import numpy as np
 from pulse.errors import DivergenceError, InputError
 from pulse.facts import Array
 from pulse.loading.load import load
-from pulse.loading.proving import prove_loaded
+from pulse.loading.proving import prove_model
 from pulse.models import PulsedModel
 from pulse.proof.tolerance import ExpectedOutputs
 from pulse.torch import convert_module
@@ -58,7 +58,7 @@ def prove_module(
     pulsed = loaded.pulsify(pulse, max_context=max_context)
     if twin is not None:
         _require_twin(original, twin, pulsed, choice.seed)
-    return prove_loaded(loaded, pulsed, choice, backend, prepare)
+    return prove_model(loaded, pulsed, choice, backend, prepare)
 
 
 def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, seed: int) -> None:

@@ -75,7 +75,7 @@ class OutputTrim:
         """Take the results of the next ``count`` pulses, and return the frames that they make ready.
 
         results  output name -> array of the port's shape, each valid until the next
-        returns  every streaming output: frames known to be in the stream, perhaps 0, which the caller owns
+        Returns  every streaming output: frames known to be in the stream, perhaps 0, which the caller owns
         """
         blocks = _Gathered(self._layouts, self.pulses, count)
         result: Mapping[str, Array] = {}

@@ -1,6 +1,6 @@
 """A speech denoiser, a voice detector and a recording to try them on, so that everything runs without downloads.
 
-They are written by scripts: ``python -m streaming.builtin.assets.denoiser``, ``….voice`` and ``….sound``.
+They are written by scripts: ``python -m streaming.builtin.assets.denoiser``, ``….voice`` and ``….recordings``.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ def voice_path() -> Path:
 
 
 def noisy_path() -> Path:
-    """Return the path of speech-like sound in stationary noise, mono, 16 kHz."""
+    """Return the path of speech-like audio in stationary noise, mono, 16 kHz."""
     return _FOLDER / "noisy.flac"
 
 

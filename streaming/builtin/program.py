@@ -13,7 +13,7 @@ from pulse.jit.storage.library import ROOT, checksum_of_sources
 from pulse.program.file.stored_program import StoredProgram, read_program
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 
-PULSE = SAMPLE_RATE_HZ // 100
+PULSE_FRAMES = SAMPLE_RATE_HZ // 100
 FOLDER = Path(__file__).parent
 PROGRAM, INDEX = "denoise.pulse", "denoise.json"
 
@@ -27,7 +27,7 @@ def build(folder: Path = FOLDER) -> Path:
 
     path = folder / PROGRAM
     (folder / INDEX).unlink(missing_ok=True)
-    stream(model_path(), PULSE).save(path)
+    stream(model_path(), PULSE_FRAMES).save(path)
     modules = (module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] == "pulse")
     files = (str(model_path()), *(file for file in modules if file is not None))
     sources = sorted(Path(file).relative_to(ROOT).as_posix() for file in files)

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from pulse.chunks.chunking import Chunking
 from pulse.errors import InputError
+from streaming.audio.frames import read_arrays
 from streaming.cli.options import ModelOptions
-from streaming.sound.frames import read_arrays
 
 V = TypeVar("V")
 
@@ -26,17 +26,17 @@ def parse_pairs(option: str, texts: Sequence[str] | None, value_text: str, examp
     return values
 
 
-def constants(options: ModelOptions) -> Mapping[str, Any]:
+def parse_constants(options: ModelOptions) -> Mapping[str, Any]:
     """Return the values of inputs that always have one. Raises InputError."""
     return _read_pairs("--constant", options.constant, "a value", "sr=16000", _parse_value)
 
 
-def budget(options: ModelOptions) -> Mapping[str, float]:
+def parse_budget(options: ModelOptions) -> Mapping[str, float]:
     """Return the limits of reading a file that differ from the defaults. Raises InputError."""
     return _read_pairs("--budget", options.budget, "a number", "nodes=1000000", float)
 
 
-def chunking(options: ModelOptions) -> Chunking:
+def parse_chunking(options: ModelOptions) -> Chunking:
     """Return the options that describe a model of chunks. Raises InputError."""
     return Chunking(
         _states(options.state),

@@ -81,7 +81,7 @@ _documents: ContextVar[int] = ContextVar("documents", default=0)
 
 @contextmanager
 def counting_documents() -> Generator[None]:
-    """Restart the count of ``documents``."""
+    """Restart the count of ``count_documents``."""
     token = _documents.set(0)
     try:
         yield
@@ -89,7 +89,7 @@ def counting_documents() -> Generator[None]:
         _documents.reset(token)
 
 
-def documents() -> int:
+def count_documents() -> int:
     """Return the number of JSON documents printed so far."""
     return _documents.get()
 
@@ -136,7 +136,7 @@ def errors_as_json() -> Generator[None]:
 def fail(error: BaseException, message: str) -> None:
     """Print an error; in JSON as ``{"error": {"type", "message", "refusals"}}``, unless a report was printed."""
     print_error(message)
-    if not _as_json.get() or documents():
+    if not _as_json.get() or count_documents():
         return
     from pulse.errors import PulsifyError
 

@@ -7,20 +7,20 @@ from pathlib import Path
 from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.program.program import Program
+from streaming.audio.file_stream import stream_arrays, stream_audio
+from streaming.audio.frames import read_arrays
+from streaming.audio.output_files import OutputRoute
+from streaming.audio.source import is_stream
+from streaming.audio.target import OUTPUT_NAMES, Target
+from streaming.audio.wav_stream import StreamFormat
 from streaming.builtin import noisy_path
+from streaming.cli.audio_inputs import open_audio_inputs
 from streaming.cli.run_request import RunRequest
-from streaming.cli.sounds import open_sounds
 from streaming.cli.standard_output import take_stdout
 from streaming.files.atomic import refuse_same
 from streaming.reports.file_report import FileReport, builtin_snr_db
 from streaming.reports.opened_model import OpenedModel
 from streaming.routing import find_output, is_playable, sound_inputs
-from streaming.sound.frames import read_arrays
-from streaming.sound.output_files import OutputRoute
-from streaming.sound.sound_stream import stream_arrays, stream_sound
-from streaming.sound.source import is_stream
-from streaming.sound.target import OUTPUT_NAMES, Target
-from streaming.sound.wav_stream import StreamFormat
 from streaming.terminal.progress import progress
 
 
@@ -28,13 +28,13 @@ def run_file(opened: OpenedModel, program: Program, request: RunRequest) -> File
     """Run a model over a file of frames or audio. Raises InputError."""
     if request.has_frames and request.read is not None:
         return _run_frames(opened, program, request, request.read)
-    return _run_sound(opened, program, request)
+    return _run_audio(opened, program, request)
 
 
 def _run_frames(opened: OpenedModel, program: Program, request: RunRequest, source: Path) -> FileReport:
     arrays = read_arrays(source, [port.name for port in program.inputs])
     streaming = (port for port in program.outputs if port.streams)
-    name = request.sound.output
+    name = request.audio.output
     output = next(streaming, program.outputs[0]) if name is None else find_output(program, name)
     events = request.events
     path = request.target or Path(f"{opened.title}-{'out.npy' if events is None else 'events.csv'}")
@@ -48,40 +48,40 @@ def _run_frames(opened: OpenedModel, program: Program, request: RunRequest, sour
     return FileReport(opened, program, result, str(source), str(path), [output.name])
 
 
-def _run_sound(opened: OpenedModel, program: Program, request: RunRequest) -> FileReport:
-    rate_hz, sound = _sound_rate_hz(opened, program), request.sound
-    if request.events is not None and sound.subtype is not None:
+def _run_audio(opened: OpenedModel, program: Program, request: RunRequest) -> FileReport:
+    rate_hz, audio = _audio_rate_hz(opened, program), request.audio
+    if request.events is not None and audio.subtype is not None:
         raise InputError("--subtype is for audio; leave it out with --events")
-    raw = None if sound.raw is None else StreamFormat.parse(sound.raw, rate_hz)
+    raw = None if audio.raw is None else StreamFormat.parse(audio.raw, rate_hz)
     routes = _routes(opened, program, request)
     routes = [
         replace(route, target=_with_stdout(route.target, request.events is not None)) for route in routes
     ]
     with ExitStack() as stack:
-        sounds = open_sounds(stack, program, sound.in_routes or (), request.read, sound.channel, raw)
+        inputs = open_audio_inputs(stack, program, audio.in_routes or (), request.read, audio.channel, raw)
         for route in routes:
             if not route.target.streamed:
-                refuse_same([path for path in sounds.paths if not is_stream(path)], [route.target.path])
-        title = f"{sounds.title} -> {', '.join(route.target.path.name for route in routes)}"
+                refuse_same([path for path in inputs.paths if not is_stream(path)], [route.target.path])
+        title = f"{inputs.title} -> {', '.join(route.target.path.name for route in routes)}"
         with progress(title, not any(route.target.is_terminal for route in routes)) as advance:
             deadline_s = opened.deadline_s(program.pulse)
-            result = stream_sound(program, sounds.routed, routes, rate_hz, sounds.arrays, deadline_s, advance)
+            result = stream_audio(program, inputs.routed, routes, rate_hz, inputs.arrays, deadline_s, advance)
     first = routes[0].target
     compares = request.model is None and request.read == noisy_path()
     return FileReport(
         opened=opened,
         program=program,
         result=result,
-        source=", ".join(map(str, sounds.paths)),
+        source=", ".join(map(str, inputs.paths)),
         target=", ".join(str(route.target.path) for route in routes),
         outputs=[port.name for route in routes for port in route.ports],
-        sounds=sounds.routed,
-        channel=sound.channel,
-        snr_db=builtin_snr_db(first.path) if compares and first.is_sound and not first.streamed else None,
+        sources=inputs.routed,
+        channel=audio.channel,
+        snr_db=builtin_snr_db(first.path) if compares and first.is_audio and not first.streamed else None,
     )
 
 
-def _sound_rate_hz(opened: OpenedModel, program: Program) -> int:
+def _audio_rate_hz(opened: OpenedModel, program: Program) -> int:
     """Return the rate of a model that takes audio. Raises InputError for others."""
     if sound_inputs(program) and opened.rate_hz is not None:
         return opened.rate_hz
@@ -95,16 +95,16 @@ def _sound_rate_hz(opened: OpenedModel, program: Program) -> int:
 
 def _routes(opened: OpenedModel, program: Program, request: RunRequest) -> list[OutputRoute]:
     """Return the target of each output. Raises InputError."""
-    sound_input, sound, events = sound_inputs(program)[0], request.sound, request.events
-    if sound.written:
-        return _named_routes(program, sound_input, sound.written, request)
+    sound_input, audio, events = sound_inputs(program)[0], request.audio, request.events
+    if audio.written:
+        return _named_routes(program, sound_input, audio.written, request)
     fitting = (port for port in program.outputs if is_playable(port, sound_input) == (events is None))
-    name = sound.output
+    name = audio.output
     output = next(fitting, program.outputs[0]) if name is None else find_output(program, name)
     if events is not None:
         path = request.target or Path(f"{opened.title}-events.csv")
         source = "sound" if request.read is None else request.read.stem
-        return [OutputRoute((output,), Target.of_events(path, events, source, sound.format_name))]
+        return [OutputRoute((output,), Target.of_events(path, events, source, audio.format_name))]
     plays = is_playable(output, sound_input)
     usual = "denoised.wav" if request.model is None else f"{opened.title}-out{'.wav' if plays else '.npy'}"
     path = request.target or Path(usual)
@@ -123,7 +123,7 @@ def _named_routes(
         ports.setdefault(path, []).append(find_output(program, name))
     routes = [_route(tuple(those), Path(path), sound_input, request) for path, those in ports.items()]
     for route in routes:
-        if not route.target.is_sound and len(route.ports) > 1:
+        if not route.target.is_audio and len(route.ports) > 1:
             names = ", ".join(port.name for port in route.ports)
             raise InputError(
                 f"{route.target.path}: holds the frames of one output, not of {names}; name a file for each"
@@ -134,9 +134,9 @@ def _named_routes(
 def _route(ports: tuple[Port, ...], path: Path, sound_input: Port, request: RunRequest) -> OutputRoute:
     """Route outputs to a file. Raises InputError: the file is for audio, and an output is not audio."""
     usual = "wav" if is_playable(ports[0], sound_input) else "csv"
-    target = Target.of(path, usual, request.sound.format_name, request.sound.subtype)
+    target = Target.of(path, usual, request.audio.format_name, request.audio.subtype)
     for port in ports:
-        if target.is_sound and not is_playable(port, sound_input):
+        if target.is_audio and not is_playable(port, sound_input):
             raise InputError(
                 f"{target.name}: output {port.name} is not audio at the rate of the input; write .npy or .csv"
             )

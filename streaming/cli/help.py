@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from inspect import cleandoc
 from typing import Any
 
-_WIDEST = 110
+_MAX_COLUMNS = 110
 """Help is not wider, even in a wider terminal."""
-_MARGIN = 2
-_INDENT = 2
-_GAP = 3
-_WIDEST_COMMAND = 46
+_MARGIN_COLUMNS = 2
+_INDENT_COLUMNS = 2
+_GAP_COLUMNS = 3
+_MAX_COMMAND_COLUMNS = 46
 """The widest command, in columns, whose description is on its line; those of wider ones are below."""
 
 
@@ -34,7 +34,7 @@ def lay_out(command: Any) -> Generator[None]:
 
 def _lay_out_text(text: str) -> str:
     """Return the text in rich's markup."""
-    width = min(shutil.get_terminal_size().columns, _WIDEST) - _MARGIN
+    width = min(shutil.get_terminal_size().columns, _MAX_COLUMNS) - _MARGIN_COLUMNS
     first, *paragraphs = cleandoc(text).split("\n\n")
     return "\n\n".join(
         [
@@ -56,14 +56,14 @@ def _lay_out_paragraph(paragraph: str, width: int) -> str:
 def _lay_out_commands(lines: list[str], width: int) -> list[str]:
     pairs = [(*re.split(" {2,}", line.strip(), maxsplit=1), "")[:2] for line in lines]
     lengths = [len(command) for command, description in pairs if description]
-    column = max((length for length in lengths if length <= _WIDEST_COMMAND), default=0)
+    column = max((length for length in lengths if length <= _MAX_COMMAND_COLUMNS), default=0)
     rows: list[tuple[str, str]] = []
     for command, description in pairs:
         fits = len(command) <= column
-        left = _INDENT + column + _GAP if fits else 2 * _INDENT
+        left = _INDENT_COLUMNS + column + _GAP_COLUMNS if fits else 2 * _INDENT_COLUMNS
         described = textwrap.wrap(description, width - left)
         first = described.pop(0) if fits and described else ""
-        rows.append(((" " * _INDENT + command).ljust(left if first else 0), first))
+        rows.append(((" " * _INDENT_COLUMNS + command).ljust(left if first else 0), first))
         rows += [(" " * left, line) for line in described]
     return [f"[cyan]{_escape(start)}[/cyan]{_escape(line)}" for start, line in rows]
 

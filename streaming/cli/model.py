@@ -11,8 +11,7 @@ from pulse.dim import TDim
 from pulse.errors import InputError, PulseWarning
 from pulse.facts import is_sound_shape
 from pulse.jit.registry import KERNELS
-from pulse.loading.loaded import Loaded
-from pulse.loading.stored import load_program
+from pulse.loading.loaded_model import LoadedModel
 from pulse.metadata import RATE_KEY, stated_rate_hz
 from pulse.program.file.container import is_program_file
 from pulse.program.file.stored_program import read_program
@@ -20,7 +19,7 @@ from pulse.program.machine.array_step import STEPPING
 from pulse.program.program import Program
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.builtin.program import carried_program
-from streaming.cli.chunk_options import budget, chunking, constants, parse_pairs
+from streaming.cli.chunk_options import parse_budget, parse_chunking, parse_constants, parse_pairs
 from streaming.cli.module_import import read_module_name
 from streaming.cli.options import ModelOptions, ProgramOptions
 from streaming.cli.torch_module import load_module, refuse_module_options
@@ -33,24 +32,25 @@ DEFAULT_RATE_HZ = 16_000
 """The rate of a model that states none and gets no ``--rate``; reports call it assumed."""
 
 
-def load_model(path: Path | None, options: ModelOptions) -> Loaded:
+def load_model(path: Path | None, options: ModelOptions) -> LoadedModel:
     """Load a model with its options, as every command does. Raises PulseError.
 
     A program is loaded without importing readers of models. A PyTorch module is imported by its name.
     """
     inputs = parse_inputs(options.inputs)
-    constant = constants(options)
-    chunks = chunking(options)
-    limits = budget(options)
+    constant = parse_constants(options)
+    chunks = parse_chunking(options)
+    limits = parse_budget(options)
     module = None if path is None else read_module_name(path)
     if module is not None:
         reading = {"inputs": inputs, "constants": constant, "budget": limits, "signature": options.signature}
         return load_module(module, options, chunks, {name: value or None for name, value in reading.items()})
     refuse_module_options(options, path)
     if path is not None and is_program_file(path):
-        program = read_program(path)
-        options_of_load = inputs, constant, limits, options.signature
-        return load_program(program, options.keep, options.symbol, chunks, *options_of_load)
+        options_of_reading = inputs, constant, limits, options.signature
+        return LoadedModel.of_program(
+            read_program(path), options.keep, options.symbol, chunks, *options_of_reading
+        )
     from pulse.api import load
 
     return load(
@@ -82,7 +82,7 @@ def open_or_carried(path: Path | None, options: ModelOptions, program_options: P
     if path is None and options == ModelOptions() and has_stored_form:
         program = carried_program()
         if program is not None:
-            return OpenedModel(Loaded(program), SAMPLE_RATE_HZ, "builtin")
+            return OpenedModel(LoadedModel(program), SAMPLE_RATE_HZ, "builtin")
     return open_model(path, options)
 
 
@@ -91,7 +91,7 @@ def parse_inputs(texts: Sequence[str] | None) -> dict[str, str]:
     return parse_pairs("--input", texts, "a shape", "x=1,80,T,f32")
 
 
-def _rate(model: Loaded, rate_hz: int | None, builtin: bool) -> tuple[int | None, str | None]:
+def _rate(model: LoadedModel, rate_hz: int | None, builtin: bool) -> tuple[int | None, str | None]:
     """Return the rate and its source; warn if ``rate_hz`` contradicts the model."""
     model_rate_hz, origin = (
         (SAMPLE_RATE_HZ, "builtin") if builtin else (_stated_rate(model, rate_hz), "model")
@@ -110,7 +110,7 @@ def _rate(model: Loaded, rate_hz: int | None, builtin: bool) -> tuple[int | None
     return rate_hz, "option"
 
 
-def _stated_rate(model: Loaded, rate_hz: int | None) -> int | None:
+def _stated_rate(model: LoadedModel, rate_hz: int | None) -> int | None:
     """Return the rate in the metadata; None if there is none. Raises InputError."""
     stated_hz, text = stated_rate_hz(model.metadata), model.metadata.get(RATE_KEY)
     if stated_hz is None and text is not None and rate_hz is None:
@@ -120,7 +120,7 @@ def _stated_rate(model: Loaded, rate_hz: int | None) -> int | None:
     return stated_hz
 
 
-def takes_sound(model: Loaded) -> bool:
+def takes_sound(model: LoadedModel) -> bool:
     """Return whether all streaming inputs are f32 with one value per frame of the symbol; states do not count."""
     if model.defines_pulse:
         program = model.pulsify() if model.program is None else model.program

@@ -15,7 +15,7 @@ from pulse.errors import InputError
 from pulse.support.record import record
 
 FILE_SUFFIX = ".py"
-SHOWN_NAMES = 8
+MAX_SHOWN_NAMES = 8
 
 
 @record
@@ -120,4 +120,4 @@ def _search_first(folder: Path) -> None:
 def _alternatives(value: Any, part: str) -> str:
     public = [name for name in dir(value) if not name.startswith("_") and hasattr(value, name)]
     names = get_close_matches(part, public) or [name for name in public if callable(getattr(value, name))]
-    return f"it has {', '.join(names[:SHOWN_NAMES])}" if names else "it has no public names"
+    return f"it has {', '.join(names[:MAX_SHOWN_NAMES])}" if names else "it has no public names"

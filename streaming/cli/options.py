@@ -114,7 +114,7 @@ class ModelOptions:
     ] = None
     symbol: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The dim of the time axis, if the model has several symbols."),
+        typer.Option(metavar="NAME", help="The symbol of the time axis, if the shapes have several."),
     ] = None
     rate: Annotated[
         int | None,

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 from pulse.errors import InputError
 from pulse.support.record import record
+from streaming.audio.frames import READABLE
+from streaming.audio.source import is_audio_source, is_stream
 from streaming.builtin import noisy_path
+from streaming.cli.audio_options import AudioOptions
 from streaming.cli.live.options import LiveOptions
-from streaming.cli.sound_options import SoundOptions
 from streaming.files.atomic import refuse_same
-from streaming.sound.frames import READABLE
-from streaming.sound.source import is_sound_source, is_stream
 
 if TYPE_CHECKING:
     from streaming.events.choice import DetectorChoice
@@ -22,26 +22,26 @@ class RunRequest:
 
     model           None: the built-in one
     source, target  IN and OUT; None if not given
-    sound           the options of sound
+    audio           the options of audio
     events          the events to detect in the output; None for none
     """
 
     model: Path | None
     source: Path | None
     target: Path | None
-    sound: SoundOptions
+    audio: AudioOptions
     events: "DetectorChoice | None"
 
     @property
     def read(self) -> Path | None:
         """The file for inputs without ``--in``; the built-in recording by default."""
-        return self.source if self.source is not None or self.sound.in_routes else noisy_path()
+        return self.source if self.source is not None or self.audio.in_routes else noisy_path()
 
     @property
     def has_frames(self) -> bool:
         """Whether frames are read instead of audio."""
         path = self.read
-        return path is not None and path.suffix.lower() in READABLE and not self.sound.in_routes
+        return path is not None and path.suffix.lower() in READABLE and not self.audio.in_routes
 
     def refuse_live(self, live: LiveOptions) -> None:
         """Raise InputError for options that exclude --live."""
@@ -49,12 +49,12 @@ class RunRequest:
         for path in (self.source, self.target):
             if path is not None and is_stream(path):
                 raise InputError(f"{path}: --live takes files; run a pipe without it")
-        if self.sound.raw or self.sound.format_name:
+        if self.audio.raw or self.audio.format_name:
             raise InputError(
                 "--raw and --format exclude --live, which reads files with a header and writes by suffix"
             )
         refuse_same([self.model, self.source], [self.target, *live.output_paths])
-        if self.sound.written:
+        if self.audio.written:
             raise InputError(
                 "--out excludes --live; --output selects the played output, --frames a file of frames"
             )
@@ -62,16 +62,16 @@ class RunRequest:
     def refuse_file(self, live: LiveOptions) -> None:
         """Raise InputError for options that need --live."""
         self._refuse_events()
-        sound = self.sound
+        audio = self.audio
         if live != LiveOptions():
             raise InputError("the options of the panel Live need --live")
-        if sound.written and not (self.target is None and sound.output is None and self.events is None):
+        if audio.written and not (self.target is None and audio.output is None and self.events is None):
             raise InputError("--out names outputs and their files: leave out OUT, --output and --events")
         if not self.has_frames:
             return
-        if sound.raw or sound.format_name or sound.subtype:
+        if audio.raw or audio.format_name or audio.subtype:
             raise InputError(f"{self.read}: holds frames; --raw, --format and --subtype are for audio")
-        if sound.written:
+        if audio.written:
             raise InputError(f"{self.read}: holds frames; --out is for audio, give OUT and --output")
 
     def _refuse_events(self) -> None:
@@ -82,13 +82,13 @@ class RunRequest:
 
 
 def sort_paths(
-    model: Path | None, source: Path | None, target: Path | None, sound: SoundOptions, live: bool
+    model: Path | None, source: Path | None, target: Path | None, audio: AudioOptions, live: bool
 ) -> tuple[Path | None, Path | None, Path | None]:
     """Sort MODEL, IN and OUT: an audio file as MODEL is IN; one file after ``--in`` is OUT. Raises InputError."""
-    if model is not None and is_sound_source(model):
+    if model is not None and is_audio_source(model):
         if target is not None:
             raise InputError(f"{model}: is an audio file, but a model is expected here; give [MODEL] IN OUT")
         model, source, target = None, model, source
-    if sound.in_routes and not (sound.written or live) and target is None:
+    if audio.in_routes and not (audio.written or live) and target is None:
         source, target = None, source
     return model, source, target

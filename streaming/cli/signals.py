@@ -16,7 +16,7 @@ COMPILER_MODULES = "llvmlite."
 """Modules whose functions are called by compiled code, or call it."""
 RESEND_S = 0.01
 """A signal that arrives inside the compiler is sent again after this many seconds."""
-ENDS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals of Ctrl-C, of the end of a service, and of a closed terminal."""
 
 
@@ -55,7 +55,7 @@ def gather_signals() -> Generator[list[int]]:
     def record(number: int, frame: FrameType | None) -> None:
         numbers.append(number)
 
-    handlers = {number: signal.getsignal(number) for number in ENDS} if _in_main_thread() else {}
+    handlers = {number: signal.getsignal(number) for number in SIGNALS} if _in_main_thread() else {}
     try:
         for number, handler in handlers.items():
             if handler not in (signal.SIG_IGN, None):

@@ -54,7 +54,7 @@ OPTIONS = {
 }
 """Parameter -> option. An option of a mapping takes ``name=value`` and is repeated; ``none`` is the empty one."""
 
-OWNERS = ("compile", "run", "dump", "convert", "check")
+COMMANDS = ("compile", "run", "dump", "convert", "check")
 """The commands to which a message refers for an option that its own command lacks, in this order."""
 
 
@@ -65,7 +65,7 @@ def options_of(command: Callable[..., None]) -> Spelling:
         text, option = as_options(parameter, example), OPTIONS[parameter]
         if option in _option_names(command):
             return text
-        commands = {name: getattr(import_module(f"streaming.cli.commands.{name}"), name) for name in OWNERS}
+        commands = {name: getattr(import_module(f"streaming.cli.commands.{name}"), name) for name in COMMANDS}
         owner = next((name for name, other in commands.items() if option in _option_names(other)), None)
         return text if owner is None else f"{text} of pulse {owner}"
 

@@ -13,7 +13,7 @@ from streaming.cli.module_import import ModuleName, import_named, user_code
 from streaming.cli.options import ModelOptions
 
 if TYPE_CHECKING:
-    from pulse.loading.loaded import Loaded
+    from pulse.loading.loaded_model import LoadedModel
 
 KEYWORDS = ("dynamic", "opset", "compare", "lengths", "method", "states")
 """The arguments of ``pulse.from_torch`` that a function may return with a module and its example."""
@@ -40,7 +40,7 @@ class NamedModule:
 
 def load_module(
     name: ModuleName, options: ModelOptions, chunking: Chunking, reading: Mapping[str, Any]
-) -> "Loaded":
+) -> "LoadedModel":
     """Return the model of a module, which proofs then run too. Raises PulseError.
 
     reading  options of reading a file, of which none may be given
@@ -147,7 +147,7 @@ def _read_example(torch: Any, texts: Sequence[str]) -> Any:
 def _read_tensor(torch: Any, text: str, generator: Any) -> Any:
     """Return a .npy file, or noise of a shape: integers and booleans are 0 and 1. Raises InputError."""
     if text.lower().endswith(".npy"):
-        from streaming.sound.frames import read_arrays
+        from streaming.audio.frames import read_arrays
 
         return torch.from_numpy(read_arrays(Path(text), [text])[text])
     sizes = text.split(",")

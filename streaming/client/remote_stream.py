@@ -224,7 +224,7 @@ class RemoteStream(NotCopyable):
             self._changed.set()
 
     def fail(self, error: Exception) -> None:
-        """End the stream with an error, which the next ``send``, or who takes outputs, gets; the first one stays."""
+        """End the stream with an error, which the next ``send`` and takers of outputs get; the first one stays."""
         self._error = self._error or error
         self._changed.set()
 

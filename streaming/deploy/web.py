@@ -18,7 +18,7 @@ LIBRARY = (
     *("size", "alignment", "ports", "init", "reset", "step", "flush", "valid"),
     *("snapshot_size", "snapshot", "restore"),
 )
-BLOCKS = (
+BLOCK_FUNCTIONS = (
     "size",
     "init",
     "reset",
@@ -64,7 +64,7 @@ def write_web(build: Build) -> None:
     objects = build.objects
     if fits_audio_hosts(deployed):
         objects += write_sound(build, sound_ports(deployed))
-        exports += [f"{deployed.name}_blocks_{name}" for name in BLOCKS]
+        exports += [f"{deployed.name}_blocks_{name}" for name in BLOCK_FUNCTIONS]
     build.toolchain.link_module(objects, result / MODULE, exports, bool(build.math_functions))
     for name, file_name in SCRIPTS.items():
         (result / file_name).write_text(fill(f"web/{name}", deployed))

@@ -13,7 +13,7 @@ from streaming.events.clock import FrameClock
 from streaming.events.detector import Detector
 from streaming.events.event import Event
 from streaming.events.parameters import require_class, require_one_of, require_seconds
-from streaming.events.tokens import begins_word, find_blank, join, read_tokens
+from streaming.events.tokens import begins_word, find_blank, join_tokens, read_tokens
 
 UNITS = ("token", "word", "phrase")
 VALUES = ("logits", "probabilities")
@@ -125,9 +125,9 @@ class Ctc(Detector[_State]):
 
     def _event(self, state: _State, known_s: float) -> Iterator[Event]:
         """Yield the event with the text of the tokens, if that is more than a space."""
-        text = join([token.text for token in state.tokens])
+        text = join_tokens([token.text for token in state.tokens])
         if text:
-            tokens = [token for token in state.tokens if join([token.text])]
+            tokens = [token for token in state.tokens if join_tokens([token.text])]
             frames = sum(token.end - token.first for token in tokens)
             score = sum(token.total for token in tokens) / frames
             start_s, end_s = self.clock.time_s(tokens[0].first), self.clock.time_s(tokens[-1].end)

@@ -140,7 +140,7 @@ def only_column(column: int | None, classes: int) -> None:
         raise InputError(f"column={column}: the output has {classes} classes, counted from 0")
 
 
-def pick(row: list[float], column: int | None) -> float:
+def value_at(row: list[float], column: int | None) -> float:
     """Return the value of the chosen column of a row."""
     return row[0 if column is None else column]
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pulse.errors import InputError
 from pulse.support.record import record
 from streaming.events.clock import FrameClock
-from streaming.events.detector import Detector, only_column, pick
+from streaming.events.detector import Detector, only_column, value_at
 from streaming.events.event import Event
 from streaming.events.mean import TrailingMean
 from streaming.events.parameters import require_finite, require_one_of, require_seconds
@@ -202,7 +202,7 @@ class Segments(Detector[_State]):
         only_column(self._column, classes)
 
     def _process_frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
-        value = pick(row, self._column)
+        value = value_at(row, self._column)
         level, total_before = state.mean.add(value), state.total
         state.total += value
         speech = level >= self._threshold

@@ -55,7 +55,7 @@ def begins_word(text: str) -> bool:
     return text in SPACES or text.startswith(BOUNDARY)
 
 
-def join(texts: Sequence[str]) -> str:
+def join_tokens(texts: Sequence[str]) -> str:
     """Join tokens to text. Bytes, written <0xE4>, are decoded together; invalid UTF-8 becomes U+FFFD."""
     data = b"".join(_bytes(text) for text in texts)
     return " ".join(data.decode("utf-8", "replace").replace(BOUNDARY, " ").split())

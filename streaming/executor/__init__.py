@@ -10,12 +10,15 @@ print(executor.statistics())
 from streaming.errors import ExecutorError
 from streaming.executor.executor import Executor
 from streaming.executor.microphone import Microphone
-from streaming.executor.sinks import FramesFileSink, PcmSink, Sink, SoundFileSink
-from streaming.executor.sources import PcmSource, SoundFile, SoundSource
+from streaming.executor.sinks import AudioFileSink, FramesFileSink, PcmSink, Sink
+from streaming.executor.sources import AsyncAudioSource, AudioFile, PcmSource
 from streaming.executor.statistics import ExecutorStatistics
 from streaming.executor.stream import Stream
 
 __all__ = [
+    "AsyncAudioSource",
+    "AudioFile",
+    "AudioFileSink",
     "Executor",
     "ExecutorError",
     "ExecutorStatistics",
@@ -24,8 +27,5 @@ __all__ = [
     "PcmSink",
     "PcmSource",
     "Sink",
-    "SoundFile",
-    "SoundFileSink",
-    "SoundSource",
     "Stream",
 ]

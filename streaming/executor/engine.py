@@ -41,7 +41,7 @@ class Slots(Protocol):
     def drop(self) -> int | None:
         """Withdraw the oldest pulse that has not started.
 
-        returns  its position among those submitted and not collected; None if all have started
+        Returns  its position among those submitted and not collected; None if all have started
         """
         ...
 

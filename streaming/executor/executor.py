@@ -19,7 +19,7 @@ from streaming.executor.engine import Engine
 from streaming.executor.error_merging import merge_errors
 from streaming.executor.flow import CLOSED_MESSAGE, Flow
 from streaming.executor.sinks import make_sink
-from streaming.executor.sources import SoundSource, make_blocks, make_source
+from streaming.executor.sources import AsyncAudioSource, make_blocks, make_source
 from streaming.executor.statistics import ExecutorStatistics, StreamCounters, total_statistics
 from streaming.executor.stream import Stream
 from streaming.executor.stream_steps import StreamSteps
@@ -40,7 +40,7 @@ class Executor(NotCopyable):
     depth         pulses of each stream that may be in flight, including outputs that have not been taken
     constants     the inputs that do not stream, by name, for all streams
     realtime      the real-time settings that the engine's thread requests; None for none
-    rate_hz       frames of the symbol per second; required for sound
+    rate_hz       frames of the symbol per second; required for audio
     deadline_s    the time from the arrival of a pulse's last sample after which its output is late; by default, a
                   pulse's duration if the rate is known
     check_finite  refuse NaN in blocks; infinities are accepted
@@ -121,10 +121,10 @@ class Executor(NotCopyable):
         """Create a stream.
 
         source   an iterable or async iterable of blocks (arrays, or input name -> array), such as a memory stream;
-                 one array; a ``SoundSource``, or the path of an audio file. It is closed with the stream. A block may
-                 be modified as soon as the next one is requested.
-        channel  channel of sound: ``mix`` for the mean of all, or the number of one
-        Raises   InputError: no source, or sound that the model does not take
+                 one array; an ``AsyncAudioSource``, or the path of an audio file. It is closed with the stream. A block
+                 may be modified as soon as the next one is requested.
+        channel  channel of audio: ``mix`` for the mean of all, or the number of one
+        Raises   InputError: no source, or audio that the model does not take
         """
         return Stream(partial(self._begin, make_blocks(source, self.program, self.rate_hz, channel)))
 
@@ -137,10 +137,10 @@ class Executor(NotCopyable):
         Raises           any error of the source or sink; InputError; ExecutorError
         """
         source = make_source(source)
-        sound = source if isinstance(source, SoundSource) else None
+        audio = source if isinstance(source, AsyncAudioSource) else None
         async with (
             self.stream(source, channel) as stream,
-            make_sink(sink).open(self.program, self.rate_hz, sound) as write,
+            make_sink(sink).open(self.program, self.rate_hz, audio) as write,
         ):
             async for outputs in stream:
                 await write(outputs)

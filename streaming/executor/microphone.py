@@ -7,17 +7,17 @@ import anyio.to_thread
 
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
+from streaming.audio.channels import Samples
 from streaming.errors import DeviceError, ExecutorError
-from streaming.executor.sources import SoundSource
+from streaming.executor.sources import AsyncAudioSource
 from streaming.hosts.host import Host
 from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live.capture import Capture
 from streaming.live.plan import MAX_DEVICE_CHANNELS
-from streaming.sound.channels import Samples
 
 
-class Microphone(NotCopyable, SoundSource):
-    """Live sound from an input device.
+class Microphone(NotCopyable, AsyncAudioSource):
+    """Live audio from an input device.
 
     device        its number or a part of its name, see ``pulse devices``; the system's default if None
     rate_hz       the rate to open it at; its default if None. The executor resamples to the model's rate.

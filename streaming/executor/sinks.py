@@ -17,21 +17,21 @@ from pulse.facts import Array
 from pulse.interface import Port
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
-from streaming.executor.sources import SoundSource, require_rate
+from streaming.audio.encodings import Encoding
+from streaming.audio.files import AudioWriter
+from streaming.audio.formats import is_audio_file
+from streaming.audio.frames import FramesFile
+from streaming.audio.interfaces import Clipping
+from streaming.audio.resampling import Resampler
+from streaming.executor.sources import AsyncAudioSource, require_rate
 from streaming.routing import find_output, sound_inputs
-from streaming.sound.encodings import Encoding
-from streaming.sound.files import AudioWriter
-from streaming.sound.formats import is_sound_file
-from streaming.sound.frames import FramesFile
-from streaming.sound.resampling import Resampler
-from streaming.sound.sound import Clipping
 
 Write = Callable[[Mapping[str, Array]], Awaitable[None]]
 BATCH_S = 0.5
-"""Sound is resampled and written in pieces of this length, in a helper thread."""
+"""Audio is resampled and written in pieces of this length, in a helper thread."""
 BATCH_BYTES = 1 << 16
 """Frames are written in pieces of this many bytes, also in a helper thread."""
-ARRAY_BYTES = 128
+ARRAY_OVERHEAD_BYTES = 128
 """The bytes that an array needs in addition to its values, so that empty ones count, too."""
 
 
@@ -40,12 +40,12 @@ class Sink(ABC):
 
     @abstractmethod
     def open(
-        self, program: Program, rate_hz: int | None, source: SoundSource | None
+        self, program: Program, rate_hz: int | None, source: AsyncAudioSource | None
     ) -> AbstractAsyncContextManager[Write]:
         """Open the sink, until the stream has ended or failed.
 
         rate_hz  the rate of the model; None if unknown
-        source   the sound of the model's input; None if it is not sound
+        source   the source of the model's input; None if it is not audio
         Raises   InputError: the program has no output that the sink can take
         """
 
@@ -58,7 +58,7 @@ class CallSink(Sink):
 
     @asynccontextmanager
     async def open(
-        self, program: Program, rate_hz: int | None, source: SoundSource | None
+        self, program: Program, rate_hz: int | None, source: AsyncAudioSource | None
     ) -> AsyncGenerator[Write]:
         async def write(outputs: Mapping[str, Array]) -> None:
             waited = self._function(outputs)
@@ -87,7 +87,7 @@ class PcmSink(NotCopyable, Sink):
 
     @asynccontextmanager
     async def open(
-        self, program: Program, rate_hz: int | None, source: SoundSource | None
+        self, program: Program, rate_hz: int | None, source: AsyncAudioSource | None
     ) -> AsyncGenerator[Write]:
         name = sound_output(program, self._output).name
 
@@ -101,14 +101,14 @@ class PcmSink(NotCopyable, Sink):
         yield write
 
 
-class SoundFileSink(NotCopyable, Sink):
+class AudioFileSink(NotCopyable, Sink):
     """Writes one output to an audio file, which appears when the stream has ended without error.
 
     path      the suffix selects the format: .wav, .flac, .mp3 and any other that libsndfile writes
-    rate_hz   the rate of the file; by default the source's if it is sound, else the model's
+    rate_hz   the rate of the file; by default the source's if it is audio, else the model's
     output    its name; the first that is sound by default
-    encoding  see ``streaming.sound.files``
-    Raises    InputError: a suffix that is not sound
+    encoding  see ``streaming.audio.files``
+    Raises    InputError: a suffix that is not an audio format
     """
 
     copy_error_reason = "it writes one file; make another one with another path"
@@ -129,7 +129,7 @@ class SoundFileSink(NotCopyable, Sink):
 
     @asynccontextmanager
     async def open(
-        self, program: Program, rate_hz: int | None, source: SoundSource | None
+        self, program: Program, rate_hz: int | None, source: AsyncAudioSource | None
     ) -> AsyncGenerator[Write]:
         port = sound_output(program, self._output)
         made_hz = require_rate(rate_hz) * port.rate
@@ -176,7 +176,7 @@ class FramesFileSink(NotCopyable, Sink):
 
     @asynccontextmanager
     async def open(
-        self, program: Program, rate_hz: int | None, source: SoundSource | None
+        self, program: Program, rate_hz: int | None, source: AsyncAudioSource | None
     ) -> AsyncGenerator[Write]:
         port = program.outputs[0] if self._output is None else find_output(program, self._output)
         frames_hz = None if rate_hz is None or not port.streams else float(rate_hz * port.rate)
@@ -191,7 +191,7 @@ class FramesFileSink(NotCopyable, Sink):
             async def write(outputs: Mapping[str, Array]) -> None:
                 if port.name in outputs:
                     frames = outputs[port.name]
-                    waiting.add(frames, frames.nbytes + ARRAY_BYTES)
+                    waiting.add(frames, frames.nbytes + ARRAY_OVERHEAD_BYTES)
                     if waiting.size >= BATCH_BYTES:
                         await anyio.to_thread.run_sync(write_all, file)
 
@@ -225,7 +225,7 @@ def make_sink(sink: Any) -> Sink:
         return sink
     if isinstance(sink, str | os.PathLike):
         path = Path(cast("str | os.PathLike[str]", sink))
-        return SoundFileSink(path) if is_sound_file(path) else FramesFileSink(path)
+        return AudioFileSink(path) if is_audio_file(path) else FramesFileSink(path)
     if isinstance(sink, ObjectSendStream):
         return CallSink(cast("ObjectSendStream[Any]", sink).send)
     if callable(sink):
@@ -252,7 +252,7 @@ def sound_output(program: Program, name: str | None) -> Port:
     return port
 
 
-def _whole_length(port: Port, program: Program, source: SoundSource | None, file_hz: int) -> int | None:
+def _whole_length(port: Port, program: Program, source: AsyncAudioSource | None, file_hz: int) -> int | None:
     """Return the samples of a file as long as its source; None if the length is unknown."""
     sound_input = next(iter(sound_inputs(program)), None)
     has_length_of_input = source is not None and sound_input is not None and port.length == sound_input.length

@@ -1,6 +1,7 @@
 """Sources of blocks: anything that can be iterated, and sound in files and byte streams.
 
-Sound comes from a ``SoundSource``; the executor selects the channel, resamples, and shapes the samples.
+Audio comes from an ``AsyncAudioSource``; the executor selects the channel, resamples, and shapes the samples as the
+model's input.
 """
 
 import os
@@ -18,24 +19,24 @@ from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
+from streaming.audio.channels import Channels, Samples
+from streaming.audio.encodings import Encoding
+from streaming.audio.files import AudioReader
+from streaming.audio.resampling import Resampler
 from streaming.blocks.input_blocks import InputBlock
 from streaming.routing import channels_in_order, sound_inputs
-from streaming.sound.channels import Channels, Samples
-from streaming.sound.encodings import Encoding
-from streaming.sound.files import AudioReader
-from streaming.sound.resampling import Resampler
 
 MAX_INLINE_S = 0.05
 """Blocks longer than this are resampled in a helper thread, to keep the event loop responsive."""
 
 
-class SoundSource(ABC):
-    """Sound that comes in blocks.
+class AsyncAudioSource(ABC):
+    """Audio that comes in blocks.
 
     rate_hz  samples per second
     channels the channels of every block
     samples  the length of the whole input; None if unknown
-    quality  the quality of the resampler to the model's rate; see ``streaming.sound.resampling``
+    quality  the quality of the resampler to the model's rate; see ``streaming.audio.resampling``
     """
 
     rate_hz: int
@@ -48,7 +49,7 @@ class SoundSource(ABC):
         """Yield float32 [samples, channels], any number of samples at a time; the reader closes the generator."""
 
 
-class SoundFile(NotCopyable, SoundSource):
+class AudioFile(NotCopyable, AsyncAudioSource):
     """An audio file, read in a helper thread. Raises InputError: no such file, or not an audio file."""
 
     copy_error_reason = "it has an open file; give the path to each stream"
@@ -67,7 +68,7 @@ class SoundFile(NotCopyable, SoundSource):
                 yield block
 
 
-class PcmSource(NotCopyable, SoundSource):
+class PcmSource(NotCopyable, AsyncAudioSource):
     """Raw samples, little-endian and interleaved, from a byte stream, which is closed at the end.
 
     encoding  u8, s16, s24, s32, f32 or f64
@@ -102,17 +103,17 @@ class PcmSource(NotCopyable, SoundSource):
 def make_source(source: Any) -> Any:
     """Return the source itself, or an audio file if it is a path. Raises InputError: no such file, or not audio."""
     return (
-        SoundFile(cast("str | os.PathLike[str]", source)) if isinstance(source, str | os.PathLike) else source
+        AudioFile(cast("str | os.PathLike[str]", source)) if isinstance(source, str | os.PathLike) else source
     )
 
 
 def make_blocks(
     source: Any, program: Program, rate_hz: int | None, channel: str
 ) -> AsyncGenerator[InputBlock]:
-    """Yield the blocks of any source. Raises InputError: not a source, or sound for a model without an audio input."""
+    """Yield the blocks of any source. Raises InputError: not a source, or audio for a model without an audio input."""
     source = make_source(source)
-    if isinstance(source, SoundSource):
-        return _sound_blocks(source, program, rate_hz, channel)
+    if isinstance(source, AsyncAudioSource):
+        return _audio_blocks(source, program, rate_hz, channel)
     if isinstance(source, np.ndarray | Mapping):
         return _run_blocking([cast("InputBlock", source)])
     if isinstance(source, AsyncGenerator):
@@ -122,8 +123,8 @@ def make_blocks(
     if isinstance(source, Iterable):
         return _run_blocking(cast("Iterable[InputBlock]", source))
     raise InputError(
-        f"{type(source).__name__} is not a source; give arrays, something to iterate over, a SoundSource or the path "
-        "of an audio file"
+        f"{type(source).__name__} is not a source; give arrays, something to iterate over, an AsyncAudioSource or the "
+        "path of an audio file"
     )
 
 
@@ -150,10 +151,10 @@ async def _run_blocking(source: Iterable[InputBlock]) -> AsyncGenerator[InputBlo
             close()
 
 
-def _sound_blocks(
-    source: SoundSource, program: Program, rate_hz: int | None, channel: str
+def _audio_blocks(
+    source: AsyncAudioSource, program: Program, rate_hz: int | None, channel: str
 ) -> AsyncGenerator[InputBlock]:
-    """Yield sound in the shape of the model's inputs. Raises InputError."""
+    """Yield audio in the shape of the model's inputs. Raises InputError."""
     ports = sound_inputs(program)
     choice = _choose_channels(source, program, ports, channel)
     resampler = Resampler(source.rate_hz, require_rate(rate_hz), len(ports), source.quality)
@@ -165,25 +166,27 @@ def _sound_blocks(
         return shape(resampler.process(block if len(ports) > 1 else choice.select(block)))
 
     async def blocks() -> AsyncGenerator[InputBlock]:
-        sound = source.blocks()
+        audio = source.blocks()
         try:
-            async for block in sound:
+            async for block in audio:
                 if len(block) > MAX_INLINE_S * source.rate_hz:
                     yield await anyio.to_thread.run_sync(convert, block)
                 else:
                     yield convert(block)
         finally:
-            await sound.aclose()
+            await audio.aclose()
         yield shape(resampler.flush())
 
     return blocks()
 
 
-def _choose_channels(source: SoundSource, program: Program, ports: Sequence[Port], channel: str) -> Channels:
+def _choose_channels(
+    source: AsyncAudioSource, program: Program, ports: Sequence[Port], channel: str
+) -> Channels:
     """Return the channels that the only input takes; several inputs take all, in order. Raises InputError."""
     if not ports or len(ports) < len([port for port in program.inputs if port.streams]):
         raise InputError(
-            f"{program.model.title}: takes no sound; give arrays, by input: "
+            f"{program.model.title}: takes no audio; give arrays, by input: "
             f"{', '.join(port.name for port in program.inputs)}"
         )
     choice = Channels.parse(channel)

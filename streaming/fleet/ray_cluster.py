@@ -23,7 +23,7 @@ HOLDER_TIMEOUT_S = 0.3
 """The seconds that holders may take to answer a worker, while a client waits."""
 MAX_HOLDER_BYTES = 1 << 30
 """The memory for checkpoints on each machine; beyond it, new ones are refused."""
-WORKER_CALLS = 8
+CONCURRENT_CALLS = 8
 """The number of concurrent calls of a worker: one that compiles does not block the others."""
 
 
@@ -183,7 +183,7 @@ class RayCluster:
         """Start a worker; returns at once."""
         arguments = (name, node.id, node.address, self._namespace)
         actor = self._start(
-            WorkerActor, name, node, cpus=deployment.cpus, calls=WORKER_CALLS, arguments=arguments
+            WorkerActor, name, node, cpus=deployment.cpus, calls=CONCURRENT_CALLS, arguments=arguments
         )
         self._starts[name] = actor.start.remote(deployment, self._opener)
 

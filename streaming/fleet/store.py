@@ -11,7 +11,7 @@ from streaming.fleet.stream_name import StreamName
 from streaming.protocol.errors import ProtocolError
 from streaming.serve.checkpoints import Checkpoint, checkpoint_error
 
-PASSED_OVER = 3
+SPARE_HOLDERS = 3
 """Holders that a worker asks in addition to those that should have a checkpoint."""
 CONCURRENT_HOLDERS = 16
 """Holders that are asked concurrently if those have none."""
@@ -67,7 +67,7 @@ class HolderStore:
 
         Raises  ProtocolError: there is none, or only damaged ones, or no holder at all
         """
-        waiting, holder_count = ranking(name, self._nodes()), self.copies + PASSED_OVER
+        waiting, holder_count = ranking(name, self._nodes()), self.copies + SPARE_HOLDERS
         if not waiting:
             raise ProtocolError("busy", "the fleet has no checkpoint holder yet", "try again later")
         failure = ProtocolError("resume", "no checkpoint has this name", "begin a new stream")

@@ -4,6 +4,7 @@ import numpy as np
 
 from pulse.jit.events import NativeEvent
 from pulse.support.not_copyable import NotCopyable
+from streaming.audio.channels import Samples
 from streaming.hosts.host import DeviceStream, Endpoint, Host, StreamRequest
 from streaming.live.memory import ring_frames
 from streaming.live.plan import TEARDOWN_TIMEOUT_S
@@ -12,7 +13,6 @@ from streaming.native import positions
 from streaming.native.callback import stream_callback
 from streaming.native.control_block import ON_WORKER, ControlBlock
 from streaming.native.histogram import Histogram
-from streaming.sound.channels import Samples
 
 
 class Capture(NotCopyable):

@@ -3,10 +3,10 @@
 from pulse.errors import InputError
 from pulse.support.record import record
 from pulse.support.wording import spell
+from streaming.audio.channels import Channels
 from streaming.native import control_block as cb
 from streaming.native.filters import QUALITIES
 from streaming.policies import DEVICE_POLICIES
-from streaming.sound.channels import Channels
 
 MAX_BLOCK_S = 10
 """A longer block is an error: it would delay the sound by as much."""

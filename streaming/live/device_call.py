@@ -3,9 +3,9 @@
 import numpy as np
 
 from pulse.errors import InputError
+from streaming.audio.channels import Samples
 from streaming.hosts.host import StreamRequest
 from streaming.native.callback_signature import FUNCTION
-from streaming.sound.channels import Samples
 
 
 class DeviceCall:
@@ -26,7 +26,7 @@ class DeviceCall:
         captured  a block [frames, channels_in], or the number of frames if there is no input
         flags     PortAudio's flags
         times_s   capture time of the first sample, present time, playback time of the first sample; None: unknown
-        returns   the sound to play [frames, channels_out], and the callback's return value
+        Returns   the sound to play [frames, channels_out], and the callback's return value
         Raises    InputError: a wrong number of channels
         """
         request = self._request

@@ -13,6 +13,10 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.wording import spell
+from streaming.audio.channels import Samples
+from streaming.audio.files import AudioReader, AudioWriter
+from streaming.audio.formats import audio_format
+from streaming.audio.interfaces import Clipping
 from streaming.errors import DeviceError
 from streaming.files.atomic import refuse_same
 from streaming.hosts.devices import DeviceKind
@@ -20,10 +24,6 @@ from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.device_call import DeviceCall
 from streaming.live.pipeline_statistics import added_delay_frames
 from streaming.native.control_block import IN_CALLBACK, control_at
-from streaming.sound.channels import Samples
-from streaming.sound.files import AudioReader, AudioWriter
-from streaming.sound.formats import sound_format
-from streaming.sound.sound import Clipping
 
 BLOCK_S = 0.01
 """The length of a block if none is given."""
@@ -69,7 +69,7 @@ class FileHost:
             source_encoding = sound.encoding
         self.encoding: str | None = None
         if target is not None:
-            format = sound_format(target)
+            format = audio_format(target)
             self.encoding = (
                 format.suitable_encoding(source_encoding)
                 if encoding is None

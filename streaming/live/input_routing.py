@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.support.record import record
+from streaming.audio.channels import Channels
 from streaming.hosts.host import Endpoint, Host
 from streaming.live.instances import live_inputs
 from streaming.routing import Route, channels_in_order
-from streaming.sound.channels import Channels
 
 
 @record

@@ -17,7 +17,7 @@ from streaming.live.schedule import Schedule
 from streaming.native.control_block import RECORD_HEADER_BYTES, ControlBlock, Gains, Mark, StreamInput
 from streaming.native.drift import Drift
 from streaming.native.histogram import Histogram
-from streaming.native.mixing import MIX
+from streaming.native.mixing import MEAN_OF_CHANNELS
 from streaming.native.pulse_loop import pump, run_pulse
 from streaming.policies import DEVICE_POLICIES
 
@@ -179,7 +179,7 @@ class PipelineMemory(NotCopyable):
     def _channel(self, stream: int) -> int:
         """Return the channels of a stream of a model with one audio input."""
         channels = self._config.channels
-        return stream if channels.each else MIX if channels.index is None else channels.index
+        return stream if channels.each else MEAN_OF_CHANNELS if channels.index is None else channels.index
 
     def _set_up_times(self) -> None:
         times, control = self.histograms, self.control_block

@@ -3,13 +3,13 @@
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.support.record import record
+from streaming.audio.channels import Channels
 from streaming.errors import DeviceError
 from streaming.hosts.host import DeviceStream, Endpoint, Finished, Host, StreamRequest
 from streaming.live.config import StreamConfig
 from streaming.live.input_routing import route_inputs
 from streaming.live.pipeline import Pipeline
 from streaming.routing import Route
-from streaming.sound.channels import Channels
 
 MAX_DEVICE_CHANNELS = 2
 """Maximum number of a device's channels that are used for a model with fewer."""

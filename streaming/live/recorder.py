@@ -8,9 +8,9 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
+from streaming.audio.files import AudioWriter
 from streaming.live.pipeline import Pipeline
 from streaming.live.ring_reader import RingReader
-from streaming.sound.files import AudioWriter
 
 PERIOD_S = 0.1
 """The seconds between two writes."""

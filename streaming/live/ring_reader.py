@@ -3,9 +3,9 @@
 import numpy as np
 
 from pulse.support.not_copyable import NotCopyable
+from streaming.audio.channels import Samples
 from streaming.native import positions
 from streaming.native.control_block import ControlBlock
-from streaming.sound.channels import Samples
 
 
 class RingReader(NotCopyable):

@@ -49,7 +49,7 @@ def restart(control: ControlBlock) -> None:
 
 
 @device
-def apply(control: ControlBlock) -> None:
+def apply_command(control: ControlBlock) -> None:
     """Apply the waiting command of Python, if any, between two pulses."""
     command = load(control, "command")
     if command == cb.NONE or command == cb.TAKEN or not replace(control, "command", command, cb.TAKEN):
@@ -81,7 +81,7 @@ def apply(control: ControlBlock) -> None:
 
 @entry("pipeline.command", 4)
 def give_command(address, command, memory, number):
-    """Pass a command to ``apply``; ``command`` is NONE again when it is done."""
+    """Pass a command to ``apply_command``; ``command`` is NONE again when it is done."""
     control = control_at(address)
     control.argument_memory = memory
     control.argument_number = number
@@ -98,5 +98,5 @@ def take_back(address, command):
 
 @entry("pipeline.apply", 1)
 def apply_now(address):
-    """Run ``apply`` while no pulses are computed."""
-    apply(control_at(address))
+    """Run ``apply_command`` while no pulses are computed."""
+    apply_command(control_at(address))

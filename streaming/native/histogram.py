@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from pulse.jit.language.structs import Struct, numbers, struct_at
 from pulse.jit.registry import device
-from streaming.latency import BUCKETS, FINE_BITS, Latency
+from streaming.latency import BUCKET_COUNT, FINE_BITS, Latency
 
 
 class Histogram(Struct):
@@ -13,7 +13,7 @@ class Histogram(Struct):
 
     total_ns: int
     longest_ns: int
-    counts: NDArray[np.int64] = numbers(BUCKETS)
+    counts: NDArray[np.int64] = numbers(BUCKET_COUNT)
 
 
 histogram_at = struct_at(Histogram)
@@ -27,7 +27,7 @@ def record(histogram: Histogram, ns: int) -> None:
     while rest > 0:
         shift += 1
         rest >>= 1
-    bucket = min((shift << FINE_BITS) + (ns >> shift), BUCKETS - 1) if shift > 0 else ns
+    bucket = min((shift << FINE_BITS) + (ns >> shift), BUCKET_COUNT - 1) if shift > 0 else ns
     counts = histogram.counts
     counts[bucket] = counts[bucket] + 1
     histogram.total_ns += ns

@@ -72,7 +72,7 @@ def change_instances(control: ControlBlock) -> None:
 
 
 @device
-def compute(control: ControlBlock, start: int, arrived: int) -> None:
+def run_model(control: ControlBlock, start: int, arrived: int) -> None:
     """Run the model, and the next instances if any."""
     current, runs = control.instances, control.instances
     while runs != 0:  # at most twice: two calls of ``run_instances`` would compile it twice

@@ -5,7 +5,7 @@ from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
 from streaming.native.control_block import Gains
 
-MIX = -1
+MEAN_OF_CHANNELS = -1
 """The channel number that means the mean of all."""
 
 

@@ -12,7 +12,7 @@ from pulse.jit.language.structs import Struct, struct_at
 from pulse.jit.registry import device
 from pulse.jit.rows.fields import words_of
 
-MONOTONIC = int(getattr(time, "CLOCK_MONOTONIC", 1))
+MONOTONIC_CLOCK = int(getattr(time, "CLOCK_MONOTONIC", 1))
 """The clock of ``time.monotonic_ns`` on Linux and macOS."""
 
 
@@ -32,5 +32,5 @@ _clock_gettime = c_function("clock_gettime", c_signature("i32", "i32", "i64"))
 def monotonic_ns() -> int:
     """Return the nanoseconds of the clock of ``time.monotonic_ns``."""
     now = moment_at(address_of(stack_i64(MOMENT_WORDS)))
-    _clock_gettime(np.int32(MONOTONIC), address_of(now))
+    _clock_gettime(np.int32(MONOTONIC_CLOCK), address_of(now))
     return now.seconds * 1_000_000_000 + now.nanoseconds

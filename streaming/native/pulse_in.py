@@ -7,7 +7,7 @@ from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
 from streaming.native.control_block import ControlBlock, StreamInput, inputs_at, marks_at
 from streaming.native.mixing import copy_channel
-from streaming.native.resample import feed, produce, ready, resampler_at, shortage
+from streaming.native.resample import feed, missing_frames, produce, ready, resampler_at
 
 
 @device
@@ -42,7 +42,7 @@ def fill_slots(control: ControlBlock) -> bool:
                 stream = first[s]
                 gather(control, stream, floats_at(stream.slot_in) + filled, piece)
         else:
-            piece = min(piece, shortage(resampler_at(first.in_resampler), pulse - filled))
+            piece = min(piece, missing_frames(resampler_at(first.in_resampler), pulse - filled))
             produced = 0
             for s in range(inputs):
                 stream = first[s]

@@ -11,13 +11,13 @@ from pulse.jit.language.cpu_registers import flush_denormals, restore_denormals
 from pulse.jit.language.foreign import c_signature, call_address
 from pulse.jit.registry import device
 from streaming.native import control_block as cb
-from streaming.native.commands import apply
+from streaming.native.commands import apply_command
 from streaming.native.control_block import ControlBlock, control_at, instances_at
 from streaming.native.device_side import now_ns, underrun_compensation
 from streaming.native.histogram import histogram_at, record
-from streaming.native.instances import compute, silence_instances
+from streaming.native.instances import run_model, silence_instances
 from streaming.native.pulse_in import arrival_of, fill_slots
-from streaming.native.pulse_out import keep_record, mix, send
+from streaming.native.pulse_out import keep_record, mix, write_output
 
 
 @device
@@ -47,10 +47,10 @@ def run_pulse(address):
         control.expected_ns = control.expected_ns // 2
         store(control, "pulses_dropped", control.pulses_dropped + 1)
     else:
-        compute(control, control.begun_ns, arrived)
+        run_model(control, control.begun_ns, arrived)
     if control.out_channels > 0:
         mix(control)
-        send(control)
+        write_output(control)
     done = now_ns(control)
     if control.pulse_dropped == 0:
         record(histogram_at(control.total_times), done - arrived)
@@ -89,7 +89,7 @@ def is_at_limit(control: ControlBlock) -> bool:
 @device
 def take_pulse(control: ControlBlock) -> bool:
     """Apply a command and fill the slots with the next pulse; return whether it is complete and may run."""
-    apply(control)
+    apply_command(control)
     end_if_late(control)
     if control.status != cb.RUNNING or not has_space(control) or not fill_slots(control):
         return False

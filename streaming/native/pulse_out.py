@@ -44,7 +44,7 @@ def mix(control: ControlBlock) -> None:
 
 
 @device
-def send(control: ControlBlock) -> None:
+def write_output(control: ControlBlock) -> None:
     """Write the mixed pulse to the ring of output."""
     written, capacity, channels = control.out_written, control.out_ring_frames, control.out_channels
     streams, produced = control.streams, control.pulse_frames

@@ -2,8 +2,8 @@
 """A resampler for one stream: a polyphase filter whose ratio can be tuned while it runs.
 
 Output k belongs exactly to the input time ``k * rate_in / rate_out``: positions are integers, in units of
-``1 / (rate_out << 20)`` frames of the input, so no error accumulates. ``feed``, ``shortage``, ``ready``, ``produce``
-and ``tune`` are for compiled code, on one thread.
+``1 / (rate_out << 20)`` frames of the input, so no error accumulates. ``feed``, ``missing_frames``, ``ready``,
+``produce`` and ``tune`` are for compiled code, on one thread.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ from streaming.native.filters import design
 from streaming.snapshot import pack, unpack_one
 
 UNIT_BITS = 20
-MAX_TUNING = 200
+INVERSE_MAX_TUNING = 200
 """The inverse of the largest tuning: 1/200 of the ratio."""
 
 
@@ -75,7 +75,7 @@ def ready(state: ResamplerState) -> int:
 
 
 @device
-def shortage(state: ResamplerState, outputs: int) -> int:
+def missing_frames(state: ResamplerState, outputs: int) -> int:
     """Return how many more frames this many outputs (at least one) need."""
     last = state.first + (state.fraction + (outputs - 1) * state.step) // state.unit
     return max(last + state.taps - state.end, 0)
@@ -85,10 +85,10 @@ def shortage(state: ResamplerState, outputs: int) -> int:
 def tune(state: ResamplerState, part: float) -> None:
     """Increase the distance of outputs by this fraction of the nominal one; 0.0 restores the nominal ratio.
 
-    Earlier results of ``ready`` and ``shortage`` become invalid. The fraction is limited to 1/200.
+    Earlier results of ``ready`` and ``missing_frames`` become invalid. The fraction is limited to 1/200.
     """
     nominal = state.nominal
-    max_change = nominal // MAX_TUNING
+    max_change = nominal // INVERSE_MAX_TUNING
     state.step = nominal + min(max(int(part * nominal), -max_change), max_change)
 
 
@@ -112,7 +112,7 @@ def append_samples(state: ResamplerState, history: Pointer, source: Pointer, ste
 
 
 @exact
-def weigh(frames: Pointer, row: Pointer, taps: int, part: float) -> np.float32:
+def filter_at(frames: Pointer, row: Pointer, taps: int, part: float) -> np.float32:
     """Return the products of frames with a row of a filter and with the next one, interpolated by ``part``."""
     current, next_row, following = vzero(), row + taps, vzero()
     for j in range(0, taps, LANES):
@@ -135,7 +135,7 @@ def write_outputs(
     for k in range(produced):
         position = fraction * rows
         row = int(position)
-        target[k * step] = weigh(history + first, table + row * taps, taps, np.float32(position - row))
+        target[k * step] = filter_at(history + first, table + row * taps, taps, np.float32(position - row))
         first += frames
         fraction += rest
         if fraction >= unit:
@@ -219,8 +219,8 @@ class NativeResampler(NotCopyable):
 
     @tuning_ppm.setter
     def tuning_ppm(self, ppm: float) -> None:
-        if not abs(ppm) <= 1e6 / MAX_TUNING:
-            raise InputError(f"a resampler is tuned by at most {1e6 / MAX_TUNING:g} ppm, got {ppm}")
+        if not abs(ppm) <= 1e6 / INVERSE_MAX_TUNING:
+            raise InputError(f"a resampler is tuned by at most {1e6 / INVERSE_MAX_TUNING:g} ppm, got {ppm}")
         self.state.step = self.state.nominal + round(ppm / 1e6 * self.state.nominal)
 
     def reset(self) -> None:
@@ -243,7 +243,7 @@ class NativeResampler(NotCopyable):
         (rate_in_hz, rate_out_hz, taps, fraction, step), content = unpack_one(snapshot, 5)
         state, frames = self.state, len(content) // FLOAT_BYTES
         ours = self.rate_in_hz, self.rate_out_hz, state.taps
-        max_change = state.nominal // MAX_TUNING
+        max_change = state.nominal // INVERSE_MAX_TUNING
         fits = len(content) % FLOAT_BYTES == 0 and frames <= state.window and fraction < state.unit
         if (rate_in_hz, rate_out_hz, taps) != ours or not fits or abs(step - state.nominal) > max_change:
             raise InputError("the snapshot belongs to a resampler of other rates or another quality")

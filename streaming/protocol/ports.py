@@ -11,9 +11,9 @@ from pulse.interface import Port
 from pulse.support.record import record
 from streaming.protocol.errors import ProtocolError
 
-PCM16 = np.float32(1 << 15)
+PCM16_SCALE = np.float32(1 << 15)
 """The integer for 1.0."""
-_PART = 1 / PCM16
+_PCM16_STEP = 1 / PCM16_SCALE
 _I2 = np.dtype("<i2")
 
 
@@ -126,7 +126,7 @@ class StreamPort:
             )
         dtype = DTYPES[self.dtype]
         if self.is_pcm(format):
-            array: Array = np.frombuffer(values, _I2) * _PART
+            array: Array = np.frombuffer(values, _I2) * _PCM16_STEP
         else:
             array = np.frombuffer(values, dtype.newbyteorder("<")).astype(dtype, copy=False)
         if self.axis is None:
@@ -148,10 +148,10 @@ class StreamPort:
 
 def _pcm16(samples: Array) -> bytes:
     """Round samples to 16 bits; beyond -1 to 1 they are clipped, and NaN becomes 0."""
-    scaled: Array = samples * PCM16
+    scaled: Array = samples * PCM16_SCALE
     np.rint(scaled, out=scaled)
-    np.minimum(scaled, PCM16 - 1, out=scaled)
-    np.maximum(scaled, -PCM16, out=scaled)
+    np.minimum(scaled, PCM16_SCALE - 1, out=scaled)
+    np.maximum(scaled, -PCM16_SCALE, out=scaled)
     missing = np.isnan(scaled)
     if b"\1" in missing.tobytes():
         scaled[missing] = 0

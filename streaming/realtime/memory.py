@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from pulse.facts import Array
-from streaming.realtime.rights import CAP_IPC_LOCK, is_capable, limit_advice, soft_limit, status
+from streaming.realtime.rights import CAP_IPC_LOCK, is_capable, limit_advice, soft_limit, status_field
 
 MCL_CURRENT, MCL_ONFAULT = 1, 4
 """From Linux' bits/mman.h: lock the present mappings; lock each page when it is first touched."""
@@ -37,7 +37,7 @@ def lock_all() -> str | None:
     Pages that were never touched are not loaded: that would read whole libraries and mapped files. So call it after
     the first pulses have run; later mappings need another call.
 
-    returns  None if granted, else the reason and what to do
+    Returns  None if granted, else the reason and what to do
     """
     if sys.platform != "linux":
         return f"not available on {sys.platform}"
@@ -46,7 +46,7 @@ def lock_all() -> str | None:
         return None
     error = ctypes.get_errno()
     limit = soft_limit("MEMLOCK")
-    mapped = int(status("VmSize").partition(" ")[0] or 0) << 10
+    mapped = int(status_field("VmSize").partition(" ")[0] or 0) << 10
     if is_capable(CAP_IPC_LOCK) or mapped <= limit:
         return f"the kernel refused it: {os.strerror(error)}"
     return (

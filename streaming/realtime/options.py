@@ -35,8 +35,8 @@ class Realtime:
             raise InputError(
                 f"priority {self.priority}: give {MIN_PRIORITY} to {MAX_PRIORITY}, or None for no priority"
             )
-        if self.cpu is not None and not 0 <= self.cpu < cpus():
-            raise InputError(f"cpu {self.cpu}: this machine has 0 to {cpus() - 1}, or None for all of them")
+        if self.cpu is not None and not 0 <= self.cpu < cpu_count():
+            raise InputError(f"cpu {self.cpu}: this machine has 0 to {cpu_count() - 1}; None is all of them")
         if self.switch_interval_s is not None and not self.switch_interval_s >= MIN_SWITCH_S:
             raise InputError(
                 f"switch_interval_s {self.switch_interval_s:g}: give at least {MIN_SWITCH_S:g}, or None for Python's"
@@ -73,7 +73,7 @@ class RealtimeSetting:
         return f"{self.name}: {self.granted} instead of {self.requested}: {self.reason}"
 
 
-def cpus() -> int:
+def cpu_count() -> int:
     """Return the CPUs of this machine, including those that this process may not use."""
     if "SC_NPROCESSORS_CONF" in getattr(os, "sysconf_names", {}):
         return os.sysconf("SC_NPROCESSORS_CONF")

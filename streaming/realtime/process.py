@@ -16,7 +16,7 @@ def apply_to_process(options: Realtime) -> Generator[list[RealtimeSetting]]:
 
     Streams may run concurrently: each repeats it for what is new since, and the last one to end undoes it.
 
-    yields  one setting for each request that concerns the process
+    Yields  one setting for each request that concerns the process
     """
     with ExitStack() as until_the_end:
         settings: list[RealtimeSetting] = []

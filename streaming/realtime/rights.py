@@ -2,20 +2,20 @@
 
 from pathlib import Path
 
-STATUS = Path("/proc/thread-self/status")
+STATUS_PATH = Path("/proc/thread-self/status")
 CAP_IPC_LOCK, CAP_SYS_NICE = 14, 23
 """Numbers of capabilities: to lock any memory, to take any priority."""
 
 
-def status(field: str) -> str:
+def status_field(field: str) -> str:
     """Return a field of the kernel's status of this thread: ``VmSize`` is ``583736 kB``. Empty if there is none."""
-    lines = STATUS.read_text().splitlines() if STATUS.exists() else []
+    lines = STATUS_PATH.read_text().splitlines() if STATUS_PATH.exists() else []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(f"{field}:")), "")
 
 
 def is_capable(capability: int) -> bool:
     """Return whether this thread has a capability."""
-    return bool(int(status("CapEff") or "0", 16) >> capability & 1)
+    return bool(int(status_field("CapEff") or "0", 16) >> capability & 1)
 
 
 def soft_limit(limit: str) -> float:

@@ -22,7 +22,7 @@ def apply_to_thread(options: Realtime) -> list[RealtimeSetting]:
     Without the right to this priority, the thread gets the highest allowed one, else a better nice value.
     Threads that this one starts do not inherit the priority.
 
-    returns  one setting for each request
+    Returns  one setting for each request
     """
     settings: list[RealtimeSetting] = []
     if options.priority is not None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pulse.accuracy import RoundingError, rounding_errors
-from pulse.loading.proving import prove_loaded
+from pulse.loading.proving import prove_model
 from pulse.models import PulsedModel
 from pulse.program.backends.registry import Prepare
 from pulse.program.file.stored_program import StoredProgram
@@ -81,7 +81,7 @@ def check_model(
     Raises PulsifyError: the model cannot be pulsified
     """
     form, row_form = rounding.resolve()
-    proof = time_proof(lambda: prove_loaded(opened.model, pulsed, choice, backend, prepare))
+    proof = time_proof(lambda: prove_model(opened.model, pulsed, choice, backend, prepare))
     errors: list[RoundingError] = []
     if form != "f32":
         errors = rounding_errors(

@@ -10,7 +10,7 @@ from pulse.nnef.archive import ARCHIVES, Archive
 from pulse.onnx.proto import ModelProto
 from pulse.onnx.write.model import to_onnx
 from pulse.proof import ProofChoice
-from pulse.runtimes.nnef_check import check
+from pulse.runtimes.nnef_check import check_nnef
 from pulse.runtimes.tract import has_tract
 from pulse.support.record import record
 from pulse.support.report import byte_size
@@ -109,7 +109,7 @@ def _export_nnef(
     proof = None
     if choice is not None and has_tract():
         typed = opened.model.with_pulse(pulsed.pulse).analyse()
-        proof = time_proof(lambda: check(archive, pulsed, typed, choice))
+        proof = time_proof(lambda: check_nnef(archive, pulsed, typed, choice))
     is_proved = proof is None or proof.proof.equal
     if is_proved:
         save_nnef(archive, path)

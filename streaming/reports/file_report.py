@@ -10,11 +10,11 @@ import soundfile
 from pulse.program.program import Program
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, duration
+from streaming.audio.aligned_audio import RoutedAudio
+from streaming.audio.file_stream import FileRun
+from streaming.audio.formats import float_way
 from streaming.builtin import clean_path, noisy_path
 from streaming.reports.opened_model import OpenedModel, backend_text
-from streaming.sound.aligned_sounds import RoutedSound
-from streaming.sound.formats import float_way
-from streaming.sound.sound_stream import FileRun
 
 
 @record
@@ -25,7 +25,7 @@ class FileReport(Report):
     result          the result of the run
     source, target  their names; ``-`` for standard input and output
     outputs         the written outputs
-    sounds          the audio files of the inputs; none if arrays were run
+    sources         the audio files of the inputs; none if arrays were run
     channel         the channel, as in ``Channels.parse``
     snr_db          the signal-to-noise ratio of the built-in recording, before and after
     """
@@ -36,7 +36,7 @@ class FileReport(Report):
     source: str
     target: str
     outputs: Sequence[str]
-    sounds: Sequence[RoutedSound] = ()
+    sources: Sequence[RoutedAudio] = ()
     channel: str = "mix"
     snr_db: tuple[float, float] | None = None
 
@@ -47,16 +47,16 @@ class FileReport(Report):
         warnings = [f"{count} values of the output are NaN or infinite"] if count else []
         return warnings + [
             f"{file.target.name}: clipped to {file.encoding.lower()}: {file.clipping}; "
-            f"{float_way(file.target.sound_format)}"
+            f"{float_way(file.target.audio_format)}"
             for file in self.result.written
-            if file.target.sound_format is not None and file.clipping.total
+            if file.target.audio_format is not None and file.clipping.total
         ]
 
     @property
     def duration_s(self) -> float | None:
         """The length of the input in seconds; None if unknown."""
-        if self.sounds:
-            return (self.result.samples or 0) / self.sounds[0].reader.rate_hz
+        if self.sources:
+            return (self.result.samples or 0) / self.sources[0].reader.rate_hz
         return None if self.opened.rate_hz is None else self.result.frames / self.opened.rate_hz
 
     @property
@@ -117,12 +117,12 @@ class FileReport(Report):
             "real_time_factor": self.real_time_factor,
             "latency": result.latency,
             **({} if self.duration_s is None else {"duration_s": self.duration_s}),
-            **(self._sound_values() if self.sounds else {}),
+            **(self._audio_values() if self.sources else {}),
             **({} if self.snr_db is None else dict(zip(("snr_before_db", "snr_after_db"), self.snr_db))),
         }
 
-    def _sound_values(self) -> dict[str, Any]:
-        reader = self.sounds[0].reader
+    def _audio_values(self) -> dict[str, Any]:
+        reader = self.sources[0].reader
         return {
             "file_rate_hz": reader.rate_hz,
             "file_channels": reader.channels,
@@ -131,13 +131,13 @@ class FileReport(Report):
             "inputs": [
                 {
                     "input": name,
-                    "source": sound.reader.name,
-                    "rate_hz": sound.reader.rate_hz,
-                    "channels": sound.reader.channels,
+                    "source": source.reader.name,
+                    "rate_hz": source.reader.rate_hz,
+                    "channels": source.reader.channels,
                     "channel": choice.index,
                 }
-                for sound in self.sounds
-                for name, choice in sound.channels.items()
+                for source in self.sources
+                for name, choice in source.channels.items()
             ],
             "padded_s": self._padded_s(),
         }
@@ -154,9 +154,9 @@ class FileReport(Report):
     def _files(self) -> str:
         source = "the built-in recording" if self.snr_db is not None else _name(self.source, "input")
         files = f"{source} -> {_name(self.target, 'output')}"
-        if not self.sounds:
+        if not self.sources:
             return files
-        reader, result = self.sounds[0].reader, self.result
+        reader, result = self.sources[0].reader, self.result
         channels = f"{result.streams} streams" if result.streams > 1 else self.channel
         choice = "mono" if reader.channels == 1 else f"{reader.channels} channels, {channels}"
         encoding = f", {result.written[0].encoding.lower()}" if result.written else ""
@@ -166,7 +166,9 @@ class FileReport(Report):
         """Return the source of each input, if there are several or one was padded."""
         padded_s = self._padded_s()
         rows = [
-            (sound.reader, name, choice) for sound in self.sounds for name, choice in sound.channels.items()
+            (source.reader, name, choice)
+            for source in self.sources
+            for name, choice in source.channels.items()
         ]
         if len(rows) < 2 and not padded_s:
             return []
@@ -198,7 +200,7 @@ def builtin_snr_db(target: Path) -> tuple[float, float]:
     """Return the signal-to-noise ratios of the built-in recording, in dB, before and after the model."""
     clean, noisy, output = (soundfile.read(path)[0] for path in (clean_path(), noisy_path(), target))
     before_db, after_db = (
-        float(10 * np.log10(np.sum(clean**2) / np.sum((clean - sound) ** 2))) for sound in (noisy, output)
+        float(10 * np.log10(np.sum(clean**2) / np.sum((clean - audio) ** 2))) for audio in (noisy, output)
     )
     return before_db, after_db
 

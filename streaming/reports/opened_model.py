@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pulse.interface import Interface, Port
-from pulse.loading.loaded import Loaded
+from pulse.loading.loaded_model import LoadedModel
 from pulse.metadata import RATE_KEY
 from pulse.program.program import Program
 from pulse.rounding import Rounding
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pulse.pulsify.receptive_fields import Receptive
 
 PULSE_S = 0.01
-"""The minimum of sound in a pulse if none is given."""
+"""The minimum of audio in a pulse if none is given."""
 RATE_ORIGINS = {
     "model": "from the model's metadata",
     "option": "as given",
@@ -35,7 +35,7 @@ class OpenedModel:
     max_context  the longest stream, for attention to all earlier frames
     """
 
-    model: Loaded
+    model: LoadedModel
     rate_hz: int | None
     rate_from: str | None
     max_context: int | None = None
@@ -64,7 +64,7 @@ class OpenedModel:
         rounding: Rounding = Rounding(),
         prepare: "Prepare | None" = None,
     ) -> Program:
-        """Compile it in such pulses; see ``Loaded.compile``. Raises PulseError: it cannot be compiled."""
+        """Compile it in such pulses; see ``LoadedModel.compile``. Raises PulseError: it cannot be compiled."""
         return self.model.compile(
             pulse,
             min_pulse=self._min_pulse,

@@ -116,13 +116,13 @@ def _tensor(field: str, value: ValueInfoProto) -> str:
 def _type(name: str, element_type: int) -> str:
     type_name = next((text for number, text in TYPES.items() if number == element_type), None)
     if type_name is None:
-        raise WriteError(f"{name}: Triton has no type for element type {element_type} of ONNX")
+        raise WriteError(f"{name}: Triton has no element type {element_type} of ONNX; cast it in the model")
     return type_name
 
 
 def _dims(name: str, shape: tuple[int, ...]) -> str:
     if not all(shape):
-        raise WriteError(f"{name}: Triton takes no tensor without elements, of shape {list(shape)}")
+        raise WriteError(f"{name}: Triton takes no empty tensor {list(shape)}; remove it from the model")
     return f"[ {', '.join(map(str, shape))} ]"
 
 

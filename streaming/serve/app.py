@@ -20,14 +20,14 @@ from streaming.serve.settings import MODULE, SCRIPT
 from streaming.serve.status import status_dict, status_page
 
 PAGE = Path(__file__).parent / "page"
-POLICY = (
+CONTENT_POLICY = (
     "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; media-src 'self' blob:; "
     "connect-src 'self' ws: wss:; frame-ancestors 'none'"
 )
 """The content security policy: the page may load only itself."""
 HEADERS = {
-    "Content-Security-Policy": POLICY,
+    "Content-Security-Policy": CONTENT_POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",

@@ -29,7 +29,7 @@ MAX_GATHER_FRACTION = 0.25
 """Maximum fraction of a pulse for which it waits for other streams' pulses, if steps of many lanes are cheaper."""
 MAX_GATHER_S = 0.003
 """Maximum duration of such a wait in seconds."""
-MAX_PULSES = 8
+MAX_TURN_PULSES = 8
 """Maximum number of a stream's pulses in a turn: enough that messages cost little compared to steps."""
 MEASURED_STEPS = 9
 """The steps of a measurement, whose median counts."""
@@ -222,7 +222,7 @@ class HostedModel(NotCopyable):
             if step_s < MAX_GATHERED_COST * alone * count
             else 0.0
         )
-        return count, gather_s, min(max(1, int(longest_s / step_s)), MAX_PULSES)
+        return count, gather_s, min(max(1, int(longest_s / step_s)), MAX_TURN_PULSES)
 
     def _step_s(self, count: int) -> float:
         """Return the median processor time of a step of ``count`` lanes."""

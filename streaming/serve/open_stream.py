@@ -21,9 +21,9 @@ from streaming.serve.stream_times import StreamTimes
 
 MIN_WINDOW_PULSES = 4
 """The minimum number of pulses in a window."""
-ACK_PART = 4
-"""An acknowledgement is sent for each such part of a window."""
-MAX_PACKET = 5760
+ACKS_PER_WINDOW = 4
+"""An acknowledgement is sent after each such part of a window."""
+MAX_PACKET_SAMPLES = 5760
 """Samples in a packet of Opus: 120 ms."""
 
 
@@ -159,7 +159,7 @@ class OpenStream(NotCopyable):
             return []
         self.pulses = answer.pulses
         pulse = self.model.program.pulse
-        if (self.pulses - self._acknowledged) * pulse * ACK_PART < self._window:
+        if (self.pulses - self._acknowledged) * pulse * ACKS_PER_WINDOW < self._window:
             return []
         self._acknowledged = self.pulses
         frames = [
@@ -195,9 +195,9 @@ class OpenStream(NotCopyable):
         values = memoryview(message)[HEADER.size :]
         if self._conversion.name != "opus":
             return port.decode(values, frames, self._conversion.name)
-        if not 0 < frames <= MAX_PACKET:
+        if not 0 < frames <= MAX_PACKET_SAMPLES:
             raise ProtocolError(
-                "message", f"a packet of {frames} samples", f"at most {MAX_PACKET} are in one"
+                "message", f"a packet of {frames} samples", f"at most {MAX_PACKET_SAMPLES} are in one"
             )
         return bytes(values)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from streaming.protocol.errors import ProtocolError
 from streaming.serve.settings import LimitSettings
 
-MAX_TEXT_LENGTH = 4096
+MAX_TEXT_BYTES = 4096
 """Maximum size of a text message in bytes; a larger one is refused."""
 
 
@@ -30,9 +30,7 @@ class Pace:
 
     def count_message(self, size: int, is_text: bool) -> None:
         """Count a message. Raises ProtocolError: it is too long, or one too many."""
-        max_bytes = (
-            min(MAX_TEXT_LENGTH, self._limits.message_bytes) if is_text else self._limits.message_bytes
-        )
+        max_bytes = min(MAX_TEXT_BYTES, self._limits.message_bytes) if is_text else self._limits.message_bytes
         if size > max_bytes:
             raise ProtocolError("size", f"a message of {size} bytes", f"send at most {max_bytes}")
         second = int(self._monotonic())

@@ -25,7 +25,7 @@ from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.settings import ModelSettings, ServerSettings
 from streaming.serve.stream_times import StreamTimes
 
-SWITCH_S = 0.0005
+SWITCH_INTERVAL_S = 0.0005
 """The switch interval of Python's threads in seconds: a worker that returns from a step waits this long for the GIL."""
 CHECK_PERIOD_S = 1.0
 """The seconds between checks of connections."""
@@ -74,7 +74,7 @@ class Service(NotCopyable):
         """Step streams while the context is open."""
         loop = asyncio.get_running_loop()
         usual_interval_s = sys.getswitchinterval()
-        sys.setswitchinterval(SWITCH_S)
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
         for worker in self.workers:
             worker.start()
         try:

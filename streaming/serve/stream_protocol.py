@@ -24,7 +24,7 @@ else:
         f"a server needs uvicorn {UVICORN}, and {uvicorn.__version__} is installed; pip install 'pulse-stream[serve]'"
     )
 
-EXTENSION = "pulse.stream"
+SCOPE_KEY = "pulse.stream"
 """The key of the protocol in the scope of a WebSocket."""
 BINARY, TEXT = 0x82, 0x81
 """The first bytes of frames that are whole messages."""
@@ -59,7 +59,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         super().handle_connect(event)
         if self.handshake_initiated and not self.handshake_complete:
             scope = cast("dict[str, Any]", self.scope)
-            scope["extensions"][EXTENSION] = self
+            scope["extensions"][SCOPE_KEY] = self
 
     def hand_over(self, take: Take, may_write: Callable[[], None]) -> None:
         """Pass messages to ``take`` from now on, waiting ones first; call ``may_write`` when writing can resume."""
@@ -177,7 +177,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
 
 def protocol_of(socket: WebSocket) -> StreamProtocol:
     """Return the protocol under a WebSocket that ``Server`` has accepted."""
-    return socket.scope["extensions"][EXTENSION]
+    return socket.scope["extensions"][SCOPE_KEY]
 
 
 def _value_range(data: bytes, frame_start: int) -> tuple[int, int]:

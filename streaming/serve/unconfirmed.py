@@ -7,7 +7,7 @@ from dataclasses import replace
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lanes.stream import OutgoingMessage
 
-MAX_BYTES = 1 << 22
+MAX_KEPT_BYTES = 1 << 22
 """Maximum size of what is kept of one stream."""
 
 
@@ -40,7 +40,7 @@ class Unconfirmed:
             if isinstance(message, bytes):
                 self._messages.append(message)
                 self._bytes += len(message)
-        while self._bytes > MAX_BYTES:
+        while self._bytes > MAX_KEPT_BYTES:
             self._drop(self._dropped + 1)
 
     def complete(self, checkpoint: Checkpoint) -> Checkpoint:

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 from pulse.support.not_copyable import NotCopyable
+from streaming.audio.channels import Samples
 from streaming.hosts.host import StreamRequest
 from streaming.live.device_call import DeviceCall
 from streaming.live.virtual_clock import VirtualClockHost
 from streaming.native.control_block import control_at
-from streaming.sound.channels import Samples
 
-SECOND = 1_000_000_000
+SECOND_NS = 1_000_000_000
 """In nanoseconds."""
 
 
@@ -90,7 +90,7 @@ class VirtualStream(NotCopyable):
     def due_ns(self, frames: int) -> int:
         """Return the time at which the next block of this many frames is full."""
         rate_hz = self.request.rate_hz * (1 + self.device.clock_ppm / 1e6)
-        return self._begun_ns + round((self._frames + frames) * SECOND / rate_hz)
+        return self._begun_ns + round((self._frames + frames) * SECOND_NS / rate_hz)
 
     def count_block(self, frames: int) -> None:
         """Count a block of this many frames as full."""
@@ -98,7 +98,7 @@ class VirtualStream(NotCopyable):
 
     def call(self, captured: Samples | int, flags: int) -> Samples:
         """Call the callback and return what it plays. The stream ends if the callback asks for it."""
-        now_s = self._host.now_ns() / SECOND
+        now_s = self._host.now_ns() / SECOND_NS
         times_s = now_s - self.input_latency_s, now_s, now_s + self.output_latency_s
         played, answer = self._call(captured, flags, times_s)
         if answer:

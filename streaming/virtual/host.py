@@ -18,13 +18,13 @@ from itertools import cycle, repeat
 import numpy as np
 
 from pulse.errors import InputError
+from streaming.audio.channels import Samples
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, DeviceKind, choose_device
 from streaming.hosts.host import DeviceStream, Endpoint, StreamRequest
 from streaming.live.pipeline import Pipeline
 from streaming.live.watchdog import PERIOD_S
-from streaming.sound.channels import Samples
-from streaming.virtual.device import SECOND, VirtualDevice, VirtualStream
+from streaming.virtual.device import SECOND_NS, VirtualDevice, VirtualStream
 from streaming.virtual.worker import VirtualWorker
 
 __all__ = ["VirtualDevice", "VirtualHost", "VirtualStream"]
@@ -48,7 +48,7 @@ class VirtualHost:
         self.devices = devices or (VirtualDevice(),)
         self.compute_s = compute_s
         self.streams: tuple[VirtualStream, ...] = ()
-        self._ns = SECOND
+        self._ns = SECOND_NS
         self._worker: VirtualWorker | None = None
         self._pipeline: Pipeline | None = None
         self._look: Callable[[], None] | None = None
@@ -94,14 +94,14 @@ class VirtualHost:
 
     def advance(self, seconds: float) -> None:
         """Advance the clock without a call of the device; pulses in progress may become ready."""
-        self._pass(self._ns + round(seconds * SECOND))
+        self._pass(self._ns + round(seconds * SECOND_NS))
         for stream in self.streams:
             stream.restart_clock()
 
     def stall(self, seconds: float) -> None:
         """Stop computing for this time from now on; the pulse in progress finishes that much later."""
         if self._worker is not None:
-            self._worker.stall(round(seconds * SECOND))
+            self._worker.stall(round(seconds * SECOND_NS))
 
     def finish(self) -> None:
         """Make the input device end its stream and report it. Raises InputError: no device is open."""
@@ -127,7 +127,7 @@ class VirtualHost:
         if self._pipeline is not None:
             raise InputError("this virtual host has a run already: end it, or take another host")
         self._pipeline, self._look, self._worker = pipeline, look, VirtualWorker(pipeline, self)
-        self._look_ns = self._ns + round(PERIOD_S * SECOND)
+        self._look_ns = self._ns + round(PERIOD_S * SECOND_NS)
         self.set_ns(self._ns)
 
     def detach(self, pipeline: Pipeline) -> None:
@@ -159,7 +159,7 @@ class VirtualHost:
     def record_close(self, stream: DeviceStream, took_s: float) -> None:
         """Record that a stream was closed, and how long that took."""
         self.streams = tuple(other for other in self.streams if other is not stream)
-        self.set_ns(self._ns + round(took_s * SECOND))
+        self.set_ns(self._ns + round(took_s * SECOND_NS))
 
     def refresh(self) -> bool:
         """Return True: the devices are listed again at each call."""
@@ -216,7 +216,7 @@ class VirtualHost:
             yield count
 
     def _late_ns(self, stream: VirtualStream, late_s: float) -> int:
-        return round((late_s + self._random.uniform(0, stream.device.jitter_s)) * SECOND)
+        return round((late_s + self._random.uniform(0, stream.device.jitter_s)) * SECOND_NS)
 
     def _play_until(self, ns: int) -> Iterator[Samples]:
         """Call the devices that only play up to a time; yield their blocks."""
@@ -250,6 +250,6 @@ class VirtualHost:
             if self._worker is not None and first_ns == worker_ns:
                 self._worker.step()
             elif self._look is not None:
-                self._look_ns += round(PERIOD_S * SECOND)
+                self._look_ns += round(PERIOD_S * SECOND_NS)
                 self._look()
         self.set_ns(max(until_ns, self._ns))

@@ -11,7 +11,7 @@ import pytest
 import pulse
 from pulse.errors import PulseError, WriteError
 from pulse.proof import ProofChoice
-from pulse.runtimes.nnef_check import check, check_offline
+from pulse.runtimes.nnef_check import check_nnef, check_offline
 from pulse.runtimes.tract import has_tract
 from tests.shared import shared_path
 
@@ -44,7 +44,7 @@ def outcome_in_pulses(case: Mapping[str, Any], folder: Path) -> str:
         archive = pulsed.to_nnef()
     except WriteError as error:
         return str(error)
-    report = check(archive, pulsed, typed, ProofChoice(case["lengths"]))
+    report = check_nnef(archive, pulsed, typed, ProofChoice(case["lengths"]))
     assert report.equal, (case["id"], report.verdict)
     return "equal"
 
@@ -101,5 +101,5 @@ def test_gtcrn_streams_in_tract() -> None:
     """Tract's own pulses refuse it."""
     typed = pulse.load(shared_path("models") / "gtcrn_offline.onnx").analyse()
     pulsed = typed.declutter().pulsify(pulse=1)
-    report = check(pulsed.to_nnef(), pulsed, typed, ProofChoice([12]))
+    report = check_nnef(pulsed.to_nnef(), pulsed, typed, ProofChoice([12]))
     assert report.equal, report.verdict

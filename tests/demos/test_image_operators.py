@@ -34,7 +34,7 @@ def installed_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     (info / "entry_points.txt").write_text("\n".join(["[pulse.operators]", *lines]) + "\n")
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(registry, "GIVEN", {})
+    monkeypatch.setattr(registry, "USER_TRANSLATORS", {})
     plugins.load_plugins.cache_clear()
     yield
     for name in [name for name in sys.modules if name.startswith("pulse_images")]:

@@ -191,7 +191,7 @@ SETUPS: Mapping[str, tuple[Setup, ...]] = {
     "docs/proof.md": (sound,),
     "docs/quantisation.md": (matrix,),
     "docs/recipes.md": (published_models, recipe_to_embed),
-    "docs/sound.md": (two_sound_files,),
+    "docs/audio.md": (two_sound_files,),
     "docs/tour.md": (chunks, sound, no_names, sound, spectral, lanes),
     "docs/tensorflow.md": (graphs, spotter, graph_of_x, no_names, own_operator),
 }

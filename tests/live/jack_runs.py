@@ -14,12 +14,12 @@ import pulse
 from bench.live.server import JackServer, jack_server
 from bench.models.amplifier import amplifier
 from streaming import Session
+from streaming.audio.channels import Channels
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.hosts.host import DeviceStream
 from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live import EngineConfig, Live, Plan
 from streaming.routing import Route
-from streaming.sound.channels import Channels
 from tests.live.servers import server_or_skip
 from tests.live.sound_player import Cassette
 from tests.noise import quiet_noise

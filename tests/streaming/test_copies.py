@@ -17,12 +17,12 @@ import pulse
 from pulse.errors import CopyError
 from pulse.program.program import Program
 from streaming import Session
+from streaming.audio.files import AudioReader, AudioWriter
+from streaming.audio.frames import FramesFile
+from streaming.audio.resampling import Resampler
 from streaming.executor import Executor
 from streaming.live import Live
 from streaming.native.resample import NativeResampler
-from streaming.sound.files import AudioReader, AudioWriter
-from streaming.sound.frames import FramesFile
-from streaming.sound.resampling import Resampler
 from tests.pulse.program.programs import (
     FORMS,
     MODELS,

@@ -14,8 +14,8 @@ from pulse.errors import InputError
 from pulse.program.native.state import NativeState
 from pulse.program.program import Program
 from streaming import Session
+from streaming.audio.resampling import Resampler
 from streaming.native.resample import NativeResampler
-from streaming.sound.resampling import Resampler
 from tests.interrupted_streams import count_outcomes
 from tests.interruption import Unit, everywhere
 from tests.noise import next_noise, normal_noise

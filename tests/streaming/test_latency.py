@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.latency import BUCKETS, Latency
+from streaming.latency import BUCKET_COUNT, Latency
 
 TIMES_NS = st.lists(st.integers(0, 10**13), min_size=1, max_size=60)
 
@@ -72,7 +72,7 @@ def test_a_time_beyond_the_range_is_counted() -> None:
 @given(TIMES_NS)
 def test_counts_from_elsewhere_give_the_same_statistics(times: list[int]) -> None:
     latency = latency_of(times, 1e-3)
-    counts = np.zeros(BUCKETS, np.int64)
+    counts = np.zeros(BUCKET_COUNT, np.int64)
     for ns in times:
         counts += np.array(latency_of([ns]).counts)
     assert (

@@ -12,21 +12,21 @@ from pulse.nnef.write.node import OperationWriter
 from pulse.ops.elementwise_functions import ELEMENTWISE, FunctionEntry
 from pulse.support.printable import printable
 
-NAMES: Mapping[str, str] = {
+NNEF_NAMES: Mapping[str, str] = {
     row.names.onnx: row.names.nnef for row in ELEMENTWISE.values() if row.names.onnx and row.names.nnef
 }
 """Operators that both formats have: the name in ONNX -> the one in NNEF."""
-FOLDED: Mapping[str, str] = {"Sum": "add", "Max": NAMES["Max"], "Min": NAMES["Min"]}
+BINARY_FORMS: Mapping[str, str] = {"Sum": "add", "Max": NNEF_NAMES["Max"], "Min": NNEF_NAMES["Min"]}
 """Operators of any number of inputs -> operators of two."""
-COMPOSED = ("Mul", *FOLDED, "Reciprocal", "Sigmoid", "Tanh", "Softplus", "HardSwish")
+COMPOSED = ("Mul", *BINARY_FORMS, "Reciprocal", "Sigmoid", "Tanh", "Softplus", "HardSwish")
 """Operators that are written by a function of their own, although NNEF has them: tract's are less exact, or fewer."""
-SAME = {"Identity": "copy"} | {kind: name for kind, name in NAMES.items() if kind not in COMPOSED}
+UNCHANGED = {"Identity": "copy"} | {kind: name for kind, name in NNEF_NAMES.items() if kind not in COMPOSED}
 """Operators that are written as themselves."""
 
 
-@writes(*SAME)
+@writes(*UNCHANGED)
 def write_same(w: OperationWriter) -> Name:
-    return w.emit(SAME[w.op_type], *w.operands())
+    return w.emit(UNCHANGED[w.op_type], *w.operands())
 
 
 @writes("Mul")
@@ -62,14 +62,14 @@ def _multiply(w: OperationWriter, x: Name, factor: int) -> Name:
     return total
 
 
-@writes(*FOLDED)
+@writes(*BINARY_FORMS)
 def write_folded(w: OperationWriter) -> Name:
     total, *others = w.operands()
     if not others:
         return w.emit("copy", total)
     for index, operand in enumerate(others, 1):
         total = w.emit(
-            FOLDED[w.op_type], total, operand, suffix="" if index == len(others) else f"with{index}"
+            BINARY_FORMS[w.op_type], total, operand, suffix="" if index == len(others) else f"with{index}"
         )
     assert isinstance(total, Name)
     return total
@@ -118,12 +118,12 @@ def write_cast(w: OperationWriter) -> Name:
     return w.cast(w.x(), target)
 
 
-PARAMS = {row.names.onnx: row.names.params for row in ELEMENTWISE.values() if row.names.params}
+ATTRIBUTE_DEFAULTS = {row.names.onnx: row.names.params for row in ELEMENTWISE.values() if row.names.params}
 """Operator of ONNX -> its attributes and their defaults."""
 
 
 def _params(w: OperationWriter) -> list[float]:
-    return [w.attribute(name, default) for name, default in PARAMS[w.op_type].items()]
+    return [w.attribute(name, default) for name, default in ATTRIBUTE_DEFAULTS[w.op_type].items()]
 
 
 @writes("LeakyRelu", "PRelu")
@@ -221,11 +221,11 @@ def write_hard_swish(w: OperationWriter) -> Name:
     return w.emit("mul", w.x(), _hard_sigmoid(w, 1 / 6, 0.5, "gate"))
 
 
-TYPES: Mapping[str, str] = {"f": "float", "i": "int", "u": "uint"}
-KINDS: Mapping[str, FunctionEntry] = {row.names.nnef: row for row in ELEMENTWISE.values() if row.names.nnef}
+TYPE_NAMES: Mapping[str, str] = {"f": "float", "i": "int", "u": "uint"}
+TABLE: Mapping[str, FunctionEntry] = {row.names.nnef: row for row in ELEMENTWISE.values() if row.names.nnef}
 """Functions of the table by their name in NNEF."""
 UNARY: Mapping[str, str] = {
-    **{name: row.names.onnx for name, row in KINDS.items() if row.arity == 1 and row.result == "same"},
+    **{name: row.names.onnx for name, row in TABLE.items() if row.arity == 1 and row.result == "same"},
     "copy": "Identity",
     "recip": "Reciprocal",
     "sqr": "",
@@ -233,7 +233,7 @@ UNARY: Mapping[str, str] = {
     "rsqrt": "",
 }
 """Functions of one tensor; an empty name is made of several nodes."""
-BINARY = tuple(name for name, row in KINDS.items() if row.arity in (2, -1))
+BINARY = tuple(name for name, row in TABLE.items() if row.arity in (2, -1))
 """Functions of two tensors."""
 
 
@@ -242,9 +242,9 @@ def parse_type(node: NodeReader, name: str) -> DType:
     letter, digits = name[:1].lower(), name[1:]
     if name.lower() == "bool":
         return TRUTH
-    if letter not in TYPES or digits not in ("8", "16", "32", "64") or (letter == "f" and digits == "8"):
+    if letter not in TYPE_NAMES or digits not in ("8", "16", "32", "64") or (letter == "f" and digits == "8"):
         raise node.error(f"the type {printable(name)} is not supported")
-    return np.dtype(f"{TYPES[letter]}{digits}")
+    return np.dtype(f"{TYPE_NAMES[letter]}{digits}")
 
 
 @reads(*UNARY, parameters="x")
@@ -305,7 +305,7 @@ def read_binary(node: NodeReader) -> NnefWire:
     sizes, dtype = node.broadcast(wires), wires[0].dtype
     if node.operator == "ne":
         return node.add("Not", [node.add("Equal", wires, TRUTH, sizes, "equal")], TRUTH, sizes)
-    row = KINDS[node.operator]
+    row = TABLE[node.operator]
     return node.add(row.names.onnx, wires, TRUTH if row.result == "bool" else dtype, sizes)
 
 

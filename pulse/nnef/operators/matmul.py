@@ -45,9 +45,9 @@ def read_matmul(node: NodeReader) -> NnefWire:
     if a.dtype != b.dtype:
         raise node.error(f"{a.dtype} times {b.dtype}; cast one of them")
     rank = max(a.rank, b.rank)
-    fronts = [(1,) * (rank - x.rank) + x.sizes[:-2] for x in sides]
-    front = [next((size for size in pair if size != 1), 1) for pair in zip(*fronts)]
-    return node.add("MatMul", [a, b], a.dtype, [*front, a.sizes[-2], b.sizes[-1]])
+    batches = [(1,) * (rank - x.rank) + x.sizes[:-2] for x in sides]
+    batch = [next((size for size in pair if size != 1), 1) for pair in zip(*batches)]
+    return node.add("MatMul", [a, b], a.dtype, [*batch, a.sizes[-2], b.sizes[-1]])
 
 
 @reads("tract_core_einsum", parameters="inputs expr acc='f32' output=''")
@@ -72,10 +72,10 @@ def read_einsum(node: NodeReader) -> NnefWire:
         for letter, size in zip(term, wire.sizes)
         if size != 1
     }
-    fresh = [index for index, letter in enumerate(result) if letter not in operands]
+    new_axes = [index for index, letter in enumerate(result) if letter not in operands]
     letters = "".join(letter for letter in result if letter in operands)
     dims = [sizes.get(letter, 1) for letter in letters]
     total = node.add(
-        "Einsum", wires, wires[0].dtype, dims, "sum" if fresh else "", equation=f"{operands}->{letters}"
+        "Einsum", wires, wires[0].dtype, dims, "sum" if new_axes else "", equation=f"{operands}->{letters}"
     )
-    return node.add_axes(total, fresh) if fresh else total
+    return node.add_axes(total, new_axes) if new_axes else total

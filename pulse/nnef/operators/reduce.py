@@ -7,14 +7,14 @@ from pulse.nnef.registry import reads, writes
 from pulse.nnef.syntax import Name
 from pulse.nnef.write.node import OperationWriter
 
-SAME: Mapping[str, str] = {
+NNEF_NAMES: Mapping[str, str] = {
     "ReduceSum": "sum_reduce",
     "ReduceMean": "mean_reduce",
     "ReduceMax": "max_reduce",
     "ReduceMin": "min_reduce",
     "ReduceProd": "tract_core_product_reduce",
 }
-SUMS = ("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
+COMPOSED_SUMS = ("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
 
 
 def _axes(w: OperationWriter) -> list[int]:
@@ -32,13 +32,13 @@ def _finish(w: OperationWriter, operator: str, x: Name, axes: list[int]) -> Name
     return w.remove_axes(w.emit(operator, x, suffix="with_axes", axes=[*axes]), axes)
 
 
-@writes(*SAME)
+@writes(*NNEF_NAMES)
 def write_reduce(w: OperationWriter) -> Name:
     axes = _axes(w)
-    return _finish(w, SAME[w.op_type], w.x(), axes) if axes else w.emit("copy", w.x())
+    return _finish(w, NNEF_NAMES[w.op_type], w.x(), axes) if axes else w.emit("copy", w.x())
 
 
-@writes(*SUMS)
+@writes(*COMPOSED_SUMS)
 def write_sum(w: OperationWriter) -> Name:
     """Write sums of a function of the entries, and a function of the sum."""
     x, axes = w.x(), _axes(w)
@@ -81,8 +81,8 @@ def write_arg_extreme(w: OperationWriter) -> Name:
     return _finish(w, f"tract_core_{kind}_reduce_last" if last else f"{kind}_reduce", w.x(), [axis])
 
 
-READ: Mapping[str, str] = {name: kind for kind, name in SAME.items()}
-TRUTHS: Mapping[str, str] = {"any_reduce": "ReduceMax", "all_reduce": "ReduceMin"}
+ONNX_NAMES: Mapping[str, str] = {name: kind for kind, name in NNEF_NAMES.items()}
+BOOL_REDUCTIONS: Mapping[str, str] = {"any_reduce": "ReduceMax", "all_reduce": "ReduceMin"}
 
 
 def _reduce(node: NodeReader, op_type: str, x: NnefWire, suffix: str = "") -> NnefWire:
@@ -102,13 +102,13 @@ def read_sum(node: NodeReader) -> NnefWire:
 
 @reads("mean_reduce", "max_reduce", "min_reduce", "tract_core_product_reduce", parameters="input axes")
 def read_reduce(node: NodeReader) -> NnefWire:
-    return _reduce(node, READ[node.operator], node.wire("input"))
+    return _reduce(node, ONNX_NAMES[node.operator], node.wire("input"))
 
 
-@reads(*TRUTHS, parameters="input axes")
+@reads(*BOOL_REDUCTIONS, parameters="input axes")
 def read_truths(node: NodeReader) -> NnefWire:
     x = node.wire("input")
-    number = _reduce(node, TRUTHS[node.operator], node.cast(x, LONG, "numbers"), "extreme")
+    number = _reduce(node, BOOL_REDUCTIONS[node.operator], node.cast(x, LONG, "numbers"), "extreme")
     return node.cast(number, x.dtype)
 
 

@@ -14,8 +14,8 @@ from pulse.support.printable import printable
 def write_elements(w: OperationWriter) -> Name:
     axis = w.axis(0, w.rank())
     index = from_the_start(w, [axis])
-    how = str(w.attribute("reduction", "none"))
-    return w.emit("tract_core_scatter_elements", w.x(), index, w.x(2), axis=axis, reduction=how)
+    reduction = str(w.attribute("reduction", "none"))
+    return w.emit("tract_core_scatter_elements", w.x(), index, w.x(2), axis=axis, reduction=reduction)
 
 
 @writes("ScatterND")

@@ -18,7 +18,7 @@ SIZE_FUNCTIONS = frozenset({"length_of", "range_of", "shape_of", "scalar", "inte
 """Functions of the language itself."""
 
 
-def compute(left: Any, sign: str, right: Any) -> NnefValue:
+def apply_operator(left: Any, sign: str, right: Any) -> NnefValue:
     """Return a binary operator. Raises TypeError, ValueError, ZeroDivisionError, OverflowError, DimError."""
     if sign == "in":
         return left in right
@@ -35,7 +35,7 @@ def compute(left: Any, sign: str, right: Any) -> NnefValue:
     return _require_64_bits(OPERATORS[sign](left, right))
 
 
-def apply(function: str, value: NnefValue) -> NnefValue | None:
+def apply_function(function: str, value: NnefValue) -> NnefValue | None:
     """Return a function of ``SIZE_FUNCTIONS``; None if it has no value here."""
     if function in ("length_of", "range_of") and isinstance(value, list | tuple | str):
         return len(value) if function == "length_of" else [*range(len(value))]

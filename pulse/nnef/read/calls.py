@@ -6,7 +6,7 @@ from pulse.dim import TDim
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.nnef.operators import families as families
-from pulse.nnef.read.arithmetic import SIZE_FUNCTIONS, apply
+from pulse.nnef.read.arithmetic import SIZE_FUNCTIONS, apply_function
 from pulse.nnef.read.expressions import Evaluator
 from pulse.nnef.read.files import Files
 from pulse.nnef.read.node import GraphReader, NnefValue, NnefWire, NodeReader
@@ -92,7 +92,7 @@ class Calls:
         self._spending.take_nodes(1, position.title)
         name = call.operator
         if name in SIZE_FUNCTIONS and len(call.positional) == 1:
-            value = apply(name, self._expressions.value(call.positional[0], position.part(0)))
+            value = apply_function(name, self._expressions.value(call.positional[0], position.part(0)))
             if value is None:
                 raise position.error(f"{name} has no value here")
             return value

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from pulse.dim import TDim
 from pulse.errors import DimError
-from pulse.nnef.read.arithmetic import compute
+from pulse.nnef.read.arithmetic import apply_operator
 from pulse.nnef.read.node import NnefValue, NnefWire
 from pulse.nnef.read.position import Position
 from pulse.nnef.syntax import (
@@ -127,7 +127,7 @@ class Evaluator:
                 raise position.error(f"{sign} has no meaning between tensors")
             return self._operate(BINARY_OPERATORS[sign], [left, right], position)
         try:
-            return compute(left, sign, right)
+            return apply_operator(left, sign, right)
         except (TypeError, ValueError, ZeroDivisionError, OverflowError, DimError) as error:
             raise position.error(f"{sign} cannot be computed here ({printable(str(error))})") from error
 

@@ -288,7 +288,7 @@ class NodeReader:
         *operands: "NnefWire | float",
         suffix: str = "",
         dtype: DType | None = None,
-        **how: Any,
+        **attributes: Any,
     ) -> NnefWire:
         """Add a function of the elements of the first operand; return its output, of the same type and sizes.
 
@@ -301,7 +301,7 @@ class NodeReader:
             else self.constant(operand, first.dtype, f"{suffix or op_type.lower()}.number")
             for operand in operands
         ]
-        return self.add(op_type, wires, dtype or first.dtype, first.sizes, suffix, **how)
+        return self.add(op_type, wires, dtype or first.dtype, first.sizes, suffix, **attributes)
 
     def constant(self, value: float, dtype: DType, suffix: str) -> NnefWire:
         """Store a number; return its wire."""

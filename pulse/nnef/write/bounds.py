@@ -11,7 +11,7 @@ from pulse.nnef.write.graph import SizeTexts
 ARITHMETIC = re.compile(r"(?!.*\w\()[\w+*/() -]+")
 """Sizes that tract reads: sums, products and quotients."""
 SIGNS: Mapping[str, str] = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/"}
-ALIKE = frozenset({"Unsqueeze", "Squeeze", "Identity"})
+PASSING_OPERATORS = frozenset({"Unsqueeze", "Squeeze", "Identity"})
 """Operators that do not change a number."""
 
 
@@ -40,7 +40,7 @@ def bound_texts(
             sides = [text_of(name) for name in inputs]
             if None not in sides:
                 text = f"({sides[0]}{SIGNS[op_type]}{sides[1]})"
-        elif op_type in ALIKE:
+        elif op_type in PASSING_OPERATORS:
             text = texts.get(inputs[0])
         if text is not None and ARITHMETIC.fullmatch(text):
             texts[node.output[0]] = text

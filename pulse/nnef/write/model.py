@@ -31,11 +31,11 @@ MAX_TRIED_LENGTH = 1 << 12
 """The largest length that is tried to find one for which no wire is empty."""
 OPSET = 17
 """The opset of the intermediate ONNX operators."""
-NAMED: Mapping[str, str] = {"f": "F", "i": "I", "u": "U"}
+TRACT_TYPE_LETTERS: Mapping[str, str] = {"f": "F", "i": "I", "u": "U"}
 """How tract spells the kinds of types that NNEF has no name for."""
 TRACT = "tract_"
 """How the operators of tract's registry begin."""
-UNLIKE = frozenset({"deconv"})
+DIFFERENT_IN_TRACT = frozenset({"deconv"})
 """Operators that tract interprets differently from the standard."""
 
 
@@ -87,7 +87,7 @@ class _Export:
             for name in _called_operators(part)
         }
         extensions = [("tract_symbol", symbol) for symbol in self.symbols]
-        if any(name.startswith(TRACT) or name in UNLIKE for name in called):
+        if any(name.startswith(TRACT) or name in DIFFERENT_IN_TRACT for name in called):
             extensions.insert(0, ("tract_registry", "tract_core"))
         document = Document("network", tuple(names), tuple(results), body, fragments_all, tuple(extensions))
         return Archive(document, self.shared.tensors)
@@ -206,7 +206,7 @@ def external(value: ValueInfoProto) -> Call:
         return Call("external", (), (("shape", shape),), external_type)
     if dtype == np.float32:
         return Call("external", (), (("shape", shape),))
-    type_name = f"{NAMED[dtype.kind]}{dtype.itemsize * 8}"
+    type_name = f"{TRACT_TYPE_LETTERS[dtype.kind]}{dtype.itemsize * 8}"
     return Call("tract_core_external", (), (("shape", shape), ("datum_type", type_name)))
 
 

@@ -113,7 +113,7 @@ def _body(node: NodeContext, rule: str, state: TypedFact, frames: dict[str, Type
     if "b" in x:
         row = body.wire(Transpose((0, 1, 3, 2)), [x["k"]], "k_row")
         recalled = body.wire(MatMul(), [row, s], "recalled")
-        v = body.apply("mul", x["b"], body.apply("sub", v, recalled, suffix="news"), suffix="weighed")
+        v = body.apply("mul", x["b"], body.apply("sub", v, recalled, suffix="news"), suffix="weighted")
     s = body.apply("add", s, body.apply("mul", x["k"], v, suffix="update"), suffix="state")
     graph.set_outputs([s, body.wire(MatMul(), [x["q"], s], "y")], ["state", "y"])
     return TypedNetwork(graph, node.scope, f"{node.wire_name}.body")

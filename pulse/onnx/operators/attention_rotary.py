@@ -13,7 +13,7 @@ from pulse.ops.slice import Slice
 
 @onnx_op("RotaryEmbedding")
 def rotary_embedding(node: NodeContext) -> OutletId:
-    """Turn pairs of channels by the angle of their frame: halves of each head, or neighbours (interleaved)."""
+    """Rotate pairs of channels by the angle of their frame: halves of each head, or neighbours (interleaved)."""
     x, shape = node.input(0), node.fact(0).shape
     if len(shape) not in (3, 4):
         raise node.error(f"{node.fact(0)} must have 3 or 4 axes")
@@ -27,9 +27,9 @@ def rotary_embedding(node: NodeContext) -> OutletId:
     if rotary_dim % 2 or rotary_dim > int(size):
         raise node.error(f"{rotary_dim} of {size} channels cannot be rotated in pairs")
     cos, sin = (_angles(node, slot, rotary_dim // 2, 2 if flat else 1) for slot in (1, 2))
-    first, second = _pairs(node, x, rotary_dim)
-    real = _mix(node, "sub", (cos, first), (sin, second), "real")
-    imaginary = _mix(node, "add", (sin, first), (cos, second), "imaginary")
+    first, second = _split(node, x, rotary_dim)
+    real = _combine(node, "sub", (cos, first), (sin, second), "real")
+    imaginary = _combine(node, "add", (sin, first), (cos, second), "imaginary")
     y = _join(node, real, imaginary, rotary_dim)
     if rotary_dim < int(size):
         unrotated = node.wire(Slice(3, TDim.of(rotary_dim), size), [x], "unrotated")
@@ -52,7 +52,7 @@ def _angles(node: NodeContext, slot: int, half: int, heads: int) -> OutletId:
     return node.wire(AddAxis(heads), [angles], f"{name}_heads")
 
 
-def _pairs(node: NodeContext, x: OutletId, rotary_dim: int) -> list[OutletId]:
+def _split(node: NodeContext, x: OutletId, rotary_dim: int) -> list[OutletId]:
     if node.flag("interleaved"):
         cuts = [Slice(3, TDim.of(start), TDim.of(rotary_dim), 2) for start in (0, 1)]
     else:
@@ -60,7 +60,7 @@ def _pairs(node: NodeContext, x: OutletId, rotary_dim: int) -> list[OutletId]:
     return [node.wire(op, [x], f"part{index}") for index, op in enumerate(cuts)]
 
 
-def _mix(
+def _combine(
     node: NodeContext,
     function: str,
     left: tuple[OutletId, OutletId],

@@ -8,7 +8,7 @@ from pulse.infer.relations import FactRelation, SameRank, SameSize, SameType, Si
 from pulse.infer.wire_facts import Axis
 from pulse.onnx.inference_node import InferenceNode
 from pulse.onnx.registry import onnx_op
-from pulse.onnx.rules import EVERY, rule
+from pulse.onnx.rules import EVERY_INPUT, rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.concat import Concat
@@ -24,7 +24,7 @@ def concat(node: NodeContext) -> OutletId:
     return inputs[0] if len(inputs) == 1 else node.wire(Concat(axis), inputs)
 
 
-@rule("Concat", parts=EVERY)
+@rule("Concat", parts=EVERY_INPUT)
 def infer_concat(node: InferenceNode) -> Iterator[FactRelation]:
     """Relate sizes: along one axis they add up, along the others they are equal."""
     parts, y = node.given_inputs(), node.output

@@ -13,7 +13,7 @@ from pulse.ops.slice import Slice
 
 SILU = Elementwise("swish", (1.0,))
 ACTIVATIONS = {"none": None, "silu": SILU, "swish": SILU}
-UNSET = {"ndim": 1, "channels_last": 0, "state_window": 0, "state_update_capacity": 0, "state_length": 0}
+REQUIRED = {"ndim": 1, "channels_last": 0, "state_window": 0, "state_update_capacity": 0, "state_length": 0}
 """Attributes of onnxruntime's operator -> their required values."""
 
 
@@ -27,7 +27,7 @@ def causal_conv_with_state(node: NodeContext) -> list[OutletId]:
     name = node.text("activation", "none")
     if name not in ACTIVATIONS:
         raise node.error(f"activation {name!r} is not supported; use {', '.join(ACTIVATIONS)}")
-    for attribute, value in UNSET.items():
+    for attribute, value in REQUIRED.items():
         if node.integer(attribute, value) != value:
             raise node.error(f"attribute {attribute} is not supported; leave it at {value}")
     dilation = node.integer("dilation", 1)

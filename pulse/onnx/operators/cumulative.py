@@ -86,9 +86,9 @@ rule("CumSum")(same_type_and_shape)
 def write_cum_sum(w: NodeWriter, op: CumSum) -> list[str]:
     """Write the sums of one pulse; the total if it is read."""
     (x,) = w.inputs
-    how = {"exclusive": int(op.exclusive), "reverse": int(op.reverse)}
+    attributes = {"exclusive": int(op.exclusive), "reverse": int(op.reverse)}
     axis = w.clock.number(op.axis)
-    sums = w.emit("CumSum", [_widen(w, x), axis], "sums" if _is_widened(w) else "", **how)
+    sums = w.emit("CumSum", [_widen(w, x), axis], "sums" if _is_widened(w) else "", **attributes)
     results = [_narrow(w, sums)]
     return [*results, w.reduce("ReduceSum", x, (op.axis,), "total") if w.output_is_used[1] else ""]
 

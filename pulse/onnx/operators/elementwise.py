@@ -62,7 +62,7 @@ def power(node: NodeContext) -> OutletId:
 BOOL = np.dtype(np.bool_)
 
 
-KINDS = {**OPERATORS, "Mod": "mod", "BitShift": "shift_left", "IsInf": "isnan"}
+FUNCTIONS = {**OPERATORS, "Mod": "mod", "BitShift": "shift_left", "IsInf": "isnan"}
 """ONNX operator -> the function of the table that it is, or one with the same types."""
 
 LOGIC = ("And", "Or", "Xor", "Not")
@@ -71,13 +71,13 @@ LOGIC = ("And", "Or", "Xor", "Not")
 OWN_RULES = ("PRelu", "Where", *LOGIC)
 """Operators of the table that have their own rule: they relate more than types and a common shape."""
 
-PARTIAL = ("Add", "Sub", "Mul")
+SIZE_OPERATORS = ("Add", "Sub", "Mul")
 """Operators that sizes pass entry by entry, so that some may be unknown."""
 
 
 def infer_function(node: InferenceNode) -> Iterator[FactRelation]:
     """Results have the type of the inputs, or bool; shapes are broadcast."""
-    row = ELEMENTWISE[KINDS[node.op_type]]
+    row = ELEMENTWISE[FUNCTIONS[node.op_type]]
     inputs = node.given_inputs()
     first, end = row.typed_by
     if row.result == "same":
@@ -90,13 +90,13 @@ def infer_function(node: InferenceNode) -> Iterator[FactRelation]:
 
 def _shapes(node: InferenceNode) -> FactRelation:
     """Return the relation between the shapes of an operator of the table."""
-    if ELEMENTWISE[KINDS[node.op_type]].arity == 1:
+    if ELEMENTWISE[FUNCTIONS[node.op_type]].arity == 1:
         return SameShape([node.input(0), node.output])
     return Broadcasting(node.output, node.given_inputs())
 
 
-rule(*PARTIAL, parts=(0, 1))(infer_function)
-rule(*(op_type for op_type in KINDS if op_type not in (*PARTIAL, *OWN_RULES)))(infer_function)
+rule(*SIZE_OPERATORS, parts=(0, 1))(infer_function)
+rule(*(op_type for op_type in FUNCTIONS if op_type not in (*SIZE_OPERATORS, *OWN_RULES)))(infer_function)
 
 
 @rule(*LOGIC)

@@ -21,7 +21,7 @@ from pulse.typed import TypedGraph, known_value
 
 MAX_SLICES = 64
 """More rows of indices are not cut into slices: they are looked up."""
-MIN_ENTRIES = 8
+MIN_ROW_ENTRIES = 8
 """Constant rows of fewer entries are looked up one by one."""
 
 
@@ -67,7 +67,7 @@ def _constant(value: Array) -> Progression | None:
     if (
         value.ndim == 0
         or not value.size
-        or value.shape[-1] < MIN_ENTRIES
+        or value.shape[-1] < MIN_ROW_ENTRIES
         or not np.issubdtype(value.dtype, np.integer)
     ):
         return None

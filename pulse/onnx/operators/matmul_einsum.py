@@ -14,7 +14,7 @@ from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.support.record import record
 
-DOTS = "..."
+ELLIPSIS = "..."
 _TERM = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
 
 
@@ -48,11 +48,11 @@ def einsum(node: NodeContext) -> OutletId:
     if arrow:
         output_labels = (
             *_labels_before_dots(right),
-            *(dots if DOTS in right else ()),
+            *(dots if ELLIPSIS in right else ()),
             *_labels_after_dots(right),
         )
     else:
-        letters = left.replace(DOTS, "").replace(",", "")
+        letters = left.replace(ELLIPSIS, "").replace(",", "")
         output_labels = (*dots, *sorted(letter for letter in set(letters) if letters.count(letter) == 1))
     labels = {label for term in operands for label in term.labels}
     if len(set(output_labels)) != len(output_labels) or not set(output_labels) <= labels:
@@ -63,18 +63,18 @@ def einsum(node: NodeContext) -> OutletId:
 
 
 def _labels_before_dots(text: str) -> tuple[str, ...]:
-    return tuple(text.partition(DOTS)[0])
+    return tuple(text.partition(ELLIPSIS)[0])
 
 
 def _labels_after_dots(text: str) -> tuple[str, ...]:
-    return tuple(text.partition(DOTS)[2])
+    return tuple(text.partition(ELLIPSIS)[2])
 
 
 def _labels(node: NodeContext, text: str, rank: int) -> tuple[str, ...]:
     """Return one label for each axis; the axes of an ellipsis are numbered from the last one: ``.1``, ``.0``."""
     before, after = _labels_before_dots(text), _labels_after_dots(text)
     open_axes = rank - len(before) - len(after)
-    if open_axes < 0 or (open_axes and DOTS not in text):
+    if open_axes < 0 or (open_axes and ELLIPSIS not in text):
         raise node.error(f"the term {text!r} does not fit an operand of {rank} axes")
     return (*before, *(f".{index}" for index in reversed(range(open_axes))), *after)
 

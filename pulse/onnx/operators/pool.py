@@ -19,7 +19,7 @@ from pulse.onnx.write.registry import writes
 from pulse.ops.pool import MaxPlace, Pool, PoolKind
 from pulse.ops.reduce import Reduce, ReduceKind
 
-KINDS: dict[str, PoolKind] = {"MaxPool": "max", "AveragePool": "average", "LpPool": "lp"}
+POOL_KINDS: dict[str, PoolKind] = {"MaxPool": "max", "AveragePool": "average", "LpPool": "lp"}
 
 
 def _ceil_extra(size: TDim, before: TDim, after: TDim, span: int, stride: int) -> TDim:
@@ -40,7 +40,7 @@ def _shortfall(total: TDim, span: int, stride: int) -> TDim:
     return (1 - ge(total, span)) * dim_max(0, ge(total, span - stride + 1) * (span - total))
 
 
-@onnx_op(*KINDS)
+@onnx_op(*POOL_KINDS)
 def pool(node: NodeContext) -> list[OutletId]:
     """Wire a pool over windows; of a maximum also the indices, if the node has that output."""
     rank = max(0, node.fact(0).rank - 2)
@@ -65,7 +65,7 @@ def pool(node: NodeContext) -> list[OutletId]:
             for size, (before, after), span, stride in zip(sizes, pads, spans, strides)
         )
     op = Pool(
-        kind=KINDS[node.op_type],
+        kind=POOL_KINDS[node.op_type],
         kernel=kernel,
         strides=strides,
         dilations=dilations,

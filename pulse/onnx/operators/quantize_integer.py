@@ -23,9 +23,9 @@ from pulse.ops.slice import Slice
 from pulse.support.wording import spell
 from pulse.typed import known_value
 
-MAX_EXACT = 1 << 24
+MAX_EXACT_INTEGER = 1 << 24
 """Integers up to here are exact in f32."""
-BYTES = (np.dtype(np.uint8), np.dtype(np.int8))
+BYTE_DTYPES = (np.dtype(np.uint8), np.dtype(np.int8))
 MAX_CODE = 255.0
 """The largest magnitude of an 8-bit number minus its zero point."""
 MAX_PARTS = 32
@@ -68,7 +68,7 @@ def q_linear_conv(node: NodeContext) -> OutletId:
 
 
 def _require_codes(node: NodeContext, fact: TypedFact, zero: DType | None) -> None:
-    if fact.dtype not in BYTES or (zero is not None and zero != fact.dtype):
+    if fact.dtype not in BYTE_DTYPES or (zero is not None and zero != fact.dtype):
         raise node.error(f"{fact} and its zero point must be 8-bit integers")
 
 
@@ -145,7 +145,7 @@ def _parts(node: NodeContext, terms: Array) -> Sequence[int] | None:
     starts, total = [0], 0.0
     for index, term in enumerate(terms.tolist()):
         total += term
-        if total >= MAX_EXACT:
+        if total >= MAX_EXACT_INTEGER:
             starts.append(index)
             total = term
     return starts if len(starts) <= MAX_PARTS else None
@@ -165,12 +165,12 @@ def _convolve(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> Outl
             point = as_one(node, node.input(zero), f"{name}_zero")
         operands.append(subtract_zero(node, node.input(slot), point, name))
     kernel = node.graph.fact(operands[1]).shape[1:]
-    size = np.prod([int(dim) for dim in kernel]) if all(dim.is_const for dim in kernel) else MAX_EXACT
+    size = np.prod([int(dim) for dim in kernel]) if all(dim.is_const for dim in kernel) else MAX_EXACT_INTEGER
     largest = _largest_magnitude(node, operands[1])
     largest_sum = (
         largest.reshape(largest.shape[0], -1).sum(axis=1).max(initial=0) if largest.ndim else largest * size
     )
-    exact = MAX_CODE * float(largest_sum) < MAX_EXACT
+    exact = MAX_CODE * float(largest_sum) < MAX_EXACT_INTEGER
     wide = F32 if exact else I32
     part = replace(
         node,

@@ -15,7 +15,7 @@ from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
 
-KINDS: dict[str, ReduceKind] = {
+REDUCE_KINDS: dict[str, ReduceKind] = {
     "ReduceSum": "sum",
     "ReduceMean": "mean",
     "ReduceMax": "max",
@@ -31,7 +31,7 @@ KINDS: dict[str, ReduceKind] = {
 EXTREMES: dict[str, Literal["max", "min"]] = {"ArgMax": "max", "ArgMin": "min"}
 
 
-@onnx_op(*KINDS)
+@onnx_op(*REDUCE_KINDS)
 def reduce(node: NodeContext) -> OutletId:
     """Reduce axes: an attribute before opset 18 (13 for a sum), then an input; none means all."""
     rank = node.fact(0).rank
@@ -42,7 +42,7 @@ def reduce(node: NodeContext) -> OutletId:
         axes = tuple(node.integers(1, "axes")) if node.has(1) else ()
     if not axes and not node.flag("noop_with_empty_axes"):
         axes = tuple(range(rank))
-    kind = KINDS[node.op_type]
+    kind = REDUCE_KINDS[node.op_type]
     if not axes and kind in ("sum", "mean", "max", "min", "prod"):
         return node.input(0)
     return node.wire(Reduce(kind, node.axes(axes, rank), node.flag("keepdims", True)), [node.input(0)])
@@ -56,7 +56,7 @@ def arg_reduce(node: NodeContext) -> OutletId:
     return node.wire(op, [node.input(0)])
 
 
-@rule(*KINDS, uniform=True)
+@rule(*REDUCE_KINDS, uniform=True)
 def infer_reduction(node: InferenceNode) -> Iterator[FactRelation]:
     """The listed axes are removed, or have size 1; the translator computes the other sizes."""
     x, y = node.input(0), node.output
@@ -83,7 +83,7 @@ def infer_extreme(node: InferenceNode) -> Iterator[FactRelation]:
     yield RankSum(x, [y], 0 if node.flag("keepdims", True) else 1)
 
 
-NAMES = {kind: op_type for op_type, kind in KINDS.items()}
+ONNX_NAMES = {kind: op_type for op_type, kind in REDUCE_KINDS.items()}
 
 
 @writes(Reduce)
@@ -91,8 +91,8 @@ def write_reduce(w: NodeWriter, op: Reduce) -> str:
     """Write the operator of that kind; a reduction of no axes is one over a new axis of size 1."""
     (x,) = w.inputs
     if op.axes:
-        return w.reduce(NAMES[op.kind], x, op.axes, keepdims=op.keepdims)
-    return w.reduce(NAMES[op.kind], w.add_axis(x, 0, "wide"), (0,), keepdims=False)
+        return w.reduce(ONNX_NAMES[op.kind], x, op.axes, keepdims=op.keepdims)
+    return w.reduce(ONNX_NAMES[op.kind], w.add_axis(x, 0, "wide"), (0,), keepdims=False)
 
 
 @writes(ArgReduce)

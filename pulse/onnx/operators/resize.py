@@ -29,7 +29,7 @@ ROUNDINGS: dict[str, NearestMode] = {name: name for name in ROUNDING}
 MIN_SCALE = 2.0**-20
 """A smaller factor, or one above its inverse, is an error."""
 
-MAX_LOOKUPS = 4
+MAX_SUMMED_LOOKUPS = 4
 """An output of more input elements is a product with a matrix, not a sum of lookups."""
 
 ResizedAxes = dict[int, tuple[TDim, Fraction | None]]
@@ -193,7 +193,7 @@ def _look_up(
     """Return the sum over k of ``x[frames[:, k]] * weights[:, k]`` along an axis; for many k as a product."""
     if weights is None:
         return node.wire(Gather(axis), [x, node.constant(frames[:, 0], "frames")], suffix)
-    if frames.shape[1] > MAX_LOOKUPS:
+    if frames.shape[1] > MAX_SUMMED_LOOKUPS:
         return _product(node, x, axis, frames, weights, suffix)
     fact = node.graph.fact(x)
     columns = weights.T.reshape(*weights.T.shape, *(1,) * (fact.rank - 1 - axis)).astype(fact.dtype)
@@ -218,7 +218,7 @@ def _product(
     perm = list(range(fact.rank))
     perm[axis], perm[-1] = perm[-1], perm[axis]
     swap = Transpose(tuple(perm))
-    y = node.wire(MatMul(), [node.wire(swap, [x], "behind"), constant], "product")
+    y = node.wire(MatMul(), [node.wire(swap, [x], "last"), constant], "product")
     return node.wire(swap, [y], suffix)
 
 

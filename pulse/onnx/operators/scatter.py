@@ -30,7 +30,7 @@ from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.support.record import record
 
-MAX_ROUNDS = 64
+MAX_REPEATED_UPDATES = 64
 """Updates of one place that are combined one after the other by separate ops."""
 
 
@@ -258,7 +258,7 @@ def _combine(
         rounds_of_updates[index] = counts.get(row, 0)
         counts[row] = int(rounds_of_updates[index]) + 1
     rounds = int(rounds_of_updates.max()) + 1
-    if rounds > MAX_ROUNDS:
+    if rounds > MAX_REPEATED_UPDATES:
         return None
     for index in range(rounds):
         mine = np.flatnonzero(rounds_of_updates == index)

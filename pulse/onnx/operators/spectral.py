@@ -18,7 +18,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.shape import AddAxis, Reshape, Transpose
 from pulse.ops.spectral import Dft, dft_matrix, half_to_real
 
-MAX_MATRIX = 1 << 25
+MAX_ELEMENTS = 1 << 25
 """Elements of a transform's matrix; longer transforms run offline and in numpy only."""
 
 
@@ -38,8 +38,8 @@ def stft(node: NodeContext) -> OutletId:
     length = len(window)
     onesided = node.flag("onesided", True)
     bins = length // 2 + 1 if onesided else length
-    if 2 * length * parts * bins > MAX_MATRIX:
-        raise node.error(f"frames of {length} samples are too long; their matrix is at most {MAX_MATRIX}")
+    if 2 * length * parts * bins > MAX_ELEMENTS:
+        raise node.error(f"frames of {length} samples are too long; their matrix is at most {MAX_ELEMENTS}")
     basis = dft_matrix(length, parts, length, bins, inverse=False) * window[:, None, None, None]
     kernel = basis.transpose(2, 3, 1, 0).reshape(2 * bins, parts, length)
     order = node.wire(Transpose((0, 2, 1)) if signal.rank == 3 else AddAxis(1), [node.input(0)], "signal")
@@ -87,7 +87,7 @@ def dft(node: NodeContext) -> OutletId:
     op.facts([x])
     frames, parts = x.shape[axis], int(x.shape[-1])
     is_constant = frames.is_const and length.is_const
-    if not is_constant or not 0 < 4 * int(frames) * int(length) <= MAX_MATRIX:
+    if not is_constant or not 0 < 4 * int(frames) * int(length) <= MAX_ELEMENTS:
         return node.wire(op, [node.input(0)])
     return _dft_product(node, op, min(int(frames), int(length)), parts)
 
@@ -106,7 +106,7 @@ def _dft_product(node: NodeContext, op: Dft, frames: int, parts: int) -> OutletI
     outer = tuple(x.shape[axis] for axis in others)
     operand = node.input(0)
     if op.axis != rank - 2:
-        operand = node.wire(Transpose((*others, op.axis, rank - 1)), [operand], "behind")
+        operand = node.wire(Transpose((*others, op.axis, rank - 1)), [operand], "last")
     flat = node.wire(Reshape((*outer, x.shape[op.axis] * parts)), [operand], "flat")
     basis = node.constant(
         matrix.reshape(int(x.shape[op.axis]) * parts, bins * results).astype(x.dtype), "basis"

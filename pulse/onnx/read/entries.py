@@ -20,7 +20,7 @@ from pulse.onnx.read.file import begins_model
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
 
-_MAX_VARINT = 10
+_MAX_VARINT_BYTES = 10
 """Maximum number of bytes of a number; a file with more is not protobuf."""
 _HEAD_BYTES = 16
 """The bytes from which a model is recognised."""
@@ -80,7 +80,7 @@ def _find(file: BinaryIO, size: int, key: str) -> list[Any]:
 def _varint(file: BinaryIO) -> int | None:
     """Return the next number; None at the end of the file, or if there is none."""
     number = 0
-    for index in range(_MAX_VARINT):
+    for index in range(_MAX_VARINT_BYTES):
         byte = file.read(1)
         if not byte:
             return None

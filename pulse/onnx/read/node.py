@@ -28,7 +28,7 @@ from pulse.ops.generic import Generic
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
-_OWN = f"{Path(__file__).parents[2]}{os.sep}"
+_OWN_FOLDER = f"{Path(__file__).parents[2]}{os.sep}"
 """The folder of this package, whose lines belong to no model."""
 _TRACE_LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
@@ -64,7 +64,7 @@ class OnnxOp(ModelOp):
         if not self.trace:
             return f"node {self.title}" if self.title else ""
         lines: list[tuple[str, str]] = _TRACE_LINE.findall(self.trace)
-        lines = [line for line in lines if not line[0].startswith(_OWN)]
+        lines = [line for line in lines if not line[0].startswith(_OWN_FOLDER)]
         lines = [line for line in lines if "site-packages" not in line[0]] or lines
         node_text = [f"node {self.title}"] if self.title else []
         return ", ".join([*node_text, *(f"{file} line {number}" for file, number in lines[-1:])])

@@ -10,7 +10,7 @@ OPSETS = range(7, 29)
 """The versions of the default domain that the translators support."""
 
 
-def opsets(proto: ModelProto, title: str) -> dict[str, int]:
+def opset_versions(proto: ModelProto, title: str) -> dict[str, int]:
     """Return the version of each domain. Raises LoadError if the default domain's is not supported.
 
     Versions before the first one of OPSETS are, as long as the file uses only operators that were already the same.

@@ -18,8 +18,8 @@ from pulse.onnx.proto import AttributeProto, GraphProto, NodeProto, ValueInfoPro
 from pulse.onnx.read.file import ModelSource, read_source
 from pulse.onnx.read.inputs import check_given, claimed_fact, frees_lengths, input_facts, named_fact
 from pulse.onnx.read.node import OnnxOp
-from pulse.onnx.read.opsets import opsets
-from pulse.onnx.registry import DEFAULT_DOMAINS, GIVEN
+from pulse.onnx.read.opsets import opset_versions
+from pulse.onnx.registry import DEFAULT_DOMAINS, USER_TRANSLATORS
 from pulse.onnx.subgraph import BodyGraph, free_names
 from pulse.onnx.tensors import tensor_value
 from pulse.support.budget import Budget, Spending, count_spending, current_spending
@@ -55,7 +55,7 @@ def read(
     proto, title, folder = read_source(source)
     scope = SymbolScope()
     facts = input_facts(proto.graph, inputs, scope, constants)
-    builder = _Builder(opsets(proto, title), folder, title)
+    builder = _Builder(opset_versions(proto, title), folder, title)
     builder.read(proto.graph, facts, tensors or {})
     metadata = {entry.key: entry.value for entry in proto.metadata_props}
     stale = ignore_value_info or frees_lengths(proto.graph, inputs)
@@ -213,7 +213,7 @@ _FIELDS = {
 
 def _is_stored(node: NodeProto, attributes: Mapping[str, Any]) -> bool:
     """Return whether a node Constant equals an initializer: a tensor of the file, not an operator of a plugin."""
-    plain = node.domain in DEFAULT_DOMAINS and node.op_type not in GIVEN and not node.input
+    plain = node.domain in DEFAULT_DOMAINS and node.op_type not in USER_TRANSLATORS and not node.input
     return plain and list(attributes) == ["value"] and isinstance(attributes["value"], np.ndarray)
 
 

@@ -11,7 +11,7 @@ HEAD_BYTES = 512
 RECIPE = re.compile(rb"(\s|#[^\n]*\n)*((title|rate|outputs)\s*=|\[\[\s*stage\s*\]\])")
 """How a recipe begins: see ``pulse.recipes``."""
 
-_ZIP_NAME = 30
+_ZIP_NAME_OFFSET = 30
 """Where the name of the first file in a zip archive begins."""
 
 _EXPORT = "export it to ONNX"
@@ -34,7 +34,7 @@ def _from_fourth(magic: bytes) -> Callable[[bytes], bool]:
 
 
 def _zip_test(*parts: bytes) -> Callable[[bytes], bool]:
-    return lambda head: head.startswith(b"PK\3\4") and any(part in head[_ZIP_NAME:] for part in parts)
+    return lambda head: head.startswith(b"PK\3\4") and any(part in head[_ZIP_NAME_OFFSET:] for part in parts)
 
 
 def _zeros(head: bytes) -> bool:

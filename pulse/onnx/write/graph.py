@@ -113,7 +113,7 @@ class GraphWriter:
         """Give wires the names of outputs: rename them, or copy those that have a fixed name.
 
         outputs  wires that have the name of an output already
-        returns  the replaced names, old to new
+        Returns  the replaced names, old to new
         """
         node_outputs = {name for node in self.nodes for name in node.output}.difference(outputs)
         new_names: dict[str, str] = {}

@@ -20,7 +20,7 @@ from pulse.program.lower import families as families
 from pulse.program.lowering import ENTRY_POINT_GROUP, LOWER
 from pulse.program.native.streams import NativeStreams
 from pulse.program.step import lower_step
-from pulse.program.table.copies import copies
+from pulse.program.table.copies import list_copies
 from pulse.program.table.cost import RowNote, cost_of
 from pulse.program.table.emitted import EmittedInstruction, make_table
 from pulse.program.table.memory import Value, aligned_bytes
@@ -155,7 +155,7 @@ class NativeProgram(NativeStreams):
         lines = [
             f"{len(self.instructions)} instructions, {self.weights.size} bytes of weights ({self.form}), "
             f"{self.state_bytes} of state, {self.arena_bytes} of arena{self._storage_text()}",
-            *map(str, copies(self.instructions)),
+            *map(str, list_copies(self.instructions)),
         ]
         for index, (row, parts) in enumerate(zip(self.instructions, self.thread_cuts.rows)):
             fields = [f"{name}={_text(value)}" for name, value in row.instruction.fields_by_name()]

@@ -64,7 +64,7 @@ def encode_program(
         "rows": program.rows,
         "arena_bytes": program.arena_bytes,
         "kernels": [
-            {"name": kernel.name, "module": kernel.function.__module__, "layout": layout(kernel)}
+            {"name": kernel.name, "module": kernel.function.__module__, "layout": layout_checksum(kernel)}
             for kernel in kernels
         ],
         "special": list(program.specialised_kernels),
@@ -103,7 +103,7 @@ def write_file(content: bytes, path: "str | PathLike[str]") -> None:
         raise WriteError(f"{target}: cannot be written ({error.strerror}); check the folder") from error
 
 
-def layout(kernel: Kernel) -> str:
+def layout_checksum(kernel: Kernel) -> str:
     """Return a checksum of the layout of a kernel's rows, which differs between incompatible versions."""
     return blake2b(repr(_fields(kernel.instruction)).encode(), digest_size=8).hexdigest()
 

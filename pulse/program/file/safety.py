@@ -10,7 +10,7 @@ from pulse.program.table.memory import Region
 from pulse.program.table.place import Place
 from pulse.program.table.table import row_starts
 
-MAX_SCRATCH = 1 << 30
+MAX_SCRATCH_BYTES = 1 << 30
 """Maximum number of bytes of scratch memory; a file that needs more is refused."""
 
 
@@ -20,9 +20,9 @@ def require_safe(program: NativeExecutable) -> None:
     Raises LoadError naming a row that may reach outside the weights, the state or the scratch memory, write to
     weights or to words of the clock, or run for minutes.
     """
-    if program.arena_bytes > MAX_SCRATCH:
+    if program.arena_bytes > MAX_SCRATCH_BYTES:
         raise LoadError(
-            f"it needs {program.arena_bytes:,} bytes of scratch memory; more than {MAX_SCRATCH:,} are refused"
+            f"it needs {program.arena_bytes:,} bytes of scratch memory; more than {MAX_SCRATCH_BYTES:,} are refused"
         )
     check = TableCheck(program.weights, program.initial, program.arena_bytes)
     words = program.unlinked.tolist()

@@ -19,7 +19,7 @@ from pulse.jit.registry import KERNELS, Kernel
 from pulse.ops.check import Check, Site
 from pulse.program.file.container import Container, open_container
 from pulse.program.file.json_object import JsonObject
-from pulse.program.file.program_file import layout, write_file
+from pulse.program.file.program_file import layout_checksum, write_file
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.file.safety import require_safe
 from pulse.program.file.stored_interface import read_interface
@@ -34,7 +34,7 @@ from pulse.version import __version__
 if TYPE_CHECKING:
     from pulse.program.table.cost import RowNote
 
-OURS = "pulse.program.kernels."
+OWN_KERNELS = "pulse.program.kernels."
 """The package that declares this project's kernels."""
 PLUGINS = "pulse.kernels"
 MAX_OFFSET = 1 << 47
@@ -215,8 +215,8 @@ def _counter(record: JsonObject) -> tuple[Site, int]:
 
 
 def _is_ours(module: str) -> bool:
-    """Return whether a name can belong to a module in ``OURS``, or in a package there."""
-    inside = module.removeprefix(OURS)
+    """Return whether a name can belong to a module in ``OWN_KERNELS``, or in a package there."""
+    inside = module.removeprefix(OWN_KERNELS)
     return inside != module and all(part.isidentifier() for part in inside.split("."))
 
 
@@ -229,7 +229,7 @@ def _kernel(record: JsonObject) -> Kernel:
     if name not in KERNELS:
         load_plugins(PLUGINS)
     kernel = KERNELS.get(name)
-    if kernel is None and module.startswith(OURS):
+    if kernel is None and module.startswith(OWN_KERNELS):
         raise LoadError(
             f"{record.name}: this version has no kernel {name} in {module}; compile the model again with pulse compile"
         )
@@ -238,7 +238,7 @@ def _kernel(record: JsonObject) -> Kernel:
             f"{record.name}: its kernel {name} of {module} is not installed here; install the package that declares "
             f"it with an entry point {PLUGINS}, or import it first"
         )
-    if layout(kernel) != record.text("layout"):
+    if layout_checksum(kernel) != record.text("layout"):
         raise LoadError(
             f"{record.name}: kernel {name} has another row layout in this version; compile the model again"
         )

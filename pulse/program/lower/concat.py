@@ -16,7 +16,7 @@ from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Value
 
-READ_IN_ROWS = (Conv, MatMul)
+ROW_READERS = (Conv, MatMul)
 """The ops that read their operand by rows."""
 
 
@@ -35,7 +35,7 @@ def allocate_part(lowering: Lowering, outlet: OutletId, order: Sequence[int]) ->
     """
     readers = [lowering.graph.nodes[inlet.node] for inlet in lowering.graph.outlet(outlet).successors]
     joins = [node for node in readers if isinstance(node.op, Concat)]
-    others = [node for node in readers if not isinstance(node.op, (Concat, *READ_IN_ROWS))]
+    others = [node for node in readers if not isinstance(node.op, (Concat, *ROW_READERS))]
     if len(joins) != 1 or others or lowering.is_read_later(outlet):
         return lowering.allocate_wire(outlet, order)
     node = joins[0]
@@ -46,7 +46,7 @@ def allocate_part(lowering: Lowering, outlet: OutletId, order: Sequence[int]) ->
         return lowering.allocate_wire(outlet, order)
     if whole not in lowering.allocated:
         readers = [lowering.graph.nodes[inlet.node].op for inlet in lowering.graph.outlet(whole).successors]
-        if any(not isinstance(reader, READ_IN_ROWS) for reader in readers) or lowering.is_read_later(whole):
+        if any(not isinstance(reader, ROW_READERS) for reader in readers) or lowering.is_read_later(whole):
             return lowering.allocate_wire(outlet, order)
         lowering.allocated[whole] = lowering.allocate_wire(whole, order)
     target, start = lowering.allocated[whole], sum(sizes[: node.inputs.index(outlet)])

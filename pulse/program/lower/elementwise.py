@@ -32,7 +32,7 @@ from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Value
 from pulse.support.wording import spell
 
-MAX_EXACT = 1 << 53
+MAX_EXACT_INTEGER = 1 << 53
 """The largest integer such that all up to it are exact in f64, in which the kernel computes."""
 
 MAX_CHAINED_FUNCTIONS = 48
@@ -161,7 +161,7 @@ def lower_elementwise(lowering: Lowering, node: PulsedNode, op: Elementwise | Ca
             constant is not None
             and constant.dtype.kind in "iu"
             and constant.size
-            and int(abs(constant).max()) > MAX_EXACT
+            and int(abs(constant).max()) > MAX_EXACT_INTEGER
         ):
             raise CompileError(
                 f"{node.name} ({node.op.name}): input {slot} holds integers beyond 2**53; "

@@ -15,7 +15,7 @@ from pulse.ops.spectral import unit_circle
 from pulse.support.blake2 import blake2b
 from pulse.support.record import record
 
-MIN_ELEMENTS = 2048
+MIN_MATRIX_ELEMENTS = 2048
 """Minimum number of elements of a matrix; for smaller ones, a product is faster than a transform."""
 MAX_ERROR = 5e-7
 """The largest error of an element, relative to the factors of its row and column: a few rounding errors of f32."""
@@ -144,7 +144,7 @@ def find_dft_basis(matrix: Array) -> DftBasis | None:
     are examined several times.
     """
     rows, columns = matrix.shape
-    if matrix.size < MIN_ELEMENTS or matrix.dtype != np.float32 or rows < 8 or columns < 8:
+    if matrix.size < MIN_MATRIX_ELEMENTS or matrix.dtype != np.float32 or rows < 8 or columns < 8:
         return None
     key = matrix.shape, blake2b(matrix.tobytes()).digest()
     if key in (cached := dict(_CACHE)):

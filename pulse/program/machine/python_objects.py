@@ -17,7 +17,7 @@ from pulse.jit.python_call import address_of_function
 from pulse.jit.registry import device
 from pulse.jit.rows.fields import WORD_BYTES
 
-HEADER = object.__basicsize__
+HEADER_BYTES = object.__basicsize__
 """The bytes of the header of every Python object; its last word is the address of the type."""
 DATA, AXES, SHAPE, DTYPE, FLAGS = 0, 1, 2, 5, 6
 """Fields of an array, in words after the header."""
@@ -47,7 +47,7 @@ FUNCTIONS = {
 class Interpreter(Struct):
     """Addresses of objects and functions of this process.
 
-    header                          ``HEADER``
+    header                          ``HEADER_BYTES``
     array_type, dict_type, nothing  numpy.ndarray, dict, None
     array_new                       PyArray_Empty
     dict_size … restore_thread      the functions in ``FUNCTIONS``
@@ -196,7 +196,7 @@ def has_form(interpreter: Interpreter, form: ArrayForm, item: int) -> bool:
 def this_interpreter() -> Interpreter:
     """Return the addresses of this process."""
     interpreter = Interpreter.new()
-    interpreter.header, interpreter.array_type, interpreter.dict_type = HEADER, id(np.ndarray), id(dict)
+    interpreter.header, interpreter.array_type, interpreter.dict_type = HEADER_BYTES, id(np.ndarray), id(dict)
     interpreter.nothing, interpreter.array_new = id(None), _numpy_function(PYARRAY_EMPTY_INDEX)
     for field, name in FUNCTIONS.items():
         setattr(interpreter, field, address_of_function(name))
@@ -217,8 +217,8 @@ def _numpy_function(index: int) -> int:
 def arrays_are_known() -> bool:
     """Return whether numpy's array headers have the layout that this module expects, checked on one array."""
     array = np.zeros((3, 5), np.float32)[:2, 1:4]
-    words = (ctypes.c_int64 * (HEADER // WORD_BYTES + FLAGS + 1)).from_address(id(array))
-    kind, fields = words[HEADER // WORD_BYTES - 1], words[HEADER // WORD_BYTES :]
+    words = (ctypes.c_int64 * (HEADER_BYTES // WORD_BYTES + FLAGS + 1)).from_address(id(array))
+    kind, fields = words[HEADER_BYTES // WORD_BYTES - 1], words[HEADER_BYTES // WORD_BYTES :]
     return (
         kind == id(np.ndarray)
         and fields[DATA] == array.ctypes.data

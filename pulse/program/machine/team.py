@@ -31,7 +31,7 @@ from pulse.support.cores import core_count
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.wording import spell
 
-PATIENCE_S = 100e-6
+POLLING_S = 100e-6
 """Seconds that a thread polls for work before it sleeps."""
 REST_TURNS = 16
 """How long all parts run on the stepping thread after a late turn, as a multiple of the turn's duration."""
@@ -239,7 +239,7 @@ class Team(NotCopyable):
         fields, members = TeamBlock.new(), Member.new(threads)
         events = [NativeEvent() for _ in range(threads)]
         fields.members, fields.count = members.address, threads
-        fields.patience = int(PATIENCE_S * ticks_per_second())
+        fields.patience = int(POLLING_S * ticks_per_second())
         fields.wake, fields.wait = events[0].to_write, events[0].to_read
         for index, event in enumerate(events):
             member = members[index]

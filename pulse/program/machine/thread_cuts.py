@@ -38,7 +38,7 @@ class ThreadCuts:
 
 
 def cut_for_threads(table: RowTable, threads: int) -> ThreadCuts:
-    """Cut the long rows of an unlinked table into as many parts as there are threads, or as it has blocks."""
+    """Cut each long row of an unlinked table into a part for each thread; into fewer if it has fewer blocks."""
     words = table.tolist()
     cuts = tuple(
         _parts_of_row(words[start : start + words[start + 1]], threads) for start in row_starts(table)

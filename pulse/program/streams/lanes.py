@@ -96,7 +96,7 @@ class Lanes:
         feed     input name -> array [lanes, …], a pulse of the port's shape for each lane; an array if one input
                  streams
         lanes    lane numbers, in the order of the arrays; default: all that have joined
-        returns  output name -> array [lanes, …], owned by the caller
+        Returns  output name -> array [lanes, …], owned by the caller
         Raises   InputError: names, shape or dtype differ, or a lane is free or has ended; nothing has changed then.
                  FaultError: the lanes that the error names had faults, and refuse pulses until reset or restored. The
                  others have stepped; their results are in the error's ``outputs``

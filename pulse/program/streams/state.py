@@ -142,7 +142,7 @@ class State(ABC):
                  one of ``outputs`` overlaps it
         outputs  output name -> array of the port's shape and dtype to write to; an array if there is one output. After
                  an exception its contents are undefined. By default new arrays, owned by the caller
-        returns  the arrays by name. Drop the first ``delay`` frames of a stream; ``streaming.Session`` does so.
+        Returns  the arrays by name. Drop the first ``delay`` frames of a stream; ``streaming.Session`` does so.
         Raises   InputError: names, shape or dtype differ, or the stream has ended; the state is then unchanged.
                  FaultError: a node has no result for some value; only reset and restore are possible after it
         """

@@ -32,7 +32,7 @@ class Copies:
         return f"{self.count:4d} copies for {self.op}, {self.bytes} bytes: {self.reason}"
 
 
-def copies(rows: Sequence[EmittedInstruction]) -> list[Copies]:
+def list_copies(rows: Sequence[EmittedInstruction]) -> list[Copies]:
     """Return the copies of a program by the op that needs them, most bytes first."""
     entries: dict[str, tuple[int, int]] = {}
     for row in rows:

@@ -92,7 +92,7 @@ def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None 
             band, near = _band_of_positions(result.model, symbol, attention, band, max_context)
         if isinstance(band, NoBandError):
             softmax, product = graph.nodes[attention.softmax], graph.nodes[attention.product]
-            refusals = refuse_attention(graph, softmax, product, symbol, static, band.reason, band.help)
+            refusals = refuse_attention(graph, softmax, product, symbol, static, band.reason, band.advice)
             result.refused = {**refusals, **result.refused}
             continue
         result.limited |= band.limited

@@ -53,12 +53,12 @@ def refuse_unknown_scores(
     scores = _read_scores(graph, node, symbol, static)
     if not scores.products or (scores.masked and not scores.data):
         return {}
-    reason, help = BOTH_DIRECTIONS, both_directions_help()
+    reason, advice = BOTH_DIRECTIONS, both_directions_help()
     if scores.data:
         names = ", ".join(sorted({name for outlet in scores.data for name in _sources(graph, outlet)}))
         reason = f"its mask is computed from {names}, so which frames meet is not known before the stream"
-        help = "leave out a mask of padding, which a stream does not have; compute others from positions (arange)"
-    return refuse_attention(graph, node, graph.nodes[scores.products[0]], symbol, static, reason, help)
+        advice = "leave out a mask of padding, which a stream does not have; compute others from positions (arange)"
+    return refuse_attention(graph, node, graph.nodes[scores.products[0]], symbol, static, reason, advice)
 
 
 def refuse_attention(
@@ -68,14 +68,14 @@ def refuse_attention(
     symbol: Symbol,
     static: Callable[[OutletId], bool],
     reason: str,
-    help: str,
+    advice: str,
 ) -> dict[str, Refusal | None]:
     """Refuse the product; the nodes of its scores and mask map to None, since its refusal covers them."""
     nodes = _read_scores(graph, softmax, symbol, static).nodes
     refusals: dict[str, Refusal | None] = dict.fromkeys(graph.nodes[node].name for node in nodes)
     axis = graph.fact(OutletId(product.id)).symbolic_axes(symbol)[0]
     why = f"(softmax {softmax.name}) {reason}"
-    refusals[product.name] = Refusal(product.name, "attention", axis, "whole", why, help)
+    refusals[product.name] = Refusal(product.name, "attention", axis, "whole", why, advice)
     return refusals
 
 

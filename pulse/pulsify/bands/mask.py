@@ -43,10 +43,10 @@ LIMIT_REACH = "limit its reach (a window, or chunks)"
 class NoBandError(Exception):
     """Why an attention has no limited reach, and what would help; reported as a refusal."""
 
-    def __init__(self, reason: str, help: str = LIMIT_REACH) -> None:
+    def __init__(self, reason: str, advice: str = LIMIT_REACH) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.help = help
+        self.advice = advice
 
 
 @record

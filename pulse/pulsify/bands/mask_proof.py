@@ -63,7 +63,7 @@ class MaskProof:
         if not (score.is_steady or (relative and score.repeats and LENGTH not in score.slopes)):
             causes = [self._causes[node_id] for node_id, _ in steps if node_id in self._causes]
             return f"{causes[0] if causes else end} gives no proof"
-        if any(bool(np.any(high > self._extent.masked)) for _, high in (score.behind, score.ahead)):
+        if any(bool(np.any(high > self._extent.masked)) for _, high in (score.below, score.above)):
             return f"frames that are {self._extent.distance} or more apart may meet, by {end}"
         return None
 
@@ -78,8 +78,8 @@ class MaskProof:
             score.slopes,
             hide(score.rest) if not score.slopes else score.rest,
             hide(score.bounds),
-            hide(score.behind),
-            hide(score.ahead),
+            hide(score.below),
+            hide(score.above),
             score.repeats,
         )
 
@@ -247,8 +247,8 @@ class MaskProof:
                 pattern.slopes,
                 pattern.rest,
                 pattern.bounds,
-                pattern.ahead if swapped else pattern.behind,
-                pattern.behind if swapped else pattern.ahead,
+                pattern.above if swapped else pattern.below,
+                pattern.below if swapped else pattern.above,
                 x.repeats,
             )
         targets = [axis - after.rank for axis in after.symbolic_axes(self._symbol)]
@@ -263,7 +263,7 @@ class MaskProof:
             return value if np.ndim(value) == 0 else np.broadcast_to(value, sizes).reshape(shape)
 
         pattern = _map(x, regroup, dict(zip(streams, targets)))
-        return Pattern(pattern.slopes, pattern.rest, pattern.bounds, pattern.behind, pattern.ahead, x.repeats)
+        return Pattern(pattern.slopes, pattern.rest, pattern.bounds, pattern.below, pattern.above, x.repeats)
 
     def _look_up(self, op: Gather, inputs: Sequence[Pattern], facts: Sequence[TypedFact]) -> Pattern:
         """Look up entries of a stored table by an index that repeats."""
@@ -291,8 +291,8 @@ def _map(x: Pattern, change: Callable[[Exact], Exact], new_axis_of: dict[int, in
         slopes,
         apply_to_ends(x.rest),
         apply_to_ends(x.bounds),
-        apply_to_ends(x.behind),
-        apply_to_ends(x.ahead),
+        apply_to_ends(x.below),
+        apply_to_ends(x.above),
         x.repeats,
     )
 

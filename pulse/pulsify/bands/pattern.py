@@ -68,8 +68,8 @@ class Pattern:
              of the stream
     rest     the interval of the rest, at all positions
     bounds   the interval of the value, at all positions
-    behind   likewise, where the first axis of the stream is ahead of the second by more frames than a run has shown
-    ahead    likewise, where the second is ahead of the first
+    below    likewise, below the diagonal: the first axis is ahead of the second by more frames than a run has shown
+    above    likewise, above the diagonal: the second is ahead of the first
     repeats  whether the rest repeats
     parts    "max" or "min" and the operands, if it is an extreme of values that each repeat
     """
@@ -77,8 +77,8 @@ class Pattern:
     slopes: Mapping[int, Exact]
     rest: Interval
     bounds: Interval
-    behind: Interval
-    ahead: Interval
+    below: Interval
+    above: Interval
     repeats: bool = True
     parts: "tuple[str, tuple[Pattern, ...]] | None" = None
 
@@ -113,18 +113,18 @@ class Pattern:
 def affine(slopes: Mapping[int, Exact], rest: Interval, distance: int, repeats: bool = True) -> Pattern:
     """Return a value by its slopes and the interval of its rest.
 
-    distance  the smallest distance of two positions in ``behind`` and ``ahead``
+    distance  the smallest distance of two positions in ``below`` and ``above``
     """
     nonzero = {axis: slope for axis, slope in slopes.items() if np.any(slope != 0)}
     axes = sorted(axis for axis in nonzero if axis != LENGTH)
     bounds = _add(rest, _everywhere([nonzero[axis] for axis in axes], nonzero.get(LENGTH, ZERO)))
-    behind = ahead = bounds
+    below = above = bounds
     if len(axes) == 2 and LENGTH not in nonzero:
         a, b = (nonzero[axis] for axis in axes)
         together = _grow(a + b)
-        behind = reduce(_add, (together, _grow(a, distance), rest))
-        ahead = reduce(_add, (together, _grow(b, distance), rest))
-    return Pattern(nonzero, rest, bounds, behind, ahead, repeats)
+        below = reduce(_add, (together, _grow(a, distance), rest))
+        above = reduce(_add, (together, _grow(b, distance), rest))
+    return Pattern(nonzero, rest, bounds, below, above, repeats)
 
 
 def _everywhere(slopes: Sequence[Exact], by_length: Exact) -> Interval:
@@ -236,11 +236,11 @@ def is_true(x: Interval) -> Interval:
 
 def function(interval_function: IntervalFunction, operands: Sequence[Pattern]) -> Pattern:
     """Return a function of each position's own values; it repeats if all operands do."""
-    bounds, behind, ahead = (
+    bounds, below, above = (
         interval_function(*(getattr(operand, bound_name) for operand in operands))
-        for bound_name in ("bounds", "behind", "ahead")
+        for bound_name in ("bounds", "below", "above")
     )
-    return Pattern({}, bounds, bounds, behind, ahead, all(operand.is_steady for operand in operands))
+    return Pattern({}, bounds, bounds, below, above, all(operand.is_steady for operand in operands))
 
 
 def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int) -> Pattern:
@@ -263,10 +263,10 @@ def combination(operands: Sequence[Pattern], signs: Sequence[int], distance: int
         )
 
     pattern = affine(slopes, total("rest"), distance, all(operand.repeats for operand in operands))
-    return _narrow(pattern, total("bounds"), total("behind"), total("ahead"))
+    return _narrow(pattern, total("bounds"), total("below"), total("above"))
 
 
-def _narrow(pattern: Pattern, bounds: Interval, behind: Interval, ahead: Interval) -> Pattern:
+def _narrow(pattern: Pattern, bounds: Interval, below: Interval, above: Interval) -> Pattern:
     """Return a pattern narrowed by bounds from another derivation."""
 
     def intersect(x: Interval, y: Interval) -> Interval:
@@ -276,8 +276,8 @@ def _narrow(pattern: Pattern, bounds: Interval, behind: Interval, ahead: Interva
         pattern.slopes,
         pattern.rest,
         intersect(pattern.bounds, bounds),
-        intersect(pattern.behind, behind),
-        intersect(pattern.ahead, ahead),
+        intersect(pattern.below, below),
+        intersect(pattern.above, above),
         pattern.repeats,
     )
 
@@ -291,7 +291,7 @@ def scale(x: Pattern, factor: Exact, distance: int) -> Pattern:
     pattern = affine(
         {axis: slope * factor for axis, slope in x.slopes.items()}, multiply(x.rest, by), distance, x.repeats
     )
-    return _narrow(pattern, multiply(x.bounds, by), multiply(x.behind, by), multiply(x.ahead, by))
+    return _narrow(pattern, multiply(x.bounds, by), multiply(x.below, by), multiply(x.above, by))
 
 
 def extreme(kind: str, operands: Sequence[Pattern]) -> Pattern:
@@ -300,7 +300,7 @@ def extreme(kind: str, operands: Sequence[Pattern]) -> Pattern:
     if pattern.repeats or not all(operand.repeats for operand in operands):
         return pattern
     parts = kind, tuple(operands)
-    return Pattern({}, pattern.rest, pattern.bounds, pattern.behind, pattern.ahead, False, parts)
+    return Pattern({}, pattern.rest, pattern.bounds, pattern.below, pattern.above, False, parts)
 
 
 def round_down(x: Pattern, period: int, distance: int) -> Pattern:
@@ -310,7 +310,7 @@ def round_down(x: Pattern, period: int, distance: int) -> Pattern:
     one = (_number(Fraction(-1)), ZERO)
     repeats = x.repeats and LENGTH not in slopes and bool(np.all(is_integer))
     pattern = affine(slopes, _add((low, high), one), distance, repeats)
-    return _narrow(pattern, _floor(x.bounds), _floor(x.behind), _floor(x.ahead))
+    return _narrow(pattern, _floor(x.bounds), _floor(x.below), _floor(x.above))
 
 
 def _floor(x: Interval) -> Interval:

@@ -144,7 +144,7 @@ def _where(inputs: Sequence[Pattern], extent: PatternExtent) -> Pattern:
         hidden = other.number is not None and np.all(np.asarray(other.bounds[1] <= extent.masked))
         if hidden or _have_same_slopes(one, other):
             rest = union(one.rest, NEVER if hidden else other.rest)
-            return Pattern(one.slopes, rest, pattern.bounds, pattern.behind, pattern.ahead)
+            return Pattern(one.slopes, rest, pattern.bounds, pattern.below, pattern.above)
     return pattern
 
 

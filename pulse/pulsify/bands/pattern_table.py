@@ -28,10 +28,10 @@ def stored_pattern(value: Array, axes: Sequence[int], period: int, distance: int
         early = early.take(range(max(0, frames - period)), axis)
         late = late.take(range(min(period, frames), frames), axis)
     if np.array_equal(early, late):
-        behind = ahead = everywhere.bounds
+        below = above = everywhere.bounds
         if len(axes) == 2:
-            behind, ahead = _bounds_beyond(value, axes, distance), _bounds_beyond(value, axes[::-1], distance)
-        return Pattern({}, everywhere.bounds, everywhere.bounds, behind, ahead)
+            below, above = _bounds_beyond(value, axes, distance), _bounds_beyond(value, axes[::-1], distance)
+        return Pattern({}, everywhere.bounds, everywhere.bounds, below, above)
     return _steps(value, axes[0], distance) if len(axes) == 1 else Pattern.unknown(everywhere.bounds)
 
 

@@ -8,7 +8,7 @@ from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import known_value
 
-SIDES = ("then_branch", "else_branch")
+BRANCHES = ("then_branch", "else_branch")
 
 
 @tensorflow_op("If", "StatelessIf")
@@ -25,7 +25,7 @@ def if_(node: TensorflowNode) -> list[OutletId]:
 
 
 def _branch(node: TensorflowNode, value: bool) -> list[OutletId]:
-    name = SIDES[0] if value else SIDES[1]
+    name = BRANCHES[0] if value else BRANCHES[1]
     function = node.function(name)
     operands = node.given_inputs()[1:]
     facts = [node.graph.fact(outlet) for outlet in operands]
@@ -34,7 +34,7 @@ def _branch(node: TensorflowNode, value: bool) -> list[OutletId]:
     outlets = inline(node.graph, model, dict(zip(definition.inputs, operands)))
     effects = dict(zip(model.graph.output_names, outlets))
     later = node.functions.assignments(function)
-    either = sorted({index for side in SIDES for index in node.functions.assignments(node.function(side))})
+    either = sorted({index for side in BRANCHES for index in node.functions.assignments(node.function(side))})
     return [
         *outlets[: len(definition.outputs)],
         *(effects.get(later.get(index, ""), operands[index]) for index in either),

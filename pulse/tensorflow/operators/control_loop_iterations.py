@@ -58,7 +58,7 @@ def iteration_count(
 ) -> TDim:
     """Return how often a loop runs its body before its condition is false.
 
-    Raises NotUnrolledError: the condition is another one than that counters are below limits
+    Raises NotUnrolledError: the condition is not that counters are below limits
     """
     limits = _limits(condition, condition.graph.outputs[0], sources, counting)
     if not limits:

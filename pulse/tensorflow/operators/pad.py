@@ -6,7 +6,7 @@ from pulse.infer import nhwc
 from pulse.ops.conv import NO_PAD
 from pulse.ops.pad import Pad, PadMode
 from pulse.tensorflow.node import TensorflowNode
-from pulse.tensorflow.read.dilation import PADDED
+from pulse.tensorflow.read.dilation import PAD_OP
 from pulse.tensorflow.registry import tensorflow_op
 
 MODES: dict[str, PadMode] = {"REFLECT": "reflect", "SYMMETRIC": "symmetric"}
@@ -39,7 +39,7 @@ def pad(node: TensorflowNode) -> OutletId:
     return node.wire(Pad(tuple(pads), mode, fill), [node.input(0)])
 
 
-@tensorflow_op(PADDED)
+@tensorflow_op(PAD_OP)
 def pad_of_dilation(node: TensorflowNode) -> OutletId:
     """Pad without the crops that a convolution without padding would leave of it."""
     return node.name_result(nhwc.pad_of_dilation(node, node.input(0)))

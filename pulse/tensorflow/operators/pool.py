@@ -6,10 +6,10 @@ from pulse.tensorflow.data_format import from_second, read_pads, spatial, to_sec
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
-KINDS = {"MaxPool": "MaxPool", "AvgPool": "AveragePool"}
+ONNX_NAMES = {"MaxPool": "MaxPool", "AvgPool": "AveragePool"}
 
 
-@tensorflow_op(*KINDS)
+@tensorflow_op(*ONNX_NAMES)
 def pool(node: TensorflowNode) -> OutletId:
     """Wire the largest entry or the mean of each window; padding does not count."""
     rank = node.fact(0).rank
@@ -19,7 +19,7 @@ def pool(node: TensorflowNode) -> OutletId:
     x = to_second(node, node.input(0))
     y = wire_onnx(
         node,
-        KINDS[node.op_type],
+        ONNX_NAMES[node.op_type],
         [x],
         "pooled",
         kernel_shape=kernel,

@@ -14,7 +14,7 @@ from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, add_source, sources
 from pulse.wiring import wire
 
-RESULTS = ("i", "cs", "f", "o", "ci", "co", "h")
+LSTM_OUTPUTS = ("i", "cs", "f", "o", "ci", "co", "h")
 """The outputs of ``BlockLSTM``, in order."""
 GATES = {"BlockLSTM": ("i", "ci", "f", "o"), "BlockLSTMV2": ("i", "f", "ci", "o")}
 
@@ -35,7 +35,7 @@ def block_lstm(node: TensorflowNode) -> list[OutletId]:
         ("x",),
         tuple(captures),
         (ScanAxis(0),),
-        tuple(ScanAxis(0) for _ in RESULTS),
+        tuple(ScanAxis(0) for _ in LSTM_OUTPUTS),
     )
     outlets = wire(
         node.graph,
@@ -43,7 +43,7 @@ def block_lstm(node: TensorflowNode) -> list[OutletId]:
         scan,
         [node.input(1), node.input(2), node.input(3), *(node.input(slot) for slot in captures.values())],
     )
-    return outlets[: len(RESULTS)]
+    return outlets[: len(LSTM_OUTPUTS)]
 
 
 @tensorflow_op("LSTMBlockCell")
@@ -114,6 +114,6 @@ def _body(node: TensorflowNode, first: int) -> tuple[TypedNetwork, dict[str, int
     wires["o"] = cell.apply("sigmoid", wires["o"], suffix="o")
     wires["co"] = cell.apply("tanh", state, suffix="co")
     wires["h"] = cell.apply("mul", wires["co"], wires["o"], suffix="h")
-    names = ["cs_next", "h_next", *(f"{name}_frame" for name in RESULTS)]
-    graph.set_outputs([wires["cs"], wires["h"], *(wires[name] for name in RESULTS)], names)
+    names = ["cs_next", "h_next", *(f"{name}_frame" for name in LSTM_OUTPUTS)]
+    graph.set_outputs([wires["cs"], wires["h"], *(wires[name] for name in LSTM_OUTPUTS)], names)
     return TypedNetwork(graph, node.scope, f"{node.wire_name}.body"), captures

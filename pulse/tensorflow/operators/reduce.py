@@ -10,7 +10,7 @@ from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
 from pulse.tensorflow.node import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
-KINDS: dict[str, ReduceKind] = {
+REDUCE_KINDS: dict[str, ReduceKind] = {
     "Sum": "sum",
     "Mean": "mean",
     "Max": "max",
@@ -28,7 +28,7 @@ def _axes(node: TensorflowNode) -> tuple[int, ...]:
     return node.axes(node.integers(1, "axes"), node.fact(0).rank)
 
 
-@tensorflow_op(*KINDS)
+@tensorflow_op(*REDUCE_KINDS)
 def reduce(node: TensorflowNode) -> OutletId:
     """Reduce the axes of an input; no axes change nothing."""
     if node.is_complex():
@@ -36,7 +36,7 @@ def reduce(node: TensorflowNode) -> OutletId:
     axes = _axes(node)
     if not axes:
         return node.input(0)
-    return node.wire(Reduce(KINDS[node.op_type], axes, node.flag("keep_dims")), [node.input(0)])
+    return node.wire(Reduce(REDUCE_KINDS[node.op_type], axes, node.flag("keep_dims")), [node.input(0)])
 
 
 @tensorflow_op("L2Loss")

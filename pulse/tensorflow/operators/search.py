@@ -40,8 +40,8 @@ def one_hot(node: TensorflowNode) -> OutletId:
     axis = fact.rank if axis == -1 else node.axis(axis, fact.rank + 1)
     column = node.wire(AddAxis(axis), [node.input(0)], "column")
     indices = np.arange(depth).astype(fact.dtype).reshape(-1, *(1,) * (fact.rank - axis))
-    is_place = node.apply("equal", column, node.constant(indices, "places"), suffix="hit")
-    return node.apply("where", is_place, node.input(2), node.input(3))
+    is_index = node.apply("equal", column, node.constant(indices, "indices"), suffix="is_index")
+    return node.apply("where", is_index, node.input(2), node.input(3))
 
 
 @tensorflow_op("Where")

@@ -16,7 +16,7 @@ from pulse.ops.slice import Slice
 from pulse.tensorflow.node import TensorflowNode
 from pulse.typed import TypedGraph
 
-MAX_ROWS = 64
+MAX_DELAY_ROWS = 64
 """A reshape to more rows is kept as it is."""
 
 
@@ -35,7 +35,7 @@ def delay_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | N
         return None
     rows, frames = shape[axis], shape[axis + 1]
     expected = (*shape[:axis], rows, frames - 1, *shape[axis + 2 :])
-    if target != expected or not rows.is_const or not 1 < int(rows) <= MAX_ROWS:
+    if target != expected or not rows.is_const or not 1 < int(rows) <= MAX_DELAY_ROWS:
         return None
     if not (trailing_zeros(graph, whole, axis + 1) - (int(rows) - 1)).prove_ge(0).yes:
         return None

@@ -28,6 +28,6 @@ HANDLE_FORWARDING = ("Identity", "IdentityN", "RefIdentity", "Enter", "RefEnter"
 """Operators that pass on a handle or a reference."""
 
 
-def changes(op: str) -> bool:
+def changes_variable(op: str) -> bool:
     """Return whether an operator certainly changes a variable."""
     return op in ASSIGNMENTS or op.startswith(("ResourceScatter", "ResourceApply"))

@@ -3,7 +3,7 @@
 from pulse.errors import LoadError
 from pulse.tensorflow.library import FunctionLibrary
 from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput
-from pulse.tensorflow.read.assignments import HANDLE_FORWARDING, changes
+from pulse.tensorflow.read.assignments import HANDLE_FORWARDING, changes_variable
 from pulse.tensorflow.read.inlining import called_function
 from pulse.tensorflow.tensors import FunctionName
 
@@ -35,7 +35,7 @@ def assigned_places(name: FunctionName, library: FunctionLibrary, depth: int = 0
     indices: set[int] = set()
     for node in function.nodes:
         inner = called_function(node, library)
-        if changes(node.op):
+        if changes_variable(node.op):
             endpoints = node.inputs[:1]
         elif inner is not None:
             if depth == MAX_DEPTH:
@@ -81,7 +81,7 @@ def hidden_assignment(node: GraphNode, library: FunctionLibrary, visited: set[st
             continue
         visited.add(value.name)
         for inner in library.find(value).nodes:
-            if changes(inner.op):
+            if changes_variable(inner.op):
                 return inner
             assignment = hidden_assignment(inner, library, visited)
             if assignment is not None:

@@ -31,7 +31,7 @@ WITHOUT_RESULT = ("NoOp", "Assert", "Print", "PrintV2", "CheckNumerics", "String
 """Operators without a result that a model needs."""
 INITIALISED_QUERIES = ("VarIsInitializedOp", "IsVariableInitialized")
 """Operators that test whether a variable has a value."""
-NEXT = ".next"
+NEXT_SUFFIX = ".next"
 """The suffix of a variable's name for the output that is its next value."""
 
 
@@ -142,7 +142,7 @@ class _Building:
             for name, endpoint in request.fetches.items()
         }
         names = [name for name in self._assigned if name in self._variables_read or not request.frozen]
-        variables = tuple(Variable(name, f"{name}{NEXT}", request.values.get(name)) for name in names)
+        variables = tuple(Variable(name, f"{name}{NEXT_SUFFIX}", request.values.get(name)) for name in names)
         results = [*fetch_outlets.values(), *(self._current[name] for name in names)]
         self._model.set_outputs(results, [*fetch_outlets, *(variable.output for variable in variables)])
         return FileNetwork(self._model, self._scope, self._graph.title, variables=variables)
@@ -284,7 +284,7 @@ class Bodies:
     def assignments(self, name: FunctionName) -> dict[int, str]:
         """Return the arguments that a function assigns, and the outputs of its model that are their next values."""
         inputs = self.library.find(name).inputs
-        return {index: f"{inputs[index]}{NEXT}" for index in assigned_places(name, self.library)}
+        return {index: f"{inputs[index]}{NEXT_SUFFIX}" for index in assigned_places(name, self.library)}
 
     def to_typed(
         self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str

@@ -11,8 +11,8 @@ from pulse.tensorflow.nodes import GraphNode, NodeOutput, read_tensor
 from pulse.tensorflow.read.flat import FlatGraph
 
 CONVOLUTIONS = ("Conv2D", "DepthwiseConv2dNative")
-BETWEEN = ("BiasAdd", "Identity", "Squeeze", "ExpandDims")
-PADDED = "_PadOfDilation"
+PASSED = ("BiasAdd", "Identity", "Squeeze", "ExpandDims")
+PAD_OP = "_PadOfDilation"
 """Pads by the first list minus the second: the padding that remains at both ends after the crops."""
 
 
@@ -64,7 +64,7 @@ def _dilated_nodes(
     if conv.name in graph.find_needed([crops.node], fed, controls=False):
         return {}
     return {
-        start.name: GraphNode(start.name, PADDED, (start.inputs[0], start.inputs[2], crops), start.controls),
+        start.name: GraphNode(start.name, PAD_OP, (start.inputs[0], start.inputs[2], crops), start.controls),
         conv.name: GraphNode(conv.name, conv.op, conv.inputs, conv.controls, None, attributes),
         end.name: GraphNode(end.name, "Identity", end.inputs[:1], end.controls),
     }
@@ -81,7 +81,7 @@ def _walk_upwards(
             break
         if node.op in ops:
             return node, between
-        if node.op not in BETWEEN or not node.inputs:
+        if node.op not in PASSED or not node.inputs:
             break
         between.append(node)
         endpoint = node.inputs[0]

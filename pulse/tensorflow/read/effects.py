@@ -14,11 +14,11 @@ from pulse.tensorflow.read.loops import MERGE, SWITCH
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 REFERENCES = ("VariableV2", "Variable")
 """Variables whose output is a reference to the tensor: a reader takes the value of that moment."""
-_RETURNING = tuple(
+_PASSING_REFERENCE = tuple(
     name for name in ASSIGNMENTS if not name.startswith("Resource") and not name.endswith("VariableOp")
 )
 """Assignments that pass on the reference."""
-MAX_WORK = 200_000_000
+MAX_SEARCH_STEPS = 200_000_000
 """Maximum number of steps for finding the order of reads and assignments; beyond it, the file is refused."""
 
 
@@ -48,7 +48,7 @@ class Variables:
                 break
             slot = endpoint.slot if node.op == "IdentityN" else 0
             if (
-                node.op not in (*HANDLE_FORWARDING, *_RETURNING)
+                node.op not in (*HANDLE_FORWARDING, *_PASSING_REFERENCE)
                 or slot >= len(node.inputs)
                 or endpoint.slot > slot
             ):
@@ -64,7 +64,7 @@ class Variables:
     def _refers(self, chain: Sequence[NodeOutput]) -> bool:
         """Return whether each node between a tensor and its reference variable passes on the reference itself."""
         between = [self._graph.nodes[endpoint.node].op for endpoint in chain[:-1]]
-        return all(op in (*_RETURNING, "RefIdentity", "RefEnter", "IdentityN") for op in between)
+        return all(op in (*_PASSING_REFERENCE, "RefIdentity", "RefEnter", "IdentityN") for op in between)
 
     def is_handle(self, node: GraphNode) -> bool:
         """Return whether a node only passes on handles."""
@@ -146,7 +146,7 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
             ]
     for names in assigning.values():
         pairs += list(pairwise(names))
-    if len(pairs) * sum(map(len, after.values())) > MAX_WORK:
+    if len(pairs) * sum(map(len, after.values())) > MAX_SEARCH_STEPS:
         raise LoadError(
             f"{title}: {len(pairs)} pairs of reads and assignments in {len(needed)} nodes are too many"
         )

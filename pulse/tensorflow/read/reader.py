@@ -25,12 +25,12 @@ SERVING = "serving_default"
 _INTERNAL = "__saved_model_"
 """How the names of signatures begin that TensorFlow itself calls."""
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2")
-SAVING = ("SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "StringJoin")
+CHECKPOINT_OPERATORS = ("SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "StringJoin")
 """Operators that write and read checkpoints, which produce no output of a model."""
-SOUND = "DecodeWav"
+WAV_DECODER = "DecodeWav"
 """The operator that reads an audio file: its outputs become inputs."""
-_TIMES = "T"
-_STREAMS = "N"
+_TIME_SYMBOL = "T"
+_STREAMS_SYMBOL = "N"
 
 
 def read_model(
@@ -114,7 +114,7 @@ def _of_graph(
         if endpoint.node not in nodes:
             listed = ", ".join(node.name for node in contents.nodes if node.op in PLACEHOLDERS) or "none"
             raise LoadError(f"no input is called {name}; the inputs are {listed}")
-    sounds = [node for node in contents.nodes if node.op == SOUND]
+    sounds = [node for node in contents.nodes if node.op == WAV_DECODER]
     endpoints = {
         str(output): output for node in sounds for output in (NodeOutput(node.name), NodeOutput(node.name, 1))
     } | endpoints
@@ -153,7 +153,7 @@ def _find_outputs(nodes: Sequence[GraphNode]) -> list[str]:
         *ASSIGNMENTS,
         *VARIABLES,
         *PLACEHOLDERS,
-        *SAVING,
+        *CHECKPOINT_OPERATORS,
         *EXIT,
         "Const",
         "VarIsInitializedOp",
@@ -224,7 +224,7 @@ def _value_info(name: str, endpoint: NodeOutput, node: GraphNode) -> Any:
 def _stated_type(
     node: GraphNode, endpoint: NodeOutput
 ) -> tuple[TensorType | None, "tuple[int | None, ...] | None"]:
-    if node.op == SOUND:
+    if node.op == WAV_DECODER:
         if endpoint.slot:
             return TensorType(3), ()
         sizes = (node.attributes.get("desired_samples"), node.attributes.get("desired_channels"))
@@ -238,5 +238,5 @@ def _dim(dims: "tuple[int | None, ...]", axis: int) -> int | str | None:
         return dims[axis]
     unknown = [index for index, dim in enumerate(dims) if dim is None]
     if len(unknown) > 1 and axis == 0:
-        return _STREAMS
-    return _TIMES if axis == unknown[len(unknown) > 1 and unknown[0] == 0] else None
+        return _STREAMS_SYMBOL
+    return _TIME_SYMBOL if axis == unknown[len(unknown) > 1 and unknown[0] == 0] else None

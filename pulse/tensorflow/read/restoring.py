@@ -13,7 +13,7 @@ from pulse.tensorflow.read.effects import Variables
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.read.inlining import inline
 
-_NUMBERS = ("Identity", "IdentityN", "Cast")
+_PASSED_OPERATORS = ("Identity", "IdentityN", "Cast")
 
 
 def restored_values(
@@ -53,7 +53,7 @@ def _key(graph: FlatGraph, endpoint: NodeOutput) -> str | None:
             names = _texts(graph, node.inputs[1])
             return names[endpoint.slot] if endpoint.slot < len(names) else None
         slot = endpoint.slot if node.op == "IdentityN" else 0
-        if node.op not in _NUMBERS or slot >= len(node.inputs):
+        if node.op not in _PASSED_OPERATORS or slot >= len(node.inputs):
             return None
         endpoint = node.inputs[slot]
     return None

@@ -240,9 +240,9 @@ class _Counted:
         graph, iteration = parts.body.graph, self._iteration
         producer = graph.node(graph.outputs[index])
         if isinstance(producer.op, Concat) and producer.op.axis == 0 and len(producer.inputs) == 3:
-            before, row, behind = (graph.node(outlet) for outlet in producer.inputs)
+            before, row, after = (graph.node(outlet) for outlet in producer.inputs)
             fits = self._slices(parts, before.id, index, TDim.of(0), iteration)
-            fits = fits and self._slices(parts, behind.id, index, iteration + 1, parts.iterations)
+            fits = fits and self._slices(parts, after.id, index, iteration + 1, parts.iterations)
             if (
                 fits
                 and graph.fact(OutletId(row.id)).shape[0] == 1

@@ -11,13 +11,13 @@ from pulse.infer.nhwc import channels_first, channels_last, same_pair, span_of, 
 from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.shape import Transpose
 from pulse.tflite.codes import activate, exact_sum, finish_sum, largest_code, product_factor
-from pulse.tflite.hybrid import combine, row_codes
+from pulse.tflite.hybrid import dequantize_sums, row_codes
 from pulse.tflite.node import TfliteNode, decode, subtract_zero
 from pulse.tflite.registry import tflite_op
 
 SAME = 0
 """The number of the padding SAME in the schema; VALID is 1."""
-CHANNELS = (-1, 1, 1)
+CHANNEL_SHAPE = (-1, 1, 1)
 """The shape in which one number for each channel broadcasts to [N, C, X...]."""
 
 
@@ -113,14 +113,14 @@ def convolve(
             output_axis=int(isinstance(op, ConvTranspose)),
             largest=largest,
             apply=apply,
-            spread=CHANNELS,
+            spread=CHANNEL_SHAPE,
         )
         factor = product_factor(node, node.quantization(slot), node.quantization(1))
-        y = finish_sum(node, total, factor, CHANNELS, "codes")
+        y = finish_sum(node, total, factor, CHANNEL_SHAPE, "codes")
     elif _meets_codes(node, slot):
         codes, step = row_codes(node, x, (1, 2, 3))
         weights = read_kernel(node, 1, perm, True).astype(np.float32)
-        y = combine(node, apply(codes, weights, None, "sum"), step, offset, CHANNELS)
+        y = dequantize_sums(node, apply(codes, weights, None, "sum"), step, offset, CHANNEL_SHAPE)
         y = activate(node, y, "channels")
     else:
         y = activate(node, apply(x, read_kernel(node, 1, perm, False), offset, "sum"), "channels")

@@ -26,12 +26,12 @@ from pulse.tflite.registry import tflite_op
 
 BINARY = {row.names.tflite: kind for kind, row in ELEMENTWISE.items() if row.names.tflite and row.arity != 1}
 """Operator -> the function of the table, of two tensors."""
-FUSING = ("ADD", "SUB", "MUL", "DIV")
+FUSED_ACTIVATION_OPERATORS = ("ADD", "SUB", "MUL", "DIV")
 
 
 def plain(node: TfliteNode, y: OutletId) -> OutletId:
     """Convert numbers to the output: apply a fused activation, or quantise to its codes."""
-    fuses = node.op_type in FUSING
+    fuses = node.op_type in FUSED_ACTIVATION_OPERATORS
     if node.has_codes:
         return encode(node, y, fused_activation(node) if fuses else NONE)
     return activate(node, y) if fuses else node.name_result(y)
@@ -40,8 +40,8 @@ def plain(node: TfliteNode, y: OutletId) -> OutletId:
 @tflite_op(*BINARY)
 def binary(node: TfliteNode) -> OutletId:
     """Wire a function of two tensors that broadcast."""
-    if node.has_codes and node.op_type in CODED:
-        return CODED[node.op_type](node)
+    if node.has_codes and node.op_type in CODE_FUNCTIONS:
+        return CODE_FUNCTIONS[node.op_type](node)
     return plain(node, node.apply(BINARY[node.op_type], node.values(0), node.values(1), suffix="value"))
 
 
@@ -111,7 +111,7 @@ def _apply_extreme(node: TfliteNode) -> OutletId:
     return node.apply(BINARY[node.op_type], requantize(node, 0, "left"), requantize(node, 1, "right"))
 
 
-CODED: dict[str, Callable[[TfliteNode], OutletId]] = {
+CODE_FUNCTIONS: dict[str, Callable[[TfliteNode], OutletId]] = {
     "ADD": _sum,
     "SUB": _sum,
     "MUL": _product,

@@ -20,8 +20,8 @@ from pulse.tflite.codes import (
     quantized_output,
     round_half_away,
     round_half_even,
+    round_to_zero_point,
     scale_by_slope,
-    truncate,
 )
 from pulse.tflite.int16_tables import activation_table, interpolate
 from pulse.tflite.multipliers import multiply, multiply_rounding_twice
@@ -55,7 +55,7 @@ def hard_swish(node: TfliteNode) -> OutletId:
 def root(node: TfliteNode) -> OutletId:
     """Wire the square root; for codes the step below it."""
     if node.has_codes:
-        return pick(node, make_table(node, np.sqrt, truncate))
+        return pick(node, make_table(node, np.sqrt, round_to_zero_point))
     return apply(node, "sqrt")
 
 

@@ -10,7 +10,7 @@ from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import Reshape, Transpose, matrix_transpose
 from pulse.tflite.codes import (
-    MAX_EXACT,
+    MAX_EXACT_INTEGER,
     X_DIGIT,
     activate,
     clamp_wide,
@@ -22,7 +22,7 @@ from pulse.tflite.codes import (
     quantized_output,
     rescale_codes,
 )
-from pulse.tflite.hybrid import combine, row_codes
+from pulse.tflite.hybrid import dequantize_sums, row_codes
 from pulse.tflite.multipliers import multiply_rounding_once, multiply_rounding_twice
 from pulse.tflite.node import F64, TfliteNode, subtract_zero
 from pulse.tflite.operators.conv import read_bias, read_kernel
@@ -72,7 +72,7 @@ def _multiply_hybrid(node: TfliteNode, bias: Array | None) -> OutletId:
     codes, step = row_codes(node, x, [node.graph.fact(x).rank - 1])
     total = node.wire(MatMul(), [codes, node.constant(weights, "codes")], "sum")
     return activate(
-        node, combine(node, total, step, None if bias is None else bias.astype(np.float32), (-1,))
+        node, dequantize_sums(node, total, step, None if bias is None else bias.astype(np.float32), (-1,))
     )
 
 
@@ -116,9 +116,9 @@ def batch_matmul(node: TfliteNode) -> OutletId:
     if weights.data is not None:
         max_codes[1] = int(np.abs(subtract_zero(weights)).max(initial=0))
     depth = node.graph.fact(a).shape[-1]
-    if not depth.is_const or int(depth) * max_codes[0] * max_codes[1] > MAX_EXACT:
+    if not depth.is_const or int(depth) * max_codes[0] * max_codes[1] > MAX_EXACT_INTEGER:
         raise node.error(
-            f"a sum of {depth} products of codes cannot be proved exact below {MAX_EXACT}; keep it in floats"
+            f"a sum of {depth} products of codes cannot be proved exact below {MAX_EXACT_INTEGER}; keep it in floats"
         )
     assert max(max_codes) <= X_DIGIT
     _, quantization = quantized_output(node)

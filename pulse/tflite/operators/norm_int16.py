@@ -8,7 +8,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.quantize import CodeTable
 from pulse.ops.reduce import Reduce
-from pulse.tflite.int16_tables import lines
+from pulse.tflite.int16_tables import interpolated_table
 from pulse.tflite.multipliers import multiply_rounding_twice
 from pulse.tflite.node import F32, F64, TfliteNode
 
@@ -16,30 +16,32 @@ MIN_CODE, MAX_CODE = -(1 << 15), (1 << 15) - 1
 """The smallest and the largest 16-bit code."""
 MAX_ENTRIES = 512
 """Maximum number of entries whose sum of 15-bit numbers is exact in f32; a softmax of more is computed in floats."""
-REACH = 10.0
-"""How far below the largest e**x is more than 0."""
+EXP_RANGE = 10.0
+"""The table of e**x begins at minus this; smaller x count as this."""
 
 
 def softmax_of_int16(node: TfliteNode, beta: float) -> OutletId:
     """Return softmax over the last axis, of up to ``MAX_ENTRIES`` entries, in steps of 2**-15."""
     x = node.codes(0)
     last = (node.graph.fact(x).rank - 1,)
-    below = node.apply("sub", x, node.wire(Reduce("max", last, True), [x], "largest"), suffix="below")
-    factor = np.asarray(float(node.quantization(0).scale[0]) * beta / (REACH / (MAX_CODE - MIN_CODE)))
-    steps = multiply_rounding_twice(node, node.cast(below, F64, "below64"), factor, "steps")
-    powers = _look_up(
-        node, node.apply("add", steps, float(MAX_CODE), suffix="moved"), np.exp, -REACH, 0.0, "grown"
-    )
-    total = node.cast(node.wire(Reduce("sum", last, True), [powers], "total"), F64, "total64")
+    shifted = node.apply("sub", x, node.wire(Reduce("max", last, True), [x], "max"), suffix="shifted")
+    factor = np.asarray(float(node.quantization(0).scale[0]) * beta / (EXP_RANGE / (MAX_CODE - MIN_CODE)))
+    steps = multiply_rounding_twice(node, node.cast(shifted, F64, "shifted64"), factor, "steps")
+    exp_code = node.apply("add", steps, float(MAX_CODE), suffix="exp_code")
+    exps = _look_up(node, exp_code, np.exp, -EXP_RANGE, 0.0, "exp")
+    total = node.cast(node.wire(Reduce("sum", last, True), [exps], "sum"), F64, "sum64")
     unit = _power_below(node, total, int(node.graph.fact(x).shape[-1]))
-    within = node.apply("div", total, unit, suffix="within")
-    spread = node.apply("add", node.apply("mul", within, float(1 << 16), suffix="wide"), 0.5, suffix="half")
-    index = node.apply("sub", node.apply("floor", spread, suffix="whole"), float(3 << 15), suffix="place")
-    share = _look_up(node, index, lambda v: 1 / (1 + v), 0.0, 1.0, "share")
-    product = node.apply(
-        "mul", node.cast(powers, F64, "grown_64"), node.cast(share, F64, "share64"), suffix="product"
+    mantissa = node.apply("div", total, unit, suffix="mantissa")
+    scaled = node.apply("mul", mantissa, float(1 << 16), suffix="mantissa_scaled")
+    nearest = node.apply(
+        "floor", node.apply("add", scaled, 0.5, suffix="plus_half"), suffix="mantissa_rounded"
     )
-    y = node.apply("add", node.apply("div", product, unit, suffix="ratio"), 0.5, suffix="halves")
+    code = node.apply("sub", nearest, float(3 << 15), suffix="mantissa_code")
+    reciprocal = _look_up(node, code, lambda v: 1 / (1 + v), 0.0, 1.0, "reciprocal")
+    product = node.apply(
+        "mul", node.cast(exps, F64, "exp64"), node.cast(reciprocal, F64, "reciprocal64"), suffix="product"
+    )
+    y = node.apply("add", node.apply("div", product, unit, suffix="ratio"), 0.5, suffix="ratio_plus_half")
     y = node.apply("min", node.apply("floor", y, suffix="rounded"), float(MAX_CODE), suffix="limited")
     return node.name_result(node.cast(y, F32, "codes"))
 
@@ -63,6 +65,6 @@ def _look_up(
         suffix=f"{name}.clamped",
     )
     table = node.constant(
-        lines(function, np.float64(low), np.float64(high), np.float64(2.0**15)), f"{name}.table"
+        interpolated_table(function, np.float64(low), np.float64(high), np.float64(2.0**15)), f"{name}.table"
     )
     return node.wire(CodeTable(MIN_CODE), [node.cast(clamped, F32, f"{name}.code"), table], name)

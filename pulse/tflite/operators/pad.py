@@ -8,7 +8,7 @@ from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.tflite.codes import requantize_input
 from pulse.tflite.node import TfliteNode, decode
-from pulse.tflite.read.dilation import PADDED
+from pulse.tflite.read.dilation import PAD_OP
 from pulse.tflite.registry import tflite_op
 
 
@@ -36,7 +36,7 @@ def mirror_pad(node: TfliteNode) -> OutletId:
     return _pad(node, "symmetric" if node.integer("Mode", 0) else "reflect", 0.0)
 
 
-@tflite_op(PADDED)
+@tflite_op(PAD_OP)
 def pad_of_dilation(node: TfliteNode) -> OutletId:
     """Pad without the crops that a convolution without padding would leave of it."""
     node.require_real()

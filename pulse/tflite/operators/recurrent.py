@@ -17,7 +17,7 @@ from pulse.tflite.registry import tflite_op
 
 ACTIVATIONS = {1: "relu", 4: "tanh"}
 """The activations of recurrent layers, by their numbers in the schema."""
-GATES = (0, 3, 1, 2)
+GATE_ORDER = (0, 3, 1, 2)
 """Input, output, forget, cell: the order of ours in the file's order input, forget, cell, output."""
 
 
@@ -97,11 +97,11 @@ def lstm(node: TfliteNode) -> list[OutletId]:
                 "convert the model with unfused layers"
             )
         if node.input_tensor(0).has_codes:
-            return lstm_of_codes(node, read_weights(node, GATES))
-        w, r = (read_rows(node, [first + gate for gate in GATES]) for first in (1, 5))
-        bias = np.concatenate(_read_needed(node, [12 + gate for gate in GATES]))
+            return lstm_of_codes(node, read_weights(node, GATE_ORDER))
+        w, r = (read_rows(node, [first + gate for gate in GATE_ORDER]) for first in (1, 5))
+        bias = np.concatenate(_read_needed(node, [12 + gate for gate in GATE_ORDER]))
         return lstm_of_floats(node, w, r, bias, _activation(node).name)
-    w, r, b = (_read_needed(node, [first + gate for gate in GATES]) for first in (1, 5, 12))
+    w, r, b = (_read_needed(node, [first + gate for gate in GATE_ORDER]) for first in (1, 5, 12))
     bias = np.concatenate([*b, np.zeros(sum(part.size for part in b), np.float32)])
     holes = None
     if holes_given:

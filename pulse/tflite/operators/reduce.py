@@ -13,7 +13,7 @@ from pulse.tflite.node import F32, F64, TfliteNode
 from pulse.tflite.operators.elementwise import plain
 from pulse.tflite.registry import tflite_op
 
-KINDS: dict[str, ReduceKind] = {
+REDUCE_KINDS: dict[str, ReduceKind] = {
     "MEAN": "mean",
     "SUM": "sum",
     "REDUCE_MAX": "max",
@@ -22,12 +22,12 @@ KINDS: dict[str, ReduceKind] = {
 }
 
 
-@tflite_op(*KINDS)
+@tflite_op(*REDUCE_KINDS)
 def reduce(node: TfliteNode) -> OutletId:
     """Reduce some axes to one value each."""
     shape, keep = node.fact(0).shape, node.flag("KeepDims")
     axes = tuple(sorted({node.axis(axis, len(shape)) for axis in node.integers(1, "axes")}))
-    kind = KINDS[node.op_type]
+    kind = REDUCE_KINDS[node.op_type]
     sizes = [shape[axis] for axis in axes]
     if not node.has_codes or kind == "prod" or not all(size.is_const for size in sizes):
         return plain(node, node.wire(Reduce(kind, axes, keep), [node.values(0)], "value"))

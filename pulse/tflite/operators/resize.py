@@ -7,7 +7,7 @@ from pulse.tflite.codes import requantize_input
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.registry import tflite_op
 
-MAX_GROWTH = 64
+MAX_SCALE = 64
 """A length that grows by a larger factor is refused."""
 
 
@@ -31,7 +31,7 @@ def resize_nearest(node: TfliteNode) -> OutletId:
 
 
 def _growth(node: TfliteNode, dim: TDim, target: TDim) -> int:
-    for times in range(1, MAX_GROWTH + 1):
+    for times in range(1, MAX_SCALE + 1):
         if dim * times == target:
             return times
-    raise node.error(f"{dim} frames become {target}, which is not a multiple up to {MAX_GROWTH}")
+    raise node.error(f"{dim} frames become {target}, which is not a multiple up to {MAX_SCALE}")

@@ -18,7 +18,7 @@ def rfft2d(node: TfliteNode) -> OutletId:
     rows, columns = node.integers(1, "lengths") if node.fact(1).shape == (TDim.of(2),) else (0, 0)
     rank = node.fact(0).rank
     if rows < 1 or columns < 1 or rank < 2:
-        raise node.error(f"lengths {rows}, {columns} of a tensor of {rank} axes")
+        raise node.error(f"needs 2 positive lengths and 2 or more axes, not {rows}, {columns} and {rank}")
     x = _fit_length(node, _fit_length(node, node.values(0), rank - 2, rows), rank - 1, columns)
     pairs = node.wire(AddAxis(rank), [x], "pairs")
     y = wire_onnx(node, "DFT", [pairs], "columns", axis=rank - 1, onesided=1)
@@ -29,7 +29,7 @@ def _fit_length(node: TfliteNode, x: OutletId, axis: int, length: int) -> Outlet
     fact = node.graph.fact(x)
     missing = length - fact.shape[axis]
     if not missing.is_const:
-        raise node.error(f"axis {axis} has {fact.shape[axis]} entries, which must be a number")
+        raise node.error(f"axis {axis} has {fact.shape[axis]} entries; their number must be constant")
     if int(missing) < 0:
         return node.wire(Slice(axis, TDim.of(0), TDim.of(length)), [x], f"cut{axis}")
     if int(missing) == 0:
@@ -40,7 +40,7 @@ def _fit_length(node: TfliteNode, x: OutletId, axis: int, length: int) -> Outlet
 
 def _complex_input(node: TfliteNode) -> OutletId:
     if node.input_tensor(0).type_name != "COMPLEX64":
-        raise node.error(f"its input is {node.input_tensor(0).type_name}, and not complex")
+        raise node.error(f"its input is {node.input_tensor(0).type_name}, not COMPLEX64")
     return node.input(0)
 
 

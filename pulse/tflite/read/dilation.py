@@ -9,9 +9,9 @@ import numpy as np
 from pulse.tflite.read.file import Operator, Subgraph
 
 CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
-BEFORE, BEHIND = ("EXPAND_DIMS",), ("RESHAPE", "SQUEEZE")
+BEFORE, AFTER = ("EXPAND_DIMS",), ("RESHAPE", "SQUEEZE")
 """The operators allowed between the blocks and the convolution, and after it, if there is one axis of frames."""
-PADDED = "_PAD_OF_DILATION"
+PAD_OP = "_PAD_OF_DILATION"
 """Pads by the first list minus the second: the padding that remains at both ends after the crops."""
 VALID = 1
 """The value of the option for no padding."""
@@ -55,7 +55,7 @@ def _dilated_operators(
 ) -> dict[int, Operator | None]:
     """Return the replacements of the operators of one pattern, None for a removed one; empty if there is no pattern."""
     last = graph.operators[end]
-    middle, squeezing = _maker_of_type(graph, last.inputs[0], CONVOLUTIONS, BEHIND, makers)
+    middle, squeezing = _maker_of_type(graph, last.inputs[0], CONVOLUTIONS, AFTER, makers)
     if middle is None:
         return {}
     conv = graph.operators[middle]
@@ -75,7 +75,7 @@ def _dilated_operators(
         return {}
     options = {**conv.options, "DilationHFactor": factors[0], "DilationWFactor": factors[1]}
     pads = (first.inputs[0], first.inputs[2], last.inputs[2])
-    replacements: dict[int, Operator | None] = {begin: replace(first, op_type=PADDED, inputs=pads), end: None}
+    replacements: dict[int, Operator | None] = {begin: replace(first, op_type=PAD_OP, inputs=pads), end: None}
     if squeezing is None:
         replacements[middle] = replace(conv, options=options, outputs=last.outputs)
     else:

@@ -30,7 +30,7 @@ TENSOR_TYPES: Mapping[str, DType] = {
     "BOOL": DTYPES["bool"],
     "COMPLEX64": np.dtype(np.complex64),
 }
-CODED = tuple(map(np.dtype, (np.int8, np.uint8, np.int16)))
+CODE_DTYPES = tuple(map(np.dtype, (np.int8, np.uint8, np.int16)))
 """The types of activations that are stored as codes."""
 RESOURCES = ("RESOURCE", "VARIANT")
 MAX_AXES = 8
@@ -75,7 +75,7 @@ class Tensor:
     @property
     def has_codes(self) -> bool:
         """Whether it is an activation stored as codes."""
-        return self.quantization is not None and self.dtype in CODED
+        return self.quantization is not None and self.dtype in CODE_DTYPES
 
     @property
     def is_complex(self) -> bool:

@@ -19,7 +19,7 @@ from pulse.tflite.registry import STATES, TRANSLATORS
 from pulse.typed import TypedNetwork, add_constant
 from pulse.wiring import wire as wired
 
-_MAX_TEXT = 60
+_MAX_TEXT_LENGTH = 60
 """A longer text is cut in errors."""
 
 
@@ -86,7 +86,7 @@ class TfliteOp(ModelOp):
 
     def detail(self) -> str:
         text = " ".join(f"{name}={value}" for name, value in sorted(self.options.items()))
-        return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 3]}..."
+        return text if len(text) <= _MAX_TEXT_LENGTH else f"{text[: _MAX_TEXT_LENGTH - 3]}..."
 
 
 def _dtype_kinds(tensor: Tensor) -> str:
@@ -131,6 +131,6 @@ class Leave(ModelOp):
         return wired(graph, wire, Cast(dtype), [x])
 
 
-def differs(tensor: Tensor) -> bool:
+def is_converted(tensor: Tensor) -> bool:
     """Return whether wires have a tensor in another form than the file."""
     return tensor.has_codes or tensor.type_name == "INT32"

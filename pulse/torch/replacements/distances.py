@@ -10,7 +10,7 @@ def pairwise_distances(
     """Return ``torch.cdist``: Euclidean ones by a product of matrices, if ``compute_mode`` allows it; None for 0.
 
     x, y     rows [..., N, D] and [..., M, D]
-    returns  [..., N, M]
+    Returns  [..., N, M]
     """
     if p == 2 and not compute_mode.startswith("donot"):
         squares = x.square().sum(-1, keepdim=True) + y.square().sum(-1).unsqueeze(-2)

@@ -50,7 +50,7 @@ def _attend(
     mems           the vector of this chunk for the memory [1, B, D]; anything if the layer has no memory
     state          memory [M, B, D], keys and values of past frames [L, B, D], number of past frames [1, B];
                    the newest ones come last
-    returns        frames [R + U, B, D], the chunk's vector for the next layer, and the next state
+    Returns        frames [R + U, B, D], the chunk's vector for the next layer, and the next state
     Raises         LoadError: ``lengths`` is not the length of the chunk
     """
     attention, frames, batch = layer.attention, utterance.shape[0], utterance.shape[1]

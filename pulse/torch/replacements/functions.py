@@ -9,7 +9,7 @@ from pulse.torch.replacements.distances import pairwise_distances
 from pulse.torch.replacements.interpolation import interpolate_linearly, subsample_nearest
 from pulse.torch.replacements.inverse_transform import inverse_transform
 from pulse.torch.replacements.loops import FrameLoops
-from pulse.torch.replacements.running_results import RUNNING, running_result
+from pulse.torch.replacements.running_results import RUNNING_FUNCTIONS, running_result
 from pulse.torch.replacements.windows import pool_maxima, strided_windows
 
 
@@ -60,7 +60,7 @@ def replace_functions(torch: Any, module: Any, loops: FrameLoops) -> Any:
 
         def _running_result(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
             """Return a running result; its loop is seen by this context. None for other calls."""
-            if name not in RUNNING or not args or named.keys() - {"dim", "dtype"}:
+            if name not in RUNNING_FUNCTIONS or not args or named.keys() - {"dim", "dtype"}:
                 return None
             with self:
                 return running_result(torch, loops, name, *args, **named)

@@ -202,7 +202,7 @@ class _Body:
         sizes, target = list(first.shape), list(second.shape)
         fits = len(sizes) <= len(target) and all(isinstance(size, int) for size in target)
         if not fits or any(size not in (1, other) for size, other in zip(sizes[::-1], target[::-1])):
-            raise _NoScanError(f"its state has the shape {first.shape} at first, and {second.shape} then")
+            raise _NoScanError(f"its state has the shape {first.shape} first, and {second.shape} later")
         attribute = self._ir.AttrTensor("value", self._ir.tensor(np.array(target, np.int64)))
         shape = self._ir.Node("", "Constant", [], attributes=[attribute])
         expand = self._ir.Node("", "Expand", [first, shape.outputs[0]], num_outputs=1)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pulse.torch.replacements.loops import FrameLoops
 
-RUNNING = ("cumprod", "logcumsumexp", "cummax", "cummin")
+RUNNING_FUNCTIONS = ("cumprod", "logcumsumexp", "cummax", "cummin")
 """The names of PyTorch's functions."""
 
 

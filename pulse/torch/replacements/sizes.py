@@ -10,7 +10,7 @@ from typing import Any
 from pulse.torch.own_thread import OwnThread
 from pulse.torch.replacements.loops import FrameLoops
 
-OWN = "torch"
+TORCH_PACKAGE = "torch"
 """The package whose code is not changed."""
 
 
@@ -64,7 +64,7 @@ def _namespaces(module: Any) -> list[dict[str, Any]]:
         base.__module__
         for submodule in module.modules()
         for base in type(submodule).__mro__
-        if base.__module__.split(".")[0] not in (OWN, "builtins")
+        if base.__module__.split(".")[0] not in (TORCH_PACKAGE, "builtins")
     }
     packages = {name.split(".")[0] for name in files}
     return [

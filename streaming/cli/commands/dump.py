@@ -11,7 +11,7 @@ from streaming.cli.options import ModelOptions, ProgramOptions, ReportOptions, t
 
 if TYPE_CHECKING:
     from pulse.costs.report import CostReport
-    from pulse.loading.loaded import Loaded
+    from pulse.loading.loaded_model import LoadedModel
     from pulse.models import PulsedModel, TypedModel
     from pulse.program.native.streams import NativeStreams
     from streaming.reports.opened_model import OpenedModel
@@ -108,7 +108,11 @@ def _totals(model: "PulsedModel | TypedModel", rate_hz: float | None = None) -> 
 
 
 def _matches(
-    query: str, stage: DumpStage, opened: "OpenedModel | None", loaded: "Loaded | None", pulse: int | None
+    query: str,
+    stage: DumpStage,
+    opened: "OpenedModel | None",
+    loaded: "LoadedModel | None",
+    pulse: int | None,
 ) -> str:
     """List the parts of a stage's graph that match a query, one per line."""
     from pulse.models import Model
@@ -125,7 +129,7 @@ def _matches(
     return matches_text(typed.graph, query)
 
 
-def _read(stage: DumpStage, loaded: "Loaded", dot: bool) -> str:
+def _read(stage: DumpStage, loaded: "LoadedModel", dot: bool) -> str:
     """Show a model as read: its own nodes, or its typed ones; for a model of chunks, one call."""
     from pulse.models import Model
     from pulse.text import dump as dumps

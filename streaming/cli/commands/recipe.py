@@ -26,8 +26,8 @@ def recipe(
             min=1,
             metavar="SAMPLES",
             help=(
-                "Samples from one frame to the next, if you know it; calls with as many samples in as out are "
-                "then frames."
+                "Samples from one frame to the next, if you know it; if a call takes and returns equally many "
+                "samples, these are then a frame."
             ),
         ),
     ] = None,

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from streaming.cli import options
+from streaming.cli.audio_options import AudioOptions
 from streaming.cli.console import print_note, print_warning
 from streaming.cli.event_options import EventOptions
 from streaming.cli.live.options import LiveOptions
 from streaming.cli.options import ModelOptions, ProgramOptions, ReportOptions, takes_groups
-from streaming.cli.sound_options import SoundOptions
 
 if TYPE_CHECKING:
     from pulse.program.program import Program
@@ -39,7 +39,7 @@ def run(
     source: SourcePath = None,
     target: TargetPath = None,
     *,
-    sound: SoundOptions,
+    audio: AudioOptions,
     model_options: ModelOptions,
     program_options: ProgramOptions,
     specialise: options.Specialise = False,
@@ -76,8 +76,8 @@ def run(
     from streaming.cli.model import compile_opened, open_or_carried
     from streaming.cli.run_request import RunRequest, sort_paths
 
-    model, source, target = sort_paths(model, source, target, sound, live.live)
-    request = RunRequest(model, source, target, sound, events.choice())
+    model, source, target = sort_paths(model, source, target, audio, live.live)
+    request = RunRequest(model, source, target, audio, events.choice())
     if live.live:
         request.refuse_live(live)
     else:

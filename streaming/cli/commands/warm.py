@@ -24,7 +24,7 @@ def warm(
     """Compile every kernel for this processor and store it; kernels that are stored already are not compiled again.
 
     Otherwise kernels are compiled at their first use. Run it after an installation or an update, or while you build an
-    image. Kernels are stored in the user's cache folder, or in the folder that PULSE_CACHE names. No other user may be
+    image. Kernels are stored in the user's cache folder, or in the folder that PULSE_CACHE names. Only you may be
     able to write there, unless PULSE_CACHE_SHARED is 1.
     """
     from streaming.compilation.warming import warm as compile_ahead

@@ -14,7 +14,7 @@ from streaming.cli.live.configuration import (
     frames_port,
     frames_target,
     live_plan,
-    realtime,
+    realtime_options,
 )
 from streaming.cli.live.display import KeyCommand
 from streaming.cli.live.frames import FramesWriter
@@ -61,8 +61,8 @@ def run_live(
     live = Live(
         program,
         live_plan(opened.rate_hz, program, request, options),
-        engine_config(options, request.sound.output if port is None else None, port is not None),
-        realtime(options),
+        engine_config(options, request.audio.output if port is None else None, port is not None),
+        realtime_options(options),
         options.reconnect,
         host=host,
     )
@@ -150,14 +150,14 @@ class _LiveRun:
         controls = [KeyCommand(key, name) for key, name in KEYS.items()]
         try:
             with LiveView(self._live.setup, controls, self._quiet) as view:
-                follow(self._live, view, self._stats, self.frames, self._options.seconds, signal_numbers)
+                follow_run(self._live, view, self._stats, self.frames, self._options.seconds, signal_numbers)
         except PulseError as error:
             self._errors.append(error)
         except OSError as error:  # from the terminal, which may be closed
             self._problems.append(error)
 
 
-def follow(
+def follow_run(
     live: Live,
     view: LiveView,
     stats: StatsWriter | None,

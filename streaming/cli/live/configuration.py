@@ -6,6 +6,8 @@ from pathlib import Path
 from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.program.program import Program
+from streaming.audio.channels import Channels
+from streaming.audio.target import Target
 from streaming.cli.live.options import LiveOptions
 from streaming.cli.run_request import RunRequest
 from streaming.live.config import EngineConfig
@@ -14,8 +16,6 @@ from streaming.live.instances import live_inputs, sound_output
 from streaming.live.plan import Plan
 from streaming.realtime import Realtime
 from streaming.routing import Route, find_output, is_playable, parse_routes, split_channel
-from streaming.sound.channels import Channels
-from streaming.sound.target import Target
 
 SILENT = "none"
 
@@ -26,18 +26,18 @@ def live_plan(rate_hz: int, program: Program, request: RunRequest, options: Live
     if target is not None and options.speaker == SILENT:
         raise InputError(f"--speaker {SILENT}: {target} is for the played audio; leave out one of them")
     has_target = target is not None or options.speaker not in (None, SILENT)
-    sounds = sound_output(program, live_inputs(program)[0], None) is not None
-    plays = has_target or (sounds and options.speaker != SILENT)
+    outputs_sound = sound_output(program, live_inputs(program)[0], None) is not None
+    plays = has_target or (outputs_sound and options.speaker != SILENT)
     return Plan(
         rate_hz=rate_hz,
         input=None,
         output=options.speaker if plays else None,
         play=plays,
-        channels=Channels.parse(request.sound.channel),
+        channels=Channels.parse(request.audio.channel),
         device_rate_hz=options.device_rate,
         block_frames=options.block,
         latency=_latency(options.latency),
-        routes=_routes(program, request.sound.in_routes or (), options),
+        routes=_routes(program, request.audio.in_routes or (), options),
     )
 
 
@@ -66,7 +66,7 @@ def engine_config(options: LiveOptions, played: str | None, records: bool) -> En
     return EngineConfig(options.engine, options.policy, headroom_s, options.quality, played, records)
 
 
-def realtime(options: LiveOptions) -> Realtime:
+def realtime_options(options: LiveOptions) -> Realtime:
     """Return the real-time settings to request from the system."""
     return Realtime(options.priority or None, options.lock_memory, options.cpu)
 
@@ -82,11 +82,11 @@ def _latency(text: str) -> str | float:
 
 def file_host(request: RunRequest) -> FileHost | None:
     """Return a file in place of the devices, if one is given. Raises InputError."""
-    if request.source is None and request.sound.subtype is not None:
+    if request.source is None and request.audio.subtype is not None:
         raise InputError("--subtype is for the file that is played to; give IN and OUT")
     if request.source is None:
         return None
-    return FileHost(request.source, request.target, encoding=request.sound.subtype)
+    return FileHost(request.source, request.target, encoding=request.audio.subtype)
 
 
 def frames_target(options: LiveOptions, request: RunRequest) -> Target | None:
@@ -99,8 +99,8 @@ def frames_target(options: LiveOptions, request: RunRequest) -> Target | None:
 
 def frames_port(program: Program, request: RunRequest) -> Port:
     """Return the output whose frames go to a file; for events, the first that is not audio. Raises InputError."""
-    if request.sound.output is not None:
-        return find_output(program, request.sound.output)
+    if request.audio.output is not None:
+        return find_output(program, request.audio.output)
     source = live_inputs(program)[0]
     ports = (port for port in program.outputs if request.events and not is_playable(port, source))
     return next(ports, program.outputs[0])

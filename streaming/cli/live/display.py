@@ -92,7 +92,7 @@ class _Display:
 
         setup = self.setup
         what = f"{setup.model}, {1e3 * setup.pulse_s:.3g} ms pulses, {setup.engine}, {setup.policy}"
-        ago = clock(statistics.elapsed_s)
+        ago = clock_text(statistics.elapsed_s)
         title = Text(what, "bold", no_wrap=True, overflow="ellipsis")
         title.truncate(width - len(ago) - 2, overflow="ellipsis", pad=True)
         return title.append(f"  {ago}", "bold")
@@ -190,7 +190,7 @@ class _Display:
         return line.append(" " * (width - len(recent)))
 
 
-def clock(seconds: float) -> str:
+def clock_text(seconds: float) -> str:
     minutes, remaining_s = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{remaining_s:02}"
 

@@ -6,9 +6,9 @@ from types import TracebackType
 from pulse.errors import PulseError
 from pulse.facts import Array
 from pulse.interface import Port
+from streaming.audio.target import Target
 from streaming.errors import DeviceError
 from streaming.live.live import Live
-from streaming.sound.target import Target
 
 
 class FramesWriter:

@@ -8,7 +8,7 @@ from streaming.cli.live.display import (
     BLOCK_SIGNS,
     MAX_METERS,
     KeyCommand,
-    clock,
+    clock_text,
     decibels_text,
     render,
 )
@@ -79,7 +79,7 @@ def plain_line(state: DisplayState) -> str:
     new = statistics.counters if previous is None else statistics.counters.difference_from(previous.counters)
     limit = f"{1e3 * statistics.deadline_s:.2f} ms"
     parts = [
-        clock(statistics.elapsed_s),
+        clock_text(statistics.elapsed_s),
         f"p99 {1e3 * total.percentile_s(99):.2f} of {limit}, max {1e3 * total.max_s:.2f}"
         if total.count
         else "no pulse",

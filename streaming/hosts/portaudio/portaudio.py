@@ -115,9 +115,9 @@ class PortAudio:
         """Return all devices, as of the last search. Raises DeviceError: PortAudio is missing, or does not respond."""
         if self.native:
             return _system().devices
-        from streaming.hosts.portaudio.python_stream import devices
+        from streaming.hosts.portaudio.python_stream import list_devices
 
-        return devices()
+        return list_devices()
 
     def choose(self, kind: DeviceKind, requested: str | int | None) -> Endpoint:
         """Find a device by number or a part of its name; the default if None. Raises as ``Host.choose``."""

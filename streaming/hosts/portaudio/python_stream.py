@@ -32,7 +32,7 @@ def sounddevice() -> Any:
     return sounddevice
 
 
-def devices() -> tuple[Device, ...]:
+def list_devices() -> tuple[Device, ...]:
     """Return all devices, as they were when sounddevice was imported.
 
     Raises DeviceError: sounddevice is not installed
@@ -78,7 +78,7 @@ class PythonStream(NotCopyable):
         package = sounddevice()
         self._ends = {COMPLETE: package.CallbackStop, ABORT: package.CallbackAbort}
         self._error: type[Exception] = package.PortAudioError
-        index_of = {device.title: device.index for device in devices()}
+        index_of = {device.title: device.index for device in list_devices()}
         missing = [side.device.title for side in sides if side.device.title not in index_of]
         if missing:
             raise DeviceError(f"{missing[0]}: unknown to sounddevice; restart this program")

@@ -18,7 +18,7 @@ from streaming.serve.lanes.turn import TurnResults, TurnTimes
 
 MAX_LANES = 128
 """The lanes of a group. Pulses arrive at any time: in a large group, enough arrive to share a step while one waits."""
-FULL_GROUP = 16
+FULL_GROUP_STREAMS = 16
 """From this many streams on, a pulse waits the whole ``gather_s``; with fewer, it waits less."""
 MEASURED_STEPS = 40
 """The number of steps that are measured before the first stream."""
@@ -64,7 +64,7 @@ class LaneGroup(NotCopyable):
         """Return the time at which to step the pulses that are ready."""
         if len(self.ready) >= self.open_count:
             return 0
-        wait_ns = self.gather_ns * min(self.open_count, FULL_GROUP) // FULL_GROUP
+        wait_ns = self.gather_ns * min(self.open_count, FULL_GROUP_STREAMS) // FULL_GROUP_STREAMS
         return min(stream.arrived_ns for stream in self.ready) + wait_ns
 
     def step(self) -> list[tuple[LaneStream, Answer]]:

@@ -33,7 +33,7 @@ def isolated_registries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test has operators, lowerings, kernels and modules of its own."""
     for ours in ("pulse.program.lower.families", "pulse.program.kernels.families"):
         import_module(ours)
-    monkeypatch.setattr(registry, "GIVEN", {})
+    monkeypatch.setattr(registry, "USER_TRANSLATORS", {})
     monkeypatch.setattr(lowering, "LOWER", Registry(lowering.LOWER))
     kernels, modules = dict(KERNELS), set(sys.modules)
     plugins.load_plugins.cache_clear()

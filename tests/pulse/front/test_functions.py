@@ -13,7 +13,7 @@ from pulse import front
 from pulse.front.kaldi import FrameOptions
 from pulse.front.mel import BankOptions, MelOptions
 from pulse.models import TypedModel
-from pulse.runtimes.onnx_check import check
+from pulse.runtimes.onnx_check import check_onnx
 
 DOCS = Path(__file__).parents[3] / "docs"
 TEXT = "".join(page.read_text() for page in sorted(DOCS.glob("front_*.md")))
@@ -114,4 +114,4 @@ def test_a_written_front_end_runs_in_onnxruntime_as_offline(name: str) -> None:
     model = small(name)
     simplified = model.declutter()
     pulsed = simplified.pulsify(pulse=FRAMES * simplified.pulsify().pulse)
-    check(pulsed.to_onnx(), pulsed, model).require()
+    check_onnx(pulsed.to_onnx(), pulsed, model).require()

@@ -20,4 +20,4 @@ def test_messages_equal_those_of_a_later_import_of_onnx() -> None:
 
 def test_a_missing_message_module_imports_onnx(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proto, "MODULE", "onnx.nothing")
-    assert proto.messages() is onnx
+    assert proto.onnx_messages() is onnx

@@ -191,7 +191,7 @@ def test_operators_that_need_the_whole_stream_say_why(
     relation = op.relation(facts_of(shapes), axes)
     assert isinstance(relation, Whole)
     assert relation.reason
-    assert relation.help
+    assert relation.advice
 
 
 def test_matmul_refuses_a_constant_batch_of_the_streams_length() -> None:

@@ -14,7 +14,7 @@ from pulse.facts import Array
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.program import Program
-from pulse.program.weights import MIN_BYTES, as_halves, store
+from pulse.program.weights import MIN_ROUNDED_BYTES, as_halves, store
 from pulse.program.whole_stream import run_whole
 from pulse.proof.signals import draw_feeds
 from pulse.support.bf16 import from_bf16, to_bf16
@@ -129,7 +129,7 @@ def round_weights(proto: onnx.ModelProto, form: str) -> onnx.ModelProto:
     changed.CopyFrom(proto)
     for tensor in changed.graph.initializer:
         value = onnx.numpy_helper.to_array(tensor)
-        if value.nbytes >= MIN_BYTES and value.ndim > 1:
+        if value.nbytes >= MIN_ROUNDED_BYTES and value.ndim > 1:
             axes = summed.get(tensor.name, tuple(range(1, value.ndim)))
             new = store(value, form, UnitLayout(value.shape, axes)).values
             assert not np.array_equal(new, value)

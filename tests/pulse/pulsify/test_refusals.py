@@ -40,7 +40,7 @@ def refusals_of(builder: ModelBuilder, *outputs: OutletId) -> dict[str, Refusal]
         assert refusal.op in str(refusal)
         assert refusal.relation in str(refusal)
         assert refusal.reason
-        assert refusal.help
+        assert refusal.advice
     return {refusal.node: refusal for refusal in caught.value.refusals}
 
 
@@ -75,8 +75,8 @@ def test_every_failing_node_is_in_one_error() -> None:
         "strange": ("Strange", 2, "whole"),
     }
     assert "divides by a sum over the whole stream" in refusals["soft"].reason
-    assert "pooling window" in refusals["mean"].help
-    assert "slice forwards" in refusals["back"].help
+    assert "pooling window" in refusals["mean"].advice
+    assert "slice forwards" in refusals["back"].advice
     assert "T/2" in refusals["half"].reason
     assert "begins where the first one ends" in refusals["twice"].reason
     assert "every frame of one operand meets every frame of the other" in refusals["attention"].reason
@@ -113,7 +113,7 @@ def test_frames_known_only_at_the_end_may_not_meet_others() -> None:
     )
     assert set(refusals) == {"window", "ends", "met"}
     assert all("only when the stream has ended" in refusal.reason for refusal in refusals.values())
-    assert all("output of the model" in refusal.help for refusal in refusals.values())
+    assert all("output of the model" in refusal.advice for refusal in refusals.values())
 
 
 def test_streams_that_meet_on_different_axes_are_refused() -> None:
@@ -121,7 +121,7 @@ def test_streams_that_meet_on_different_axes_are_refused() -> None:
     builder = ModelBuilder(x="1,1,T", y="1,T,1")
     refusals = refusals_of(builder, builder.apply("add", builder["x"], builder["y"], name="outer"))
     assert "different axes [1, 2]" in refusals["outer"].reason
-    assert "transpose" in refusals["outer"].help
+    assert "transpose" in refusals["outer"].advice
 
 
 def test_streams_of_different_rates_that_meet_are_refused() -> None:
@@ -129,7 +129,7 @@ def test_streams_of_different_rates_that_meet_are_refused() -> None:
     builder = ModelBuilder(x="1,2,T", y="1,2,2*T")
     refusals = refusals_of(builder, builder.apply("add", builder["x"], builder["y"], name="met"))
     assert "different rates 1, 2" in refusals["met"].reason
-    assert "resample" in refusals["met"].help
+    assert "resample" in refusals["met"].advice
 
 
 def test_values_that_depend_on_the_stream_length_are_refused() -> None:

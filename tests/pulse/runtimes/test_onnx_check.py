@@ -6,14 +6,14 @@ import pytest
 from pulse.errors import PulsifyError
 from pulse.ops.elementwise import Elementwise
 from pulse.proof import ProofChoice
-from pulse.runtimes.onnx_check import check
-from pulse.runtimes.onnxruntime import runner
+from pulse.runtimes.onnx_check import check_onnx
+from pulse.runtimes.onnxruntime import session_runner
 from tests.pulse.onnx.write.small_models import causal, chain
 
 
 def test_a_written_file_is_proved() -> None:
     pulsed = causal()
-    report = check(pulsed.to_onnx(), pulsed).require()
+    report = check_onnx(pulsed.to_onnx(), pulsed).require()
     (backend,) = report.backends
     assert backend.startswith("onnxruntime")
     assert len(report.tried) > 10
@@ -28,7 +28,7 @@ def test_a_wrong_onnx_file_is_found() -> None:
     values = np.frombuffer(kernel.raw_data, np.float32).copy()
     values[3] += 0.01
     kernel.raw_data = values.tobytes()
-    divergence = check(wrong, pulsed).divergence
+    divergence = check_onnx(wrong, pulsed).divergence
     assert divergence is not None
     assert divergence.wire == "y"
     assert divergence.backend.startswith("onnxruntime")
@@ -37,13 +37,13 @@ def test_a_wrong_onnx_file_is_found() -> None:
 
 def test_a_type_that_differs_is_found() -> None:
     pulsed = causal()
-    name, run = runner(pulsed.to_onnx())
+    name, run = session_runner(pulsed.to_onnx())
     assert name.startswith("onnxruntime")
 
     def cut(feeds: object) -> dict[str, np.ndarray]:
         return {key: value.astype(np.float64) for key, value in run(feeds).items()}  # type: ignore[arg-type]
 
-    divergence = check(pulsed.to_onnx(), pulsed, run=cut).divergence
+    divergence = check_onnx(pulsed.to_onnx(), pulsed, run=cut).divergence
     assert divergence is not None
     assert "float64, offline" in divergence.reason
 
@@ -52,7 +52,7 @@ def test_a_check_at_no_length_that_suits_is_refused() -> None:
     pulsed = causal()
     pulsed.typed.scope.assume("T >= 50")
     with pytest.raises(PulsifyError, match=r"none of the lengths \[2, 3\]"):
-        check(pulsed.to_onnx(), pulsed, choice=ProofChoice([2, 3]))
+        check_onnx(pulsed.to_onnx(), pulsed, choice=ProofChoice([2, 3]))
 
 
 def test_without_onnxruntime_the_evaluator_of_onnx_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ def test_without_onnxruntime_the_evaluator_of_onnx_runs(monkeypatch: pytest.Monk
 
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     pulsed = causal()
-    report = check(pulsed.to_onnx(), pulsed, choice=ProofChoice([1, 3]))
+    report = check_onnx(pulsed.to_onnx(), pulsed, choice=ProofChoice([1, 3]))
     assert report.backends == ("onnx.reference",)
     assert report.equal
 
@@ -70,7 +70,7 @@ def test_a_runtime_that_is_less_exact_than_the_file_is_rejected() -> None:
     """The Sigmoid of onnxruntime is wrong by more than its value at -18: the file is right, and the report says so."""
     shift = chain((Elementwise("add"), [np.full((4, 2), -18, np.float32)]), (Elementwise("sigmoid"), []))
     pulsed = shift.pulsify(pulse=2)
-    report = check(pulsed.to_onnx(), pulsed).require()
+    report = check_onnx(pulsed.to_onnx(), pulsed).require()
     assert report.backends == ("onnx.reference",)
     assert report.rejected is not None
     assert report.rejected.backend.startswith("onnxruntime")

@@ -11,7 +11,7 @@ from pulse.extend import Pointwise, operator
 from pulse.facts import Array
 from pulse.onnx import registry
 from pulse.tensorflow import register_kernel, register_op
-from pulse.tensorflow.own_operators import OWN, OwnOperator
+from pulse.tensorflow.own_operators import OWN_OPERATORS, OwnOperator
 from tests.noise import normal_noise
 from tests.pulse.tensorflow.graphs import F32, I32, Call, GraphDefBuilder
 
@@ -19,12 +19,12 @@ from tests.pulse.tensorflow.graphs import F32, I32, Call, GraphDefBuilder
 @pytest.fixture(autouse=True)
 def registers() -> Iterator[None]:
     """Remove the operators that a test registers when it ends."""
-    translators, registered = dict(registry.GIVEN), dict(OWN)
+    translators, registered = dict(registry.USER_TRANSLATORS), dict(OWN_OPERATORS)
     yield
-    registry.GIVEN.clear()
-    registry.GIVEN.update(translators)
-    OWN.clear()
-    OWN.update(registered)
+    registry.USER_TRANSLATORS.clear()
+    registry.USER_TRANSLATORS.update(translators)
+    OWN_OPERATORS.clear()
+    OWN_OPERATORS.update(registered)
 
 
 def zero_out() -> OwnOperator:

@@ -10,7 +10,7 @@ import pulse
 from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
 from pulse.ops.control import Loop
-from pulse.runtimes.onnx_check import check
+from pulse.runtimes.onnx_check import check_onnx
 from tests.noise import normal_noise
 from tests.pulse.tflite.layered_models import (
     averages,
@@ -219,4 +219,4 @@ def test_open_sizes_can_be_given() -> None:
 @pytest.mark.parametrize("kind", ["float32", "int8"])
 def test_an_exported_file_agrees_with_the_stream(kind: str) -> None:
     pulsed = pulse.load(stack(kind)).analyse().declutter().pulsify(pulse=4)
-    check(pulsed.to_onnx(), pulsed).require()
+    check_onnx(pulsed.to_onnx(), pulsed).require()

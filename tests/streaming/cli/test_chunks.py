@@ -32,7 +32,7 @@ def test_a_cached_filter_of_sound_agrees_with_its_authors_loop() -> None:
     assert rate == 16_000
     np.testing.assert_allclose(output, expected, 1e-5, 1e-6)
     details = report("run", path, "in.wav", "again.wav")
-    assert details["chunks"]["states"] == [{"input": "cache", "output": "cache_out", "how": "by name"}]
+    assert details["chunks"]["states"] == [{"input": "cache", "output": "cache_out", "reason": "by name"}]
     assert (details["pulse_frames"], details["frames"]) == (8, 4_003)
 
 
@@ -84,7 +84,7 @@ def test_other_commands_show_the_states(command: str) -> None:
     assert "cache -> cache_out, by name" in result.stdout
     if command == "convert":
         details = report(command, path)
-        assert details["chunks"]["axes"]["x"] == {"axis": 1, "how": "samples of sound"}
+        assert details["chunks"]["axes"]["x"] == {"axis": 1, "reason": "samples of sound"}
         assert [entry["name"] for entry in details["buffers"]] == ["cache"]
 
 

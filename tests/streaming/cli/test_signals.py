@@ -102,7 +102,7 @@ def test_processes_that_compile_end_with_the_command(tmp_path: Path, monkeypatch
 @pytest.fixture
 def handlers() -> Iterator[dict[Signals, Callable[..., Any] | Handlers]]:
     """Restore the signal handlers of the tests."""
-    before = {number: signal.getsignal(number) for number in signals.ENDS}
+    before = {number: signal.getsignal(number) for number in signals.SIGNALS}
     yield before
     for number, handler in before.items():
         signal.signal(number, handler)

@@ -51,7 +51,7 @@ def noisy() -> Array:
     return soundfile.read(noisy_path(), dtype="float32")[0]
 
 
-def stream_sound(program: Program, x: Array) -> Array:
+def stream_audio(program: Program, x: Array) -> Array:
     session = Session(program)
     (first,), (rest,) = session.push(x[None]).values(), session.flush().values()
     return np.concatenate([first, rest], 1)
@@ -77,7 +77,7 @@ async def test_clients_connect_over_tls(programs: dict[str, Program], noisy: Arr
             for part in np.array_split(noisy[:20_000], 11):
                 await stream.send(part)
             output = (await stream.flush())["denoised"]
-        np.testing.assert_allclose(output, stream_sound(programs["d"], noisy[:20_000]), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(output, stream_audio(programs["d"], noisy[:20_000]), rtol=1e-5, atol=1e-6)
         assert httpx.get(f"{server.url}/health", verify=context).json() == {"status": "ok"}
         with pytest.raises(ClientError, match="certificate"):
             async with connect(server.ws):
@@ -96,7 +96,7 @@ async def test_a_stream_of_the_server_is_a_source_of_an_executor(
                 yield outputs["denoised"]
 
         pieces = [outputs["voice"] async for outputs in executor.stream(blocks())]
-    expected = stream_sound(programs["v"], stream_sound(programs["d"], x)[0])
+    expected = stream_audio(programs["v"], stream_audio(programs["d"], x)[0])
     joined = np.concatenate(pieces, 1)
     np.testing.assert_allclose(joined, expected, rtol=1e-4, atol=1e-5)
 
@@ -109,7 +109,7 @@ async def test_a_stream_of_the_server_is_a_sink_of_an_executor(
     async with connect(server.ws, "v") as stream, Executor(programs["d"]) as executor:
         await executor.run([block[None] for block in np.array_split(x, 7)], stream.sink())
         output = (await stream.flush())["voice"]
-    expected = stream_sound(programs["v"], stream_sound(programs["d"], x)[0])
+    expected = stream_audio(programs["v"], stream_audio(programs["d"], x)[0])
     np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -148,7 +148,7 @@ def test_the_client_by_hand_in_python_runs(
     exec(by_hand("python"), names)
     samples = np.rint(noisy * 32768).clip(-32768, 32767).astype("<i2")
     output = np.frombuffer(names["denoise"](server.ws, samples.tobytes()), "<i2")
-    expected = stream_sound(programs["d"], samples.astype(np.float32) / 32768)[0]
+    expected = stream_audio(programs["d"], samples.astype(np.float32) / 32768)[0]
     assert output.size == expected.size
     assert np.abs(output - np.rint(expected * 32768)).max() <= 1
 

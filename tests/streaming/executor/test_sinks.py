@@ -15,9 +15,9 @@ import soundfile
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.ops.shape import AddAxis
+from streaming.audio.files import AudioReader
 from streaming.builtin import model_path, noisy_path
-from streaming.executor import Executor, FramesFileSink, PcmSink, SoundFileSink, sinks
-from streaming.sound.files import AudioReader
+from streaming.executor import AudioFileSink, Executor, FramesFileSink, PcmSink, sinks
 from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise
 from tests.streaming.executor.streams import blocks, join_pieces, named_program, nothing_left
@@ -101,7 +101,7 @@ async def test_sound_files_are_as_long_as_their_source(tmp_path: Path, rate_hz: 
         source = tmp_path / "in.wav"
         soundfile.write(source, sound, rate_hz, subtype="FLOAT")
     async with Executor(program, rate_hz=16_000) as executor:
-        await executor.run(source, SoundFileSink(target, encoding="FLOAT"))
+        await executor.run(source, AudioFileSink(target, encoding="FLOAT"))
     with AudioReader(source) as reader, AudioReader(target) as written:
         assert (written.rate_hz, written.frames) == (reader.rate_hz, reader.frames)
         if written.rate_hz == 16_000:
@@ -113,8 +113,8 @@ async def test_sound_files_are_as_long_as_their_source(tmp_path: Path, rate_hz: 
 @pytest.mark.parametrize(
     ("make", "clipped"),
     [
-        (lambda folder: SoundFileSink(folder / "out.wav", output="loud"), 2),
-        (lambda folder: SoundFileSink(folder / "out.wav", output="loud", encoding="FLOAT"), 0),
+        (lambda folder: AudioFileSink(folder / "out.wav", output="loud"), 2),
+        (lambda folder: AudioFileSink(folder / "out.wav", output="loud", encoding="FLOAT"), 0),
         (lambda _: PcmSink(ByteSink(), "s16", "loud"), 2),
         (lambda _: PcmSink(ByteSink(), "f32", "loud"), 0),
     ],
@@ -132,7 +132,7 @@ async def test_clipped_samples_are_counted(tmp_path: Path, make: Callable[..., A
 
 async def test_sound_files_may_have_another_rate_or_format(tmp_path: Path) -> None:
     await run_into(
-        SoundFileSink(tmp_path / "out.flac", rate_hz=1200, output="loud"), normal_noise(1, 900) / 99
+        AudioFileSink(tmp_path / "out.flac", rate_hz=1200, output="loud"), normal_noise(1, 900) / 99
     )
     assert soundfile.info(tmp_path / "out.flac").frames == 1800
     await run_into(str(tmp_path / "out.ogg"), normal_noise(1, 900) / 99)

@@ -13,7 +13,7 @@ import soundfile
 from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.builtin import SAMPLE_RATE_HZ, noisy_path
-from streaming.executor import Executor, PcmSource, SoundFile, SoundSource
+from streaming.executor import AsyncAudioSource, AudioFile, Executor, PcmSource
 from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise, quiet_noise
 from tests.streaming.echo_canceller import cancelled_sound, cancelling_program
@@ -109,7 +109,7 @@ async def test_sound_files_are_read_at_the_rate_of_the_model(tmp_path: Path) -> 
     path, x = tmp_path / "in.wav", normal_noise(4000, 2) / 8
     soundfile.write(path, x, RATE_HZ, subtype="FLOAT")
     expected = named_program("filtered", 6).model.typed.run({"x": x.mean(1, keepdims=True).T})
-    assert_outputs_close(await frames_of(SoundFile(path)), expected)
+    assert_outputs_close(await frames_of(AudioFile(path)), expected)
     assert_outputs_close(await frames_of(str(path)), expected)
     assert_outputs_close(
         await frames_of(path, channel="0"), named_program("filtered", 6).model.typed.run({"x": x[:, :1].T})
@@ -130,12 +130,12 @@ async def test_signals_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         executor.stream(noisy_path(), channel="each")
     with pytest.raises(InputError, match="no such file"):
         executor.stream(tmp_path / "none.wav")
-    with pytest.raises(InputError, match="takes no sound"):
+    with pytest.raises(InputError, match="takes no audio"):
         Executor(named_program("decimated", 6), rate_hz=RATE_HZ).stream(noisy_path())
 
 
 async def test_a_subclass_of_sound_source_is_a_source() -> None:
-    class Ramp(SoundSource):
+    class Ramp(AsyncAudioSource):
         rate_hz, channels = RATE_HZ, 1
 
         async def blocks(self):

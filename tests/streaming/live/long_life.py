@@ -10,12 +10,12 @@ from random import Random
 import numpy as np
 
 from pulse.facts import Array
+from streaming.audio.files import AudioWriter
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live import live as live_module
 from streaming.live.config import ENGINES
 from streaming.live.file_host import FileHost
 from streaming.realtime.options import UNCHANGED
-from streaming.sound.files import AudioWriter
 from streaming.stats.statistics import Counters
 from streaming.virtual.host import VirtualDevice
 from tests.noise import normal_noise

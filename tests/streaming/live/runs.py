@@ -16,11 +16,11 @@ from pulse.ops.cumulative import CumSum
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import AddAxis, RemoveAxis
 from streaming import Session
+from streaming.audio.channels import Channels
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.config import ENGINES
 from streaming.native.control_block import ControlBlock
 from streaming.realtime.options import UNCHANGED
-from streaming.sound.channels import Channels
 from streaming.virtual.host import VirtualDevice, VirtualHost
 from tests.pulse.cases.build import node
 from tests.pulse.chunks.models import build, cached_filter

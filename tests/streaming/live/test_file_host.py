@@ -13,12 +13,12 @@ import soundfile
 from pulse.errors import InputError, PulseError
 from pulse.facts import Array
 from pulse.program.program import Program
+from streaming.audio.channels import Channels
+from streaming.audio.files import AudioWriter
 from streaming.errors import DeviceError
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.file_host import NO_DEVICE_NAME, FileHost, FileStream
 from streaming.realtime.options import UNCHANGED
-from streaming.sound.channels import Channels
-from streaming.sound.files import AudioWriter
 from tests.noise import normal_noise
 from tests.streaming.file_size_limit import limit_files
 from tests.streaming.live.manual_device import HaltedFile, nothing_left

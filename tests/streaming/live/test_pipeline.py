@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 import pulse
 from pulse.facts import Array
 from pulse.program.program import Program
+from streaming.audio.channels import Channels
+from streaming.audio.files import AudioReader
 from streaming.builtin import model_path, noisy_path
-from streaming.sound.channels import Channels
-from streaming.sound.files import AudioReader
 from streaming.virtual.host import VirtualDevice
 from tests.agreement import assert_outputs_equal
 from tests.noise import normal_noise

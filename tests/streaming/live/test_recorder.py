@@ -10,11 +10,11 @@ import soundfile
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from streaming.audio.files import AudioWriter
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.config import ENGINES
 from streaming.live.file_host import FileHost
 from streaming.realtime.options import UNCHANGED
-from streaming.sound.files import AudioWriter
 from streaming.virtual.host import VirtualDevice
 from tests.noise import normal_noise
 from tests.streaming.file_size_limit import limit_files

@@ -5,9 +5,9 @@ import pytest
 
 import pulse
 from pulse.facts import Array
+from streaming.audio.files import AudioReader
+from streaming.audio.resampling import Resampler
 from streaming.builtin import model_path, noisy_path
-from streaming.sound.files import AudioReader
-from streaming.sound.resampling import Resampler
 from streaming.virtual.host import VirtualDevice
 from tests.streaming.live.runs import RATE, engines, runs
 from tests.streaming.models import cached_program, filter_model

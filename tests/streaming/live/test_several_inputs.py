@@ -8,11 +8,11 @@ import pytest
 import soundfile
 
 from pulse.errors import InputError
+from streaming.audio.channels import Channels, Samples
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.file_host import FileHost
 from streaming.realtime.options import UNCHANGED
 from streaming.routing import Route
-from streaming.sound.channels import Channels, Samples
 from streaming.virtual.host import VirtualDevice, VirtualHost
 from tests.noise import quiet_noise
 from tests.streaming.echo_canceller import cancelled_sound, cancelling_program

@@ -12,6 +12,7 @@ import soundfile
 
 from pulse.errors import InputError, PulseError
 from pulse.facts import Array
+from streaming.audio.files import AudioWriter
 from streaming.errors import DeviceError
 from streaming.live import EngineConfig, Live, Plan, watchdog
 from streaming.live import control as control_module
@@ -19,7 +20,6 @@ from streaming.live import live as live_module
 from streaming.live.file_host import FileHost
 from streaming.live.worker import Worker
 from streaming.realtime.options import UNCHANGED
-from streaming.sound.files import AudioWriter
 from streaming.virtual.host import VirtualDevice, VirtualHost
 from tests.noise import normal_noise
 from tests.streaming.live.manual_device import (

@@ -17,7 +17,7 @@ from pulse.jit.codegen.registration import register_with_numba
 from pulse.jit.language.address import floats_at
 from pulse.jit.rows.pointer import Pointer
 from streaming.native import resample
-from streaming.native.resample import NativeResampler, feed, produce, ready, ready_after, shortage, tune
+from streaming.native.resample import NativeResampler, feed, missing_frames, produce, ready, ready_after, tune
 from tests.noise import normal_noise
 from tests.pulse.jit.assembly import assert_only_known_calls, host, llvm_code, loops
 
@@ -64,7 +64,7 @@ def line(address, source_address, frames, channels, target_address, pulses, puls
         tune(state, parts[number])
         produced = 0
         while produced < pulse:
-            expected = shortage(state, pulse - produced)
+            expected = missing_frames(state, pulse - produced)
             if consumed + expected > frames:
                 return consumed
             consumed += feed(state, source + consumed * channels, channels, min(expected, 100))
@@ -185,7 +185,7 @@ def test_shortage_is_the_number_of_missing_frames(
     state = resampler.state
     state.end += frames_held
     state.fraction = fraction * state.unit // 1_000_000
-    more = shortage(state, outputs)
+    more = missing_frames(state, outputs)
     assert ready_after(state, more) >= outputs
     if more:
         assert ready_after(state, more - 1) < outputs

@@ -10,7 +10,7 @@ from pulse.errors import InputError
 from pulse.facts import DTYPES
 from pulse.interface import Port
 from streaming.protocol.errors import ProtocolError
-from streaming.protocol.ports import PCM16, StreamPort
+from streaming.protocol.ports import PCM16_SCALE, StreamPort
 
 
 def stream_port(shape: tuple[int, ...], axis: int | None, dtype: str = "f32") -> StreamPort:
@@ -48,7 +48,7 @@ def test_several_arrays_are_encoded_as_one_by_one(rng: np.random.Generator, shap
 
 
 def test_16_bit_samples_are_rounded_and_clipped() -> None:
-    samples = np.float32([0, 0.5, -1, 1, 2, -2, np.nan, 1.4 / PCM16, 1.6 / PCM16])
+    samples = np.float32([0, 0.5, -1, 1, 2, -2, np.nan, 1.4 / PCM16_SCALE, 1.6 / PCM16_SCALE])
     values = np.frombuffer(stream_port((9,), 0).encode(samples, "pcm16"), "<i2")
     assert values.tolist() == [0, 16384, -32768, 32767, 32767, -32768, 0, 1, 2]
 

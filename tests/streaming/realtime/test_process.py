@@ -15,8 +15,8 @@ import pytest
 
 from pulse.errors import InputError
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process, apply_to_thread, memory
-from streaming.realtime.options import UNCHANGED, cpus
-from streaming.realtime.rights import CAP_IPC_LOCK, status
+from streaming.realtime.options import UNCHANGED, cpu_count
+from streaming.realtime.rights import CAP_IPC_LOCK, status_field
 from tests.streaming.platform_marks import capable, linux
 
 ONLY_LOCK = Realtime(priority=None, freeze_gc=False)
@@ -37,7 +37,7 @@ print(json.dumps([[setting.name, setting.is_granted, setting.granted, str(settin
 
 
 def locked_kib() -> int:
-    return int(status("VmLck").removesuffix(" kB"))
+    return int(status_field("VmLck").removesuffix(" kB"))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def locked_kib() -> int:
     [
         ({"priority": 0}, "priority 0: give 1 to 99"),
         ({"priority": 100}, "priority 100"),
-        ({"cpu": 9999}, f"cpu 9999: this machine has 0 to {cpus() - 1}"),
+        ({"cpu": 9999}, f"cpu 9999: this machine has 0 to {cpu_count() - 1}"),
         ({"cpu": -1}, "cpu -1"),
         ({"switch_interval_s": 0.0}, "switch_interval_s 0: give at least 1e-06"),
         ({"switch_interval_s": float("nan")}, "switch_interval_s nan"),

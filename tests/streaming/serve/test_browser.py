@@ -35,7 +35,7 @@ def noisy() -> Samples:
     return soundfile.read(noisy_path(), dtype="float32")[0]
 
 
-def stream_sound(model: Path, sound: Samples) -> Samples:
+def stream_audio(model: Path, sound: Samples) -> Samples:
     """The output of a model in Python for a recording."""
     session = Session(pulse.stream(model, pulse=PULSE))
     (first,), (rest,) = session.push(sound[None]).values(), session.flush().values()
@@ -96,7 +96,7 @@ def test_the_microphone_is_played_denoised_at_the_reported_delay(
     recorded = page.save_recording(tmp_path)
     assert recorded.rate_hz == SAMPLE_RATE_HZ
     assert np.abs(recorded.microphone).max() > 0.05
-    expected = stream_sound(model_path(), recorded.microphone)
+    expected = stream_audio(model_path(), recorded.microphone)
     at = np.arange(recorded.first, len(recorded.played))
     assert len(at) > CALM_S / 2 * SAMPLE_RATE_HZ
     np.testing.assert_allclose(recorded.played[at], expected[at - recorded.delay], rtol=1e-5, atol=1e-6)
@@ -128,7 +128,7 @@ def test_a_file_is_played_to_the_last_sample_of_the_flush(
     page.wait_for_status("Ready")
     recorded = page.save_recording(tmp_path)
     np.testing.assert_array_equal(recorded.microphone[: len(sound)], sound)
-    expected = stream_sound(model_path(), sound)
+    expected = stream_audio(model_path(), sound)
     at = np.arange(recorded.first, recorded.delay + len(expected))
     assert len(recorded.played) >= recorded.delay + len(expected)
     np.testing.assert_allclose(recorded.played[at], expected[at - recorded.delay], rtol=1e-5, atol=1e-6)
@@ -157,7 +157,7 @@ def test_a_browser_that_keeps_its_own_rate_is_resampled(
     recorded = page.save_recording(tmp_path)
     assert recorded.rate_hz == 48_000
     resampled = samplerate.resample(recorded.microphone, 1 / 3, "sinc_best").astype(np.float32)
-    expected = samplerate.resample(stream_sound(model_path(), resampled), 3, "sinc_best")
+    expected = samplerate.resample(stream_audio(model_path(), resampled), 3, "sinc_best")
     at = np.arange(recorded.first, min(len(recorded.played), len(expected)))
     output, reference = recorded.played[at], expected[at - recorded.delay]
     assert np.sum((output - reference) ** 2) < 1e-3 * np.sum(reference**2)
@@ -170,7 +170,7 @@ def test_events_and_probabilities_are_shown(visit: Callable[..., BrowserPage]) -
     page.wait_for_status("Ready")
     assert not page.page.get_by_role("button", name="Bypass").is_enabled()
     detector = Segments(SAMPLE_RATE_HZ / PULSE, min_silence_s=0.1)
-    events = detector.push(stream_sound(voice_path(), noisy())) + detector.flush()
+    events = detector.push(stream_audio(voice_path(), noisy())) + detector.flush()
     assert len(events) > 2
     texts = page.page.locator("#events li").all_inner_texts()
     assert [text.split("\n")[0] for text in reversed(texts)] == [f"{event.start_s:.2f} s" for event in events]
@@ -249,7 +249,7 @@ def test_a_model_in_the_page_makes_the_same_frames(chromium: Any, tmp_path: Path
         page.wait_for_status("Ready")
         recorded = page.save_recording(tmp_path)
         page.close()
-    expected = stream_sound(model_path(), sound)
+    expected = stream_audio(model_path(), sound)
     at = np.arange(recorded.first, recorded.delay + len(expected))
     np.testing.assert_allclose(recorded.played[at], expected[at - recorded.delay], atol=1e-5)
 
@@ -294,7 +294,7 @@ def test_the_client_streams_from_the_start_after_a_reset(
         sound = np.round(sound * 32768).astype(np.float32) / 32768
     page = visit()
     answer = page.page.evaluate(CLIENT, [f"{server.ws}/v1/stream", sound.tolist(), format])
-    expected = stream_sound(model_path(), sound)
+    expected = stream_audio(model_path(), sound)
     assert answer["sent"] == [len(expected)]
     assert answer["round"] > 0
     assert answer["code"] == "model"

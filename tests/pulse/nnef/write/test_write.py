@@ -13,7 +13,7 @@ from pulse.errors import InputError, WriteError
 from pulse.nnef.archive import Archive
 from pulse.nnef.write.model import to_nnef
 from pulse.proof import ProofChoice
-from pulse.runtimes.nnef_check import check, check_offline
+from pulse.runtimes.nnef_check import check_nnef, check_offline
 from pulse.runtimes.tract import TractProcess, has_tract
 from tests.agreement import Expected
 from tests.failed_cases import FailedCases
@@ -92,7 +92,7 @@ def test_all_operators_run_in_tract() -> None:
 def test_streams_in_tract(number: int) -> None:
     """Pulses and flush are equal, with NaN as padding of the last pulse."""
     typed, streamed = typed_and_pulsed(*STREAMS[number])
-    report = check(streamed.to_nnef(), streamed, typed, ProofChoice((1, 2, 5, 12)))
+    report = check_nnef(streamed.to_nnef(), streamed, typed, ProofChoice((1, 2, 5, 12)))
     assert report.backends == ("tract",)
     assert report.equal, report.verdict
 
@@ -208,5 +208,5 @@ def test_models_that_tract_cannot_pulse_are_written_exactly(name: str, tmp_path:
     with pytest.raises(tract.TractError):
         tract.onnx().load(path).into_model().transform(tract.Pulse(4, symbol="T"))
     typed, streamed = typed_and_pulsed(BEYOND[name], 4)
-    report = check(streamed.to_nnef(), streamed, typed, ProofChoice((4, 5, 9)))
+    report = check_nnef(streamed.to_nnef(), streamed, typed, ProofChoice((4, 5, 9)))
     assert report.equal, report.verdict

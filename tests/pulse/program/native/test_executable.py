@@ -13,7 +13,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.shape import Transpose
 from pulse.program.backends.native_program import NativeProgram
 from pulse.program.native.state import NativeState
-from pulse.program.table.copies import copies
+from pulse.program.table.copies import list_copies
 from pulse.program.table.memory import ALIGNMENT
 from pulse.pulsify.driver import pulsify
 from tests.noise import normal_noise
@@ -92,7 +92,7 @@ def test_the_listing_has_a_line_for_each_instruction() -> None:
     """The first line has sizes; the others have number, kernel, node and op of a row."""
     program = two_convs(False)
     head, *lines = program.listing()
-    moved = copies(program.instructions)
+    moved = list_copies(program.instructions)
     assert [str(moves) for moves in moved] == lines[: len(moved)]
     assert sum(moves.count for moves in moved) == sum(row.kernel == "copy" for row in program.instructions)
     lines = lines[len(moved) :]

@@ -96,8 +96,8 @@ def assert_pattern_holds(value: Array, pattern: Pattern) -> bool:
     rows, columns = np.indices(full.shape)
     assert is_inside(full, pattern.bounds)
     if value.ndim == 2 and 1 not in value.shape:
-        assert is_inside(full[rows - columns >= DISTANCE], pattern.behind)
-        assert is_inside(full[columns - rows >= DISTANCE], pattern.ahead)
+        assert is_inside(full[rows - columns >= DISTANCE], pattern.below)
+        assert is_inside(full[columns - rows >= DISTANCE], pattern.above)
     if pattern.repeats and 0 not in pattern.slopes:
         moved = full[PERIOD:, PERIOD:] - full[:-PERIOD, :-PERIOD]
         assert (moved == int(np.asarray(pattern.drift * PERIOD).item())).all()

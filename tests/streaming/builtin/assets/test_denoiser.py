@@ -1,4 +1,4 @@
-"""The built-in denoiser and sound: reproducible, sane at any length, and really better than its input."""
+"""The built-in denoiser and its recording: reproducible, sane at any length, and really better than its input."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +14,7 @@ from onnx import numpy_helper
 
 from pulse.facts import Array
 from streaming.builtin import SAMPLE_RATE_HZ, clean_path, model_path, noisy_path, voice_path
-from streaming.builtin.assets import denoiser, sound, voice
+from streaming.builtin.assets import denoiser, recordings, voice
 from tests.streaming.builtin.assets.outputs import output_of
 from tests.streaming.command import snr_db
 
@@ -58,7 +58,7 @@ def test_the_script_writes_the_stored_model(path: Callable[..., Any], build: Cal
 
 def test_the_script_writes_the_stored_recordings(clean: Array, noisy: Array) -> None:
     step = 1 / 32768
-    for stored, fresh in zip((clean, noisy), sound.sounds(), strict=True):
+    for stored, fresh in zip((clean, noisy), recordings.make_recordings(), strict=True):
         np.testing.assert_allclose(stored, fresh, atol=2 * step)
 
 
@@ -66,7 +66,7 @@ def test_the_sound_is_noisy_mono_16_khz(clean: Array, noisy: Array) -> None:
     info = soundfile.info(noisy_path())
     assert (info.samplerate, info.channels, info.subtype) == (SAMPLE_RATE_HZ, 1, "PCM_16")
     assert 4 < info.duration < 5
-    assert snr_db(clean, noisy) == pytest.approx(sound.SNR_DB, abs=0.01)
+    assert snr_db(clean, noisy) == pytest.approx(recordings.SNR_DB, abs=0.01)
 
 
 def test_the_files_are_small() -> None:

@@ -21,6 +21,8 @@ import pytest
 import soundfile
 
 from pulse.errors import InputError
+from streaming.audio.frame_formats import NpyFormat
+from streaming.audio.target import Target
 from streaming.cli import signals
 from streaming.cli.live import command
 from streaming.cli.live.frames import FramesWriter
@@ -30,8 +32,6 @@ from streaming.live import live as live_module
 from streaming.live.outputs import Outputs
 from streaming.live.recorder import Recorder
 from streaming.live.worker import Worker
-from streaming.sound.frame_formats import NpyFormat
-from streaming.sound.target import Target
 from streaming.stats.writer import StatsWriter
 from tests.streaming.command import pulse, tone, voice
 from tests.streaming.live.manual_device import HaltedFile
@@ -72,7 +72,7 @@ def run_ended_by(
 ) -> Callable[..., Any]:
     """A function that runs half a second and ends the run by a signal or an exception."""
     write_half_a_second()
-    follow = command.follow
+    follow = command.follow_run
 
     def ends(end, code):
         def follow_and_end(*parts):
@@ -81,14 +81,16 @@ def run_ended_by(
                 raise end
             signal.raise_signal(end)
 
-        monkeypatch.setattr(command, "follow", follow_and_end)
+        monkeypatch.setattr(command, "follow_run", follow_and_end)
         files = ("--frames", "f.csv", "--stats", "s.jsonl", "--record-in", "r.wav")
         return live_levels(*files, code=code)
 
     return ends
 
 
-@pytest.mark.parametrize("end", [*signals.ENDS, pytest.param(DeviceError("the cable is out"), id="failure")])
+@pytest.mark.parametrize(
+    "end", [*signals.SIGNALS, pytest.param(DeviceError("the cable is out"), id="failure")]
+)
 def test_an_ended_run_keeps_and_reports_its_results(
     run_ended_by: Callable[..., Any], tmp_path: Path, end: DeviceError | Signals
 ) -> None:
@@ -121,7 +123,7 @@ def signalled_after(
     monkeypatch.setattr(owner, name, call_and_signal)
 
 
-@pytest.mark.parametrize("number", signals.ENDS)
+@pytest.mark.parametrize("number", signals.SIGNALS)
 def test_a_signal_inside_of_a_write_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, all_is_recorded: None, number: Signals
 ) -> None:
@@ -327,13 +329,13 @@ def test_ctrl_c_does_not_hide_that_the_disk_is_full(
     """Ctrl-C is the usual end of a run and must not hide an error."""
     soundfile.write("in.wav", tone(8000, 1.0), 8000)
     occupy(small_disk, free_kib=8)
-    follow = command.follow
+    follow = command.follow_run
 
     def follow_and_interrupt(*parts):
         follow(*parts)
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(command, "follow", follow_and_interrupt)
+    monkeypatch.setattr(command, "follow_run", follow_and_interrupt)
     result = live_levels("--frames", "f.npy", "--record-in", small_disk / "i.wav", code=2)
     assert "8,080 in" in result.stdout
     assert result.stderr.startswith(f"error: {small_disk / 'i.wav'}: cannot be written (")
@@ -344,13 +346,13 @@ def test_files_of_a_lost_folder_are_reported(tmp_path: Path, monkeypatch: pytest
     write_half_a_second()
     folder = tmp_path / "folder"
     folder.mkdir()
-    follow = command.follow
+    follow = command.follow_run
 
     def follow_and_remove(*parts):
         follow(*parts)
         shutil.rmtree(folder)
 
-    monkeypatch.setattr(command, "follow", follow_and_remove)
+    monkeypatch.setattr(command, "follow_run", follow_and_remove)
     result = live_levels(*files_on(folder), code=2)
     assert "4,080 in" in result.stdout
     warning, error = result.stderr.splitlines()

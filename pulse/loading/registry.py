@@ -1,4 +1,4 @@
-"""File formats and their registry."""
+"""The registry of file formats; ``pulse.formats`` has the formats."""
 
 from collections.abc import Callable, Mapping
 from os import PathLike

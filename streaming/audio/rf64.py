@@ -9,17 +9,17 @@ from struct import pack, unpack
 
 from streaming.files.partial import write_all
 
-MAX_SIZE = 0xFFFF_FFFF
+MAX_CHUNK_BYTES = 0xFFFF_FFFF
 """Maximum size in 32 bits."""
 RF64_SIZE_PLACEHOLDER = 0xFFFF_FFFF
 """The value of a size field whose size is in ``ds64``."""
 MAX_PIECE_BYTES = 1 << 24
 """Maximum number of bytes that are moved at a time."""
-CHUNK_HEAD = 8
+CHUNK_HEAD_BYTES = 8
 """The bytes of the name and size of a chunk."""
 
 
-def lengthen(path: Path) -> bool:
+def convert_to_rf64(path: Path) -> bool:
     """Convert a WAV file that is too long for 32-bit sizes to RF64. Returns whether it was too long.
 
     path    a complete file whose last chunk is ``data``, as libsndfile writes it
@@ -30,13 +30,13 @@ def lengthen(path: Path) -> bool:
     """
     with FileIO(path, "r+b") as file:
         size = file.seek(0, 2)
-        if size - CHUNK_HEAD <= MAX_SIZE:
+        if size - CHUNK_HEAD_BYTES <= MAX_CHUNK_BYTES:
             return False
         format_chunk, start = _read_signature(file)
         frame_bytes = unpack("<H", format_chunk[12:14])[0]
         frames = (size - start) // frame_bytes
         gap = start - len(_head(format_chunk, 0, 0, frame_bytes, 0))
-        up = 0 if gap == 0 or gap >= CHUNK_HEAD else CHUNK_HEAD - gap
+        up = 0 if gap == 0 or gap >= CHUNK_HEAD_BYTES else CHUNK_HEAD_BYTES - gap
         if up:
             _grow(file, size, up)
             _move_up(file, start, size, up)
@@ -49,7 +49,7 @@ def _read_signature(file: FileIO) -> tuple[bytes, int]:
     """Return the format in the chunk ``fmt``, and the position of the first sample."""
     format_chunk = b""
     file.seek(12)
-    while (head := file.read(CHUNK_HEAD))[:4] != b"data":
+    while (head := file.read(CHUNK_HEAD_BYTES))[:4] != b"data":
         size = unpack("<I", head[4:])[0]
         chunk = file.read(size + size % 2)
         format_chunk = chunk if head[:4] == b"fmt " else format_chunk
@@ -58,13 +58,13 @@ def _read_signature(file: FileIO) -> tuple[bytes, int]:
 
 def _head(format_chunk: bytes, size: int, frames: int, frame_bytes: int, junk: int) -> bytes:
     """Return the header, with a padding chunk of ``junk`` bytes if not 0."""
-    sizes = pack("<QQQI", max(size - CHUNK_HEAD, 0), frames * frame_bytes, frames, 0)
+    sizes = pack("<QQQI", max(size - CHUNK_HEAD_BYTES, 0), frames * frame_bytes, frames, 0)
     return b"".join(
         [
             pack("<4sI4s", b"RF64", RF64_SIZE_PLACEHOLDER, b"WAVE"),
             pack("<4sI", b"ds64", len(sizes)) + sizes,
             pack("<4sI", b"fmt ", len(format_chunk)) + format_chunk,
-            pack("<4sI", b"JUNK", junk - CHUNK_HEAD) + bytes(junk - CHUNK_HEAD) if junk else b"",
+            pack("<4sI", b"JUNK", junk - CHUNK_HEAD_BYTES) + bytes(junk - CHUNK_HEAD_BYTES) if junk else b"",
             pack("<4sI", b"data", RF64_SIZE_PLACEHOLDER),
         ]
     )

@@ -1,4 +1,4 @@
-"""Sound that is read or written in blocks, and the samples that a writer has clipped."""
+"""Audio that is read or written in blocks, and the samples that a writer has clipped."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -9,10 +9,10 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
-from streaming.sound.channels import Samples
+from streaming.audio.channels import Samples
 
 BLOCK_S = 0.5
-"""The sound that is read at a time."""
+"""The audio that is read at a time."""
 
 
 class Clipping:
@@ -64,14 +64,14 @@ def _decibels(peak: float) -> str:
 
 
 class AudioSource(NotCopyable, ABC):
-    """Sound, read once from its beginning to its end.
+    """Audio, read once from its beginning to its end.
 
     name      the name in messages
     rate_hz   samples per second
     channels  the channels of every block
     encoding  libsndfile's name of the encoding, such as PCM_16
 
-    Iteration yields [samples, channels] float32. It raises InputError if the sound is damaged or contains NaN.
+    Iteration yields [samples, channels] float32. It raises InputError if the audio is damaged or contains NaN.
     """
 
     copy_error_reason = "its source can only be read once; open it again"
@@ -109,7 +109,7 @@ class AudioSource(NotCopyable, ABC):
 
 
 class AudioSink(NotCopyable, ABC):
-    """Writes sound, in a ``with`` block.
+    """Writes audio, in a ``with`` block.
 
     encoding  libsndfile's name of the encoding
     clipping  the samples clipped so far
@@ -126,11 +126,11 @@ class AudioSink(NotCopyable, ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End the sound. Raises InputError: it cannot be written."""
+        """End the audio. Raises InputError: it cannot be written."""
 
     @abstractmethod
     def discard(self) -> None:
-        """End the sound after an error."""
+        """End the audio after an error."""
 
     def __enter__(self) -> Self:
         return self

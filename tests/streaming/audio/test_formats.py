@@ -7,10 +7,10 @@ import pytest
 import soundfile
 
 from pulse.errors import InputError
-from streaming.sound.encodings import ENCODINGS, Encoding
-from streaming.sound.files import AudioReader, AudioWriter
-from streaming.sound.formats import common_suffixes, find_format, holds_sound, is_sound_file, sound_format
-from streaming.sound.sound import Clipping
+from streaming.audio.encodings import ENCODINGS, Encoding
+from streaming.audio.files import AudioReader, AudioWriter
+from streaming.audio.formats import audio_format, common_suffixes, find_format, holds_audio, is_audio_file
+from streaming.audio.interfaces import Clipping
 
 
 @pytest.mark.parametrize(
@@ -39,23 +39,23 @@ from streaming.sound.sound import Clipping
     ],
 )
 def test_the_encoding_keeps_the_most_of_the_source(name: str, source: str | None, encoding: str) -> None:
-    assert sound_format(Path(name)).suitable_encoding(source) == encoding
+    assert audio_format(Path(name)).suitable_encoding(source) == encoding
 
 
 def test_every_format_of_libsndfile_is_supported() -> None:
     """All formats are supported but SD2, which is two files; case does not matter."""
     known_names = {name for name in soundfile.available_formats() if find_format(name.lower()) is not None}
     assert set(soundfile.available_formats()) - known_names == {"SD2"}
-    assert is_sound_file(Path("a.AIFF"))
-    assert is_sound_file(Path("a.Aif"))
-    assert not is_sound_file(Path("a.onnx"))
-    assert not is_sound_file(Path("wav"))
-    assert not is_sound_file(Path("a."))
+    assert is_audio_file(Path("a.AIFF"))
+    assert is_audio_file(Path("a.Aif"))
+    assert not is_audio_file(Path("a.onnx"))
+    assert not is_audio_file(Path("wav"))
+    assert not is_audio_file(Path("a."))
     assert common_suffixes().startswith(".wav, .flac, .ogg")
 
 
 def test_an_encoding_is_found_by_its_names() -> None:
-    wav = sound_format(Path("a.wav"))
+    wav = audio_format(Path("a.wav"))
     assert [wav.parse_encoding(name) for name in ("float", "FLOAT", "f32", "s24", "pcm_u8")] == [
         "FLOAT",
         "FLOAT",
@@ -64,7 +64,7 @@ def test_an_encoding_is_found_by_its_names() -> None:
         "PCM_U8",
     ]
     with pytest.raises(InputError, match="FLAC has no encoding 'float'; it has pcm_s8, pcm_16, pcm_24"):
-        sound_format(Path("a.flac")).parse_encoding("float")
+        audio_format(Path("a.flac")).parse_encoding("float")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_sound_is_recognised_by_content(tmp_path: Path, suffix: str) -> None:
     with AudioWriter(tmp_path / f"a.{suffix}", 48000, 1) as writer:
         writer.write(np.zeros((4800, 1), np.float32))
     path = (tmp_path / f"a.{suffix}").rename(tmp_path / "sound")
-    assert holds_sound(path)
+    assert holds_audio(path)
     with AudioReader(path) as reader:
         assert reader.frames == 4800
 
@@ -83,10 +83,10 @@ def test_models_are_not_recognised_as_sound(tmp_path: Path) -> None:
     from streaming.builtin import model_path
 
     (tmp_path / "text").write_text("words")
-    assert not holds_sound(model_path())
-    assert not holds_sound(tmp_path / "text")
-    assert not holds_sound(tmp_path)
-    assert not holds_sound(tmp_path / "none")
+    assert not holds_audio(model_path())
+    assert not holds_audio(tmp_path / "text")
+    assert not holds_audio(tmp_path)
+    assert not holds_audio(tmp_path / "none")
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)

@@ -12,9 +12,9 @@ import soundfile
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from streaming.sound.encodings import ENCODINGS, Encoding
-from streaming.sound.streams import StreamReader, StreamWriter, TableStream
-from streaming.sound.wav_stream import StreamFormat, wav_header
+from streaming.audio.encodings import ENCODINGS, Encoding
+from streaming.audio.streams import StreamReader, StreamWriter, TableStream
+from streaming.audio.wav_stream import StreamFormat, wav_header
 from tests.noise import uniform_noise
 
 SMALL = 30_000

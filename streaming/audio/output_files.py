@@ -8,9 +8,9 @@ import numpy as np
 from pulse.facts import Array
 from pulse.interface import Port
 from pulse.support.record import record
-from streaming.sound.resampling import Resampler
-from streaming.sound.sound import AudioSource, Clipping
-from streaming.sound.target import Target, event_count
+from streaming.audio.interfaces import AudioSource, Clipping
+from streaming.audio.resampling import Resampler
+from streaming.audio.target import Target, event_count
 
 
 @record
@@ -22,7 +22,7 @@ class OutputRoute:
 
 
 @record
-class WrittenSound:
+class WrittenAudio:
     """An audio file that was written.
 
     target    the file
@@ -35,7 +35,7 @@ class WrittenSound:
     encoding: str
 
 
-class SoundOutput:
+class AudioOutput:
     """Writes outputs to an audio file, one channel for each output and stream.
 
     first    the input file whose rate and encoding the file gets
@@ -57,7 +57,7 @@ class SoundOutput:
         writer = write.target.audio_sink(first.rate_hz, channels, first.encoding)
         self._writer = stack.enter_context(writer)
         self._resampler = Resampler(rate_hz, first.rate_hz, channels)
-        self.written = WrittenSound(write.target, writer.clipping, writer.encoding)
+        self.written = WrittenAudio(write.target, writer.clipping, writer.encoding)
         self.nonfinite = 0
 
     def write(self, piece: Sequence[dict[str, Array]]) -> None:

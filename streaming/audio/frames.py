@@ -9,9 +9,9 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.support.not_copyable import NotCopyable
+from streaming.audio.frame_formats import FrameFormat, NpyFormat, TableFormat
 from streaming.files.atomic import kind_of
 from streaming.files.partial import PartialFile
-from streaming.sound.frame_formats import FrameFormat, NpyFormat, TableFormat
 
 READABLE = (".npy", ".npz")
 WRITABLE = (".npy", ".csv")

@@ -1,4 +1,4 @@
-"""Sound and frames in pipes, read and written as they arrive: raw samples and WAV, and frames as a table."""
+"""Audio and frames in pipes, read and written as they arrive: raw samples and WAV, and frames as a table."""
 
 import os
 import select
@@ -10,12 +10,12 @@ from io import FileIO
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.support.not_copyable import NotCopyable
+from streaming.audio.channels import Samples
+from streaming.audio.formats import UNCLIPPED
+from streaming.audio.frame_formats import TableFormat
+from streaming.audio.interfaces import BLOCK_S, AudioSink, AudioSource, Clipping
+from streaming.audio.wav_stream import StreamFormat, read_header, wav_header
 from streaming.files.partial import write_all
-from streaming.sound.channels import Samples
-from streaming.sound.formats import UNLIMITED
-from streaming.sound.frame_formats import TableFormat
-from streaming.sound.sound import BLOCK_S, AudioSink, AudioSource, Clipping
-from streaming.sound.wav_stream import StreamFormat, read_header, wav_header
 
 
 class StreamReader(AudioSource):
@@ -105,7 +105,7 @@ class StreamWriter(AudioSink):
 
     def write(self, block: Samples) -> None:
         """Append [samples, channels]. Raises InputError: the pipe is closed, or a disk is full."""
-        if self.encoding not in UNLIMITED:
+        if self.encoding not in UNCLIPPED:
             self.clipping.count(block)
         data = self._format.encoding.encode(block)
         self._file.put(data, self._name)

@@ -11,7 +11,7 @@ import soundfile
 from pulse.errors import InputError
 from pulse.support.record import record
 from pulse.support.wording import spell
-from streaming.sound.encodings import ENCODINGS
+from streaming.audio.encodings import ENCODINGS
 
 SUFFIXES = {
     "aif": ("AIFF", None),
@@ -27,7 +27,7 @@ SUFFIXES = {
 """Suffixes other than format names -> format, and the encoding that the suffix implies."""
 UNWRITABLE = {"SD2"}
 """Formats of more than one file."""
-COMMON = ("wav", "flac", "ogg", "opus", "mp3", "aiff", "caf", "au", "w64", "rf64")
+COMMON_SUFFIXES = ("wav", "flac", "ogg", "opus", "mp3", "aiff", "caf", "au", "w64", "rf64")
 """Suffixes that messages mention, if libsndfile supports them."""
 BITS = {
     "PCM_S8": 8,
@@ -43,12 +43,12 @@ BITS = {
 """The bits of the encodings that store integers without loss."""
 FLOATING = {"FLOAT": 24, "DOUBLE": 53}
 """The bits of floating-point encodings."""
-UNLIMITED = {*FLOATING, "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III"}
+UNCLIPPED = {*FLOATING, "VORBIS", "OPUS", "MPEG_LAYER_I", "MPEG_LAYER_II", "MPEG_LAYER_III"}
 """The encodings that keep samples beyond -1..1."""
 
 
 @record
-class SoundFormat:
+class AudioFormat:
     """A format of audio files.
 
     name   libsndfile's name, such as WAV
@@ -102,17 +102,17 @@ def _usual_encodings() -> dict[str, str]:
     return {name: soundfile.default_subtype(name) or "PCM_16" for name in names if name not in UNWRITABLE}
 
 
-def find_format(suffix: str) -> SoundFormat | None:
-    """Return the format of a suffix, with or without its dot; None if it is not one of sound."""
+def find_format(suffix: str) -> AudioFormat | None:
+    """Return the format of a suffix, with or without its dot; None if it is not one of audio."""
     word = suffix.removeprefix(".")
     name, encoding = SUFFIXES.get(word.lower(), (word.upper(), None))
     usual = _usual_encodings().get(name)
     if usual is None or (encoding is not None and encoding not in soundfile.available_subtypes(name)):
         return None
-    return SoundFormat(name, encoding or usual)
+    return AudioFormat(name, encoding or usual)
 
 
-def sound_format(path: Path) -> SoundFormat:
+def audio_format(path: Path) -> AudioFormat:
     """Return the format of a file, by its suffix. Raises InputError: no format has the suffix."""
     known_format = find_format(path.suffix)
     if known_format is None:
@@ -122,8 +122,8 @@ def sound_format(path: Path) -> SoundFormat:
     return known_format
 
 
-def is_sound_file(path: Path) -> bool:
-    """Return whether the suffix is one of sound."""
+def is_audio_file(path: Path) -> bool:
+    """Return whether the suffix is one of audio."""
     return find_format(path.suffix) is not None
 
 
@@ -142,8 +142,8 @@ def open_file(path: Path | int) -> soundfile.SoundFile:
     return soundfile.SoundFile(cast("str", os.fsencode(path)))  # accepts bytes, too
 
 
-def holds_sound(path: Path) -> bool:
-    """Return whether libsndfile finds sound in a file, whatever its name."""
+def holds_audio(path: Path) -> bool:
+    """Return whether libsndfile finds audio in a file, whatever its name."""
     if not path.is_file():
         return False
     try:
@@ -155,11 +155,11 @@ def holds_sound(path: Path) -> bool:
 
 def common_suffixes() -> str:
     """Return the suffixes that most people need, for messages."""
-    return ", ".join(f".{suffix}" for suffix in COMMON if find_format(suffix) is not None)
+    return ", ".join(f".{suffix}" for suffix in COMMON_SUFFIXES if find_format(suffix) is not None)
 
 
-def float_way(sound: SoundFormat) -> str:
+def float_way(audio_format: AudioFormat) -> str:
     """Return the hint for users about encodings that keep samples beyond -1..1."""
-    if "FLOAT" in sound.encodings:
+    if "FLOAT" in audio_format.encodings:
         return f"{spell('encoding', 'float')} keeps them"
     return f"a .wav file with {spell('encoding', 'float')} keeps them"

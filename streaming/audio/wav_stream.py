@@ -9,7 +9,7 @@ from struct import pack, unpack
 from pulse.errors import InputError
 from pulse.support.record import record
 from pulse.support.wording import spell
-from streaming.sound.encodings import ENCODINGS, Encoding
+from streaming.audio.encodings import ENCODINGS, Encoding
 
 PCM, FLOATING, EXTENSIBLE = 1, 3, 0xFFFE
 """The tags of formats in a WAV."""
@@ -17,7 +17,7 @@ UNKNOWN_SIZE = 0xFFFF_FFFF
 """The size field of a stream of unknown length."""
 MAX_STATED_BYTES = 0x7FFF_F000
 """Sizes from here on mean unknown: SoX writes this one, FFmpeg the largest 32-bit number."""
-FORM_BYTES = 40
+MAX_FORMAT_BYTES = 40
 """The number of bytes of a ``fmt`` chunk that are read."""
 MAX_READ_BYTES = 1 << 16
 """Maximum number of bytes that are read at a time."""
@@ -90,7 +90,7 @@ def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
         if chunk_id == b"data":
             break
         chunk = _chunk(exactly, size)
-        if len(chunk) < min(size, FORM_BYTES):
+        if len(chunk) < min(size, MAX_FORMAT_BYTES):
             raise InputError(f"{name}: {CUT_SHORT}")
         if chunk_id == b"ds64":
             long_bytes = unpack("<Q", chunk[8:16].ljust(8, b"\0"))[0]
@@ -110,7 +110,7 @@ def _chunk(exactly: Callable[[int], bytes], size: int) -> bytes:
     chunk, size_left = b"", size + size % 2
     while size_left:
         piece = exactly(min(size_left, MAX_READ_BYTES))
-        chunk, size_left = (chunk + piece)[:FORM_BYTES], size_left - len(piece)
+        chunk, size_left = (chunk + piece)[:MAX_FORMAT_BYTES], size_left - len(piece)
         if not piece:
             break
     return chunk

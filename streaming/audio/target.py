@@ -8,15 +8,15 @@ from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.support.record import record
 from pulse.support.wording import spell
+from streaming.audio.encodings import ENCODINGS, Encoding
+from streaming.audio.files import AudioWriter
+from streaming.audio.formats import AudioFormat, common_suffixes, find_format
+from streaming.audio.frames import WRITABLE, FramesFile
+from streaming.audio.interfaces import AudioSink
+from streaming.audio.source import is_stream
+from streaming.audio.streams import StreamWriter, TableStream
+from streaming.audio.wav_stream import StreamFormat
 from streaming.files.atomic import kind_of
-from streaming.sound.encodings import ENCODINGS, Encoding
-from streaming.sound.files import AudioWriter
-from streaming.sound.formats import SoundFormat, common_suffixes, find_format
-from streaming.sound.frames import WRITABLE, FramesFile
-from streaming.sound.sound import AudioSink
-from streaming.sound.source import is_stream
-from streaming.sound.streams import StreamWriter, TableStream
-from streaming.sound.wav_stream import StreamFormat
 
 if TYPE_CHECKING:
     from streaming.events.choice import DetectorChoice
@@ -34,7 +34,7 @@ class Target:
     """One output's file or stream.
 
     path          ``-`` for standard output
-    sound_format  a format of sound; None for frames
+    audio_format  a format of audio; None for frames
     encoding      libsndfile's name of the encoding; None for the source's
     streamed      whether output is written as it is ready, to a descriptor
     descriptor    the descriptor of standard output
@@ -44,7 +44,7 @@ class Target:
     """
 
     path: Path
-    sound_format: SoundFormat | None = None
+    audio_format: AudioFormat | None = None
     encoding: str | None = None
     streamed: bool = False
     descriptor: int | None = None
@@ -92,17 +92,17 @@ class Target:
         streamed = is_stream(path)
         word = (suffix or path.suffix.removeprefix(".")).lower()
         frames = f".{word}" in WRITABLE
-        sound = None if frames else find_format(word)
-        if suffix is None and streamed and not frames and sound is None:
+        audio_format = None if frames else find_format(word)
+        if suffix is None and streamed and not frames and audio_format is None:
             word, frames = usual, usual == "csv"
-            sound = None if frames else find_format(usual)
-        if sound is None and not frames:
+            audio_format = None if frames else find_format(usual)
+        if audio_format is None and not frames:
             from streaming.events.formats import FORMATS
 
             formats = f"audio is written as {common_suffixes()}, frames as {', '.join(WRITABLE)}"
             events = f"; for events, add {spell('events', 'segments')}" if word in FORMATS else ""
             raise InputError(f"{_name(path)}: {formats}, not {f'.{word}' if word else kind_of(path)}{events}")
-        if streamed and (word if sound is None else sound.name.lower()) not in STREAMED:
+        if streamed and (word if audio_format is None else audio_format.name.lower()) not in STREAMED:
             raise InputError(
                 f"{_name(path)}: takes {', '.join(STREAMED)}, not {word}, which is written only as a whole: name a file"
             )
@@ -110,17 +110,17 @@ class Target:
             raise InputError(
                 f"{path}: frames are written by suffix; call the file {path.with_suffix('.' + word)}"
             )
-        if encoding is not None and sound is None:
+        if encoding is not None and audio_format is None:
             raise InputError(f"{spell('encoding', encoding)}: {_name(path)} takes frames, which have none")
-        parsed = None if encoding is None or sound is None else sound.parse_encoding(encoding)
+        parsed = None if encoding is None or audio_format is None else audio_format.parse_encoding(encoding)
         if streamed and parsed is not None:
             _stream_encoding(parsed)
-        return cls(path, sound, parsed, streamed, descriptor)
+        return cls(path, audio_format, parsed, streamed, descriptor)
 
     @property
-    def is_sound(self) -> bool:
-        """Whether sound is written, not frames."""
-        return self.sound_format is not None
+    def is_audio(self) -> bool:
+        """Whether audio is written, not frames."""
+        return self.audio_format is not None
 
     @property
     def is_terminal(self) -> bool:
@@ -132,17 +132,17 @@ class Target:
         return _name(self.path)
 
     def audio_sink(self, rate_hz: int, channels: int, source: str) -> AudioSink:
-        """Open a writer of sound; ``source`` is the encoding of the input.
+        """Open an audio writer; ``source`` is the encoding of the input.
 
         Raises InputError: the target takes frames, or cannot be opened
         """
-        if self.sound_format is None:
+        if self.audio_format is None:
             raise InputError(f"{self.name}: takes frames, not audio")
-        encoding = self.encoding or self.sound_format.suitable_encoding(source)
+        encoding = self.encoding or self.audio_format.suitable_encoding(source)
         if not self.streamed:
-            return AudioWriter(self.path, rate_hz, channels, encoding, self.sound_format)
+            return AudioWriter(self.path, rate_hz, channels, encoding, self.audio_format)
         stream_format = StreamFormat(_stream_encoding(encoding), rate_hz, channels)
-        return StreamWriter(self.name, self._open(), stream_format, wav=self.sound_format.name != "RAW")
+        return StreamWriter(self.name, self._open(), stream_format, wav=self.audio_format.name != "RAW")
 
     def frames_writer(self, port: Port, rate_hz: float | None) -> "FramesFile | TableStream | EventsOutput":
         """Open a writer of an output's frames, or of the events in them; ``rate_hz`` is in frames of the symbol.

@@ -9,16 +9,16 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program
 from pulse.support.record import record
+from streaming.audio.aligned_audio import RoutedAudio
+from streaming.audio.channels import Channels
+from streaming.audio.frames import READABLE, read_arrays
+from streaming.audio.source import AudioSource, open_audio_source
+from streaming.audio.wav_stream import StreamFormat
 from streaming.routing import Route, channels_in_order, parse_routes, sound_inputs
-from streaming.sound.aligned_sounds import RoutedSound
-from streaming.sound.channels import Channels
-from streaming.sound.frames import READABLE, read_arrays
-from streaming.sound.source import AudioSource, open_audio_source
-from streaming.sound.wav_stream import StreamFormat
 
 
 @record
-class Sounds:
+class AudioInputs:
     """The open files, in the order of the model's inputs.
 
     routed  the files
@@ -26,7 +26,7 @@ class Sounds:
     paths   the paths of all files
     """
 
-    routed: list[RoutedSound]
+    routed: list[RoutedAudio]
     arrays: Mapping[str, Array]
     paths: list[Path] = field(default_factory=list[Path])
 
@@ -36,14 +36,14 @@ class Sounds:
         return ", ".join(path.name for path in self.paths)
 
 
-def open_sounds(
+def open_audio_inputs(
     stack: ExitStack,
     program: Program,
     texts: Sequence[str],
     source: Path | None,
     channel: str,
     raw: StreamFormat | None,
-) -> Sounds:
+) -> AudioInputs:
     """Open the sources of all inputs.
 
     texts    routes, see ``routing.Route``
@@ -81,7 +81,7 @@ def open_sounds(
         )
     if unrouted:
         by_source.setdefault(str(source), {}).update(dict.fromkeys(unrouted, choice))
-    routed: list[RoutedSound] = []
+    routed: list[RoutedAudio] = []
     for path in sorted(by_source, key=lambda path: min(map(names.index, by_source[path]))):
         reader = stack.enter_context(open_audio_source(Path(path), raw))
         channels_by_input = by_source[path]
@@ -89,12 +89,12 @@ def open_sounds(
             channels_by_input |= channels_in_order(title, unrouted, path, reader.channels)
         _require_channels(reader, channels_by_input, len(names))
         routed.append(
-            RoutedSound(
+            RoutedAudio(
                 reader, {name: channels_by_input[name] for name in names if name in channels_by_input}
             )
         )
         paths.append(Path(path))
-    return Sounds(routed, arrays, paths)
+    return AudioInputs(routed, arrays, paths)
 
 
 def _require_channels(reader: AudioSource, channels_by_input: Mapping[str, Channels], inputs: int) -> None:

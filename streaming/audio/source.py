@@ -1,15 +1,15 @@
-"""The source of a run's sound: a file, standard input, or a pipe."""
+"""The source of a run's audio: a file, standard input, or a pipe."""
 
 import os
 import stat
 from pathlib import Path
 
 from pulse.errors import InputError
-from streaming.sound.files import AudioReader
-from streaming.sound.formats import holds_sound, is_sound_file
-from streaming.sound.sound import AudioSource
-from streaming.sound.streams import StreamReader
-from streaming.sound.wav_stream import StreamFormat
+from streaming.audio.files import AudioReader
+from streaming.audio.formats import holds_audio, is_audio_file
+from streaming.audio.interfaces import AudioSource
+from streaming.audio.streams import StreamReader
+from streaming.audio.wav_stream import StreamFormat
 
 STANDARD_INPUT = "standard input"
 INPUT_NAMES = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
@@ -22,7 +22,7 @@ def open_audio_source(path: Path, raw: StreamFormat | None) -> AudioSource:
 
     path    a file that libsndfile reads; ``-`` or ``/dev/stdin``; a pipe or device, which is read as data arrive
     raw     the format of a source without a header
-    Raises  InputError: no such source, or not sound
+    Raises  InputError: no such source, or not audio
     """
     if str(path) in INPUT_NAMES:
         descriptor, name = _standard_input(), STANDARD_INPUT
@@ -46,9 +46,9 @@ def is_stream(path: Path) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
 
 
-def is_sound_source(path: Path) -> bool:
-    """Return whether a path is sound rather than a model, by its kind, its suffix or its content."""
-    return is_stream(path) or is_sound_file(path) or holds_sound(path)
+def is_audio_source(path: Path) -> bool:
+    """Return whether a path is audio rather than a model, by its kind, its suffix or its content."""
+    return is_stream(path) or is_audio_file(path) or holds_audio(path)
 
 
 def _standard_input() -> int:

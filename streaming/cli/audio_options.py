@@ -8,7 +8,7 @@ from pulse.support.record import record
 
 
 @record
-class SoundOptions:
+class AudioOptions:
     """The options of reading and writing audio, as given on the command line."""
 
     channel: Annotated[

@@ -8,8 +8,8 @@ import pytest
 import soundfile
 
 from pulse.errors import InputError, PulseWarning
-from streaming.sound.channels import Channels
-from streaming.sound.files import AudioReader, AudioWriter
+from streaming.audio.channels import Channels
+from streaming.audio.files import AudioReader, AudioWriter
 from tests.noise import uniform_noise
 from tests.streaming.file_size_limit import limit_files
 

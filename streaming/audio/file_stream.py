@@ -15,12 +15,12 @@ from pulse.interface import Port
 from pulse.ops.clock import frames_at
 from pulse.program.program import Program
 from pulse.support.record import record
+from streaming.audio.aligned_audio import AlignedAudio, RoutedAudio
+from streaming.audio.channels import Samples
+from streaming.audio.output_files import AudioOutput, FramesOutput, OutputRoute, WrittenAudio, count_nonfinite
+from streaming.audio.target import Target, event_count
 from streaming.latency import Latency
 from streaming.session import Session
-from streaming.sound.aligned_sounds import AlignedSounds, RoutedSound
-from streaming.sound.channels import Samples
-from streaming.sound.output_files import FramesOutput, OutputRoute, SoundOutput, WrittenSound, count_nonfinite
-from streaming.sound.target import Target, event_count
 
 Advance = Callable[[int, int | None], None]
 """Called with the number of samples or frames done, and the total; None if unknown."""
@@ -35,7 +35,7 @@ class FileRun:
     nonfinite  values of the written outputs, before resampling, that are NaN or infinite
     latency    the time of each pulse: to push it and get the ready frames
     elapsed_s  the whole time, files and resampling included
-    samples    samples of each channel of the input; None if it was not sound
+    samples    samples of each channel of the input; None if it was not audio
     written    the audio files that were written
     events     the number of events; None if frames were written
     padded     input -> frames of zeros after its data, if that ended before the others
@@ -47,7 +47,7 @@ class FileRun:
     latency: Latency
     elapsed_s: float
     samples: int | None = None
-    written: tuple[WrittenSound, ...] = ()
+    written: tuple[WrittenAudio, ...] = ()
     events: int | None = None
     padded: Mapping[str, int] = field(default_factory=dict[str, int])
 
@@ -83,9 +83,9 @@ class _Timed:
             yield ready
 
 
-def stream_sound(
+def stream_audio(
     program: Program,
-    sounds: Sequence[RoutedSound],
+    sources: Sequence[RoutedAudio],
     writes: Sequence[OutputRoute],
     rate_hz: int,
     other_inputs: Mapping[str, Array] | None = None,
@@ -94,8 +94,8 @@ def stream_sound(
 ) -> FileRun:
     """Run audio through a model; the result is aligned with the first one, at its rate.
 
-    sounds        the sources of the audio inputs
-    writes        targets of outputs: sound at the rate of the first input, or frames
+    sources       the sources of the audio inputs
+    writes        targets of outputs: audio at the rate of the first input, or frames
     rate_hz       the rate of the model; audio is resampled to it, and back when it is written
     other_inputs  arrays: all frames of inputs that stream, whole tensors of the others
     Raises        InputError: an input gets nothing, or a source or target does not fit
@@ -105,30 +105,30 @@ def stream_sound(
     """
     start_s = time.perf_counter()
     latency = Latency(deadline_s)
-    tables, constants = _split_inputs(program, sounds, other_inputs or {})
-    reader = sounds[0].reader
-    streams = max(choice.streams(reader.channels) for choice in sounds[0].channels.values())
+    tables, constants = _split_inputs(program, sources, other_inputs or {})
+    reader = sources[0].reader
+    streams = max(choice.streams(reader.channels) for choice in sources[0].channels.values())
     for write in writes:
-        if streams > 1 and not write.target.is_sound:
+        if streams > 1 and not write.target.is_audio:
             raise InputError(
                 f"{write.target.name}: holds one stream; give --channel mix or a number, or an audio file to write"
             )
     sessions = [_Timed(Session(program, constants), latency) for _ in range(streams)]
-    feed = _Feed(program, AlignedSounds(sounds, rate_hz), tables, sessions)
-    source = program.model.port(next(iter(sounds[0].channels)))
-    outs: list[SoundOutput | FramesOutput] = []
+    feed = _Feed(program, AlignedAudio(sources, rate_hz), tables, sessions)
+    source = program.model.port(next(iter(sources[0].channels)))
+    outs: list[AudioOutput | FramesOutput] = []
     with ExitStack() as stack:
         for write in writes:
-            if write.target.is_sound:
+            if write.target.is_audio:
                 keeps_length = all(port.length == source.length for port in write.ports)
-                outs.append(SoundOutput(stack, write, reader, rate_hz, streams, keeps_length))
+                outs.append(AudioOutput(stack, write, reader, rate_hz, streams, keeps_length))
             else:
                 outs.append(FramesOutput(stack, write, rate_hz))
         for piece in feed.pieces(advance):
             for out in outs:
                 out.write(piece)
         for out in outs:
-            if isinstance(out, SoundOutput):
+            if isinstance(out, AudioOutput):
                 out.end(feed.samples)
     counts = [
         out.event_count for out in outs if isinstance(out, FramesOutput) and out.event_count is not None
@@ -140,7 +140,7 @@ def stream_sound(
         latency=latency,
         elapsed_s=time.perf_counter() - start_s,
         samples=feed.samples,
-        written=tuple(out.written for out in outs if isinstance(out, SoundOutput)),
+        written=tuple(out.written for out in outs if isinstance(out, AudioOutput)),
         events=sum(counts) if counts else None,
         padded=feed.padded,
     )
@@ -155,7 +155,7 @@ class _Feed:
     def __init__(
         self,
         program: Program,
-        hearing: AlignedSounds,
+        hearing: AlignedAudio,
         tables: Mapping[str, Array],
         sessions: Sequence[_Timed],
     ) -> None:
@@ -166,7 +166,7 @@ class _Feed:
 
     @property
     def samples(self) -> int:
-        """The samples of each input channel, at the rate of the first sound, with the silence that was added."""
+        """The samples of each input channel, at the rate of the first source, with the silence that was added."""
         return self._hearing.samples
 
     def pieces(self, advance: Advance | None) -> Iterator[Sequence[dict[str, Array]]]:
@@ -195,18 +195,18 @@ class _Feed:
         yield from zip(*runs)
 
     def _end(self) -> int:
-        """Return the samples of sound as long as the longest input."""
-        sound = next(port for port in self._ports.values() if port.is_sound)
+        """Return the samples of audio as long as the longest input."""
+        audio = next(port for port in self._ports.values() if port.is_sound)
         lasting = [
-            ceil(array.shape[self._ports[name].axis or 0] * sound.rate / self._ports[name].rate)
+            ceil(array.shape[self._ports[name].axis or 0] * audio.rate / self._ports[name].rate)
             for name, array in self._tables.items()
         ]
         return max([self._hearing.samples_made, *lasting])
 
     def _missing_zeros(self) -> dict[str, Array]:
-        """Return zeros to pad tables that are shorter than the sound so far."""
-        sound = next(port for port in self._ports.values() if port.is_sound)
-        symbols = int(self._hearing.samples_made / sound.rate)
+        """Return zeros to pad tables that are shorter than the audio so far."""
+        audio = next(port for port in self._ports.values() if port.is_sound)
+        symbols = int(self._hearing.samples_made / audio.rate)
         zeros: dict[str, Array] = {}
         for name, array in self._tables.items():
             port, axis = self._ports[name], self._ports[name].axis or 0
@@ -219,10 +219,10 @@ class _Feed:
 
 
 def _split_inputs(
-    program: Program, sounds: Sequence[RoutedSound], arrays: Mapping[str, Array]
+    program: Program, sources: Sequence[RoutedAudio], arrays: Mapping[str, Array]
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Split arrays into the streaming inputs' and others. Raises InputError: an input that gets nothing."""
-    sound_inputs = {name for sound in sounds for name in sound.channels}
+    sound_inputs = {name for source in sources for name in source.channels}
     tables: dict[str, Array] = {}
     constants: dict[str, Array] = {}
     for port in program.inputs:

@@ -13,18 +13,18 @@ import soundfile
 
 from pulse.errors import InputError, PulseWarning
 from pulse.support.wording import spell
+from streaming.audio.channels import Samples
+from streaming.audio.formats import BITS, UNCLIPPED, AudioFormat, audio_format, common_suffixes, open_file
+from streaming.audio.interfaces import BLOCK_S, AudioSink, AudioSource, Clipping
+from streaming.audio.rf64 import convert_to_rf64
 from streaming.files.atomic import publish, temporary_file, write_error
 from streaming.files.partial import write_all
-from streaming.sound.channels import Samples
-from streaming.sound.formats import BITS, UNLIMITED, SoundFormat, common_suffixes, open_file, sound_format
-from streaming.sound.rf64 import lengthen
-from streaming.sound.sound import BLOCK_S, AudioSink, AudioSource, Clipping
 
 EXACT_BITS = 24
 """Integers of up to this many bits are exact in float32."""
-LENGTHENED = ("WAV", "WAVEX")
+RF64_FORMATS = ("WAV", "WAVEX")
 _CUT_SHORT = re.compile(r": (\d+) \(should be (\d+)\)")
-"""libsndfile's log for a header that states a wrong number of bytes; the last match is the sound's."""
+"""libsndfile's log for a header that states a wrong number of bytes; the last match is the audio's."""
 _UNKNOWN_BYTES = 0x7FFF_0000
 """A header states this many bytes or more if its writer did not know the length, as in a pipe."""
 
@@ -61,7 +61,7 @@ class AudioReader(AudioSource):
 
     @property
     def duration_s(self) -> float:
-        """Seconds of sound."""
+        """Seconds of audio."""
         return self.frames / self.rate_hz
 
     def __iter__(self) -> Iterator[Samples]:
@@ -134,7 +134,7 @@ class AudioWriter(AudioSink):
     Raises       InputError: an unknown format, or a folder that cannot be written to
 
     Integers are rounded to the nearest. A .wav beyond 4 GiB becomes RF64 when it is closed; see
-    ``streaming.sound.rf64``.
+    ``streaming.audio.rf64``.
     """
 
     def __init__(
@@ -143,12 +143,12 @@ class AudioWriter(AudioSink):
         rate_hz: int,
         channels: int,
         encoding: str | None = None,
-        file_format: SoundFormat | None = None,
+        file_format: AudioFormat | None = None,
     ) -> None:
         self.path = Path(path)
         self.samples = 0
         self.clipping = Clipping(channels)
-        self.file_format = file_format or sound_format(self.path)
+        self.file_format = file_format or audio_format(self.path)
         same = encoding if encoding in self.file_format.encodings else None
         self.encoding = same or self.file_format.suitable_encoding(encoding)
         bits = BITS.get(self.encoding, 0)
@@ -177,7 +177,7 @@ class AudioWriter(AudioSink):
         and nothing more can be.
         """
         self._require_whole()
-        if self.encoding not in UNLIMITED:
+        if self.encoding not in UNCLIPPED:
             self.clipping.count(block)
         try:
             self._file.write(block if self._scale is None else np.rint(block * self._scale) / self._scale)
@@ -195,8 +195,8 @@ class AudioWriter(AudioSink):
         problem: Exception | None = None
         try:
             self._end()
-            if self.file_format.name in LENGTHENED:
-                lengthen(self._part)
+            if self.file_format.name in RF64_FORMATS:
+                convert_to_rf64(self._part)
         except (soundfile.LibsndfileError, OSError) as error:
             problem = error
         publish(self._part, self.path)

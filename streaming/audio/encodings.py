@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from pulse.errors import InputError
 from pulse.support.record import record
-from streaming.sound.channels import Samples
+from streaming.audio.channels import Samples
 
 
 @record

@@ -7,8 +7,8 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
+from streaming.audio.channels import Samples
 from streaming.native.filters import require_rates
-from streaming.sound.channels import Samples
 
 QUALITIES = ("sinc_best", "sinc_medium", "sinc_fastest")
 """Stop bands of -150, -119 and -97 dB; delays of about 9, 3 and 1 ms at 48 kHz to 16 kHz."""
@@ -68,7 +68,7 @@ class Resampler(NotCopyable):
             raise
 
     def flush(self, total: int | None = None) -> Samples:
-        """End the sound, return the rest, and reset the resampler.
+        """End the audio, return the rest, and reset the resampler.
 
         total  samples of the whole output; as long as the input, rounded, if None
         Raises InputError: an exception ended an earlier call

@@ -5,20 +5,20 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from pulse.support.record import record
-from streaming.sound.channels import Channels, Samples
-from streaming.sound.resampling import Resampler, resampled_length
-from streaming.sound.sound import BLOCK_S, AudioSource
+from streaming.audio.channels import Channels, Samples
+from streaming.audio.interfaces import BLOCK_S, AudioSource
+from streaming.audio.resampling import Resampler, resampled_length
 
 
 @record
-class RoutedSound:
+class RoutedAudio:
     """An audio file and the channels for inputs: input -> the mean of its channels, one of them, or each."""
 
     reader: AudioSource
     channels: Mapping[str, Channels]
 
 
-class AlignedSounds:
+class AlignedAudio:
     """Blocks for inputs, from their audio files. Samples of the same number are simultaneous in all inputs.
 
     rate_hz  the rate of the model, to which each file is resampled
@@ -28,9 +28,9 @@ class AlignedSounds:
     least is read next. A file that ends before the others is followed by silence.
     """
 
-    def __init__(self, sounds: Sequence[RoutedSound], rate_hz: int) -> None:
+    def __init__(self, sources: Sequence[RoutedAudio], rate_hz: int) -> None:
         self._rate_hz = rate_hz
-        self._tracks = [_Track(sound, rate_hz) for sound in sounds]
+        self._tracks = [_Track(source, rate_hz) for source in sources]
         self.padded: dict[str, int] = {}
         """Input -> samples of silence after its file, at the model's rate, for files that ended early."""
 
@@ -89,7 +89,7 @@ class AlignedSounds:
 class _Track:
     """Reads one file and resamples it to the model's rate."""
 
-    def __init__(self, routed: RoutedSound, rate_hz: int) -> None:
+    def __init__(self, routed: RoutedAudio, rate_hz: int) -> None:
         self.reader, self.channels_by_input = routed.reader, routed.channels
         self._widths = [choice.streams(self.reader.channels) for choice in self.channels_by_input.values()]
         self._resampler = Resampler(self.reader.rate_hz, rate_hz, sum(self._widths))

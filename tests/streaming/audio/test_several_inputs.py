@@ -11,7 +11,7 @@ from onnx import helper
 from pulse.errors import InputError
 from pulse.facts import Array
 from streaming import Session
-from streaming.sound.resampling import Resampler
+from streaming.audio.resampling import Resampler
 from tests.agreement import Expected
 from tests.noise import quiet_noise
 from tests.streaming.command import pulse, refusal, report, save, write_sound

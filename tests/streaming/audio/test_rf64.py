@@ -10,8 +10,8 @@ import soundfile
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from streaming.sound import rf64
-from streaming.sound.files import AudioReader, AudioWriter
+from streaming.audio import rf64
+from streaming.audio.files import AudioReader, AudioWriter
 from tests.noise import uniform_noise
 from tests.streaming.file_size_limit import limit_files
 
@@ -32,7 +32,7 @@ def test_files_beyond_the_sizes_of_wav_become_rf64(
 ) -> None:
     x = uniform_noise(3001, channels)
     small = write_sound(tmp_path / "small.wav", x, encoding)
-    monkeypatch.setattr(rf64, "MAX_SIZE", small.stat().st_size - rf64.CHUNK_HEAD - 1)
+    monkeypatch.setattr(rf64, "MAX_CHUNK_BYTES", small.stat().st_size - rf64.CHUNK_HEAD_BYTES - 1)
     monkeypatch.setattr(rf64, "MAX_PIECE_BYTES", piece)
     large = write_sound(tmp_path / "large.wav", x, encoding)
     head, size = large.read_bytes()[:80], large.stat().st_size
@@ -53,7 +53,7 @@ def test_another_program_reads_it(
     wavfile = pytest.importorskip("scipy.io.wavfile")
     x = uniform_noise(3001, 2)
     expected = soundfile.read(write_sound(tmp_path / "small.wav", x, encoding), dtype=dtype)[0]
-    monkeypatch.setattr(rf64, "MAX_SIZE", 1000)
+    monkeypatch.setattr(rf64, "MAX_CHUNK_BYTES", 1000)
     rate, samples = wavfile.read(write_sound(tmp_path / "large.wav", x, encoding))
     assert (rate, samples.dtype) == (16000, np.dtype(dtype))
     np.testing.assert_array_equal(samples, expected)
@@ -67,7 +67,7 @@ def test_a_file_of_the_largest_size_is_a_usual_wav_file(
     x = np.rint(uniform_noise(3001, channels) * (1 << 15)) / (1 << 15)  # what each encoding holds as it is
     soundfile.write(tmp_path / "usual.wav", x, 16000, encoding)
     usual = (tmp_path / "usual.wav").read_bytes()
-    monkeypatch.setattr(rf64, "MAX_SIZE", len(usual) - rf64.CHUNK_HEAD)
+    monkeypatch.setattr(rf64, "MAX_CHUNK_BYTES", len(usual) - rf64.CHUNK_HEAD_BYTES)
     content = write_sound(tmp_path / "large.wav", x, encoding).read_bytes()
     at = usual.find(b"PEAK") + 12 if encoding == "FLOAT" else 0
     assert content[:at] + content[at + 4 :] == usual[:at] + usual[at + 4 :]
@@ -84,7 +84,7 @@ def test_a_file_beyond_4_gib_is_read(tmp_path: Path) -> None:
         file.seek(-x.nbytes, 2)
         file.write(x.tobytes())
     before = path.stat().st_blocks
-    assert rf64.lengthen(path)
+    assert rf64.convert_to_rf64(path)
     assert path.stat().st_blocks <= before + 8
     with soundfile.SoundFile(path) as sound:
         assert (sound.frames, sound.format) == (frames, "RF64")
@@ -101,7 +101,7 @@ def test_a_full_disk_leaves_a_wav_file_as_it_was(
     """The error is reported and the file stays, whether some bytes fit or none."""
     x = uniform_noise(3001, 1)
     usual = write_sound(tmp_path / "usual.wav", x, encoding).read_bytes()
-    monkeypatch.setattr(rf64, "MAX_SIZE", 1000)
+    monkeypatch.setattr(rf64, "MAX_CHUNK_BYTES", 1000)
     monkeypatch.setattr(rf64, "MAX_PIECE_BYTES", 64)
     full = r"a\.wav: cannot be written \(File too large\); free some space"
     with pytest.raises(InputError, match=full), limit_files(len(usual) + free_bytes):

@@ -1,4 +1,4 @@
-"""A few seconds of speech-like sound, clean and in noise: ``python -m streaming.builtin.assets.sound``.
+"""A few seconds of speech-like audio, clean and in noise: ``python -m streaming.builtin.assets.recordings``.
 
 A glottal pulse train and frication noise pass time-varying resonators, one phone after another, with pauses;
 then stationary coloured noise is added. Everything is seeded, so each run writes the same samples.
@@ -120,7 +120,7 @@ def speech(random: np.random.RandomState) -> DoubleSamples:
     return PEAK * clean / np.abs(clean).max()
 
 
-def sounds() -> tuple[DoubleSamples, DoubleSamples]:
+def make_recordings() -> tuple[DoubleSamples, DoubleSamples]:
     """Return clean and noisy, both [samples] at 16 kHz; noisy is clean plus noise at ``SNR_DB``."""
     random = np.random.RandomState(16)
     clean = speech(random)
@@ -129,16 +129,16 @@ def sounds() -> tuple[DoubleSamples, DoubleSamples]:
     return clean, clean + level * noise
 
 
-def write(path: Path, samples: DoubleSamples) -> None:
+def write_recording(path: Path, samples: DoubleSamples) -> None:
     """Write mono 16-bit FLAC."""
     soundfile.write(path, samples, SAMPLE_RATE_HZ, subtype="PCM_16", format="FLAC")
 
 
 def main() -> None:
-    """Write the clean and the noisy sound next to this file."""
-    clean, noisy = sounds()
+    """Write the clean and the noisy recording next to this file."""
+    clean, noisy = make_recordings()
     for path, samples in ((clean_path(), clean), (noisy_path(), noisy)):
-        write(path, samples)
+        write_recording(path, samples)
         print(f"{path.name}: {len(samples) / SAMPLE_RATE_HZ:.2f} s, {path.stat().st_size} bytes")
 
 

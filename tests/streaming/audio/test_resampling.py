@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from streaming.sound.resampling import QUALITIES, Resampler, resampled_length
+from streaming.audio.resampling import QUALITIES, Resampler, resampled_length
 from tests.noise import normal_noise
 
 RATES = st.sampled_from([8000, 11025, 16000, 22050, 44100, 48000])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @record(eq=False)
-class Loaded:
+class LoadedModel:
     """A model, and the options of the user. How it streams is resolved on first use.
 
     A program file runs without the modules that analyse models: these are imported only for a model.
@@ -36,6 +36,24 @@ class Loaded:
     symbol: str | None = None
     chunking: Chunking = DETECT_ALL
     original: "Original | None" = field(default=None, repr=False)
+
+    @classmethod
+    def of_program(
+        cls,
+        program: StoredProgram,
+        outputs: Sequence[str] | None = None,
+        symbol: str | None = None,
+        chunking: Chunking | None = None,
+        *options_of_reading: object,
+    ) -> "LoadedModel":
+        """Return the program of a file. Raises LoadError: an option for reading a model is given."""
+        states = chunking is not None and (chunking.is_chunked or chunking.states is not None)
+        if any((outputs, symbol, states, *options_of_reading)):
+            raise LoadError(
+                f"{program.model.title}: is a program; the options for reading its model are fixed: omit them, or "
+                f"compile the model with them"
+            )
+        return cls(program)
 
     @property
     def title(self) -> str:
@@ -108,7 +126,7 @@ class Loaded:
         """
         return self.resolution.original
 
-    def with_pulse(self, pulse: int | None) -> "Loaded":
+    def with_pulse(self, pulse: int | None) -> "LoadedModel":
         """Return the model with chunks of this many frames, unless their length is fixed. Raises PulsifyError."""
         if pulse is None or self.chunking.pulse is not None or not self._leaves_pulse_open:
             return self

@@ -1,1 +1,0 @@
-"""Sound and frames in files and pipes: formats, channels and rates, and runs from a source to a target."""
