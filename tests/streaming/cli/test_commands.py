@@ -416,4 +416,4 @@ def test_refusals_are_json_too() -> None:
         "whole",
     )
     assert refusal["reason"]
-    assert refusal["help"]
+    assert refusal["advice"]
