@@ -4,8 +4,8 @@ This is the only package that uses the internals of numba and llvmlite. Its part
 
 - ``rows``: ``instruction`` declares the rows of a table with named ``fields``; ``pointer`` their operands; ``reach``
   checks rows of files.
-- ``language``: what functions compute with: ``raw``, ``simd``, ``stack``, ``address``, ``atomics``, ``foreign``, and
-  ``structs``, writable memory with named fields. ``declared`` collects the declarations of kernels.
+- ``language``: what functions compute with: ``raw``, ``simd``, ``stack``, ``tuples``, ``address``, ``atomics``,
+  ``foreign``, and ``structs``, writable memory with named fields. ``declared`` collects the declarations of kernels.
 - ``codegen``: modules that define the same names for numba. They, and what ``declared`` has, are registered when
   something is compiled, so a process that compiles nothing imports neither numba nor llvmlite.
 - ``storage``: the package's ``library`` of machine code, and the ``cache`` of functions compiled here.
@@ -47,6 +47,7 @@ An instruction is declared once, and its kernel is a plain Python function that 
 - Signed ints only. ``p[i]`` of f32 is a float32, a literal ``0.5`` a float64: a scalar loop that mixes them
   computes in float64 (wrap constants: ``np.float32(0.5)``). Vectors always stay float32.
 - ``simd`` values are one register (zmm) or several; four independent sums hide the latency of ``vfma``.
+- ``each`` of ``tuples`` calls a function for each row, sum or state of a tuple: blocks of 2, 4 or 8 rows share code.
 - A scalar loop over pointers vectorises too, with run-time checks that the operands do not overlap.
 - A helper is a function marked ``@device``: inlined when compiled, called in plain Python.
   ``@named_kernel(name)`` makes families of kernels in a loop, each closing over its own numbers or device functions.

@@ -142,25 +142,16 @@ def columns(builder, p, i, blocks: int):
         yield builder.bitcast(values, INTS_LL)
 
 
-@lowers(dots.columns_of_one, INTS, CODE_POINTER, types.int64)
-def _columns_of_one(builder, p, i):
-    (values,) = columns(builder, p, i, 1)
-    return values
+for _blocks in range(1, BYTES + 1):
 
-
-for _function, _blocks in (
-    (dots.columns_of_two, 2),
-    (dots.columns_of_three, 3),
-    (dots.columns_of_four, 4),
-):
-
-    def _columns_of_several(builder, p, i, blocks=_blocks):
+    def _columns_of(builder, p, i, _, blocks=_blocks):
         values = ir.Constant(ir.ArrayType(INTS_LL, blocks), ir.Undefined)
         for index, block in enumerate(columns(builder, p, i, blocks)):
             values = builder.insert_value(values, block, index)
         return values
 
-    lowers(_function, types.UniTuple(INTS, _blocks), CODE_POINTER, types.int64)(_columns_of_several)
+    _numbers = types.UniTuple(types.int64, _blocks)
+    lowers(dots.columns_of, types.UniTuple(INTS, _blocks), CODE_POINTER, types.int64, _numbers)(_columns_of)
 
 
 def is_fast_on_halves() -> bool:

@@ -14,6 +14,7 @@ from pulse.jit.codegen import (
     simd_memory,
     stack,
     structs,
+    tuples,
 )
 from pulse.jit.codegen.dispatch import declare_dispatcher, declare_outlined
 from pulse.jit.codegen.foreign import declare_c_function
@@ -31,6 +32,7 @@ LANGUAGE = (
     simd_memory,
     stack,
     structs,
+    tuples,
 )
 
 

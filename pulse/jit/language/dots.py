@@ -46,33 +46,14 @@ def vload_words(p: Pointer, i: int) -> Vector:
     return Vector(p.elements[p.span(i, LANES)].astype(np.int32))
 
 
-def _columns(p: Pointer, i: int, blocks: int) -> tuple[Vector, ...]:
-    rows = p.elements[p.span(i, BYTES * blocks * LANES)].reshape(BYTES, blocks, LANES)
+def columns_of(p: Pointer, i: int, blocks: tuple[int, ...]) -> tuple[Vector, ...]:
+    """Load four rows of blocks of 16 int8 from ``p[i]``: as many blocks as the tuple has elements, up to four.
+
+    Lane n of a block has its column n.
+    """
+    rows = p.elements[p.span(i, BYTES * len(blocks) * LANES)].reshape(BYTES, len(blocks), LANES)
     columns = np.ascontiguousarray(rows.transpose(1, 2, 0))
     return tuple(Vector(block.view(np.int32).ravel()) for block in columns)
-
-
-def columns_of_one(p: Pointer, i: int) -> Vector:
-    """Load four rows of 16 int8 from ``p[i]``; lane n has column n of them."""
-    return _columns(p, i, 1)[0]
-
-
-def columns_of_two(p: Pointer, i: int) -> tuple[Vector, Vector]:
-    """Load four rows of two blocks of 16 int8; lane n of a block has its column n."""
-    first, second = _columns(p, i, 2)
-    return first, second
-
-
-def columns_of_three(p: Pointer, i: int) -> tuple[Vector, Vector, Vector]:
-    """Load the columns of three blocks."""
-    first, second, third = _columns(p, i, 3)
-    return first, second, third
-
-
-def columns_of_four(p: Pointer, i: int) -> tuple[Vector, Vector, Vector, Vector]:
-    """Load the columns of four blocks."""
-    first, second, third, fourth = _columns(p, i, 4)
-    return first, second, third, fourth
 
 
 def _halves(pairs: Vector | int) -> tuple[Vector, Vector]:

@@ -4,6 +4,7 @@ Heads of 4 or 8 channels are neighbours in a vector: one load has a key of all o
 """
 
 from collections.abc import Callable, Iterator
+from operator import add, mul
 from typing import Any
 
 import numpy as np
@@ -28,14 +29,18 @@ from pulse.jit.language.simd import (
     vstore_part,
     vzero,
 )
+from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run, table
+from pulse.program.kernels.blocks import FOUR, Numbers, Vectors, element, first_four
 from pulse.program.kernels.norm import exp_below, largest_of_heads, mask_of_lanes_below, maximum
 from pulse.program.kernels.vmath import INFINITY
 
+COLUMNS = (0, 16, 32, 48)
+"""The first elements of four vectors."""
 GROUP_HEADS = (1, 2, 4)
 """The numbers of heads in a group: one, or as many as fill a vector."""
 PAGE_FLOATS = 1024
@@ -67,41 +72,39 @@ def put_scores(sums: Vector, scale: Any, bias: Pointer, s: Pointer, count: int, 
 
 
 @device
+def add_keys(sums: Vectors, x: Vector, keys: Pointer, steps: Numbers, rest: int) -> Vectors:
+    """Add the products of a part of q with that of the keys at these steps; ``rest`` elements exist."""
+    return each(vfma, x, each(vload_part, keys, steps, rest), sums)
+
+
+@device
+def join_four(sums: Vectors) -> Vector:
+    """Return the sums of groups of four lanes, of four vectors in turn."""
+    a, b, c, d = sums
+    return vadd_pairs(vadd_pairs(a, b), vadd_pairs(c, d))
+
+
+@device
 def four_sums(q: Pointer, keys: Pointer, step: int, last: int, depth: int) -> Vector:
     """Return the products of q with keys 0 … 3, the last key again past it; each is the sum of four lanes."""
-    k1, k2, k3 = keys + min(1, last) * step, keys + min(2, last) * step, keys + min(3, last) * step
-    r0, r1, r2, r3 = vzero(), vzero(), vzero(), vzero()
+    steps, sums = each(mul, first_four(last), step), copies(vzero(), FOUR)
     for d in range(0, depth, LANES):
-        rest = depth - d
-        x = vload_part(q, d, rest)
-        r0, r1 = vfma(x, vload_part(keys, d, rest), r0), vfma(x, vload_part(k1, d, rest), r1)
-        r2, r3 = vfma(x, vload_part(k2, d, rest), r2), vfma(x, vload_part(k3, d, rest), r3)
-    return vadd_pairs(vadd_pairs(r0, r1), vadd_pairs(r2, r3))
+        sums = add_keys(sums, vload_part(q, d, depth - d), keys + d, steps, depth - d)
+    return join_four(sums)
 
 
 @device
 def sixteen_sums(q: Pointer, keys: Pointer, step: int, depth: int) -> Vector:
     """Return the products of q with keys 0 … 15."""
-    two, three = 2 * step, 3 * step
-    k0, k4, k8, k12 = keys, keys + 4 * step, keys + 8 * step, keys + 12 * step
-    a0, a1, a2, a3, a4, a5, a6, a7 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
-    b0, b1, b2, b3, b4, b5, b6, b7 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    steps, fours = copies(each(mul, FOUR, step), FOUR), each(add, keys, each(mul, FOUR, 4 * step))
+    sums = copies(copies(vzero(), FOUR), FOUR)
     for d in range(0, depth, LANES):
         rest = depth - d
-        x = vload_part(q, d, rest)
-        a0, a1 = vfma(x, vload_part(k0, 0, rest), a0), vfma(x, vload_part(k0, step, rest), a1)
-        a2, a3 = vfma(x, vload_part(k0, two, rest), a2), vfma(x, vload_part(k0, three, rest), a3)
-        a4, a5 = vfma(x, vload_part(k4, 0, rest), a4), vfma(x, vload_part(k4, step, rest), a5)
-        a6, a7 = vfma(x, vload_part(k4, two, rest), a6), vfma(x, vload_part(k4, three, rest), a7)
-        b0, b1 = vfma(x, vload_part(k8, 0, rest), b0), vfma(x, vload_part(k8, step, rest), b1)
-        b2, b3 = vfma(x, vload_part(k8, two, rest), b2), vfma(x, vload_part(k8, three, rest), b3)
-        b4, b5 = vfma(x, vload_part(k12, 0, rest), b4), vfma(x, vload_part(k12, step, rest), b5)
-        b6, b7 = vfma(x, vload_part(k12, two, rest), b6), vfma(x, vload_part(k12, three, rest), b7)
-        k0, k4, k8, k12 = k0 + LANES, k4 + LANES, k8 + LANES, k12 + LANES
-    a0, a1, a2, a3 = vadd_pairs(a0, a1), vadd_pairs(a2, a3), vadd_pairs(a4, a5), vadd_pairs(a6, a7)
-    b0, b1, b2, b3 = vadd_pairs(b0, b1), vadd_pairs(b2, b3), vadd_pairs(b4, b5), vadd_pairs(b6, b7)
-    a0, a1, b0, b1 = vadd_pairs(a0, a1), vadd_pairs(a2, a3), vadd_pairs(b0, b1), vadd_pairs(b2, b3)
-    return vadd_pairs(vadd_pairs(a0, a1), vadd_pairs(b0, b1))
+        sums, fours = (
+            each(add_keys, sums, vload_part(q, d, rest), fours, steps, rest),
+            each(add, fours, LANES),
+        )
+    return join_four(each(join_four, sums))
 
 
 @device
@@ -148,17 +151,11 @@ def put_head_means(
     """Set ``y[e] = sum_c s[c] v[c*step + e] / divisor``, e < width; ``empty`` where the divisor is 0."""
     e = 0
     while e + 4 * LANES <= width:
-        r0, r1, r2, r3 = vzero(), vzero(), vzero(), vzero()
-        x = v + e
+        sums, x = copies(vzero(), FOUR), v + e
         for c in range(frames):
-            p0 = vsplat(s[c])
-            r0, r1 = vfma(p0, vload(x, 0), r0), vfma(p0, vload(x, LANES), r1)
-            r2, r3 = vfma(p0, vload(x, 2 * LANES), r2), vfma(p0, vload(x, 3 * LANES), r3)
+            sums = each(vfma, vsplat(s[c]), each(vload, x, COLUMNS), sums)
             x = x + step
-        vstore(y, e, mean_of(r0, divisor, empty))
-        vstore(y, e + LANES, mean_of(r1, divisor, empty))
-        vstore(y, e + 2 * LANES, mean_of(r2, divisor, empty))
-        vstore(y, e + 3 * LANES, mean_of(r3, divisor, empty))
+        each(vstore, y + e, COLUMNS, each(mean_of, sums, divisor, empty))
         e += 4 * LANES
     while e + 2 * LANES <= width:
         r0, r1, r2, r3 = vzero(), vzero(), vzero(), vzero()
@@ -175,17 +172,15 @@ def put_head_means(
         vstore(y, e, mean_of(r0 + r2, divisor, empty))
         vstore(y, e + LANES, mean_of(r1 + r3, divisor, empty))
         e += 2 * LANES
+    steps = each(mul, FOUR, step)
     while e < width:
-        rest = width - e
-        r0, r1, r2, r3 = vzero(), vzero(), vzero(), vzero()
-        x, c = v + e, 0
+        rest, sums, x, c = width - e, copies(vzero(), FOUR), v + e, 0
         while c + 4 <= frames:
-            r0 = vfma(vsplat(s[c]), vload_part(x, 0, rest), r0)
-            r1 = vfma(vsplat(s[c + 1]), vload_part(x, step, rest), r1)
-            r2 = vfma(vsplat(s[c + 2]), vload_part(x, 2 * step, rest), r2)
-            r3 = vfma(vsplat(s[c + 3]), vload_part(x, 3 * step, rest), r3)
+            inputs = each(element, s + c, FOUR)
+            sums = each(vfma, inputs, each(vload_part, x, steps, rest), sums)
             x = x + 4 * step
             c += 4
+        r0, r1, r2, r3 = sums
         while c < frames:
             r0 = vfma(vsplat(s[c]), vload_part(x, 0, rest), r0)
             x = x + step
@@ -197,10 +192,7 @@ def put_head_means(
 @device
 def products_of_four(x: Vector, keys: Pointer, step: int, last: int) -> Vector:
     """Return the products of x with keys 0 … 3, the last key again past it; each is the sum of four lanes, in order."""
-    k1, k2, k3 = keys + min(1, last) * step, keys + min(2, last) * step, keys + min(3, last) * step
-    return vadd_pairs(
-        vadd_pairs(x * vload(keys, 0), x * vload(k1, 0)), vadd_pairs(x * vload(k2, 0), x * vload(k3, 0))
-    )
+    return join_four(each(mul, x, each(vload, keys, each(mul, first_four(last), step))))
 
 
 @device

@@ -4,6 +4,7 @@ Sixteen queries are the lanes of a vector, so that neither the largest score nor
 """
 
 from collections.abc import Iterator
+from operator import getitem, mul
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,13 @@ from pulse.jit.language.simd import (
     vstore_part,
     vzero,
 )
+from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
+from pulse.program.kernels.blocks import EIGHT, first_eight
 from pulse.program.kernels.norm import exp_below, maximum
 from pulse.program.kernels.vmath import INFINITY
 
@@ -103,34 +106,14 @@ def put_scores(
     """
     top = vsplat(-INFINITY)
     for n in range(0, keys, KEYS_PER_SUM):
-        last, left, p, s = keys - 1 - n, q, k + n * kn, scores + n * LANES
-        k1, k2, k3, k4 = min(1, last) * kn, min(2, last) * kn, min(3, last) * kn, min(4, last) * kn
-        k5, k6, k7 = min(5, last) * kn, min(6, last) * kn, min(7, last) * kn
-        a0, a1, a2, a3, a4, a5, a6, a7 = (
-            vzero(),
-            vzero(),
-            vzero(),
-            vzero(),
-            vzero(),
-            vzero(),
-            vzero(),
-            vzero(),
-        )
+        left, p, s = q, k + n * kn, scores + n * LANES
+        steps, sums = each(mul, first_eight(keys - 1 - n), kn), copies(vzero(), EIGHT)
         for _ in range(depth):
-            x = vload_part(left, 0, rest)
-            a0, a1, a2, a3 = vfma(p[0], x, a0), vfma(p[k1], x, a1), vfma(p[k2], x, a2), vfma(p[k3], x, a3)
-            a4, a5, a6, a7 = vfma(p[k4], x, a4), vfma(p[k5], x, a5), vfma(p[k6], x, a6), vfma(p[k7], x, a7)
+            sums = each(vfma, each(getitem, p, steps), vload_part(left, 0, rest), sums)
             left, p = left + qk, p + kk
-        a0, a1, a2, a3 = a0 * scale, a1 * scale, a2 * scale, a3 * scale
-        a4, a5, a6, a7 = a4 * scale, a5 * scale, a6 * scale, a7 * scale
-        vstore(s, 0, a0)
-        vstore(s, LANES, a1)
-        vstore(s, 2 * LANES, a2)
-        vstore(s, 3 * LANES, a3)
-        vstore(s, 4 * LANES, a4)
-        vstore(s, 5 * LANES, a5)
-        vstore(s, 6 * LANES, a6)
-        vstore(s, 7 * LANES, a7)
+        sums = each(mul, sums, scale)
+        each(vstore, s, each(mul, EIGHT, LANES), sums)
+        a0, a1, a2, a3, a4, a5, a6, a7 = sums
         low = maximum(maximum(a0, a1), maximum(a2, a3))
         high = maximum(maximum(a4, a5), maximum(a6, a7))
         top = maximum(maximum(low, high), top)
@@ -164,29 +147,12 @@ def put_means(
     for e in range(0, width, LANES):
         rest = width - e
         for m in range(0, rows, KEYS_PER_SUM):
-            last, p, right, f, z = rows - 1 - m, powers + m, v + e, factors + m, y + (m * ym + e)
-            m1, m2, m3, m4 = min(1, last), min(2, last), min(3, last), min(4, last)
-            m5, m6, m7 = min(5, last), min(6, last), min(7, last)
-            a0, a1, a2, a3 = vzero(), vzero(), vzero(), vzero()
-            a4, a5, a6, a7 = vzero(), vzero(), vzero(), vzero()
+            p, right, here = powers + m, v + e, first_eight(rows - 1 - m)
+            sums, f, z = copies(vzero(), EIGHT), factors + m, y + (m * ym + e)
             for _ in range(keys):
-                x = vload_part(right, 0, rest)
-                a0, a1, a2, a3 = vfma(p[0], x, a0), vfma(p[m1], x, a1), vfma(p[m2], x, a2), vfma(p[m3], x, a3)
-                a4, a5, a6, a7 = (
-                    vfma(p[m4], x, a4),
-                    vfma(p[m5], x, a5),
-                    vfma(p[m6], x, a6),
-                    vfma(p[m7], x, a7),
-                )
+                sums = each(vfma, each(getitem, p, here), vload_part(right, 0, rest), sums)
                 p, right = p + LANES, right + vn
-            vstore_part(z, 0, rest, a0 * f[0])
-            vstore_part(z, m1 * ym, rest, a1 * f[m1])
-            vstore_part(z, m2 * ym, rest, a2 * f[m2])
-            vstore_part(z, m3 * ym, rest, a3 * f[m3])
-            vstore_part(z, m4 * ym, rest, a4 * f[m4])
-            vstore_part(z, m5 * ym, rest, a5 * f[m5])
-            vstore_part(z, m6 * ym, rest, a6 * f[m6])
-            vstore_part(z, m7 * ym, rest, a7 * f[m7])
+            each(vstore_part, z, each(mul, here, ym), rest, each(mul, sums, each(getitem, f, here)))
 
 
 @kernel

@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 from pulse.jit.language.simd import LANES, vfma, vload_part
+from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.span import Reach
+from pulse.program.kernels.blocks import FOUR, row_at
 from pulse.program.kernels.matmul.finish import Finish, finish
 from pulse.program.kernels.matmul.product_blocks import store_columns
 from pulse.program.kernels.matmul.windows import WindowFields
@@ -50,21 +52,12 @@ def multiply_channels(row: DepthwiseRow, c: int, rest: int) -> None:
     first = vload_part(row.bias, c, rest)
     m = 0
     while m + 2 <= M:
-        m2, m3 = min(m + 2, M - 1), min(m + 3, M - 1)  # repeat the last row
-        p0, p1, p2, p3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m2], x + rows_x[m3]
-        sum0, sum1, sum2, sum3 = first, first, first, first
-        w = weights
+        rows = m, m + 1, min(m + 2, M - 1), min(m + 3, M - 1)  # repeat the last row
+        p, sums, w = each(row_at, x, rows_x, rows), copies(first, FOUR), weights
         for t in range(T):
-            offset, w_t = taps[t] + c, vload_part(w, 0, rest)
-            sum0 = vfma(vload_part(p0, offset, rest), w_t, sum0)
-            sum1 = vfma(vload_part(p1, offset, rest), w_t, sum1)
-            sum2 = vfma(vload_part(p2, offset, rest), w_t, sum2)
-            sum3 = vfma(vload_part(p3, offset, rest), w_t, sum3)
+            sums = each(vfma, each(vload_part, p, taps[t] + c, rest), vload_part(w, 0, rest), sums)
             w = w + C
-        store_columns(y + (rows_y[m] + c), rest, sum0)
-        store_columns(y + (rows_y[m + 1] + c), rest, sum1)
-        store_columns(y + (rows_y[m2] + c), rest, sum2)
-        store_columns(y + (rows_y[m3] + c), rest, sum3)
+        each(store_columns, each(row_at, y + c, rows_y, rows), rest, sums)
         m += 4
     if m < M:
         p0, sum0, w = x + rows_x[m], first, weights

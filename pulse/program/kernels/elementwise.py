@@ -321,29 +321,26 @@ def chain(row: ChainRow) -> None:
 
 
 @device
+def load_elements(p: Pointer, step: int, count: int, d: Pointer) -> None:
+    """Set ``d[i] = p[i*step]``, i < count."""
+    for i in range(count):
+        d[i] = p[i * step]
+
+
+@device
 def load64(part: ChainInput, start: int, step: int, count: int, d: Pointer) -> None:
     """Set ``d[i] = operand[start + i*step]``, i < count, from any dtype."""
     tensor, dtype = part.tensor, part.dtype
     if dtype == F32:
-        p32 = as_f32(tensor) + start
-        for i in range(count):
-            d[i] = p32[i * step]
+        load_elements(as_f32(tensor) + start, step, count, d)
     elif dtype == F64:
-        p64 = as_f64(tensor) + start
-        for i in range(count):
-            d[i] = p64[i * step]
+        load_elements(as_f64(tensor) + start, step, count, d)
     elif dtype == I64:
-        q64 = as_i64(tensor) + start
-        for i in range(count):
-            d[i] = q64[i * step]
+        load_elements(as_i64(tensor) + start, step, count, d)
     elif dtype == I32:
-        q32 = as_i32(tensor) + start
-        for i in range(count):
-            d[i] = q32[i * step]
+        load_elements(as_i32(tensor) + start, step, count, d)
     elif dtype == I16:
-        q16 = as_i16(tensor) + start
-        for i in range(count):
-            d[i] = q16[i * step]
+        load_elements(as_i16(tensor) + start, step, count, d)
     else:
         q8 = tensor + start
         for i in range(count):
@@ -356,17 +353,20 @@ def load64(part: ChainInput, start: int, step: int, count: int, d: Pointer) -> N
 
 
 @device
+def store_elements(r: Pointer, p: Pointer, step: int, count: int) -> None:
+    """Set ``p[i*step] = r[i]``, i < count."""
+    for i in range(count):
+        p[i * step] = r[i]
+
+
+@device
 def store64(part: ChainOutput, start: int, step: int, count: int, r: Pointer) -> None:
     """Set ``operand[start + i*step] = r[i]`` in any dtype; integers are truncated towards zero, bool is ``!= 0``."""
     tensor, dtype = part.tensor, part.dtype
     if dtype == F32:
-        p32 = as_f32(tensor) + start
-        for i in range(count):
-            p32[i * step] = r[i]
+        store_elements(r, as_f32(tensor) + start, step, count)
     elif dtype == F64:
-        p64 = as_f64(tensor) + start
-        for i in range(count):
-            p64[i * step] = r[i]
+        store_elements(r, as_f64(tensor) + start, step, count)
     elif dtype == I64:
         q64 = as_i64(tensor) + start
         for i in range(count):

@@ -11,6 +11,7 @@ sums too.
 """
 
 from collections.abc import Iterator
+from operator import add, mul, sub
 
 from pulse.jit.language.simd import (
     LANES,
@@ -26,11 +27,13 @@ from pulse.jit.language.simd import (
     vstore_part,
     vzero,
 )
+from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, Span, require, run, table
+from pulse.program.kernels.blocks import FOUR, element, first_four
 from pulse.program.kernels.matmul.finish import Finish, finish
 
 
@@ -105,6 +108,12 @@ def apply_twiddles(
 
 
 @device
+def point(p: Pointer, row: int, column: int) -> Vector:
+    """Return a point in all lanes; ``row`` is the offset of its row."""
+    return vsplat(p[row + column])
+
+
+@device
 def compute_first_round_real(
     re: Pointer, a_re: Pointer, a_im: Pointer, w: Pointer, twiddles: Pointer, N1: int, N2: int, P: int
 ) -> None:
@@ -114,26 +123,17 @@ def compute_first_round_real(
         first = vload(w, block)
         n = 0
         while n < N2:
-            n1, n2, n3 = min(n + 1, N2 - 1), min(n + 2, N2 - 1), min(n + 3, N2 - 1)
-            re0, re1 = vsplat(re[n]) * first, vsplat(re[n1]) * first
-            re2, re3 = vsplat(re[n2]) * first, vsplat(re[n3]) * first
-            im0, im1, im2, im3 = vzero(), vzero(), vzero(), vzero()
+            columns = each(add, n, first_four(N2 - 1 - n))
+            real, imaginary = each(mul, each(point, re, 0, columns), first), copies(vzero(), FOUR)
             near, far, v = N2, (N1 - 1) * N2, w + 2 * P + block
             for _ in range(pairs):
-                w_re, w_im = vload(v, 0), vload(v, P)
-                re0, im0 = vfma(vsplat(re[near + n]), w_re, re0), vfma(vsplat(re[far + n]), w_im, im0)
-                re1, im1 = vfma(vsplat(re[near + n1]), w_re, re1), vfma(vsplat(re[far + n1]), w_im, im1)
-                re2, im2 = vfma(vsplat(re[near + n2]), w_re, re2), vfma(vsplat(re[far + n2]), w_im, im2)
-                re3, im3 = vfma(vsplat(re[near + n3]), w_re, re3), vfma(vsplat(re[far + n3]), w_im, im3)
+                real = each(vfma, each(point, re, near, columns), vload(v, 0), real)
+                imaginary = each(vfma, each(point, re, far, columns), vload(v, P), imaginary)
                 near, far, v = near + N2, far - N2, v + 2 * P
             if N1 % 2 == 0:
-                w_re, middle = vload(w, 2 * P * half + block), half * N2
-                re0, re1 = vfma(vsplat(re[middle + n]), w_re, re0), vfma(vsplat(re[middle + n1]), w_re, re1)
-                re2, re3 = vfma(vsplat(re[middle + n2]), w_re, re2), vfma(vsplat(re[middle + n3]), w_re, re3)
-            apply_twiddles(a_re, a_im, twiddles, n, P, block, re0, im0)
-            apply_twiddles(a_re, a_im, twiddles, n1, P, block, re1, im1)
-            apply_twiddles(a_re, a_im, twiddles, n2, P, block, re2, im2)
-            apply_twiddles(a_re, a_im, twiddles, n3, P, block, re3, im3)
+                w_re = vload(w, 2 * P * half + block)
+                real = each(vfma, each(point, re, half * N2, columns), w_re, real)
+            each(apply_twiddles, a_re, a_im, twiddles, columns, P, block, real, imaginary)
             n += 4
 
 
@@ -147,25 +147,34 @@ def compute_first_round(
         first = vload(w, block)
         n = 0
         while n < N2:
-            m = min(n + 1, N2 - 1)
-            re0, im0 = vsplat(re[n]) * first, vsplat(im[n]) * first
-            re1, im1 = vsplat(re[m]) * first, vsplat(im[m]) * first
-            less0, more0, less1, more1 = vzero(), vzero(), vzero(), vzero()
+            columns = n, min(n + 1, N2 - 1)
+            real, imaginary = (
+                each(mul, each(point, re, 0, columns), first),
+                each(mul, each(point, im, 0, columns), first),
+            )
+            less, more = copies(vzero(), columns), copies(vzero(), columns)
             near, far, v = N2, (N1 - 1) * N2, w + 2 * P + block
             for _ in range(pairs):
                 w_re, w_im = vload(v, 0), vload(v, P)
-                re0, im0 = vfma(vsplat(re[near + n]), w_re, re0), vfma(vsplat(im[near + n]), w_re, im0)
-                less0, more0 = vfma(vsplat(im[far + n]), w_im, less0), vfma(vsplat(re[far + n]), w_im, more0)
-                re1, im1 = vfma(vsplat(re[near + m]), w_re, re1), vfma(vsplat(im[near + m]), w_re, im1)
-                less1, more1 = vfma(vsplat(im[far + m]), w_im, less1), vfma(vsplat(re[far + m]), w_im, more1)
+                real = each(vfma, each(point, re, near, columns), w_re, real)
+                imaginary = each(vfma, each(point, im, near, columns), w_re, imaginary)
+                less = each(vfma, each(point, im, far, columns), w_im, less)
+                more = each(vfma, each(point, re, far, columns), w_im, more)
                 near, far, v = near + N2, far - N2, v + 2 * P
             if N1 % 2 == 0:
                 w_re, middle = vload(w, 2 * P * half + block), half * N2
-                re0, im0 = vfma(vsplat(re[middle + n]), w_re, re0), vfma(vsplat(im[middle + n]), w_re, im0)
-                re1, im1 = vfma(vsplat(re[middle + m]), w_re, re1), vfma(vsplat(im[middle + m]), w_re, im1)
-            apply_twiddles(a_re, a_im, twiddles, n, P, block, re0 - less0, im0 + more0)
-            apply_twiddles(a_re, a_im, twiddles, m, P, block, re1 - less1, im1 + more1)
+                real = each(vfma, each(point, re, middle, columns), w_re, real)
+                imaginary = each(vfma, each(point, im, middle, columns), w_re, imaginary)
+            real, imaginary = each(sub, real, less), each(add, imaginary, more)
+            each(apply_twiddles, a_re, a_im, twiddles, columns, P, block, real, imaginary)
             n += 2
+
+
+@device
+def store_mirror(x: Pointer, k: int, K2: int, N2: int, P: int, bins: Vector) -> None:
+    """Store 16 bins of row N2 - k if it is another one below K2."""
+    if k > 0 and N2 - k < K2:
+        vstore(x, P * (N2 - k), bins)
 
 
 @device
@@ -181,26 +190,18 @@ def compute_second_round_real(
     for block in range(0, P, LANES):
         k = 0
         while k < top:
-            m = min(k + 1, top - 1)
-            even0, odd0 = vload(a_re, block), vzero()
-            even1, odd1 = even0, vzero()
-            v0, v1 = w + 2 * N2 * k, w + 2 * N2 * m
-            near, far = P + block, P * (N2 - 1) + block
+            bins = k, min(k + 1, top - 1)
+            even, odd = copies(vload(a_re, block), bins), copies(vzero(), bins)
+            v, near, far = each(add, w, each(mul, bins, 2 * N2)), P + block, P * (N2 - 1) + block
             for _ in range(pairs):
-                v0, v1 = v0 + 2, v1 + 2
-                p, q = vload(a_re, near), vload(a_im, far)
-                even0, odd0 = vfma(vsplat(v0[0]), p, even0), vfma(vsplat(v0[1]), q, odd0)
-                even1, odd1 = vfma(vsplat(v1[0]), p, even1), vfma(vsplat(v1[1]), q, odd1)
+                v = each(add, v, 2)
+                even = each(vfma, each(element, v, 0), vload(a_re, near), even)
+                odd = each(vfma, each(element, v, 1), vload(a_im, far), odd)
                 near, far = near + P, far - P
             if N2 % 2 == 0:
-                p = vload(a_re, P * half + block)
-                even0, even1 = vfma(vsplat(v0[2]), p, even0), vfma(vsplat(v1[2]), p, even1)
-            vstore(x_re, P * k + block, even0 - odd0)
-            vstore(x_re, P * m + block, even1 - odd1)
-            if k > 0 and N2 - k < K2:
-                vstore(x_re, P * (N2 - k) + block, even0 + odd0)
-            if m > 0 and N2 - m < K2:
-                vstore(x_re, P * (N2 - m) + block, even1 + odd1)
+                even = each(vfma, each(element, v, 2), vload(a_re, P * half + block), even)
+            each(vstore, x_re + block, each(mul, bins, P), each(sub, even, odd))
+            each(store_mirror, x_re + block, bins, K2, N2, P, each(add, even, odd))
             k += 2
 
 
@@ -214,37 +215,28 @@ def compute_second_round(
     for block in range(0, P, LANES):
         k = 0
         while k < top:
-            m = min(k + 1, top - 1)
-            re0, im0, less0, more0 = vload(a_re, block), vload(a_im, block), vzero(), vzero()
-            re1, im1, less1, more1 = re0, im0, vzero(), vzero()
-            v0, v1 = w + 2 * N2 * k, w + 2 * N2 * m
-            near, far = P + block, P * (N2 - 1) + block
+            bins = k, min(k + 1, top - 1)
+            re, im = copies(vload(a_re, block), bins), copies(vload(a_im, block), bins)
+            less, more = copies(vzero(), bins), copies(vzero(), bins)
+            v, near, far = each(add, w, each(mul, bins, 2 * N2)), P + block, P * (N2 - 1) + block
             for _ in range(pairs):
-                v0, v1 = v0 + 2, v1 + 2
-                p, q = vload(a_re, near), vload(a_im, near)
-                c0, c1 = vsplat(v0[0]), vsplat(v1[0])
-                re0, im0 = vfma(c0, p, re0), vfma(c0, q, im0)
-                re1, im1 = vfma(c1, p, re1), vfma(c1, q, im1)
-                p, q = vload(a_re, far), vload(a_im, far)
-                s0, s1 = vsplat(v0[1]), vsplat(v1[1])
-                less0, more0 = vfma(s0, q, less0), vfma(s0, p, more0)
-                less1, more1 = vfma(s1, q, less1), vfma(s1, p, more1)
+                v = each(add, v, 2)
+                p, q, cosines = vload(a_re, near), vload(a_im, near), each(element, v, 0)
+                re, im = each(vfma, cosines, p, re), each(vfma, cosines, q, im)
+                p, q, sines = vload(a_re, far), vload(a_im, far), each(element, v, 1)
+                less, more = each(vfma, sines, q, less), each(vfma, sines, p, more)
                 near, far = near + P, far - P
             if N2 % 2 == 0:
-                p, q = vload(a_re, P * half + block), vload(a_im, P * half + block)
-                c0, c1 = vsplat(v0[2]), vsplat(v1[2])
-                re0, im0 = vfma(c0, p, re0), vfma(c0, q, im0)
-                re1, im1 = vfma(c1, p, re1), vfma(c1, q, im1)
-            vstore(x_re, P * k + block, re0 - less0)
-            vstore(x_im, P * k + block, im0 + more0)
-            vstore(x_re, P * m + block, re1 - less1)
-            vstore(x_im, P * m + block, im1 + more1)
-            if k > 0 and N2 - k < K2:
-                vstore(x_re, P * (N2 - k) + block, re0 + less0)
-                vstore(x_im, P * (N2 - k) + block, im0 - more0)
-            if m > 0 and N2 - m < K2:
-                vstore(x_re, P * (N2 - m) + block, re1 + less1)
-                vstore(x_im, P * (N2 - m) + block, im1 - more1)
+                p, q, middle = (
+                    vload(a_re, P * half + block),
+                    vload(a_im, P * half + block),
+                    each(element, v, 2),
+                )
+                re, im = each(vfma, middle, p, re), each(vfma, middle, q, im)
+            each(vstore, x_re + block, each(mul, bins, P), each(sub, re, less))
+            each(vstore, x_im + block, each(mul, bins, P), each(add, im, more))
+            each(store_mirror, x_re + block, bins, K2, N2, P, each(add, re, less))
+            each(store_mirror, x_im + block, bins, K2, N2, P, each(sub, im, more))
             k += 2
 
 

@@ -4,16 +4,19 @@ Both rounds run the same code: the bins of each column of a folded table of poin
 """
 
 from collections.abc import Iterator
+from operator import neg
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pulse.jit.language.simd import LANES, Vector, vfma, vload, vsplat, vstore, vzero
+from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, require, run, table
+from pulse.program.kernels.blocks import FOUR, Vectors
 from pulse.program.kernels.matmul.finish import Finish
 from pulse.program.kernels.matmul.product_interleaved import finish_rows, interleaved_reaches
 
@@ -117,9 +120,7 @@ def apply_all_twiddles(re: Pointer, im: Pointer, twiddles: Pointer, count: int) 
 
 
 @device
-def even_sums(
-    x: Pointer, v: Pointer, w: Pointer, rows: int, columns: int, n: int, m: int
-) -> tuple[Vector, Vector, Vector, Vector]:
+def even_sums(x: Pointer, v: Pointer, w: Pointer, rows: int, columns: int, n: int, m: int) -> Vectors:
     """Return the cosine sums of columns n and m of a folded x, for the bin with the factors v, then that with w."""
     step = columns * LANES
     p, q = x + n * LANES, x + m * LANES
@@ -133,9 +134,7 @@ def even_sums(
 
 
 @device
-def odd_sums(
-    x: Pointer, v: Pointer, w: Pointer, rows: int, columns: int, n: int, m: int
-) -> tuple[Vector, Vector, Vector, Vector]:
+def odd_sums(x: Pointer, v: Pointer, w: Pointer, rows: int, columns: int, n: int, m: int) -> Vectors:
     """Return the sine sums, as ``even_sums`` returns the cosine sums."""
     step = columns * LANES
     p, q = x + (rows * step + n * LANES), x + (rows * step + m * LANES)
@@ -170,27 +169,19 @@ def compute_bins_of_columns(
     top = min(bins, rows // 2 + 1)
     for k in range(0, top, 2):
         other = min(k + 1, top - 1)
-        v, u = w + 2 * rows * k, w + 2 * rows * other
+        v, u, numbers = w + 2 * rows * k, w + 2 * rows * other, (k, k, other, other)
         for n in range(0, columns, 2):
             m = min(n + 1, columns - 1)
-            i, j = n * column_step, m * column_step
-            a, b, c, d = even_sums(re, v, u, rows, columns, n, m)
-            e, f, g, h = vzero(), vzero(), vzero(), vzero()
+            places = n * column_step, m * column_step, n * column_step, m * column_step
+            even, odd = even_sums(re, v, u, rows, columns, n, m), copies(vzero(), FOUR)
             if has_im:
-                e, f, g, h = odd_sums(im, v, u, rows, columns, n, m)
-            store_bin(y_re, rows, bins, k, i, bin_step, a, -e)
-            store_bin(y_re, rows, bins, k, j, bin_step, b, -f)
-            store_bin(y_re, rows, bins, other, i, bin_step, c, -g)
-            store_bin(y_re, rows, bins, other, j, bin_step, d, -h)
+                odd = odd_sums(im, v, u, rows, columns, n, m)
+            each(store_bin, y_re, rows, bins, numbers, places, bin_step, even, each(neg, odd))
             if wants_im:
-                a, b, c, d = vzero(), vzero(), vzero(), vzero()
-                e, f, g, h = odd_sums(re, v, u, rows, columns, n, m)
+                even, odd = copies(vzero(), FOUR), odd_sums(re, v, u, rows, columns, n, m)
                 if has_im:
-                    a, b, c, d = even_sums(im, v, u, rows, columns, n, m)
-                store_bin(y_im, rows, bins, k, i, bin_step, a, e)
-                store_bin(y_im, rows, bins, k, j, bin_step, b, f)
-                store_bin(y_im, rows, bins, other, i, bin_step, c, g)
-                store_bin(y_im, rows, bins, other, j, bin_step, d, h)
+                    even = even_sums(im, v, u, rows, columns, n, m)
+                each(store_bin, y_im, rows, bins, numbers, places, bin_step, even, odd)
 
 
 @kernel

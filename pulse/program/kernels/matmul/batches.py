@@ -1,16 +1,19 @@
 """Batched products of two run-time operands."""
 
 from collections.abc import Iterator
+from operator import add, getitem, mul, setitem
 from typing import Any
 
 import numpy as np
 
 from pulse.jit.language.simd import LANES, vfma, vload, vload_part, vstore_part, vsum, vzero
+from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
+from pulse.program.kernels.blocks import FOUR, first_four
 
 
 @device
@@ -18,15 +21,12 @@ def multiply_row_by_columns(
     p: Pointer, q: Pointer, z: Pointer, K: int, rest: int, ak: int, bk: int, scale: Any
 ) -> None:
     """Multiply one row by 16 columns, of which ``rest`` are loaded and stored."""
-    sum0, sum1, sum2, sum3 = vzero(), vzero(), vzero(), vzero()
-    k = 0
+    sums, left, right, k = copies(vzero(), FOUR), each(mul, FOUR, ak), each(mul, FOUR, bk), 0
     while k + 4 <= K:
-        sum0 = vfma(p[0], vload_part(q, 0, rest), sum0)
-        sum1 = vfma(p[ak], vload_part(q, bk, rest), sum1)
-        sum2 = vfma(p[2 * ak], vload_part(q, 2 * bk, rest), sum2)
-        sum3 = vfma(p[3 * ak], vload_part(q, 3 * bk, rest), sum3)
+        sums = each(vfma, each(getitem, p, left), each(vload_part, q, right, rest), sums)
         p, q = p + 4 * ak, q + 4 * bk
         k += 4
+    sum0, sum1, sum2, sum3 = sums
     for _ in range(K & 3):
         sum0 = vfma(p[0], vload_part(q, 0, rest), sum0)
         p, q = p + ak, q + bk
@@ -43,18 +43,12 @@ def multiply_columns(
         rest, z = N - n, y + n
         m = 0
         while m + 2 <= M:
-            m2, m3 = min(m + 2, M - 1), min(m + 3, M - 1)  # repeat the last row
-            p, q, d1, d2, d3 = a + m * am, b + n, am, (m2 - m) * am, (m3 - m) * am
-            sum0, sum1, sum2, sum3 = vzero(), vzero(), vzero(), vzero()
+            rows = first_four(M - 1 - m)  # repeat the last row
+            p, q, steps, sums = a + m * am, b + n, each(mul, rows, am), copies(vzero(), FOUR)
             for _ in range(K):
-                right = vload_part(q, 0, rest)
-                sum0, sum1 = vfma(p[0], right, sum0), vfma(p[d1], right, sum1)
-                sum2, sum3 = vfma(p[d2], right, sum2), vfma(p[d3], right, sum3)
+                sums = each(vfma, each(getitem, p, steps), vload_part(q, 0, rest), sums)
                 p, q = p + ak, q + bk
-            vstore_part(z, m * ym, rest, sum0 * scale)
-            vstore_part(z, (m + 1) * ym, rest, sum1 * scale)
-            vstore_part(z, m2 * ym, rest, sum2 * scale)
-            vstore_part(z, m3 * ym, rest, sum3 * scale)
+            each(vstore_part, z + m * ym, each(mul, rows, ym), rest, each(mul, sums, scale))
             m += 4
         if m < M:
             multiply_row_by_columns(a + m * am, b + n, z + m * ym, K, rest, ak, bk, scale)
@@ -70,28 +64,15 @@ def multiply_depth(
         p, z = a + m * am, y + m * ym
         n = 0
         while n < N:
-            n1, n2, n3 = min(n + 1, N - 1), min(n + 2, N - 1), min(n + 3, N - 1)
-            q0, q1, q2, q3 = b + n * bn, b + n1 * bn, b + n2 * bn, b + n3 * bn
-            sum0, sum1, sum2, sum3 = vzero(), vzero(), vzero(), vzero()
-            k = 0
+            columns = first_four(N - 1 - n)
+            q, sums, k = each(add, b + n * bn, each(mul, columns, bn)), copies(vzero(), FOUR), 0
             while k + LANES <= K:
-                left = vload(p, k)
-                sum0, sum1 = vfma(left, vload(q0, k), sum0), vfma(left, vload(q1, k), sum1)
-                sum2, sum3 = vfma(left, vload(q2, k), sum2), vfma(left, vload(q3, k), sum3)
+                sums = each(vfma, vload(p, k), each(vload, q, k), sums)
                 k += LANES
             if k < K:
                 rest = K - k
-                left = vload_part(p, k, rest)
-                sum0, sum1 = (
-                    vfma(left, vload_part(q0, k, rest), sum0),
-                    vfma(left, vload_part(q1, k, rest), sum1),
-                )
-                sum2, sum3 = (
-                    vfma(left, vload_part(q2, k, rest), sum2),
-                    vfma(left, vload_part(q3, k, rest), sum3),
-                )
-            z[n * yn], z[n1 * yn] = vsum(sum0) * scale, vsum(sum1) * scale
-            z[n2 * yn], z[n3 * yn] = vsum(sum2) * scale, vsum(sum3) * scale
+                sums = each(vfma, vload_part(p, k, rest), each(vload_part, q, k, rest), sums)
+            each(setitem, z + n * yn, each(mul, columns, yn), each(mul, each(vsum, sums), scale))
             n += 4
 
 

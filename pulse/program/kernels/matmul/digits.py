@@ -9,10 +9,7 @@ processor has no sums of products of bytes: then the weights are converted to fl
 from typing import TypeAlias
 
 from pulse.jit.language.dots import (
-    columns_of_four,
-    columns_of_one,
-    columns_of_three,
-    columns_of_two,
+    columns_of,
     has_byte_dots,
     vdot_bytes,
     vstore_bytes,
@@ -36,8 +33,10 @@ from pulse.jit.language.simd import (
     vtoint,
     vzero,
 )
+from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
+from pulse.program.kernels.blocks import Numbers, Vectors
 from pulse.program.kernels.matmul.scales import Scales
 
 Digits: TypeAlias = tuple[Pointer, float, int]
@@ -149,99 +148,51 @@ def add_products(sums: Sums, words: Pointer, codes: Vector) -> Sums:
 
 
 @device
-def add_element(sums: Sums, element: float, w: Pointer, i: int) -> Sums:
-    """Add one element without digits, times the 16 weights from i, to the sums."""
+def add_element(sums: Sums, element: float, w: Pointer, block: int) -> Sums:
+    """Add one element without digits, times the 16 weights of a block, to the sums."""
     a, b, c, d, rest = sums
-    return a, b, c, d, vfma(element, vload(w, i), rest)
+    return a, b, c, d, vfma(element, vload(w, block * LANES), rest)
 
 
 @device
-def value_of(sums: Sums, digits: Digits) -> Vector:
+def value_of(sums: Sums, unit: float, highest: int) -> Vector:
     """Return the value of sums, before the scales of the columns."""
     a, b, c, d, rest = sums
-    _, unit, highest = digits
     total = vfma(vtofloat(d - highest), 256.0, vtofloat(c))
     total = vfma(vfma(total, 256.0, vtofloat(b)), 256.0, vtofloat(a))
     return vfma(total, unit, rest)
 
 
 @device
-def add_row(a: Sums, words: Pointer, h: Pointer, w: Pointer, K: int) -> Sums:
-    """Add ``sum_k h[k] * w[k]`` to the sums, w [K, 16]; ``words`` are the digits of h."""
+def add_row(
+    sums: tuple[Sums, ...], words: Pointer, h: Pointer, w: Pointer, K: int, blocks: Numbers
+) -> tuple[Sums, ...]:
+    """Add ``sum_k h[k] * w[k]`` to the sums of each block, w [K, blocks, 16]; ``words`` are the digits of h."""
+    width = len(blocks) * LANES
     for k in range(K >> 2):
-        a = add_products(a, words + k, columns_of_one(w, 0))
-        w = w + 4 * LANES
+        sums = each(add_products, sums, words + k, columns_of(w, 0, blocks))
+        w = w + 4 * width
     for k in range(K & -4, K):
-        a = add_element(a, h[k], w, 0)
-        w = w + LANES
-    return a
+        sums = each(add_element, sums, h[k], w, blocks)
+        w = w + width
+    return sums
 
 
 @device
-def add_row_of_two_blocks(
-    a: Sums, b: Sums, words: Pointer, h: Pointer, w: Pointer, K: int
-) -> tuple[Sums, Sums]:
-    """Add as ``add_row``, for two blocks of columns, w [K, 2, 16]."""
-    for k in range(K >> 2):
-        u, v = columns_of_two(w, 0)
-        a, b = add_products(a, words + k, u), add_products(b, words + k, v)
-        w = w + 8 * LANES
-    for k in range(K & -4, K):
-        a, b = add_element(a, h[k], w, 0), add_element(b, h[k], w, 16)
-        w = w + 2 * LANES
-    return a, b
+def sum_row(digits: Digits, h: Pointer, w: Pointer, K: int, blocks: Numbers) -> Vectors:
+    """Return ``sum_k h[k] * w[k]`` of each block, w [K, blocks, 16]."""
+    words, unit, highest = digits
+    return each(value_of, add_row(copies(no_sums(), blocks), words, h, w, K, blocks), unit, highest)
 
 
 @device
-def sum_three_blocks(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vector, Vector, Vector]:
-    """Return ``sum_k h[k] * w[k]`` for three blocks of columns, w [K, 3, 16]."""
-    words, _, _ = digits
-    a, b, c = no_sums(), no_sums(), no_sums()
-    for k in range(K >> 2):
-        u, v, x = columns_of_three(w, 0)
-        a, b, c = add_products(a, words + k, u), add_products(b, words + k, v), add_products(c, words + k, x)
-        w = w + 12 * LANES
-    for k in range(K & -4, K):
-        a, b = add_element(a, h[k], w, 0), add_element(b, h[k], w, 16)
-        c = add_element(c, h[k], w, 32)
-        w = w + 3 * LANES
-    return value_of(a, digits), value_of(b, digits), value_of(c, digits)
-
-
-@device
-def sum_four_blocks(digits: Digits, h: Pointer, w: Pointer, K: int) -> tuple[Vector, Vector, Vector, Vector]:
-    """Return ``sum_k h[k] * w[k]`` for four blocks of columns, w [K, 4, 16]."""
-    words, _, _ = digits
-    a, b, c, d = no_sums(), no_sums(), no_sums(), no_sums()
-    for k in range(K >> 2):
-        u, v, x, y = columns_of_four(w, 0)
-        a, b = add_products(a, words + k, u), add_products(b, words + k, v)
-        c, d = add_products(c, words + k, x), add_products(d, words + k, y)
-        w = w + 16 * LANES
-    for k in range(K & -4, K):
-        a, b = add_element(a, h[k], w, 0), add_element(b, h[k], w, 16)
-        c, d = add_element(c, h[k], w, 32), add_element(d, h[k], w, 48)
-        w = w + 4 * LANES
-    return value_of(a, digits), value_of(b, digits), value_of(c, digits), value_of(d, digits)
-
-
-@device
-def sum_taps(digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w: Pointer) -> Vector:
-    """Return ``sum_tk x[taps[t] + k] * w[t * K + k]``, w [T * K, 16]."""
-    words, _, _ = digits
-    a = no_sums()
+def sum_taps(
+    digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, blocks: Numbers
+) -> Vectors:
+    """Return ``sum_tk x[taps[t] + k] * w[t * K + k]`` of each block, w [T * K, blocks, 16]."""
+    words, unit, highest = digits
+    sums = copies(no_sums(), blocks)
     for t in range(T):
-        a = add_row(a, words + t * (K >> 2), x + taps[t], w + t * K * LANES, K)
-    return value_of(a, digits)
-
-
-@device
-def sum_taps_of_two_blocks(
-    digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w: Pointer
-) -> tuple[Vector, Vector]:
-    """Sum as ``sum_taps``, for two blocks of columns, w [T * K, 2, 16]."""
-    words, _, _ = digits
-    a, b = no_sums(), no_sums()
-    for t in range(T):
-        a, b = add_row_of_two_blocks(a, b, words + t * (K >> 2), x + taps[t], w + t * K * 2 * LANES, K)
-    return value_of(a, digits), value_of(b, digits)
+        here = w + t * K * len(blocks) * LANES
+        sums = add_row(sums, words + t * (K >> 2), x + taps[t], here, K, blocks)
+    return each(value_of, sums, unit, highest)

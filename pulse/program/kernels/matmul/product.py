@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from pulse.jit.language.dots import has_byte_dots
 from pulse.jit.language.simd import LANES, vload_part, vstore_part
 from pulse.jit.language.stack import stack_f32
+from pulse.jit.language.tuples import each
 from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT, HAS_WHOLE_REGISTERS
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run
-from pulse.program.kernels.matmul.digits import DIGITS, sum_taps, sum_taps_of_two_blocks, write_digits_of_taps
+from pulse.program.kernels.blocks import EIGHT, FOUR, ONE, TWO, number_until, row_at
+from pulse.program.kernels.matmul.digits import DIGITS, sum_taps, write_digits_of_taps
 from pulse.program.kernels.matmul.finish import Finish, finish
 from pulse.program.kernels.matmul.product_blocks import (
     HALF,
@@ -23,6 +25,7 @@ from pulse.program.kernels.matmul.product_blocks import (
     multiply_four_rows,
     multiply_row_narrow,
     multiply_row_wide,
+    multiply_rows_wide,
     multiply_two_rows_wide,
     panel_width,
 )
@@ -30,7 +33,6 @@ from pulse.program.kernels.matmul.product_eight import (
     multiply_eight_rows_by_8,
     multiply_eight_rows_by_24,
     multiply_eight_rows_narrow,
-    multiply_eight_rows_wide,
 )
 from pulse.program.kernels.matmul.product_halves import multiply_eight_rows_by_three_halves
 from pulse.program.kernels.matmul.scales import Scales, end_sum, offset_scales
@@ -64,11 +66,11 @@ def multiply_digit_row(
             if panel_width(rest) > LANES:
                 more = rest - LANES
                 second = initial_sum(vload_part(b + LANES, 0, more), here + LANES, more, accumulate)
-                low, high = sum_taps_of_two_blocks(digits, x, taps, T, K, w)
+                low, high = sum_taps(digits, x, taps, T, K, w, TWO)
                 vstore_part(here, 0, rest, end_sum(low, first, s, 0, rest))
                 vstore_part(here + LANES, 0, more, end_sum(high, second, s, LANES, more))
             else:
-                low = sum_taps(digits, x, taps, T, K, w)
+                (low,) = sum_taps(digits, x, taps, T, K, w, ONE)
                 vstore_part(here, 0, rest, end_sum(low, first, s, 0, rest))
         elif panel_width(rest) > LANES:
             multiply_row_wide(x, taps, T, K, w, b, s, here, rest, accumulate)
@@ -180,25 +182,17 @@ def product(row: ProductRow) -> None:
                 )
             m += 8
         while HAS_REGISTERS_FOR_EIGHT and m + 8 <= M and width > LANES:
-            x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[m + 3]
-            x4, x5, x6, x7 = x + rows_x[m + 4], x + rows_x[m + 5], x + rows_x[m + 6], x + rows_x[m + 7]
-            block_y = rows_y + m
-            y0, y1, y2, y3 = z + block_y[0], z + block_y[1], z + block_y[2], z + block_y[3]
-            y4, y5, y6, y7 = z + block_y[4], z + block_y[5], z + block_y[6], z + block_y[7]
-            multiply_eight_rows_wide(
-                x0, x1, x2, x3, x4, x5, x6, x7, taps, T, K, w, b, s,
-                y0, y1, y2, y3, y4, y5, y6, y7, rest, accumulate,
-            )  # fmt: skip
+            eight_x, eight_y = each(row_at, x, rows_x + m, EIGHT), each(row_at, z, rows_y + m, EIGHT)
+            multiply_rows_wide(eight_x, taps, T, K, w, b, s, eight_y, rest, accumulate)
             m += 8
-        while m + 3 <= M:
-            last = min(m + 3, M - 1)  # the last block of three computes its third row twice
-            x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[last]
-            y0, y1, y2, y3 = z + rows_y[m], z + rows_y[m + 1], z + rows_y[m + 2], z + rows_y[last]
-            multiply_four_rows(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
+        while m + 3 <= M:  # the last block of three computes its third row twice
+            four = each(number_until, m, M - 1, FOUR)
+            four_x, four_y = each(row_at, x, rows_x, four), each(row_at, z, rows_y, four)
+            multiply_four_rows(four_x, taps, T, K, w, b, s, four_y, rest, accumulate)
             m += 4
         if m + 2 == M and width > LANES:
-            x0, x1, y0, y1 = x + rows_x[m], x + rows_x[m + 1], z + rows_y[m], z + rows_y[m + 1]
-            multiply_two_rows_wide(x0, x1, taps, T, K, w, b, s, y0, y1, rest, accumulate)
+            two_x, two_y = each(row_at, x, rows_x + m, TWO), each(row_at, z, rows_y + m, TWO)
+            multiply_two_rows_wide(two_x, taps, T, K, w, b, s, two_y, rest, accumulate)
             m += 2
         while m < M:
             x0, y0 = x + rows_x[m], z + rows_y[m]

@@ -5,6 +5,7 @@ outside of it are not read.
 """
 
 from collections.abc import Iterator
+from operator import getitem
 
 import numpy as np
 
@@ -19,17 +20,16 @@ from pulse.jit.language.simd import (
     vstore_part,
     vzero,
 )
+from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, words
+from pulse.program.kernels.blocks import FOUR, Pointers, Vectors, number_until, row_at
 from pulse.program.kernels.matmul.finish import Finish, finish
 from pulse.program.kernels.matmul.windows import WindowFields
 from pulse.support.record import record
-
-ROWS = 4
-"""The rows of a block."""
 
 
 @record
@@ -108,7 +108,7 @@ class ProductBandedRow(BandedFields):
 
     def cuts(self) -> Iterator[Cut]:
         moves = {"rows_x": 1, "rows_y": 1, **self.finish.row_moves()}
-        yield Cut("M", ROWS, moves, shared=self.inputs * LANES)
+        yield Cut("M", len(FOUR), moves, shared=self.inputs * LANES)
 
     def reaches(self) -> Iterator[Reach]:
         yield from self.band_reaches(LANES)
@@ -118,36 +118,40 @@ class ProductBandedRow(BandedFields):
 @device
 def sum_band(x: Pointer, w: Pointer, count: int, first: Vector) -> Vector:
     """Return the sums of 16 columns over a band of one row, four inputs at a time, plus ``first``."""
-    sum0, sum1, sum2, sum3 = first, vzero(), vzero(), vzero()
-    k = 0
-    while k + 4 <= count:
-        p, v = x + k, w + k * LANES
-        sum0, sum1 = vfma(vsplat(p[0]), vload(v, 0), sum0), vfma(vsplat(p[1]), vload(v, LANES), sum1)
-        sum2 = vfma(vsplat(p[2]), vload(v, 2 * LANES), sum2)
-        sum3 = vfma(vsplat(p[3]), vload(v, 3 * LANES), sum3)
-        k += 4
+    total, sums, k = first, copies(vzero(), FOUR), 0
+    while k + len(FOUR) <= count:
+        sums = each(add_product, sums, each(getitem, x + k, FOUR), each(load_inputs, w + k * LANES, FOUR))
+        k += len(FOUR)
     while k < count:
-        sum0 = vfma(vsplat(x[k]), vload(w, k * LANES), sum0)
+        total = add_product(total, x[k], vload(w, k * LANES))
         k += 1
-    return (sum0 + sum1) + (sum2 + sum3)
+    return total + ((sums[0] + sums[1]) + (sums[2] + sums[3]))
 
 
 @device
-def sum_band_of_four(
-    x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer, w: Pointer, count: int, first: Vector
-) -> tuple[Vector, Vector, Vector, Vector]:
-    """Return the sums as ``sum_band``, of four rows."""
-    sum0, sum1, sum2, sum3 = first, first, first, first
+def add_product(total: Vector, x: float, w: Vector) -> Vector:
+    """Add the products of one input and the weights of 16 columns."""
+    return vfma(vsplat(x), w, total)
+
+
+@device
+def load_inputs(w: Pointer, k: int) -> Vector:
+    """Load the weights of input k."""
+    return vload(w, k * LANES)
+
+
+@device
+def sum_band_of_rows(x: Pointers, w: Pointer, count: int, first: Vector) -> Vectors:
+    """Return the sums as ``sum_band``, of several rows."""
+    sums = copies(first, x)
     for k in range(count):
-        v = vload(w, k * LANES)
-        sum0, sum1 = vfma(vsplat(x0[k]), v, sum0), vfma(vsplat(x1[k]), v, sum1)
-        sum2, sum3 = vfma(vsplat(x2[k]), v, sum2), vfma(vsplat(x3[k]), v, sum3)
-    return sum0, sum1, sum2, sum3
+        sums = each(add_product, sums, each(getitem, x, k), vload(w, k * LANES))
+    return sums
 
 
 @kernel
 def product_banded(row: ProductBandedRow) -> None:
-    """Compute block by block, four rows at a time; after the last row, repeat it."""
+    """Compute block by block, four rows at a time; after the last row, that row again."""
     x, y, w, bias, starts, counts = row.x + row.taps[0], row.y, row.W, row.bias, row.starts, row.counts
     M, N, rows_x, rows_y = row.M, row.N, row.rows_x, row.rows_y
     for block in range((N + LANES - 1) // LANES):
@@ -155,16 +159,10 @@ def product_banded(row: ProductBandedRow) -> None:
         rest, start, count = N - n, starts[block], counts[block]
         first, source, target, m = vload_part(bias + n, 0, rest), x + start, y + n, 0
         while m + 1 < M:
-            m1, m2, m3 = m + 1, min(m + 2, M - 1), min(m + 3, M - 1)
-            x0, x1, x2, x3 = rows_x[m], rows_x[m1], rows_x[m2], rows_x[m3]
-            sum0, sum1, sum2, sum3 = sum_band_of_four(
-                source + x0, source + x1, source + x2, source + x3, w, count, first
-            )
-            vstore_part(target + rows_y[m], 0, rest, sum0)
-            vstore_part(target + rows_y[m1], 0, rest, sum1)
-            vstore_part(target + rows_y[m2], 0, rest, sum2)
-            vstore_part(target + rows_y[m3], 0, rest, sum3)
-            m += ROWS
+            rows = each(number_until, m, M - 1, FOUR)
+            sums = sum_band_of_rows(each(row_at, source, rows_x, rows), w, count, first)
+            each(vstore_part, each(row_at, target, rows_y, rows), 0, rest, sums)
+            m += len(FOUR)
         if m < M:
             vstore_part(target + rows_y[m], 0, rest, sum_band(source + rows_x[m], w, count, first))
         w = w + count * LANES

@@ -1,8 +1,10 @@
 """Products with banded weights for sixteen streams with interleaved memories."""
 
 from collections.abc import Iterator
+from operator import add
 
 from pulse.jit.language.simd import LANES
+from pulse.jit.language.tuples import each
 from pulse.jit.registry import kernel
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.span import Reach, run
@@ -12,7 +14,8 @@ from pulse.program.kernels.matmul.product_interleaved import (
     COLUMNS,
     finish_rows,
     interleaved_reaches,
-    multiply_two_rows,
+    multiply_rows,
+    row_offset,
 )
 
 
@@ -43,10 +46,11 @@ def interleaved_product_banded(row: InterleavedProductBandedRow) -> None:
         n = block * COLUMNS
         x, y, count = row.x + starts[block] * LANES, row.y + n * LANES, counts[block]
         for m in range(0, M, 2):
-            m1 = min(m + 1, M - 1)
-            multiply_two_rows(
-                x + rows_x[m] * LANES, x + rows_x[m1] * LANES, taps, 1, count, w, bias + n,
-                y + rows_y[m] * LANES, y + rows_y[m1] * LANES, N - n, False, False, bias,
-            )  # fmt: skip
+            rows = m, min(m + 1, M - 1)
+            source, target = (
+                each(add, x, each(row_offset, rows_x, rows)),
+                each(add, y, each(row_offset, rows_y, rows)),
+            )
+            multiply_rows(source, taps, 1, count, w, bias + n, target, N - n, False, False, bias)
         w = w + count * COLUMNS
     finish_rows(row.finish, row.y, rows_y, 0, M, N, 0)

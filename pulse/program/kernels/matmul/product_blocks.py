@@ -1,5 +1,6 @@
 """Blocks of a product: some rows times one panel of packed weights."""
 
+from operator import add, getitem
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,11 @@ from pulse.jit.language.simd import (
     vstore_part,
     vzero,
 )
+from pulse.jit.language.tuples import copies, each
 from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
+from pulse.program.kernels.blocks import Pointers, Vectors, element
 from pulse.program.kernels.matmul.scales import Scales, begin_sum, end_sum, offset_scales
 
 HALF, PANEL = LANES // 2, 2 * LANES
@@ -67,6 +70,14 @@ def initial_sum(bias: Vector, y: Pointer, rest: int, accumulate: int) -> Vector:
 
 
 @device
+def initial_wide_sums(bias: Pointer, y: Pointers, rest: int, accumulate: int) -> tuple[Vectors, Vectors]:
+    """Return the initial sums of rows of a wide panel: of its first and its second half."""
+    half, more = each(add, y, LANES), rest - LANES
+    left, right = vload(bias, 0), vload_part(bias + LANES, 0, more)
+    return each(initial_sum, left, y, LANES, accumulate), each(initial_sum, right, half, more, accumulate)
+
+
+@device
 def store_columns(y: Pointer, rest: int, v: Vector) -> None:
     """Write the first ``rest`` of 16 columns; all without a mask, since loads must wait for a masked store to end."""
     if rest >= LANES:
@@ -75,6 +86,15 @@ def store_columns(y: Pointer, rest: int, v: Vector) -> None:
         vstore_eights(y, 0, 0, 1, v, 0)
     else:
         vstore_part(y, 0, rest, v)
+
+
+@device
+def store_wide(
+    y: Pointer, low: Vector, high: Vector, first: Vector, second: Vector, scales: Scales, rest: int
+) -> None:
+    """Store 32 columns of one row, of which ``rest`` exist; ``first`` and ``second`` are their initial sums."""
+    vstore(y, 0, end_sum(low, first, scales, 0, LANES))
+    store_columns(y + LANES, rest - LANES, end_sum(high, second, scales, LANES, rest - LANES))
 
 
 @device
@@ -153,100 +173,48 @@ def multiply_row_narrow(
 
 
 @device
-def multiply_two_rows_wide(
-    x0: Pointer,
-    x1: Pointer,
-    taps: Pointer,
-    T: int,
-    K: int,
-    w: Pointer,
-    bias: Pointer,
-    scales: Scales,
-    y0: Pointer,
-    y1: Pointer,
-    rest: int,
-    accumulate: int,
-) -> None:
-    """Multiply two rows by a panel of 32 columns, of which ``rest`` are stored."""
-    low, high, more = vload(bias, 0), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
-    left0, right0 = initial_sum(low, y0, LANES, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
-    left1, right1 = initial_sum(low, y1, LANES, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
-    low0, high0 = begin_sum(left0, scales), begin_sum(right0, scales)
-    low1, high1 = begin_sum(left1, scales), begin_sum(right1, scales)
-    low2, high2, low3, high3 = vzero(), vzero(), vzero(), vzero()
-    for t in range(T):
-        tap = taps[t]
-        p0, p1, k = x0 + tap, x1 + tap, 0
-        while k + 2 <= K:
-            left, right = vload_first(w, 0), vload_second(w, 0)
-            a, b, c, d = vsplat(p0[k]), vsplat(p1[k]), vsplat(p0[k + 1]), vsplat(p1[k + 1])
-            low0, high0 = vfma(a, left, low0), vfma(a, right, high0)
-            low1, high1 = vfma(b, left, low1), vfma(b, right, high1)
-            left, right = vload_first(w, PANEL), vload_second(w, PANEL)
-            low2, high2 = vfma(c, left, low2), vfma(c, right, high2)
-            low3, high3 = vfma(d, left, low3), vfma(d, right, high3)
-            w = w + 2 * PANEL
-            k += 2
-        if k < K:
-            left, right = vload_first(w, 0), vload_second(w, 0)
-            a, b = vsplat(p0[k]), vsplat(p1[k])
-            low0, high0 = vfma(a, left, low0), vfma(a, right, high0)
-            low1, high1 = vfma(b, left, low1), vfma(b, right, high1)
-            w = w + PANEL
-    vstore(y0, 0, end_sum(low0 + low2, left0, scales, 0, LANES))
-    vstore(y1, 0, end_sum(low1 + low3, left1, scales, 0, LANES))
-    store_columns(y0 + LANES, more, end_sum(high0 + high2, right0, scales, LANES, more))
-    store_columns(y1 + LANES, more, end_sum(high1 + high3, right1, scales, LANES, more))
+def add_inputs_wide(low: Vectors, high: Vectors, p: Pointers, k: int, w: Pointer) -> tuple[Vectors, Vectors]:
+    """Add the products of input k of rows with the 32 columns at w."""
+    inputs = each(element, p, k)
+    return each(vfma, inputs, vload_first(w, 0), low), each(vfma, inputs, vload_second(w, 0), high)
 
 
 @device
-def multiply_four_rows_wide(
-    x0: Pointer,
-    x1: Pointer,
-    x2: Pointer,
-    x3: Pointer,
-    taps: Pointer,
-    T: int,
-    K: int,
-    w: Pointer,
-    bias: Pointer,
-    scales: Scales,
-    y0: Pointer,
-    y1: Pointer,
-    y2: Pointer,
-    y3: Pointer,
-    rest: int,
-    accumulate: int,
-) -> None:
-    """Multiply four rows by a panel of 32 columns, of which ``rest`` are stored."""
-    low, high, more = vload(bias, 0), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
-    left0, right0 = initial_sum(low, y0, LANES, accumulate), initial_sum(high, y0 + LANES, more, accumulate)
-    left1, right1 = initial_sum(low, y1, LANES, accumulate), initial_sum(high, y1 + LANES, more, accumulate)
-    left2, right2 = initial_sum(low, y2, LANES, accumulate), initial_sum(high, y2 + LANES, more, accumulate)
-    left3, right3 = initial_sum(low, y3, LANES, accumulate), initial_sum(high, y3 + LANES, more, accumulate)
-    low0, high0 = begin_sum(left0, scales), begin_sum(right0, scales)
-    low1, high1 = begin_sum(left1, scales), begin_sum(right1, scales)
-    low2, high2 = begin_sum(left2, scales), begin_sum(right2, scales)
-    low3, high3 = begin_sum(left3, scales), begin_sum(right3, scales)
+def multiply_two_rows_wide(
+    x: Pointers, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, scales: Scales,
+    y: Pointers, rest: int, accumulate: int,
+) -> None:  # fmt: skip
+    """Multiply two rows by a panel of 32 columns, of which ``rest`` are stored."""
+    left, right = initial_wide_sums(bias, y, rest, accumulate)
+    low, high, zeros = each(begin_sum, left, scales), each(begin_sum, right, scales), copies(vzero(), y)
+    more_low, more_high = zeros, zeros
     for t in range(T):
-        tap = taps[t]
-        p0, p1, p2, p3 = x0 + tap, x1 + tap, x2 + tap, x3 + tap
-        for k in range(K):
-            left, right = vload_first(w, 0), vload_second(w, 0)
-            a, b, c, d = vsplat(p0[k]), vsplat(p1[k]), vsplat(p2[k]), vsplat(p3[k])
-            low0, high0 = vfma(a, left, low0), vfma(a, right, high0)
-            low1, high1 = vfma(b, left, low1), vfma(b, right, high1)
-            low2, high2 = vfma(c, left, low2), vfma(c, right, high2)
-            low3, high3 = vfma(d, left, low3), vfma(d, right, high3)
+        p, k = each(add, x, taps[t]), 0
+        while k + 2 <= K:
+            low, high = add_inputs_wide(low, high, p, k, w)
+            more_low, more_high = add_inputs_wide(more_low, more_high, p, k + 1, w + PANEL)
+            w = w + 2 * PANEL
+            k += 2
+        if k < K:
+            low, high = add_inputs_wide(low, high, p, k, w)
             w = w + PANEL
-    vstore(y0, 0, end_sum(low0, left0, scales, 0, LANES))
-    vstore(y1, 0, end_sum(low1, left1, scales, 0, LANES))
-    vstore(y2, 0, end_sum(low2, left2, scales, 0, LANES))
-    vstore(y3, 0, end_sum(low3, left3, scales, 0, LANES))
-    store_columns(y0 + LANES, more, end_sum(high0, right0, scales, LANES, more))
-    store_columns(y1 + LANES, more, end_sum(high1, right1, scales, LANES, more))
-    store_columns(y2 + LANES, more, end_sum(high2, right2, scales, LANES, more))
-    store_columns(y3 + LANES, more, end_sum(high3, right3, scales, LANES, more))
+    each(store_wide, y, each(add, low, more_low), each(add, high, more_high), left, right, scales, rest)
+
+
+@device
+def multiply_rows_wide(
+    x: Pointers, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, scales: Scales,
+    y: Pointers, rest: int, accumulate: int,
+) -> None:  # fmt: skip
+    """Multiply four or eight rows by a panel of 32 columns, of which ``rest`` are stored."""
+    left, right = initial_wide_sums(bias, y, rest, accumulate)
+    low, high = each(begin_sum, left, scales), each(begin_sum, right, scales)
+    for t in range(T):
+        p = each(add, x, taps[t])
+        for k in range(K):
+            low, high = add_inputs_wide(low, high, p, k, w)
+            w = w + PANEL
+    each(store_wide, y, low, high, left, right, scales, rest)
 
 
 @device
@@ -260,79 +228,37 @@ def load_columns(w: Pointer, part: int) -> Vector:
 
 
 @device
-def multiply_four_rows_narrow(
-    x0: Pointer,
-    x1: Pointer,
-    x2: Pointer,
-    x3: Pointer,
-    taps: Pointer,
-    T: int,
-    K: int,
-    w: Pointer,
-    part: int,
-    bias: Pointer,
-    scales: Scales,
-    y0: Pointer,
-    y1: Pointer,
-    y2: Pointer,
-    y3: Pointer,
-    rest: int,
-    accumulate: int,
-) -> None:
+def multiply_rows_narrow(
+    x: Pointers, taps: Pointer, T: int, K: int, w: Pointer, part: int, bias: Pointer, scales: Scales,
+    y: Pointers, rest: int, accumulate: int,
+) -> None:  # fmt: skip
     """Multiply four rows by 16 columns, of which ``rest`` are stored: a narrow panel, or a part of a wide one."""
-    b, step = vload_part(bias, 0, rest), LANES if part == NARROW else PANEL
-    first0, first1 = initial_sum(b, y0, rest, accumulate), initial_sum(b, y1, rest, accumulate)
-    first2, first3 = initial_sum(b, y2, rest, accumulate), initial_sum(b, y3, rest, accumulate)
-    sum0, sum1 = begin_sum(first0, scales), begin_sum(first1, scales)
-    sum2, sum3 = begin_sum(first2, scales), begin_sum(first3, scales)
+    first = each(initial_sum, vload_part(bias, 0, rest), y, rest, accumulate)
+    sums, step = each(begin_sum, first, scales), LANES if part == NARROW else PANEL
     for t in range(T):
-        tap = taps[t]
-        p0, p1, p2, p3 = x0 + tap, x1 + tap, x2 + tap, x3 + tap
+        p = each(add, x, taps[t])
         for k in range(K):
-            column = load_columns(w, part)
-            sum0, sum1 = vfma(p0[k], column, sum0), vfma(p1[k], column, sum1)
-            sum2, sum3 = vfma(p2[k], column, sum2), vfma(p3[k], column, sum3)
+            sums = each(vfma, each(getitem, p, k), load_columns(w, part), sums)
             w = w + step
-    store_columns(y0, rest, end_sum(sum0, first0, scales, 0, rest))
-    store_columns(y1, rest, end_sum(sum1, first1, scales, 0, rest))
-    store_columns(y2, rest, end_sum(sum2, first2, scales, 0, rest))
-    store_columns(y3, rest, end_sum(sum3, first3, scales, 0, rest))
+    each(store_columns, y, rest, each(end_sum, sums, first, scales, 0, rest))
 
 
 @device
 def multiply_four_rows(
-    x0: Pointer,
-    x1: Pointer,
-    x2: Pointer,
-    x3: Pointer,
-    taps: Pointer,
-    T: int,
-    K: int,
-    w: Pointer,
-    bias: Pointer,
-    scales: Scales,
-    y0: Pointer,
-    y1: Pointer,
-    y2: Pointer,
-    y3: Pointer,
-    rest: int,
-    accumulate: int,
-) -> None:
+    x: Pointers, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, scales: Scales,
+    y: Pointers, rest: int, accumulate: int,
+) -> None:  # fmt: skip
     """Multiply four rows by the next panel, of which ``rest`` columns are stored.
 
     A wide one needs 32 registers; with fewer, 16 of its columns are multiplied at a time.
     """
     if rest <= LANES:
-        multiply_four_rows_narrow(
-            x0, x1, x2, x3, taps, T, K, w, NARROW, bias, scales, y0, y1, y2, y3, rest, accumulate
-        )
+        multiply_rows_narrow(x, taps, T, K, w, NARROW, bias, scales, y, rest, accumulate)
     elif HAS_REGISTERS_FOR_EIGHT:
-        multiply_four_rows_wide(x0, x1, x2, x3, taps, T, K, w, bias, scales, y0, y1, y2, y3, rest, accumulate)
+        multiply_rows_wide(x, taps, T, K, w, bias, scales, y, rest, accumulate)
     else:
-        multiply_four_rows_narrow(
-            x0, x1, x2, x3, taps, T, K, w, FIRST, bias, scales, y0, y1, y2, y3, LANES, accumulate
-        )
-        multiply_four_rows_narrow(
-            x0, x1, x2, x3, taps, T, K, w, SECOND, bias + LANES, offset_scales(scales, LANES),
-            y0 + LANES, y1 + LANES, y2 + LANES, y3 + LANES, rest - LANES, accumulate,
+        multiply_rows_narrow(x, taps, T, K, w, FIRST, bias, scales, y, LANES, accumulate)
+        multiply_rows_narrow(
+            x, taps, T, K, w, SECOND, bias + LANES, offset_scales(scales, LANES),
+            each(add, y, LANES), rest - LANES, accumulate,
         )  # fmt: skip

@@ -10,7 +10,8 @@ of a column in the same order, so the sums are the same bits for any division to
 """
 
 from collections.abc import Iterator
-from typing import Any
+from operator import add, mul
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +32,14 @@ from pulse.jit.language.simd import (
     vzero,
 )
 from pulse.jit.language.stack import stack_f32
+from pulse.jit.language.tuples import copies, each, indices
 from pulse.jit.registry import device, exact, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.quantize_codes import MAX_ROW, ZERO_CODE
+from pulse.program.kernels.blocks import FOUR, Numbers, Pointers, Vectors, row_at
 from pulse.program.kernels.matmul.finish import Finish, finish
 from pulse.program.kernels.matmul.scales import Scales, offset_scales
 from pulse.program.kernels.matmul.windows import ProductFields
@@ -48,6 +51,9 @@ BLOCKS = 4
 """The vectors of a panel."""
 PANEL = BLOCKS * LANES
 """The columns that are read together; ``x & -PANEL`` rounds down to whole panels."""
+HALF_COLUMNS, PANEL_COLUMNS = (0, 16), (0, 16, 32, 48)
+"""The blocks of half a panel, which four rows take at a time, and of a panel, which one row takes."""
+CodedRows: TypeAlias = tuple[CodedRow, ...]
 CODE_MEMORY = ROWS * ROW_FLOATS
 """The scratch memory for the codes of these rows, in f32 elements."""
 
@@ -118,142 +124,92 @@ def first_sum(bias: Pointer, y: Pointer, rest: int, adds: int) -> Vector:
 
 @device
 def store_sum_of_words(
-    total: Vector, row_scale: float, scales: Scales, bias: Pointer, y: Pointer, n: int, N: int, adds: int
+    total: Vector, row: CodedRow, scales: Scales, bias: Pointer, y: Pointer, n: int, N: int, adds: int
 ) -> None:
-    """Store the columns from n."""
-    rest = N - n
+    """Store the columns from n of one row."""
+    (_, row_scale, _), rest = row, N - n
     first = first_sum(bias + n, y + n, rest, adds)
     vstore_part(y, n, rest, add_sum(total, row_scale, offset_scales(scales, n), first, rest))
 
 
 @device
-def multiply_row_of_codes(
-    row: CodedRow, words: int, w: Pointer, scales: Scales, bias: Pointer, y: Pointer, N: int, adds: int
-) -> None:
-    """Multiply one coded row by one tap; ``adds`` as in ``first_sum``.
-
-    A column of a whole panel has one sum; the last ones have four, each with every fourth word.
-    """
-    x, row_scale, start = row
-    n = 0
-    while n + PANEL <= N:
-        a, b = vtoint(vzero()) + start, vtoint(vzero()) + start
-        c, d = vtoint(vzero()) + start, vtoint(vzero()) + start
-        for k in range(words):
-            a, b = (
-                dot_words(a, vload_words(w, 0), x[k], scales),
-                dot_words(b, vload_words(w, 16), x[k], scales),
-            )
-            c, d = (
-                dot_words(c, vload_words(w, 32), x[k], scales),
-                dot_words(d, vload_words(w, 48), x[k], scales),
-            )
-            w = w + PANEL
-        store_sum_of_words(a, row_scale, scales, bias, y, n, N, adds)
-        store_sum_of_words(b, row_scale, scales, bias, y, n + 16, N, adds)
-        store_sum_of_words(c, row_scale, scales, bias, y, n + 32, N, adds)
-        store_sum_of_words(d, row_scale, scales, bias, y, n + 48, N, adds)
-        n += PANEL
-    while n < N:
-        a, b = vtoint(vzero()) + start, vtoint(vzero())
-        c, d = vtoint(vzero()), vtoint(vzero())
-        k = 0
-        while k + 4 <= words:
-            a, b = (
-                dot_words(a, vload_words(w, 0), x[k], scales),
-                dot_words(b, vload_words(w, 16), x[k + 1], scales),
-            )
-            c, d = (
-                dot_words(c, vload_words(w, 32), x[k + 2], scales),
-                dot_words(d, vload_words(w, 48), x[k + 3], scales),
-            )
-            w = w + 4 * LANES
-            k += 4
-        while k < words:
-            a = dot_words(a, vload_words(w, 0), x[k], scales)
-            w = w + LANES
-            k += 1
-        store_sum_of_words(add_totals(a, b, c, d, scales), row_scale, scales, bias, y, n, N, adds)
-        n += LANES
+def word_of(row: CodedRow, k: int) -> int:
+    """Return word k of a coded row."""
+    words, _, _ = row
+    return words[k]
 
 
 @device
-def multiply_two_blocks(
-    p: CodedRow, q: CodedRow, r: CodedRow, s: CodedRow, words: int, w: Pointer,
-    scales: Scales, bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, n: int, N: int, adds: int,
+def begin_words(row: CodedRow) -> Vector:
+    """Return the initial sum of the words of a row."""
+    _, _, start = row
+    return vtoint(vzero()) + start
+
+
+@device
+def add_words(totals: Vectors, row: CodedRow, k: int, weights: Vectors, scales: Scales) -> Vectors:
+    """Add the products of word k of a row with the words of several blocks of columns."""
+    return each(dot_words, totals, weights, word_of(row, k), scales)
+
+
+@device
+def store_sums_of_words(
+    totals: Vectors, row: CodedRow, scales: Scales, bias: Pointer, y: Pointer, blocks: Numbers, N: int, adds: int
 ) -> None:  # fmt: skip
-    """Multiply four coded rows by the 32 columns from n of a panel."""
-    x0, x1, x2, x3 = p[0], q[0], r[0], s[0]
-    zero = vtoint(vzero())
-    a0, a1, a2, a3 = zero + p[2], zero + q[2], zero + r[2], zero + s[2]
-    b0, b1, b2, b3 = a0, a1, a2, a3
+    """Store the columns of the blocks of one row."""
+    each(store_sum_of_words, totals, copies(row, totals), scales, bias, y, blocks, N, adds)
+
+
+@device
+def multiply_panel(
+    rows: CodedRows, words: int, w: Pointer, scales: Scales, bias: Pointer, y: Pointers, n: int, N: int, adds: int,
+    columns: Numbers,
+) -> None:  # fmt: skip
+    """Multiply coded rows by the blocks of a panel that begin at these columns from n; a column has one sum."""
+    sums = each(copies, each(begin_words, rows), copies(columns, rows))
     for k in range(words):
-        u, v = vload_words(w, 0), vload_words(w, 16)
-        a0, b0 = dot_words(a0, u, x0[k], scales), dot_words(b0, v, x0[k], scales)
-        a1, b1 = dot_words(a1, u, x1[k], scales), dot_words(b1, v, x1[k], scales)
-        a2, b2 = dot_words(a2, u, x2[k], scales), dot_words(b2, v, x2[k], scales)
-        a3, b3 = dot_words(a3, u, x3[k], scales), dot_words(b3, v, x3[k], scales)
+        weights = each(vload_words, w, columns)
+        sums = each(add_words, sums, rows, k, copies(weights, rows), scales)
         w = w + PANEL
-    store_sum_of_words(a0, p[1], scales, bias, y0, n, N, adds)
-    store_sum_of_words(b0, p[1], scales, bias, y0, n + 16, N, adds)
-    store_sum_of_words(a1, q[1], scales, bias, y1, n, N, adds)
-    store_sum_of_words(b1, q[1], scales, bias, y1, n + 16, N, adds)
-    store_sum_of_words(a2, r[1], scales, bias, y2, n, N, adds)
-    store_sum_of_words(b2, r[1], scales, bias, y2, n + 16, N, adds)
-    store_sum_of_words(a3, s[1], scales, bias, y3, n, N, adds)
-    store_sum_of_words(b3, s[1], scales, bias, y3, n + 16, N, adds)
+    each(store_sums_of_words, sums, rows, scales, bias, y, copies(each(add, n, columns), rows), N, adds)
 
 
 @device
-def multiply_block(
-    p: CodedRow, q: CodedRow, r: CodedRow, s: CodedRow, words: int, w: Pointer,
-    scales: Scales, bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, n: int, N: int, adds: int,
+def multiply_last_block(
+    rows: CodedRows, words: int, w: Pointer, scales: Scales, bias: Pointer, y: Pointers, n: int, N: int, adds: int,
 ) -> None:  # fmt: skip
-    """Multiply four coded rows by the last 16 columns or less, in the order of ``multiply_row_of_codes``."""
-    x0, x1, x2, x3 = p[0], q[0], r[0], s[0]
-    zero, k = vtoint(vzero()), 0
-    a0, a1, a2, a3 = zero + p[2], zero + q[2], zero + r[2], zero + s[2]
-    b0, b1, b2, b3 = zero, zero, zero, zero
-    c0, c1, c2, c3 = zero, zero, zero, zero
-    d0, d1, d2, d3 = zero, zero, zero, zero
+    """Multiply coded rows by the last 16 columns or less, which have four sums, each with every fourth word."""
+    zeros, k = copies(vtoint(vzero()), rows), 0
+    a, b, c, d = each(begin_words, rows), zeros, zeros, zeros
     while k + 4 <= words:
-        u, v = vload_words(w, 0), vload_words(w, 16)
-        a0, a1 = dot_words(a0, u, x0[k], scales), dot_words(a1, u, x1[k], scales)
-        a2, a3 = dot_words(a2, u, x2[k], scales), dot_words(a3, u, x3[k], scales)
-        b0, b1 = dot_words(b0, v, x0[k + 1], scales), dot_words(b1, v, x1[k + 1], scales)
-        b2, b3 = dot_words(b2, v, x2[k + 1], scales), dot_words(b3, v, x3[k + 1], scales)
-        u, v = vload_words(w, 32), vload_words(w, 48)
-        c0, c1 = dot_words(c0, u, x0[k + 2], scales), dot_words(c1, u, x1[k + 2], scales)
-        c2, c3 = dot_words(c2, u, x2[k + 2], scales), dot_words(c3, u, x3[k + 2], scales)
-        d0, d1 = dot_words(d0, v, x0[k + 3], scales), dot_words(d1, v, x1[k + 3], scales)
-        d2, d3 = dot_words(d2, v, x2[k + 3], scales), dot_words(d3, v, x3[k + 3], scales)
+        u, v, s, t = each(vload_words, w, PANEL_COLUMNS)
+        a = each(dot_words, a, u, each(word_of, rows, k), scales)
+        b = each(dot_words, b, v, each(word_of, rows, k + 1), scales)
+        c = each(dot_words, c, s, each(word_of, rows, k + 2), scales)
+        d = each(dot_words, d, t, each(word_of, rows, k + 3), scales)
         w = w + 4 * LANES
         k += 4
     while k < words:
-        u = vload_words(w, 0)
-        a0, a1 = dot_words(a0, u, x0[k], scales), dot_words(a1, u, x1[k], scales)
-        a2, a3 = dot_words(a2, u, x2[k], scales), dot_words(a3, u, x3[k], scales)
+        a = each(dot_words, a, vload_words(w, 0), each(word_of, rows, k), scales)
         w = w + LANES
         k += 1
-    store_sum_of_words(add_totals(a0, b0, c0, d0, scales), p[1], scales, bias, y0, n, N, adds)
-    store_sum_of_words(add_totals(a1, b1, c1, d1, scales), q[1], scales, bias, y1, n, N, adds)
-    store_sum_of_words(add_totals(a2, b2, c2, d2, scales), r[1], scales, bias, y2, n, N, adds)
-    store_sum_of_words(add_totals(a3, b3, c3, d3, scales), s[1], scales, bias, y3, n, N, adds)
+    totals = each(add_totals, a, b, c, d, scales)
+    each(store_sum_of_words, totals, rows, scales, bias, y, n, N, adds)
 
 
 @device
-def multiply_four_rows_of_codes(
-    p: CodedRow, q: CodedRow, r: CodedRow, s: CodedRow, words: int, w: Pointer,
-    scales: Scales, bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, N: int, adds: int,
+def multiply_rows_of_codes(
+    rows: CodedRows, words: int, w: Pointer, scales: Scales, bias: Pointer, y: Pointers, N: int, adds: int,
+    columns: Numbers,
 ) -> None:  # fmt: skip
-    """Multiply four coded rows by one tap."""
+    """Multiply coded rows by one tap; ``adds`` as in ``first_sum``. ``columns`` are those of whole panels to take."""
     n, whole = 0, N & -PANEL
     while n < whole:
         here = w + (n & -PANEL) * words + (n & (PANEL - 1))
-        multiply_two_blocks(p, q, r, s, words, here, scales, bias, y0, y1, y2, y3, n, N, adds)
-        n += 2 * LANES
+        multiply_panel(rows, words, here, scales, bias, y, n, N, adds, columns)
+        n += len(columns) * LANES
     while n < N:
-        multiply_block(p, q, r, s, words, w + n * words, scales, bias, y0, y1, y2, y3, n, N, adds)
+        multiply_last_block(rows, words, w + n * words, scales, bias, y, n, N, adds)
         n += LANES
 
 
@@ -290,34 +246,17 @@ class ProductOfCodesRow(ProductFields):
 
 
 @device
-def compute_row_of_codes(row: ProductOfCodesRow, x: Pointer, y: Pointer, memory: Pointer) -> None:
-    """Compute one row, tap by tap."""
+def compute_rows_of_codes(
+    row: ProductOfCodesRow, x: Pointers, y: Pointers, memory: Pointer, columns: Numbers
+) -> None:
+    """Compute one or four rows, tap by tap; ``columns`` as for ``multiply_rows_of_codes``."""
     T, taps, K, N, bias, scales, weights = row.T, row.taps, row.K, row.N, row.bias, row.scales, as_i32(row.W)
-    words = words_of(K, scales)
+    words, memories = words_of(K, scales), each(add, memory, each(mul, indices(x), ROW_FLOATS))
     size = words * ((N + LANES - 1) & -LANES)
     for t in range(T):
         adds = 1 if t > 0 else 2 * row.accumulate
-        coded = encode_row(x + taps[t], K, scales, memory)
-        multiply_row_of_codes(coded, words, weights + t * size, scales, bias, y, N, adds)
-
-
-@device
-def compute_four_rows_of_codes(
-    row: ProductOfCodesRow, x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer,
-    y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, memory: Pointer,
-) -> None:  # fmt: skip
-    """Compute four rows, tap by tap."""
-    T, taps, K, N, bias, scales, weights = row.T, row.taps, row.K, row.N, row.bias, row.scales, as_i32(row.W)
-    words = words_of(K, scales)
-    size = words * ((N + LANES - 1) & -LANES)
-    for t in range(T):
-        tap, adds = taps[t], 1 if t > 0 else 2 * row.accumulate
-        p, q = encode_row(x0 + tap, K, scales, memory), encode_row(x1 + tap, K, scales, memory + ROW_FLOATS)
-        r = encode_row(x2 + tap, K, scales, memory + 2 * ROW_FLOATS)
-        s = encode_row(x3 + tap, K, scales, memory + 3 * ROW_FLOATS)
-        multiply_four_rows_of_codes(
-            p, q, r, s, words, weights + t * size, scales, bias, y0, y1, y2, y3, N, adds
-        )
+        rows = each(encode_row, each(add, x, taps[t]), K, scales, memories)
+        multiply_rows_of_codes(rows, words, weights + t * size, scales, bias, y, N, adds, columns)
 
 
 @kernel
@@ -326,11 +265,10 @@ def product_of_codes(row: ProductOfCodesRow) -> None:
     x, y, M, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
     memory, m = stack_f32(CODE_MEMORY), 0
     while m + ROWS <= M:
-        x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[m + 3]
-        y0, y1, y2, y3 = y + rows_y[m], y + rows_y[m + 1], y + rows_y[m + 2], y + rows_y[m + 3]
-        compute_four_rows_of_codes(row, x0, x1, x2, x3, y0, y1, y2, y3, memory)
+        four_x, four_y = each(row_at, x, rows_x + m, FOUR), each(row_at, y, rows_y + m, FOUR)
+        compute_rows_of_codes(row, four_x, four_y, memory, HALF_COLUMNS)
         m += ROWS
     while m < M:
-        compute_row_of_codes(row, x + rows_x[m], y + rows_y[m], memory)
+        compute_rows_of_codes(row, (x + rows_x[m],), (y + rows_y[m],), memory, PANEL_COLUMNS)
         m += 1
     finish(row.finish, y, rows_y, M, row.N)

@@ -1,15 +1,19 @@
 """Products of codes for several streams: four lanes share one reading of the weights."""
 
+from operator import add
+
 from pulse.jit.lanes import lane, lane_count
 from pulse.jit.language.stack import stack_f32
+from pulse.jit.language.tuples import each
 from pulse.jit.registry import lanes_kernel
 from pulse.program.kernels.matmul.finish import finish
 from pulse.program.kernels.matmul.product_codes import (
     CODE_MEMORY,
+    HALF_COLUMNS,
+    PANEL_COLUMNS,
     ROWS,
     ProductOfCodesRow,
-    compute_four_rows_of_codes,
-    compute_row_of_codes,
+    compute_rows_of_codes,
     product_of_codes,
 )
 
@@ -22,13 +26,12 @@ def product_of_codes_lanes(row: ProductOfCodesRow) -> None:
         at_x, at_y, l = rows_x[m], rows_y[m], 0
         while l + ROWS <= L:
             a, b, c, d = lane(row, l), lane(row, l + 1), lane(row, l + 2), lane(row, l + 3)
-            compute_four_rows_of_codes(
-                row, a.x + at_x, b.x + at_x, c.x + at_x, d.x + at_x,
-                a.y + at_y, b.y + at_y, c.y + at_y, d.y + at_y, memory,
-            )  # fmt: skip
+            x, y = (a.x, b.x, c.x, d.x), (a.y, b.y, c.y, d.y)
+            compute_rows_of_codes(row, each(add, x, at_x), each(add, y, at_y), memory, HALF_COLUMNS)
             l += ROWS
         while l < L:
-            compute_row_of_codes(row, lane(row, l).x + at_x, lane(row, l).y + at_y, memory)
+            last = lane(row, l)
+            compute_rows_of_codes(row, (last.x + at_x,), (last.y + at_y,), memory, PANEL_COLUMNS)
             l += 1
     for l in range(L):
         finish(lane(row, l).finish, lane(row, l).y, rows_y, M, row.N)

@@ -5,6 +5,7 @@ columns for eight of them, or one for 16; the sums of a column are added up at t
 """
 
 from collections.abc import Callable, Iterator
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,12 @@ from pulse.jit.language.simd import (
     vzero,
 )
 from pulse.jit.language.stack import stack_f32
+from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
+from pulse.program.kernels.blocks import EVEN, ODD, number_until, row_at
 from pulse.program.kernels.matmul.finish import Finish, finish
 from pulse.program.kernels.matmul.product import PackedProductFields
 from pulse.program.kernels.matmul.product_blocks import initial_sum
@@ -111,33 +114,19 @@ def make_block(inputs: int, load: Callable[[Pointer, int], Vector]) -> Callable[
         y: Pointer,
     ) -> None:
         """Compute ``y[m * width + n]`` for rows m < 8, plus ``first``; after the last of ``rows``, repeat it."""
-        last = rows - 1
-        x0, x1, x2, x3 = (
-            x + rows_x[0],
-            x + rows_x[min(1, last)],
-            x + rows_x[min(2, last)],
-            x + rows_x[min(3, last)],
-        )
-        x4, x5 = x + rows_x[min(4, last)], x + rows_x[min(5, last)]
-        x6, x7 = x + rows_x[min(6, last)], x + rows_x[min(7, last)]
-        sum0, sum1, sum2, sum3 = vzero(), vzero(), vzero(), vzero()
-        sum4, sum5, sum6, sum7 = vzero(), vzero(), vzero(), vzero()
+        even, odd = each(number_until, 0, rows - 1, EVEN), each(number_until, 0, rows - 1, ODD)
+        x0, x1 = each(row_at, x, rows_x, even), each(row_at, x, rows_x, odd)
+        sums0 = sums1 = copies(vzero(), EVEN)
         for t in range(T):
-            tap = taps[t]
-            p0, p1, p2, p3 = x0 + tap, x1 + tap, x2 + tap, x3 + tap
-            p4, p5, p6, p7 = x4 + tap, x5 + tap, x6 + tap, x7 + tap
-            k = 0
+            p, q, k = each(add, x0, taps[t]), each(add, x1, taps[t]), 0
             while k < K:
                 column = vload(w, 0)
-                sum0, sum1 = vfma(load(p0, k), column, sum0), vfma(load(p1, k), column, sum1)
-                sum2, sum3 = vfma(load(p2, k), column, sum2), vfma(load(p3, k), column, sum3)
-                sum4, sum5 = vfma(load(p4, k), column, sum4), vfma(load(p5, k), column, sum5)
-                sum6, sum7 = vfma(load(p6, k), column, sum6), vfma(load(p7, k), column, sum7)
+                sums0 = each(vfma, each(load, p, k), column, sums0)
+                sums1 = each(vfma, each(load, q, k), column, sums1)
                 w = w + LANES
                 k += inputs
-        sum0, sum1 = vadd_pairs(sum0, sum1), vadd_pairs(sum2, sum3)
-        sum2, sum3 = vadd_pairs(sum4, sum5), vadd_pairs(sum6, sum7)
-        sum0, sum1 = vadd_pairs(sum0, sum1), vadd_pairs(sum2, sum3)
+        a, b, c, d = each(vadd_pairs, sums0, sums1)
+        sum0, sum1 = vadd_pairs(a, b), vadd_pairs(c, d)
         if inputs >= 8:
             sum0 = vadd_pairs(sum0, sum1)
         if inputs == 16:

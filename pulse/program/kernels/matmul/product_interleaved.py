@@ -5,6 +5,7 @@ tables.
 """
 
 from collections.abc import Iterator
+from operator import add, getitem
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,12 @@ from pulse.jit.language.simd import (
     vstore,
     vzero,
 )
+from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, run, table
+from pulse.program.kernels.blocks import FOUR, Pointers, Vectors, element, first_four
 from pulse.program.kernels.matmul.finish import (
     ADD,
     MUL_ROUND,
@@ -109,25 +112,20 @@ def load_column(y: Pointer, n: int, rest: int) -> Vector:
 
 
 @device
-def first_sums(
-    bias: Pointer, y: Pointer, rest: int, accumulate: int
-) -> tuple[Vector, Vector, Vector, Vector]:
+def first_sums(bias: Pointer, y: Pointer, rest: int, accumulate: int) -> Vectors:
     """Return the initial sums of four columns of a row, of which ``rest`` exist."""
-    a, b, c, d = vsplat(bias[0]), vsplat(bias[1]), vsplat(bias[2]), vsplat(bias[3])
+    sums = each(element, bias, FOUR)
     if accumulate:
-        a, b = a + load_column(y, 0, rest), b + load_column(y, 1, rest)
-        c, d = c + load_column(y, 2, rest), d + load_column(y, 3, rest)
-    return a, b, c, d
+        return each(add, sums, each(load_column, y, FOUR, rest))
+    return sums
 
 
 @device
-def store_columns(
-    y: Pointer, rest: int, has_prelu: int, slopes: Pointer, a: Vector, b: Vector, c: Vector, d: Vector
-) -> None:
+def store_columns(y: Pointer, rest: int, has_prelu: int, slopes: Pointer, columns: Vectors) -> None:
     """Store four columns, of which ``rest`` exist; if ``has_prelu``, after the PReLU with their slopes."""
     if has_prelu:
-        a, b = scale_negative(a, slopes[0]), scale_negative(b, slopes[min(1, rest - 1)])
-        c, d = scale_negative(c, slopes[min(2, rest - 1)]), scale_negative(d, slopes[min(3, rest - 1)])
+        columns = each(scale_negative, columns, each(getitem, slopes, first_four(rest - 1)))
+    a, b, c, d = columns
     vstore(y, 0, a)
     if rest >= COLUMNS:
         vstore(y, LANES, b)
@@ -141,55 +139,25 @@ def store_columns(
 
 
 @device
-def multiply_four_rows(
-    x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer,
-    y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, rest: int, accumulate: int, has_prelu: int, slopes: Pointer,
-) -> None:  # fmt: skip
-    """Compute four rows of four columns."""
-    a0, b0, c0, d0 = first_sums(bias, y0, rest, accumulate)
-    a1, b1, c1, d1 = first_sums(bias, y1, rest, accumulate)
-    a2, b2, c2, d2 = first_sums(bias, y2, rest, accumulate)
-    a3, b3, c3, d3 = first_sums(bias, y3, rest, accumulate)
-    for t in range(T):
-        tap = taps[t] * LANES
-        p0, p1, p2, p3 = x0 + tap, x1 + tap, x2 + tap, x3 + tap
-        for k in range(K):
-            i = k * LANES
-            q, r, s, u = vload(p0, i), vload(p1, i), vload(p2, i), vload(p3, i)
-            v = vsplat(w[0])
-            a0, a1, a2, a3 = vfma(q, v, a0), vfma(r, v, a1), vfma(s, v, a2), vfma(u, v, a3)
-            v = vsplat(w[1])
-            b0, b1, b2, b3 = vfma(q, v, b0), vfma(r, v, b1), vfma(s, v, b2), vfma(u, v, b3)
-            v = vsplat(w[2])
-            c0, c1, c2, c3 = vfma(q, v, c0), vfma(r, v, c1), vfma(s, v, c2), vfma(u, v, c3)
-            v = vsplat(w[3])
-            d0, d1, d2, d3 = vfma(q, v, d0), vfma(r, v, d1), vfma(s, v, d2), vfma(u, v, d3)
-            w = w + COLUMNS
-    store_columns(y0, rest, has_prelu, slopes, a0, b0, c0, d0)
-    store_columns(y1, rest, has_prelu, slopes, a1, b1, c1, d1)
-    store_columns(y2, rest, has_prelu, slopes, a2, b2, c2, d2)
-    store_columns(y3, rest, has_prelu, slopes, a3, b3, c3, d3)
+def add_to_columns(sums: Vectors, x: Pointer, i: int, weights: Vectors) -> Vectors:
+    """Add the products of the vector at ``x[i]`` with the weights of four columns."""
+    return each(vfma, vload(x, i), weights, sums)
 
 
 @device
-def multiply_two_rows(
-    x0: Pointer, x1: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer,
-    y0: Pointer, y1: Pointer, rest: int, accumulate: int, has_prelu: int, slopes: Pointer,
+def multiply_rows(
+    x: Pointers, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, y: Pointers, rest: int, accumulate: int,
+    has_prelu: int, slopes: Pointer,
 ) -> None:  # fmt: skip
-    """Compute two rows of four columns."""
-    a0, b0, c0, d0 = first_sums(bias, y0, rest, accumulate)
-    a1, b1, c1, d1 = first_sums(bias, y1, rest, accumulate)
+    """Compute four columns of two or four rows."""
+    sums = each(first_sums, bias, y, rest, accumulate)
     for t in range(T):
-        tap = taps[t] * LANES
-        p0, p1 = x0 + tap, x1 + tap
+        p = each(add, x, taps[t] * LANES)
         for k in range(K):
-            q, r = vload(p0, k * LANES), vload(p1, k * LANES)
-            e, f, g, h = vsplat(w[0]), vsplat(w[1]), vsplat(w[2]), vsplat(w[3])
-            a0, b0, c0, d0 = vfma(q, e, a0), vfma(q, f, b0), vfma(q, g, c0), vfma(q, h, d0)
-            a1, b1, c1, d1 = vfma(r, e, a1), vfma(r, f, b1), vfma(r, g, c1), vfma(r, h, d1)
+            weights = each(vsplat, each(getitem, w, FOUR))  # all loads first
+            sums = each(add_to_columns, sums, p, k * LANES, copies(weights, p))
             w = w + COLUMNS
-    store_columns(y0, rest, has_prelu, slopes, a0, b0, c0, d0)
-    store_columns(y1, rest, has_prelu, slopes, a1, b1, c1, d1)
+    each(store_columns, y, rest, has_prelu, slopes, sums)
 
 
 @device
@@ -198,18 +166,23 @@ def multiply_row_by_two_tiles(
     accumulate: int, has_prelu: int, slopes: Pointer,
 ) -> None:  # fmt: skip
     """Compute one row of two tiles of columns; the second tile begins ``second_tile`` elements after the first."""
-    a0, b0, c0, d0 = first_sums(bias, y, rest, accumulate)
-    a1, b1, c1, d1 = first_sums(bias + COLUMNS, y + COLUMNS * LANES, rest - COLUMNS, accumulate)
+    first = first_sums(bias, y, rest, accumulate)
+    second = first_sums(bias + COLUMNS, y + COLUMNS * LANES, rest - COLUMNS, accumulate)
     z = w + second_tile
     for t in range(T):
         p = x + taps[t] * LANES
         for k in range(K):
-            q = vload(p, k * LANES)
-            a0, b0, c0, d0 = vfma(q, w[0], a0), vfma(q, w[1], b0), vfma(q, w[2], c0), vfma(q, w[3], d0)
-            a1, b1, c1, d1 = vfma(q, z[0], a1), vfma(q, z[1], b1), vfma(q, z[2], c1), vfma(q, z[3], d1)
+            first = add_to_columns(first, p, k * LANES, each(vsplat, each(getitem, w, FOUR)))
+            second = add_to_columns(second, p, k * LANES, each(vsplat, each(getitem, z, FOUR)))
             w, z = w + COLUMNS, z + COLUMNS
-    store_columns(y, rest, has_prelu, slopes, a0, b0, c0, d0)
-    store_columns(y + COLUMNS * LANES, rest - COLUMNS, has_prelu, slopes + COLUMNS, a1, b1, c1, d1)
+    store_columns(y, rest, has_prelu, slopes, first)
+    store_columns(y + COLUMNS * LANES, rest - COLUMNS, has_prelu, slopes + COLUMNS, second)
+
+
+@device
+def row_offset(rows: Pointer, i: int) -> int:
+    """Return the offset of row i, in floats."""
+    return rows[i] * LANES
 
 
 @device
@@ -280,26 +253,26 @@ def interleaved_product(row: InterleavedProductRow) -> None:
     all_slopes = steps[0].operand if has_prelu else bias
     while m < M:
         count = 4 if M - m >= 4 else 2 if M - m >= 2 else 1
-        m1, m2, m3 = min(m + 1, M - 1), min(m + 2, M - 1), min(m + 3, M - 1)
-        x0, x1, x2, x3 = rows_x[m] * LANES, rows_x[m1] * LANES, rows_x[m2] * LANES, rows_x[m3] * LANES
-        y0, y1, y2, y3 = rows_y[m] * LANES, rows_y[m1] * LANES, rows_y[m2] * LANES, rows_y[m3] * LANES
+        numbers = each(add, m, first_four(M - 1 - m))
+        all_x, all_y = each(add, x, each(row_offset, rows_x, numbers)), each(row_offset, rows_y, numbers)
+        x0, x1, _, _ = all_x
+        y0, y1, _, _ = all_y
         n = 0
         while n < N:
             w, b, rest, q, slopes = weights + n * T * K, bias + n, N - n, y + n * LANES, all_slopes + n
             if count == 4:
-                multiply_four_rows(
-                    x + x0, x + x1, x + x2, x + x3, taps, T, K, w, b, q + y0, q + y1, q + y2, q + y3, rest, accumulate,
-                    has_prelu, slopes,
-                )  # fmt: skip
+                multiply_rows(
+                    all_x, taps, T, K, w, b, each(add, q, all_y), rest, accumulate, has_prelu, slopes
+                )
                 n += COLUMNS
             elif count == 1 and rest > COLUMNS:
                 multiply_row_by_two_tiles(
-                    x + x0, taps, T, K, w, second_tile, b, q + y0, rest, accumulate, has_prelu, slopes
+                    x0, taps, T, K, w, second_tile, b, q + y0, rest, accumulate, has_prelu, slopes
                 )
                 n += 2 * COLUMNS
             else:  # a single row is computed twice
-                multiply_two_rows(
-                    x + x0, x + x1, taps, T, K, w, b, q + y0, q + y1, rest, accumulate, has_prelu, slopes
+                multiply_rows(
+                    (x0, x1), taps, T, K, w, b, (q + y0, q + y1), rest, accumulate, has_prelu, slopes
                 )
                 n += COLUMNS
         finish_rows(row.finish, y, rows_y, m, m + count, N, has_prelu)

@@ -1,19 +1,23 @@
 """Products for several streams: a block of eight or four lanes shares one reading of the weights."""
 
+from operator import add
+
 from pulse.jit.lanes import lane, lane_count
 from pulse.jit.language.simd import LANES
+from pulse.jit.language.tuples import each
 from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
 from pulse.jit.registry import device, lanes_kernel
 from pulse.jit.rows.pointer import Pointer
+from pulse.program.kernels.blocks import EIGHT, FOUR
 from pulse.program.kernels.matmul.finish import finish
 from pulse.program.kernels.matmul.product import ProductRow, product
 from pulse.program.kernels.matmul.product_blocks import (
     multiply_four_rows,
     multiply_row_narrow,
     multiply_row_wide,
+    multiply_rows_wide,
     panel_width,
 )
-from pulse.program.kernels.matmul.product_eight import multiply_eight_rows_wide
 from pulse.program.kernels.matmul.scales import offset_scales
 
 
@@ -41,25 +45,14 @@ def product_lanes(row: ProductRow) -> None:
         for m in range(M):
             at_x, at_y, l = rows_x[m], rows_y[m] + n, 0
             while HAS_REGISTERS_FOR_EIGHT and width > LANES and l + 4 < L:
-                x0, x1 = lane_x(row, l, at_x), lane_x(row, l + 1, at_x)
-                x2, x3 = lane_x(row, l + 2, at_x), lane_x(row, l + 3, at_x)
-                x4, x5 = lane_x(row, l + 4, at_x), lane_x(row, l + 5, at_x)
-                x6, x7 = lane_x(row, l + 6, at_x), lane_x(row, l + 7, at_x)
-                y0, y1 = lane_y(row, l, at_y), lane_y(row, l + 1, at_y)
-                y2, y3 = lane_y(row, l + 2, at_y), lane_y(row, l + 3, at_y)
-                y4, y5 = lane_y(row, l + 4, at_y), lane_y(row, l + 5, at_y)
-                y6, y7 = lane_y(row, l + 6, at_y), lane_y(row, l + 7, at_y)
-                multiply_eight_rows_wide(
-                    x0, x1, x2, x3, x4, x5, x6, x7, taps, T, K, w, b, s,
-                    y0, y1, y2, y3, y4, y5, y6, y7, rest, accumulate,
-                )  # fmt: skip
+                eight = each(add, l, EIGHT)
+                eight_x, eight_y = each(lane_x, row, eight, at_x), each(lane_y, row, eight, at_y)
+                multiply_rows_wide(eight_x, taps, T, K, w, b, s, eight_y, rest, accumulate)
                 l += 8
             while l + 1 < L:
-                x0, x1 = lane_x(row, l, at_x), lane_x(row, l + 1, at_x)
-                x2, x3 = lane_x(row, l + 2, at_x), lane_x(row, l + 3, at_x)
-                y0, y1 = lane_y(row, l, at_y), lane_y(row, l + 1, at_y)
-                y2, y3 = lane_y(row, l + 2, at_y), lane_y(row, l + 3, at_y)
-                multiply_four_rows(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
+                four = each(add, l, FOUR)
+                four_x, four_y = each(lane_x, row, four, at_x), each(lane_y, row, four, at_y)
+                multiply_four_rows(four_x, taps, T, K, w, b, s, four_y, rest, accumulate)
                 l += 4
             if l < L:
                 x0, y0 = lane_x(row, l, at_x), lane_y(row, l, at_y)

@@ -14,7 +14,12 @@ from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, r
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.quantize_codes import MAX_ROW
-from pulse.program.kernels.matmul.product_codes import multiply_row_of_codes, packed_codes_size, words_of
+from pulse.program.kernels.matmul.product_codes import (
+    PANEL_COLUMNS,
+    multiply_rows_of_codes,
+    packed_codes_size,
+    words_of,
+)
 from pulse.program.kernels.matmul.scales import Scales
 from pulse.program.kernels.quantize_rows import ROW_FLOATS, encode_row
 from pulse.program.kernels.recurrent.gates import activate, finish_gru, finish_gru_reset, finish_lstm
@@ -97,7 +102,8 @@ def sum_codes(
 ) -> None:
     """Compute ``sums[n] = sum_k c[k] * scale * w[k, n] * scales[n]``, n < N, from the codes of a state."""
     coded = encode_row(h, H, scales, code_scratch)
-    multiply_row_of_codes(coded, words_of(H, scales), as_i32(w), scales, zeros, sums, N, 0)
+    words = words_of(H, scales)
+    multiply_rows_of_codes((coded,), words, as_i32(w), scales, zeros, (sums,), N, 0, PANEL_COLUMNS)
 
 
 @kernel

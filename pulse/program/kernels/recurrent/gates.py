@@ -1,5 +1,6 @@
 """The gates of recurrent cells: packed weights, recurrent sums, and the next state, 16 units at a time."""
 
+from operator import add, mul
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,19 +24,15 @@ from pulse.jit.language.simd import (
     vstore_part,
     vzero,
 )
+from pulse.jit.language.tuples import copies, each, indices
 from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
+from pulse.program.kernels.blocks import FOUR, ONE, Numbers, Pointers, Vectors
 from pulse.program.kernels.matmul.digits import (
     Digits,
-    add_row,
-    add_row_of_two_blocks,
-    no_sums,
-    sum_four_blocks,
-    sum_three_blocks,
-    value_of,
+    sum_row,
 )
-from pulse.program.kernels.matmul.product_blocks import FIRST, NARROW, SECOND, load_columns
 from pulse.program.kernels.matmul.scales import Scales, apply_scales
 from pulse.program.kernels.vmath import vsigmoid, vtanh
 
@@ -110,58 +107,48 @@ def one_float_sum(h: Pointer, w: Pointer, K: int, scales: Scales) -> Vector:
 
 
 @device
-def two_float_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Vector]:
-    """Return ``sum_k h[k] * w[k]`` for two gates, w [K, 2, 16]."""
-    a0, b0, a1, b1 = vzero(), vzero(), vzero(), vzero()
-    k = 0
-    while k + 2 <= K:
-        p, q = vsplat(h[k]), vsplat(h[k + 1])
-        a0, b0 = vfma(p, vload_first(w, 0), a0), vfma(p, vload_second(w, 0), b0)
-        a1, b1 = vfma(q, vload_first(w, 32), a1), vfma(q, vload_second(w, 32), b1)
-        w = w + 4 * LANES
-        k += 2
-    if k < K:
-        p = vsplat(h[k])
-        a0, b0 = vfma(p, vload_first(w, 0), a0), vfma(p, vload_second(w, 0), b0)
-    return apply_scales(a0 + a1, scales, 0), apply_scales(b0 + b1, scales, 16)
+def load_gate(w: Pointer, gate: int, gates: int) -> Vector:
+    """Load 16 units of a gate from a row of weights of all gates; two adjacent ones are a pair."""
+    if gate & 1:
+        return vload_second(w, (gate - 1) * LANES)
+    if gate + 1 < gates:
+        return vload_first(w, gate * LANES)
+    return vload(w, gate * LANES)
 
 
 @device
-def three_float_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Vector, Vector]:
-    """Return ``sum_k h[k] * w[k]`` for three gates, w [K, 3, 16]."""
-    a0, b0, c0, a1, b1, c1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
-    k = 0
+def scale_gates(totals: Vectors, scales: Scales) -> Vectors:
+    """Multiply the sums of each gate by their scales."""
+    return each(apply_scales, totals, scales, each(mul, indices(totals), LANES))
+
+
+@device
+def add_to_gate(total: Vector, element: Vector, w: Pointer, gate: int, gates: int) -> Vector:
+    """Add the products of an element of a state with the weights of a gate."""
+    return vfma(element, load_gate(w, gate, gates), total)
+
+
+@device
+def float_sums(h: Pointer, w: Pointer, K: int, scales: Scales, gates: Numbers) -> Vectors:
+    """Return ``sum_k h[k] * w[k]`` of two or three gates, w [K, gates, 16]."""
+    even = odd = copies(vzero(), gates)
+    count, k = len(gates), 0
     while k + 2 <= K:
-        p, q = vsplat(h[k]), vsplat(h[k + 1])
-        a0, b0, c0 = (
-            vfma(p, vload_first(w, 0), a0),
-            vfma(p, vload_second(w, 0), b0),
-            vfma(p, vload(w, 32), c0),
-        )
-        a1, b1, c1 = (
-            vfma(q, vload_first(w, 48), a1),
-            vfma(q, vload_second(w, 48), b1),
-            vfma(q, vload(w, 80), c1),
-        )
-        w = w + 6 * LANES
+        p, q, next = vsplat(h[k]), vsplat(h[k + 1]), w + count * LANES
+        even, odd = each(add_to_gate, even, p, w, gates, count), each(add_to_gate, odd, q, next, gates, count)
+        w = next + count * LANES
         k += 2
     if k < K:
-        p = vsplat(h[k])
-        a0, b0, c0 = (
-            vfma(p, vload_first(w, 0), a0),
-            vfma(p, vload_second(w, 0), b0),
-            vfma(p, vload(w, 32), c0),
-        )
-    return (
-        apply_scales(a0 + a1, scales, 0),
-        apply_scales(b0 + b1, scales, 16),
-        apply_scales(c0 + c1, scales, 32),
-    )
+        even = each(add_to_gate, even, vsplat(h[k]), w, gates, count)
+    return scale_gates(each(add, even, odd), scales)
 
 
 @device
 def four_float_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Vector, Vector, Vector]:
-    """Return ``sum_k h[k] * w[k]`` for four gates, w [K, 4, 16]."""
+    """Return ``sum_k h[k] * w[k]`` for four gates, w [K, 4, 16].
+
+    It is ``float_sums`` in another form: with AVX2, its sums occupy all registers, and LLVM moves fewer of them.
+    """
     a0, b0, c0, d0, a1, b1, c1, d1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     k = 0
     while k + 2 <= K:
@@ -186,54 +173,32 @@ def one_sum(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> V
     """Return ``sum_k h[k] * w[k]``, w [K, 16]; by the digits of h if it has some."""
     if scales is None:
         return one_float_sum(h, w, K, scales)
-    words, unit, _ = digits
+    _, unit, _ = digits
     if unit > 0:
-        return apply_scales(value_of(add_row(no_sums(), words, h, w, K), digits), scales, 0)
+        (total,) = sum_row(digits, h, w, K, ONE)
+        return apply_scales(total, scales, 0)
     return one_float_sum(h, w, K, scales)
 
 
 @device
-def two_sums(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> tuple[Vector, Vector]:
-    """Sum as ``one_sum``, for two gates, w [K, 2, 16]."""
+def gate_sums(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits, gates: Numbers) -> Vectors:
+    """Sum as ``one_sum``, for two or three gates, w [K, gates, 16]."""
     if scales is None:
-        return two_float_sums(h, w, K, scales)
-    words, unit, _ = digits
-    if unit > 0:
-        a, b = add_row_of_two_blocks(no_sums(), no_sums(), words, h, w, K)
-        return apply_scales(value_of(a, digits), scales, 0), apply_scales(value_of(b, digits), scales, 16)
-    return two_float_sums(h, w, K, scales)
-
-
-@device
-def three_sums(
-    h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits
-) -> tuple[Vector, Vector, Vector]:
-    """Sum as ``one_sum``, for three gates, w [K, 3, 16]."""
-    if scales is None:
-        return three_float_sums(h, w, K, scales)
+        return float_sums(h, w, K, scales, gates)
     _, unit, _ = digits
     if unit > 0:
-        a, b, c = sum_three_blocks(digits, h, w, K)
-        return apply_scales(a, scales, 0), apply_scales(b, scales, 16), apply_scales(c, scales, 32)
-    return three_float_sums(h, w, K, scales)
+        return scale_gates(sum_row(digits, h, w, K, gates), scales)
+    return float_sums(h, w, K, scales, gates)
 
 
 @device
-def four_sums(
-    h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits
-) -> tuple[Vector, Vector, Vector, Vector]:
+def four_sums(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> Vectors:
     """Sum as ``one_sum``, for four gates, w [K, 4, 16]."""
     if scales is None:
         return four_float_sums(h, w, K, scales)
     _, unit, _ = digits
     if unit > 0:
-        a, b, c, d = sum_four_blocks(digits, h, w, K)
-        return (
-            apply_scales(a, scales, 0),
-            apply_scales(b, scales, 16),
-            apply_scales(c, scales, 32),
-            apply_scales(d, scales, 48),
-        )
+        return scale_gates(sum_row(digits, h, w, K, FOUR), scales)
     return four_float_sums(h, w, K, scales)
 
 
@@ -283,87 +248,54 @@ def finish_lstm(
 
 
 @device
-def one_sum_of_four(
-    h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, part: int, step: int, K: int,
-    scales: Scales, gate: int, sums: Pointer,
-) -> None:  # fmt: skip
-    """Store ``sum_k h[k] * w[k]`` of one gate for four states, rows of w ``step`` apart, in sums [4, 4, 16].
+def store_gate(sums: Pointer, state: int, gate: int, total: Vector, scales: Scales) -> None:
+    """Store the sum of a gate for a state in sums [states, 4, 16]."""
+    vstore(sums, (4 * state + gate) * LANES, apply_scales(total, scales, gate * LANES))
 
-    ``gate`` is the offset of its scales and sums; ``part`` is an argument of ``load_columns``.
+
+@device
+def store_gates(sums: Pointer, state: int, totals: Vectors, scales: Scales) -> None:
+    """Store the sums of all gates for a state."""
+    each(store_gate, sums, state, indices(totals), totals, scales)
+
+
+@device
+def add_input(total: Vector, h: Pointer, k: int, column: Vector) -> Vector:
+    """Add the products of an element of a state with the weights of a gate, if they are in a register."""
+    return vfma(h[k], column, total)
+
+
+@device
+def store_sums_of_gate(
+    gate: int, h: Pointers, w: Pointer, K: int, scales: Scales, sums: Pointer, gates: int
+) -> None:
+    """Store ``sum_k h[k] * w[k]`` of one of the gates for some states."""
+    totals = copies(vzero(), h)
+    for k in range(K):
+        totals = each(add_input, totals, h, k, load_gate(w, gate, gates))
+        w = w + gates * LANES
+    each(store_gate, sums, indices(h), gate, totals, scales)
+
+
+@device
+def add_to_gates(totals: Vectors, h: Pointer, k: int, columns: Vectors) -> Vectors:
+    """Add the products of an element of a state with the weights of each gate."""
+    return each(vfma, vsplat(h[k]), columns, totals)
+
+
+@device
+def store_sums(h: Pointers, w: Pointer, K: int, scales: Scales, sums: Pointer, gates: Numbers) -> None:
+    """Store ``sum_k h[k] * w[k]`` of three or four gates for four states, w [K, gates, 16], in sums [4, 4, 16].
+
+    With ``HAS_REGISTERS_FOR_EIGHT``, there may be eight states and three gates.
     """
-    a, b, c, d = vzero(), vzero(), vzero(), vzero()
-    for k in range(K):
-        u = load_columns(w, part)
-        a, b, c, d = vfma(h0[k], u, a), vfma(h1[k], u, b), vfma(h2[k], u, c), vfma(h3[k], u, d)
-        w = w + step
-    vstore(sums, gate, apply_scales(a, scales, gate))
-    vstore(sums, 64 + gate, apply_scales(b, scales, gate))
-    vstore(sums, 128 + gate, apply_scales(c, scales, gate))
-    vstore(sums, 192 + gate, apply_scales(d, scales, gate))
-
-
-@device
-def three_sums_of_four(
-    h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, K: int, scales: Scales, sums: Pointer
-) -> None:
-    """Store ``sum_k h[k] * w[k]`` of three gates for four states, w [K, 3, 16], in sums [4, 4, 16]; one row unused."""
+    count = len(gates)
     if not HAS_REGISTERS_FOR_EIGHT:
-        step = 3 * LANES
-        one_sum_of_four(h0, h1, h2, h3, w, FIRST, step, K, scales, 0, sums)
-        one_sum_of_four(h0, h1, h2, h3, w, SECOND, step, K, scales, 16, sums)
-        one_sum_of_four(h0, h1, h2, h3, w + 32, NARROW, step, K, scales, 32, sums)
+        each(store_sums_of_gate, gates, copies(h, gates), w, K, scales, sums, count)
         return
-    a0, b0, c0, a1, b1, c1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
-    a2, b2, c2, a3, b3, c3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    totals = copies(copies(vzero(), gates), h)
     for k in range(K):
-        u, v, x = vload_first(w, 0), vload_second(w, 0), vload(w, 32)
-        p, q, r, s = vsplat(h0[k]), vsplat(h1[k]), vsplat(h2[k]), vsplat(h3[k])
-        a0, b0, c0 = vfma(p, u, a0), vfma(p, v, b0), vfma(p, x, c0)
-        a1, b1, c1 = vfma(q, u, a1), vfma(q, v, b1), vfma(q, x, c1)
-        a2, b2, c2 = vfma(r, u, a2), vfma(r, v, b2), vfma(r, x, c2)
-        a3, b3, c3 = vfma(s, u, a3), vfma(s, v, b3), vfma(s, x, c3)
-        w = w + 3 * LANES
-    store_three_sums(sums, a0, b0, c0, scales)
-    store_three_sums(sums + 64, a1, b1, c1, scales)
-    store_three_sums(sums + 128, a2, b2, c2, scales)
-    store_three_sums(sums + 192, a3, b3, c3, scales)
-
-
-@device
-def four_sums_of_four(
-    h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, K: int, scales: Scales, sums: Pointer
-) -> None:
-    """Store ``sum_k h[k] * w[k]`` of four gates for four states, w [K, 4, 16], in sums [4, 4, 16]."""
-    if not HAS_REGISTERS_FOR_EIGHT:
-        step = 4 * LANES
-        one_sum_of_four(h0, h1, h2, h3, w, FIRST, step, K, scales, 0, sums)
-        one_sum_of_four(h0, h1, h2, h3, w, SECOND, step, K, scales, 16, sums)
-        one_sum_of_four(h0, h1, h2, h3, w + 32, FIRST, step, K, scales, 32, sums)
-        one_sum_of_four(h0, h1, h2, h3, w + 32, SECOND, step, K, scales, 48, sums)
-        return
-    a0, b0, c0, d0, a1, b1, c1, d1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
-    a2, b2, c2, d2, a3, b3, c3, d3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
-    for k in range(K):
-        u, v, x, y = vload_first(w, 0), vload_second(w, 0), vload_first(w, 32), vload_second(w, 32)
-        p, q, r, s = vsplat(h0[k]), vsplat(h1[k]), vsplat(h2[k]), vsplat(h3[k])
-        a0, b0, c0, d0 = vfma(p, u, a0), vfma(p, v, b0), vfma(p, x, c0), vfma(p, y, d0)
-        a1, b1, c1, d1 = vfma(q, u, a1), vfma(q, v, b1), vfma(q, x, c1), vfma(q, y, d1)
-        a2, b2, c2, d2 = vfma(r, u, a2), vfma(r, v, b2), vfma(r, x, c2), vfma(r, y, d2)
-        a3, b3, c3, d3 = vfma(s, u, a3), vfma(s, v, b3), vfma(s, x, c3), vfma(s, y, d3)
-        w = w + 4 * LANES
-    store_three_sums(sums, a0, b0, c0, scales)
-    vstore(sums, 48, apply_scales(d0, scales, 48))
-    store_three_sums(sums + 64, a1, b1, c1, scales)
-    vstore(sums, 112, apply_scales(d1, scales, 48))
-    store_three_sums(sums + 128, a2, b2, c2, scales)
-    vstore(sums, 176, apply_scales(d2, scales, 48))
-    store_three_sums(sums + 192, a3, b3, c3, scales)
-    vstore(sums, 240, apply_scales(d3, scales, 48))
-
-
-@device
-def store_three_sums(sums: Pointer, a: Vector, b: Vector, c: Vector, scales: Scales) -> None:
-    """Store one row of sums."""
-    vstore(sums, 0, apply_scales(a, scales, 0))
-    vstore(sums, 16, apply_scales(b, scales, 16))
-    vstore(sums, 32, apply_scales(c, scales, 32))
+        columns = each(load_gate, w, gates, count)
+        totals = each(add_to_gates, totals, h, k, copies(columns, h))
+        w = w + count * LANES
+    each(store_gates, sums, indices(h), totals, scales)

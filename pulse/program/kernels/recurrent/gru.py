@@ -8,6 +8,7 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, reads, updates, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run
+from pulse.program.kernels.blocks import THREE, TWO
 from pulse.program.kernels.matmul.digits import DIGITS, write_digits_of_row
 from pulse.program.kernels.matmul.scales import Scales, offset_scales
 from pulse.program.kernels.recurrent.gates import (
@@ -17,17 +18,17 @@ from pulse.program.kernels.recurrent.gates import (
     activate,
     finish_gru,
     finish_gru_reset,
+    gate_sums,
     one_sum,
     packed_gates_size,
-    three_sums,
-    three_sums_of_four,
-    two_sums,
+    store_sums,
 )
 from pulse.program.kernels.recurrent.layer import (
     ActivationFields,
     RecurrentFloatFields,
     load_activation,
     prepare_frames,
+    states_of_group,
     store_state,
 )
 
@@ -40,7 +41,7 @@ def gru_frame(
     """Compute one frame of one sequence, with the reset gate after the product."""
     digits = write_digits_of_row(old, H, scales, digit_scratch)
     for n in range(0, H, LANES):
-        z, r, candidate = three_sums(old, w + 3 * n * H, H, offset_scales(scales, 3 * n), digits)
+        z, r, candidate = gate_sums(old, w + 3 * n * H, H, offset_scales(scales, 3 * n), digits, THREE)
         finish_gru(x, old, bias, y, n, H, z, r, candidate, f, g, clip)
 
 
@@ -51,9 +52,9 @@ def gru_frame_of_group(
     f: ActivationParameters, g: ActivationParameters, clip: float,
 ) -> None:  # fmt: skip
     """Compute one frame of two to four sequences, which share one reading of the weights."""
-    h2, h3 = old + min(2, rows - 1) * old_step, old + min(3, rows - 1) * old_step
+    states = states_of_group(old, rows, old_step)
     for n in range(0, H, LANES):
-        three_sums_of_four(old, old + old_step, h2, h3, w + 3 * n * H, H, offset_scales(scales, 3 * n), sums)
+        store_sums(states, w + 3 * n * H, H, offset_scales(scales, 3 * n), sums, THREE)
         for j in range(rows):
             z, r, candidate = vload(sums, 64 * j), vload(sums, 64 * j + 16), vload(sums, 64 * j + 32)
             finish_gru(
@@ -132,7 +133,7 @@ def gru_reset_frame(
     digits = write_digits_of_row(old, H, scales, digit_scratch)
     for n in range(0, H, LANES):
         rest = H - n
-        update, r = two_sums(old, w + 2 * n * H, H, offset_scales(scales, 2 * n), digits)
+        update, r = gate_sums(old, w + 2 * n * H, H, offset_scales(scales, 2 * n), digits, TWO)
         update = activate(vload_part(x, n, rest) + update, f, clip)
         r = activate(vload_part(x, H + n, rest) + r, f, clip)
         vstore_part(z, n, rest, update)

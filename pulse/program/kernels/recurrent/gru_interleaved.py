@@ -4,17 +4,20 @@
 """
 
 from collections.abc import Iterator
+from operator import add, getitem, mul
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pulse.jit.language.simd import LANES, Vector, vfma, vload, vsplat, vstore
+from pulse.jit.language.tuples import each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_gates import GATE_COUNTS
+from pulse.program.kernels.blocks import THREE, Numbers, Vectors
 from pulse.program.kernels.recurrent.gates import SIGMOID, TANH, ActivationParameters, activate
 from pulse.program.kernels.recurrent.gru_small import sigmoid_tanh_state
 from pulse.program.kernels.recurrent.layer import InterleavedRecurrentFields, load_activation
@@ -68,19 +71,34 @@ class InterleavedGruRow(InterleavedRecurrentFields):
 
 
 @device
+def begin_gates(x: Pointer, bias: Pointer, u: int, units: int) -> Vectors:
+    """Return the initial sums of unit u: of the gates z and r, and of the candidate without x."""
+    return vload(x, u * LANES), vload(x, (units + u) * LANES), vsplat(bias[u])
+
+
+@device
+def add_to_gates(sums: Vectors, h: Vector, w: Pointer) -> Vectors:
+    """Add the products of a state with the weights of a unit."""
+    return each(vfma, h, each(getitem, w, THREE), sums)
+
+
+@device
 def gate_sums(
-    x: Pointer, old: Pointer, w: Pointer, bias: Pointer, u: int, other: int, units: int
-) -> tuple[Vector, Vector, Vector, Vector, Vector, Vector]:
-    """Return the sums of the gates z, r and of the candidate without x, of the units u and ``other`` of one GRU."""
-    p, q = w + u * units * GATES, w + other * units * GATES
-    z0, r0, c0 = vload(x, u * LANES), vload(x, (units + u) * LANES), vsplat(bias[u])
-    z1, r1, c1 = vload(x, other * LANES), vload(x, (units + other) * LANES), vsplat(bias[other])
+    x: Pointer, old: Pointer, w: Pointer, bias: Pointer, numbers: Numbers, units: int
+) -> tuple[Vectors, ...]:
+    """Return the sums of the gates z, r and of the candidate without x, of some units of one GRU."""
+    p, sums = each(add, w, each(mul, numbers, units * GATES)), each(begin_gates, x, bias, numbers, units)
     for k in range(units):
-        h = vload(old, k * LANES)
-        z0, r0, c0 = vfma(h, p[0], z0), vfma(h, p[1], r0), vfma(h, p[2], c0)
-        z1, r1, c1 = vfma(h, q[0], z1), vfma(h, q[1], r1), vfma(h, q[2], c1)
-        p, q = p + GATES, q + GATES
-    return z0, r0, c0, z1, r1, c1
+        sums = each(add_to_gates, sums, vload(old, k * LANES), p)
+        p = each(add, p, GATES)
+    return sums
+
+
+@device
+def store_unit(x: Pointer, old: Pointer, new: Pointer, u: int, sums: Vectors) -> None:
+    """Store the state of unit u, with sigmoid and tanh; x belongs to the candidates."""
+    (z, r, c), i = sums, u * LANES
+    vstore(new, i, sigmoid_tanh_state(vload(old, i), z, r, c, vload(x, i)))
 
 
 @device
@@ -88,13 +106,11 @@ def compute_four_units(
     x: Pointer, old: Pointer, w: Pointer, bias: Pointer, new: Pointer, u: int, units: int
 ) -> None:
     """Compute the units u … u + 3 of one GRU with sigmoid and tanh; the activations of all are independent."""
-    z0, r0, c0, z1, r1, c1 = gate_sums(x, old, w, bias, u, u + 1, units)
-    z2, r2, c2, z3, r3, c3 = gate_sums(x, old, w, bias, u + 2, u + 3, units)
-    x_c, h, y = x + (2 * units + u) * LANES, old + u * LANES, new + u * LANES
-    vstore(y, 0, sigmoid_tanh_state(vload(h, 0), z0, r0, c0, vload(x_c, 0)))
-    vstore(y, LANES, sigmoid_tanh_state(vload(h, LANES), z1, r1, c1, vload(x_c, LANES)))
-    vstore(y, 2 * LANES, sigmoid_tanh_state(vload(h, 2 * LANES), z2, r2, c2, vload(x_c, 2 * LANES)))
-    vstore(y, 3 * LANES, sigmoid_tanh_state(vload(h, 3 * LANES), z3, r3, c3, vload(x_c, 3 * LANES)))
+    first, second = (u, u + 1), (u + 2, u + 3)
+    low, high = gate_sums(x, old, w, bias, first, units), gate_sums(x, old, w, bias, second, units)
+    candidates = x + 2 * units * LANES
+    each(store_unit, candidates, old, new, first, low)
+    each(store_unit, candidates, old, new, second, high)
 
 
 @device
@@ -104,7 +120,7 @@ def compute_two_units(
 ) -> None:  # fmt: skip
     """Compute the units u and u + 1 of one GRU; the last one twice if u is the last."""
     other = min(u + 1, units - 1)
-    z0, r0, c0, z1, r1, c1 = gate_sums(x, old, w, bias, u, other, units)
+    (z0, r0, c0), (z1, r1, c1) = gate_sums(x, old, w, bias, (u, other), units)
     candidate = activate(vfma(activate(r0, f, clip), c0, vload(x, (2 * units + u) * LANES)), g, clip)
     v0 = vfma(activate(z0, f, clip), vload(old, u * LANES) - candidate, candidate)
     candidate = activate(vfma(activate(r1, f, clip), c1, vload(x, (2 * units + other) * LANES)), g, clip)

@@ -3,21 +3,23 @@
 A frame outside one stream but inside another is skipped for the former.
 """
 
+from operator import add
+
 from pulse.jit.lanes import MAX_STACK_LANES, lane, lane_count
-from pulse.jit.language.simd import LANES, vfma, vload, vload_first, vload_second, vsplat, vzero
+from pulse.jit.language.simd import LANES, vload
 from pulse.jit.language.stack import stack_f32, stack_i64
+from pulse.jit.language.tuples import each
 from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
 from pulse.jit.registry import device, lanes_kernel
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.matmul.scales import Scales, offset_scales
+from pulse.program.kernels.blocks import EIGHT, FOUR, THREE
+from pulse.program.kernels.matmul.scales import offset_scales
 from pulse.program.kernels.recurrent.gates import (
     STATES_PER_GROUP,
     SUM_FLOATS,
     finish_gru,
     finish_lstm,
-    four_sums_of_four,
-    store_three_sums,
-    three_sums_of_four,
+    store_sums,
 )
 from pulse.program.kernels.recurrent.gru import GruRow, gru
 from pulse.program.kernels.recurrent.layer import (
@@ -83,49 +85,6 @@ def store_lane_states(row: RecurrentFloatFields, count: int, lanes: Pointer) -> 
             copy_state_rows(stream.h, stream.y + last * frame, B, H, step)
 
 
-@device
-def three_sums_of_eight(
-    h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, h4: Pointer, h5: Pointer, h6: Pointer, h7: Pointer,
-    w: Pointer, K: int, scales: Scales, sums: Pointer,
-) -> None:  # fmt: skip
-    """Store ``sum_k h[k] * w[k]`` of three gates for eight states, w [K, 3, 16], in sums [8, 4, 16]; one row unused."""
-    a0, b0, c0 = vzero(), vzero(), vzero()
-    a1, b1, c1 = vzero(), vzero(), vzero()
-    a2, b2, c2 = vzero(), vzero(), vzero()
-    a3, b3, c3 = vzero(), vzero(), vzero()
-    a4, b4, c4 = vzero(), vzero(), vzero()
-    a5, b5, c5 = vzero(), vzero(), vzero()
-    a6, b6, c6 = vzero(), vzero(), vzero()
-    a7, b7, c7 = vzero(), vzero(), vzero()
-    for k in range(K):
-        u, v, x = vload_first(w, 0), vload_second(w, 0), vload(w, 32)
-        p = vsplat(h0[k])
-        a0, b0, c0 = vfma(p, u, a0), vfma(p, v, b0), vfma(p, x, c0)
-        p = vsplat(h1[k])
-        a1, b1, c1 = vfma(p, u, a1), vfma(p, v, b1), vfma(p, x, c1)
-        p = vsplat(h2[k])
-        a2, b2, c2 = vfma(p, u, a2), vfma(p, v, b2), vfma(p, x, c2)
-        p = vsplat(h3[k])
-        a3, b3, c3 = vfma(p, u, a3), vfma(p, v, b3), vfma(p, x, c3)
-        p = vsplat(h4[k])
-        a4, b4, c4 = vfma(p, u, a4), vfma(p, v, b4), vfma(p, x, c4)
-        p = vsplat(h5[k])
-        a5, b5, c5 = vfma(p, u, a5), vfma(p, v, b5), vfma(p, x, c5)
-        p = vsplat(h6[k])
-        a6, b6, c6 = vfma(p, u, a6), vfma(p, v, b6), vfma(p, x, c6)
-        p = vsplat(h7[k])
-        a7, b7, c7 = vfma(p, u, a7), vfma(p, v, b7), vfma(p, x, c7)
-        w = w + 3 * LANES
-    store_three_sums(sums, a0, b0, c0, scales)
-    store_three_sums(sums + 64, a1, b1, c1, scales)
-    store_three_sums(sums + 128, a2, b2, c2, scales)
-    store_three_sums(sums + 192, a3, b3, c3, scales)
-    store_three_sums(sums + 256, a4, b4, c4, scales)
-    store_three_sums(sums + 320, a5, b5, c5, scales)
-    store_three_sums(sums + 384, a6, b6, c6, scales)
-    store_three_sums(sums + 448, a7, b7, c7, scales)
-
-
 @lanes_kernel(gru)
 def gru_lanes(row: GruRow) -> None:
     """Compute all frames of several streams."""
@@ -152,19 +111,15 @@ def gru_lanes(row: GruRow) -> None:
                     new, x_offset = t * frame + b * step, (t * B + b) * 3 * H
                     first = 0
                     while first < active:
-                        h0 = state_of(group, lanes, active, first, i, new, back, b * H)
-                        h1 = state_of(group, lanes, active, first + 1, i, new, back, b * H)
-                        h2 = state_of(group, lanes, active, first + 2, i, new, back, b * H)
-                        h3 = state_of(group, lanes, active, first + 3, i, new, back, b * H)
                         if HAS_REGISTERS_FOR_EIGHT and first + STATES_PER_GROUP < active:
-                            h4 = state_of(group, lanes, active, first + 4, i, new, back, b * H)
-                            h5 = state_of(group, lanes, active, first + 5, i, new, back, b * H)
-                            h6 = state_of(group, lanes, active, first + 6, i, new, back, b * H)
-                            h7 = state_of(group, lanes, active, first + 7, i, new, back, b * H)
-                            three_sums_of_eight(h0, h1, h2, h3, h4, h5, h6, h7, w + 3 * n * H, H, s, sums)
+                            group_of_eight = each(add, first, EIGHT)
+                            eight = each(state_of, group, lanes, active, group_of_eight, i, new, back, b * H)
+                            store_sums(eight, w + 3 * n * H, H, s, sums, THREE)
                             stop = min(first + 2 * STATES_PER_GROUP, active)
                         else:
-                            three_sums_of_four(h0, h1, h2, h3, w + 3 * n * H, H, s, sums)
+                            group_of_four = each(add, first, FOUR)
+                            four = each(state_of, group, lanes, active, group_of_four, i, new, back, b * H)
+                            store_sums(four, w + 3 * n * H, H, s, sums, THREE)
                             stop = min(first + STATES_PER_GROUP, active)
                         for j in range(stop - first):
                             stream = lane(group, nth_lane(lanes, active, first + j))
@@ -209,11 +164,9 @@ def lstm_lanes(row: LstmRow) -> None:
                 for b in range(B):
                     new, x_offset = t * frame + b * step, (t * B + b) * 4 * H
                     for first in range(0, active, STATES_PER_GROUP):
-                        h0 = state_of(group, lanes, active, first, i, new, back, b * H)
-                        h1 = state_of(group, lanes, active, first + 1, i, new, back, b * H)
-                        h2 = state_of(group, lanes, active, first + 2, i, new, back, b * H)
-                        h3 = state_of(group, lanes, active, first + 3, i, new, back, b * H)
-                        four_sums_of_four(h0, h1, h2, h3, w + 4 * n * H, H, s, sums)
+                        numbers = each(add, first, FOUR)
+                        states = each(state_of, group, lanes, active, numbers, i, new, back, b * H)
+                        store_sums(states, w + 4 * n * H, H, s, sums, FOUR)
                         for j in range(min(STATES_PER_GROUP, active - first)):
                             stream = lane(group, nth_lane(lanes, active, first + j))
                             x, y = stream.x + x_offset, stream.y + new

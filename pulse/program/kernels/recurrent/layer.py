@@ -16,6 +16,7 @@ from pulse.jit.rows.instruction import (
 )
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, require, run
+from pulse.program.kernels.blocks import Pointers
 from pulse.program.kernels.recurrent.gates import ActivationParameters, packed_gates_size
 from pulse.program.kernels.time import stream_span
 
@@ -148,6 +149,12 @@ def prepare_frames(row: RecurrentFields) -> tuple[int, int]:
     clear_frames(y, 0, start, B, H, frame, step)
     clear_frames(y, stop, T, B, H, frame, step)
     return start, stop
+
+
+@device
+def states_of_group(old: Pointer, rows: int, step: int) -> Pointers:
+    """Return the addresses of two to four states that are ``step`` apart; past the last, of the last one."""
+    return old, old + step, old + min(2, rows - 1) * step, old + min(3, rows - 1) * step
 
 
 @device

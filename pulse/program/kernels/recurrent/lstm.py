@@ -8,6 +8,7 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, ScalesOperand, reads, updates, weight_scales
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import NOTHING, Reach, run
+from pulse.program.kernels.blocks import FOUR
 from pulse.program.kernels.matmul.digits import DIGITS, write_digits_of_row
 from pulse.program.kernels.matmul.scales import Scales, offset_scales
 from pulse.program.kernels.recurrent.gates import (
@@ -16,8 +17,8 @@ from pulse.program.kernels.recurrent.gates import (
     ActivationParameters,
     finish_lstm,
     four_sums,
-    four_sums_of_four,
     packed_gates_size,
+    store_sums,
 )
 from pulse.program.kernels.recurrent.layer import (
     ActivationFields,
@@ -26,6 +27,7 @@ from pulse.program.kernels.recurrent.layer import (
     copy_state_rows,
     load_activation,
     prepare_frames,
+    states_of_group,
     store_state,
 )
 
@@ -53,9 +55,9 @@ def lstm_frame_of_group(
     f: ActivationParameters, g: ActivationParameters, out: ActivationParameters, clip: float,
 ) -> None:  # fmt: skip
     """Compute one frame of two to four sequences, which share one reading of the weights; c is replaced."""
-    h2, h3 = old + min(2, rows - 1) * old_step, old + min(3, rows - 1) * old_step
+    states = states_of_group(old, rows, old_step)
     for n in range(0, H, LANES):
-        four_sums_of_four(old, old + old_step, h2, h3, w + 4 * n * H, H, offset_scales(scales, 4 * n), sums)
+        store_sums(states, w + 4 * n * H, H, offset_scales(scales, 4 * n), sums, FOUR)
         for j in range(rows):
             i, o = vload(sums, 64 * j), vload(sums, 64 * j + 16)
             forget, candidate = vload(sums, 64 * j + 32), vload(sums, 64 * j + 48)

@@ -4,17 +4,20 @@
 """
 
 from collections.abc import Iterator
+from operator import getitem
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.jit.language.simd import LANES, Vector, vfma, vload, vsplat, vstore, vzero
+from pulse.jit.language.simd import LANES, vfma, vload, vsplat, vstore, vzero
+from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.instruction import Operand, reads, updates
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_gates import GATE_COUNTS
+from pulse.program.kernels.blocks import FOUR, Vectors
 from pulse.program.kernels.recurrent.gates import ActivationParameters, activate
 from pulse.program.kernels.recurrent.layer import (
     ActivationFields,
@@ -57,12 +60,11 @@ class InterleavedLstmRow(InterleavedRecurrentFields):
 
 @device
 def finish_unit(
-    x: Pointer, c: Pointer, peepholes: Pointer, new: Pointer, u: int, H: int, couples: int,
-    i: Vector, o: Vector, forget: Vector, candidate: Vector,
+    x: Pointer, c: Pointer, peepholes: Pointer, new: Pointer, u: int, H: int, couples: int, sums: Vectors,
     f: ActivationParameters, g: ActivationParameters, out: ActivationParameters, clip: float,
 ) -> None:  # fmt: skip
     """Compute unit u from its recurrent sums; replace its c."""
-    cell = vload(c, u * LANES)
+    (i, o, forget, candidate), cell = sums, vload(c, u * LANES)
     i = activate(vfma(cell, vsplat(peepholes[u]), i + vload(x, u * LANES)), f, clip)
     forget = forget + vload(x, (2 * H + u) * LANES)
     forget = 1.0 - i if couples else activate(vfma(cell, vsplat(peepholes[2 * H + u]), forget), f, clip)
@@ -81,16 +83,17 @@ def compute_lstm_units(
     """Compute the units u and u + 1, if u is not the last."""
     other = min(u + 1, H - 1)
     p, q = w + u * H * GATES, w + other * H * GATES
-    i0, o0, k0, g0 = vzero(), vzero(), vzero(), vzero()
-    i1, o1, k1, g1 = vzero(), vzero(), vzero(), vzero()
+    first = second = copies(vzero(), FOUR)
     for n in range(H):
         h = vload(old, n * LANES)
-        i0, o0, k0, g0 = vfma(h, p[0], i0), vfma(h, p[1], o0), vfma(h, p[2], k0), vfma(h, p[3], g0)
-        i1, o1, k1, g1 = vfma(h, q[0], i1), vfma(h, q[1], o1), vfma(h, q[2], k1), vfma(h, q[3], g1)
+        first, second = (
+            each(vfma, h, each(getitem, p, FOUR), first),
+            each(vfma, h, each(getitem, q, FOUR), second),
+        )
         p, q = p + GATES, q + GATES
-    finish_unit(x, c, peepholes, new, u, H, couples, i0, o0, k0, g0, f, g, out, clip)
+    finish_unit(x, c, peepholes, new, u, H, couples, first, f, g, out, clip)
     if other > u:
-        finish_unit(x, c, peepholes, new, other, H, couples, i1, o1, k1, g1, f, g, out, clip)
+        finish_unit(x, c, peepholes, new, other, H, couples, second, f, g, out, clip)
 
 
 @kernel

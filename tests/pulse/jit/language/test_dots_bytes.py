@@ -6,10 +6,7 @@ import pytest
 from pulse.facts import Array
 from pulse.jit.codegen import dots
 from pulse.jit.language.dots import (
-    columns_of_four,
-    columns_of_one,
-    columns_of_three,
-    columns_of_two,
+    columns_of,
     has_byte_dots,
     vdot_bytes,
     vstore_bytes,
@@ -19,6 +16,7 @@ from pulse.jit.language.simd import Vector, vfrombits, vstore, vtoint, vzero
 from pulse.jit.registry import Kernel, device, named_kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import Pointer, operand
+from pulse.program.kernels.blocks import FOUR, ONE, THREE, TWO
 from pulse.program.machine import machine
 from pulse.program.table.table import TableBuilder, link
 
@@ -44,15 +42,16 @@ def keep(y: Pointer, x: int, index: int, columns: Vector) -> None:
 
 def read_bytes(row: ByteRows) -> None:
     w, y, x = row.w, row.y, row.x[0]
-    keep(y, x, 0, columns_of_one(w, 1))
-    a, b = columns_of_two(w, 65)
+    (a,) = columns_of(w, 1, ONE)
+    keep(y, x, 0, a)
+    a, b = columns_of(w, 65, TWO)
     keep(y, x, 16, a)
     keep(y, x, 32, b)
-    a, b, c = columns_of_three(w, 193)
+    a, b, c = columns_of(w, 193, THREE)
     keep(y, x, 48, a)
     keep(y, x, 64, b)
     keep(y, x, 80, c)
-    a, b, c, d = columns_of_four(w, 385)
+    a, b, c, d = columns_of(w, 385, FOUR)
     keep(y, x, 96, a)
     keep(y, x, 112, b)
     keep(y, x, 128, c)

@@ -1,0 +1,47 @@
+"""Rows that kernels compute together: their addresses and their sums, as tuples."""
+
+from typing import TypeAlias
+
+from pulse.jit.language.simd import Vector, vsplat
+from pulse.jit.registry import device
+from pulse.jit.rows.pointer import Pointer
+
+Numbers: TypeAlias = tuple[int, ...]
+"""Numbers or offsets of rows, columns, gates or states."""
+Pointers: TypeAlias = tuple[Pointer, ...]
+Vectors: TypeAlias = tuple[Vector, ...]
+Three: TypeAlias = tuple[Vector, Vector, Vector]
+"""The sums of 24 columns: of one row in halves of vectors, or of two rows."""
+ONE, TWO, THREE, FOUR, EIGHT = (0,), (0, 1), (0, 1, 2), (0, 1, 2, 3), (0, 1, 2, 3, 4, 5, 6, 7)
+EVEN, ODD = (0, 2, 4, 6), (1, 3, 5, 7)
+"""The numbers of 1 … 8 rows, and of each second one of eight."""
+
+
+@device
+def row_at(p: Pointer, rows: Pointer, i: int) -> Pointer:
+    """Return the address of row i, of a table of offsets."""
+    return p + rows[i]
+
+
+@device
+def element(p: Pointer, i: int) -> Vector:
+    """Return an element in all lanes."""
+    return vsplat(p[i])
+
+
+@device
+def number_until(first: int, last: int, i: int) -> int:
+    """Return the number of row ``first + i``; past the last one, of that."""
+    return min(first + i, last)
+
+
+@device
+def first_four(last: int) -> Numbers:
+    """Return 0, 1, 2 and 3; past the last number, that one again."""
+    return 0, min(1, last), min(2, last), min(3, last)
+
+
+@device
+def first_eight(last: int) -> Numbers:
+    """Return 0, 1 … 7; past the last number, that one again."""
+    return 0, min(1, last), min(2, last), min(3, last), min(4, last), min(5, last), min(6, last), min(7, last)
