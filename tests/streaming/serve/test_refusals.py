@@ -26,7 +26,6 @@ from tests.streaming.serve.servers import PULSE, RATE_HZ, RunningServer, running
 from tests.streaming.serve.websocket_client import raw, samples_of
 from tests.waiting import wait_until
 
-
 HELLOS = {
     "not a hello": ({"type": "flush"}, "hello"),
     "no type": ({"model": "short"}, "message"),
