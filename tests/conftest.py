@@ -8,6 +8,9 @@ import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+# Before anything imports numpy: the threads of OpenBLAS wait busily, and several processes share the processors.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings

@@ -8,12 +8,17 @@ import numpy as np
 import pytest
 import soundfile
 
+from pulse.models import TypedModel
+from pulse.program.backends.native_program import NativeProgram
+from pulse.program.program import Program
 from streaming import Session
 from streaming.builtin import model_path, noisy_path
 from streaming.cli.model import open_model
 from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
-from tests.streaming.deploy.building import HERE
+from streaming.reports.opened_model import OpenedModel
+from tests.streaming.deploy.building import HERE, PULSE, build, compile_program
+from tests.streaming.models import filter_model
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "demos" / "c" / "denoise.c"
@@ -28,15 +33,35 @@ target_link_libraries(of_shared denoise::shared)
 """
 
 
+def small_model() -> TypedModel:
+    """A filter that looks 2 samples ahead: audio in, audio out."""
+    model = filter_model()
+    model.graph.set_outputs(model.graph.outputs[:1], ["denoised"])
+    return model
+
+
+@pytest.fixture(scope="module", params=["small", pytest.param("built-in", marks=pytest.mark.slow)])
+def opened(request: pytest.FixtureRequest) -> OpenedModel | None:
+    """The built-in denoiser; None for the small model, whose kernels take less time to compile."""
+    return open_model(model_path(), ModelOptions()) if request.param == "built-in" else None
+
+
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def program(opened: OpenedModel | None) -> Program:
+    return compile_program(small_model(), PULSE) if opened is None else opened.compile(None, "numba")
+
+
+@pytest.fixture(scope="module")
+def library(opened: OpenedModel | None, program: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that ``pulse build -o denoise`` writes."""
     if HERE is None:
         pytest.skip("no level for this system")
     folder = tmp_path_factory.mktemp("demo") / "denoise"
-    opened = open_model(model_path(), ModelOptions())
-    program = opened.compile(None, "numba")
-    build_model(opened, program, "denoise", find_target(HERE), folder, checks=True)
+    if opened is not None:
+        build_model(opened, program, "denoise", find_target(HERE), folder, checks=True)
+    else:
+        assert isinstance(program, NativeProgram)
+        build(program, folder, name="denoise")
     return folder
 
 
@@ -48,9 +73,9 @@ def noisy() -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def wanted_sound(noisy: np.ndarray) -> np.ndarray:
+def wanted_sound(program: Program, noisy: np.ndarray) -> np.ndarray:
     """The output of Python."""
-    session = Session(open_model(model_path(), ModelOptions()).compile(None, "numba"))
+    session = Session(program)
     pieces = [session.push(noisy[None] / np.float32(32768)), session.flush()]
     return np.concatenate([piece["denoised"] for piece in pieces], 1)[0]
 

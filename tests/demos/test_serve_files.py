@@ -140,9 +140,13 @@ def test_the_image_starts_and_probes_the_server(settings: Any) -> None:
 
 
 def test_commands_of_the_image_in_exec_form_are_json() -> None:
-    for word, rest in instructions():
-        if word in ("RUN", "ENTRYPOINT", "CMD") and rest.startswith("["):
-            json.loads(rest)
+    commands = [
+        json.loads(rest)
+        for word, rest in instructions()
+        if word in ("RUN", "ENTRYPOINT", "CMD") and rest.startswith("[")
+    ]
+    assert len(commands) >= 2
+    assert all(isinstance(part, str) for command in commands for part in command)
 
 
 def test_the_image_installs_all_that_a_server_imports() -> None:

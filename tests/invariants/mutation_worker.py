@@ -5,7 +5,7 @@ Usage: python -m tests.invariants.mutation_worker START STOP [MODELS]  changed f
        python -m tests.invariants.mutation_worker tensorflow START STOP changed GraphDefs of these numbers
        python -m tests.invariants.mutation_worker nnef START STOP    changed archives of NNEF
        python -m tests.invariants.mutation_worker program START STOP changed program files, which are run
-With ``--seconds S`` at the end, the budget of a file is that many seconds and not the usual ones.
+With ``--small`` at the end, a file has ``SMALL_BUDGET`` and not the usual one.
 Prints a line of JSON for each file: before it is read, and when it is done.
 """
 
@@ -17,7 +17,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,6 @@ import numpy as np
 import pulse
 from pulse.errors import PulseError, PulseWarning
 from pulse.program.file.stored_program import StoredProgram
-from pulse.support.budget import Budget
 from pulse.support.plugins import load_plugins
 from pulse.text import dump
 from streaming import Session
@@ -39,6 +38,8 @@ KINDS = (".onnx", ".tflite")
 MODULE = re.compile(r"\.pyc?(\.\d+)?$")
 """A file of Python itself; a number after the name is one that is being written."""
 MEMORY = 2 << 30
+SMALL_BUDGET = {"nodes": 1 << 12, "seconds": 0.1}
+"""Limits of files that take all that they may: a fraction of the usual ones."""
 HANG_S = 60
 """Seconds of CPU time after which a file counts as a hang, far above what the budget allows."""
 
@@ -59,21 +60,11 @@ def files() -> Iterator[tuple[str, Path | bytes]]:
         yield from ((path.name, path) for path in sorted(paths))
 
 
-def budget_s() -> float:
-    """The seconds that a file may take, about; they and their option leave the command line."""
-    if "--seconds" not in sys.argv:
-        return Budget().seconds
-    index = sys.argv.index("--seconds")
-    _, seconds = sys.argv[index : index + 2]
-    del sys.argv[index : index + 2]
-    return float(seconds)
-
-
-def read(source: Path | bytes, seconds: float) -> str:
+def read(source: Path | bytes, budget: Mapping[str, float] | None) -> str:
     """How far it goes: every stage up to pulses, each printed."""
     stage = "load"
     try:
-        model = pulse.load(source, budget={"seconds": seconds})
+        model = pulse.load(source, budget=budget)
         "\n".join(model.model.lines()).encode()
         stage = "analyse"
         typed = model.analyse()
@@ -143,9 +134,11 @@ def say(**fields: Any) -> None:
 def main() -> None:
     warnings.simplefilter("error")
     warnings.simplefilter("ignore", PulseWarning)
-    seconds = budget_s()
-    read(mutated_file(0, small_models())[1], seconds)
-    read(mutated_graph(0)[1], seconds)
+    budget = SMALL_BUDGET if sys.argv[-1] == "--small" else None
+    if budget:
+        sys.argv.pop()
+    read(mutated_file(0, small_models())[1], budget)
+    read(mutated_graph(0)[1], budget)
     load_plugins("pulse.operators")
     load_plugins("pulse.kernels")
     programs = sys.argv[1] == "program"
@@ -164,7 +157,7 @@ def main() -> None:
         failed: Exception | None = None
         stage = "crash"
         try:
-            stage = run_program(source) if programs and isinstance(source, bytes) else read(source, seconds)
+            stage = run_program(source) if programs and isinstance(source, bytes) else read(source, budget)
         except Exception as error:
             failed = error
         folder = source.parent.resolve() if isinstance(source, Path) else None

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -18,6 +19,8 @@ LIMIT_S = 300
 
 def in_own_process(scenario: str, module: str = "scenarios") -> subprocess.CompletedProcess[str]:
     """Call a function of a module of ``tests.live``; it has to return, and the process to end well."""
+    if which("jackd") is None and which("pulseaudio") is None:
+        skip_or_fail("neither jackd nor pulseaudio is here")
     call = scenario if scenario.endswith(")") else f"{scenario}()"
     code = f"from tests.live import own_process, {module}; own_process.run_scenario(lambda: {module}.{call})"
     process = subprocess.run(

@@ -50,7 +50,10 @@ def test_wide_layers_with_normalised_weights_are_converted() -> None:
 
     torch.manual_seed(0)
     module = torch.nn.utils.parametrizations.weight_norm(torch.nn.Conv1d(1024, 1024, 4))
-    typed = pulse.from_torch(module, torch.randn(1, 1024, 12), {0: {2: "T"}}).analyse().declutter()
+    x = torch.randn(1, 1024, 12)
+    typed = pulse.from_torch(module, x, {0: {2: "T"}}).analyse().declutter()
+    (y,) = typed.run(x.numpy()).values()
+    np.testing.assert_allclose(y, module(x).detach().numpy(), rtol=0, atol=2e-5)
     typed.pulsify(pulse=1).compile()
 
 

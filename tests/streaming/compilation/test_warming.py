@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 from pulse.errors import CompileError, PulseWarning
 from pulse.jit.compiled import CompiledFunction
+from pulse.jit.entries import ENTRIES
 from pulse.jit.registry import KERNELS
 from pulse.jit.storage.cache import cache_location
-from pulse.program.machine.array_step import STEPPING
 from streaming.cli.commands import app
 from streaming.compilation import warming
 from tests.pulse.jit.folders import COMPILING, kernels_in
@@ -26,6 +26,8 @@ from tests.pulse.jit.folders import folder as folder
 
 QUICK = ("tick", "move", "machine.run", "machine.read_ticks")
 """Functions that are compiled in a moment."""
+QUICK_ENTRIES = ("machine.run", "machine.read_ticks")
+"""In place of the entry points of a step, one of which takes a second."""
 
 
 def only(*names: str) -> list[str]:
@@ -61,7 +63,7 @@ def test_kernels_are_compiled_once(folder: Path) -> None:
 @pytest.fixture
 def warm_folder(folder: Path) -> Path:
     """A folder that has the quick kernels."""
-    warming.warm(QUICK, jobs=2)
+    warming.warm(QUICK, jobs=1)
     return folder
 
 
@@ -102,9 +104,6 @@ def test_another_process_finds_compiled_kernels(folder: Path) -> None:
 
 
 def test_all_includes_every_kernel_and_every_entry_point() -> None:
-    from pulse.jit.entries import ENTRIES
-    from pulse.jit.registry import KERNELS
-
     assert set(warming.kernel_names()) == {*KERNELS, *ENTRIES}
 
 
@@ -160,7 +159,9 @@ def begun_processes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     processes, begin = [], warming.begin_process
     monkeypatch.setattr(warming, "begin_process", lambda: processes.append(begin()) or processes[-1])
     monkeypatch.setattr(warming, "core_count", lambda: 2)
-    for kernel in (*STEPPING, *(KERNELS[name] for name in ("tick", "move"))):
+    entries = tuple(ENTRIES[name] for name in QUICK_ENTRIES)
+    monkeypatch.setattr(warming, "STEPPING", entries)
+    for kernel in (*entries, KERNELS["tick"], KERNELS["move"]):
         monkeypatch.setattr(kernel, "loaded_address", None)
         monkeypatch.setattr(kernel, "storage_error", None)
     return processes
@@ -272,6 +273,7 @@ def mine(row: TickRow):
     pass
 
 warming.core_count = lambda: 2
+warming.STEPPING = ()
 begun, begin = [], warming.begin_process
 def counted():
     begun.append(begin())

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from functools import partial
+from types import SimpleNamespace
 
 import anyio
 import pytest
 
 from tests.agreement import assert_outputs_equal
+from tests.held_clock import HeldClock
 from tests.streaming.fleet.local import LocalFleet
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
@@ -194,24 +196,34 @@ async def test_a_version_that_has_ended_is_named() -> None:
         assert "version a of the models has ended" in answer["message"]
 
 
-async def test_a_silent_server_is_left() -> None:
+async def test_a_silent_server_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that loses power is silent like this: the connection does not end, and nothing comes over it."""
     deployment = small_deployment()
     blocks, expected = blocks_of(60, 41)
+    clock, server_timeout_s = HeldClock(), 0.04
+    monkeypatch.setattr("streaming.client.connecting.time", SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr("streaming.client.remote_stream.time", SimpleNamespace(monotonic=lambda: clock.now_s))
     with (
         fleet("ab", ("wa", "a", deployment), ("wb", "b", deployment)) as local_fleet,
         wires(local_fleet) as wire_of,
     ):
         urls = [wire.url for wire in wire_of.values()]
-        async with connect(urls, reconnect_timeout_s=10, server_timeout_s=0.4) as stream:
+        async with connect(urls, reconnect_timeout_s=10, server_timeout_s=server_timeout_s) as stream:
             first = local_fleet.worker_of(stream)
-            for number, block in enumerate(blocks):
+            for block in blocks[:21]:
                 await stream.send(block)
-                if number == 20:
-                    await anyio.sleep(1.0)
-                    assert local_fleet.worker_of(stream) == first, "quiet, and yet alive"
-                    wire_of[first].silent.set()
-                    (other,) = local_fleet.workers.keys() - {first}
-                    await wait_in_task(partial(local_fleet.has_streams, other), f"a stream of {other}")
+            for _ in range(4):
+                clock.now_s += 0.6 * server_timeout_s
+                await wait_in_task(lambda: stream.answered_s == clock.now_s, "the answer to a ping")
+                readings = clock.readings
+                await wait_in_task(partial(clock.was_read_since, readings), "the answer is noticed")
+            assert local_fleet.worker_of(stream) == first, "quiet, and yet alive"
+            assert stream.connections == 1
+            wire_of[first].silent.set()
+            clock.now_s += 2 * server_timeout_s
+            (other,) = local_fleet.workers.keys() - {first}
+            await wait_in_task(partial(local_fleet.has_streams, other), f"a stream of {other}")
+            for block in blocks[21:]:
+                await stream.send(block)
             assert_outputs_equal(await stream.flush(), expected)
             assert local_fleet.workers[other].status().resumed == 1

@@ -383,7 +383,9 @@ def commands(tmp_path: Path) -> Iterator[Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rate_hz", [SOUND_HZ, 48_000])
-async def test_a_stream_has_the_same_bits_after_its_server_is_killed(commands: Any, rate_hz: int) -> None:
+async def test_a_stream_has_the_same_bits_after_its_server_is_killed(
+    commands: Any, tmp_path: Path, rate_hz: int
+) -> None:
     x = normal_noise(1, rate_hz * 6, scale=0.1)
     alive = [commands() for _ in range(2)]
     async with connect(
@@ -391,8 +393,8 @@ async def test_a_stream_has_the_same_bits_after_its_server_is_killed(commands: A
     ) as stream:
         for number, block in enumerate(np.split(x, 600, 1)):
             await stream.send(block)
-            await anyio.sleep(0.005)
             if number == 250:
+                await wait_in_task(lambda: any(tmp_path.iterdir()), "a checkpoint")
                 os.kill(alive[0][0].pid, signal.SIGKILL)
         outputs = await stream.flush()
         assert stream.connections == 2

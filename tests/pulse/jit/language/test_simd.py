@@ -275,24 +275,36 @@ def test_choice_propagates_nan(turn: int) -> None:
         assert (z[128], z[129]) == (0, 15)
 
 
-def test_bit_operations_equal_numpy() -> None:
-    x = np.array([1, -1, 2, 3, -4, 5.75, -6.5, 7, 100.5, -90, 11, -12.25, 1.5, 14, -125, 126], F)
-    for z in outputs(infra_bits, x, 192):
-        whole = x.astype(np.int32)
-        np.testing.assert_array_equal(z[:16], whole)
-        np.testing.assert_array_equal(z[16:32], (9 * whole - 5) ^ 3)
-        np.testing.assert_array_equal(z[32:48], (whole >> 1) * whole)
-        np.testing.assert_array_equal(z[48:64], abs(x))
-        np.testing.assert_array_equal(z[64:80], -abs(x))
-        np.testing.assert_array_equal(z[80:96], whole & 1)
-        np.testing.assert_array_equal(z[96:112], np.exp2(np.rint(x.astype(np.float64))).astype(F))
-        mantissa, exponent = np.frexp(abs(x))
-        np.testing.assert_array_equal(z[112:128], exponent - 1)
-        np.testing.assert_array_equal(z[128:144], mantissa * 2)
-        np.testing.assert_allclose(z[144], x.sum(), rtol=1e-6)
-        whole = np.rint(x * F(0.6))
-        np.testing.assert_array_equal(z[160:176], whole)
-        np.testing.assert_array_equal(z[176:192], np.exp2(whole))
+FRACTIONS = np.array([1, -1, 2, 3, -4, 5.75, -6.5, 7, 100.5, -90, 11, -12.25, 1.5, 14, -125, 126], F)
+WHOLE = FRACTIONS.astype(np.int32)
+MANTISSAS, EXPONENTS = np.frexp(abs(FRACTIONS))
+PRODUCTS = np.rint(FRACTIONS * F(0.6))
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        pytest.param(0, WHOLE, id="whole numbers"),
+        pytest.param(16, (9 * WHOLE - 5) ^ 3, id="shifts, sums and exclusive or"),
+        pytest.param(32, (WHOLE >> 1) * WHOLE, id="shifts to the right and products"),
+        pytest.param(48, abs(FRACTIONS), id="without the bit of the sign"),
+        pytest.param(64, -abs(FRACTIONS), id="with the bit of the sign"),
+        pytest.param(80, WHOLE & 1, id="choice by a bit"),
+        pytest.param(96, np.exp2(np.rint(FRACTIONS.astype(np.float64))).astype(F), id="powers of two"),
+        pytest.param(112, EXPONENTS - 1, id="exponents"),
+        pytest.param(128, MANTISSAS * 2, id="mantissas"),
+        pytest.param(160, PRODUCTS, id="rounded products"),
+        pytest.param(176, np.exp2(PRODUCTS), id="powers of rounded products"),
+    ],
+)
+def test_bit_operations_equal_numpy(start: int, expected: np.ndarray) -> None:
+    for z in outputs(infra_bits, FRACTIONS, 192):
+        np.testing.assert_array_equal(z[start : start + 16], expected)
+
+
+def test_the_sum_of_all_lanes_agrees_with_numpy() -> None:
+    for z in outputs(infra_bits, FRACTIONS, 192):
+        np.testing.assert_allclose(z[144], FRACTIONS.sum(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 15, 16, 40])
