@@ -22,7 +22,7 @@ def each(function: Callable[..., R], *arguments: Any) -> tuple[R, ...]:
 
 
 def _element(argument: Any, i: int) -> Any:
-    return argument[i] if isinstance(argument, tuple) else argument
+    return cast("tuple[Any, ...]", argument)[i] if isinstance(argument, tuple) else argument
 
 
 def copies(value: R, like: tuple[Any, ...]) -> tuple[R, ...]:

@@ -35,7 +35,7 @@ from pulse.jit.rows.cut import Cut
 from pulse.jit.rows.instruction import Instruction, Operand, reads, updates, writes
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run, table
-from pulse.program.kernels.blocks import FOUR, Numbers, Vectors, element, first_four
+from pulse.program.kernels.blocks import FOUR, Indices, Vectors, element, first_four
 from pulse.program.kernels.norm import exp_below, largest_of_heads, mask_of_lanes_below, maximum
 from pulse.program.kernels.vmath import INFINITY
 
@@ -72,7 +72,7 @@ def put_scores(sums: Vector, scale: Any, bias: Pointer, s: Pointer, count: int, 
 
 
 @device
-def add_keys(sums: Vectors, x: Vector, keys: Pointer, steps: Numbers, rest: int) -> Vectors:
+def add_keys(sums: Vectors, x: Vector, keys: Pointer, steps: Indices, rest: int) -> Vectors:
     """Add the products of a part of q with that of the keys at these steps; ``rest`` elements exist."""
     return each(vfma, x, each(vload_part, keys, steps, rest), sums)
 

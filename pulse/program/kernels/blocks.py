@@ -6,8 +6,8 @@ from pulse.jit.language.simd import Vector, vsplat
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
 
-Numbers: TypeAlias = tuple[int, ...]
-"""Numbers or offsets of rows, columns, gates or states."""
+Indices: TypeAlias = tuple[int, ...]
+"""Indices or offsets of rows, columns, gates or states."""
 Pointers: TypeAlias = tuple[Pointer, ...]
 Vectors: TypeAlias = tuple[Vector, ...]
 Three: TypeAlias = tuple[Vector, Vector, Vector]
@@ -36,12 +36,12 @@ def number_until(first: int, last: int, i: int) -> int:
 
 
 @device
-def first_four(last: int) -> Numbers:
+def first_four(last: int) -> Indices:
     """Return 0, 1, 2 and 3; past the last number, that one again."""
     return 0, min(1, last), min(2, last), min(3, last)
 
 
 @device
-def first_eight(last: int) -> Numbers:
+def first_eight(last: int) -> Indices:
     """Return 0, 1 … 7; past the last number, that one again."""
     return 0, min(1, last), min(2, last), min(3, last), min(4, last), min(5, last), min(6, last), min(7, last)

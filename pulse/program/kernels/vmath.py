@@ -99,20 +99,15 @@ def log_polynomial(f: Vector) -> Vector:
 
 
 @device
-def log_parts(x: Vector) -> tuple[Vector, Vector]:
-    """Return f and e with ``x = (1 + f) * 2**e`` and sqrt(1/2) <= 1 + f <= sqrt(2), for x > 0; denormal x too."""
+def vlog(x: Vector) -> Vector:
+    """Return the natural logarithm; 1.2 ulp. 0 gives -inf, less gives NaN."""
     small = vlt(x, MIN_NORMAL)
     scaled = vselect(small, x * 8388608.0, x)
     e = vexponent(scaled) - vselect(small, vsplat(23.0), vsplat(0.0))
     m = vmantissa(scaled)
     upper = vgt(m, 1.41421354)
-    return vselect(upper, m * 0.5, m) - 1.0, vselect(upper, e + 1.0, e)
-
-
-@device
-def vlog(x: Vector) -> Vector:
-    """Return the natural logarithm; 1.2 ulp. 0 gives -inf, less gives NaN."""
-    f, e = log_parts(x)
+    f = vselect(upper, m * 0.5, m) - 1.0
+    e = vselect(upper, e + 1.0, e)
     square = f * f
     p = vfma(log_polynomial(f) * f, square, vfma(square, -0.5, e * LN2_LOW))
     y = vfma(e, LN2_HIGH, f + p)
@@ -124,7 +119,13 @@ def vlog(x: Vector) -> Vector:
 def vpow(x: Vector, y: Vector) -> Vector:
     """Return x**y; 1 + 0.6 * |y| ulp. For negative x, y must be whole (else NaN); special cases as in C's ``pow``."""
     size = vabs(x)
-    f, e = log_parts(size)
+    small = vlt(size, MIN_NORMAL)
+    scaled = vselect(small, size * 8388608.0, size)
+    e = vexponent(scaled) - vselect(small, vsplat(23.0), vsplat(0.0))
+    m = vmantissa(scaled)
+    upper = vgt(m, 1.41421354)
+    f = vselect(upper, m * 0.5, m) - 1.0
+    e = vselect(upper, e + 1.0, e)
     bounded = vmin(vmax(y, -1e30), 1e30)
     square = f * f
     log2 = (f + vfma(log_polynomial(f) * f, square, square * -0.5)) * LOG2_E

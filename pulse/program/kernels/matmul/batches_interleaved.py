@@ -11,7 +11,7 @@ from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device, kernel
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, run, table
-from pulse.program.kernels.blocks import FOUR, Numbers, Vectors, first_four
+from pulse.program.kernels.blocks import FOUR, Indices, Vectors, first_four
 from pulse.program.kernels.matmul.batches import MatmulRow
 
 
@@ -37,7 +37,7 @@ def multiply_row(sums: Vectors, a: Pointer, i: int, columns: Vectors) -> Vectors
 
 
 @device
-def store_row(y: Pointer, start: int, columns: Numbers, sums: Vectors, scale: Any) -> None:
+def store_row(y: Pointer, start: int, columns: Indices, sums: Vectors, scale: Any) -> None:
     """Store the products of the row at ``start``, times a scale, at the offsets of the columns."""
     each(vstore, y, each(add, start, columns), each(mul, sums, scale))
 
@@ -45,7 +45,7 @@ def store_row(y: Pointer, start: int, columns: Numbers, sums: Vectors, scale: An
 @device
 def multiply_four_by_four(
     a: Pointer, b: Pointer, y: Pointer, K: int, ak: int, bk: int,
-    rows_a: Numbers, columns_b: Numbers, rows_y: Numbers, columns_y: Numbers, scale: Any,
+    rows_a: Indices, columns_b: Indices, rows_y: Indices, columns_y: Indices, scale: Any,
 ) -> None:  # fmt: skip
     """Multiply four rows of a by four columns of b, and the products by a scale; all strides in floats."""
     sums = copies(copies(vzero(), FOUR), FOUR)

@@ -36,7 +36,7 @@ from pulse.jit.language.simd import (
 from pulse.jit.language.tuples import copies, each
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.blocks import Numbers, Vectors
+from pulse.program.kernels.blocks import Indices, Vectors
 from pulse.program.kernels.matmul.scales import Scales
 
 Digits: TypeAlias = tuple[Pointer, float, int]
@@ -165,7 +165,7 @@ def value_of(sums: Sums, unit: float, highest: int) -> Vector:
 
 @device
 def add_row(
-    sums: tuple[Sums, ...], words: Pointer, h: Pointer, w: Pointer, K: int, blocks: Numbers
+    sums: tuple[Sums, ...], words: Pointer, h: Pointer, w: Pointer, K: int, blocks: Indices
 ) -> tuple[Sums, ...]:
     """Add ``sum_k h[k] * w[k]`` to the sums of each block, w [K, blocks, 16]; ``words`` are the digits of h."""
     width = len(blocks) * LANES
@@ -179,7 +179,7 @@ def add_row(
 
 
 @device
-def sum_row(digits: Digits, h: Pointer, w: Pointer, K: int, blocks: Numbers) -> Vectors:
+def sum_row(digits: Digits, h: Pointer, w: Pointer, K: int, blocks: Indices) -> Vectors:
     """Return ``sum_k h[k] * w[k]`` of each block, w [K, blocks, 16]."""
     words, unit, highest = digits
     return each(value_of, add_row(copies(no_sums(), blocks), words, h, w, K, blocks), unit, highest)
@@ -187,7 +187,7 @@ def sum_row(digits: Digits, h: Pointer, w: Pointer, K: int, blocks: Numbers) -> 
 
 @device
 def sum_taps(
-    digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, blocks: Numbers
+    digits: Digits, x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, blocks: Indices
 ) -> Vectors:
     """Return ``sum_tk x[taps[t] + k] * w[t * K + k]`` of each block, w [T * K, blocks, 16]."""
     words, unit, highest = digits

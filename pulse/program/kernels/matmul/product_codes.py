@@ -39,7 +39,7 @@ from pulse.jit.rows.instruction import Operand, ScalesOperand, packed_weights, r
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.quantize_codes import MAX_ROW, ZERO_CODE
-from pulse.program.kernels.blocks import FOUR, Numbers, Pointers, Vectors, row_at
+from pulse.program.kernels.blocks import FOUR, Indices, Pointers, Vectors, row_at
 from pulse.program.kernels.matmul.finish import Finish, finish
 from pulse.program.kernels.matmul.scales import Scales, offset_scales
 from pulse.program.kernels.matmul.windows import ProductFields
@@ -154,7 +154,7 @@ def add_words(totals: Vectors, row: CodedRow, k: int, weights: Vectors, scales: 
 
 @device
 def store_sums_of_words(
-    totals: Vectors, row: CodedRow, scales: Scales, bias: Pointer, y: Pointer, blocks: Numbers, N: int, adds: int
+    totals: Vectors, row: CodedRow, scales: Scales, bias: Pointer, y: Pointer, blocks: Indices, N: int, adds: int
 ) -> None:  # fmt: skip
     """Store the columns of the blocks of one row."""
     each(store_sum_of_words, totals, copies(row, totals), scales, bias, y, blocks, N, adds)
@@ -163,7 +163,7 @@ def store_sums_of_words(
 @device
 def multiply_panel(
     rows: CodedRows, words: int, w: Pointer, scales: Scales, bias: Pointer, y: Pointers, n: int, N: int, adds: int,
-    columns: Numbers,
+    columns: Indices,
 ) -> None:  # fmt: skip
     """Multiply coded rows by the blocks of a panel that begin at these columns from n; a column has one sum."""
     sums = each(copies, each(begin_words, rows), copies(columns, rows))
@@ -200,7 +200,7 @@ def multiply_last_block(
 @device
 def multiply_rows_of_codes(
     rows: CodedRows, words: int, w: Pointer, scales: Scales, bias: Pointer, y: Pointers, N: int, adds: int,
-    columns: Numbers,
+    columns: Indices,
 ) -> None:  # fmt: skip
     """Multiply coded rows by one tap; ``adds`` as in ``first_sum``. ``columns`` are those of whole panels to take."""
     n, whole = 0, N & -PANEL
@@ -247,7 +247,7 @@ class ProductOfCodesRow(ProductFields):
 
 @device
 def compute_rows_of_codes(
-    row: ProductOfCodesRow, x: Pointers, y: Pointers, memory: Pointer, columns: Numbers
+    row: ProductOfCodesRow, x: Pointers, y: Pointers, memory: Pointer, columns: Indices
 ) -> None:
     """Compute one or four rows, tap by tap; ``columns`` as for ``multiply_rows_of_codes``."""
     T, taps, K, N, bias, scales, weights = row.T, row.taps, row.K, row.N, row.bias, row.scales, as_i32(row.W)

@@ -139,9 +139,9 @@ def store_columns(y: Pointer, rest: int, has_prelu: int, slopes: Pointer, column
 
 
 @device
-def add_to_columns(sums: Vectors, x: Pointer, i: int, weights: Vectors) -> Vectors:
-    """Add the products of the vector at ``x[i]`` with the weights of four columns."""
-    return each(vfma, vload(x, i), weights, sums)
+def add_to_columns(sums: Vectors, x: Vector, weights: Vectors) -> Vectors:
+    """Add the products of an input with the weights of four columns."""
+    return each(vfma, x, weights, sums)
 
 
 @device
@@ -154,8 +154,11 @@ def multiply_rows(
     for t in range(T):
         p = each(add, x, taps[t] * LANES)
         for k in range(K):
-            weights = each(vsplat, each(getitem, w, FOUR))  # all loads first
-            sums = each(add_to_columns, sums, p, k * LANES, copies(weights, p))
+            inputs, weights = (
+                each(vload, p, k * LANES),
+                each(vsplat, each(getitem, w, FOUR)),
+            )  # all loads first
+            sums = each(add_to_columns, sums, inputs, copies(weights, p))
             w = w + COLUMNS
     each(store_columns, y, rest, has_prelu, slopes, sums)
 
@@ -172,8 +175,9 @@ def multiply_row_by_two_tiles(
     for t in range(T):
         p = x + taps[t] * LANES
         for k in range(K):
-            first = add_to_columns(first, p, k * LANES, each(vsplat, each(getitem, w, FOUR)))
-            second = add_to_columns(second, p, k * LANES, each(vsplat, each(getitem, z, FOUR)))
+            v = vload(p, k * LANES)
+            first = add_to_columns(first, v, each(vsplat, each(getitem, w, FOUR)))
+            second = add_to_columns(second, v, each(vsplat, each(getitem, z, FOUR)))
             w, z = w + COLUMNS, z + COLUMNS
     store_columns(y, rest, has_prelu, slopes, first)
     store_columns(y + COLUMNS * LANES, rest - COLUMNS, has_prelu, slopes + COLUMNS, second)
@@ -253,8 +257,8 @@ def interleaved_product(row: InterleavedProductRow) -> None:
     all_slopes = steps[0].operand if has_prelu else bias
     while m < M:
         count = 4 if M - m >= 4 else 2 if M - m >= 2 else 1
-        numbers = each(add, m, first_four(M - 1 - m))
-        all_x, all_y = each(add, x, each(row_offset, rows_x, numbers)), each(row_offset, rows_y, numbers)
+        numbers = m, min(m + 1, M - 1), min(m + 2, M - 1), min(m + 3, M - 1)
+        all_x, all_y = each(row_offset, rows_x, numbers), each(row_offset, rows_y, numbers)
         x0, x1, _, _ = all_x
         y0, y1, _, _ = all_y
         n = 0
@@ -262,17 +266,27 @@ def interleaved_product(row: InterleavedProductRow) -> None:
             w, b, rest, q, slopes = weights + n * T * K, bias + n, N - n, y + n * LANES, all_slopes + n
             if count == 4:
                 multiply_rows(
-                    all_x, taps, T, K, w, b, each(add, q, all_y), rest, accumulate, has_prelu, slopes
+                    each(add, x, all_x),
+                    taps,
+                    T,
+                    K,
+                    w,
+                    b,
+                    each(add, q, all_y),
+                    rest,
+                    accumulate,
+                    has_prelu,
+                    slopes,
                 )
                 n += COLUMNS
             elif count == 1 and rest > COLUMNS:
                 multiply_row_by_two_tiles(
-                    x0, taps, T, K, w, second_tile, b, q + y0, rest, accumulate, has_prelu, slopes
+                    x + x0, taps, T, K, w, second_tile, b, q + y0, rest, accumulate, has_prelu, slopes
                 )
                 n += 2 * COLUMNS
             else:  # a single row is computed twice
                 multiply_rows(
-                    (x0, x1), taps, T, K, w, b, (q + y0, q + y1), rest, accumulate, has_prelu, slopes
+                    (x + x0, x + x1), taps, T, K, w, b, (q + y0, q + y1), rest, accumulate, has_prelu, slopes
                 )
                 n += COLUMNS
         finish_rows(row.finish, y, rows_y, m, m + count, N, has_prelu)

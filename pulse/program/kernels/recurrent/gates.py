@@ -28,7 +28,7 @@ from pulse.jit.language.tuples import copies, each, indices
 from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
 from pulse.jit.registry import device
 from pulse.jit.rows.pointer import Pointer
-from pulse.program.kernels.blocks import FOUR, ONE, Numbers, Pointers, Vectors
+from pulse.program.kernels.blocks import FOUR, ONE, Indices, Pointers, Vectors
 from pulse.program.kernels.matmul.digits import (
     Digits,
     sum_row,
@@ -129,7 +129,7 @@ def add_to_gate(total: Vector, element: Vector, w: Pointer, gate: int, gates: in
 
 
 @device
-def float_sums(h: Pointer, w: Pointer, K: int, scales: Scales, gates: Numbers) -> Vectors:
+def float_sums(h: Pointer, w: Pointer, K: int, scales: Scales, gates: Indices) -> Vectors:
     """Return ``sum_k h[k] * w[k]`` of two or three gates, w [K, gates, 16]."""
     even = odd = copies(vzero(), gates)
     count, k = len(gates), 0
@@ -181,7 +181,7 @@ def one_sum(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits) -> V
 
 
 @device
-def gate_sums(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits, gates: Numbers) -> Vectors:
+def gate_sums(h: Pointer, w: Pointer, K: int, scales: Scales, digits: Digits, gates: Indices) -> Vectors:
     """Sum as ``one_sum``, for two or three gates, w [K, gates, 16]."""
     if scales is None:
         return float_sums(h, w, K, scales, gates)
@@ -284,7 +284,7 @@ def add_to_gates(totals: Vectors, h: Pointer, k: int, columns: Vectors) -> Vecto
 
 
 @device
-def store_sums(h: Pointers, w: Pointer, K: int, scales: Scales, sums: Pointer, gates: Numbers) -> None:
+def store_sums(h: Pointers, w: Pointer, K: int, scales: Scales, sums: Pointer, gates: Indices) -> None:
     """Store ``sum_k h[k] * w[k]`` of three or four gates for four states, w [K, gates, 16], in sums [4, 4, 16].
 
     With ``HAS_REGISTERS_FOR_EIGHT``, there may be eight states and three gates.

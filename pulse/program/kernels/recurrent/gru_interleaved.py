@@ -17,7 +17,7 @@ from pulse.jit.rows.instruction import Operand, reads
 from pulse.jit.rows.pointer import Pointer
 from pulse.jit.rows.span import Reach, require, run
 from pulse.ops.recurrent_gates import GATE_COUNTS
-from pulse.program.kernels.blocks import THREE, Numbers, Vectors
+from pulse.program.kernels.blocks import THREE, Indices, Vectors
 from pulse.program.kernels.recurrent.gates import SIGMOID, TANH, ActivationParameters, activate
 from pulse.program.kernels.recurrent.gru_small import sigmoid_tanh_state
 from pulse.program.kernels.recurrent.layer import InterleavedRecurrentFields, load_activation
@@ -84,7 +84,7 @@ def add_to_gates(sums: Vectors, h: Vector, w: Pointer) -> Vectors:
 
 @device
 def gate_sums(
-    x: Pointer, old: Pointer, w: Pointer, bias: Pointer, numbers: Numbers, units: int
+    x: Pointer, old: Pointer, w: Pointer, bias: Pointer, numbers: Indices, units: int
 ) -> tuple[Vectors, ...]:
     """Return the sums of the gates z, r and of the candidate without x, of some units of one GRU."""
     p, sums = each(add, w, each(mul, numbers, units * GATES)), each(begin_gates, x, bias, numbers, units)
