@@ -12,7 +12,7 @@ from onnx import ModelProto, NodeProto, helper, numpy_helper
 import pulse
 from bench.measurement.timing import alternate
 from pulse.models import PulsedModel
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 
 TABLE_ROWS, TABLE_WIDTH = 1000, 64
 """Shape of the table that tokens look up."""

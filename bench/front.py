@@ -19,7 +19,7 @@ from pulse import front
 from pulse.facts import Array
 from pulse.front.windows import window_values
 from pulse.models import TypedModel
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.state import NativeState
 
 ROUNDS, STEPS, HOPS = 20, 1000, 200

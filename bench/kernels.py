@@ -11,7 +11,7 @@ import pulse
 from bench.measurement.roofline import measured_machine, working_set
 from bench.models import PUBLISHED
 from bench.models.tcn import tcn
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.state import NativeState
 
 ALIGNMENT_BYTES = 4096

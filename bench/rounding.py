@@ -13,7 +13,7 @@ from bench.measurement.timing import Ratio, alternate, make_stepper
 from bench.models import Entry, catalogue
 from bench.models.choice import make_parser
 from pulse.accuracy import rounding_errors
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 
 TYPES = (("f32", "f32"), ("bf16", "f32"), ("bf16", "bf16"), ("int8", "f32"), ("int8", "int8"))
 """Types of the weights and of the activations."""

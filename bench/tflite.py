@@ -20,7 +20,7 @@ import pulse
 from bench.measurement.roofline import BandwidthProbe, roofline, working_set
 from bench.measurement.timing import alternate
 from pulse.facts import Array, DType
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 
 ROUNDS, STEPS, READING = 15, 1000, "reading"
 """Rounds in which the contestants alternate, calls in each, and the name of reading the working set."""

@@ -15,7 +15,7 @@ from pulse.jit.language.simd import LANES, vfma, vload, vsplat, vstore, vzero
 from pulse.jit.registry import Kernel
 from pulse.jit.rows.instruction import Instruction, Operand, reads, writes
 from pulse.jit.rows.pointer import operand
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.table.cost import Cost, cost_of
 from pulse.program.table.memory import aligned_bytes
 

@@ -10,7 +10,7 @@ from bench.measurement.roofline import BandwidthProbe, Machine, roofline, workin
 from bench.measurement.timing import alternate, make_stepper
 from bench.models import Entry, catalogue
 from bench.models.entry import Source
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 
 GROWN = ("tcn_1", "gru", "gtcrn")
 """The models whose growth is measured, if no other is given."""

@@ -13,7 +13,7 @@ from bench.measurement.timing import Ratio, alternate
 from bench.models import Entry, catalogue
 from bench.models.gru import gru
 from pulse.facts import Array
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.streams.lanes import Lanes
 from pulse.program.streams.state import State
 

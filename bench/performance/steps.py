@@ -10,7 +10,7 @@ from bench.models.entry import Target
 from bench.peers.contest import OURS, SPECIALISED, Contest, contest
 from bench.peers.outputs import WrongResultError
 from pulse.errors import PulseError
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 
 PEERS = ("onnxruntime", "tract")
 """The runtimes that this project is compared with."""

@@ -19,7 +19,7 @@ from bench.models.recipe_pages import lay_out_recipe
 from bench.peers.onnxruntime_peer import OnnxRuntimePeer
 from bench.peers.outputs import WrongResultError
 from bench.sound import author_loops
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.state import NativeState
 from pulse.program.program import Program
 

@@ -22,8 +22,8 @@ from bench.measurement.host import Host
 from bench.measurement.roofline import BandwidthProbe, measured_machine, roofline
 from bench.torch_codes.models.codecs import mimi_decoder, mimi_encoder
 from bench.torch_codes.published_model import ModuleCase
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.stored_program import read_program
+from pulse.program.native.native_program import NativeProgram
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "pytorch_large.md"
 """The page."""

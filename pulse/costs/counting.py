@@ -112,7 +112,7 @@ def _count_pulse(model: PulsedNetwork) -> PulseCost:
 
 
 def _count_program(program: Program) -> ProgramCost:
-    from pulse.program.backends.native_program import NativeProgram
+    from pulse.program.native.native_program import NativeProgram
 
     if not isinstance(program, NativeProgram):
         raise InputError(f"the {program.backend} backend has no instructions to count; use numba")

@@ -6,12 +6,12 @@ from typing import Any
 
 from pulse.accuracy import rounding_errors
 from pulse.errors import InputError
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.backends.reference import ReferenceProgram
 from pulse.program.backends.registry import Prepare
 from pulse.program.file.program_file import write_file
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.file.stored_program import read_program
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.specialisation import Specialisation
 from pulse.program.program import Program
 from pulse.proof import ProofChoice, ProofReport

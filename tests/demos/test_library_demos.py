@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from pulse.models import TypedModel
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from streaming import Session
 from streaming.builtin import model_path, noisy_path

@@ -32,9 +32,9 @@ from pulse.ops.stateful import OnPulses, Stateful
 from pulse.ops.time import Delay, LastFrames
 from pulse.ops.time_ends import FillEnds
 from pulse.ops.time_position import Positions, Range
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.backends.reference import ReferenceProgram
 from pulse.program.machine.machine import run_python
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.table.memory import aligned_bytes
 from pulse.program.table.table import link, row_starts
 from pulse.program.whole_stream import stream_whole

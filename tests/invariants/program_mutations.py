@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 import pulse
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.container import Container, encode, open_container
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.program.table.memory import Region
 from tests.invariants.mutations import FLOATS, INTEGERS, TEXTS, Random, cut, flip_bits, move_bytes

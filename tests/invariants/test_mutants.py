@@ -10,8 +10,8 @@ import pytest
 
 from pulse.facts import Array
 from pulse.models import PulsedModel
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.backends.reference import ReferenceProgram
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.whole_stream import stream_whole
 from pulse.proof import prove_programs
 from pulse.proof.oracle import oracle_of

@@ -12,7 +12,7 @@ import pytest
 from onnx import ModelProto
 
 import pulse
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from pulse.support.collector import GC_THRESHOLD_OBJECTS, fewer_collections
 from tests.invariants.hostile_models import model
 from tests.pulse.cases.build import node

@@ -11,8 +11,8 @@ import pulse
 from bench.models import tcn
 from pulse.errors import CompileError
 from pulse.jit.storage.library import file_of
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
+from pulse.program.native.native_program import NativeProgram
 from pulse.pulsify.driver import pulsify
 from streaming.builtin import model_path
 from streaming.compilation.warming import kernel_names

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from pulse.errors import InputError
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.machine import team, thread_cuts
 from pulse.program.machine.team import HELP, RUN_PARTS
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from streaming.builtin import noisy_path
 from streaming.compilation import warming

@@ -73,7 +73,7 @@ def register_backend(backend: Backend) -> None:
 
 
 def _compile_kernels(request: CompileRequest) -> Program:
-    from pulse.program.backends.native_program import NativeProgram
+    from pulse.program.native.native_program import NativeProgram
 
     return NativeProgram(
         request.model, request.fetches, request.weights, request.prepare, request.activations
@@ -81,7 +81,7 @@ def _compile_kernels(request: CompileRequest) -> Program:
 
 
 def _refuse_without_kernel(op: Op, facts: Sequence[TypedFact]) -> str:
-    from pulse.program.backends.native_program import has_kernel
+    from pulse.program.native.native_program import has_kernel
 
     return "" if has_kernel(op) else "has no kernel for it"
 

@@ -1,1 +1,1 @@
-"""The numba backend's streams: one by one, in groups of lanes, and in blocks of sixteen with interleaved memories."""
+"""The numba backend: its programs, and their streams one by one, in groups of lanes, and sixteen in one memory."""

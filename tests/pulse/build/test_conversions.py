@@ -21,7 +21,7 @@ from pulse.build import (
     Tanh,
 )
 from pulse.errors import InputError
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from tests.noise import normal_noise
 
 

@@ -6,9 +6,9 @@ import pytest
 import pulse
 from pulse.errors import CompileError, PulsifyError
 from pulse.ops.scan import ScanStream
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
 from pulse.program.lower.scan import MAX_INSTRUCTIONS
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.whole_stream import stream_whole
 from tests.agreement import Expected
 from tests.backends import BACKENDS

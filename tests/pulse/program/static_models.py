@@ -12,7 +12,7 @@ from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.interface import Port
 from pulse.models import PulsedModel, TypedModel
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from pulse.pulsify.constants import transfer_constants
 from pulse.pulsify.network import PulsedGraph
 from tests.pulse.cases.families import cases, newest_cases

@@ -14,8 +14,8 @@ from pulse.facts import Array
 from pulse.graph import View
 from pulse.models import PulsedModel
 from pulse.ops.quantize_rows import RoundRows, round_rows
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.backends.rounding import round_offline
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
 from pulse.proof.signals import draw_feeds

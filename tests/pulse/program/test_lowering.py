@@ -12,9 +12,9 @@ from pulse.loading.load import load
 from pulse.ops.cumulative import CumSum
 from pulse.ops.op import Env
 from pulse.ops.shape import AddAxis, Transpose
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
 from pulse.program.lowering import LOWER, Lowering, PulsedNode
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.step import lower_step
 from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Region, Value

@@ -12,7 +12,7 @@ from pulse.accuracy import rounding_errors
 from pulse.errors import CompileError, InputError
 from pulse.facts import Array
 from pulse.ops.weight_units import UnitLayout
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.program.weights import MIN_ROUNDED_BYTES, as_halves, store
 from pulse.program.whole_stream import run_whole

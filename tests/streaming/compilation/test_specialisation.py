@@ -17,7 +17,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.jit.storage.cache import cache_location
 from pulse.models import TypedModel
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.table.table import link
 from streaming.compilation import specialisation
 from streaming.compilation.specialisation import BackgroundSpecialisation

@@ -6,8 +6,8 @@ from pulse.c_library.deployed import prepare_deployment
 from pulse.c_library.vector import make_vector
 from pulse.jit.levels import LEVELS, TARGETS
 from pulse.models import TypedModel
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
+from pulse.program.native.native_program import NativeProgram
 from pulse.proof.oracle import oracle_of
 from pulse.pulsify.driver import pulsify
 from streaming.deploy.library import BuiltLibrary, build_library

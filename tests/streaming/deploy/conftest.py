@@ -2,7 +2,7 @@
 
 import pytest
 
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 
 from bench.library.c_library import ALIGNMENT, NULL, OK, WEIGHTS, CLibrary, CStream, addresses
 from pulse.errors import InputError
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from pulse.proof.signals import draw_feeds
 from tests.noise import quiet_noise
 from tests.streaming.deploy.building import HERE, PULSE, build

@@ -25,8 +25,8 @@ from bench.library.c_library import (
 from pulse.c_library.deployed import prepare_deployment
 from pulse.c_library.texts import header
 from pulse.errors import WriteError
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.compiler import compile_model
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.whole_stream import stream_whole
 from pulse.proof.signals import draw_feeds
 from pulse.pulsify.driver import pulsify

@@ -13,7 +13,7 @@ import pytest
 import soundfile
 
 from pulse.errors import InputError, WriteError
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from tests.noise import quiet_noise
 from tests.streaming.deploy.building import HERE, build, compile_program
 from tests.streaming.deploy.hosts import Clap, Ladspa

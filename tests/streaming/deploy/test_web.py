@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pulse.errors import InputError
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from tests.noise import quiet_noise
 from tests.streaming.deploy.building import PULSE, build, compile_program
 from tests.streaming.deploy.node import require_tools, run_node

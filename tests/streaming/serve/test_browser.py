@@ -12,7 +12,7 @@ import soundfile
 
 import pulse
 from pulse.errors import InputError
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from streaming import Session
 from streaming.builtin import SAMPLE_RATE_HZ, model_path, noisy_path, voice_path
 from streaming.events import Segments

@@ -13,9 +13,9 @@ import pytest
 
 import pulse
 from pulse.errors import CompileError, LoadError, WriteError
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.container import MAGIC, encode, open_container
 from pulse.program.file.stored_program import StoredProgram, read_program
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.whole_stream import stream_whole
 from tests.pulse.program.programs import FORMS, MODELS, are_bit_identical, block, constants, program
 

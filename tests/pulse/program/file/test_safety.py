@@ -15,8 +15,8 @@ from pulse.jit.rows.instruction import Instruction, Operand, RowFields, fields_o
 from pulse.jit.rows.pointer import ARENA, STATE, WEIGHTS, Pointer, operand
 from pulse.jit.rows.reach import CheckedInstruction, TableCheck
 from pulse.jit.rows.span import Located
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.safety import require_safe
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.table.memory import aligned_bytes
 from pulse.program.table.table import row_starts
 from tests.failed_cases import FailedCases

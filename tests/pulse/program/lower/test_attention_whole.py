@@ -5,7 +5,7 @@ import onnx
 import pytest
 
 import pulse
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from tests.pulse.cases.build import floats, model, node
 
 FRAMES, BANDS, HEADS, CHANNELS = 5, 12, 3, 4

@@ -8,7 +8,7 @@ import pytest
 
 import pulse
 from pulse.facts import Array
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from tests.pulse.cases.build import floats, model, node
 
 CHANNELS, FRAMES = 24, 40

@@ -27,9 +27,9 @@ from pulse.jit.registry import kernel_of
 from pulse.jit.row_cuts import RowCut, best_cut, cut_rows
 from pulse.jit.rows.pointer import ARENA
 from pulse.ops.spectral import dft_matrix
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.machine import machine, team, thread_cuts
 from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.state import NativeState
 from pulse.program.program import Program
 from pulse.program.table.memory import Region, align, aligned_bytes

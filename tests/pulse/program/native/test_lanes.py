@@ -7,12 +7,12 @@ import pytest
 
 from pulse.errors import InputError
 from pulse.jit.registry import KERNELS
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.kernels import families as families
 from pulse.program.kernels.matmul import product_blocks, product_lanes
 from pulse.program.kernels.recurrent import lanes as recurrent_lanes
 from pulse.program.native import lanes as native_lanes
 from pulse.program.native.lanes import group_size
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.program.streams.lanes import Lanes
 from pulse.program.streams.state import State

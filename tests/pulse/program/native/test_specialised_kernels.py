@@ -14,9 +14,9 @@ from pulse.jit import specialised_code
 from pulse.jit.registry import KERNELS
 from pulse.jit.specialised import specialised_functions
 from pulse.models import TypedModel
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.file.stored_program import read_program
 from pulse.program.native import specialised_kernels
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.specialisation import Specialisation
 from pulse.program.native.specialisation_trial import SpecialisationTrial
 from pulse.program.table import kernel_rows

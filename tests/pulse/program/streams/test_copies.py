@@ -16,7 +16,7 @@ from pulse import errors
 from pulse.errors import CopyError, InputError, LoadError
 from pulse.jit import registry
 from pulse.jit.registry import KERNELS
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.state import NativeState
 from pulse.program.streams import executable
 from pulse.program.streams.state import State

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pulse.facts import Array
-from pulse.program.backends.native_program import NativeProgram
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.state import NativeState
 from pulse.pulsify.driver import pulsify
 from tests.noise import normal_noise

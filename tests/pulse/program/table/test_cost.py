@@ -8,10 +8,10 @@ import pytest
 
 from pulse.jit.registry import KERNELS
 from pulse.jit.rows.instruction import number_fields
-from pulse.program.backends.native_program import NativeProgram
 from pulse.program.kernels import families as families
 from pulse.program.kernels.copy import CopyRow
 from pulse.program.machine import machine
+from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.profile import InstructionProfile, Profile, measure
 from pulse.program.table.cost import Cost, RowNote, cost_of
 from pulse.program.table.emitted import EmittedInstruction
