@@ -11,9 +11,9 @@ from pulse.program.table.memory import align
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
 from streaming.live.config import ENGINES, EngineConfig, StreamConfig
+from streaming.live.delay import Schedule
 from streaming.live.instances import Instances
 from streaming.live.resamplers import Resamplers
-from streaming.live.schedule import Schedule
 from streaming.native.control_block import RECORD_HEADER_BYTES, ControlBlock, Gains, Mark, StreamInput
 from streaming.native.drift import Drift
 from streaming.native.histogram import Histogram

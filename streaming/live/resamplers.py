@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from streaming.live.config import StreamConfig
-from streaming.live.schedule import Timing
+from streaming.live.delay import Timing
 from streaming.native.resample import NativeResampler
 
 MAX_RESAMPLED_FRAMES = 4096

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from pulse.program.program import Program
 from streaming import Session
-from streaming.live.schedule import Timing
+from streaming.live.delay import Timing
 from streaming.native.resample import NativeResampler
 
 Sound = NDArray[np.float32]

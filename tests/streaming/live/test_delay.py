@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.live import schedule
-from streaming.live.schedule import Schedule, Timing
+from streaming.live.delay import Schedule, Timing
 from streaming.virtual.host import VirtualDevice
 from tests.noise import normal_noise
 from tests.streaming.live.runs import RATE, assert_frames_add_up, late_by, runs
@@ -79,7 +78,7 @@ def test_the_delay_of_a_very_long_period_is_a_bound(monkeypatch: pytest.MonkeyPa
     """The bound exceeds the needed delay by less than a pulse."""
     timings = [Timing(pulse, 100, 16000, 44100, 44100, 88, 32) for pulse in (16, 99, 160)]
     exact = [timing.schedule(None, False).frames for timing in timings]
-    monkeypatch.setattr(schedule, "MAX_PERIOD_STEPS", 0)
+    monkeypatch.setattr("streaming.live.delay.MAX_PERIOD_STEPS", 0)
     for timing, frames in zip(timings, exact):
         bound = timing.schedule(None, False).frames
         assert frames <= bound <= frames + timing.in_device_frames(timing.pulse_frames) + 2
