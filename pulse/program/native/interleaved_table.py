@@ -7,7 +7,7 @@ The instructions are valid in the middle of a stream: every frame of a pulse bel
 state is loaded. A stream before pulse ``steady_from``, or after its end, runs by itself.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from math import prod
 from typing import Any
 
@@ -16,14 +16,13 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.language.simd import LANES
 from pulse.jit.rows.instruction import Instruction
-from pulse.program.kernels.copy import CopyRow, FillRow
 from pulse.program.kernels.time import TickRow
 from pulse.program.lower.interleaved import families as families
+from pulse.program.lower.interleaved.copy import trim_fills
 from pulse.program.lower.interleaved.lowering import (
     LANE_WORD,
     InterleavedLowering,
     NotInterleavedError,
-    advance,
     byte_of,
 )
 from pulse.program.native.executable import NativeExecutable
@@ -33,9 +32,6 @@ from pulse.program.table.loops import Loops
 from pulse.program.table.memory import Buffer, Region, Value, align, dense_strides
 from pulse.program.table.place import Place
 from pulse.support.record import record
-
-MAX_GAPS = 32
-"""Maximum number of runs of a fill that are filled one by one, if the next copy writes the rest."""
 
 
 @record
@@ -148,39 +144,3 @@ def _convert(lowering: InterleavedLowering, row: EmittedInstruction) -> Iterable
         return tuple(lowering.convert(row.instruction))
     except NotInterleavedError as error:
         raise NotInterleavedError(f"{row.node or row.kernel}: {error}") from None
-
-
-def trim_fills(rows: Sequence[EmittedInstruction]) -> Iterator[EmittedInstruction]:
-    """Reduce each fill to the runs that the next copy does not write, if these are few."""
-    for row, next_row in zip(rows, (*rows[1:], None)):
-        fill, copy = row.instruction, None if next_row is None else next_row.instruction
-        if not isinstance(fill, FillRow) or not isinstance(copy, CopyRow):
-            yield row
-            continue
-        target: Any = fill.dst
-        gaps = find_gaps(fill, copy)
-        for start, stop in gaps if len(gaps) <= MAX_GAPS else [(0, fill.count)]:
-            part = advance(target, start)
-            yield EmittedInstruction(
-                FillRow(dst=part, size=fill.size, count=stop - start, bits=fill.bits), row.node, row.op
-            )
-
-
-def find_gaps(fill: FillRow, copy: CopyRow) -> list[tuple[int, int]]:
-    """Return the runs of a fill that a copy does not write, in elements of the fill."""
-    first: Any = fill.dst
-    source: Any = copy.src
-    target: Any = copy.dst
-    if fill.size != copy.size or target.buffer is not first.buffer or source.buffer is first.buffer:
-        return [(0, fill.count)]
-    sizes = (copy.n0, copy.n1, copy.n2, copy.n3, copy.n4, copy.n5)
-    strides = (copy.b0, copy.b1, copy.b2, copy.b3, copy.b4, copy.b5)
-    offsets = np.array([target.offset - first.offset])
-    for size, stride in zip(sizes, strides):
-        offsets = (offsets[:, None] + np.arange(size) * stride).ravel()
-    empty = np.ones(fill.count + 2, np.bool_)
-    empty[[0, -1]] = False
-    written = offsets[(offsets >= 0) & (offsets < fill.count)]
-    empty[written + 1] = False
-    edges = np.flatnonzero(empty[1:] != empty[:-1])
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist()))
