@@ -8,51 +8,21 @@ from typing import Any, cast
 
 from pulse.support.wording import Spelling
 
-OPTIONS = {
-    "pulse": "--pulse",
-    "stage": "--stage",
-    "quality": "--quality",
-    "symbol": "--symbol",
+RENAMED = {
     "inputs": "--input",
     "outputs": "--keep",
-    "backend": "--backend",
-    "max_context": "--max-context",
     "constants": "--constant",
     "states": "--state",
-    "context": "--context",
     "axes": "--axis",
-    "delay": "--delay",
-    "initial": "--initial",
-    "weights": "--weights",
-    "activations": "--activations",
-    "threads": "--threads",
-    "specialise": "--specialise",
-    "min_gain": "--min-gain",
-    "budget": "--budget",
-    "signature": "--signature",
-    "example": "--example",
-    "dynamic": "--dynamic",
-    "method": "--method",
-    "ignore_value_info": "--ignore-value-info",
-    "opset": "--opset",
     "lengths": "--length",
-    "long": "--long",
     "block_frames": "--block",
     "headroom_s": "--headroom",
-    "policy": "--policy",
-    "engine": "--engine",
-    "priority": "--priority",
-    "reconnect": "--reconnect",
     "routes": "--in",
     "input": "--mic",
     "output": "--speaker",
-    "raw": "--raw",
     "encoding": "--subtype",
-    "rate": "--rate",
-    "events": "--events",
-    "event": "--event",
 }
-"""Parameter -> option. An option of a mapping takes ``name=value`` and is repeated; ``none`` is the empty one."""
+"""Parameter -> option, where the names differ."""
 
 COMMANDS = ("compile", "run", "dump", "convert", "check")
 """The commands to which a message refers for an option that its own command lacks, in this order."""
@@ -62,7 +32,7 @@ def options_of(command: Callable[..., None]) -> Spelling:
     """Return ``as_options`` for a command; an option of others comes with one of them: ``--backend … of pulse run``."""
 
     def spell_option(parameter: str, example: Any = None) -> str:
-        text, option = as_options(parameter, example), OPTIONS[parameter]
+        text, option = as_options(parameter, example), option_of(parameter)
         if option in _option_names(command):
             return text
         commands = {name: getattr(import_module(f"streaming.cli.commands.{name}"), name) for name in COMMANDS}
@@ -92,9 +62,17 @@ def option_names(parameter: str, option: Any) -> list[str]:
     return names or [f"--{parameter.replace('_', '-')}"]
 
 
+def option_of(parameter: str) -> str:
+    """Return the option of a parameter."""
+    return RENAMED.get(parameter, f"--{parameter.replace('_', '-')}")
+
+
 def as_options(parameter: str, example: Any = None) -> str:
-    """Return ``--input``, or ``--input x=1,80,T`` with an example."""
-    option = OPTIONS[parameter]
+    """Return ``--input``, or ``--input x=1,80,T`` with an example.
+
+    The option of a mapping takes ``name=value`` and is repeated; ``none`` is the empty one.
+    """
+    option = option_of(parameter)
     if example is None or example is True:
         return option
     if isinstance(example, Mapping):
