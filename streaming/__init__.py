@@ -1,4 +1,4 @@
-"""Everything with time in it: sessions, files, devices, latency."""
+"""Execution of models: sessions, devices, files, servers, builds and the command line; all that depends on time."""
 
 from typing import TYPE_CHECKING, Any
 
