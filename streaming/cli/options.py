@@ -56,7 +56,7 @@ Specialise = Annotated[
     typer.Option(
         "--specialise",
         help="Compile machine code for the shapes of this program during the run, in a process of low priority, and "
-        "use it from then on, if a step gets 1.1 times as fast or more.",
+        "use it once it is ready if it makes a step at least 1.1 times as fast.",
     ),
 ]
 Threads = Annotated[
