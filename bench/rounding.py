@@ -12,7 +12,7 @@ from bench.measurement.noise import noise_pulses
 from bench.measurement.timing import Ratio, alternate, make_stepper
 from bench.models import Entry, catalogue
 from bench.models.choice import make_parser
-from pulse.accuracy import rounding_errors
+from pulse.accuracy import rounding_losses
 from pulse.program.native.native_program import NativeProgram
 
 TYPES = (("f32", "f32"), ("bf16", "f32"), ("bf16", "bf16"), ("int8", "f32"), ("int8", "int8"))
@@ -52,7 +52,7 @@ def rounding_time(entry: Entry, rounds: int) -> RoundingTime:
         steppers[name] = make_stepper(program.spawn().step, noise_pulses(program, entry.scale))
         if weights != "f32":
             frames = LOSS_FRAMES * pulsed.pulse
-            errors = rounding_errors(pulsed, weights, frames, activations=activations)
+            errors = rounding_losses(pulsed, weights, frames, activations=activations)
             losses_db[name] = min(error.snr_db for error in errors)
     times = alternate(steppers, rounds, steps=200, warmup_steps=200)
     us = {name: times.median(name).p50_us for name in steppers}

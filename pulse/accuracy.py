@@ -16,7 +16,7 @@ from pulse.support.record import record
 
 
 @record
-class RoundingError:
+class RoundingLoss:
     """Difference between an output and its f32 value.
 
     output   name of the output
@@ -32,7 +32,7 @@ class RoundingError:
         return f"{self.largest:.3g} at most, {self.snr_db:.1f} dB below the output"
 
 
-def rounding_errors(
+def rounding_losses(
     model: PulsedNetwork,
     weights: str,
     frames: int | None = None,
@@ -41,7 +41,7 @@ def rounding_errors(
     seed: int = 0,
     prepare: Prepare | None = None,
     activations: str | None = None,
-) -> list[RoundingError]:
+) -> list[RoundingLoss]:
     """Return the error of each output on one stream of random input, for weights stored as ``weights``.
 
     frames  frames of the symbol; by default the longest of the short streams that ``verify`` tries
@@ -58,9 +58,9 @@ def rounding_errors(
     return [_error(name, exact[name], rounded[name]) for name in exact]
 
 
-def _error(name: str, exact: Array, rounded: Array) -> RoundingError:
+def _error(name: str, exact: Array, rounded: Array) -> RoundingLoss:
     expected, actual = exact.astype(np.float64), rounded.astype(np.float64)
     difference = np.where(exact == rounded, 0.0, actual - expected)
     signal, noise = float(np.square(expected).sum()), float(np.square(difference).sum())
     snr_db = math.inf if noise == 0 else 10 * math.log10(signal / noise) if signal > 0 else -math.inf
-    return RoundingError(name, float(np.abs(difference).max(initial=0)), snr_db)
+    return RoundingLoss(name, float(np.abs(difference).max(initial=0)), snr_db)

@@ -133,7 +133,7 @@ class TypedNetwork:
         fetches  labels or outlets of any wires; the outputs by default. Only what they need is evaluated.
         arithmetic  how it is computed: in the model's types, or as ``pulse.ops.arithmetic`` has it
         Raises InputError if arrays do not fit; FaultError if a node has no result for some values, such as an
-        index outside its table. Only arithmetic other than the model's types puts the nearest value that has one.
+        index outside its table. Wider arithmetic replaces such a value by the nearest one that has a result.
         """
         arrays = self._by_name(feeds)
         env = self.bind(arrays)

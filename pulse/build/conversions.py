@@ -183,7 +183,7 @@ def _rank(canvas: Canvas, nodes: set[int]) -> int:
             isinstance(constant, Constant) and np.size(constant.value) > 1 for constant in constants
         ):
             raise InputError(
-                f"{where}: reads a constant whose axes belong to channels first; leave it out of the view"
+                f"{where}: reads a constant whose axes belong to channels first; omit it from the view"
             )
         if op.name in _SPATIAL:
             ranks.add(len(op.attributes["kernel_shape"]) + 2)

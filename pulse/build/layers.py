@@ -66,7 +66,7 @@ def Dropout(probability: float = 0.5, name: str = "", *, training: bool = False)
     """The input itself, as in inference. Raises InputError: training, which pulse does not do."""
     if training:
         raise InputError(
-            f"{name or 'dropout'} (Dropout): pulse runs models and does not train them; leave training out"
+            f"{name or 'dropout'} (Dropout): pulse runs models and does not train them; omit training"
         )
     if not 0 <= probability < 1:
         raise InputError(f"{name or 'dropout'} (Dropout): the probability {probability} is not in 0 … 1")

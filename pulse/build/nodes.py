@@ -61,7 +61,7 @@ class Node(Handle, ModelView):
         """Change attributes of this node alone; None removes one. Raises InputError: no such attribute, or value."""
         op = self.op
         if not isinstance(op, OnnxOp):
-            raise InputError(f"{self.name} ({self.type}): has no attributes; leave them out")
+            raise InputError(f"{self.name} ({self.type}): has no attributes; omit them")
         location = f"{self.name} ({self.type})"
         new_attributes = check_attributes(op.domain, op.type, {**op.attributes, **attributes}, location)
         self._node.op = replace(op, attributes=new_attributes)

@@ -29,7 +29,7 @@ class InitialBytes:
 
 
 @record(eq=False)
-class Deployed:
+class LibraryContents:
     """The contents of a library.
 
     name      the prefix of its functions
@@ -132,7 +132,7 @@ class Deployed:
 
 def prepare_deployment(
     program: Program, name: str, title: str, rate_hz: int | None, external_weights: bool = False
-) -> Deployed:
+) -> LibraryContents:
     """Prepare a program for a library. Raises WriteError: parts of the program run in Python only."""
     if not isinstance(program, NativeExecutable):
         raise WriteError(
@@ -143,4 +143,5 @@ def prepare_deployment(
         raise WriteError(f"{title}: a program that fetches inner wires cannot become a library; omit fetches")
     if external_weights and not program.weights.size:
         raise WriteError(f"{title}: the model has no weights for a separate file; omit --external-weights")
-    return Deployed(name, title, program, None if rate_hz is None else Fraction(rate_hz), external_weights)
+    rate = None if rate_hz is None else Fraction(rate_hz)
+    return LibraryContents(name, title, program, rate, external_weights)

@@ -1,6 +1,6 @@
 """The README of a library."""
 
-from pulse.c_library.deployed import Deployed
+from pulse.c_library.deployed import LibraryContents
 from pulse.c_library.texts import fill
 from pulse.c_library.vector import TestVector
 from pulse.facts import dtype_name, shape_text
@@ -18,7 +18,7 @@ UNJUDGED_TEXT = (
 )
 
 
-def readme(model: Deployed, target: str, math_functions: tuple[str, ...], vector: TestVector) -> str:
+def readme(model: LibraryContents, target: str, math_functions: tuple[str, ...], vector: TestVector) -> str:
     """Describe the folder, the ports, the delays, and their use; ``math_functions`` are functions of libm."""
     program = model.program
     rounded = "" if program.activations == "f32" else f", {program.activations} activations"
@@ -42,7 +42,7 @@ def readme(model: Deployed, target: str, math_functions: tuple[str, ...], vector
     return fill("readme.md", model, more)
 
 
-def _row(role: str, port: Port, model: Deployed) -> str:
+def _row(role: str, port: Port, model: LibraryContents) -> str:
     name = printable(port.name).replace("|", "\\|")
     cells = [f"{role} {name}", shape_text(port.shape), dtype_name(port.dtype)]
     if not port.streams:

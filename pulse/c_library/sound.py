@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from hashlib import blake2b
 
-from pulse.c_library.deployed import Deployed
+from pulse.c_library.deployed import LibraryContents
 from pulse.c_library.texts import fill
 from pulse.errors import WriteError
 from pulse.interface import Port
@@ -29,7 +29,7 @@ class SoundPorts:
     rate_hz: int
 
 
-def sound_ports(model: Deployed) -> SoundPorts:
+def sound_ports(model: LibraryContents) -> SoundPorts:
     """Return the ports, for audio hosts. Raises WriteError: it does not take audio, or its rate is not known."""
     if model.rate_hz is None:
         raise WriteError(f"{model.title}: its sample rate is unknown, but plug-in hosts need it; give --rate")
@@ -52,7 +52,7 @@ def _is_host_sound(port: Port) -> bool:
     return port.is_sound and port.rate == 1
 
 
-def fits_audio_hosts(model: Deployed) -> bool:
+def fits_audio_hosts(model: LibraryContents) -> bool:
     """Return whether ``sound_ports`` accepts the model."""
     return (
         model.rate_hz is not None
@@ -62,7 +62,7 @@ def fits_audio_hosts(model: Deployed) -> bool:
 
 
 def blocks_source(
-    model: Deployed, ports: SoundPorts, resample: str, half: int, phases: int, stop_db: float
+    model: LibraryContents, ports: SoundPorts, resample: str, half: int, phases: int, stop_db: float
 ) -> str:
     """Return the C source that takes sound in blocks of any size and rate.
 
@@ -75,7 +75,7 @@ def blocks_source(
     return fill(BLOCKS, model, {**more, "RESAMPLE": resample})
 
 
-def plugin_names(model: Deployed, ports: SoundPorts) -> Mapping[str, str]:
+def plugin_names(model: LibraryContents, ports: SoundPorts) -> Mapping[str, str]:
     """Return the values that the templates of plug-ins need of a model."""
     text = _quote(model.title)
     names = [_quote(name) for name in input_names(model)]
@@ -100,7 +100,7 @@ def plugin_names(model: Deployed, ports: SoundPorts) -> Mapping[str, str]:
     }
 
 
-def input_names(model: Deployed) -> list[str]:
+def input_names(model: LibraryContents) -> list[str]:
     """Return the names of the inputs of a plug-in."""
     inputs = model.program.inputs
     return ["Input"] if len(inputs) == 1 else [f"Input {port.name}" for port in inputs]

@@ -9,7 +9,7 @@ from zlib import adler32
 
 import numpy as np
 
-from pulse.c_library.deployed import Deployed
+from pulse.c_library.deployed import LibraryContents
 from pulse.c_library.expressions import expression, longest
 from pulse.interface import Port
 from pulse.program.table.memory import align
@@ -21,7 +21,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 IDENTITY = b"pulse/1\0"
 
 
-def fill(template: str, model: Deployed, extra_names: Mapping[str, str] | None = None) -> str:
+def fill(template: str, model: LibraryContents, extra_names: Mapping[str, str] | None = None) -> str:
     """Fill a template with the model's names."""
     text = (TEMPLATES / template).read_text()
     title = printable(model.title).replace("*/", "* /")
@@ -31,13 +31,13 @@ def fill(template: str, model: Deployed, extra_names: Mapping[str, str] | None =
     return text
 
 
-def header(model: Deployed) -> str:
+def header(model: LibraryContents) -> str:
     return fill(
         "header.h", model, {"WEIGHTS": fill("weights/external.h", model) if model.external_weights else ""}
     )
 
 
-def source(model: Deployed, kernels: Mapping[str, str]) -> str:
+def source(model: LibraryContents, kernels: Mapping[str, str]) -> str:
     """Return the C source; ``kernels`` has the symbol of each kernel. Raises WriteError: a length is not known."""
     parts = {
         "DATA": _data(model, kernels),
@@ -48,22 +48,22 @@ def source(model: Deployed, kernels: Mapping[str, str]) -> str:
     return fill("shell.c", model, parts)
 
 
-def weights_symbol(model: Deployed) -> str:
+def weights_symbol(model: LibraryContents) -> str:
     """Return the C symbol of the weights."""
     return f"{model.name}_weights"
 
 
-def rows_symbol(model: Deployed) -> str:
+def rows_symbol(model: LibraryContents) -> str:
     """Return the C symbol of the rows."""
     return f"{model.name}_rows"
 
 
-def initial_symbol(model: Deployed) -> str:
+def initial_symbol(model: LibraryContents) -> str:
     """Return the C symbol of the pieces of the first state."""
     return f"{model.name}_initial"
 
 
-def _weights(model: Deployed) -> str:
+def _weights(model: LibraryContents) -> str:
     """Return the C source that finds the weights: in the library, or at an address from the caller."""
     if not model.external_weights:
         return fill("weights/embedded.c", model, {"SYMBOL": weights_symbol(model)})
@@ -75,7 +75,7 @@ def _weights(model: Deployed) -> str:
     )
 
 
-def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
+def _data(model: LibraryContents, kernels: Mapping[str, str]) -> str:
     """Return the C source of numbers, tables, and symbols of other objects."""
     waits, ends = model.awaited_wires, model.program.ends
     symbols = {"rows": rows_symbol(model), "initial": initial_symbol(model)}
@@ -112,7 +112,7 @@ def _data(model: Deployed, kernels: Mapping[str, str]) -> str:
     )
 
 
-def _counts(model: Deployed) -> dict[str, int]:
+def _counts(model: LibraryContents) -> dict[str, int]:
     """Return the numbers of ports, of the lengths of their kinds, and of pieces."""
     waits, ends = len(model.awaited_wires), len(model.program.ends)
     return {
@@ -129,7 +129,7 @@ def _counts(model: Deployed) -> dict[str, int]:
     }
 
 
-def _sizes(model: Deployed) -> dict[str, int]:
+def _sizes(model: LibraryContents) -> dict[str, int]:
     """Return the frames of a pulse, the longest stream, and the sizes of memories in bytes."""
     program = model.program
     return {
@@ -143,7 +143,7 @@ def _sizes(model: Deployed) -> dict[str, int]:
     }
 
 
-def _fingerprint(model: Deployed) -> bytes:
+def _fingerprint(model: LibraryContents) -> bytes:
     """Return the fingerprint of Python's snapshots without constants, so that each reads the other's."""
     return blake2b(model.program.fingerprint, digest_size=16).digest()
 
@@ -155,7 +155,7 @@ def _place_text(port: Port, place: Place) -> str:
     return f"{{{numbers}, {more}, {_row(place.shape)}, {_row(place.strides)}}}"
 
 
-def _ports(model: Deployed) -> str:
+def _ports(model: LibraryContents) -> str:
     lines: list[str] = []
     for index, port in enumerate(model.ports):
         lines.append(f"static const size_t dims{index}[] = {_row(port.shape or (1,))};")
@@ -169,7 +169,7 @@ def _ports(model: Deployed) -> str:
     return "\n".join([*lines, f"static const {model.name}_port ports[] = {_table(rows)};"])
 
 
-def _lengths(model: Deployed) -> str:
+def _lengths(model: LibraryContents) -> str:
     cases = [f"    case {index}: return {expression(length)};" for index, length in enumerate(model.lengths)]
     return "\n".join(
         [
@@ -185,7 +185,7 @@ def _lengths(model: Deployed) -> str:
     )
 
 
-def _run(model: Deployed, kernels: Mapping[str, str]) -> str:
+def _run(model: LibraryContents, kernels: Mapping[str, str]) -> str:
     return "\n".join(f"  {kernels[kernel.name]}(rows + {start}, bases);" for kernel, start in model.calls)
 
 

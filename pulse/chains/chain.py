@@ -123,7 +123,7 @@ class _Chain:
         names = list(self.last.values()) if outputs is None else list(outputs)
         for name in self.unread:
             if name not in names:
-                raise FactError(f"input {name}: no stage reads it; leave it out, or name it where it is read")
+                raise FactError(f"input {name}: no stage reads it; omit it, or name it where it is read")
         self.graph.set_outputs([self._wire(name, "the chain's outputs") for name in names], names)
         model_title = title or " -> ".join(self.titles)
         return TypedModel(self.graph, self.scope, model_title, self.metadata, self.origins).copy()

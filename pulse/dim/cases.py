@@ -40,7 +40,7 @@ class Extent:
 
     low: int | None
     high: int | None
-    zero: bool
+    may_be_zero: bool
 
 
 _ANYTHING = Extent(None, None, True)
@@ -66,7 +66,7 @@ def extent_under(dim: TDim, premises: tuple[TDim, ...], answers: Answers | None 
 def _union(left: Extent, right: Extent) -> Extent:
     low = None if left.low is None or right.low is None else min(left.low, right.low)
     high = None if left.high is None or right.high is None else max(left.high, right.high)
-    return Extent(low, high, left.zero or right.zero)
+    return Extent(low, high, left.may_be_zero or right.may_be_zero)
 
 
 def _relevant_premises(dim: TDim, premises: tuple[TDim, ...]) -> tuple[TDim, ...]:

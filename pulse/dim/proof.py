@@ -58,4 +58,4 @@ def _judge_eq(extent: Extent) -> Verdict:
         return "yes"
     above = extent.low is not None and extent.low > 0
     below = extent.high is not None and extent.high < 0
-    return "no" if above or below or not extent.zero else "unknown"
+    return "no" if above or below or not extent.may_be_zero else "unknown"

@@ -24,7 +24,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv
 from pulse.ops.dims import broadcast_shapes, normal_axis, require_at_least, unify
 from pulse.ops.elementwise import Cast, Elementwise
-from pulse.ops.elementwise_within import Within
+from pulse.ops.elementwise_within import RangeCheck
 from pulse.ops.gather import Gather
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import Softmax
@@ -80,6 +80,7 @@ __all__ = [
     "Pointwise",
     "Positional",
     "Range",
+    "RangeCheck",
     "Reduce",
     "Relation",
     "RemoveAxis",
@@ -97,7 +98,6 @@ __all__ = [
     "TypedFact",
     "Whole",
     "Window",
-    "Within",
     "Work",
     "broadcast_shapes",
     "ceil_div",

@@ -68,7 +68,7 @@ def db(
             missing = "maximum" if maximum is None else "top_db"
             raise InputError(
                 f"{function}: top_db counts from the loudest value of the whole recording, which a stream does not "
-                f"know; fix that value with maximum=, in dB, or leave both out ({missing} is missing)"
+                f"know; fix that value with maximum=, in dB, or omit both ({missing} is missing)"
             )
         lowest = require_number(function, "maximum", maximum) - require_number(function, "top_db", top_db, 0)
         y = builder.apply("max", y, lowest, name="floored")

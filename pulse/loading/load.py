@@ -87,7 +87,7 @@ def _reopen(
         return LoadedModel.of_program(model.source_model, outputs, symbol, chunking)
     if isinstance(model.source_model, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
         raise LoadError(
-            f"{model.title}: is already in pulses; leave out {spell('outputs')}, {spell('symbol')} and "
+            f"{model.title}: is already in pulses; omit {spell('outputs')}, {spell('symbol')} and "
             "chunking, or give the model before it is pulsified"
         )
     return replace(

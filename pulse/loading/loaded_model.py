@@ -208,7 +208,7 @@ class LoadedModel:
             rows = "" if program.activations == "f32" else f" and {program.activations} activations"
             raise CompileError(
                 f"{self.title}: is a program with pulses of {program.pulse} frames and {program.form} weights"
-                f"{rows}; leave out {', '.join(wrong)}, or compile the model with that"
+                f"{rows}; omit {', '.join(wrong)}, or compile the model with that"
             )
         if prepare is not None:
             prepare(program.kernel_names)

@@ -108,8 +108,8 @@ def _resolve_call(
     """Return the resolution of a model that takes chunks, ``call`` being one call of it."""
     if names := [name for name, view in call.graph.views.items() if view.backend or view.kernel]:
         raise PulsifyError(
-            f"{call.title}: takes chunks, so a stream of it is one loop over its calls, which has one backend; leave "
-            f"out set_backend of {', '.join(names)}"
+            f"{call.title}: takes chunks, so a stream of it is one loop over its calls, which has one backend; omit "
+            f"set_backend of {', '.join(names)}"
         )
     with count_spending(call.spending):
         original, chunks = scan_over_chunks(call, chunking, sized.symbol, outputs, sized.axes)

@@ -21,11 +21,11 @@ from pulse.support.record import record
 Compute: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 """A function of a node's inputs that returns its results."""
 
-Rounded: TypeAlias = "bool | NDArray[np.bool_]"
+RoundedMask: TypeAlias = "bool | NDArray[np.bool_]"
 """Which elements of a result its own dtype cannot represent: all, none, or the elements in a mask."""
 
 EQUALITY = "="
-"""What holds of the comparison that random errors never make true."""
+"""The value of ``holds_if`` of a comparison for equality, which random errors would never make true."""
 F64 = np.dtype(np.float64)
 MAX_KEPT_BYTES = 1 << 20
 """Maximum number of bytes of a constant that is kept in f64 too; larger ones are converted when used."""
@@ -110,11 +110,11 @@ class NodeRecord:
     gap      the difference of the two operands, if it compares them for equality and they are floats
     """
 
-    rounded: Sequence[Rounded] = ()
+    rounded: Sequence[RoundedMask] = ()
     gap: Array | None = None
 
 
-class Recording(WideArithmetic):
+class RecordingArithmetic(WideArithmetic):
     """Arithmetic in f64; ``tape`` has a record of each node, in order of evaluation."""
 
     def __init__(self) -> None:
@@ -128,12 +128,12 @@ class Recording(WideArithmetic):
         self.tape.append(NodeRecord())  # the records of its body come after it
         results = super().evaluate(op, inputs, dtypes, compute)
         pairs = zip(results, dtypes)
-        rounded = [not op.copies and _round_result(result, dtype) for result, dtype in pairs]
+        rounded = [not op.copies and _inexact_mask(result, dtype) for result, dtype in pairs]
         self.tape[index] = NodeRecord(rounded, _gap(inputs) if _compares_floats(op, inputs) else None)
         return results
 
 
-class Perturbed(WideArithmetic):
+class PerturbedArithmetic(WideArithmetic):
     """Arithmetic in f64 with a random error in place of every rounding of the model's arithmetic.
 
     A result that its type cannot hold is changed by up to ``units`` of its last place. An op that adds up terms
@@ -141,7 +141,7 @@ class Perturbed(WideArithmetic):
     Values that need no rounding stay exact: counters, masks, copies, sums of integers. Half of the values that
     differ by less than their errors are equal, as rounded ones may be.
 
-    tape   the tape of a ``Recording`` on the same inputs
+    tape   the tape of a ``RecordingArithmetic`` on the same inputs
     units  largest error in units of the last place
     """
 
@@ -157,7 +157,7 @@ class Perturbed(WideArithmetic):
         return WideArithmetic()
 
     def round(self, value: Array) -> Array:
-        return self._noisy(value, self._dtype, _fractions(value))
+        return self._noisy(value, self._dtype, _fractional_mask(value))
 
     def evaluate(
         self, op: Op, inputs: Sequence[Array], dtypes: Sequence[DType], compute: Compute
@@ -166,7 +166,7 @@ class Perturbed(WideArithmetic):
         dtype = next(filter(is_floating, dtypes), None)
         if dtype is not None and not (op.copies or isinstance(op, Elementwise | Cast)):
             is_exact = all(where is False for where in recorded.rounded)
-            inputs = [self._noisy(value, dtype, _fractions(value) if is_exact else True) for value in inputs]
+            inputs = [self._noisy(x, dtype, _fractional_mask(x) if is_exact else True) for x in inputs]
             self._dtype = dtype
         results = super().evaluate(op, inputs, dtypes, compute)
         if recorded.gap is not None:
@@ -181,7 +181,7 @@ class Perturbed(WideArithmetic):
         error = np.abs(_gap(inputs) - gap)
         return (gap != 0) & (np.abs(gap) <= error) & (self._rng.random(gap.shape, np.float32) < 0.5)
 
-    def _noisy(self, value: Array, dtype: DType, where: Rounded) -> Array:
+    def _noisy(self, value: Array, dtype: DType, where: RoundedMask) -> Array:
         if where is False or not is_floating(value.dtype):
             return value
         max_change = self._units * unit_roundoff(dtype)
@@ -234,11 +234,11 @@ def _gap(inputs: Sequence[Array]) -> Array:
         return inputs[0] - inputs[1]
 
 
-def _fractions(value: Array) -> Rounded:
+def _fractional_mask(value: Array) -> RoundedMask:
     return value != np.rint(value) if is_floating(value.dtype) else False
 
 
-def _round_result(result: Array, dtype: DType) -> Rounded:
+def _inexact_mask(result: Array, dtype: DType) -> RoundedMask:
     if not (is_floating(dtype) and is_floating(result.dtype)):
         return False
     with np.errstate(all="ignore"):

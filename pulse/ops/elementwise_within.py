@@ -10,10 +10,10 @@ from pulse.support.record import record
 
 
 @record
-class Within(Op):
+class RangeCheck(Op):
     """The input unchanged; a value outside ``low … high`` has no result.
 
-    It is for operators of several ops that do not check the range.
+    For operators built of several ops, none of which checks the range.
 
     Stream   pointwise
     """

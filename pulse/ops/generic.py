@@ -7,10 +7,11 @@ from pulse.errors import InputError
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, Relation, Whole
 from pulse.support.record import record
+from pulse.support.wording import spell
 
 
 @record(eq=False)
-class Generic(Op):
+class UnknownOp(Op):
     """An operator that is kept as the file states it, with the facts that the file states of its outputs.
 
     Stream   whole
@@ -38,7 +39,7 @@ class Generic(Op):
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         raise InputError(
             f"{self.node} ({self.operator}): the operator is not supported, so the model cannot be run; register it "
-            f'with @pulse.operator("{self.operator}"), or fetch only what does not need it'
+            f'with @pulse.operator("{self.operator}"), or keep only outputs that do not need it ({spell("outputs")})'
         )
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:

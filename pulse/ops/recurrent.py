@@ -81,12 +81,12 @@ class Recurrent(Op):
         if self.lengths is not None and batch.prove_eq(len(self.lengths)).no:
             raise FactError(f"{len(self.lengths)} lengths for a batch of {batch}")
         last = TypedFact(x.dtype, (batch, hidden))
-        return [TypedFact(x.dtype, (time, batch, hidden)), *[last] * self.cell.states]
+        return [TypedFact(x.dtype, (time, batch, hidden)), *[last] * self.cell.state_count]
 
     def initial_state(self, inputs: Sequence[Array]) -> list[Doubles]:
         """Return the state before the first frame."""
         batch = inputs[0].shape[1]
-        slots = [self.optional_slot(name) for name in ("h", "c")[: self.cell.states]]
+        slots = [self.optional_slot(name) for name in ("h", "c")[: self.cell.state_count]]
         return [
             np.zeros((batch, self.hidden))
             if slot is None
@@ -154,7 +154,7 @@ class Recurrent(Op):
         def make_op(offset: int, length: TDim, past: Sequence[Array] | None) -> "RecurrentStream":
             return RecurrentStream(self, offset, length, int(batch), dtype, past)
 
-        return Cumulative((0, *(None,) * self.cell.states), make_op)
+        return Cumulative((0, *(None,) * self.cell.state_count), make_op)
 
     def _over_batch(self, starts: Sequence[tuple[TypedFact, int | None]]) -> Relation:
         """Run every frame as its own sequence, which begins with the initial state."""
@@ -166,7 +166,7 @@ class Recurrent(Op):
                 )
         if self.lengths is not None:
             return Whole("its sequence_lens are constant", "leave sequence_lens out")
-        return Pointwise((1, *(0,) * self.cell.states))
+        return Pointwise((1, *(0,) * self.cell.state_count))
 
     def work(self, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]) -> Work:
         frames, batch, features = inputs[0].shape
@@ -212,7 +212,7 @@ class RecurrentStream(StatefulOnFrames):
     def initial_state(self) -> list[Array]:
         if self.past is not None:
             return [array.copy() for array in self.past[1:]]
-        return [np.zeros((self.batch, self.op.hidden), self.dtype) for _ in range(self.op.cell.states)]
+        return [np.zeros((self.batch, self.op.hidden), self.dtype) for _ in range(self.op.cell.state_count)]
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         x = inputs[0]

@@ -91,7 +91,7 @@ class Cell:
     rows: RowForm | None = None
 
     @property
-    def states(self) -> int:
+    def state_count(self) -> int:
         """How many tensors the state is made of: h, and c of an lstm."""
         return 2 if self.kind == "lstm" else 1
 
@@ -129,20 +129,20 @@ class Cell:
         update, reset = gates[:, :size], gates[:, size:]
         last, last_bias = r[2 * size :], bias[2 * size :]
         if self.linear_before_reset:
-            candidate = reset * (row @ last.T + last_bias)
+            recurrent_sum = reset * (row @ last.T + last_bias)
         else:
-            candidate = self._row(reset * h) @ last.T + last_bias
-        fresh = self._apply(1, x[:, 2 * size :] + candidate)
-        return (1 - update) * fresh + update * h
+            recurrent_sum = self._row(reset * h) @ last.T + last_bias
+        candidate = self._apply(1, x[:, 2 * size :] + recurrent_sum)
+        return (1 - update) * candidate + update * h
 
     def _lstm(
         self, x: Doubles, h: Doubles, c: Doubles, r: Doubles, bias: Doubles, peepholes: Doubles | None
     ) -> tuple[Doubles, Doubles]:
         size = h.shape[1]
-        i, o, f, fresh = np.split(x + self._row(h) @ r.T + bias, 4, axis=1)
+        i, o, f, candidate_sum = np.split(x + self._row(h) @ r.T + bias, 4, axis=1)
         pi, po, pf = (0.0, 0.0, 0.0) if peepholes is None else np.split(peepholes, 3)
         assert i.shape[1] == size
-        enter = self._apply(0, i + pi * c)
-        forget = 1 - enter if self.input_forget else self._apply(0, f + pf * c)
-        c = round_inside(forget * c + enter * self._apply(1, fresh))
+        input_gate = self._apply(0, i + pi * c)
+        forget_gate = 1 - input_gate if self.input_forget else self._apply(0, f + pf * c)
+        c = round_inside(forget_gate * c + input_gate * self._apply(1, candidate_sum))
         return self._apply(0, o + po * c) * self.activations[2](c), c

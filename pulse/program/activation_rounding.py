@@ -45,7 +45,7 @@ def with_rounded_rows(model: PulsedNetwork, form: RowForm) -> PulsedNetwork:
         raise CompileError(
             f"{model.title}: {spell('activations', form)}: no product of the model takes rows of {form}; they need "
             f"{MIN_ROWS} to {MAX_ROW} elements, {MIN_COLUMNS} columns and a constant matrix of at least "
-            f"4 KiB{exact}; leave activations out"
+            f"4 KiB{exact}; omit activations"
         )
     return replace(model, graph=graph)
 

@@ -19,7 +19,14 @@ import numpy as np
 
 from pulse.facts import Array, DType
 from pulse.graph import OutletId
-from pulse.ops.arithmetic import NATIVE, Arithmetic, Perturbed, Recording, is_floating, unit_roundoff
+from pulse.ops.arithmetic import (
+    NATIVE,
+    Arithmetic,
+    PerturbedArithmetic,
+    RecordingArithmetic,
+    is_floating,
+    unit_roundoff,
+)
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
@@ -75,7 +82,7 @@ class ExpectedOutputs:
         self._seed = seed
         self.native = oracle(feeds, NATIVE)
         """The outputs in the model's own types."""
-        self._recording = Recording()
+        self._recording = RecordingArithmetic()
         self._runs: list[dict[str, Array]] = []
 
     @cached_property
@@ -131,12 +138,9 @@ class ExpectedOutputs:
     def _change(self, run: int, name: str, axis: int | None) -> Array:
         """Return the tolerance from a run with random errors, which is made at its first use."""
         if run == len(self._runs):
-            self._runs.append(
-                self._oracle(
-                    self._feeds,
-                    Perturbed(self._recording.tape, ROUNDING_ULPS, self._seed * PERTURBED_RUNS + run),
-                )
-            )
+            seed = self._seed * PERTURBED_RUNS + run
+            perturbed = PerturbedArithmetic(self._recording.tape, ROUNDING_ULPS, seed)
+            self._runs.append(self._oracle(self._feeds, perturbed))
         dtype = self.native[name].dtype
         factor = SAFETY_FACTOR if is_floating(dtype) else 1
         return factor * _typical(_distance(self._runs[run][name], self.exact[name]), dtype, axis)

@@ -6,7 +6,7 @@ from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.support.bounds import FAR_FRAMES
 
 MAX_DISTANCE = 4096
-"""The largest distance in frames of a length that the model accepts."""
+"""How many lengths are tried on each side."""
 
 
 def allows_length(length: int, symbol: Symbol, assumptions: Sequence[TDim]) -> bool:

@@ -206,7 +206,7 @@ class _Search:
         if step.max_times is None or count < step.max_times:
             if count == MAX_REPEATS:
                 raise InputError(
-                    f"query {self._query!r}: a step repeats more than {MAX_REPEATS} times; leave out * and +"
+                    f"query {self._query!r}: a step repeats more than {MAX_REPEATS} times; omit * and +"
                 )
             for longer in self._match_once(step, match, start):
                 if len(longer[0]) > len(match[0]):

@@ -284,7 +284,7 @@ def _require_dynamic(proto: ModelProto, call: ModuleCall, title: str) -> None:
     inputs = {value.name: value.type.tensor_type.shape.dim for value in proto.graph.input}
     for name, symbols in call.axes.items():
         if name not in inputs:
-            raise LoadError(f"{title}: no output depends on input {name}; leave it out of dynamic")
+            raise LoadError(f"{title}: no output depends on input {name}; omit it from dynamic")
         for axis, symbol in symbols.items():
             dim = inputs[name][axis]
             if not dim.dim_param:

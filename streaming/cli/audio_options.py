@@ -33,7 +33,7 @@ class AudioOptions:
             ),
         ),
     ] = None
-    written: Annotated[
+    out_routes: Annotated[
         list[str] | None,
         typer.Option(
             "--out",

@@ -51,7 +51,7 @@ def _run_frames(opened: OpenedModel, program: Program, request: RunRequest, sour
 def _run_audio(opened: OpenedModel, program: Program, request: RunRequest) -> FileReport:
     rate_hz, audio = _audio_rate_hz(opened, program), request.audio
     if request.events is not None and audio.subtype is not None:
-        raise InputError("--subtype is for audio; leave it out with --events")
+        raise InputError("--subtype is for audio; omit it with --events")
     raw = None if audio.raw is None else StreamFormat.parse(audio.raw, rate_hz)
     routes = _routes(opened, program, request)
     routes = [
@@ -96,8 +96,8 @@ def _audio_rate_hz(opened: OpenedModel, program: Program) -> int:
 def _routes(opened: OpenedModel, program: Program, request: RunRequest) -> list[OutputRoute]:
     """Return the target of each output. Raises InputError."""
     sound_input, audio, events = sound_inputs(program)[0], request.audio, request.events
-    if audio.written:
-        return _named_routes(program, sound_input, audio.written, request)
+    if audio.out_routes:
+        return _named_routes(program, sound_input, audio.out_routes, request)
     fitting = (port for port in program.outputs if is_playable(port, sound_input) == (events is None))
     name = audio.output
     output = next(fitting, program.outputs[0]) if name is None else find_output(program, name)

@@ -103,7 +103,7 @@ def _rate(model: LoadedModel, rate_hz: int | None, builtin: bool) -> tuple[int |
     if model_rate_hz is not None and model_rate_hz != rate_hz:
         who = "the built-in model" if builtin else f"{model.title}: by its metadata the model"
         warn(
-            f"{who} is made for {model_rate_hz} Hz; --rate {rate_hz} would shift all frequencies: leave it out",
+            f"{who} is made for {model_rate_hz} Hz; --rate {rate_hz} would shift all frequencies: omit it",
             PulseWarning,
             stacklevel=3,
         )

@@ -26,7 +26,7 @@ ModelPath = Annotated[
         "file.py:name. Default: the built-in denoiser.",
     ),
 ]
-Backend = Annotated[
+BackendName = Annotated[
     str,
     typer.Option(
         "--backend",
@@ -56,7 +56,7 @@ Specialise = Annotated[
     typer.Option(
         "--specialise",
         help="Compile machine code for the shapes of this program during the run, in a process of low priority, and "
-        "use it from then on, if a step gets 1.1 times as fast or more.",
+        "use it once it is ready if it makes a step at least 1.1 times as fast.",
     ),
 ]
 Threads = Annotated[
@@ -81,7 +81,7 @@ class RoundingOptions(Rounding):
 class ProgramOptions(RoundingOptions):
     """The options of compiling a program."""
 
-    backend: Backend = "numba"
+    backend: BackendName = "numba"
     threads: Threads = 1
 
 

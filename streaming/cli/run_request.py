@@ -54,7 +54,7 @@ class RunRequest:
                 "--raw and --format exclude --live, which reads files with a header and writes by suffix"
             )
         refuse_same([self.model, self.source], [self.target, *live.output_paths])
-        if self.audio.written:
+        if self.audio.out_routes:
             raise InputError(
                 "--out excludes --live; --output selects the played output, --frames a file of frames"
             )
@@ -65,13 +65,13 @@ class RunRequest:
         audio = self.audio
         if live != LiveOptions():
             raise InputError("the options of the panel Live need --live")
-        if audio.written and not (self.target is None and audio.output is None and self.events is None):
-            raise InputError("--out names outputs and their files: leave out OUT, --output and --events")
+        if audio.out_routes and not (self.target is None and audio.output is None and self.events is None):
+            raise InputError("--out names outputs and their files: omit OUT, --output and --events")
         if not self.has_frames:
             return
         if audio.raw or audio.format_name or audio.subtype:
             raise InputError(f"{self.read}: holds frames; --raw, --format and --subtype are for audio")
-        if audio.written:
+        if audio.out_routes:
             raise InputError(f"{self.read}: holds frames; --out is for audio, give OUT and --output")
 
     def _refuse_events(self) -> None:
@@ -89,6 +89,6 @@ def sort_paths(
         if target is not None:
             raise InputError(f"{model}: is an audio file, but a model is expected here; give [MODEL] IN OUT")
         model, source, target = None, model, source
-    if audio.in_routes and not (audio.written or live) and target is None:
+    if audio.in_routes and not (audio.out_routes or live) and target is None:
         source, target = None, source
     return model, source, target

@@ -13,6 +13,7 @@ from pulse.errors import InputError, PulseError
 from pulse.program.native.streams import NativeStreams
 from pulse.program.program import MAX_SPECIALISE_MEGABYTES, MAX_SPECIALISE_SECONDS, Program
 from pulse.support.not_copyable import NotCopyable
+from pulse.support.wording import spell
 from streaming.compilation.child import is_python, python_process, read_answer, reserve_stdout, write_answer
 from streaming.compilation.warming import why_not_cached
 
@@ -52,8 +53,8 @@ class BackgroundSpecialisation(NotCopyable):
             )
         if program.threads > 1:
             raise InputError(
-                f"{program.model.title}: kernels are specialised for streams on one thread, and these have "
-                f"{program.threads}; leave out one of the two"
+                f"{program.model.title}: kernels are specialised for streams on one thread, and this program uses "
+                f"{program.threads}; omit {spell('specialise')} or {spell('threads')}"
             )
         self._program = program
         self._bounds = str(seconds), str(megabytes)

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pulse.c_library.deployed import Deployed
+from pulse.c_library.deployed import LibraryContents
 from pulse.c_library.readme import readme
 from pulse.c_library.texts import fill, header, source
 from pulse.c_library.vector import TestVector
@@ -39,7 +39,7 @@ class BuiltLibrary(Report):
     outcome         the result of the vector here, or why it was not run
     """
 
-    deployed: Deployed
+    deployed: LibraryContents
     target: Level
     toolchain: Toolchain
     folder: Path
@@ -82,7 +82,7 @@ class BuiltLibrary(Report):
 
 
 def build_library(
-    deployed: Deployed,
+    deployed: LibraryContents,
     target: Level,
     vector: TestVector,
     folder: Path,

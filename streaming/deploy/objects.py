@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pulse.c_library.deployed import Deployed, prepare_deployment
+from pulse.c_library.deployed import LibraryContents, prepare_deployment
 from pulse.c_library.texts import initial_symbol, rows_symbol, weights_symbol
 from pulse.errors import CompileError
 from pulse.jit.entries import Callback
@@ -61,7 +61,7 @@ class Build:
     result          the folder to write
     """
 
-    deployed: Deployed
+    deployed: LibraryContents
     target: Level
     toolchain: Toolchain
     compiled: CompiledObjects
@@ -75,7 +75,7 @@ class Build:
         return [self.work / f"{self.deployed.name}.o", *self.compiled.objects]
 
 
-def compile_objects(deployed: Deployed, target: Level, folder: Path) -> CompiledObjects:
+def compile_objects(deployed: LibraryContents, target: Level, folder: Path) -> CompiledObjects:
     """Compile the kernels of a program and its constants for a target, into a folder.
 
     Raises CompileError: a kernel cannot be compiled
@@ -108,7 +108,7 @@ def compile_objects(deployed: Deployed, target: Level, folder: Path) -> Compiled
     return CompiledObjects(symbols, tuple(c_functions), tuple(objects), folder / f"{resampler}.o", resampler)
 
 
-def write_objects(deployed: Deployed, folder: Path) -> None:
+def write_objects(deployed: LibraryContents, folder: Path) -> None:
     """Compile for the processor that PULSE_LEVEL names; print a line per function with its symbol and needs."""
     from pulse.jit.constants import constants_object
 

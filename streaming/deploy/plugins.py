@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from pulse.c_library.deployed import Deployed
+from pulse.c_library.deployed import LibraryContents
 from pulse.c_library.sound import plugin_names, sound_ports
 from pulse.c_library.texts import fill
 from pulse.errors import InputError, WriteError
@@ -15,7 +15,7 @@ ENTRIES: Mapping[str, str] = {"ladspa": "ladspa_descriptor", "lv2": "lv2_descrip
 """Plug-ins, and the one symbol of each that hosts look for."""
 
 
-def require_plugins(deployed: Deployed, target: Level, plugins: tuple[str, ...]) -> None:
+def require_plugins(deployed: LibraryContents, target: Level, plugins: tuple[str, ...]) -> None:
     """Raise InputError: no such plug-in for the target; WriteError: the model does not take and output sound."""
     if unknown := [plugin for plugin in plugins if plugin not in ENTRIES]:
         raise InputError(
@@ -66,7 +66,7 @@ def write_plugins(build: Build, plugins: tuple[str, ...], folder: Path) -> None:
             (target.parent / f"{deployed.name}.conf").write_text(chain)
 
 
-FILES: Mapping[str, Callable[[Deployed], str]] = {
+FILES: Mapping[str, Callable[[LibraryContents], str]] = {
     "ladspa": lambda deployed: f"ladspa/{deployed.name}.so",
     "lv2": lambda deployed: f"lv2/{deployed.name}.lv2/{deployed.name}.so",
     "clap": lambda deployed: f"clap/{deployed.name}.clap",

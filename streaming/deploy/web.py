@@ -5,7 +5,7 @@ import subprocess
 from html import escape
 from pathlib import Path
 
-from pulse.c_library.deployed import Deployed
+from pulse.c_library.deployed import LibraryContents
 from pulse.c_library.sound import fits_audio_hosts, sound_ports
 from pulse.c_library.texts import fill
 from pulse.errors import CompileError
@@ -73,7 +73,7 @@ def write_web(build: Build) -> None:
         (result / "index.html").write_text(page)
 
 
-def run_in_node(deployed: Deployed, result: Path) -> str:
+def run_in_node(deployed: LibraryContents, result: Path) -> str:
     """Run the test vector in Node.js. Returns its result, or why it was not run. Raises CompileError: it fails."""
     node = shutil.which("node")
     if node is None:

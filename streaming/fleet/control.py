@@ -131,7 +131,7 @@ class FleetControl(NotCopyable):
         nodes = [node.id for node in self._nodes.values() if name in (node.id, node.address)]
         if not nodes and name not in self._workers:
             names = [*self._workers, *(node.address for node in self._nodes.values())]
-            raise InputError(f"no worker or node is called {name!r}; choose one of {', '.join(names)}")
+            raise InputError(f"no worker or machine is called {name!r}; choose one of {', '.join(names)}")
         self._leaving.update(nodes or [name])
 
     def status(self) -> FleetStatus:
@@ -202,7 +202,7 @@ class FleetControl(NotCopyable):
                 phase = "draining" if answer.draining else "live"
                 worker.entry = replace(entry, url=answer.url, phase=phase)
             elif isinstance(answer, Lost) or entry.node not in self._nodes:
-                why = answer.why if isinstance(answer, Lost) else "its node is gone"
+                why = answer.why if isinstance(answer, Lost) else "its machine is gone"
                 if entry.phase == "starting" and isinstance(answer, Lost):
                     self._failed_s[entry.version] = now_s
                 self._drop_worker(name, why)

@@ -20,18 +20,18 @@ class FleetReport(Report):
         """Return versions, workers, holders and problems."""
         status = self.status
         sections: list[Section] = [
-            Pairs([("nodes", str(len(status.nodes))), ("workers lost so far", str(status.lost))]),
+            Pairs([("machines", str(len(status.nodes))), ("workers lost so far", str(status.lost))]),
             self._versions(),
             self._workers(),
             self._holders(),
         ]
         sections += [
-            Text(f"no node has CPUs for {count} more workers of version {version}", "yellow")
+            Text(f"no machine has CPUs for {count} more workers of version {version}", "yellow")
             for version, count in status.shortage.items()
         ]
         if len(status.nodes) < 2:
             sections.append(
-                Text("one node: checkpoints survive the end of a worker, not that of the node", "yellow")
+                Text("one machine: checkpoints survive the end of a worker, not of the machine", "yellow")
             )
         if status.problems:
             rows = [[problem] for problem in status.problems[-MAX_SHOWN_PROBLEMS:]]
@@ -61,7 +61,7 @@ class FleetReport(Report):
             figures = ["", ""] if worker is None else [str(worker.streams), f"{worker.filled:.0%}"]
             leaves = " (leaves)" if {entry.name, entry.node} & set(self.status.leaving) else ""
             rows.append([entry.name, entry.phase + leaves, self._address(entry.node), entry.url, *figures])
-        return Table("workers", ["worker", "", "node", "address", "streams", "load"], rows, right=[4, 5])
+        return Table("workers", ["worker", "", "machine", "address", "streams", "load"], rows, right=[4, 5])
 
     def _holders(self) -> Table:
         rows: list[list[str]] = []
@@ -69,7 +69,7 @@ class FleetReport(Report):
             holder = self.status.holders.get(entry.name)
             figures = ["", ""] if holder is None else [str(holder.checkpoints), byte_size(holder.held_bytes)]
             rows.append([entry.name, self._address(entry.node), *figures])
-        return Table("holders of checkpoints", ["holder", "node", "checkpoints", ""], rows, right=[2, 3])
+        return Table("holders of checkpoints", ["holder", "machine", "checkpoints", ""], rows, right=[2, 3])
 
     def _address(self, node: str) -> str:
         return next((known.address for known in self.status.nodes if known.id == node), "gone")

@@ -104,7 +104,7 @@ class EngineConfig:
             raise InputError(f"a headroom of {self.headroom_s} s: give 0 to 10 s")
         if self.headroom_s and self.engine == "callback":
             raise InputError(
-                f"the callback computes at once, without headroom: leave out {spell('headroom_s')}, or choose "
+                f"the callback computes at once, without headroom: omit {spell('headroom_s')}, or choose "
                 f"{spell('engine', 'worker')}"
             )
         if self.reserve_frames < 0:

@@ -76,7 +76,7 @@ class Pipeline(NotCopyable):
         if stream_config.channels_out and sound is None:
             raise InputError(
                 f"{program.model.title}: no output is audio at the rate of its input, so there is nothing to play; "
-                "leave out the output device, and take the frames"
+                "omit the output device, and take the frames"
             )
         self.model_delay = max(sound.delay if sound else 0, engine_config.reserve_frames)
         """The delay of the sound in frames of the model, the reserve included."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pulse.accuracy import RoundingError, rounding_errors
+from pulse.accuracy import RoundingLoss, rounding_losses
 from pulse.loading.proving import prove_model
 from pulse.models import PulsedModel
 from pulse.program.backends.registry import Prepare
@@ -32,7 +32,7 @@ class CheckReport(Report):
     proof: TimedProof
     weights: str
     activations: str
-    errors: Sequence[RoundingError]
+    errors: Sequence[RoundingLoss]
 
     @property
     def state_bytes(self) -> int:
@@ -82,9 +82,9 @@ def check_model(
     """
     form, row_form = rounding.resolve()
     proof = time_proof(lambda: prove_model(opened.model, pulsed, choice, backend, prepare))
-    errors: list[RoundingError] = []
+    errors: list[RoundingLoss] = []
     if form != "f32":
-        errors = rounding_errors(
+        errors = rounding_losses(
             pulsed,
             form,
             proof.proof.lengths[-1],

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pulse.accuracy import rounding_errors
+from pulse.accuracy import rounding_losses
 from pulse.errors import InputError
 from pulse.program.backends.reference import ReferenceProgram
 from pulse.program.backends.registry import Prepare
@@ -102,7 +102,7 @@ def compile_to_file(
         proof = time_proof(lambda: _prove(opened, program, model, choice))
         if program.form != "f32":
             form, rows, frames = program.form, program.activations, proof.proof.lengths[-1]
-            errors = rounding_errors(model, form, frames, prepare=prepare, activations=rows)
+            errors = rounding_losses(model, form, frames, prepare=prepare, activations=rows)
             rounding = tuple(f"{error.output}: {error}" for error in errors)
         note = _note(proof.proof, EXACT if program.form == "f32" else ROUNDED, rounding)
     content = program.to_bytes(note, **opened.rate_metadata)

@@ -75,7 +75,7 @@ class InwardSound(NotCopyable):
         if size != count:
             raise ProtocolError(
                 "message",
-                f"{self.port.name}: a packet of {size} samples with a header of {count}",
+                f"{self.port.name}: a packet has {size} samples, but its header says {count}",
                 "send one packet per message, with its number of samples at 48 kHz",
             )
         return samples

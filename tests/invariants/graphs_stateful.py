@@ -27,7 +27,7 @@ def _layer(builder: Builder, hidden: int, reverse: bool) -> Recurrent:
         builder.chance() and kind == "gru",
         builder.chance(0.2),
     )
-    return Recurrent(cell, hidden, reverse, None, ("h", "c")[: cell.states] if builder.chance() else ())
+    return Recurrent(cell, hidden, reverse, None, ("h", "c")[: cell.state_count] if builder.chance() else ())
 
 
 def _recur(builder: Builder, x: OutletId, hidden: int, reverse: bool) -> OutletId:

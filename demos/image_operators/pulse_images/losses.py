@@ -10,11 +10,11 @@ from pulse.extend import (
     Elementwise,
     NodeContext,
     OutletId,
+    RangeCheck,
     Reduce,
     Reshape,
     Softmax,
     TDim,
-    Within,
     operator,
 )
 
@@ -82,7 +82,7 @@ def _in_range(node: NodeContext, target: OutletId, classes: int) -> tuple[Outlet
         ignored = node.wire(Elementwise("equal"), [target, number], "left_out")
         zero = node.constant(np.array(0, np.int64), "first_class")
         target = node.wire(Elementwise("where"), [ignored, zero, target], "kept")
-    return node.wire(Within(0, classes - 1), [target], "class"), ignored
+    return node.wire(RangeCheck(0, classes - 1), [target], "class"), ignored
 
 
 def _shares(node: NodeContext, scores: OutletId) -> OutletId:

@@ -179,7 +179,7 @@ def optimise(
     ]:
         raise CompileError(
             f"{name}: may raise an exception, or needs Python or memory ({', '.join(inside[:3])} …), so it cannot run "
-            "without Python: leave out raise, assert, print, arrays, ranges whose step is a variable, int ** int"
+            "without Python: omit raise, assert, print, arrays, ranges whose step is a variable, int ** int"
         )
     return module
 

@@ -166,7 +166,7 @@ def _surplus_frames(
     sizes: list[int] = []
     for index, (size, target) in enumerate(zip(x.sizes[2:], shape)):
         if size is None:
-            raise node.error("output_shape of an input whose size is not known; leave it out")
+            raise node.error("output_shape of an input whose size is not known; omit it")
         span = (taps[index] - 1) * window["dilations"][index] + 1
         shortest = (
             (size - 1) * window["strides"][index]

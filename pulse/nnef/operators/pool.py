@@ -31,7 +31,7 @@ def _arguments(w: OperationWriter) -> dict[str, Any]:
 @writes("MaxPool")
 def write_max(w: OperationWriter) -> Name:
     if w.has_output(1):
-        raise w.error("count the positions of a pool differently", "leave out the second output")
+        raise w.error("count the positions of a pool differently", "omit the second output")
     return w.emit("max_pool", w.x(), **_arguments(w), border="ignore")
 
 

@@ -9,7 +9,7 @@ from pulse.nnef.write.node import OperationWriter
 @writes("TopK")
 def write_top(w: OperationWriter) -> list[Name]:
     if not w.attribute("sorted", 1):
-        raise w.error("give the largest entries in order", "leave out sorted=0")
+        raise w.error("give the largest entries in order", "omit sorted=0")
     (count,) = w.integers(1, "k")
     axis = w.axis(-1, w.rank())
     largest = bool(w.attribute("largest", 1))

@@ -35,7 +35,7 @@ def linear_attention(node: NodeContext) -> list[OutletId]:
     """
     if node.integer("state_window", 0):
         raise node.error(
-            "state_window is not supported; leave it out; present_state is then the state after the last frame"
+            "state_window is not supported; omit it; present_state is then the state after the last frame"
         )
     rule = node.text("update_rule", "gated_delta")
     if rule not in RULES:

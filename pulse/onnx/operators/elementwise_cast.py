@@ -15,7 +15,7 @@ from pulse.onnx.tensors import onnx_dtype
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.elementwise import Cast
-from pulse.ops.elementwise_within import Within
+from pulse.ops.elementwise_within import RangeCheck
 from pulse.ops.shape import Expand
 
 
@@ -94,7 +94,7 @@ def write_cast(w: NodeWriter, op: Cast) -> str:
     return w.cast(w.inputs[0], op.dtype)
 
 
-@writes(Within)
-def write_within(w: NodeWriter, op: Within) -> str:
+@writes(RangeCheck)
+def write_range_check(w: NodeWriter, op: RangeCheck) -> str:
     """Return the wire unchanged."""
     return w.inputs[0]

@@ -17,7 +17,7 @@ from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
-from pulse.ops.elementwise_within import Within
+from pulse.ops.elementwise_within import RangeCheck
 from pulse.ops.gather import Gather
 from pulse.ops.gather_elements import GatherBatches, GatherElements
 from pulse.ops.scatter import index_depth, wrap_index
@@ -110,7 +110,7 @@ def _flat_index(node: NodeContext, indices: OutletId, sizes: tuple[TDim, ...]) -
         column = node.wire(Slice(last, TDim.of(axis), TDim.of(axis + 1)), [indices], f"column{axis}")
         index = node.wire(RemoveAxis(last), [column], f"index{axis}")
         if size.is_const:
-            index = node.wire(Within(-int(size), int(size) - 1), [index], f"inside{axis}")
+            index = node.wire(RangeCheck(-int(size), int(size) - 1), [index], f"inside{axis}")
         below = node.apply("less", index, 0, suffix=f"below{axis}")
         around = node.apply("add", index, node.dim_constant(size, f"size{axis}"), suffix=f"around{axis}")
         front = node.apply("where", below, around, index, suffix=f"front{axis}")

@@ -107,7 +107,7 @@ def _operands(
         if node.has(slot):
             optional.append(name)
             operands.append(_direction(node, slot, direction, 0 if name == "p" else axis))
-    if any(name in optional for name in ("h", "c")) and cell.states == 2:
+    if any(name in optional for name in ("h", "c")) and cell.state_count == 2:
         for index, name in enumerate(("h", "c")):
             if name not in optional:
                 zero = node.constant(np.zeros((), dtype), f"zero{direction}")
@@ -132,8 +132,8 @@ def _cells(node: NodeContext, cell_kind: CellKind, directions: int) -> list[Cell
     activations_per_direction = len(USUAL_ACTIVATIONS[cell_kind])
     if len(names) != activations_per_direction * directions:
         raise node.error(
-            f"{len(names)} activations where {directions} directions of {activations_per_direction} each need "
-            f"{activations_per_direction * directions}"
+            f"it has {len(names)} activations; {directions} directions need {activations_per_direction} each, "
+            f"{activations_per_direction * directions} in all"
         )
     alphas, betas = (
         node.real_list(name) if name in node.attributes else ()

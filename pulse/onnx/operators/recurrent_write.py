@@ -88,7 +88,7 @@ def _initial(w: NodeWriter, op: Recurrent, name: str, slot: int, batch: int) -> 
 def write_recurrent(w: NodeWriter, op: Recurrent) -> list[str]:
     """Write a layer that runs over whole sequences in every pulse."""
     batch = w.size(1)
-    slots = {name: op.optional_slot(name) for name in ("h", "c")[: op.cell.states]}
+    slots = {name: op.optional_slot(name) for name in ("h", "c")[: op.cell.state_count]}
     states = ["" if slot is None else _initial(w, op, name, slot, batch) for name, slot in slots.items()]
     names = [
         "wide",
@@ -116,7 +116,7 @@ def write_recurrent_stream(w: NodeWriter, op: RecurrentStream) -> list[str]:
     """
     layer = _layer(w, op.op)
     states = _states(w, op)
-    letters = ("h", "c")[: op.op.cell.states]
+    letters = ("h", "c")[: op.op.cell.state_count]
     begin = _states_before(w, op, states)
     ends = any(w.output_is_used[1:])
     pulse = w.sizes()[0]

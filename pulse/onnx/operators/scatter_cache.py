@@ -11,7 +11,7 @@ from pulse.onnx.operators.scatter import PlaceRange, paste
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.rules import rule
 from pulse.ops.dims import unify
-from pulse.ops.elementwise_within import Within
+from pulse.ops.elementwise_within import RangeCheck
 from pulse.ops.shape import Reshape
 from pulse.ops.slice import Slice
 from pulse.typed import known_value
@@ -50,7 +50,7 @@ def _choose(node: NodeContext, axis: int, circular: bool) -> OutletId:
         )
     start = _start_index(node, cache)
     if not circular:
-        start = node.wire(Within(0, int(size) - int(count)), [start], "inside")
+        start = node.wire(RangeCheck(0, int(size) - int(count)), [start], "inside")
     columns: Array = np.arange(int(size)).reshape(-1, *(1,) * (cache.rank - axis - 1))
     column = node.constant(columns, "indices")
     y = node.input(0)

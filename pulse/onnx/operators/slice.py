@@ -18,7 +18,7 @@ from pulse.onnx.rules import rule
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.dims import unify
-from pulse.ops.elementwise_within import Within
+from pulse.ops.elementwise_within import RangeCheck
 from pulse.ops.gather_elements import GatherBatches
 from pulse.ops.shape import AddAxis, Transpose
 from pulse.ops.slice import Decimate, Slice
@@ -84,7 +84,7 @@ def reverse_sequence(node: NodeContext) -> OutletId:
     frame_number = steps(node, fact.shape[time], "frames")
     lengths = node.cast(node.input(1), np.dtype(np.int64), "lengths")
     if fact.shape[time].is_const:
-        lengths = node.wire(Within(0, int(fact.shape[time])), [lengths], "limited")
+        lengths = node.wire(RangeCheck(0, int(fact.shape[time])), [lengths], "limited")
     column = node.wire(AddAxis(1), [lengths], "column")
     last = node.apply("sub", column, 1, suffix="last")
     mirror = node.apply("sub", last, frame_number, suffix="mirrored")

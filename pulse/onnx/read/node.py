@@ -24,7 +24,7 @@ from pulse.onnx.read.inputs import named_dim
 from pulse.onnx.registry import DEFAULT_DOMAINS, TRANSLATORS, find_translator, operator_name
 from pulse.onnx.rules import DEFAULT, RULES, Rule
 from pulse.onnx.tensors import onnx_dtype
-from pulse.ops.generic import Generic
+from pulse.ops.generic import UnknownOp
 from pulse.support.record import record
 from pulse.typed import TypedNetwork
 
@@ -109,7 +109,8 @@ class OnnxOp(ModelOp):
                 f"{wire} ({self.name}): the operator is not supported, and the file does not state its outputs in "
                 f'terms of the inputs; register it with @pulse.operator("{self.name}")'
             )
-        return target.graph.add(wire, Generic(self.name, wire, self.attributes, tuple(facts)), inputs, facts)
+        op = UnknownOp(self.name, wire, self.attributes, tuple(facts))
+        return target.graph.add(wire, op, inputs, facts)
 
     @property
     def uniform(self) -> bool:

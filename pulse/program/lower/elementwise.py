@@ -12,7 +12,7 @@ from pulse.graph import OutletId
 from pulse.jit.rows.instruction import number_fields
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.elementwise_functions import ELEMENTWISE
-from pulse.ops.elementwise_within import Within
+from pulse.ops.elementwise_within import RangeCheck
 from pulse.ops.matmul import MatMul, packed_operand
 from pulse.ops.reduce import Reduce
 from pulse.program.kernels.dtypes import CODES
@@ -307,8 +307,8 @@ def _is_mergeable(lowering: Lowering, outlet: OutletId) -> bool:
     )
 
 
-@lowers(Within)
-def lower_within(lowering: Lowering, node: PulsedNode, op: Within) -> list[Value]:
+@lowers(RangeCheck)
+def lower_range_check(lowering: Lowering, node: PulsedNode, op: RangeCheck) -> list[Value]:
     """Return the tensor itself; a separate row counts faults."""
     return [lowering.value(node.inputs[0])]
 

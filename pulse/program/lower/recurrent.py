@@ -45,7 +45,7 @@ INSTRUCTIONS: Mapping[
 @lowers(Recurrent)
 def lower_recurrent(lowering: Lowering, node: PulsedNode, op: Recurrent) -> list[Value]:
     """Emit a layer that runs over a whole sequence in every pulse: its state restarts each time, as at clock 0."""
-    h = [lowering.allocate_wire(OutletId(node.id, slot), (0, 1)) for slot in range(1, 1 + op.cell.states)]
+    h = [lowering.allocate_wire(OutletId(node.id, 1 + n), (0, 1)) for n in range(op.cell.state_count)]
     return _emit_layer(lowering, node, op, h, restart_each_pulse(lowering))
 
 

@@ -16,7 +16,7 @@ from pulse.program.table.memory import Value
 
 def initial_states(lowering: Lowering, node: PulsedNode, op: RecurrentStream) -> tuple[list[Array], bool]:
     """Return the states before the first pulse, and whether the first pulse loads them from an input instead."""
-    slots = [op.op.optional_slot(name) for name in ("h", "c")[: op.op.cell.states]]
+    slots = [op.op.optional_slot(name) for name in ("h", "c")[: op.op.cell.state_count]]
     constants = [None if slot is None else lowering.known_value(node.inputs[slot]) for slot in slots]
     reload = op.past is None and any(
         slot is not None and value is None for slot, value in zip(slots, constants)

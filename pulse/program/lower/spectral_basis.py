@@ -183,19 +183,20 @@ def _search(matrix: Array, bound: float) -> DftBasis | None:
             if not regular[corner]:
                 continue
             for length in _lengths(len(points.re), len(bins.re)):
-                begin = _find_reference_bin(used, length, bins.re)
-                if begin is None:
+                reference_bin = _find_reference_bin(used, length, bins.re)
+                if reference_bin is None:
                     continue
-                rows, columns = points.re[:PROBED_POINTS], bins.re[begin : begin + PROBED_BINS]
+                probed_bins = slice(reference_bin, reference_bin + PROBED_BINS)
+                rows, columns = points.re[:PROBED_POINTS], bins.re[probed_bins]
                 key = length, rows.tobytes(), columns.tobytes()
                 if key not in plausible:
-                    plausible[key] = _may_fit(matrix[np.ix_(rows, columns)], length, begin, bound)
+                    plausible[key] = _may_fit(matrix[np.ix_(rows, columns)], length, reference_bin, bound)
                 if not plausible[key]:
                     continue
-                probe = _fit(matrix, length, points, bins, begin, bound, slice(begin, begin + PROBED_BINS))
+                probe = _fit(matrix, length, points, bins, reference_bin, bound, probed_bins)
                 if not _is_close(probe, matrix):
                     continue
-                basis = _fit(matrix, length, points, bins, begin, bound)
+                basis = _fit(matrix, length, points, bins, reference_bin, bound)
                 if _is_close(basis, matrix):
                     return basis
     return None
@@ -216,21 +217,21 @@ def _has_cosines(matrix: Array, rows: Sequence[int], columns: Sequence[int]) -> 
     return abs(c11) <= 1 + MAX_COSINE_ERROR and max(map(abs, errors)) <= MAX_COSINE_ERROR
 
 
-def _may_fit(part: Array, length: int, begin: int, bound: float) -> bool:
+def _may_fit(part: Array, length: int, reference_bin: int, bound: float) -> bool:
     """Return whether the real parts of the first points and of a few bins fit, which many layouts share."""
-    cosines = _first_cosines(length, begin)[: part.shape[0], : part.shape[1]]
+    cosines = _first_cosines(length, reference_bin)[: part.shape[0], : part.shape[1]]
     wave = part[:, :1] * cosines[:, :1] * cosines
     power = (wave * wave).sum(axis=0)
     if not power.all():
         return True  # a window may begin with zeros
-    out = (part * wave).sum(axis=0) / power
-    return float(np.abs(part - wave * out).max()) <= 2 * bound
+    bin_factors = (part * wave).sum(axis=0) / power
+    return float(np.abs(part - wave * bin_factors).max()) <= 2 * bound
 
 
 @functools.lru_cache(maxsize=256)
-def _first_cosines(length: int, begin: int) -> Array:
+def _first_cosines(length: int, reference_bin: int) -> Array:
     """Return the cosines of the first points and of a few bins, f64 [points, bins]."""
-    turns = np.outer(np.arange(PROBED_POINTS), begin + np.arange(PROBED_BINS)) % length / length
+    turns = np.outer(np.arange(PROBED_POINTS), reference_bin + np.arange(PROBED_BINS)) % length / length
     return np.cos(2 * np.pi * turns)
 
 
@@ -320,7 +321,7 @@ def _fit(
     length: int,
     points: _PartIndices,
     bins: _PartIndices,
-    begin: int,
+    reference_bin: int,
     bound: float,
     part: slice = slice(None),
 ) -> DftBasis | None:
@@ -332,31 +333,31 @@ def _fit(
     numbers_in = np.arange(len(points.re))
     numbers = np.arange(len(bins.re))[part]
     re, im = bins.re[part], None if bins.im is None else bins.im[part]
-    into = matrix[points.re, bins.re[begin]] * np.cos(2 * np.pi * (numbers_in * begin % length / length))
-    strength = float(into @ into)
-    if strength == 0:
+    turns = numbers_in * reference_bin % length / length
+    point_factors = matrix[points.re, bins.re[reference_bin]] * np.cos(2 * np.pi * turns)
+    if float(point_factors @ point_factors) == 0:
         return None
     turns = np.outer(numbers_in, numbers) % length / length
-    wave = into[:, None] * np.cos(2 * np.pi * turns)
+    wave = point_factors[:, None] * np.cos(2 * np.pi * turns)
     power = (wave**2).sum(axis=0)
     if not power.all():
         return None
     real = matrix[np.ix_(points.re, re)]
-    out = (real * wave).sum(axis=0) / power
-    if float(np.abs(real - wave * out).max()) > 2 * bound:
+    bin_factors = (real * wave).sum(axis=0) / power
+    if float(np.abs(real - wave * bin_factors).max()) > 2 * bound:
         return None
     sign_in = sign_out = 1.0
     if im is not None:
-        sign_out = _sign(into[:, None] * np.sin(2 * np.pi * turns), matrix[np.ix_(points.re, im)])
+        sign_out = _sign(point_factors[:, None] * np.sin(2 * np.pi * turns), matrix[np.ix_(points.re, im)])
     if points.im is not None:
-        wave = -(into * points.signs)[:, None] * np.sin(2 * np.pi * turns) * out
+        wave = -(point_factors * points.signs)[:, None] * np.sin(2 * np.pi * turns) * bin_factors
         sign_in = _sign(wave, matrix[np.ix_(points.im, re)])
-    into_im = sign_in * into * points.signs * (1.0 if points.im is None else points.has_im)
-    out_im = sign_out * out * (1.0 if im is None else bins.has_im[part] & matrix[:, im].any(axis=0))
+    into_im = sign_in * point_factors * points.signs * (1.0 if points.im is None else points.has_im)
+    out_im = sign_out * bin_factors * (1.0 if im is None else bins.has_im[part] & matrix[:, im].any(axis=0))
     return DftBasis(
         length,
-        ComplexLayout(points.re, points.im, np.stack([into, into_im]), points.has_im),
-        ComplexLayout(re, im, np.stack([out, out_im]), bins.has_im[part]),
+        ComplexLayout(points.re, points.im, np.stack([point_factors, into_im]), points.has_im),
+        ComplexLayout(re, im, np.stack([bin_factors, out_im]), bins.has_im[part]),
         int(numbers[0]),
     )
 

@@ -57,7 +57,7 @@ def refuse_unknown_scores(
     if scores.data:
         names = ", ".join(sorted({name for outlet in scores.data for name in _sources(graph, outlet)}))
         reason = f"its mask is computed from {names}, so which frames meet is not known before the stream"
-        advice = "leave out a mask of padding, which a stream does not have; compute others from positions (arange)"
+        advice = "omit a mask of padding, since a stream has none; compute others from positions (arange)"
     return refuse_attention(graph, node, graph.nodes[scores.products[0]], symbol, static, reason, advice)
 
 

@@ -63,15 +63,11 @@ class Band:
 
     bias     the table of biases
     back     how many frames before its own a frame sees
-    blind    whether some frame sees nothing
-    finite   whether masked scores are finite, so that a frame whose pairs are all masked sees every frame
     limited  whether the band holds only up to the given longest stream
     """
 
     bias: Array
     back: int
-    blind: bool
-    finite: bool
     limited: bool = False
 
 
@@ -89,7 +85,7 @@ class Sample:
         return self.bias.shape[-1]
 
     @property
-    def blind(self) -> bool:
+    def has_blind_frame(self) -> bool:
         """Whether some frame sees nothing."""
         return bool((self.bias == -np.inf).all(axis=-1).any())
 
@@ -341,13 +337,12 @@ class Mask:
     def _find(self, op: BandedAttention) -> Band:
         """Return the band. Raises NoBandError if a frame that should see nothing sees all."""
         samples = self._samples.values()
-        blind, finite = any(sample.blind for sample in samples), any(sample.finite for sample in samples)
-        if blind and finite:
+        if any(sample.has_blind_frame for sample in samples) and any(sample.finite for sample in samples):
             raise NoBandError(
                 "the mask hides all frames from some rows, and with finite masked scores these rows read all frames",
                 "mask with -inf",
             )
-        return Band(op.bias, op.back, blind, finite)
+        return Band(op.bias, op.back)
 
     def sample(self, frames: int) -> Sample:
         """Return the bias at the first length of at least this many frames. Raises NoBandError: not computable."""

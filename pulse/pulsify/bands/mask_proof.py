@@ -10,7 +10,7 @@ from pulse.graph import Node, OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.cumulative import CumSum
 from pulse.ops.elementwise import Cast, Elementwise
-from pulse.ops.elementwise_within import Within
+from pulse.ops.elementwise_within import RangeCheck
 from pulse.ops.gather import Gather
 from pulse.ops.op import Op
 from pulse.ops.shape import Expand, Transpose
@@ -143,7 +143,7 @@ class MaskProof:
             pattern = affine({-1: step}, (first, first), self._extent.distance)
         elif isinstance(op, Cast):
             pattern = self._cast(op, inputs[0], facts[0])
-        elif isinstance(op, Expand | Within):
+        elif isinstance(op, Expand | RangeCheck):
             pattern = inputs[0]
         elif isinstance(op, Slice) and op.start.is_const and op.step == 1:
             start = int(op.start)

@@ -52,7 +52,7 @@ def build(
     ] = False,
     check: Annotated[
         bool,
-        typer.Option("--check/--no-check", help="Run the test vector, if this machine has the processor."),
+        typer.Option("--check/--no-check", help="Run the library on its test vector, if this machine can."),
     ] = True,
     report_options: ReportOptions,
 ) -> None:

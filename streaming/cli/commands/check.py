@@ -10,7 +10,7 @@ def check(
     model: options.ModelPath = None,
     *,
     model_options: ModelOptions,
-    backend: options.Backend = "numba",
+    backend: options.BackendName = "numba",
     rounding: RoundingOptions,
     proof: ProofOptions,
     report_options: ReportOptions,

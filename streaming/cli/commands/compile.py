@@ -30,9 +30,9 @@ def compile(
         typer.Option(
             "--specialise",
             help=(
-                "Compile machine code for the shapes of this program, if a step gets 1.1 times as fast or more"
-                " (--min-gain). Takes some seconds; the code is stored in this machine's folder of kernels, and the"
-                " file only requests it."
+                "Compile machine code for the shapes of this program; it is used if it makes a step at least 1.1 times "
+                "as fast (--min-gain). Takes some seconds; the code is stored in this machine's folder of kernels, and "
+                "the file only requests it."
             ),
         ),
     ] = False,

@@ -16,12 +16,12 @@ ACTIONS = ("deploy", "status", "drain", "set-weight", "end")
 
 @takes_groups
 def fleet(
-    action: Annotated[str, typer.Argument(metavar="|".join(ACTIONS), help="The action.")],
+    action: Annotated[str, typer.Argument(metavar="|".join(ACTIONS), help="What to do with the fleet.")],
     what: Annotated[
         str | None,
         typer.Argument(
-            metavar="FILE|WORKER|NODE|VERSION",
-            help="deploy: settings (.toml), by default of the built-in denoiser; drain: a worker or a node; "
+            metavar="FILE|WORKER|MACHINE|VERSION",
+            help="deploy: settings (.toml), by default of the built-in denoiser; drain: a worker or a machine; "
             "set-weight: a version.",
         ),
     ] = None,
@@ -62,9 +62,7 @@ def fleet(
     if action not in ACTIONS:
         raise InputError(f"pulse fleet {action}: the actions are {', '.join(ACTIONS)}")
     if what is None and action in ("drain", "set-weight"):
-        raise InputError(
-            f"pulse fleet {action}: name a worker, node or version; pulse fleet status lists all"
-        )
+        raise InputError(f"pulse fleet {action}: name a worker, machine or version; see pulse fleet status")
     if (weight is not None) != (action == "set-weight"):
         raise InputError("pulse fleet set-weight needs --weight, and nothing else takes it")
     if what is not None and action in ("status", "end"):

@@ -24,7 +24,7 @@ def live_plan(rate_hz: int, program: Program, request: RunRequest, options: Live
     """Return the devices, rates and channels of a run. By default, audio outputs are played. Raises InputError."""
     target = request.target
     if target is not None and options.speaker == SILENT:
-        raise InputError(f"--speaker {SILENT}: {target} is for the played audio; leave out one of them")
+        raise InputError(f"--speaker {SILENT}: {target} is for the played audio; omit one of them")
     has_target = target is not None or options.speaker not in (None, SILENT)
     outputs_sound = sound_output(program, live_inputs(program)[0], None) is not None
     plays = has_target or (outputs_sound and options.speaker != SILENT)
@@ -53,9 +53,7 @@ def _routes(program: Program, in_routes: Sequence[str], options: LiveOptions) ->
                 f"{option} {device}: {program.model.title} has one audio input, {names[0]}, which --mic gives"
             )
         if names[index] in routes:
-            raise InputError(
-                f"{option} {device}: --in already gives the source of {names[index]}; leave out one"
-            )
+            raise InputError(f"{option} {device}: --in already gives the source of {names[index]}; omit one")
         routes[names[index]] = Route(names[index], *split_channel(device))
     return tuple(routes.values())
 

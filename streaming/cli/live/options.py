@@ -95,7 +95,7 @@ class LiveOptions:
     ] = None
     seconds: Annotated[
         float | None,
-        _option(metavar="S", min=0, help="Seconds to run."),
+        _option(metavar="SECONDS", min=0, help="Seconds to run."),
     ] = None
     record_in: Annotated[
         Path | None,

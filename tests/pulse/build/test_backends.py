@@ -216,7 +216,7 @@ def test_a_model_of_chunks_runs_on_one_backend() -> None:
     assert model.chunks is not None
     pulse.verify(model).require()
     view.set_backend("numpy")
-    with pytest.raises(PulsifyError, match=r"takes chunks.*leave out set_backend of view 0"):
+    with pytest.raises(PulsifyError, match=r"takes chunks.*omit set_backend of view 0"):
         pulse.stream(view.graph(outputs=["y", "h_out"]))
 
 

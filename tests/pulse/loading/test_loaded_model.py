@@ -115,7 +115,7 @@ def test_options_of_reading_are_refused_for_a_loaded_model() -> None:
         pulse.LoadError, match="constants= is an option for reading a file, but chunks has already been read"
     ):
         pulse.load(loaded, constants={"x": 1})
-    with pytest.raises(pulse.LoadError, match="is already in pulses; leave out outputs="):
+    with pytest.raises(pulse.LoadError, match="is already in pulses; omit outputs="):
         pulse.load(loaded.pulsify(), outputs=["y"])
     with pytest.raises(pulse.LoadError, match=r"chunking must be a pulse\.Chunking, not dict"):
         pulse.load(models.gru(), chunking={"states": {}})  # pyright: ignore[reportArgumentType]

@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 import pulse
-from pulse.accuracy import rounding_errors
+from pulse.accuracy import rounding_losses
 from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.graph import View
@@ -139,7 +139,7 @@ def test_a_file_keeps_the_form_of_the_activations(form: str) -> None:
     feeds = draw_feeds(program.model, 21)
     for output, array in stream_whole(program, feeds).items():
         np.testing.assert_array_equal(stream_whole(stored, feeds)[output], array)
-    with pytest.raises(CompileError, match=f"{form} weights and {form} activations; leave out activations"):
+    with pytest.raises(CompileError, match=f"{form} weights and {form} activations; omit activations"):
         pulse.load(program.to_bytes()).compile(activations="f32")
 
 
@@ -148,7 +148,7 @@ def test_a_file_keeps_the_form_of_the_activations(form: str) -> None:
 def test_the_loss_is_reported_and_exceeds_that_of_weights(name: str, form: str, min_db: int) -> None:
     pulsed = in_pulses(stack(name), 2)
     weights, both = (
-        {error.output: error.snr_db for error in rounding_errors(pulsed, form, activations=activations)}
+        {error.output: error.snr_db for error in rounding_losses(pulsed, form, activations=activations)}
         for activations in ("f32", form)
     )
     for output, snr_db in both.items():
@@ -181,7 +181,7 @@ def test_weights_that_f16_holds_keep_their_activations() -> None:
     """They stay f16, without loss, when bf16 is asked for."""
     w = floats("w", 64, 48).astype(np.float16).astype(np.float32)
     proto = model([node("MatMul", "x w", "y")], {"x": floats("x", 9, 64)}, {"w": w}, stream={"x": 0})
-    with pytest.raises(CompileError, match="whose weights f16 does not hold exactly; leave activations out"):
+    with pytest.raises(CompileError, match="whose weights f16 does not hold exactly; omit activations"):
         in_pulses(proto, 2).compile(weights="bf16", activations="bf16")
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays, from_dtype
 
 import pulse
-from pulse.accuracy import rounding_errors
+from pulse.accuracy import rounding_losses
 from pulse.errors import CompileError, InputError
 from pulse.facts import Array
 from pulse.ops.weight_units import UnitLayout
@@ -176,7 +176,7 @@ def test_f16_weights_stay_16_bits_and_exact(name: str) -> None:
     assert any(row.kernel.endswith("_f16") for row in program.instructions)
     feeds = draw_feeds(program.model, 33, seed=3)
     Expected(offline, feeds).require(run_whole(program.spawn(), feeds, np.nan)[0])
-    assert all(error.largest == 0 for error in rounding_errors(program.model, "bf16"))
+    assert all(error.largest == 0 for error in rounding_losses(program.model, "bf16"))
     feed = {port.name: floats("feed", *port.shape) for port in program.inputs}
     compiled = program.spawn().step(feed)
     for output, array in run_as_python(program, feed).items():
@@ -223,7 +223,7 @@ def test_weights_of_fewer_bits_save_memory_with_a_small_error(name: str) -> None
         sizes.append(program.weights.size)
         with pytest.raises(InputError, match="weights"):
             program.spawn().restore(snapshot)
-        for error in rounding_errors(model, form):
+        for error in rounding_losses(model, form):
             assert error.output in {port.name for port in model.outputs}
             assert floors[form] < error.snr_db < 80
             assert 0 < error.largest < 0.2
@@ -270,7 +270,7 @@ def test_f32_and_small_weights_have_no_error(form: str) -> None:
         [node("Conv", "x k")], {"x": floats("x", 1, 16, 9)}, {"k": floats("k", 16, 16, 3)}, stream={"x": 2}
     )
     pulsed = pulse.load(proto).analyse().declutter().pulsify(pulse=8)
-    assert all(error.largest == 0 and error.snr_db == np.inf for error in rounding_errors(pulsed, form))
+    assert all(error.largest == 0 and error.snr_db == np.inf for error in rounding_losses(pulsed, form))
     program = pulsed.compile(weights=form)
     assert isinstance(program, NativeProgram)
     assert [row.kernel for row in program.instructions if row.kernel.startswith("product")] == ["product"]

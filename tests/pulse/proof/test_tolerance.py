@@ -8,7 +8,13 @@ import pytest
 import pulse
 from pulse.facts import Array
 from pulse.models import TypedModel
-from pulse.ops.arithmetic import NATIVE, Perturbed, Recording, WideArithmetic, unit_roundoff
+from pulse.ops.arithmetic import (
+    NATIVE,
+    PerturbedArithmetic,
+    RecordingArithmetic,
+    WideArithmetic,
+    unit_roundoff,
+)
 from pulse.ops.cumulative import CumSum
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
@@ -249,7 +255,7 @@ def test_shapes_and_types_must_fit() -> None:
 def test_perturbed_runs_repeat_and_wide_runs_are_exact() -> None:
     """f64 is exact where f32 is not; perturbed runs repeat with their seed, and differ without."""
     model, x = product(), normal_noise(1, 20, 256)
-    native, recording = model.run({"x": x})["y"], Recording()
+    native, recording = model.run({"x": x})["y"], RecordingArithmetic()
     wide = model.run({"x": x}, arithmetic=recording)["y"]
     assert (native.dtype, wide.dtype) == (F, np.float64)
     np.testing.assert_array_equal(
@@ -257,7 +263,10 @@ def test_perturbed_runs_repeat_and_wide_runs_are_exact() -> None:
     )
     np.testing.assert_array_equal(wide, model.run({"x": x}, arithmetic=WideArithmetic())["y"])
     np.testing.assert_array_equal(native, model.run({"x": x}, arithmetic=NATIVE)["y"])
-    runs = [model.run({"x": x}, arithmetic=Perturbed(recording.tape, 16, seed))["y"] for seed in (1, 1, 2)]
+    runs = [
+        model.run({"x": x}, arithmetic=PerturbedArithmetic(recording.tape, 16, seed))["y"]
+        for seed in (1, 1, 2)
+    ]
     np.testing.assert_array_equal(runs[0], runs[1])
     assert (runs[0] != runs[2]).all()
     change = np.abs(runs[0] - wide).max() / np.abs(wide).max()
@@ -270,10 +279,10 @@ def test_copied_values_are_not_perturbed() -> None:
     table = builder.constant(normal_noise(9, 4))
     model = builder.model(builder.add("rows", Gather(0), table, builder["x"]))
     x = np.random.default_rng(0).integers(0, 9, (1, 30))
-    recording = Recording()
+    recording = RecordingArithmetic()
     wide = model.run({"x": x}, arithmetic=recording)["rows"]
     np.testing.assert_array_equal(
-        model.run({"x": x}, arithmetic=Perturbed(recording.tape, 16, 0))["rows"], wide
+        model.run({"x": x}, arithmetic=PerturbedArithmetic(recording.tape, 16, 0))["rows"], wide
     )
 
 

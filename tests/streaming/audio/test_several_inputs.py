@@ -254,7 +254,7 @@ def test_a_recipe_takes_two_recordings(tmp_path: Path) -> None:
         (["three.wav", "out.wav", "--channel", "1"], "--channel 1: aec has inputs mic, far"),
         (["--in", "mic=mono.wav", "--in", "mic=mono.wav", "out.wav"], "mic already takes mono.wav"),
         (["--in", "mic=mono.wav", "--in", "far=mono.wav", "mono.wav"], "is the input"),
-        (["three.wav", "out.wav", "--out", "out=a.wav"], "leave out OUT"),
+        (["three.wav", "out.wav", "--out", "out=a.wav"], "omit OUT"),
         (["two.wav", "--out", "wrong=a.wav"], "no output is called 'wrong'"),
         (["two.wav", "--out", "out"], "give NAME=FILE"),
         (["two.wav", "--out", "out=a.csv", "--out", "residue=a.csv"], "holds the frames of one output"),

@@ -197,7 +197,7 @@ def test_live_events_equal_events_of_the_file(tmp_path: Path) -> None:
         ),
         (
             ("--events", "segments", "--subtype", "float"),
-            "--subtype is for audio; leave it out with --events",
+            "--subtype is for audio; omit it with --events",
         ),
         (
             ("--events", "segments", "--format", "srt"),

@@ -180,7 +180,7 @@ def test_programs_without_rows_are_refused() -> None:
     with pytest.raises(InputError, match="numpy backend has no kernels to specialise; use the numba backend"):
         BackgroundSpecialisation(model().pulsify(None, 4).compile("numpy"))
     with pytest.raises(
-        InputError, match="kernels are specialised for streams on one thread, and these have 2"
+        InputError, match="kernels are specialised for streams on one thread, and this program uses 2"
     ):
         BackgroundSpecialisation(fresh().with_threads(2))
 

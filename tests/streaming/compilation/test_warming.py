@@ -311,7 +311,7 @@ def test_commands_compile_side_by_side(
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
-    assert {"product", "tick"} <= set(names)
+    assert {"fourier", "tick"} <= set(names)
     assert ("product_bf16" in names) == ("bf16" in arguments)
 
 

@@ -213,7 +213,7 @@ def test_a_node_is_drained_after_its_replacement_is_live(
     cluster.begin()
     control.reconcile(2.0)
     assert cluster.drained == [worker.name]
-    with pytest.raises(InputError, match=r"no worker or node is called '10\.9\.9\.9'"):
+    with pytest.raises(InputError, match=r"no worker or machine is called '10\.9\.9\.9'"):
         control.drain("10.9.9.9")
 
 

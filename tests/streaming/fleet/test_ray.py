@@ -205,7 +205,7 @@ def test_the_command_shows_and_drains(cluster: Any) -> None:
     assert json.loads(process.stdout)["versions"]["1"]["expected"] == 3
     process = run_fleet_command("drain", "10.9.9.9", "--address", machines.address)
     assert process.returncode == 2
-    assert "no worker or node is called '10.9.9.9'" in process.stderr
+    assert "no worker or machine is called '10.9.9.9'" in process.stderr
     process = run_fleet_command("status", "--address", machines.address, "--name", "other")
     assert process.returncode == 2
     assert "no fleet is called 'other'" in process.stderr

@@ -176,7 +176,7 @@ REFUSED: Sequence[tuple[ModelProto, str]] = [
     (model([node("Mod", "x c", fmod=1)], {"x": floats("x", 1, 2)}, {"c": floats("c", 1, 2)}),
      r"y \(Mod\): NNEF and tract have no exact remainders of floats; compute it with integers"),
     (model([node("MaxPool", "x", "p y", kernel_shape=[2])], {"x": floats("x", 1, 2, 9)}),
-     "count the positions of a pool differently; leave out the second output"),
+     "count the positions of a pool differently; omit the second output"),
 ]  # fmt: skip
 
 

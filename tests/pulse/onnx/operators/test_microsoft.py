@@ -92,7 +92,7 @@ def test_linear_attention_streams_as_onnxruntime_runs_it_whole(backend: str) -> 
 
 def test_a_window_of_states_is_refused() -> None:
     proto = linear_attention(attention_feeds(3), state_window=2)
-    with pytest.raises(PulseError, match="state_window is not supported; leave it out"):
+    with pytest.raises(PulseError, match="state_window is not supported; omit it"):
         load(proto).analyse().pulsify(pulse=3)
 
 

@@ -106,7 +106,7 @@ def test_options_that_a_program_has_fixed_are_refused(tmp_path: Path) -> None:
     with pytest.raises(LoadError, match="the options for reading its model are fixed"):
         pulse.load(path, symbol="T")
     with pytest.raises(
-        CompileError, match=r"pulses of 4 frames and f32 weights; leave out pulse=8, weights=\"int8\""
+        CompileError, match=r"pulses of 4 frames and f32 weights; omit pulse=8, weights=\"int8\""
     ):
         pulse.stream(path, pulse=8, weights="int8")
 

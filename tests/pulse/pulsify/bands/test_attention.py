@@ -353,7 +353,7 @@ def test_a_mask_that_is_an_input_is_refused() -> None:
     with pytest.raises(PulsifyError, match="1 node refused") as error:
         load_decluttered(self_attention(mask_of_input).model(feeds)).pulsify()
     assert "its mask is computed from input m, so which frames meet is not known" in str(error.value)
-    assert "leave out a mask of padding, which a stream does not have" in str(error.value)
+    assert "omit a mask of padding, since a stream has none" in str(error.value)
 
 
 def test_layers_share_the_work_of_reading_a_mask() -> None:

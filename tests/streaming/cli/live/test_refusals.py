@@ -65,7 +65,7 @@ def test_a_block_of_hours_is_refused(sound: Path) -> None:
 
 def test_headroom_for_the_callback_is_refused(sound: Path) -> None:
     message = live(sound, "--engine", "callback", "--headroom", 5)
-    assert "leave out --headroom, or choose --engine worker" in message
+    assert "omit --headroom, or choose --engine worker" in message
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def expected_values(pulse: CellPulse, data: CellData) -> tuple[Array, tuple[Arra
         bias[2 * H :] = data.own_bias
     begins = pulse.reload and pulse.clock == 0
     first = [np.broadcast_to(data.h0, data.h.shape), data.c0] if begins else [data.h, data.c]
-    state = tuple(part.astype(np.float64) for part in first[: cell.states])
+    state = tuple(part.astype(np.float64) for part in first[: cell.state_count])
     weights, y = data.stored.values.astype(np.float64), data.y.copy()
     for t in range(pulse.T)[::-1] if pulse.reverse else range(pulse.T):
         inside = 0 <= pulse.clock * pulse.T - pulse.offset + t < pulse.end
