@@ -275,12 +275,15 @@ class _Counted:
 
     def _unchanged(self, body: TypedNetwork, known: Collection[int]) -> list[int]:
         """Return the states that the body returns as they are, given those whose values it was built with."""
-        return [
-            index
-            for index, outlet in enumerate(body.graph.outputs)
-            if self._is_input(body, outlet, index)
-            or (index in known and np.array_equal(body.graph.fact(outlet).value, self._facts[index].value))
-        ]
+        unchanged: list[int] = []
+        for index, outlet in enumerate(body.graph.outputs):
+            before, after = self._facts[index].value, body.graph.fact(outlet).value
+            stays = self._is_input(body, outlet, index)
+            if index in known and before is not None and after is not None:
+                stays = stays or np.array_equal(before, after)
+            if stays:
+                unchanged.append(index)
+        return unchanged
 
     def _is_input(self, body: TypedNetwork, outlet: OutletId, index: int) -> bool:
         return body.graph.label(outlet) == f"in{index}"
