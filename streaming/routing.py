@@ -1,4 +1,4 @@
-"""Input routing: which file or device, or which of its channels, feeds each input of a model."""
+"""Routing: which file or device, or which of its channels, feeds each input of a model; which output is heard."""
 
 import re
 from collections.abc import Sequence
@@ -98,6 +98,40 @@ def is_playable(port: Port, source: Port) -> bool:
     return port.is_sound and port.rate == source.rate
 
 
+def sound_output(program: Program, name: str | None) -> Port:
+    """Return the output of that name, else the first that is sound.
+
+    Raises InputError: there is no such output, or it is not audio
+    """
+    if name is None:
+        for port in program.outputs:
+            if port.is_sound:
+                return port
+        names = ", ".join(port.name for port in program.outputs)
+        raise InputError(f"{program.model.title}: no output is audio; the outputs are {names}")
+    port = find_output(program, name)
+    if not port.is_sound:
+        raise InputError(f"{name} is not audio: {port}")
+    return port
+
+
+def playable_output(program: Program, source: Port, name: str | None) -> Port | None:
+    """Return the output to play, which is sound at the input's rate; None if there is none.
+
+    Raises InputError: the output of that name cannot be played
+    """
+    playable = [port for port in program.outputs if is_playable(port, source)]
+    if name is None:
+        return playable[0] if playable else None
+    for port in playable:
+        if port.name == name:
+            return port
+    names = ", ".join(port.name for port in playable) or "none"
+    raise InputError(
+        f"output {name!r} cannot be played: of {program.model.title} {names} is sound at the rate of its input"
+    )
+
+
 def channels_in_order(
     title: str, names: Sequence[str], source: str, channels: int, advice: str | None = None
 ) -> dict[str, Channels]:
@@ -115,3 +149,38 @@ def channels_in_order(
         f"{source}: has {channels} channel{'s' if channels > 1 else ''}, and {title} has {len(names)} audio inputs: "
         f"{', '.join(names)}; {advice}"
     )
+
+
+def channels_of_source(program: Program, ports: Sequence[Port], channels: int, channel: str) -> Channels:
+    """Return the channels of a source that the only audio input takes; several inputs take all, in order.
+
+    ports     the audio inputs
+    channels  the number of channels of the source
+    channel   the choice of the user, as ``Channels`` parses it
+    Raises    InputError: the model takes more than audio, or the source has no such channels
+    """
+    if not ports or len(ports) < len([port for port in program.inputs if port.streams]):
+        raise InputError(
+            f"{program.model.title}: takes no audio; give arrays, by input: "
+            f"{', '.join(port.name for port in program.inputs)}"
+        )
+    choice = Channels.parse(channel)
+    if choice.each:
+        raise InputError(
+            "channel each: a stream of an executor takes one channel; open a stream for each channel"
+        )
+    if len(ports) > 1:
+        channels_in_order(
+            program.model.title,
+            [port.name for port in ports],
+            "the source",
+            channels,
+            "give blocks of arrays by input",
+        )
+        if choice != Channels():
+            raise InputError(
+                f"channel {channel}: the channels of the source go to "
+                f"{', '.join(port.name for port in ports)} in order; give no channel"
+            )
+    choice.streams(channels)
+    return choice

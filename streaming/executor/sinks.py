@@ -24,7 +24,7 @@ from streaming.audio.frames import FramesFile
 from streaming.audio.interfaces import Clipping
 from streaming.audio.resampling import Resampler
 from streaming.executor.sources import AsyncAudioSource, require_rate
-from streaming.routing import find_output, sound_inputs
+from streaming.routing import find_output, sound_inputs, sound_output
 
 Write = Callable[[Mapping[str, Array]], Awaitable[None]]
 BATCH_S = 0.5
@@ -233,23 +233,6 @@ def make_sink(sink: Any) -> Sink:
     raise InputError(
         f"{type(sink).__name__} is not a sink; give a function, a memory stream, the path of a file or a Sink"
     )
-
-
-def sound_output(program: Program, name: str | None) -> Port:
-    """Return the output of that name, else the first that is sound.
-
-    Raises InputError: there is no such output, or it is not audio
-    """
-    if name is None:
-        for port in program.outputs:
-            if port.is_sound:
-                return port
-        names = ", ".join(port.name for port in program.outputs)
-        raise InputError(f"{program.model.title}: no output is audio; the outputs are {names}")
-    port = find_output(program, name)
-    if not port.is_sound:
-        raise InputError(f"{name} is not audio: {port}")
-    return port
 
 
 def _whole_length(port: Port, program: Program, source: AsyncAudioSource | None, file_hz: int) -> int | None:

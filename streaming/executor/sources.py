@@ -6,7 +6,7 @@ model's input.
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,15 +16,14 @@ import numpy as np
 from anyio.abc import ByteReceiveStream
 
 from pulse.errors import InputError
-from pulse.interface import Port
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
-from streaming.audio.channels import Channels, Samples
+from streaming.audio.channels import Samples
 from streaming.audio.encodings import Encoding
 from streaming.audio.files import AudioReader
 from streaming.audio.resampling import Resampler
 from streaming.blocks.input_blocks import InputBlock
-from streaming.routing import channels_in_order, sound_inputs
+from streaming.routing import channels_of_source, sound_inputs
 
 MAX_INLINE_S = 0.05
 """Blocks longer than this are resampled in a helper thread, to keep the event loop responsive."""
@@ -156,7 +155,7 @@ def _audio_blocks(
 ) -> AsyncGenerator[InputBlock]:
     """Yield audio in the shape of the model's inputs. Raises InputError."""
     ports = sound_inputs(program)
-    choice = _choose_channels(source, program, ports, channel)
+    choice = channels_of_source(program, ports, source.channels, channel)
     resampler = Resampler(source.rate_hz, require_rate(rate_hz), len(ports), source.quality)
 
     def shape(samples: Samples) -> InputBlock:
@@ -178,37 +177,6 @@ def _audio_blocks(
         yield shape(resampler.flush())
 
     return blocks()
-
-
-def _choose_channels(
-    source: AsyncAudioSource, program: Program, ports: Sequence[Port], channel: str
-) -> Channels:
-    """Return the channels that the only input takes; several inputs take all, in order. Raises InputError."""
-    if not ports or len(ports) < len([port for port in program.inputs if port.streams]):
-        raise InputError(
-            f"{program.model.title}: takes no audio; give arrays, by input: "
-            f"{', '.join(port.name for port in program.inputs)}"
-        )
-    choice = Channels.parse(channel)
-    if choice.each:
-        raise InputError(
-            "channel each: a stream of an executor takes one channel; open a stream for each channel"
-        )
-    if len(ports) > 1:
-        channels_in_order(
-            program.model.title,
-            [port.name for port in ports],
-            "the source",
-            source.channels,
-            "give blocks of arrays by input",
-        )
-        if choice != Channels():
-            raise InputError(
-                f"channel {channel}: the channels of the source go to "
-                f"{', '.join(port.name for port in ports)} in order; give no channel"
-            )
-    choice.streams(source.channels)
-    return choice
 
 
 def require_rate(rate_hz: int | None) -> int:

@@ -8,11 +8,12 @@ from contextlib import nullcontext
 from pulse.errors import InputError, PulseError
 from pulse.facts import Array
 from pulse.program.program import Program
-from streaming.live.instances import Instances, live_inputs, require_same_ports, sound_output
+from streaming.live.instances import Instances, live_inputs, require_same_ports
 from streaming.live.pipeline import Pipeline
 from streaming.native import control_block as cb
 from streaming.native import positions
 from streaming.native.commands import apply_now, give_command, take_back
+from streaming.routing import playable_output
 
 ANSWER_TIMEOUT_S = 2.0
 """A command that no pulse has taken by then is an error: the device may have stopped."""
@@ -115,7 +116,7 @@ class Control:
             pipeline.require_threads(program, pipeline.engine_config)
             sound = None
             if pipeline.stream_config.channels_out:
-                sound = sound_output(program, live_inputs(program)[0], pipeline.engine_config.output)
+                sound = playable_output(program, live_inputs(program)[0], pipeline.engine_config.output)
             if pipeline.engine_config.records and [port.delay for port in program.outputs] != [
                 port.delay for port in pipeline.program.outputs
             ]:

@@ -15,7 +15,6 @@ from pulse.program.streams.state import State
 from pulse.support.bounds import UNBOUNDED
 from pulse.support.not_copyable import NotCopyable
 from streaming.native.control_block import Instance
-from streaming.routing import is_playable
 
 
 class Instances(NotCopyable):
@@ -175,23 +174,6 @@ def live_inputs(program: Program) -> list[Port]:
     raise InputError(
         f"{program.model.title}: takes {port_texts}, not sound; in a live run all inputs that stream are sound, "
         "float32, of one value a frame: a recipe adds the stages before such a model, see docs/recipes.md"
-    )
-
-
-def sound_output(program: Program, source: Port, name: str | None) -> Port | None:
-    """Return the output to play, which is sound at the input's rate; None if there is none.
-
-    Raises InputError: the output of that name cannot be played
-    """
-    playable = [port for port in program.outputs if is_playable(port, source)]
-    if name is None:
-        return playable[0] if playable else None
-    for port in playable:
-        if port.name == name:
-            return port
-    names = ", ".join(port.name for port in playable) or "none"
-    raise InputError(
-        f"output {name!r} cannot be played: of {program.model.title} {names} is sound at the rate of its input"
     )
 
 

@@ -11,13 +11,14 @@ from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
 from pulse.support.wording import spell
 from streaming.live.config import EngineConfig, StreamConfig
-from streaming.live.instances import Instances, live_inputs, sound_output
+from streaming.live.instances import Instances, live_inputs
 from streaming.live.memory import PipelineMemory
 from streaming.live.resamplers import Resamplers
 from streaming.native import positions
 from streaming.native.callback import stream_callback
 from streaming.native.control_block import RECORD_HEADER_BYTES, header_at
 from streaming.native.pulse_loop import call_pipeline, next_pulse, pump, run_pulse
+from streaming.routing import playable_output
 
 
 @record
@@ -71,7 +72,7 @@ class Pipeline(NotCopyable):
                 "StreamConfig with a channel for each"
             )
         sound = (
-            sound_output(program, sources[0], engine_config.output) if stream_config.channels_out else None
+            playable_output(program, sources[0], engine_config.output) if stream_config.channels_out else None
         )
         if stream_config.channels_out and sound is None:
             raise InputError(

@@ -6,7 +6,6 @@ from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.infer.unrolling import NotUnrolledError
-from pulse.ops.elementwise import Cast
 from pulse.ops.source import Const, Source
 from pulse.support.record import record
 from pulse.typed import TypedGraph, TypedNetwork, add_constant, add_source
@@ -112,12 +111,3 @@ def needed_inputs(
                 needed |= outlets
             sources.update(outlet for outlet in node.inputs if outlet not in present)
     return needed
-
-
-def uncast(model: TypedNetwork, outlet: OutletId) -> OutletId:
-    """Return a wire of integers before its cast to another integer type."""
-    producer = model.graph.node(outlet)
-    while isinstance(producer.op, Cast) and producer.op.dtype.kind in "iu":
-        outlet = producer.inputs[0]
-        producer = model.graph.node(outlet)
-    return outlet

@@ -1,11 +1,11 @@
-"""Loops over the frames of a stream: a WHILE that counts from 0 to a length is a scan.
+"""Loops over the frames of a stream: a WHILE that counts to a length is a scan.
 
-The body is translated for iteration t, a symbol: a frame that it reads is a slice from t to t + 1 of a constant of the
-loop, and a list that it writes is the entries before t, a frame, and the entries after it. Both are replaced, which
-removes t.
+The body is translated for iteration t, a symbol: a frame that it reads is a slice from k + t to k + t + 1 of a constant
+of the loop, and a list that it writes is the entries before k + t, a frame, and the entries after it. Both are
+replaced, which removes t.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
@@ -15,8 +15,9 @@ from pulse.dim import Symbol, TDim, ge
 from pulse.errors import DimError, FactError, LoadError
 from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
+from pulse.infer.counting import Counter, comparisons, iteration_count
+from pulse.infer.unrolling import NotUnrolledError
 from pulse.ops.concat import Concat
-from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.op import Op
 from pulse.ops.scan import Scan, ScanAxis
@@ -39,7 +40,7 @@ def scan(node: TfliteNode, run: BuildSubgraph) -> list[OutletId] | None:
     try:
         with node.scope.trial():
             parts = _Counted(node, run).find()
-    except (LoadError, FactError, DimError):
+    except (LoadError, FactError, DimError, NotUnrolledError):
         return None
     return None if parts is None else parts.wire()
 
@@ -58,34 +59,37 @@ class _Parts:
     iterations  how many there are
     counters    states that count iterations
     steady      states that no iteration changes
-    lists       state -> the outlet of the body that is its frame of each iteration
+    lists       state -> the outlet of the body that is its frame of each iteration, and the first entry written
     carried     states that go from iteration to iteration
-    reads       the outlets of the body that are frames: the steady state and the axis that they are of
+    reads       the outlets of the body that are frames: the steady state and the axis that they are of, and the first
     """
 
     node: TfliteNode
     body: TypedNetwork
     iteration: Symbol
     iterations: TDim
-    counters: list[int]
+    counters: dict[int, Counter]
     steady: list[int]
-    lists: dict[int, OutletId] = field(default_factory=dict[int, OutletId])
+    lists: dict[int, tuple[OutletId, TDim]] = field(default_factory=dict[int, tuple[OutletId, TDim]])
     carried: list[int] = field(default_factory=list[int])
-    reads: dict[OutletId, tuple[int, int]] = field(default_factory=dict[OutletId, tuple[int, int]])
+    reads: dict[OutletId, tuple[int, int, TDim]] = field(
+        default_factory=dict[OutletId, tuple[int, int, TDim]]
+    )
 
     def wire(self) -> list[OutletId] | None:
         """Add a scan; return the loop's outputs from it."""
         node, graph = self.node, TypedGraph()
         in_body: dict[OutletId, OutletId] = {}
-        frames: list[tuple[str, int, int]] = []
-        for index, (outlet, (state, axis)) in enumerate(self.reads.items()):
+        frames: list[tuple[str, int, int, TDim]] = []
+        for index, (outlet, (state, axis, start)) in enumerate(self.reads.items()):
             fact = self.node.graph.fact(self.node.input(state))
             part = TypedFact(fact.dtype, (*fact.shape[:axis], *fact.shape[axis + 1 :]))
             frame = add_source(graph, f"frame{index}", part)
             has_axis = self.body.graph.fact(outlet).rank == fact.rank
             in_body[outlet] = wire(graph, f"read{index}", AddAxis(axis), [frame])[0] if has_axis else frame
-            frames.append((f"frame{index}", state, axis))
-        results = [self.body.graph.outputs[state] for state in self.carried] + list(self.lists.values())
+            frames.append((f"frame{index}", state, axis, start))
+        written = [outlet for outlet, _ in self.lists.values()]
+        results = [self.body.graph.outputs[state] for state in self.carried] + written
         copied = _copy(self.body, results, graph, in_body, self.iteration)
         if copied is None:
             return None
@@ -94,13 +98,12 @@ class _Parts:
             if self.body.graph.find(f"in{state}") not in copied:
                 add_source(graph, f"in{state}", node.graph.fact(node.input(state)))
         graph.inputs = sources(graph)
-        frame_names = [name for name, _, _ in frames]
+        frame_names = [name for name, *_ in frames]
         captures = [
             name for name in map(graph.label, graph.inputs) if name not in (*state_names, *frame_names)
         ]
         rows = [
-            wire(graph, f"row{k}", RemoveAxis(0), [copied[outlet]])[0]
-            for k, outlet in enumerate(self.lists.values())
+            wire(graph, f"row{k}", RemoveAxis(0), [copied[outlet]])[0] for k, outlet in enumerate(written)
         ]
         next_states = [copied[self.body.graph.outputs[state]] for state in self.carried]
         graph.set_outputs([*next_states, *rows], [f"out{k}" for k in range(len(next_states) + len(rows))])
@@ -110,17 +113,40 @@ class _Parts:
             tuple(state_names),
             tuple(frame_names),
             tuple(captures),
-            tuple(ScanAxis(axis) for _, _, axis in frames),
+            tuple(ScanAxis(axis) for _, _, axis, _ in frames),
             tuple(ScanAxis(0) for _ in rows),
         )
-        operands = [node.input(state) for _, state, _ in frames]
+        operands = [self._run_through(state, axis, start) for _, state, axis, start in frames]
         operands += [node.input(state) for state in self.carried]
         operands += [node.input(int(name.removeprefix("in"))) for name in captures]
         wires = wire(node.graph, f"{node.wire_name}.scan", op, operands)
         outputs = {state: node.input(state) for state in self.steady}
-        outputs |= dict(zip(self.lists, wires)) | dict(zip(self.carried, wires[len(rows) :]))
-        outputs |= {state: node.dims_constant([self.iterations], f"count{state}") for state in self.counters}
+        outputs |= {state: self._whole_list(state, outlet) for state, outlet in zip(self.lists, wires)}
+        outputs |= dict(zip(self.carried, wires[len(rows) :]))
+        for state, counter in self.counters.items():
+            last = counter.start + self.iterations * counter.step
+            outputs[state] = node.dim_constant(last, f"count{state}")
         return [outputs[state] for state in range(len(node.inputs))]
+
+    def _run_through(self, state: int, axis: int, start: TDim) -> OutletId:
+        """Return the frames of a state that the iterations read."""
+        whole = self.node.input(state)
+        if start == 0 and self.node.graph.fact(whole).shape[axis] == self.iterations:
+            return whole
+        frames = Slice(axis, start, start + self.iterations)
+        return self.node.wire(frames, [whole], f"frames{state}_{axis}_{start}")
+
+    def _whole_list(self, state: int, rows: OutletId) -> OutletId:
+        """Return a list with the rows that the iterations write between those that it had."""
+        first = self.node.input(state)
+        start, size = self.lists[state][1], self.node.graph.fact(first).shape[0]
+        end = start + self.iterations
+        parts = [rows]
+        if start != 0:
+            parts.insert(0, self.node.wire(Slice(0, TDim.of(0), start), [first], f"before{state}"))
+        if end != size:
+            parts.append(self.node.wire(Slice(0, end, size), [first], f"after{state}"))
+        return rows if len(parts) == 1 else self.node.wire(Concat(0), parts, f"list{state}")
 
 
 def _copy(
@@ -178,77 +204,122 @@ class _Counted:
 
     def find(self) -> _Parts | None:
         node = self._node
-        start_values = {index: _number(fact.value) for index, fact in enumerate(self._facts) if not fact.rank}
-        zeros = [index for index, value in start_values.items() if value is not None and value == 0]
         node.scope.assume(ge(self._iteration, 0))
-        plain = {index: TypedFact(fact.dtype, fact.shape) for index, fact in enumerate(self._facts)}
-        value = np.empty((), object)
-        value[()] = self._iteration
-        counting = {index: TypedFact(self._facts[index].dtype, (), value) for index in zeros}
-        steady = {
-            index: fact
-            for index, fact in enumerate(self._facts)
-            if index not in zeros and fact.value is not None
+        firsts = {index: _number(fact.value) for index, fact in enumerate(self._facts) if not fact.rank}
+        condition = self._run("CondSubgraphIndex", self._given([]))
+        parts = comparisons(condition, condition.graph.outputs[0], self._sources(condition))
+        compared = {part.variable for part in parts if part is not None}
+        counting = {
+            index: Counter(first, 1)
+            for index, first in firsts.items()
+            if first is not None and (index in compared or first == 0)
         }
-        iterations = self._iterations({**plain, **steady, **counting})
-        if iterations is None or not zeros:
+        iterations = self._iterations(
+            [index for index in range(len(self._facts)) if index not in counting], counting
+        )
+        body = self._body([], counting, iterations)
+        unchanged, counting = self._unchanged(body, []), self._counters(body, counting)
+        known = [index for index in unchanged if self._facts[index].value is not None]
+        iterations = self._iterations(known, counting)
+        body = self._body(known, counting, iterations)
+        if (self._unchanged(body, known), self._counters(body, counting)) != (unchanged, counting):
             return None
-        node.scope.assume(ge(iterations - self._iteration, 1))
-        body = self._run("BodySubgraphIndex", {**plain, **counting})
-        unchanged = [index for index in plain if self._is_input(body, body.graph.outputs[index], index)]
-        known_facts = {
-            index: self._facts[index] for index in unchanged if self._facts[index].value is not None
-        }
-        body = self._run("BodySubgraphIndex", {**plain, **known_facts, **counting})
-        parts = _Parts(node, body, self._symbol, iterations, zeros, unchanged)
-        for index in plain:
-            if index in zeros:
-                after = _number(body.graph.fact(body.graph.outputs[index]).value)
-                if after is None or after != self._iteration + 1:
-                    return None
-            elif index not in unchanged:
+        parts = _Parts(node, body, self._symbol, iterations, counting, unchanged)
+        for index in range(len(self._facts)):
+            if index not in counting and index not in unchanged:
                 self._sort(parts, index)
         for reader in body.graph.nodes:
             self._note_read(parts, OutletId(reader.id))
         return parts if parts.reads else None
 
+    def _given(self, known: Collection[int]) -> dict[int, TypedFact]:
+        """Return the facts of the states in each iteration, with the values of those that stay as they are."""
+        return {
+            index: fact if index in known else TypedFact(fact.dtype, fact.shape)
+            for index, fact in enumerate(self._facts)
+        }
+
+    def _body(
+        self, known: Collection[int], counting: Mapping[int, Counter], iterations: TDim
+    ) -> TypedNetwork:
+        """Return the body in iteration t."""
+        self._node.scope.assume(ge(iterations - self._iteration, 1))
+        facts = self._given(known)
+        for index, counter in counting.items():
+            value = np.array(self._value(counter), object)
+            facts[index] = TypedFact(self._facts[index].dtype, (), value)
+        return self._run("BodySubgraphIndex", facts)
+
+    def _sources(self, model: TypedNetwork) -> dict[OutletId, int]:
+        """Return the inputs of a model that it reads -> the number of the state."""
+        places = {f"in{index}": index for index in range(len(self._facts))}
+        outlets = [OutletId(node.id) for node in model.graph.nodes]
+        labels = [
+            (outlet, model.graph.label(outlet)) for outlet in outlets if model.graph.node(outlet).outputs
+        ]
+        return {outlet: places[label] for outlet, label in labels if label in places}
+
+    def _value(self, counter: Counter) -> TDim:
+        """Return the value of a counter in iteration t."""
+        return counter.start + self._iteration * counter.step
+
+    def _counters(self, body: TypedNetwork, counting: Mapping[int, Counter]) -> dict[int, Counter]:
+        """Return those of some states that the body increases by a constant, with it as their step."""
+        found: dict[int, Counter] = {}
+        for index, counter in counting.items():
+            after = _number(body.graph.fact(body.graph.outputs[index]).value)
+            step = None if after is None else after - self._value(counter)
+            if step is not None and step.is_const and step != 0:
+                found[index] = Counter(counter.start, int(step))
+        return found
+
+    def _unchanged(self, body: TypedNetwork, known: Collection[int]) -> list[int]:
+        """Return the states that the body returns as they are, given those whose values it was built with."""
+        unchanged: list[int] = []
+        for index, outlet in enumerate(body.graph.outputs):
+            before, after = self._facts[index].value, body.graph.fact(outlet).value
+            stays = self._is_input(body, outlet, index)
+            if index in known and before is not None and after is not None:
+                stays = stays or np.array_equal(before, after)
+            if stays:
+                unchanged.append(index)
+        return unchanged
+
     def _is_input(self, body: TypedNetwork, outlet: OutletId, index: int) -> bool:
         return body.graph.label(outlet) == f"in{index}"
 
-    def _iterations(self, facts: Mapping[int, TypedFact]) -> TDim | None:
-        """Return the length that the condition compares the iteration with; of several the one that all agree on."""
-        cond = self._run("CondSubgraphIndex", facts)
-        counts: list[TDim] = []
-        stack = [cond.graph.outputs[0]]
-        while stack:
-            producer = cond.graph.node(stack.pop())
-            if isinstance(producer.op, Elementwise) and producer.op.kind == "and":
-                stack += producer.inputs
-                continue
-            if not isinstance(producer.op, Elementwise) or producer.op.kind != "less":
-                return None
-            iteration, limit = (_number(cond.graph.fact(outlet).value) for outlet in producer.inputs)
-            if iteration is None or limit is None or iteration != self._iteration:
-                return None
-            counts.append(limit)
-        return counts[0] if all(limit == counts[0] for limit in counts) else None
+    def _iterations(self, known: Collection[int], counting: Mapping[int, Counter]) -> TDim:
+        """Return how often the loop runs its body, given the states that stay. Raises NotUnrolledError."""
+        condition = self._run("CondSubgraphIndex", self._given(known))
+        return iteration_count(condition, self._sources(condition), counting)
+
+    def _start(self, position: TDim | None, size: TDim, iterations: TDim) -> TDim | None:
+        """Return the first of the positions of all iterations; None unless they follow each other within a size."""
+        if position is None:
+            return None
+        start = position - self._iteration
+        fits = start.prove_ge(0).yes and size.prove_ge(start + iterations).yes
+        return start if fits and not _depends(start, self._symbol) else None
 
     def _sort(self, parts: _Parts, index: int) -> None:
         """Sort the states: lists that each iteration writes one frame of, and those that go from iteration to
         iteration.
         """
-        graph, iteration = parts.body.graph, self._iteration
+        graph = parts.body.graph
         producer = graph.node(graph.outputs[index])
         if isinstance(producer.op, Concat) and producer.op.axis == 0 and len(producer.inputs) == 3:
             before, row, after = (graph.node(outlet) for outlet in producer.inputs)
-            fits = self._slices(parts, before.id, index, TDim.of(0), iteration)
-            fits = fits and self._slices(parts, after.id, index, iteration + 1, parts.iterations)
+            size = self._facts[index].shape[0]
+            position = before.op.end if isinstance(before.op, Slice) else None
+            start = self._start(position, size, parts.iterations)
             if (
-                fits
+                position is not None
+                and start is not None
+                and self._slices(parts, before.id, index, TDim.of(0), position)
+                and self._slices(parts, after.id, index, position + 1, size)
                 and graph.fact(OutletId(row.id)).shape[0] == 1
-                and self._facts[index].shape[0] == parts.iterations
             ):
-                parts.lists[index] = producer.inputs[1]
+                parts.lists[index] = producer.inputs[1], start
                 return
         parts.carried.append(index)
 
@@ -262,19 +333,19 @@ class _Counted:
 
     def _note_read(self, parts: _Parts, outlet: OutletId) -> None:
         """Take note of an outlet that is a frame of a state that no iteration changes."""
-        graph, iteration = parts.body.graph, self._iteration
+        graph = parts.body.graph
         reader = graph.node(outlet)
+        position: TDim | None = None
         if isinstance(reader.op, Gather):
             index = graph.fact(reader.inputs[1])
-            frame = not index.rank and _number(index.value) == iteration
-        else:
-            frame = isinstance(reader.op, Slice) and (reader.op.start, reader.op.end) == (
-                iteration,
-                iteration + 1,
-            )
-        if not frame or not isinstance(reader.op, Gather | Slice):
+            position = None if index.rank else _number(index.value)
+        elif isinstance(reader.op, Slice) and reader.op.end == reader.op.start + 1:
+            position = reader.op.start
+        if position is None or not isinstance(reader.op, Gather | Slice):
             return
         label, axis = graph.label(reader.inputs[0]), reader.op.axis
         state = next((index for index in parts.steady if label == f"in{index}"), None)
-        if state is not None and self._facts[state].shape[axis] == parts.iterations:
-            parts.reads[outlet] = state, axis
+        if state is not None:
+            start = self._start(position, self._facts[state].shape[axis], parts.iterations)
+            if start is not None:
+                parts.reads[outlet] = state, axis, start

@@ -12,10 +12,10 @@ from streaming.cli.live.options import LiveOptions
 from streaming.cli.run_request import RunRequest
 from streaming.live.config import EngineConfig
 from streaming.live.file_host import FileHost
-from streaming.live.instances import live_inputs, sound_output
+from streaming.live.instances import live_inputs
 from streaming.live.plan import Plan
 from streaming.realtime import Realtime
-from streaming.routing import Route, find_output, is_playable, parse_routes, split_channel
+from streaming.routing import Route, find_output, is_playable, parse_routes, playable_output, split_channel
 
 SILENT = "none"
 
@@ -26,7 +26,7 @@ def live_plan(rate_hz: int, program: Program, request: RunRequest, options: Live
     if target is not None and options.speaker == SILENT:
         raise InputError(f"--speaker {SILENT}: {target} is for the played audio; omit one of them")
     has_target = target is not None or options.speaker not in (None, SILENT)
-    outputs_sound = sound_output(program, live_inputs(program)[0], None) is not None
+    outputs_sound = playable_output(program, live_inputs(program)[0], None) is not None
     plays = has_target or (outputs_sound and options.speaker != SILENT)
     return Plan(
         rate_hz=rate_hz,

@@ -77,8 +77,15 @@ def recurrent_codes(frames: int = 4, clip: float = 0.0, cell_bits: int = 11) -> 
     return file_bytes(graph)
 
 
-def unfused_layer(frames: int = -1) -> bytes:
-    """A recurrent layer as Keras converts one: WHILE over frames that are gathered, and a list of results."""
+def unfused_layer(
+    frames: int = -1, first: int = 0, inclusive: bool = False, most: int | None = None
+) -> bytes:
+    """A recurrent layer as Keras converts one: WHILE over frames that are gathered, and a list of results.
+
+    first      the first frame; the results before it are 0
+    inclusive  the limit is the last frame instead of the length
+    most       another limit; the results from there on are 0
+    """
     cond, body = SubgraphBuilder("cond"), SubgraphBuilder("body")
     shapes = {
         "time": (),
@@ -93,7 +100,15 @@ def unfused_layer(frames: int = -1) -> bytes:
         return {k: graph.input(shape, "int32" if k in whole else "float32", k) for k, shape in shapes.items()}
 
     p = ports(cond)
-    cond.outputs = [cond.result("LESS", [p["time"], p["limit"]], (), "LessOptions", dtype="bool")]
+    comparison = ("LESS_EQUAL", "LessEqualOptions") if inclusive else ("LESS", "LessOptions")
+    limits = [p["limit"]] + ([] if most is None else [cond.constant(np.int32(most))])
+    parts = [
+        cond.result(comparison[0], [p["time"], limit], (), comparison[1], dtype="bool") for limit in limits
+    ]
+    both = len(parts) > 1
+    cond.outputs = [
+        cond.result("LOGICAL_AND", parts, (), "LogicalAndOptions", dtype="bool") if both else parts[0]
+    ]
     p = ports(body)
     frame = body.result("GATHER", [p["x"], p["time"]], (1, FEATURES), "GatherOptions")
     parts = [
@@ -157,8 +172,11 @@ def unfused_layer(frames: int = -1) -> bytes:
         Axis=0,
     )
     empty = main.result("FILL", [shape, main.constant(np.float32(0))], (frames, 1, HIDDEN))
+    if inclusive:
+        one = main.constant(np.int32(1))
+        length = main.result("SUB", [length, one], (), "SubOptions", dtype="int32")
     inputs = [
-        main.constant(np.int32(0)),
+        main.constant(np.int32(first)),
         empty,
         main.constant(np.zeros((1, HIDDEN), np.float32)),
         length,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +11,12 @@ import pulse
 from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
 from pulse.ops.control import Loop
+from pulse.ops.scan import Scan
 from pulse.runtimes.onnx_check import check_onnx
 from tests.noise import normal_noise
 from tests.pulse.tflite.layered_models import (
+    FEATURES,
+    HIDDEN,
     averages,
     biased_convolution,
     blocks,
@@ -144,6 +148,29 @@ def test_blocks_around_a_convolution_are_one_dilated_convolution(kind: str) -> N
     (output,) = typed.run({"x": x}).values()
     assert_agrees_with_litert(output, expected, kind)
     assert typed.pulsify(pulse=1).outputs[0].delay == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "start", "end"),
+    [
+        ({"inclusive": True}, 0, 9),
+        ({"first": 1}, 1, 9),
+        ({"first": 2, "inclusive": True}, 2, 9),
+        ({"most": 4}, 0, 4),
+        ({"first": 3, "most": 20}, 3, 9),
+        ({"first": 9}, 9, 9),
+    ],
+    ids=str,
+)
+def test_a_loop_counts_from_any_frame_to_any_limit(options: dict[str, Any], start: int, end: int) -> None:
+    x = normal_noise(1, 9, FEATURES, seed=3)
+    (layer,) = pulse.load(unfused_layer()).analyse().run({"x": x[:, start:end]}).values()
+    model = pulse.load(unfused_layer(**options)).analyse()
+    (output,) = model.run({next(iter(model.inputs)): x}).values()
+    expected = np.zeros((1, 9, HIDDEN), np.float32)
+    expected[:, start:end] = layer
+    np.testing.assert_array_equal(output, expected)
+    assert any(isinstance(node.op, Scan) for node in model.graph.nodes)
 
 
 def test_gathered_frames_and_their_spectra_stream() -> None:

@@ -1,15 +1,15 @@
-"""The number of iterations of a loop with a counting variable."""
+"""The number of iterations of a loop with a counting variable, for every format."""
 
 from collections.abc import Mapping
+from functools import reduce
 
 from pulse.dim import TDim, ceil_div
 from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.slices import at_least, at_most
 from pulse.infer.unrolling import NotUnrolledError
-from pulse.ops.elementwise import Elementwise
+from pulse.ops.elementwise import Cast, Elementwise
 from pulse.support.record import record
-from pulse.tensorflow.operators.control_loop_parts import uncast
 from pulse.typed import TypedNetwork, known_value
 
 
@@ -53,6 +53,18 @@ def counters(
     return counters_by_index
 
 
+@record
+class Comparison:
+    """A part of a condition: a variable is below a limit, or at most the limit.
+
+    shift  1 if the variable may equal the limit, else 0
+    """
+
+    variable: int
+    limit: OutletId
+    shift: int
+
+
 def iteration_count(
     condition: TypedNetwork, sources: Mapping[OutletId, int], counting: Mapping[int, Counter]
 ) -> TDim:
@@ -60,40 +72,53 @@ def iteration_count(
 
     Raises NotUnrolledError: the condition is not that counters are below limits
     """
-    limits = _limits(condition, condition.graph.outputs[0], sources, counting)
-    if not limits:
+    counts: list[TDim] = []
+    for part in comparisons(condition, condition.graph.outputs[0], sources):
+        if part is None:
+            counts.append(TDim.of(0))
+            continue
+        counter, limit = counting.get(part.variable), condition.graph.fact(part.limit).value
+        if counter is None or counter.step < 1:
+            raise NotUnrolledError
+        if limit is None or limit.size != 1 or not (is_symbolic(limit) or limit.dtype.kind in "iu"):
+            raise NotUnrolledError
+        far = TDim.of(limit.reshape(()).item()) + part.shift - counter.start
+        counts.append(ceil_div(far, counter.step))
+    if not counts:
         raise NotUnrolledError
-    count = limits[0]
-    for other in limits[1:]:
-        count = at_most(count, other)
-    return at_least(count, TDim.of(0))
+    return at_least(reduce(at_most, counts), TDim.of(0))
 
 
-def _limits(
-    model: TypedNetwork, outlet: OutletId, sources: Mapping[OutletId, int], counting: Mapping[int, Counter]
-) -> list[TDim]:
+def comparisons(
+    model: TypedNetwork, outlet: OutletId, sources: Mapping[OutletId, int]
+) -> list[Comparison | None]:
+    """Return the comparisons that are all true if an outlet is; None stands for one that is never true.
+
+    Raises NotUnrolledError: the outlet is computed in another way
+    """
     value = known_value(model.graph, outlet)
     if value is not None:
-        if bool(value.reshape(())):
-            return []
-        return [TDim.of(0)]
+        return [] if bool(value.reshape(())) else [None]
     producer = model.graph.node(outlet)
     if not isinstance(producer.op, Elementwise):
         raise NotUnrolledError
     if producer.op.kind == "and":
-        return [
-            limit for endpoint in producer.inputs for limit in _limits(model, endpoint, sources, counting)
-        ]
+        return [part for endpoint in producer.inputs for part in comparisons(model, endpoint, sources)]
     left, right = producer.inputs if len(producer.inputs) == 2 else (outlet, outlet)
     function = producer.op.kind
     if function in ("greater", "greater_equal"):
         left, right = right, left
         function = {"greater": "less", "greater_equal": "less_equal"}[function]
-    counter = counting.get(sources.get(uncast(model, left), -1))
-    limit = model.graph.fact(right).value
-    if function not in ("less", "less_equal") or counter is None or counter.step < 1:
+    variable = sources.get(uncast(model, left))
+    if function not in ("less", "less_equal") or variable is None:
         raise NotUnrolledError
-    if limit is None or limit.size != 1 or not (is_symbolic(limit) or limit.dtype.kind in "iu"):
-        raise NotUnrolledError
-    far = TDim.of(limit.reshape(()).item()) + (function == "less_equal") - counter.start
-    return [ceil_div(far, counter.step)]
+    return [Comparison(variable, right, int(function == "less_equal"))]
+
+
+def uncast(model: TypedNetwork, outlet: OutletId) -> OutletId:
+    """Return a wire of integers before its cast to another integer type."""
+    producer = model.graph.node(outlet)
+    while isinstance(producer.op, Cast) and producer.op.dtype.kind in "iu":
+        outlet = producer.inputs[0]
+        producer = model.graph.node(outlet)
+    return outlet
