@@ -277,35 +277,35 @@ GAIN = np.array([[[2], [3]]], F)
 
 
 @pytest.fixture
-def scaled(program: Program) -> Program:
+def gain_program(program: Program) -> Program:
     """The program of x times a gain that does not stream, on the same backend."""
     builder = ModelBuilder(x="1,2,T", gain="1,2,1")
     typed = builder.model(builder.apply("mul", builder["x"], builder["gain"]))
     return compile_model(pulsify(typed, pulse=PULSE), program.backend)
 
 
-def test_missing_and_wrong_constants_are_refused(program: Program, scaled: Program) -> None:
+def test_missing_and_wrong_constants_are_refused(program: Program, gain_program: Program) -> None:
     for constants in (None, {}, {"gain": GAIN, "more": GAIN}, {"other": GAIN}):
         with pytest.raises(InputError, match=r"given once, with constants=: gain: 1,2,1,f32"):
-            scaled.spawn(constants)
+            gain_program.spawn(constants)
     for wrong in (GAIN[0], GAIN.astype(np.float64)):
         with pytest.raises(InputError, match="expected gain: 1,2,1,f32, got"):
-            scaled.spawn({"gain": wrong})
+            gain_program.spawn({"gain": wrong})
     with pytest.raises(InputError, match=r"do not stream are given once.*none"):
         program.spawn({"gain": GAIN})
 
 
-def test_each_stream_keeps_its_constants(scaled: Program) -> None:
-    state, other = scaled.spawn({"gain": GAIN}), scaled.spawn({"gain": -GAIN})
+def test_each_stream_keeps_its_constants(gain_program: Program) -> None:
+    state, other = gain_program.spawn({"gain": GAIN}), gain_program.spawn({"gain": -GAIN})
     for seed in range(3):
         x = stereo_noise(4, seed)
         np.testing.assert_allclose(state.step(x)["mul"], x * GAIN)
         np.testing.assert_allclose(other.step(x)["mul"], -x * GAIN)
 
 
-def test_constants_cannot_be_pushed(scaled: Program) -> None:
+def test_constants_cannot_be_pushed(gain_program: Program) -> None:
     with pytest.raises(InputError, match="gain is not a streaming input"):
-        scaled.spawn({"gain": GAIN}).step({"x": stereo_noise(4), "gain": GAIN})
+        gain_program.spawn({"gain": GAIN}).step({"x": stereo_noise(4), "gain": GAIN})
 
 
 def test_several_inputs_end_together(program: Program) -> None:
