@@ -18,7 +18,7 @@ def latency_of(times: list[int], deadline_s: float | None = None) -> Latency:
 
 
 @given(TIMES_NS, st.sampled_from([50, 90, 99, 99.9, 100]))
-def test_percentiles_equal_sorted_times(times: list[int], percent: float) -> None:
+def test_percentiles_agree_with_sorted_times(times: list[int], percent: float) -> None:
     exact = np.percentile(times, percent, method="inverted_cdf")
     percentile_ns = latency_of(times).percentile_s(percent) * 1e9
     assert exact <= percentile_ns + 1e-3
@@ -43,7 +43,7 @@ def test_the_histogram_counts_each_time_once(times: list[int]) -> None:
 
 
 @given(TIMES_NS, TIMES_NS)
-def test_merged_is_recorded_together(first: list[int], second: list[int]) -> None:
+def test_merging_equals_recording_all_times(first: list[int], second: list[int]) -> None:
     merged = latency_of(first, 1e-3)
     merged.merge(latency_of(second, 1e-3))
     assert merged.as_dict() == latency_of(first + second, 1e-3).as_dict()

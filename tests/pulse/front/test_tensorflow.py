@@ -69,7 +69,7 @@ def test_a_level_leaves_bins_of_a_zero_spectrum_empty(size: int, noise: float) -
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_agrees_with_tensorflow(number: int) -> None:
+def test_tf_spectrogram_and_mfcc_agree_with_tensorflow(number: int) -> None:
     case = np.load(shared_path("tensorflow/audiospectrogram_mfcc.npz"))
     model = pulse.chain(
         tf_spectrogram(80, 40, magnitude_squared=True),

@@ -152,6 +152,9 @@ def test_check_proves_the_built_in_model(backend: str) -> None:
     assert output["proved"]
     assert output["moved"]
     assert output["values"] == output["finite"] == 2010
+
+
+def test_check_prints_that_every_frame_is_equal() -> None:
     assert "equal: every frame" in pulse("check", "--backend", "numpy", "--length", "5").stdout
 
 

@@ -98,16 +98,31 @@ async def test_closing_a_stream_waits_for_its_source(backend: str) -> None:
 @both_backends
 async def test_a_cancelled_take_loses_no_output(backend: str) -> None:
     program = named_program("filtered", PULSE, backend)
-    x, pieces = normal_noise(1, 120), []
+    engine, x, pieces, cancelled = HeldEngine(), normal_noise(1, 120), [], 0
     send, receive = anyio.create_memory_object_stream(100)
-    async with Executor(program) as executor, executor.stream(receive) as stream:
+    async with Executor(program, engine=engine) as executor, executor.stream(receive) as stream:
         for at in range(0, 120, 4):
-            with anyio.move_on_after(0.0005):
+            with anyio.move_on_after(0) as scope:
                 while True:
                     pieces.append(await anext(stream))
+            cancelled += scope.cancelled_caught
             await send.send(x[:, at : at + 4])
+            for _ in range(20):
+                await anyio.lowlevel.checkpoint()
+            engine.run(1)
+        assert cancelled == 30
+        assert len(pieces) > 20
         send.close()
-        pieces += await collect(stream)
+        async with anyio.create_task_group() as tasks:
+
+            async def work() -> None:
+                while True:
+                    engine.run(1)
+                    await anyio.lowlevel.checkpoint()
+
+            tasks.start_soon(work)
+            pieces += await collect(stream)
+            tasks.cancel_scope.cancel()
     assert_outputs_close(join_pieces(pieces, program), program.model.typed.run({"x": x}))
 
 

@@ -1,5 +1,6 @@
 """Sources: whatever can be iterated, raw samples, audio files."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +47,35 @@ async def frames_of(source: Any, **options: str) -> dict[str, Array]:
         return join_pieces(await collect(executor.stream(source, **options)), program)
 
 
-async def test_anything_that_can_be_iterated_is_a_source() -> None:
-    program, x = named_program("filtered", 6), normal_noise(1, 70)
-    expected = program.model.typed.run({"x": x})
+def split(x: Array) -> list[Array]:
+    return np.split(x, [10, 33], 1)
+
+
+@pytest.mark.parametrize(
+    "source_of",
+    [
+        lambda x: x,
+        lambda x: {"x": x},
+        split,
+        lambda x: iter(split(x)),
+        lambda x: (x for _ in range(1)),
+        lambda x: blocks(x, 1, [5, 40]),
+    ],
+    ids=["array", "arrays by name", "list", "iterator", "generator", "async generator"],
+)
+async def test_anything_that_can_be_iterated_is_a_source(source_of: Callable[[Array], Any]) -> None:
+    x = normal_noise(1, 70)
+    expected = named_program("filtered", 6).model.typed.run({"x": x})
+    assert_outputs_close(await frames_of(source_of(x)), expected)
+
+
+async def test_a_memory_stream_is_a_source_and_is_closed() -> None:
+    x = normal_noise(1, 70)
     send, receive = anyio.create_memory_object_stream(10)
     with send:
-        for piece in np.split(x, [10, 33], 1):
+        for piece in split(x):
             send.send_nowait(piece)
-    pieces = np.split(x, [10, 33], 1)
-    for source in (x, {"x": x}, pieces, iter(pieces), (x for _ in range(1)), blocks(x, 1, [5, 40]), receive):
-        assert_outputs_close(await frames_of(source), expected)
+    assert_outputs_close(await frames_of(receive), named_program("filtered", 6).model.typed.run({"x": x}))
     with pytest.raises(anyio.ClosedResourceError):
         receive.receive_nowait()
 
@@ -97,10 +117,16 @@ async def test_raw_floats_are_read_and_incomplete_ones_refused() -> None:
         InputError, match="ends with 2 of the 4 bytes of a sample; check encoding and channels"
     ):
         await frames_of(PcmSource(ByteChunks(x.tobytes()[:-2], 7), "f32", 1, RATE_HZ))
+
+
+def test_raw_samples_of_unknown_encoding_are_refused() -> None:
     with pytest.raises(
         InputError, match="no encoding is called 'u9'; the encodings are u8, s16, s24, s32, f32, f64"
     ):
         PcmSource(ByteChunks(b"", 1), "u9", 1, RATE_HZ)
+
+
+def test_raw_samples_of_no_channels_are_refused() -> None:
     with pytest.raises(InputError, match="both must be positive"):
         PcmSource(ByteChunks(b"", 1), "s16", 0, RATE_HZ)
 
@@ -119,7 +145,7 @@ async def test_sound_files_are_read_at_the_rate_of_the_model(tmp_path: Path) -> 
     assert join_pieces(pieces, executor.program)["loud"].shape == (1, 8000)
 
 
-async def test_signals_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+async def test_signals_that_do_not_fit_are_refused() -> None:
     executor = Executor(named_program("filtered", 6))
     with pytest.raises(InputError, match="audio needs the model's rate: give rate_hz"):
         executor.stream(noisy_path())
@@ -128,10 +154,14 @@ async def test_signals_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         executor.stream(noisy_path(), channel="7")
     with pytest.raises(InputError, match="open a stream for each channel"):
         executor.stream(noisy_path(), channel="each")
-    with pytest.raises(InputError, match="no such file"):
-        executor.stream(tmp_path / "none.wav")
     with pytest.raises(InputError, match="takes no audio"):
         Executor(named_program("decimated", 6), rate_hz=RATE_HZ).stream(noisy_path())
+
+
+async def test_a_sound_file_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    executor = Executor(named_program("filtered", 6), rate_hz=SAMPLE_RATE_HZ)
+    with pytest.raises(InputError, match="no such file"):
+        executor.stream(tmp_path / "none.wav")
 
 
 async def test_a_subclass_of_sound_source_is_a_source() -> None:

@@ -1,6 +1,6 @@
-from tests.streaming.serve.servers import RunningServer
-
 """Connections that are lost while a stream runs."""
+
+from tests.streaming.serve.servers import RunningServer
 
 
 def cut_all(server: RunningServer) -> None:

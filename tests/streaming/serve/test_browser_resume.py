@@ -136,9 +136,8 @@ def test_a_fleet_directs_and_continues_a_stream(chromium: Any, tmp_path: Path) -
     ):
         page = BrowserPage(chromium, page_server.url)
         at = set()
-        for _ in range(
-            8
-        ):  # the first server is asked each time, and another one has the stream of most names
+        # the first server is asked each time, and another one has the stream of most names
+        for _ in range(8):
             stream = page.page.evaluate(
                 OPEN, [local_fleet.urls[0], {"model": "filtered", "patience": 10, "outputs": [name]}]
             )

@@ -124,15 +124,11 @@ def test_bytes_in_any_pieces_give_the_same_outputs(client: RawClient, cut: str) 
 @pytest.mark.parametrize(
     ("status", "data"),
     [
-        pytest.param(1002, bytes([0x82, 1, 0]), id="unmasked"),  # not masked
-        pytest.param(
-            1002, bytes([0xC2, 0x81, 0, 0, 0, 0, 0]), id="reserved bit"
-        ),  # a bit that was not negotiated
-        pytest.param(
-            1002, bytes([0x83, 0x80, 0, 0, 0, 0]), id="unknown opcode"
-        ),  # an opcode that does not exist
+        pytest.param(1002, bytes([0x82, 1, 0]), id="unmasked"),
+        pytest.param(1002, bytes([0xC2, 0x81, 0, 0, 0, 0, 0]), id="reserved bit"),
+        pytest.param(1002, bytes([0x83, 0x80, 0, 0, 0, 0]), id="unknown opcode"),
         pytest.param(1009, bytes([0x82, 0xFF]) + (1 << 30).to_bytes(8, "big") + bytes(4), id="too long"),
-        pytest.param(1007, bytes([0x81, 0x81, 0, 0, 0, 0, 0xFF]), id="not UTF-8"),  # not UTF-8
+        pytest.param(1007, bytes([0x81, 0x81, 0, 0, 0, 0, 0xFF]), id="not UTF-8"),
     ],
 )
 def test_invalid_frames_close_with_their_status(client: RawClient, status: int, data: bytes) -> None:

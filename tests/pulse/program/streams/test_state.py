@@ -273,27 +273,39 @@ def test_a_table_limits_the_stream(program: Program) -> None:
 # constants
 
 
-def test_constants_are_checked_once(program: Program) -> None:
-    """Missing, of a wrong name, shape or type; then they hold for the whole stream."""
+GAIN = np.array([[[2], [3]]], F)
+
+
+@pytest.fixture
+def gain_program(program: Program) -> Program:
+    """The program of x times a gain that does not stream, on the same backend."""
     builder = ModelBuilder(x="1,2,T", gain="1,2,1")
     typed = builder.model(builder.apply("mul", builder["x"], builder["gain"]))
-    compiled = compile_model(pulsify(typed, pulse=PULSE), program.backend)
-    gain = np.array([[[2], [3]]], F)
-    for constants in (None, {}, {"gain": gain, "more": gain}, {"other": gain}):
+    return compile_model(pulsify(typed, pulse=PULSE), program.backend)
+
+
+def test_missing_and_wrong_constants_are_refused(program: Program, gain_program: Program) -> None:
+    for constants in (None, {}, {"gain": GAIN, "more": GAIN}, {"other": GAIN}):
         with pytest.raises(InputError, match=r"given once, with constants=: gain: 1,2,1,f32"):
-            compiled.spawn(constants)
-    for wrong in (gain[0], gain.astype(np.float64)):
+            gain_program.spawn(constants)
+    for wrong in (GAIN[0], GAIN.astype(np.float64)):
         with pytest.raises(InputError, match="expected gain: 1,2,1,f32, got"):
-            compiled.spawn({"gain": wrong})
+            gain_program.spawn({"gain": wrong})
     with pytest.raises(InputError, match=r"do not stream are given once.*none"):
-        program.spawn({"gain": gain})
-    state, other = compiled.spawn({"gain": gain}), compiled.spawn({"gain": -gain})
+        program.spawn({"gain": GAIN})
+
+
+def test_each_stream_keeps_its_constants(gain_program: Program) -> None:
+    state, other = gain_program.spawn({"gain": GAIN}), gain_program.spawn({"gain": -GAIN})
     for seed in range(3):
         x = stereo_noise(4, seed)
-        np.testing.assert_allclose(state.step(x)["mul"], x * gain)
-        np.testing.assert_allclose(other.step(x)["mul"], -x * gain)
+        np.testing.assert_allclose(state.step(x)["mul"], x * GAIN)
+        np.testing.assert_allclose(other.step(x)["mul"], -x * GAIN)
+
+
+def test_constants_cannot_be_pushed(gain_program: Program) -> None:
     with pytest.raises(InputError, match="gain is not a streaming input"):
-        state.step({"x": stereo_noise(4), "gain": gain})
+        gain_program.spawn({"gain": GAIN}).step({"x": stereo_noise(4), "gain": GAIN})
 
 
 def test_several_inputs_end_together(program: Program) -> None:
