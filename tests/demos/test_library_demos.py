@@ -41,24 +41,28 @@ def small_model() -> TypedModel:
 
 
 @pytest.fixture(scope="module", params=["small", pytest.param("built-in", marks=pytest.mark.slow)])
-def opened(request: pytest.FixtureRequest) -> OpenedModel | None:
+def opened_model(request: pytest.FixtureRequest) -> OpenedModel | None:
     """The built-in denoiser; None for the small model, whose kernels take less time to compile."""
     return open_model(model_path(), ModelOptions()) if request.param == "built-in" else None
 
 
 @pytest.fixture(scope="module")
-def program(opened: OpenedModel | None) -> Program:
-    return compile_program(small_model(), PULSE) if opened is None else opened.compile(None, "numba")
+def program(opened_model: OpenedModel | None) -> Program:
+    return (
+        compile_program(small_model(), PULSE) if opened_model is None else opened_model.compile(None, "numba")
+    )
 
 
 @pytest.fixture(scope="module")
-def library(opened: OpenedModel | None, program: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def library(
+    opened_model: OpenedModel | None, program: Program, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """The folder that ``pulse build -o denoise`` writes."""
     if HERE is None:
         pytest.skip("no level for this system")
     folder = tmp_path_factory.mktemp("demo") / "denoise"
-    if opened is not None:
-        build_model(opened, program, "denoise", find_target(HERE), folder, checks=True)
+    if opened_model is not None:
+        build_model(opened_model, program, "denoise", find_target(HERE), folder, checks=True)
     else:
         assert isinstance(program, NativeProgram)
         build(program, folder, name="denoise")
