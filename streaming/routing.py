@@ -1,4 +1,4 @@
-"""Routing: which file or device, or which of its channels, feeds each input of a model; which output is heard."""
+"""Routing: which file or device, or which of its channels, feeds each input of a model; which output is played."""
 
 import re
 from collections.abc import Sequence

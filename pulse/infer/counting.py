@@ -54,7 +54,7 @@ def counters(
 
 
 @record
-class Comparison:
+class LimitComparison:
     """A part of a condition: a variable is below a limit, or at most the limit.
 
     shift  1 if the variable may equal the limit, else 0
@@ -91,7 +91,7 @@ def iteration_count(
 
 def comparisons(
     model: TypedNetwork, outlet: OutletId, sources: Mapping[OutletId, int]
-) -> list[Comparison | None]:
+) -> list[LimitComparison | None]:
     """Return the comparisons that are all true if an outlet is; None stands for one that is never true.
 
     Raises NotUnrolledError: the outlet is computed in another way
@@ -112,7 +112,7 @@ def comparisons(
     variable = sources.get(uncast(model, left))
     if function not in ("less", "less_equal") or variable is None:
         raise NotUnrolledError
-    return [Comparison(variable, right, int(function == "less_equal"))]
+    return [LimitComparison(variable, right, int(function == "less_equal"))]
 
 
 def uncast(model: TypedNetwork, outlet: OutletId) -> OutletId:

@@ -110,16 +110,16 @@ def test_helpers_get_the_priority_of_the_thread_that_steps() -> None:
 
 
 def test_commands_take_threads(tmp_path: Path) -> None:
-    assert report("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2)["threads"] == 2
-    text = pulse("bench", "--steps", 5, "--rounds", 1, "--pulse", 1600, "--threads", 2, "--profile").stdout
+    assert report("bench", "--steps", 5, "--rounds", 1, "--pulse", 4800, "--threads", 2)["threads"] == 2
+    text = pulse("bench", "--steps", 5, "--rounds", 1, "--pulse", 4800, "--threads", 2, "--profile").stdout
     assert "instructions run in parts, on 2 threads" in text
-    assert "product in 2 parts" in text
+    assert "fourier in 2 parts" in text
     assert (
-        "in parts of N from (0, "
-        in pulse("dump", "--stage", "program", "--pulse", 1600, "--threads", 2).stdout
+        "in parts of M from (0, "
+        in pulse("dump", "--stage", "program", "--pulse", 4800, "--threads", 2).stdout
     )
     for threads in (1, 2):
-        pulse("run", "--pulse", 1600, "--threads", threads, noisy_path(), f"{threads}.wav")
+        pulse("run", "--pulse", 4800, "--threads", threads, noisy_path(), f"{threads}.wav")
     assert (tmp_path / "1.wav").read_bytes() == (tmp_path / "2.wav").read_bytes()
 
 

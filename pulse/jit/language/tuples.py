@@ -3,7 +3,8 @@
 ``codegen.tuples`` defines these functions in compiled code, where lengths are part of the types: nothing is a loop.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import repeat
 from typing import Any, TypeVar, cast
 
 R = TypeVar("R")
@@ -14,15 +15,12 @@ def each(function: Callable[..., R], *arguments: Any) -> tuple[R, ...]:
 
     The calls are in the order of the elements. Raises ValueError if no argument is a tuple, or their lengths differ.
     """
-    lengths = {
-        len(cast("tuple[Any, ...]", argument)) for argument in arguments if isinstance(argument, tuple)
-    }
-    (length,) = lengths
-    return tuple(function(*(_element(argument, i) for argument in arguments)) for i in range(length))
-
-
-def _element(argument: Any, i: int) -> Any:
-    return cast("tuple[Any, ...]", argument)[i] if isinstance(argument, tuple) else argument
+    tuples = [cast("tuple[Any, ...]", argument) for argument in arguments if isinstance(argument, tuple)]
+    (length,) = set(map(len, tuples))
+    columns: list[Iterable[Any]] = [
+        argument if isinstance(argument, tuple) else repeat(argument, length) for argument in arguments
+    ]
+    return tuple(map(function, *columns))
 
 
 def copies(value: R, like: tuple[Any, ...]) -> tuple[R, ...]:

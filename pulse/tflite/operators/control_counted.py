@@ -206,7 +206,7 @@ class _Counted:
         node = self._node
         node.scope.assume(ge(self._iteration, 0))
         firsts = {index: _number(fact.value) for index, fact in enumerate(self._facts) if not fact.rank}
-        condition = self._run("CondSubgraphIndex", self._given([]))
+        condition = self._run("CondSubgraphIndex", self._body_facts([]))
         parts = comparisons(condition, condition.graph.outputs[0], self._sources(condition))
         compared = {part.variable for part in parts if part is not None}
         counting = {
@@ -218,11 +218,11 @@ class _Counted:
             [index for index in range(len(self._facts)) if index not in counting], counting
         )
         body = self._body([], counting, iterations)
-        unchanged, counting = self._unchanged(body, []), self._counters(body, counting)
+        unchanged, counting = self._unchanged_states(body, []), self._counters(body, counting)
         known = [index for index in unchanged if self._facts[index].value is not None]
         iterations = self._iterations(known, counting)
         body = self._body(known, counting, iterations)
-        if (self._unchanged(body, known), self._counters(body, counting)) != (unchanged, counting):
+        if (self._unchanged_states(body, known), self._counters(body, counting)) != (unchanged, counting):
             return None
         parts = _Parts(node, body, self._symbol, iterations, counting, unchanged)
         for index in range(len(self._facts)):
@@ -232,7 +232,7 @@ class _Counted:
             self._note_read(parts, OutletId(reader.id))
         return parts if parts.reads else None
 
-    def _given(self, known: Collection[int]) -> dict[int, TypedFact]:
+    def _body_facts(self, known: Collection[int]) -> dict[int, TypedFact]:
         """Return the facts of the states in each iteration, with the values of those that stay as they are."""
         return {
             index: fact if index in known else TypedFact(fact.dtype, fact.shape)
@@ -244,7 +244,7 @@ class _Counted:
     ) -> TypedNetwork:
         """Return the body in iteration t."""
         self._node.scope.assume(ge(iterations - self._iteration, 1))
-        facts = self._given(known)
+        facts = self._body_facts(known)
         for index, counter in counting.items():
             value = np.array(self._value(counter), object)
             facts[index] = TypedFact(self._facts[index].dtype, (), value)
@@ -265,15 +265,15 @@ class _Counted:
 
     def _counters(self, body: TypedNetwork, counting: Mapping[int, Counter]) -> dict[int, Counter]:
         """Return those of some states that the body increases by a constant, with it as their step."""
-        found: dict[int, Counter] = {}
+        counters: dict[int, Counter] = {}
         for index, counter in counting.items():
             after = _number(body.graph.fact(body.graph.outputs[index]).value)
             step = None if after is None else after - self._value(counter)
             if step is not None and step.is_const and step != 0:
-                found[index] = Counter(counter.start, int(step))
-        return found
+                counters[index] = Counter(counter.start, int(step))
+        return counters
 
-    def _unchanged(self, body: TypedNetwork, known: Collection[int]) -> list[int]:
+    def _unchanged_states(self, body: TypedNetwork, known: Collection[int]) -> list[int]:
         """Return the states that the body returns as they are, given those whose values it was built with."""
         unchanged: list[int] = []
         for index, outlet in enumerate(body.graph.outputs):
@@ -290,7 +290,7 @@ class _Counted:
 
     def _iterations(self, known: Collection[int], counting: Mapping[int, Counter]) -> TDim:
         """Return how often the loop runs its body, given the states that stay. Raises NotUnrolledError."""
-        condition = self._run("CondSubgraphIndex", self._given(known))
+        condition = self._run("CondSubgraphIndex", self._body_facts(known))
         return iteration_count(condition, self._sources(condition), counting)
 
     def _start(self, position: TDim | None, size: TDim, iterations: TDim) -> TDim | None:

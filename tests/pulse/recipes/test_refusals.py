@@ -50,7 +50,7 @@ def message_of(folder: Path, text: str) -> str:
         ('inputs = ["a", "b"]\n' + MODEL, "which outputs of the stage before it (a: 1,T,f32; b: 1,T,f32)"),
         (
             'inputs = { a = "1,9,T,2", b = "1,T" }\n' + MODEL + 'from = "a"',
-            "input b: no stage reads it; leave",
+            "input b: no stage reads it; omit",
         ),
         ('inputs = { x = "1,(" }\n' + MODEL, "input x: '1,(' is not a shape; give dims, such as 1,T"),
         ("[[stage]]\n", 'stage 1: has no function and no model; add one, such as model = "model.onnx"'),
