@@ -11,6 +11,7 @@ from pulse.program.streams.executable import Executable
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.support.wording import spell
+from pulse.version import __version__
 
 if TYPE_CHECKING:
     from pulse.program.backends.groups import PlacedNode
@@ -89,7 +90,7 @@ class Program(Executable):
     def _digest(self) -> bytes:
         from pulse.program.digest import digest
 
-        return digest(self.network, f"{self.backend} {self.pulse} {self.form}")
+        return digest(self.network, f"{__version__} {self.backend} {self.pulse} {self.form}")
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()

@@ -27,6 +27,7 @@ from pulse.program.table.memory import Value, aligned_bytes
 from pulse.program.table.place import Place
 from pulse.pulsify.faults import find_unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
+from pulse.support.blake2 import blake2b
 from pulse.support.mapping import MIN_MAPPED_BYTES, release_heap
 from pulse.support.plugins import load_plugins
 from pulse.support.report import json_value
@@ -62,6 +63,7 @@ class NativeProgram(NativeStreams):
         self.weights.flags.writeable = False
         if self.weights.size >= MIN_MAPPED_BYTES:
             release_heap()
+        self._state_runs = tuple(run.size for run in builder.state.runs)
         self.initial = builder.state.assemble()
         self.instructions = (
             *builder.instructions,
@@ -85,6 +87,10 @@ class NativeProgram(NativeStreams):
         if prepare is not None:
             prepare(self._kernels())
         self.link()
+
+    def _digest(self) -> bytes:
+        """Return a digest of the model and of the sizes of all runs of the state, in their order."""
+        return blake2b(super()._digest() + repr(self._state_runs).encode(), digest_size=16).digest()
 
     def _kernels(self) -> list[str]:
         """List the names of the kernels that the program runs."""

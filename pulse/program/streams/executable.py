@@ -65,7 +65,10 @@ class Executable(ABC):
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """A digest of model, pulse, backend and form of weights, which snapshots must match."""
+        """A digest of model, pulse, backend, form of weights, layout of the state and version of pulse.
+
+        Snapshots must match it.
+        """
         return self._digest()
 
     @abstractmethod

@@ -286,7 +286,7 @@ class State(ABC):
         return _HEADER.pack(_MAGIC, self._fingerprint, self.clock.pulse, end) + self._save()
 
     def restore(self, snapshot: bytes) -> None:
-        """Continue from a snapshot of the same model, pulse, backend, weights and constants.
+        """Continue from a snapshot of the same model, pulse, backend, weights, constants and version of pulse.
 
         Raises InputError: it is not a snapshot, or one of something else.
         """
@@ -295,8 +295,8 @@ class State(ABC):
         _, fingerprint, pulses, end = _HEADER.unpack_from(snapshot)
         if fingerprint != self._fingerprint:
             raise InputError(
-                "the snapshot belongs to another model or pulse, or to other constants or weights; take it from the "
-                "same program"
+                "the snapshot belongs to another model or pulse, to other constants or weights, or to another version "
+                "of pulse; take it from the same program"
             )
         self._load(snapshot[_HEADER.size :])
         self._set_clock(pulses, None if end < 0 else end)

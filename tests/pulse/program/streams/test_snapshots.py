@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from pulse.errors import InputError
+from pulse.facts import Array
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.program.streams.state import State
+from pulse.program.table.memory import ALIGNMENT, Buffer, Image, Region
 from pulse.pulsify.driver import pulsify
 from tests.backends import BACKENDS
 from tests.pulse.model_builder import ModelBuilder
@@ -65,7 +68,8 @@ def test_snapshots_of_another_program_are_refused(program: Program, difference: 
     pulse_of_eight = compile_model(pulsify(TYPED, pulse=8), program.backend)
     foreign = pulse_of_eight if difference == "pulse" else PROGRAMS[other]
     with pytest.raises(
-        InputError, match="belongs to another model or pulse, or to other constants or weights; take it"
+        InputError,
+        match="another model or pulse, to other constants or weights, or to another version of pulse; take",
     ):
         state.restore(foreign.spawn().snapshot())
     assert state.snapshot() == good
@@ -78,6 +82,43 @@ def test_snapshots_of_other_weights_are_refused(program: Program) -> None:
     )
     with pytest.raises(InputError, match="another model or pulse"):
         first.restore(second.snapshot())
+
+
+def test_snapshots_of_another_version_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another version may keep other values in a state of the same size."""
+    model = pulsify(TYPED, pulse=4)
+    for backend in BACKENDS:
+        snapshot = compile_model(model, backend).spawn().snapshot()
+        compile_model(model, backend).spawn().restore(snapshot)
+        with monkeypatch.context() as patch:
+            patch.setattr("pulse.program.program.__version__", "0.0.1")
+            later = compile_model(model, backend).spawn()
+            with pytest.raises(InputError, match="or to another version of pulse"):
+                later.restore(snapshot)
+
+
+def test_snapshots_of_another_layout_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lowering that keeps the same number of bytes in other runs."""
+    builder = ModelBuilder(1, x="1,2,T")
+    model = pulsify(builder.model(builder.conv(builder["x"], 33)), pulse=4)
+    first = compile_model(model, "numba")
+    snapshot = first.spawn().snapshot()
+    add = Image.add
+
+    def add_two_runs(image: Image, data: Array, shared: bool) -> Buffer:
+        """Add one run of state as two that are adjacent in memory."""
+        if image.region is not Region.STATE or data.nbytes <= ALIGNMENT:
+            return add(image, data, shared)
+        raw = np.ascontiguousarray(data).view(np.uint8).ravel()
+        start = add(image, raw[:ALIGNMENT], False)
+        add(image, raw[ALIGNMENT:], False)
+        return Buffer(start.region, raw.size, start.offset)
+
+    monkeypatch.setattr(Image, "add", add_two_runs)
+    second = compile_model(model, "numba")
+    assert (second.initial == first.initial).all()
+    with pytest.raises(InputError, match="belongs to another model"):
+        second.spawn().restore(snapshot)
 
 
 @pytest.mark.parametrize(
