@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -185,6 +185,29 @@ class Conv(Op):
         return text + (f" group {self.group}" if self.group > 1 else "")
 
 
+def _add_columns(y: Array, columns: Array, strides: Sequence[int], dilations: Sequence[int]) -> None:
+    """Add columns [N, O, K..., X...] to y [N, O, U...] where each tap of each input frame belongs.
+
+    It loops over the taps, or over the frames if these are fewer; both add the terms of an output in the same order.
+    """
+    rank = len(strides)
+    kernel, sizes = columns.shape[2 : 2 + rank], columns.shape[2 + rank :]
+    if math.prod(kernel) <= math.prod(sizes):
+        for tap in itertools.product(*map(range, kernel)):
+            places = _every(strides, [t * dilation for t, dilation in zip(tap, dilations)], sizes)
+            y[:, :, *places] += columns[:, :, *tap]
+    else:
+        for frame in itertools.product(*(reversed(range(size)) for size in sizes)):
+            places = _every(dilations, [i * stride for i, stride in zip(frame, strides)], kernel)
+            y[:, :, *places] += columns[:, :, ..., *frame]
+
+
+def _every(steps: Sequence[int], starts: Sequence[int], counts: Sequence[int]) -> Iterator[slice]:
+    """Yield the slice of each axis that has ``count`` positions from ``start`` on, every ``step``."""
+    for step, start, count in zip(steps, starts, counts):
+        yield slice(start, start + (count - 1) * step + 1, step) if count else slice(0, 0)
+
+
 def without_pad(pads: Pads, spatial: int) -> Pads:
     """Return the pads without those of one axis."""
     return tuple(NO_PAD if axis == spatial else pad for axis, pad in enumerate(pads))
@@ -248,12 +271,7 @@ class ConvTranspose(Op):
             (x.shape[0], groups * per_group, *(max(size, span) for size, span in zip(full, spans))),
             accumulator,
         )
-        for tap in itertools.product(*(range(k) for k in kernel)):
-            target = tuple(
-                slice(t * d, t * d + (size - 1) * stride + 1, stride) if size else slice(0, 0)
-                for t, d, size, stride in zip(tap, self.dilations, sizes, self.strides)
-            )
-            y[(slice(None), slice(None), *target)] += columns[(slice(None), slice(None), *tap)]
+        _add_columns(y, columns, self.strides, self.dilations)
         crop = tuple(
             slice(before.eval(env), size - after.eval(env)) for (before, after), size in zip(self.pads, full)
         )

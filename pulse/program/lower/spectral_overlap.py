@@ -61,8 +61,16 @@ def _is_overlapping_transform(graph: PulsedGraph, node: PulsedNode, op: ConvTran
 
 
 def _frame_matrix(kernel: Array) -> Array:
-    """Return the matrix [C, K] that spreads a frame over its outputs, from a kernel [C, 1, K]."""
-    return np.ascontiguousarray(kernel[:, 0])
+    """Return the matrix [C, outputs] that spreads a frame over its outputs, from a kernel [C, 1, K].
+
+    A window often begins with zeros, which the kernel of a stream leaves out: they are first columns of the matrix.
+    """
+    matrix = np.ascontiguousarray(kernel[:, 0])
+    if find_dft_basis(matrix) is None:
+        forward = find_dft_basis(np.ascontiguousarray(matrix.T))
+        if forward is not None:
+            return np.pad(matrix, ((0, 0), (forward.points.count - matrix.shape[1], 0)))
+    return matrix
 
 
 def lower_overlapping_transforms(lowering: Lowering, nodes: Sequence[PulsedNode]) -> list[list[Value]]:
@@ -80,7 +88,8 @@ def lower_overlapping_transforms(lowering: Lowering, nodes: Sequence[PulsedNode]
     matrix, stride, taps = _frame_matrix(stored.codes), op.strides[0], delay.overlap + 1
     x = convolution_input(lowering, delay_node.inputs[0], None, 2)
     frames, history = x.shape[2], delay.delay + delay.overlap
-    initial = np.zeros((history + frames, taps * stride), np.float32)
+    left_out = matrix.shape[1] - stored.codes.shape[2]
+    initial = np.zeros((history + frames, left_out + taps * stride), np.float32)
     initial[:history, : matrix.shape[1]] = delay.initial[0].T @ matrix
     memory = lowering.allocate_state(initial, (0, 1))
     newest = memory.part(0, history, history + frames)
@@ -96,17 +105,18 @@ def lower_overlapping_transforms(lowering: Lowering, nodes: Sequence[PulsedNode]
             rows_y=newest.offsets([0]),
         ),
     )
+    sent = memory.part(1, left_out, left_out + taps * stride)
     y = lowering.allocate_wire(outlet)
     ages = np.arange(taps)[::-1]
     lowering.emit(
         PoolRow(
-            x=memory,
+            x=sent,
             y=y,
             M=frames,
-            rows_x=lowering.add_table(memory.part(0, 0, frames).offsets([0])),
+            rows_x=lowering.add_table(sent.part(0, 0, frames).offsets([0])),
             rows_y=lowering.add_table(np.arange(frames) * stride),
             T=taps,
-            taps=lowering.add_table(np.arange(taps) * memory.strides[0] + ages * stride),
+            taps=lowering.add_table(np.arange(taps) * sent.strides[0] + ages * stride),
             C=stride,
             kind=SUM,
             scale=1.0,

@@ -14,21 +14,28 @@ from tests.pulse.cases.build import floats, model, node
 LENGTH, BINS, FRAMES = 256, 129, 40
 
 
-def inverse_kernel() -> np.ndarray:
+WINDOW = np.hanning(LENGTH + 2)[1:-1]
+
+
+def inverse_kernel(window: np.ndarray) -> np.ndarray:
     """[2 * BINS, 1, LENGTH]: the weights of each real part, then of each imaginary one, under a window."""
     turns = 2 * np.pi * np.outer(np.arange(BINS), np.arange(LENGTH)) / LENGTH
-    window = np.hanning(LENGTH + 2)[1:-1]
     weights = np.concatenate([np.cos(turns), -np.sin(turns)]) * window / LENGTH
     return weights[:, None].astype(np.float32)
 
 
 def inverse(
-    hop: int, *nodes: NodeProto, source: str = "x", bias: float = 0.0, pads: tuple[int, int] = (0, 0)
+    hop: int,
+    *nodes: NodeProto,
+    source: str = "x",
+    bias: float = 0.0,
+    pads: tuple[int, int] = (0, 0),
+    window: np.ndarray = WINDOW,
 ) -> ModelProto:
     """``nodes``, then the inverse transform of ``source`` to ``y``."""
     back = node("ConvTranspose", f"{source} k b", strides=[hop], pads=list(pads))
     constants = {
-        "k": inverse_kernel(),
+        "k": inverse_kernel(window),
         "b": np.full(1, bias, np.float32),
         "two": np.float32(2),
         "start": np.array([0, 0, 1, 0, 0, 0], np.int64),
@@ -45,6 +52,20 @@ def kernels(program: Program) -> list[str]:
 @pytest.mark.parametrize("hop", [32, 64, 100, 128])
 def test_each_frame_is_transformed_once(hop: int, pulse_frames: int) -> None:
     proto = inverse(hop)
+    names = kernels(pulse.stream(proto, pulse=pulse_frames))
+    assert names.count("fourier") == names.count("pool") == 1
+    assert "product" not in names
+    pulse.verify(proto, pulse=pulse_frames).require()
+
+
+@pytest.mark.parametrize(
+    ("zeros", "hop", "pulse_frames"),
+    [((1, 0), 128, 5), ((1, 1), 100, 8), ((37, 0), 64, 8), ((28, 60), 64, 5)],
+)
+def test_windows_may_begin_and_end_with_zeros(zeros: tuple[int, int], hop: int, pulse_frames: int) -> None:
+    """The kernel of a stream has no such taps, so its first column is not the first point of the transform."""
+    window = np.pad(np.hanning(LENGTH - sum(zeros) + 2)[1:-1], zeros)
+    proto = inverse(hop, window=window)
     names = kernels(pulse.stream(proto, pulse=pulse_frames))
     assert names.count("fourier") == names.count("pool") == 1
     assert "product" not in names
