@@ -422,6 +422,8 @@ def fourier(row: FourierRow) -> None:
             transform_points(row, LANES, LANES, LANES)
         elif N1 == LANES and N2 == 2 * LANES:
             transform_points(row, LANES, 2 * LANES, LANES)
+        elif N1 == LANES:
+            transform_points(row, LANES, N2, LANES)
         else:
             transform_points(row, N1, N2, P)
         if N1 == LANES:
