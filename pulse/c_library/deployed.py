@@ -11,7 +11,7 @@ from pulse.errors import WriteError
 from pulse.facts import Array
 from pulse.interface import AwaitedWire, Port
 from pulse.jit.registry import Kernel
-from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.program import Program
 from pulse.program.table.kernel_rows import rows_by_kernel
 from pulse.program.table.memory import ALIGNMENT, align

@@ -11,9 +11,9 @@ from pulse.chains import Stage
 from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError
 from pulse.facts import Array
+from pulse.loading.format_registry import read_onnx
 from pulse.loading.load import load
 from pulse.loading.loaded_model import LoadedModel
-from pulse.loading.registry import read_onnx
 from pulse.metadata import is_exported
 from pulse.models import TypedModel
 from pulse.recipes.recipe import ITSELF, RecipeContext, RecipeStage

@@ -7,7 +7,7 @@ from typing import cast
 
 from pulse.errors import LoadError
 from pulse.front import FUNCTIONS
-from pulse.recipes import functions, models
+from pulse.recipes import function_stages, models
 from pulse.recipes.recipe import Recipe, RecipeContext, RecipeStage
 from pulse.support.printable import MAX_TITLE_LENGTH, is_title
 from pulse.support.toml_values import TomlValue, fits, get_value, quote, require_known
@@ -113,15 +113,15 @@ def _stage(number: int, entry: TomlValue, location: str) -> RecipeStage:
                 f"{location}: {function} = {quote(table[function])} must be a table, such as {function} = {{}}"
             )
         for key in other_keys:
-            if key in (*models.OPTIONS, *functions.parameters(function)):
+            if key in (*models.OPTIONS, *function_stages.parameters(function)):
                 owner = (
                     f"inside the table of {function}"
-                    if key in functions.parameters(function)
+                    if key in function_stages.parameters(function)
                     else "next to model"
                 )
                 raise LoadError(f"{location}: {key} belongs {owner}, not next to {function}")
         require_known(other_keys, [*WIRING, function], location, "key")
-        options = functions.check_parameters(
+        options = function_stages.check_parameters(
             function, cast("dict[str, TomlValue]", table[function]), location
         )
     reads, output_names = (_names(table, key, location) for key in WIRING)

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from pulse.errors import InputError, PulseWarning
-from pulse.loading.registry import read_onnx
+from pulse.loading.format_registry import read_onnx
 from pulse.models import Model
 from pulse.support.mapping import MIN_MAPPED_BYTES, release_heap, release_pages
 from pulse.torch.arguments import Dynamic, read_call

@@ -10,7 +10,7 @@ import warnings
 from typing import TYPE_CHECKING, Self
 
 from pulse.errors import InputError, PulseError
-from pulse.program.native.streams import NativeStreams
+from pulse.program.native.native_streams import NativeStreams
 from pulse.program.program import MAX_SPECIALISE_MEGABYTES, MAX_SPECIALISE_SECONDS, Program
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.wording import spell

@@ -10,7 +10,7 @@ from pulse.program.backends.rounding import round_offline
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.proof.oracle import oracle_of
-from streaming.deploy.library import BuiltLibrary, build_library
+from streaming.deploy.built_library import BuiltLibrary, build_library
 from streaming.reports.opened_model import OpenedModel
 
 

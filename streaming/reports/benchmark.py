@@ -8,8 +8,8 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.interface import Port
+from pulse.program.native.native_state import NativeState
 from pulse.program.native.profile import Profile
-from pulse.program.native.state import NativeState
 from pulse.program.program import Program
 from pulse.program.streams.state import State
 from pulse.support.record import record

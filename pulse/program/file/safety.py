@@ -5,7 +5,7 @@ from pulse.jit.registry import kernel_of
 from pulse.jit.rows.fields import WORD_BYTES
 from pulse.jit.rows.reach import TableCheck
 from pulse.jit.rows.span import UnsafeRowError, run
-from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.table.memory import Region
 from pulse.program.table.place import Place
 from pulse.program.table.table import row_starts

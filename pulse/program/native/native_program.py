@@ -18,7 +18,7 @@ from pulse.program.file.proof_note import ProofNote
 from pulse.program.kernels.time import TickRow
 from pulse.program.lower import families as families
 from pulse.program.lowering import ENTRY_POINT_GROUP, LOWER
-from pulse.program.native.streams import NativeStreams
+from pulse.program.native.native_streams import NativeStreams
 from pulse.program.step import lower_step
 from pulse.program.table.copies import list_copies
 from pulse.program.table.cost import RowNote, cost_of

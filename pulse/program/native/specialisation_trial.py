@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pulse.facts import Array
 from pulse.program.machine import machine
-from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.table.memory import Region, aligned_bytes
 from pulse.program.table.table import RowTable
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.jit.specialised import specialised_functions
-from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.native.specialisation import Specialisation
 from pulse.program.native.specialisation_trial import SpecialisationTrial
 from pulse.program.table.kernel_rows import KernelRows, rows_by_kernel, write_addresses

@@ -12,7 +12,7 @@ from streaming.protocol.errors import ProtocolError
 from streaming.protocol.ports import StreamPort
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lanes.answer_messages import AnswerMessages
-from streaming.serve.lanes.session import LaneSession
+from streaming.serve.lanes.lane_session import LaneSession
 from streaming.serve.lanes.turn import TurnResults, TurnTimes
 from streaming.serve.sound_conversion import SoundConversion
 from streaming.serve.stream_events import StreamEvents

@@ -11,12 +11,12 @@ from pulse.errors import InputError
 from streaming.fleet.cluster import Lost
 from streaming.fleet.control import MAX_MISSES, RETRY_S, START_TIMEOUT_S, FleetControl
 from streaming.fleet.deployment import Deployment
+from streaming.fleet.fleet_plan import ClusterNode
+from streaming.fleet.fleet_report import FleetReport
+from streaming.fleet.fleet_worker import WorkerStatus
 from streaming.fleet.holder import HolderStatus
-from streaming.fleet.plan import ClusterNode
-from streaming.fleet.report import FleetReport
 from streaming.fleet.scaling import LINGER_S
 from streaming.fleet.table import FleetTable
-from streaming.fleet.worker import WorkerStatus
 from streaming.serve.settings import ModelSettings, ServerSettings
 
 HELD = HolderStatus(2, 46_000, 3, 69_000, 0)

@@ -13,7 +13,7 @@ import soundfile
 from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.audio.encodings import ENCODINGS, Encoding
-from streaming.audio.streams import StreamReader, StreamWriter, TableStream
+from streaming.audio.pipes import StreamReader, StreamWriter, TableStream
 from streaming.audio.wav_stream import StreamFormat, wav_header
 from tests.noise import uniform_noise
 

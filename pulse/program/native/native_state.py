@@ -12,7 +12,7 @@ from pulse.ops.check import Site
 from pulse.program.machine import machine
 from pulse.program.machine.array_step import ArrayStep, array_step
 from pulse.program.machine.python_objects import arrays_are_known
-from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.program.table.memory import Region

@@ -10,8 +10,8 @@ from io import FileIO
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.support.not_copyable import NotCopyable
+from streaming.audio.audio_formats import UNCLIPPED
 from streaming.audio.channels import Samples
-from streaming.audio.formats import UNCLIPPED
 from streaming.audio.frame_formats import TableFormat
 from streaming.audio.interfaces import BLOCK_S, AudioSink, AudioSource, Clipping
 from streaming.audio.wav_stream import StreamFormat, read_header, wav_header

@@ -7,9 +7,15 @@ import pytest
 import soundfile
 
 from pulse.errors import InputError
+from streaming.audio.audio_formats import (
+    audio_format,
+    common_suffixes,
+    find_format,
+    holds_audio,
+    is_audio_file,
+)
 from streaming.audio.encodings import ENCODINGS, Encoding
 from streaming.audio.files import AudioReader, AudioWriter
-from streaming.audio.formats import audio_format, common_suffixes, find_format, holds_audio, is_audio_file
 from streaming.audio.interfaces import Clipping
 
 

@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from pulse.errors import InputError
-from pulse.program.native.executable import NativeExecutable
-from pulse.program.native.state import NativeState
+from pulse.program.native.native_executable import NativeExecutable
+from pulse.program.native.native_state import NativeState
 from pulse.program.program import MAX_SPECIALISE_MEGABYTES, MAX_SPECIALISE_SECONDS
 from pulse.program.streams.feeds import Feed
 from pulse.program.table.memory import aligned_bytes
@@ -63,7 +63,7 @@ class NativeStreams(NativeExecutable):
                 f"with_threads(1).spawn_many({count}), or spawn streams one by one"
             )
         from pulse.program.native.lane_blocks import fills_blocks
-        from pulse.program.native.lanes import NativeLanes
+        from pulse.program.native.native_lanes import NativeLanes
 
         interleaved = self.interleaved_form if fills_blocks(self, count) else None
         return NativeLanes(self, count, constants, interleaved)

@@ -2,8 +2,16 @@
 
 import pytest
 
+from streaming.protocol.binary_messages import (
+    EPOCH_MODULUS,
+    HEADER,
+    INPUT,
+    OUTPUT,
+    Header,
+    pack_frames,
+    unpack_header,
+)
 from streaming.protocol.errors import ProtocolError
-from streaming.protocol.frames import EPOCH_MODULUS, HEADER, INPUT, OUTPUT, Header, pack_frames, unpack_header
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pulse.facts import Array
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import Transpose
 from pulse.program.native.native_program import NativeProgram
-from pulse.program.native.state import NativeState
+from pulse.program.native.native_state import NativeState
 from pulse.program.table.copies import list_copies
 from pulse.program.table.memory import ALIGNMENT
 from pulse.pulsify.driver import pulsify

@@ -9,9 +9,9 @@ from pulse.errors import InputError
 from pulse.jit.registry import KERNELS
 from pulse.program.kernels import families as families
 from pulse.program.kernels.matmul import product_blocks, product_lanes
-from pulse.program.kernels.recurrent import lanes as recurrent_lanes
-from pulse.program.native import lanes as native_lanes
-from pulse.program.native.lanes import group_size
+from pulse.program.kernels.recurrent import layer_lanes
+from pulse.program.native import native_lanes
+from pulse.program.native.native_lanes import group_size
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.program.streams.lanes import Lanes
@@ -151,7 +151,7 @@ def test_lane_kernels_as_plain_python_stay_inside_their_memory(
 ) -> None:
     for module in (product_lanes, product_blocks):
         monkeypatch.setattr(module, "HAS_REGISTERS_FOR_EIGHT", eight)
-    monkeypatch.setattr(recurrent_lanes, "HAS_REGISTERS_FOR_EIGHT", eight)
+    monkeypatch.setattr(layer_lanes, "HAS_REGISTERS_FOR_EIGHT", eight)
     compiled = program(name, 1)
     assert isinstance(compiled, NativeProgram)
     _, received = compiled.received[0]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from streaming.stats.columns import Columns
+from streaming.stats.live_statistics import LiveStatistics
 from streaming.stats.reader import read_stats
-from streaming.stats.report import worst
-from streaming.stats.statistics import LiveStatistics
+from streaming.stats.stats_report import worst
 from tests.streaming.command import pulse, refusal
 from tests.streaming.stats.simulated_statistics import SETUP, Simulation, write
 

@@ -10,7 +10,7 @@ import pytest
 
 import pulse
 import pulse.ops
-from pulse.costs.report import CostReport
+from pulse.costs.cost_report import CostReport
 from pulse.dim import SymbolScope, TDim
 from pulse.facts import Array, TypedFact
 from pulse.ops.attention import BandedAttention

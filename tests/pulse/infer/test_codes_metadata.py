@@ -2,7 +2,7 @@
 
 import pytest
 
-from pulse.infer.codes import Codes, codes_entry, read_codes
+from pulse.infer.codes_metadata import Codes, codes_entry, read_codes
 
 
 def test_codes_are_read_back_from_metadata() -> None:

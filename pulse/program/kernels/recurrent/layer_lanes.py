@@ -5,7 +5,7 @@ A frame outside one stream but inside another is skipped for the former.
 
 from operator import add
 
-from pulse.jit.lanes import MAX_STACK_LANES, lane, lane_count
+from pulse.jit.lane_bases import MAX_STACK_LANES, lane, lane_count
 from pulse.jit.language.simd import LANES, vload
 from pulse.jit.language.stack import stack_f32, stack_i64
 from pulse.jit.language.tuples import each

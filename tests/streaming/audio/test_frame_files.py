@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as arrays
 from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.audio import frame_formats
-from streaming.audio.frames import FramesFile
+from streaming.audio.frame_files import FramesFile
 
 FULL = r"cannot be written \(No space left on device\); free some space, or write to another disk"
 

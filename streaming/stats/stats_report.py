@@ -8,9 +8,9 @@ from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Table, duration
 from streaming.latency import LatencySummary
 from streaming.stats.lines import IntervalStatistics
+from streaming.stats.live_statistics import Counters, DelayBreakdown, StatisticsSummary
 from streaming.stats.problems import GROUPS, describe_counters, find_problems, group_count
 from streaming.stats.reader import Stats
-from streaming.stats.statistics import Counters, DelayBreakdown, StatisticsSummary
 from streaming.stats.summary import LiveReport, span
 
 MAX_WORST = 5

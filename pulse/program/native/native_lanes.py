@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.facts import Array
-from pulse.jit.lanes import LANE_COUNT_WORD, LANE_WORDS, MIN_BLOCK_LANES
+from pulse.jit.lane_bases import LANE_COUNT_WORD, LANE_WORDS, MIN_BLOCK_LANES
 from pulse.jit.registry import KERNELS
 from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.program.kernels import families as families
 from pulse.program.machine import machine
 from pulse.program.machine.packed import PackedCall
-from pulse.program.native.executable import NativeExecutable
 from pulse.program.native.interleaved_table import Interleaved
 from pulse.program.native.lane_blocks import CallBlocks, LaneBlocks
-from pulse.program.native.state import NativeState
+from pulse.program.native.native_executable import NativeExecutable
+from pulse.program.native.native_state import NativeState
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.lanes import Lanes, LaneSelection, lane_count
 from pulse.program.table.cost import RowNote

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from streaming.fleet.deployment import Deployment
-from streaming.fleet.plan import ClusterNode, Drain, ObservedFleet, Start, Stop, make_plan
+from streaming.fleet.fleet_plan import ClusterNode, Drain, ObservedFleet, Start, Stop, make_plan
 from streaming.fleet.scaling import LINGER_S, Load, Scaling
 from streaming.fleet.table import WorkerEntry
 
