@@ -12,9 +12,8 @@ This is the only package that uses the internals of numba and llvmlite. Its part
 
 ``registry`` has the kernels, ``entries`` the functions that Python or a C library calls. ``compiled`` finds a function
 in the storage, or compiles it. ``processor`` and ``levels`` describe the target; ``linking`` makes code callable,
-``python_call`` without ctypes. ``row_cuts`` divides rows for threads, ``specialised`` and ``specialised_code`` compile
-rows with their numbers as constants, ``lane_bases`` has the memories of several streams, ``events`` wakes event
-loops.
+``python_call`` without ctypes. ``row_cuts`` divides rows for threads, ``specialised_functions`` have the numbers of a
+row as constants, ``lane_bases`` has the memories of several streams, ``events`` wakes event loops.
 
 An instruction is declared once, and its kernel is a plain Python function that numba compiles, once per machine::
 

@@ -15,7 +15,7 @@ from pulse.support.wording import spell
 if TYPE_CHECKING:
     from pulse.program.backends.groups import PlacedNode
     from pulse.program.backends.implementations import ImplementationChoice
-    from pulse.program.native.specialisation import Specialisation
+    from pulse.program.specialise.outcome import Specialisation
     from pulse.program.streams.lanes import Lanes
     from pulse.pulsify.network import PulsedNetwork
 

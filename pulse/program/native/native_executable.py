@@ -134,7 +134,7 @@ class NativeExecutable(Program):
         """Put the addresses of the kernels into the table, compiling those that are missing."""
         self.table = link(self.unlinked)
         if self.specialised_kernels:
-            from pulse.program.table.kernel_rows import put_kept_rows
+            from pulse.program.specialise.kernel_rows import put_kept_rows
 
             put_kept_rows(self.unlinked, self.specialised_kernels, self.table)
         machine.runner()

@@ -13,7 +13,7 @@ from pulse.program.table.memory import aligned_bytes
 
 if TYPE_CHECKING:
     from pulse.program.native.interleaved_table import Interleaved
-    from pulse.program.native.specialisation import Specialisation
+    from pulse.program.specialise.outcome import Specialisation
     from pulse.program.streams.lanes import Lanes
 
 
@@ -42,7 +42,7 @@ class NativeStreams(NativeExecutable):
         megabytes: float = MAX_SPECIALISE_MEGABYTES,
         min_gain: float | None = None,
     ) -> "Specialisation":
-        from pulse.program.native.specialised_kernels import specialise
+        from pulse.program.specialise.specialised_kernels import specialise
 
         return specialise(self, seconds, megabytes, min_gain)
 
@@ -51,7 +51,7 @@ class NativeStreams(NativeExecutable):
 
         Streams that run take each row at its next call. Raises CompileError: the code cannot be linked
         """
-        from pulse.program.table.kernel_rows import put_kept_rows
+        from pulse.program.specialise.kernel_rows import put_kept_rows
 
         put_kept_rows(self.unlinked, kernels, self.table)
         self.specialised_kernels = tuple(kernels)

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.jit.registry import Kernel
 from pulse.jit.rows.pointer import HEADER_WORDS
-from pulse.jit.specialised import SpecialisedFunctions, specialised_functions
+from pulse.jit.specialised_functions import SpecialisedFunctions, specialised_functions
 from pulse.program.table.memory import Region
 from pulse.program.table.table import RowTable, kernels_of, row_starts
 from pulse.support.record import record

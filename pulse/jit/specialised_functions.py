@@ -42,7 +42,7 @@ def specialised_functions(
         if code is None:
             if not compiles:
                 return None
-            from pulse.jit.specialised_code import specialised_code
+            from pulse.jit.codegen.specialised_code import specialised_code
 
             code = specialised_code(kernel, stored.symbol, rows, applied)
             stored.write(code)

@@ -10,17 +10,16 @@ import pytest
 import pulse
 from pulse.errors import CompileError, InputError
 from pulse.facts import Array
-from pulse.jit import specialised_code
+from pulse.jit.codegen import specialised_code
 from pulse.jit.registry import KERNELS
-from pulse.jit.specialised import specialised_functions
+from pulse.jit.specialised_functions import specialised_functions
 from pulse.models import TypedModel
 from pulse.program.file.stored_program import read_program
-from pulse.program.native import specialised_kernels
 from pulse.program.native.native_program import NativeProgram
-from pulse.program.native.specialisation import Specialisation
-from pulse.program.native.specialisation_trial import SpecialisationTrial
-from pulse.program.table import kernel_rows
-from pulse.program.table.kernel_rows import rows_by_kernel
+from pulse.program.specialise import kernel_rows, specialised_kernels
+from pulse.program.specialise.kernel_rows import rows_by_kernel
+from pulse.program.specialise.outcome import Specialisation
+from pulse.program.specialise.trial import SpecialisationTrial
 from pulse.program.table.table import link
 from tests.pulse.cases.families import FAMILIES, cases, newest_cases
 from tests.pulse.model_builder import ModelBuilder

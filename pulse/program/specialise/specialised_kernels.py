@@ -12,11 +12,11 @@ from dataclasses import replace
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.jit.specialised import specialised_functions
+from pulse.jit.specialised_functions import specialised_functions
 from pulse.program.native.native_executable import NativeExecutable
-from pulse.program.native.specialisation import Specialisation
-from pulse.program.native.specialisation_trial import SpecialisationTrial
-from pulse.program.table.kernel_rows import KernelRows, rows_by_kernel, write_addresses
+from pulse.program.specialise.kernel_rows import KernelRows, rows_by_kernel, write_addresses
+from pulse.program.specialise.outcome import Specialisation
+from pulse.program.specialise.trial import SpecialisationTrial
 from pulse.program.table.table import RowTable, link
 from pulse.support.wording import spell
 
