@@ -122,7 +122,7 @@ class LibraryContents:
 
     @property
     def memory_bytes(self) -> int:
-        """The memory of a stream in bytes: its record in the shell, state, scratch."""
+        """The memory of a stream in bytes: its record in the shell, state, arena."""
         return ALIGNMENT + align(self.program.state_bytes) + align(self.program.arena_bytes)
 
     def rate_of(self, port: Port) -> float:

@@ -156,7 +156,7 @@ class CostReport(Report):
                 (
                     "program",
                     f"{compiled.instructions:,} instructions, {compiled.weight_bytes:,} bytes of weights, "
-                    f"{compiled.state_bytes:,} of state, {compiled.arena_bytes:,} of scratch memory",
+                    f"{compiled.state_bytes:,} of state, {compiled.arena_bytes:,} of arena",
                 )
             )
         return Pairs(pairs)

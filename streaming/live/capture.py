@@ -26,7 +26,7 @@ class Capture(NotCopyable):
     latency       ``low``, ``high`` or seconds
 
     ``event`` becomes readable when there are frames to ``read``, and when the device ends by itself. Blocks that are
-    not read within ``memory.RING_S`` seconds are lost, and counted.
+    not read within ``pipeline_memory.RING_S`` seconds are lost, and counted.
     """
 
     copy_error_reason = "it has an open device; open another one"

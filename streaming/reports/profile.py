@@ -6,7 +6,7 @@ from typing import Any
 from pulse.program.native.profile import InstructionProfile, Profile
 from pulse.support.report import Section, Table, Text, byte_size, duration
 
-RATE_COLUMNS = ("a step", "share", "weights", "state", "scratch", "multiply-adds", "GB/s", "GMAC/s")
+RATE_COLUMNS = ("a step", "share", "weights", "state", "arena", "multiply-adds", "GB/s", "GMAC/s")
 
 
 def profile_dict(profile: Profile | None) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class NativeExecutable(Program):
     unlinked, table  the rows with kernel numbers, and with addresses; ``rows`` of them
     weights          bytes that all streams share and only read
     initial          the bytes of a stream's state before its first pulse
-    arena_bytes      scratch of a step
+    arena_bytes      the bytes of the arena of a step on one thread
     received, sent   names and places of inputs and outputs; ``fetched``: of other fetched wires
     ends             the lengths that rows read, and their byte offsets in the state
     counters         each fault check (node, op, check), and the byte offset of its counter in the state
@@ -59,7 +59,7 @@ class NativeExecutable(Program):
 
     @property
     def state_bytes(self) -> int:
-        """The bytes of memory of each stream, without scratch."""
+        """The bytes of memory of each stream, without the arena."""
         return self.initial.size
 
     @property
@@ -113,8 +113,8 @@ class NativeExecutable(Program):
         return () if self._parallel is None else self._parallel[1].helpers
 
     @property
-    def scratch_bytes(self) -> int:
-        """The bytes of scratch memory of a step: the arena, and the scratch of rows in parts."""
+    def stream_arena_bytes(self) -> int:
+        """The bytes of a stream's arena: ``arena_bytes``, and the scratch of rows in parts."""
         return (
             self.arena_bytes
             if self.threads == 1

@@ -106,7 +106,7 @@ class NativeLanes(Lanes):
     """The memories of all lanes.
 
     Blocks of sixteen in the middle of their streams step with interleaved memories, if the program can be interleaved.
-    The other lanes step in groups. Arenas are scratch memory, one for each position in a group.
+    The other lanes step in groups. Each position in a group has an arena.
     """
 
     def __init__(

@@ -154,7 +154,7 @@ class NativeProgram(NativeStreams):
     def listing(self) -> list[str]:
         lines = [
             f"{len(self.instructions)} instructions, {self.weights.size} bytes of weights ({self.form}), "
-            f"{self.state_bytes} of state, {self.arena_bytes} of scratch memory{self._storage_text()}",
+            f"{self.state_bytes} of state, {self.arena_bytes} of arena{self._storage_text()}",
             *map(str, list_copies(self.instructions)),
         ]
         for index, (row, parts) in enumerate(zip(self.instructions, self.thread_cuts.rows)):

@@ -28,7 +28,7 @@ def _word(memory: Array, offset: int) -> "memoryview[int]":
 
 
 class NativeState(State):
-    """One stream: its memory and its scratch."""
+    """One stream: its state and its arena."""
 
     pulses_worth_a_mark = 32
     """A pulse moves most of the memory, so a copy costs little compared with 32 pulses."""
@@ -40,7 +40,7 @@ class NativeState(State):
         self._program = program
         self._memory = memory
         self.arena = arena
-        """Scratch, as bytes."""
+        """The arena, as bytes."""
         regions = {Region.WEIGHTS: program.weights, Region.STATE: self._memory, Region.ARENA: self.arena}
         self.bases = np.array([memory.ctypes.data for memory in regions.values()], np.int64)
         """Addresses of weights, state and arena."""

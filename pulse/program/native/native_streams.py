@@ -22,7 +22,7 @@ class NativeStreams(NativeExecutable):
 
     def spawn(self, constants: Feed | None = None) -> NativeState:
         return NativeState(
-            self, constants, aligned_bytes(self.initial.size), aligned_bytes(self.scratch_bytes)
+            self, constants, aligned_bytes(self.initial.size), aligned_bytes(self.stream_arena_bytes)
         )
 
     def with_threads(self, threads: int) -> Self:

@@ -41,7 +41,7 @@ class SpecialisationTrial:
             place[...] = (rng.standard_normal(place.shape) * NOISE_SCALE).astype(place.dtype)
 
     def agree(self, left: RowTable, right: RowTable) -> bool:
-        """Return whether both tables leave the same bytes in state and scratch after each of the compared pulses."""
+        """Return whether both tables leave the same bytes in state and arena after each of the compared pulses."""
         other = SpecialisationTrial(self._program)
         return all(
             np.array_equal(a, b)

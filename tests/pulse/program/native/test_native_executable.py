@@ -99,7 +99,7 @@ def test_the_listing_has_a_line_for_each_instruction() -> None:
     assert head.startswith(
         f"{len(program.instructions)} instructions, {program.weights.size} bytes of weights"
     )
-    assert f"{program.state_bytes} of state, {program.arena_bytes} of scratch memory" in head
+    assert f"{program.state_bytes} of state, {program.arena_bytes} of arena" in head
     assert len(lines) == len(program.instructions)
     for number, (line, row) in enumerate(zip(lines, program.instructions)):
         assert line.split()[:2] == [str(number), row.kernel]

@@ -187,7 +187,7 @@ def test_specialising_with_an_invalid_gain_is_refused(gain: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_specialised_kernels_of_all_operators_leave_equal_bytes(family: str) -> None:
-    """The bytes of the state and of the scratch memory are compared too."""
+    """The bytes of the state and of the arena are compared too."""
     programs: list[NativeProgram] = []
     for _, proto, feeds in newest_cases(cases(family)):
         typed = pulse.load(proto, inputs=fixed_specs(feeds)).model.analyse()
