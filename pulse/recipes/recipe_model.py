@@ -13,7 +13,7 @@ from pulse.facts import TypedFact
 from pulse.loading.format_registry import Content, ReadOptions
 from pulse.metadata import RATE_KEY, RECIPE, TITLE
 from pulse.models import TypedModel
-from pulse.recipes import function_stages, models
+from pulse.recipes import function_stages, model_stages
 from pulse.recipes.embedded import embedded_recipe
 from pulse.recipes.rates import Rates
 from pulse.recipes.reading import read_recipe
@@ -101,7 +101,7 @@ def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str
         try:
             if stage.kind != "model":
                 return function_stages.call_function(stage, recipe.context, rates, facts)
-            model = models.open_stage_model(stage, recipe.context, limits)
+            model = model_stages.open_stage_model(stage, recipe.context, limits)
             rates.agree_model(model, facts, stage.title)
         except PulseError as error:
             raise LoadError(f"{stage.title}: {error}") from error

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pulse.loading.format_registry import Content
 from pulse.metadata import RECIPE as ENTRY
-from pulse.onnx.read.entries import stored_values
+from pulse.onnx.read.metadata_entries import stored_values
 from pulse.onnx.read.unreadable_formats import RECIPE
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pulse.torch.axes import describe_no_time
 from pulse.torch.conversion import Conversion
 from pulse.torch.lengths import read_lengths
 from pulse.torch.module import float_types, method_module
-from pulse.torch.original import ModuleOriginal
+from pulse.torch.module_original import ModuleOriginal
 from pulse.torch.preservation import preserve_state
 from pulse.torch.states import describe_states, keep_states
 

@@ -15,7 +15,7 @@ from pulse.proof.tolerance import ExpectedOutputs
 from pulse.torch import convert_module
 from pulse.torch.arguments import Dynamic
 from pulse.torch.module import to_array
-from pulse.torch.original import ModuleOriginal
+from pulse.torch.module_original import ModuleOriginal
 
 if TYPE_CHECKING:
     from pulse.program.backends.registry import Prepare

@@ -20,7 +20,7 @@ from streaming.files.atomic import kind_of
 
 if TYPE_CHECKING:
     from streaming.events.choice import DetectorChoice
-    from streaming.events.output import EventsOutput
+    from streaming.events.events_output import EventsOutput
     from streaming.events.writers import EventsFile, EventsStream
 
 STANDARD_OUTPUT = "standard output"
@@ -150,7 +150,7 @@ class Target:
         Raises InputError: the target cannot be opened, or the output has no events
         """
         if self.events is not None:
-            from streaming.events.output import EventsOutput
+            from streaming.events.events_output import EventsOutput
 
             return EventsOutput(self.events.of_port(port, rate_hz), port.axis or 0, self._events_sink())
         frames_hz = None if rate_hz is None or not port.streams else float(rate_hz * port.rate)

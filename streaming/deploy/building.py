@@ -6,7 +6,7 @@ from pulse.c_library.deployed import prepare_deployment
 from pulse.c_library.vector import make_vector
 from pulse.errors import InputError
 from pulse.jit.levels import LEVELS, TARGETS, Level
-from pulse.program.backends.rounding import round_offline
+from pulse.program.backends.weight_rounding import round_offline
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.proof.oracle import oracle_of

@@ -15,7 +15,7 @@ from pulse.errors import CompileError, WriteError
 from pulse.jit.levels import Level
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, byte_size
-from streaming.deploy.objects import Build, compile_objects
+from streaming.deploy.compiled_objects import Build, compile_objects
 from streaming.deploy.plugins import require_plugins, write_plugins
 from streaming.deploy.toolchain import Toolchain, find_toolchain
 from streaming.deploy.web import run_in_node, write_web

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from pulse.support.record import record
 from streaming.fleet.deployment import Deployment
-from streaming.fleet.table import WorkerEntry
+from streaming.fleet.fleet_table import WorkerEntry
 
 
 @record

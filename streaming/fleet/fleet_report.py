@@ -4,7 +4,7 @@ from typing import Any
 
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Table, Text, byte_size, field_values
-from streaming.fleet.control import FleetStatus
+from streaming.fleet.fleet_control import FleetStatus
 
 MAX_SHOWN_PROBLEMS = 5
 """Older problems are not shown."""

@@ -12,9 +12,9 @@ from pulse.support.cores import core_count
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
 from streaming.fleet.deployment import Deployment
+from streaming.fleet.fleet_table import FleetTable
 from streaming.fleet.membership import Membership
 from streaming.fleet.store import Holders, HolderStore
-from streaming.fleet.table import FleetTable
 from streaming.serve.running import loop_options
 from streaming.serve.server import Server, listen
 from streaming.serve.service import HostedProgram, Service

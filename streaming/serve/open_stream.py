@@ -13,8 +13,8 @@ from streaming.protocol.errors import ProtocolError
 from streaming.protocol.ports import StreamPort
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.hosted_model import HostedModel
+from streaming.serve.lanes.lane_stream import Answer, Block, Flush, LaneStream, OutgoingMessage
 from streaming.serve.lanes.lane_worker import MAX_UNSENT_BYTES, LaneWorker
-from streaming.serve.lanes.stream import Answer, Block, Flush, LaneStream, OutgoingMessage
 from streaming.serve.settings import LimitSettings
 from streaming.serve.sound_conversion import SoundConversion
 from streaming.serve.stream_times import StreamTimes

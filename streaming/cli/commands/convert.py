@@ -59,7 +59,7 @@ def convert(
     """
     from pulse.errors import InputError
     from streaming.cli.model_opening import open_model
-    from streaming.reports.conversion import ConversionReport
+    from streaming.reports.conversion_report import ConversionReport
     from streaming.reports.exporting import export, is_nnef
     from streaming.reports.exporting_offline import export_offline
     from streaming.reports.triton import export_triton

@@ -11,8 +11,8 @@ from pulse.errors import InputError
 from pulse.jit.events import NativeEvent
 from pulse.support.not_copyable import NotCopyable
 from streaming.serve.lanes.group import LaneGroup
+from streaming.serve.lanes.lane_stream import Answer, LaneStream
 from streaming.serve.lanes.loop_pacing import LoopPacing
-from streaming.serve.lanes.stream import Answer, LaneStream
 
 MAX_UNSENT_BYTES = 1 << 20
 """A lane stalls while more bytes than this wait to be sent to its client."""

@@ -17,7 +17,7 @@ import pulse
 from pulse.loading import format_registry
 from pulse.loading.format_registry import Content, Format
 from pulse.program.whole_stream import stream_whole
-from pulse.recipes.models import OPTIONS
+from pulse.recipes.model_stages import OPTIONS
 from pulse.support.wording import OF_CHUNKING
 from tests.noise import normal_noise
 from tests.pulse.cases.build import node

@@ -11,7 +11,7 @@ from bench.library.c_library import CLibrary
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
-from pulse.proof.signals import draw_feeds
+from pulse.proof.trial_signals import draw_feeds
 from streaming.cli.model_opening import open_model
 from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target

@@ -28,7 +28,7 @@ from pulse.errors import WriteError
 from pulse.program.compiler import compile_model
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.whole_stream import stream_whole
-from pulse.proof.signals import draw_feeds
+from pulse.proof.trial_signals import draw_feeds
 from pulse.pulsify.driver import pulsify
 from tests.streaming.deploy.building import HERE, PULSE, build
 from tests.streaming.models import filter_model

@@ -6,8 +6,8 @@ import pytest
 
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.fleet_plan import ClusterNode, Drain, ObservedFleet, Start, Stop, make_plan
+from streaming.fleet.fleet_table import WorkerEntry
 from streaming.fleet.scaling import LINGER_S, Load, Scaling
-from streaming.fleet.table import WorkerEntry
 
 NODES = [ClusterNode(name, f"10.0.0.{number}", 2.0) for number, name in enumerate("abc")]
 

@@ -1,4 +1,4 @@
-"""The machine code of a library, compiled by a process for the target: ``python -m streaming.deploy.objects``."""
+"""Machine code of a library, compiled by a process for the target: ``python -m streaming.deploy.compiled_objects``."""
 
 import os
 import subprocess

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from pulse.c_library.sound import SoundPorts, blocks_source
+from pulse.c_library.sound_ports import SoundPorts, blocks_source
 from pulse.c_library.texts import fill
-from streaming.deploy.objects import Build
+from streaming.deploy.compiled_objects import Build
 from streaming.native.filters import QUALITIES
 
 QUALITY = QUALITIES["medium"]

@@ -12,10 +12,10 @@ from pulse.support.record import record
 from streaming.fleet.cluster import Cluster, Lost
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.fleet_plan import ClusterNode, Drain, FleetPlan, ObservedFleet, Start, make_plan
+from streaming.fleet.fleet_table import FleetTable, HolderEntry, WorkerEntry
 from streaming.fleet.fleet_worker import WorkerStatus
 from streaming.fleet.holder import HolderStatus
 from streaming.fleet.scaling import Load, Scaling
-from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
 
 MAX_MISSES = 4
 """A worker that misses this many observations in a row is lost."""

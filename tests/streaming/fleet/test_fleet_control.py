@@ -9,14 +9,14 @@ pytest.importorskip("uvicorn", reason="needs the extra serve")
 
 from pulse.errors import InputError
 from streaming.fleet.cluster import Lost
-from streaming.fleet.control import MAX_MISSES, RETRY_S, START_TIMEOUT_S, FleetControl
 from streaming.fleet.deployment import Deployment
+from streaming.fleet.fleet_control import MAX_MISSES, RETRY_S, START_TIMEOUT_S, FleetControl
 from streaming.fleet.fleet_plan import ClusterNode
 from streaming.fleet.fleet_report import FleetReport
+from streaming.fleet.fleet_table import FleetTable
 from streaming.fleet.fleet_worker import WorkerStatus
 from streaming.fleet.holder import HolderStatus
 from streaming.fleet.scaling import LINGER_S
-from streaming.fleet.table import FleetTable
 from streaming.serve.settings import ModelSettings, ServerSettings
 
 HELD = HolderStatus(2, 46_000, 3, 69_000, 0)

@@ -8,7 +8,7 @@ from pulse.models import PulsedModel, TypedModel
 from pulse.ops.cumulative import CumSum
 from pulse.ops.gather import Gather
 from pulse.proof.oracle import oracle_of
-from pulse.proof.signals import PURE, SIGNALS, draw_feeds, integer_ranges
+from pulse.proof.trial_signals import PURE, SIGNALS, draw_feeds, integer_ranges
 from pulse.pulsify.driver import pulsify
 from tests.pulse.model_builder import ModelBuilder
 
