@@ -20,7 +20,7 @@ from pulse.facts import Array
 from pulse.front.windows import window_values
 from pulse.models import TypedModel
 from pulse.program.native.native_program import NativeProgram
-from pulse.program.native.state import NativeState
+from pulse.program.native.native_state import NativeState
 
 ROUNDS, STEPS, HOPS = 20, 1000, 200
 """Rounds in which the contestants alternate, steps in each, and hops of noise that the steps cycle through."""

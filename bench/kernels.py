@@ -12,7 +12,7 @@ from bench.measurement.roofline import measured_machine, working_set
 from bench.models import PUBLISHED
 from bench.models.tcn import tcn
 from pulse.program.native.native_program import NativeProgram
-from pulse.program.native.state import NativeState
+from pulse.program.native.native_state import NativeState
 
 ALIGNMENT_BYTES = 4096
 """Working sets are rounded down to a multiple of this many bytes, as bandwidth is measured."""

@@ -10,7 +10,7 @@ import numpy as np
 import pulse
 from bench.measurement.timing import Ratio, alternate, make_stepper
 from bench.models import PUBLISHED, catalogue
-from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.program import Program
 
 PULSES = {

@@ -8,7 +8,7 @@ from pulse.facts import Array
 from pulse.program.backends.registry import Prepare
 from pulse.program.compiler import compile_model
 from pulse.program.whole_stream import stream_whole
-from pulse.proof.signals import draw_feeds
+from pulse.proof.trial_signals import draw_feeds
 from pulse.proof.trials import short_lengths
 from pulse.pulsify.network import PulsedNetwork
 from pulse.rounding import Rounding

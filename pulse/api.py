@@ -111,7 +111,7 @@ def verify(
 
     choice = ProofChoice(lengths, seed, long)
     if is_module(source):
-        from pulse.torch.proof import prove_module
+        from pulse.torch.module_proof import prove_module
 
         return prove_module(
             module=source,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pulse.errors import LoadError
-from pulse.loading.registry import Content, Format, ReadOptions, read_onnx, register
+from pulse.loading.format_registry import Content, Format, ReadOptions, read_onnx, register
 from pulse.models import Model, TypedModel
 from pulse.nnef.recognition import holds_graph
 from pulse.onnx.registry import DOMAIN_SUPPORTS
@@ -28,7 +28,7 @@ def _recipe(content: Content, options: ReadOptions) -> TypedModel:
 
 
 def _tensorflow(content: Content, options: ReadOptions) -> Model:
-    from pulse.tensorflow.model import load
+    from pulse.tensorflow.tensorflow_model import load
 
     assert isinstance(content.source, Path | bytes)
     return load(

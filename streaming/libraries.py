@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 from pulse.errors import CompileError
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.levels import LEVELS, Level
-from pulse.jit.storage import library as carried
-from pulse.jit.storage.library import LibraryIndex, checksum, checksum_of_sources, file_of, symbol_of
+from pulse.jit.storage import package_library as carried
+from pulse.jit.storage.package_library import LibraryIndex, checksum, checksum_of_sources, file_of, symbol_of
 from streaming.compilation.warming import function_of, kernel_names
 
 OWN_PREFIXES = ("pulse.", "streaming.")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from streaming.fleet.deployment import Deployment
-from streaming.fleet.worker import Opener
+from streaming.fleet.fleet_worker import Opener
 
 STORE_BYTES = 100 << 20
 """Bytes of Ray's object store on each node."""

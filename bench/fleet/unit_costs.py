@@ -16,15 +16,15 @@ from bench.serve.__main__ import run
 from pulse.client import connect
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.cli.commands.serve import open_programs
-from streaming.fleet.control import FleetControl
 from streaming.fleet.deployment import Deployment
+from streaming.fleet.fleet_control import FleetControl
+from streaming.fleet.fleet_plan import ClusterNode
+from streaming.fleet.fleet_table import FleetTable, HolderEntry, WorkerEntry
+from streaming.fleet.fleet_worker import FleetWorker, WorkerStatus
 from streaming.fleet.holder import Holder, HolderStatus
-from streaming.fleet.plan import ClusterNode
 from streaming.fleet.rendezvous import ranking
 from streaming.fleet.stream_name import StreamName
-from streaming.fleet.table import FleetTable, HolderEntry, WorkerEntry
-from streaming.fleet.worker import FleetWorker, WorkerStatus
-from streaming.protocol.frames import HEADER
+from streaming.protocol.binary_messages import HEADER
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.settings import ModelSettings, ServerSettings
 from streaming.session import Session

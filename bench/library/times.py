@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from bench.library.c_library import CLibrary, addresses
 from bench.models import PUBLISHED
 from bench.models.recipe_pages import lay_out_recipe
-from pulse.program.native.state import NativeState
+from pulse.program.native.native_state import NativeState
 from streaming.builtin import model_path
-from streaming.cli.model import open_model
+from streaming.cli.model_opening import open_model
 from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
 

@@ -24,7 +24,7 @@ from streaming.latency import Latency
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.file_host import FileHost
 from streaming.realtime import Realtime
-from streaming.stats.statistics import LiveStatistics
+from streaming.stats.live_statistics import LiveStatistics
 
 KEYS = ("fastenhancer_t",)
 """The models of a run without arguments."""

@@ -145,7 +145,7 @@ class Roofline:
     """The minimum bytes and operations of a step, and the time that they take.
 
     bytes          bytes of weights and state, each instruction's once
-    working_set    bytes of weights, state and scratch
+    working_set    bytes of weights, state and arena
     multiply_adds  multiply-adds of a step
     memory_us, arithmetic_us  minimum time for the bytes, and for the multiply-adds
     """
@@ -168,7 +168,7 @@ class Roofline:
 
 
 def working_set(program: NativeProgram, lanes: int = 1) -> int:
-    """Return the bytes of weights, and of each lane's state and scratch: the memory that each step uses."""
+    """Return the bytes of weights, and of each lane's state and arena: the memory that each step uses."""
     return program.weights.size + lanes * (program.state_bytes + program.arena_bytes)
 
 

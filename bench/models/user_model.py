@@ -12,7 +12,7 @@ from bench.models.entry import Entry
 from bench.models.explicit import Explicit
 from pulse.errors import InputError
 from streaming.cli.chunk_options import parse_budget, parse_chunking, parse_constants
-from streaming.cli.model import open_model, parse_inputs
+from streaming.cli.model_opening import open_model, parse_inputs
 from streaming.cli.options import ModelOptions
 from streaming.cli.spelling import option_names
 

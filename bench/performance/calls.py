@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 import pulse
 from bench.measurement.timing import alternate
-from pulse.program.native.state import NativeState
+from pulse.program.native.native_state import NativeState
 from streaming import Session
 
 MACHINE = "machine"

@@ -12,7 +12,7 @@ from resource import RUSAGE_CHILDREN, getrusage
 
 import pulse
 from bench.models import Entry, Explicit
-from pulse.jit.storage.library import library
+from pulse.jit.storage.package_library import library
 
 TREE = Path(pulse.__file__).resolve().parents[1]
 """The folder of the packages that this process has imported: its processes import the same ones."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from streaming.protocol.frames import HEADER, INPUT, OUTPUT
+from streaming.protocol.binary_messages import HEADER, INPUT, OUTPUT
 
 
 @dataclass

@@ -20,7 +20,7 @@ from bench.peers.onnxruntime_peer import OnnxRuntimePeer
 from bench.peers.outputs import WrongResultError
 from bench.sound import author_loops
 from pulse.program.native.native_program import NativeProgram
-from pulse.program.native.state import NativeState
+from pulse.program.native.native_state import NativeState
 from pulse.program.program import Program
 
 ROUNDS, STEPS = 12, 500

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, TypeAlias, TypedDict, Unpack
 
+from pulse.build.first_parameters import bias_parameter, parameter
 from pulse.build.nodes import Node
 from pulse.build.operators import as_list, make_node, operator_function
-from pulse.build.weights import bias_parameter, parameter
 from pulse.errors import InputError
 
 AxisSizes: TypeAlias = int | Sequence[int]

@@ -6,10 +6,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pulse.build.first_parameters import bias_parameter, constant_parameter, parameter
 from pulse.build.nodes import GraphView, Node
 from pulse.build.operators import OperatorInput, make_node, operator_function
 from pulse.build.structure import Sequential
-from pulse.build.weights import bias_parameter, constant_parameter, parameter
 from pulse.errors import InputError
 from pulse.ops.recurrent_gates import GATE_COUNTS
 from pulse.ops.recurrent_layers import CELL_KINDS

@@ -11,9 +11,9 @@ from pulse.errors import WriteError
 from pulse.facts import Array
 from pulse.interface import AwaitedWire, Port
 from pulse.jit.registry import Kernel
-from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.program import Program
-from pulse.program.table.kernel_rows import rows_by_kernel
+from pulse.program.specialise.kernel_rows import rows_by_kernel
 from pulse.program.table.memory import ALIGNMENT, align
 from pulse.program.table.place import Place
 from pulse.program.table.table import kernels_of, row_starts
@@ -122,7 +122,7 @@ class LibraryContents:
 
     @property
     def memory_bytes(self) -> int:
-        """The memory of a stream in bytes: its record in the shell, state, scratch."""
+        """The memory of a stream in bytes: its record in the shell, state, arena."""
         return ALIGNMENT + align(self.program.state_bytes) + align(self.program.arena_bytes)
 
     def rate_of(self, port: Port) -> float:

@@ -137,7 +137,7 @@ def _sizes(model: LibraryContents) -> dict[str, int]:
         "LIMIT": min([longest(model.lengths), *([] if program.limit is None else [program.limit])]),
         "STATE_BYTES": program.state_bytes,
         "STATE_ROOM": align(program.state_bytes),
-        "SCRATCH_BYTES": align(program.arena_bytes),
+        "ARENA_BYTES": align(program.arena_bytes),
         "FAULTS_AT": -1 if program.total_at is None else program.total_at,
         "LAST_AT": -1 if program.last_at is None else program.last_at,
     }

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from pulse.chunks.chunk_plan import plan_chunks
 from pulse.chunks.chunking import Chunking, Chunks, PortAxis
 from pulse.chunks.initial_values import initial_value
-from pulse.chunks.plan import plan_chunks
 from pulse.chunks.timing import ChunkTiming
 from pulse.dim import ZERO, TDim, scope_of
 from pulse.errors import PulsifyError

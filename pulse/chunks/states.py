@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NoReturn
 
-from pulse.chunks.names import NameRule, looks_like_state, next_names
+from pulse.chunks.state_names import NameRule, looks_like_state, next_names
 from pulse.errors import PulsifyError
 from pulse.support.record import record
 from pulse.support.wording import spell

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pulse.costs.report import CostReport, NodeCost, ProgramCost, PulseCost
+from pulse.costs.cost_report import CostReport, NodeCost, ProgramCost, PulseCost
 from pulse.errors import InputError
 from pulse.facts import Array, is_symbolic
 from pulse.loading.load import load

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pulse.front.builder import FunctionBuilder
-from pulse.front.options import require_choice, require_count, require_number
+from pulse.front.parameter_checks import require_choice, require_count, require_number
 from pulse.models import TypedModel
 from pulse.ops.elementwise import Cast
 

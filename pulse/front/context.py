@@ -4,7 +4,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.front.builder import FunctionBuilder
-from pulse.front.options import require_choice, require_count, require_flag
+from pulse.front.parameter_checks import require_choice, require_count, require_flag
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.conv import Conv, no_pads

@@ -2,7 +2,7 @@
 
 from pulse.errors import InputError
 from pulse.front.builder import FunctionBuilder
-from pulse.front.options import require_choice, require_count
+from pulse.front.parameter_checks import require_choice, require_count
 from pulse.front.windows import WindowLike, window_values
 from pulse.models import TypedModel
 from pulse.ops.op import PadMode

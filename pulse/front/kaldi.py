@@ -7,7 +7,13 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front.builder import FunctionBuilder
-from pulse.front.options import options_from, require_choice, require_count, require_flag, require_number
+from pulse.front.parameter_checks import (
+    options_from,
+    require_choice,
+    require_count,
+    require_flag,
+    require_number,
+)
 from pulse.front.spectra import power_of, raise_power
 from pulse.front.transforms import MAX_SAMPLES, forward_matrix
 from pulse.front.triangles import MAX_BANDS, cosines, kaldi_triangles, require_band

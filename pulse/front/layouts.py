@@ -3,7 +3,7 @@
 from itertools import permutations
 
 from pulse.front.builder import FunctionBuilder
-from pulse.front.options import require_choice
+from pulse.front.parameter_checks import require_choice
 from pulse.graph import OutletId
 
 COMPLEX = (*tuple(",".join(order) for order in permutations(("F", "T", "2"))), "2F,T", "T,2F")

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.front.builder import FunctionBuilder
-from pulse.front.options import require_choice, require_count, require_number
+from pulse.front.parameter_checks import require_choice, require_count, require_number
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.conv import no_pads

@@ -4,7 +4,7 @@ import math
 
 from pulse.errors import InputError
 from pulse.front.builder import FunctionBuilder
-from pulse.front.options import require_choice, require_number
+from pulse.front.parameter_checks import require_choice, require_number
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 

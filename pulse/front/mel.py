@@ -8,7 +8,7 @@ from pulse.facts import Array
 from pulse.front.builder import FunctionBuilder
 from pulse.front.layouts import REAL, arrange_real, gather_real
 from pulse.front.logarithms import decibels, floored_log
-from pulse.front.options import options_from, require_choice, require_count, require_number
+from pulse.front.parameter_checks import options_from, require_choice, require_count, require_number
 from pulse.front.spectra import power_of, raise_power
 from pulse.front.transforms import MAX_SAMPLES, Normalized, SpectrumOptions, spectrum_builder
 from pulse.front.triangles import MAX_BANDS, SCALES, cosines, mel_triangles, require_band

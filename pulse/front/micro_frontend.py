@@ -17,7 +17,7 @@ from pulse.front.micro_tables import (
     log_table,
     window_table,
 )
-from pulse.front.options import require_count, require_flag, require_number
+from pulse.front.parameter_checks import require_count, require_flag, require_number
 from pulse.front.triangles import require_band
 from pulse.graph import OutletId
 from pulse.models import TypedModel

@@ -9,8 +9,8 @@ from pulse.dim import TDim
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front.builder import FunctionBuilder
-from pulse.front.options import require_choice, require_count, require_flag
-from pulse.front.statistics import STATISTICS_FORMS, read_statistics
+from pulse.front.feature_statistics import STATISTICS_FORMS, read_statistics
+from pulse.front.parameter_checks import require_choice, require_count, require_flag
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.conv import no_pads

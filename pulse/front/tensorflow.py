@@ -8,7 +8,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front.builder import FunctionBuilder
 from pulse.front.logarithms import floored_log
-from pulse.front.options import require_count, require_flag, require_number
+from pulse.front.parameter_checks import require_count, require_flag, require_number
 from pulse.front.spectra import power_of
 from pulse.front.transforms import MAX_SAMPLES, forward_matrix
 from pulse.front.triangles import kaldi_mel, require_band

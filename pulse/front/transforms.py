@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.front.builder import FunctionBuilder
 from pulse.front.framing import PAD_MODES
 from pulse.front.layouts import arrange, arrange_real, check_layout, example, gather, gather_real
-from pulse.front.options import options_from, require_choice, require_count, require_flag
+from pulse.front.parameter_checks import options_from, require_choice, require_count, require_flag
 from pulse.front.spectra import angle, from_angle, halves, magnitude_of
 from pulse.front.windows import WindowLike, centre, window_values
 from pulse.graph import OutletId

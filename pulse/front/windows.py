@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.front.options import require_count, require_flag, require_number
+from pulse.front.parameter_checks import require_count, require_flag, require_number
 
 WindowLike: TypeAlias = str | Sequence[float] | None
 """A name of ``WINDOWS``, with the prefix ``sqrt_`` for its root; numbers; None: all ones."""

@@ -8,12 +8,12 @@ This is the only package that uses the internals of numba and llvmlite. Its part
   ``foreign``, and ``structs``, writable memory with named fields. ``declared`` collects the declarations of kernels.
 - ``codegen``: modules that define the same names for numba. They, and what ``declared`` has, are registered when
   something is compiled, so a process that compiles nothing imports neither numba nor llvmlite.
-- ``storage``: the package's ``library`` of machine code, and the ``cache`` of functions compiled here.
+- ``storage``: the package's machine code (``package_library``), and the ``cache`` of functions compiled here.
 
 ``registry`` has the kernels, ``entries`` the functions that Python or a C library calls. ``compiled`` finds a function
 in the storage, or compiles it. ``processor`` and ``levels`` describe the target; ``linking`` makes code callable,
-``python_call`` without ctypes. ``row_cuts`` divides rows for threads, ``specialised`` and ``specialised_code`` compile
-rows with their numbers as constants, ``lanes`` has the kernels of several streams, ``events`` wakes event loops.
+``python_call`` without ctypes. ``row_cuts`` divides rows for threads, ``specialised_functions`` have the numbers of a
+row as constants, ``lane_bases`` has the memories of several streams, ``events`` wakes event loops.
 
 An instruction is declared once, and its kernel is a plain Python function that numba compiles, once per machine::
 

@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 from pulse.jit.python_call import PythonCall
-from pulse.jit.storage.library import library
+from pulse.jit.storage.package_library import library
 from pulse.support.not_copyable import NotCopyable
 
 if TYPE_CHECKING:

@@ -108,7 +108,7 @@ def _declare(name: str, function: KernelFunction, form: Form) -> Kernel:
 
 
 def lanes_kernel(single: Kernel) -> Callable[[KernelFunction], Kernel]:
-    """Declare the variant of a kernel that runs one row for several streams; see ``lanes``."""
+    """Declare the variant of a kernel that runs one row for several streams; see ``lane_bases``."""
 
     def declare(function: KernelFunction) -> Kernel:
         for form, single_of_form in single.forms.items():

@@ -19,7 +19,7 @@ class RowCut:
 
     cut            the way to cut it
     bounds         the beginnings of the parts, and the end of the last one
-    scratch_bytes  the further scratch memory of each part but the first
+    scratch_bytes  the bytes of scratch of each part but the first
     """
 
     cut: Cut
@@ -60,7 +60,7 @@ def best_cut(kernel: Kernel, words: Sequence[int], count: int) -> RowCut | None:
 
 
 def cut_rows(kernel: Kernel, words: Sequence[int], parts: RowCut, scratch_byte: int) -> list[list[int]]:
-    """Return the rows of the parts; ``scratch_byte``: the byte of the arena at which their scratch memory begins."""
+    """Return the rows of the parts; ``scratch_byte``: the byte of the arena at which their scratch begins."""
     row = kernel.instruction.from_words(words, 0, (), kernel.form)
     word_of, cut = _words(kernel, row), parts.cut
     rows: list[list[int]] = []

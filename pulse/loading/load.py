@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.errors import InputError, LoadError
+from pulse.loading.format_registry import Content, ReadOptions, find_format
 from pulse.loading.loaded_model import LoadedModel
-from pulse.loading.registry import Content, ReadOptions, find_format
 from pulse.models import Model, ModelView, Network, PulsedModel, TypedModel, model_of
 from pulse.program.file.stored_program import StoredProgram
 from pulse.program.program import Program

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 
+from pulse.chunks.chunk_plan import find_candidates
 from pulse.chunks.chunk_scan import pulsify_chunks, scan_over_chunks
 from pulse.chunks.chunking import Chunking, Chunks
-from pulse.chunks.plan import find_candidates
 from pulse.dim import Symbol
 from pulse.errors import FactError, LoadError, PulsifyError
 from pulse.loading.sizes import ChunkCall, find_call, stream_counts, symbols_of

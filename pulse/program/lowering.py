@@ -5,7 +5,6 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from pulse.dim import TDim
 from pulse.errors import CompileError
 from pulse.facts import Array, DType, PulsedFact, dtype_name
 from pulse.graph import OutletId
@@ -85,6 +84,8 @@ class Lowering:
     chained        the number of elementwise ops of a pending wire
     allocated      memory of wires that are not lowered yet: concatenations, into which their parts are written
     lowered_nodes  nodes that were lowered together with an earlier one
+
+    Constants, temporary tensors, states and registers are the builder's: the attributes here are its methods.
     """
 
     def __init__(
@@ -99,6 +100,9 @@ class Lowering:
         check_faults: FaultChecker | None = None,
     ) -> None:
         self.graph, self.builder, self.form = graph, builder, form
+        self.clock, self.length_register = builder.clock, builder.length_register
+        self.add_constant, self.allocate_state = builder.add_constant, builder.allocate_state
+        self.allocate_temporary = builder.allocate_temporary
         self.kept_wires, self.unchecked = kept_wires, unchecked
         self.node, self.op = "", ""
         self.values: dict[OutletId, Value] = {}
@@ -244,34 +248,11 @@ class Lowering:
             return None
         return self.graph.nodes[next(iter(readers)).node]
 
-    # memory and registers
-
-    @property
-    def clock(self) -> Value:
-        """The register that counts the pulses."""
-        return self.builder.clock
-
-    def add_constant(self, array: Array, order: Sequence[int] | None = None) -> Value:
-        """Add a constant tensor to the weights, with its axes in an order."""
-        return self.builder.add_constant(array, order)
+    # memory
 
     def add_table(self, offsets: Array | Sequence[int]) -> Value:
         """Add a table of element offsets to the weights."""
-        return self.builder.add_constant(np.asarray(offsets, np.int64))
-
-    def allocate_temporary(
-        self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None
-    ) -> Value:
-        """Allocate a tensor in the arena, with its axes in an order."""
-        return self.builder.allocate_temporary(shape, dtype, order)
-
-    def allocate_state(self, initial: Array, order: Sequence[int]) -> Value:
-        """Allocate a tensor in the state, with its value before the first pulse."""
-        return self.builder.allocate_state(initial, order)
-
-    def length_register(self, length: TDim, before: int | None = None) -> Value:
-        """Return the register that holds a wire's length; see ``StepBuilder.length_register``."""
-        return self.builder.length_register(length, before)
+        return self.add_constant(np.asarray(offsets, np.int64))
 
     # instructions
 

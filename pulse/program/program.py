@@ -16,7 +16,7 @@ from pulse.version import __version__
 if TYPE_CHECKING:
     from pulse.program.backends.groups import PlacedNode
     from pulse.program.backends.implementations import ImplementationChoice
-    from pulse.program.native.specialisation import Specialisation
+    from pulse.program.specialise.outcome import Specialisation
     from pulse.program.streams.lanes import Lanes
     from pulse.pulsify.network import PulsedNetwork
 

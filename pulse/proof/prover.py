@@ -23,8 +23,8 @@ from pulse.proof.report import (
     ProofReport,
     TrialRecord,
 )
-from pulse.proof.signals import draw_feeds, integer_ranges
 from pulse.proof.tolerance import ExpectedOutputs, Feeds, Oracle
+from pulse.proof.trial_signals import draw_feeds, integer_ranges
 from pulse.proof.trials import LONG_S, ProofChoice, Trial, plan_trials
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.wording import spell

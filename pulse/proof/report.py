@@ -7,7 +7,7 @@ import numpy as np
 from pulse.errors import DivergenceError, NotProvedError
 from pulse.facts import Array
 from pulse.ops.arithmetic import is_floating
-from pulse.proof.signals import SIGNALS, Signal
+from pulse.proof.trial_signals import SIGNALS, Signal
 from pulse.proof.trials import Trials
 from pulse.pulsify.network import PulsedNetwork
 from pulse.support.record import record

@@ -6,7 +6,7 @@ from math import ceil
 from pulse.ops.time import Delay
 from pulse.proof.critical_lengths import critical_lengths
 from pulse.proof.effort import Effort
-from pulse.proof.signals import PURE, Signal
+from pulse.proof.trial_signals import PURE, Signal
 from pulse.pulsify.lengths import min_value_for
 from pulse.pulsify.limit import longest_stream, nearest_length
 from pulse.pulsify.network import PulsedNetwork

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pulse.errors import LoadError
 from pulse.metadata import RECIPE
-from pulse.onnx.read.entries import stored_values
+from pulse.onnx.read.metadata_entries import stored_values
 from pulse.recipes.reading import MAX_FILE_BYTES, parse_recipe
 from pulse.recipes.recipe import Recipe, RecipeContext
 from pulse.recipes.recognition import path_of

@@ -13,7 +13,7 @@ import numpy as np
 from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError, PulseError, PulseWarning, PulsifyError
 from pulse.facts import TypedFact, is_sound_shape, shape_text
-from pulse.infer.codes import read_codes
+from pulse.infer.codes_metadata import read_codes
 from pulse.loading.load import load
 from pulse.loading.loaded_model import LoadedModel
 from pulse.metadata import is_exported, stated_rate_hz

@@ -7,7 +7,7 @@ from typing import cast
 
 from pulse.errors import LoadError
 from pulse.front import FUNCTIONS
-from pulse.recipes import functions, models
+from pulse.recipes import function_stages, model_stages
 from pulse.recipes.recipe import Recipe, RecipeContext, RecipeStage
 from pulse.support.printable import MAX_TITLE_LENGTH, is_title
 from pulse.support.toml_values import TomlValue, fits, get_value, quote, require_known
@@ -99,29 +99,29 @@ def _stage(number: int, entry: TomlValue, location: str) -> RecipeStage:
             f"{location}: has both {function_keys[0]} and {function_keys[1]}; give each its own [[stage]]"
         )
     if not function_keys:
-        unknown = [key for key in table if key not in WIRING and key not in models.OPTIONS]
+        unknown = [key for key in table if key not in WIRING and key not in model_stages.OPTIONS]
         require_known(unknown, [*FUNCTIONS, "model"], location, "function")
         raise LoadError(f'{location}: has no function and no model; add one, such as model = "model.onnx"')
     (function,) = function_keys
     location = f"{location} ({function})"
     other_keys = {key: value for key, value in table.items() if key not in (function, *WIRING)}
     if function == "model":
-        options = models.check_options(table[function], other_keys, location)
+        options = model_stages.check_options(table[function], other_keys, location)
     else:
         if not isinstance(table[function], dict):
             raise LoadError(
                 f"{location}: {function} = {quote(table[function])} must be a table, such as {function} = {{}}"
             )
         for key in other_keys:
-            if key in (*models.OPTIONS, *functions.parameters(function)):
+            if key in (*model_stages.OPTIONS, *function_stages.parameters(function)):
                 owner = (
                     f"inside the table of {function}"
-                    if key in functions.parameters(function)
+                    if key in function_stages.parameters(function)
                     else "next to model"
                 )
                 raise LoadError(f"{location}: {key} belongs {owner}, not next to {function}")
         require_known(other_keys, [*WIRING, function], location, "key")
-        options = functions.check_parameters(
+        options = function_stages.check_parameters(
             function, cast("dict[str, TomlValue]", table[function]), location
         )
     reads, output_names = (_names(table, key, location) for key in WIRING)

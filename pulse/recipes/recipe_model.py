@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from pulse.chains import Stage, chain
 from pulse.errors import LoadError, PulseError
 from pulse.facts import TypedFact
-from pulse.loading.registry import Content, ReadOptions
+from pulse.loading.format_registry import Content, ReadOptions
 from pulse.metadata import RATE_KEY, RECIPE, TITLE
 from pulse.models import TypedModel
-from pulse.recipes import functions, models
+from pulse.recipes import function_stages, model_stages
 from pulse.recipes.embedded import embedded_recipe
 from pulse.recipes.rates import Rates
 from pulse.recipes.reading import read_recipe
@@ -64,7 +64,7 @@ def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> Type
                 f"{recipe.context.location}: more than {MAX_STAGES} stages, including recipes in it; convert a "
                 "part of it to one file with pulse convert -o"
             )
-        rates = Rates(recipe.rate_hz, functions.reads_sound(recipe.stages[0]))
+        rates = Rates(recipe.rate_hz, function_stages.reads_sound(recipe.stages[0]))
         stages = [_stage(recipe, stage, rates, limits or {}) for stage in recipe.stages]
         try:
             model = chain(*stages, outputs=recipe.outputs, title=recipe.title, inputs=recipe.inputs)
@@ -100,8 +100,8 @@ def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str
     def open(facts: Sequence[TypedFact]) -> TypedModel:
         try:
             if stage.kind != "model":
-                return functions.call_function(stage, recipe.context, rates, facts)
-            model = models.open_stage_model(stage, recipe.context, limits)
+                return function_stages.call_function(stage, recipe.context, rates, facts)
+            model = model_stages.open_stage_model(stage, recipe.context, limits)
             rates.agree_model(model, facts, stage.title)
         except PulseError as error:
             raise LoadError(f"{stage.title}: {error}") from error

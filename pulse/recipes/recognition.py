@@ -4,9 +4,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pulse.loading.registry import Content
+from pulse.loading.format_registry import Content
 from pulse.metadata import RECIPE as ENTRY
-from pulse.onnx.read.entries import stored_values
+from pulse.onnx.read.metadata_entries import stored_values
 from pulse.onnx.read.unreadable_formats import RECIPE
 
 if TYPE_CHECKING:

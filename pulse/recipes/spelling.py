@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, cast
 
-from pulse.recipes.models import OPTIONS
+from pulse.recipes.model_stages import OPTIONS
 from pulse.support.wording import Spelling
 
 KEYS = {"reads": "from", "output_names": "as", **{option: option for option in OPTIONS}}

@@ -8,9 +8,9 @@ register_op, register_kernel   your own operators, declared separately from thei
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pulse.tensorflow.model import TensorflowModel, load
     from pulse.tensorflow.own_operators import register_kernel, register_op
     from pulse.tensorflow.session import Session
+    from pulse.tensorflow.tensorflow_model import TensorflowModel, load
 
 __all__ = ["Session", "TensorflowModel", "load", "register_kernel", "register_op"]
 
@@ -19,7 +19,7 @@ def __getattr__(name: str) -> Any:
     """Return the names above, imported on first access."""
     from importlib import import_module
 
-    homes = {"load": "model", "TensorflowModel": "model", "Session": "session"}
+    homes = {"load": "tensorflow_model", "TensorflowModel": "tensorflow_model", "Session": "session"}
     homes |= dict.fromkeys(("register_op", "register_kernel"), "own_operators")
     if name in homes:
         return getattr(import_module(f"pulse.tensorflow.{homes[name]}"), name)

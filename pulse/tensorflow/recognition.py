@@ -1,6 +1,6 @@
 """Recognise TensorFlow's files by their content."""
 
-from pulse.loading.registry import Content
+from pulse.loading.format_registry import Content
 
 SAVED = "saved_model.pb"
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from pulse.errors import InputError, PulseWarning
-from pulse.loading.registry import read_onnx
+from pulse.loading.format_registry import read_onnx
 from pulse.models import Model
 from pulse.support.mapping import MIN_MAPPED_BYTES, release_heap, release_pages
 from pulse.torch.arguments import Dynamic, read_call
@@ -16,7 +16,7 @@ from pulse.torch.axes import describe_no_time
 from pulse.torch.conversion import Conversion
 from pulse.torch.lengths import read_lengths
 from pulse.torch.module import float_types, method_module
-from pulse.torch.original import ModuleOriginal
+from pulse.torch.module_original import ModuleOriginal
 from pulse.torch.preservation import preserve_state
 from pulse.torch.states import describe_states, keep_states
 

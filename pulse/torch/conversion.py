@@ -16,7 +16,7 @@ from pulse.torch.exporter import Export, ExportRequest, export, name_outputs, ru
 from pulse.torch.length_inputs import describe_lengths, follow_lengths
 from pulse.torch.lengths import Lengths
 from pulse.torch.module import ModuleOracle, example_tensors, samples, use_dtype
-from pulse.torch.original import ModuleOriginal
+from pulse.torch.module_original import ModuleOriginal
 from pulse.torch.preservation import ModuleState
 from pulse.torch.quiet_exporter import silence_exporter
 from pulse.torch.states import (

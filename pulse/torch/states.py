@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from pulse.chunks.names import looks_like_state
+from pulse.chunks.state_names import looks_like_state
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array
 from pulse.models import Model, TypedModel

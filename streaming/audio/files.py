@@ -13,8 +13,15 @@ import soundfile
 
 from pulse.errors import InputError, PulseWarning
 from pulse.support.wording import spell
+from streaming.audio.audio_formats import (
+    BITS,
+    UNCLIPPED,
+    AudioFormat,
+    audio_format,
+    common_suffixes,
+    open_file,
+)
 from streaming.audio.channels import Samples
-from streaming.audio.formats import BITS, UNCLIPPED, AudioFormat, audio_format, common_suffixes, open_file
 from streaming.audio.interfaces import BLOCK_S, AudioSink, AudioSource, Clipping
 from streaming.audio.rf64 import convert_to_rf64
 from streaming.files.atomic import publish, temporary_file, write_error

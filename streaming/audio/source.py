@@ -5,10 +5,10 @@ import stat
 from pathlib import Path
 
 from pulse.errors import InputError
+from streaming.audio.audio_formats import holds_audio, is_audio_file
 from streaming.audio.files import AudioReader
-from streaming.audio.formats import holds_audio, is_audio_file
 from streaming.audio.interfaces import AudioSource
-from streaming.audio.streams import StreamReader
+from streaming.audio.pipes import StreamReader
 from streaming.audio.wav_stream import StreamFormat
 
 STANDARD_INPUT = "standard input"

@@ -8,19 +8,19 @@ from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.support.record import record
 from pulse.support.wording import spell
+from streaming.audio.audio_formats import AudioFormat, common_suffixes, find_format
 from streaming.audio.encodings import ENCODINGS, Encoding
 from streaming.audio.files import AudioWriter
-from streaming.audio.formats import AudioFormat, common_suffixes, find_format
-from streaming.audio.frames import WRITABLE, FramesFile
+from streaming.audio.frame_files import WRITABLE, FramesFile
 from streaming.audio.interfaces import AudioSink
+from streaming.audio.pipes import StreamWriter, TableStream
 from streaming.audio.source import is_stream
-from streaming.audio.streams import StreamWriter, TableStream
 from streaming.audio.wav_stream import StreamFormat
 from streaming.files.atomic import kind_of
 
 if TYPE_CHECKING:
     from streaming.events.choice import DetectorChoice
-    from streaming.events.output import EventsOutput
+    from streaming.events.events_output import EventsOutput
     from streaming.events.writers import EventsFile, EventsStream
 
 STANDARD_OUTPUT = "standard output"
@@ -62,7 +62,7 @@ class Target:
         cls, path: Path, events: "DetectorChoice", source: str = "sound", suffix: str | None = None
     ) -> "Target":
         """Create a target for events; a pipe without a suffix gets JSON lines. Raises InputError: no such format."""
-        from streaming.events.formats import event_format
+        from streaming.events.event_formats import event_format
 
         streamed = is_stream(path)
         word = (suffix or path.suffix.removeprefix(".") or ("jsonl" if streamed else "")).lower()
@@ -97,7 +97,7 @@ class Target:
             word, frames = usual, usual == "csv"
             audio_format = None if frames else find_format(usual)
         if audio_format is None and not frames:
-            from streaming.events.formats import FORMATS
+            from streaming.events.event_formats import FORMATS
 
             formats = f"audio is written as {common_suffixes()}, frames as {', '.join(WRITABLE)}"
             events = f"; for events, add {spell('events', 'segments')}" if word in FORMATS else ""
@@ -150,7 +150,7 @@ class Target:
         Raises InputError: the target cannot be opened, or the output has no events
         """
         if self.events is not None:
-            from streaming.events.output import EventsOutput
+            from streaming.events.events_output import EventsOutput
 
             return EventsOutput(self.events.of_port(port, rate_hz), port.axis or 0, self._events_sink())
         frames_hz = None if rate_hz is None or not port.streams else float(rate_hz * port.rate)
@@ -159,7 +159,7 @@ class Target:
         return FramesFile(self.path, port.axis, frames_hz)
 
     def _events_sink(self) -> "EventsFile | EventsStream":
-        from streaming.events.formats import event_format
+        from streaming.events.event_formats import event_format
         from streaming.events.writers import EventsFile, EventsStream
 
         if not self.streamed:

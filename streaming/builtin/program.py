@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pulse.errors import LoadError
 from pulse.jit.notice import warn_once
-from pulse.jit.storage.library import ROOT, checksum_of_sources
+from pulse.jit.storage.package_library import ROOT, checksum_of_sources
 from pulse.program.file.stored_program import StoredProgram, read_program
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 

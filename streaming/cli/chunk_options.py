@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pulse.chunks.chunking import Chunking
 from pulse.errors import InputError
-from streaming.audio.frames import read_arrays
+from streaming.audio.frame_files import read_arrays
 from streaming.cli.options import ModelOptions
 
 V = TypeVar("V")

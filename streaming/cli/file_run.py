@@ -8,7 +8,7 @@ from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.program.program import Program
 from streaming.audio.file_stream import stream_arrays, stream_audio
-from streaming.audio.frames import read_arrays
+from streaming.audio.frame_files import read_arrays
 from streaming.audio.output_files import OutputRoute
 from streaming.audio.source import is_stream
 from streaming.audio.target import OUTPUT_NAMES, Target

@@ -147,7 +147,7 @@ def _read_example(torch: Any, texts: Sequence[str]) -> Any:
 def _read_tensor(torch: Any, text: str, generator: Any) -> Any:
     """Return a .npy file, or noise of a shape: integers and booleans are 0 and 1. Raises InputError."""
     if text.lower().endswith(".npy"):
-        from streaming.audio.frames import read_arrays
+        from streaming.audio.frame_files import read_arrays
 
         return torch.from_numpy(read_arrays(Path(text), [text])[text])
     sizes = text.split(",")

@@ -18,7 +18,14 @@ from streaming.client.input_arrays import arrays_by_port
 from streaming.client.opus_sound import OpusSound
 from streaming.client.resend_buffer import ResendBuffer
 from streaming.client.websocket import ClientSocket
-from streaming.protocol.frames import EPOCH_MODULUS, HEADER, INPUT, Header, pack_frames, unpack_header
+from streaming.protocol.binary_messages import (
+    EPOCH_MODULUS,
+    HEADER,
+    INPUT,
+    Header,
+    pack_frames,
+    unpack_header,
+)
 from streaming.protocol.messages import Message, read_message, write_message
 from streaming.protocol.ports import StreamPort
 

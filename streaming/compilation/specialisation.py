@@ -10,7 +10,7 @@ import warnings
 from typing import TYPE_CHECKING, Self
 
 from pulse.errors import InputError, PulseError
-from pulse.program.native.streams import NativeStreams
+from pulse.program.native.native_streams import NativeStreams
 from pulse.program.program import MAX_SPECIALISE_MEGABYTES, MAX_SPECIALISE_SECONDS, Program
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.wording import spell
@@ -18,7 +18,7 @@ from streaming.compilation.child import is_python, python_process, read_answer, 
 from streaming.compilation.warming import why_not_cached
 
 if TYPE_CHECKING:
-    from pulse.program.native.specialisation import Specialisation
+    from pulse.program.specialise.outcome import Specialisation
 
 COMPILER_NICENESS = 19
 """The niceness of the compiling process: streams go first."""
@@ -111,7 +111,7 @@ class BackgroundSpecialisation(NotCopyable):
 
     def _take(self, answer: bytes) -> None:
         """Let the streams run the rows. Raises PulseError: the process failed, or its code cannot be linked."""
-        from pulse.program.native.specialisation import Specialisation
+        from pulse.program.specialise.outcome import Specialisation
 
         if not answer:
             assert self._process is not None

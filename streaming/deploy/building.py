@@ -6,11 +6,11 @@ from pulse.c_library.deployed import prepare_deployment
 from pulse.c_library.vector import make_vector
 from pulse.errors import InputError
 from pulse.jit.levels import LEVELS, TARGETS, Level
-from pulse.program.backends.rounding import round_offline
+from pulse.program.backends.weight_rounding import round_offline
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.proof.oracle import oracle_of
-from streaming.deploy.library import BuiltLibrary, build_library
+from streaming.deploy.built_library import BuiltLibrary, build_library
 from streaming.reports.opened_model import OpenedModel
 
 

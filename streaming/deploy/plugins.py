@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pulse.c_library.deployed import LibraryContents
-from pulse.c_library.sound import plugin_names, sound_ports
+from pulse.c_library.sound_ports import plugin_names, sound_ports
 from pulse.c_library.texts import fill
 from pulse.errors import InputError, WriteError
 from pulse.jit.levels import Level
-from streaming.deploy.objects import Build
-from streaming.deploy.sound import write_sound
+from streaming.deploy.compiled_objects import Build
+from streaming.deploy.sound_blocks import write_sound
 
 ENTRIES: Mapping[str, str] = {"ladspa": "ladspa_descriptor", "lv2": "lv2_descriptor", "clap": "clap_entry"}
 """Plug-ins, and the one symbol of each that hosts look for."""

@@ -6,12 +6,12 @@ from html import escape
 from pathlib import Path
 
 from pulse.c_library.deployed import LibraryContents
-from pulse.c_library.sound import fits_audio_hosts, sound_ports
+from pulse.c_library.sound_ports import fits_audio_hosts, sound_ports
 from pulse.c_library.texts import fill
 from pulse.errors import CompileError
 from pulse.support.printable import printable
-from streaming.deploy.objects import Build
-from streaming.deploy.sound import write_sound
+from streaming.deploy.compiled_objects import Build
+from streaming.deploy.sound_blocks import write_sound
 
 MODULE = "module.wasm"
 LIBRARY = (

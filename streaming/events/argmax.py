@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from streaming.events.clock import FrameClock
 from streaming.events.detector import ClassDetector
 from streaming.events.event import Event
+from streaming.events.frame_clock import FrameClock
 from streaming.events.parameters import class_names, require_seconds
 
 

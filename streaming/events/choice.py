@@ -13,9 +13,9 @@ from pulse.support.record import record
 from pulse.support.toml_values import describe_type
 from pulse.support.wording import spell
 from streaming.events.argmax import Argmax
-from streaming.events.clock import FrameClock
 from streaming.events.ctc import Ctc
 from streaming.events.detector import Detector
+from streaming.events.frame_clock import FrameClock
 from streaming.events.segments import Segments
 from streaming.events.triggers import Triggers
 

@@ -9,9 +9,9 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.support.record import record
-from streaming.events.clock import FrameClock
 from streaming.events.detector import Detector
 from streaming.events.event import Event
+from streaming.events.frame_clock import FrameClock
 from streaming.events.parameters import require_class, require_one_of, require_seconds
 from streaming.events.tokens import begins_word, find_blank, join_tokens, read_tokens
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from streaming.events.clock import FrameClock
 from streaming.events.event import Event
+from streaming.events.frame_clock import FrameClock
 from streaming.events.parameters import class_names, require_class
 
 StateT = TypeVar("StateT")

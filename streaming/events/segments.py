@@ -6,9 +6,9 @@ from fractions import Fraction
 
 from pulse.errors import InputError
 from pulse.support.record import record
-from streaming.events.clock import FrameClock
 from streaming.events.detector import Detector, only_column, value_at
 from streaming.events.event import Event
+from streaming.events.frame_clock import FrameClock
 from streaming.events.mean import TrailingMean
 from streaming.events.parameters import require_finite, require_one_of, require_seconds
 

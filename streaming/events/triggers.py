@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from streaming.events.clock import FrameClock
 from streaming.events.detector import ClassDetector
 from streaming.events.event import Event
+from streaming.events.frame_clock import FrameClock
 from streaming.events.mean import TrailingMean
 from streaming.events.parameters import class_names, require_finite, require_seconds
 

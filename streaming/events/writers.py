@@ -7,7 +7,7 @@ from pathlib import Path
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
 from streaming.events.event import Event
-from streaming.events.formats import EventFormat, event_format
+from streaming.events.event_formats import EventFormat, event_format
 from streaming.files.partial import PartialFile, write_all
 
 

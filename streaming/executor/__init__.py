@@ -9,10 +9,10 @@ print(executor.statistics())
 
 from streaming.errors import ExecutorError
 from streaming.executor.executor import Executor
+from streaming.executor.executor_statistics import ExecutorStatistics
 from streaming.executor.microphone import Microphone
 from streaming.executor.sinks import AudioFileSink, FramesFileSink, PcmSink, Sink
 from streaming.executor.sources import AsyncAudioSource, AudioFile, PcmSource
-from streaming.executor.statistics import ExecutorStatistics
 from streaming.executor.stream import Stream
 
 __all__ = [

@@ -17,10 +17,10 @@ from streaming.blocks.input_blocks import InputBlock
 from streaming.errors import ExecutorError, only_one
 from streaming.executor.engine import Engine
 from streaming.executor.error_merging import merge_errors
+from streaming.executor.executor_statistics import ExecutorStatistics, StreamCounters, total_statistics
 from streaming.executor.flow import CLOSED_MESSAGE, Flow
 from streaming.executor.sinks import make_sink
 from streaming.executor.sources import AsyncAudioSource, make_blocks, make_source
-from streaming.executor.statistics import ExecutorStatistics, StreamCounters, total_statistics
 from streaming.executor.stream import Stream
 from streaming.executor.stream_steps import StreamSteps
 from streaming.executor.thread_engine import ThreadEngine

@@ -12,7 +12,7 @@ from pulse.facts import Array
 from streaming.blocks.input_blocks import InputBlock
 from streaming.errors import ExecutorError, only_one
 from streaming.executor.engine import Slots
-from streaming.executor.statistics import StreamCounters
+from streaming.executor.executor_statistics import StreamCounters
 from streaming.executor.stream_steps import StreamSteps
 from streaming.policies import Policy
 

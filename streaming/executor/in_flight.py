@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pulse.facts import Array
 from pulse.program.streams.feeds import Feed
 from streaming.executor.engine import Slots
-from streaming.executor.statistics import StreamCounters
+from streaming.executor.executor_statistics import StreamCounters
 
 
 class Arrival(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 from pulse.facts import Array
 from pulse.jit.events import NativeEvent
 from pulse.program.machine.packed import PackedCall, Slot
-from pulse.program.native.state import NativeState
+from pulse.program.native.native_state import NativeState
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.program.table.memory import aligned_bytes

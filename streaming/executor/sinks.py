@@ -17,10 +17,10 @@ from pulse.facts import Array
 from pulse.interface import Port
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
+from streaming.audio.audio_formats import is_audio_file
 from streaming.audio.encodings import Encoding
 from streaming.audio.files import AudioWriter
-from streaming.audio.formats import is_audio_file
-from streaming.audio.frames import FramesFile
+from streaming.audio.frame_files import FramesFile
 from streaming.audio.interfaces import Clipping
 from streaming.audio.resampling import Resampler
 from streaming.executor.sources import AsyncAudioSource, require_rate

@@ -11,8 +11,8 @@ from streaming.blocks.input_blocks import InputBlock, InputBlocks
 from streaming.blocks.output_trim import OutputTrim
 from streaming.errors import ExecutorError
 from streaming.executor.engine import Slots
+from streaming.executor.executor_statistics import StreamCounters
 from streaming.executor.in_flight import Arrival, InFlight
-from streaming.executor.statistics import StreamCounters
 from streaming.policies import Policy
 
 

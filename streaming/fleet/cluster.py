@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from pulse.support.record import record
 from streaming.fleet.deployment import Deployment
-from streaming.fleet.plan import ClusterNode
+from streaming.fleet.fleet_plan import ClusterNode
 
 
 @record

@@ -1,8 +1,8 @@
 """Membership: a worker's view of its fleet. The table is replaced when the fleet changes; streams only read it."""
 
+from streaming.fleet.fleet_table import FleetTable, WorkerEntry
 from streaming.fleet.rendezvous import ranking, share_of
 from streaming.fleet.stream_name import StreamName, new_key
-from streaming.fleet.table import FleetTable, WorkerEntry
 from streaming.protocol.errors import MovedError, ProtocolError
 
 SUCCESSOR_COUNT = 3

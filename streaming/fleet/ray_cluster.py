@@ -11,10 +11,10 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from streaming.fleet.cluster import Lost
 from streaming.fleet.deployment import Deployment
+from streaming.fleet.fleet_plan import ClusterNode
+from streaming.fleet.fleet_table import FleetTable
+from streaming.fleet.fleet_worker import FleetWorker, Opener, WorkerStatus
 from streaming.fleet.holder import Holder, HolderStatus, Saved
-from streaming.fleet.plan import ClusterNode
-from streaming.fleet.table import FleetTable
-from streaming.fleet.worker import FleetWorker, Opener, WorkerStatus
 from streaming.serve.logs import log_to_stderr
 
 MEMBER_TIMEOUT_S = 2.0

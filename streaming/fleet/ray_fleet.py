@@ -13,11 +13,11 @@ from ray.util import list_named_actors
 
 from pulse.errors import InputError
 from streaming.fleet.cluster import Lost
-from streaming.fleet.control import FleetControl, FleetStatus
 from streaming.fleet.deployment import Deployment
+from streaming.fleet.fleet_control import FleetControl, FleetStatus
+from streaming.fleet.fleet_table import FleetTable
+from streaming.fleet.fleet_worker import Opener
 from streaming.fleet.ray_cluster import MEMBER_TIMEOUT_S, Actors, RayCluster, ask_actors
-from streaming.fleet.table import FleetTable
-from streaming.fleet.worker import Opener
 from streaming.serve.logs import log_to_stderr
 
 CONTROL_NAME = "control"

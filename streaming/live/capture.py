@@ -6,7 +6,7 @@ from pulse.jit.events import NativeEvent
 from pulse.support.not_copyable import NotCopyable
 from streaming.audio.channels import Samples
 from streaming.hosts.host import DeviceStream, Endpoint, Host, StreamRequest
-from streaming.live.memory import ring_frames
+from streaming.live.pipeline_memory import ring_frames
 from streaming.live.plan import TEARDOWN_TIMEOUT_S
 from streaming.live.watchdog import stall_s
 from streaming.native import positions
@@ -26,7 +26,7 @@ class Capture(NotCopyable):
     latency       ``low``, ``high`` or seconds
 
     ``event`` becomes readable when there are frames to ``read``, and when the device ends by itself. Blocks that are
-    not read within ``memory.RING_S`` seconds are lost, and counted.
+    not read within ``pipeline_memory.RING_S`` seconds are lost, and counted.
     """
 
     copy_error_reason = "it has an open device; open another one"

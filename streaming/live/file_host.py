@@ -13,9 +13,9 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.wording import spell
+from streaming.audio.audio_formats import audio_format
 from streaming.audio.channels import Samples
 from streaming.audio.files import AudioReader, AudioWriter
-from streaming.audio.formats import audio_format
 from streaming.audio.interfaces import Clipping
 from streaming.errors import DeviceError
 from streaming.files.atomic import refuse_same

@@ -9,7 +9,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.interface import Port
 from pulse.program.machine.packed import PackedCall, pack
-from pulse.program.native.state import NativeState
+from pulse.program.native.native_state import NativeState
 from pulse.program.program import Program
 from pulse.program.streams.state import State
 from pulse.support.bounds import UNBOUNDED

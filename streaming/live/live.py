@@ -28,8 +28,8 @@ from streaming.live.watchdog import PERIOD_S, Watchdog
 from streaming.live.worker import Worker
 from streaming.native.callback import stream_callback
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process, prefault
+from streaming.stats.live_statistics import DelayBreakdown, LiveStatistics
 from streaming.stats.setup import Setup
-from streaming.stats.statistics import DelayBreakdown, LiveStatistics
 
 RECONNECTS = (None, "keep", "reset")
 WARM_PULSES = 3

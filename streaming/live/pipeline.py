@@ -12,7 +12,7 @@ from pulse.support.record import record
 from pulse.support.wording import spell
 from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.instances import Instances, live_inputs
-from streaming.live.memory import PipelineMemory
+from streaming.live.pipeline_memory import PipelineMemory
 from streaming.live.resamplers import Resamplers
 from streaming.native import positions
 from streaming.native.callback import stream_callback

@@ -8,7 +8,7 @@ from streaming.live.ring_reader import RingReader
 from streaming.native.control_block import WAIT, ControlBlock
 from streaming.native.device_side import underrun_frames
 from streaming.native.histogram import Histogram, latency_of
-from streaming.stats.statistics import Counters, DelayBreakdown, LiveStatistics
+from streaming.stats.live_statistics import Counters, DelayBreakdown, LiveStatistics
 
 
 class PipelineStatistics:

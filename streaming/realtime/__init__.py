@@ -10,9 +10,9 @@ fallback, and a ``RealtimeSetting`` says what was requested, what was granted, w
 Denormals need no request: the machine treats them as zero while it runs.
 """
 
-from streaming.realtime.memory import prefault
-from streaming.realtime.options import UNCHANGED, Realtime, RealtimeSetting
+from streaming.realtime.locked_memory import prefault
 from streaming.realtime.process import apply_to_process
+from streaming.realtime.realtime_settings import UNCHANGED, Realtime, RealtimeSetting
 from streaming.realtime.thread import apply_to_thread, share_priority
 
 __all__ = [

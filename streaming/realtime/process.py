@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 
-from streaming.realtime.memory import lock_all, unlock_all
-from streaming.realtime.options import Realtime, RealtimeSetting
+from streaming.realtime.locked_memory import lock_all, unlock_all
+from streaming.realtime.realtime_settings import Realtime, RealtimeSetting
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable
 from contextlib import suppress
 
-from streaming.realtime.options import Realtime, RealtimeSetting
+from streaming.realtime.realtime_settings import Realtime, RealtimeSetting
 from streaming.realtime.rights import CAP_SYS_NICE, is_capable, limit_advice, soft_limit
 
 NICE = -11

@@ -8,15 +8,15 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.interface import Port
+from pulse.program.native.native_state import NativeState
 from pulse.program.native.profile import Profile
-from pulse.program.native.state import NativeState
 from pulse.program.program import Program
 from pulse.program.streams.state import State
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Table, Text, duration
 from streaming.latency import Latency
 from streaming.reports.opened_model import OpenedModel, backend_text
-from streaming.reports.profile import profile_dict, profile_sections
+from streaming.reports.profile_report import profile_dict, profile_sections
 
 WARM_UP_STEPS = 50
 """Steps before the first round, which are not measured."""

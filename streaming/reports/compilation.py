@@ -12,8 +12,8 @@ from pulse.program.file.program_file import write_file
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.file.stored_program import read_program
 from pulse.program.native.native_program import NativeProgram
-from pulse.program.native.specialisation import Specialisation
 from pulse.program.program import Program
+from pulse.program.specialise.outcome import Specialisation
 from pulse.proof import ProofChoice, ProofReport
 from pulse.proof.oracle import oracle_of
 from pulse.proof.prover import prove_programs

@@ -11,8 +11,8 @@ from pulse.program.program import Program
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, duration
 from streaming.audio.aligned_audio import RoutedAudio
+from streaming.audio.audio_formats import float_way
 from streaming.audio.file_stream import FileRun
-from streaming.audio.formats import float_way
 from streaming.builtin import clean_path, noisy_path
 from streaming.reports.opened_model import OpenedModel, backend_text
 

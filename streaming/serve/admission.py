@@ -8,7 +8,7 @@ from pulse.support.not_copyable import NotCopyable
 from streaming.protocol.errors import ProtocolError
 from streaming.protocol.messages import Hello
 from streaming.serve.hosted_model import HostedModel
-from streaming.serve.lanes.worker import LaneWorker
+from streaming.serve.lanes.lane_worker import LaneWorker
 from streaming.serve.settings import ServerSettings
 
 MAX_LOOP_LOAD = 0.9

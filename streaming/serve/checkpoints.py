@@ -15,8 +15,8 @@ from typing import Any
 from pulse.errors import InputError
 from pulse.support.not_copyable import NotCopyable
 from pulse.support.record import record
+from streaming.protocol.binary_messages import HEADER
 from streaming.protocol.errors import ProtocolError
-from streaming.protocol.frames import HEADER
 
 MAGIC = b"pulse/checkpoint/3\n"
 CHECKPOINT_NAME = re.compile(r"[0-9a-f]{32}")

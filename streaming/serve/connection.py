@@ -20,7 +20,7 @@ from streaming.protocol.messages import REQUESTS, Hello, read_confirmation, read
 from streaming.serve.admission import Admission
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.counts import ServerCounts
-from streaming.serve.lanes.stream import Answer, OutgoingMessage
+from streaming.serve.lanes.lane_stream import Answer, OutgoingMessage
 from streaming.serve.open_stream import OpenStream
 from streaming.serve.outbox import Outbox
 from streaming.serve.pace import Pace

@@ -17,8 +17,8 @@ from streaming.protocol.messages import Hello
 from streaming.protocol.ports import StreamPort
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.lanes.group import MAX_LANES, LaneGroup
-from streaming.serve.lanes.stream import Answer, CheckpointSchedule, LaneStream
-from streaming.serve.lanes.worker import LaneWorker
+from streaming.serve.lanes.lane_stream import Answer, CheckpointSchedule, LaneStream
+from streaming.serve.lanes.lane_worker import LaneWorker
 from streaming.serve.settings import ModelSettings
 from streaming.serve.sound_conversion import SoundConversion, SoundModel
 from streaming.serve.stream_events import StreamEvents

@@ -8,13 +8,13 @@ import anyio
 from pulse.facts import Array
 from pulse.ops.clock import frames_at
 from pulse.support.not_copyable import NotCopyable
+from streaming.protocol.binary_messages import EPOCH_MODULUS, HEADER, INPUT, unpack_header
 from streaming.protocol.errors import ProtocolError
-from streaming.protocol.frames import EPOCH_MODULUS, HEADER, INPUT, unpack_header
 from streaming.protocol.ports import StreamPort
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.hosted_model import HostedModel
-from streaming.serve.lanes.stream import Answer, Block, Flush, LaneStream, OutgoingMessage
-from streaming.serve.lanes.worker import MAX_UNSENT_BYTES, LaneWorker
+from streaming.serve.lanes.lane_stream import Answer, Block, Flush, LaneStream, OutgoingMessage
+from streaming.serve.lanes.lane_worker import MAX_UNSENT_BYTES, LaneWorker
 from streaming.serve.settings import LimitSettings
 from streaming.serve.sound_conversion import SoundConversion
 from streaming.serve.stream_times import StreamTimes

@@ -8,7 +8,7 @@ from pulse.support.not_copyable import NotCopyable
 from streaming.protocol.errors import ProtocolError
 from streaming.protocol.messages import write_message
 from streaming.serve.counts import ServerCounts
-from streaming.serve.lanes.stream import OutgoingMessage
+from streaming.serve.lanes.lane_stream import OutgoingMessage
 from streaming.serve.lanes.turn import TurnTimes
 from streaming.serve.open_stream import OpenStream
 from streaming.serve.stream_protocol import StreamProtocol

@@ -19,8 +19,8 @@ from streaming.serve.checkpoints import CheckpointFolder
 from streaming.serve.connection import Connection
 from streaming.serve.counts import ServerCounts
 from streaming.serve.hosted_model import HostedModel
+from streaming.serve.lanes.lane_worker import LaneWorker
 from streaming.serve.lanes.loop_pacing import LoopPacing
-from streaming.serve.lanes.worker import LaneWorker
 from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.settings import ModelSettings, ServerSettings
 from streaming.serve.stream_times import StreamTimes

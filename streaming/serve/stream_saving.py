@@ -11,7 +11,7 @@ from streaming.protocol.errors import ProtocolError
 from streaming.protocol.messages import Hello
 from streaming.serve.checkpoints import Checkpoint
 from streaming.serve.counts import ServerCounts
-from streaming.serve.lanes.stream import Answer, OutgoingMessage
+from streaming.serve.lanes.lane_stream import Answer, OutgoingMessage
 from streaming.serve.open_stream import OpenStream
 from streaming.serve.placement import CheckpointStore, Placement
 from streaming.serve.unconfirmed import Unconfirmed

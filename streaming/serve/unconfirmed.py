@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from streaming.serve.checkpoints import Checkpoint
-from streaming.serve.lanes.stream import OutgoingMessage
+from streaming.serve.lanes.lane_stream import OutgoingMessage
 
 MAX_KEPT_BYTES = 1 << 22
 """Maximum size of what is kept of one stream."""

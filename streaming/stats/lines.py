@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pulse.support.record import record
 from pulse.version import __version__
 from streaming.latency import Latency, LatencySummary
+from streaming.stats.live_statistics import Counters, StatisticsSummary
 from streaming.stats.setup import Setup
-from streaming.stats.statistics import Counters, StatisticsSummary
 
 LINES_FORMAT = "pulse live statistics"
 LINES_VERSION = 1

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from pulse.errors import InputError
 from streaming.files.atomic import complete_file, kind_of
 from streaming.stats.columns import Columns
+from streaming.stats.live_statistics import DelayBreakdown
 from streaming.stats.problems import GROUPS
 from streaming.stats.reader import Stats
 from streaming.stats.setup import Setup
-from streaming.stats.statistics import DelayBreakdown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from pulse.support.record import record
 from pulse.support.wording import spell
+from streaming.stats.live_statistics import Counters, StatisticsSummary
 from streaming.stats.setup import Setup
-from streaming.stats.statistics import Counters, StatisticsSummary
 
 GROUPS = {
     "late": ("missed",),

@@ -26,7 +26,7 @@ from streaming.stats.lines import (
     StatsHeader,
     SummaryLine,
 )
-from streaming.stats.statistics import StatisticsSummary
+from streaming.stats.live_statistics import StatisticsSummary
 
 MAX_LINE_LENGTH = 1 << 20
 """A longer line is refused: lines of statistics are shorter."""

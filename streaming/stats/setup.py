@@ -1,8 +1,8 @@
 """The settings with which a live run was started."""
 
 from pulse.support.record import record
-from streaming.realtime.options import RealtimeSetting
-from streaming.stats.statistics import DelayBreakdown
+from streaming.realtime.realtime_settings import RealtimeSetting
+from streaming.stats.live_statistics import DelayBreakdown
 
 
 @record

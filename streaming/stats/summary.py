@@ -2,9 +2,9 @@
 
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, duration
+from streaming.stats.live_statistics import StatisticsSummary
 from streaming.stats.problems import find_problems
 from streaming.stats.setup import Setup
-from streaming.stats.statistics import StatisticsSummary
 
 ENGINES = {
     "callback": "in the callback of the device",

@@ -25,8 +25,8 @@ from streaming.stats.lines import (
     SummaryLine,
     versions,
 )
+from streaming.stats.live_statistics import LiveStatistics, finite
 from streaming.stats.setup import Setup
-from streaming.stats.statistics import LiveStatistics, finite
 from streaming.stats.ticks import Ticks
 
 

@@ -25,7 +25,7 @@ from streaming.hosts.host import DeviceStream, Endpoint, StreamRequest
 from streaming.live.pipeline import Pipeline
 from streaming.live.watchdog import PERIOD_S
 from streaming.virtual.device import SECOND_NS, VirtualDevice, VirtualStream
-from streaming.virtual.worker import VirtualWorker
+from streaming.virtual.virtual_worker import VirtualWorker
 
 __all__ = ["VirtualDevice", "VirtualHost", "VirtualStream"]
 

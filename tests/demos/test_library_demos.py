@@ -13,7 +13,7 @@ from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from streaming import Session
 from streaming.builtin import model_path, noisy_path
-from streaming.cli.model import open_model
+from streaming.cli.model_opening import open_model
 from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
 from streaming.reports.opened_model import OpenedModel

@@ -205,6 +205,6 @@ ELSEWHERE = {
     "docs/serve.md": "tests/streaming/serve/test_page.py",
     "docs/protocol.md": "tests/streaming/client/test_clients.py",
     "docs/threads.md": "tests/pulse/program/machine/test_threads.py",  # with as many cores as it needs
-    "docs/specialised_kernels.md": "tests/pulse/program/native/test_specialised_kernels.py",  # takes seconds to compile
+    "docs/specialised_kernels.md": "tests/pulse/program/specialise/test_specialised_kernels.py",  # takes seconds
 }
 """Pages whose blocks are run by other tests."""

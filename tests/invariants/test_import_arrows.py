@@ -30,7 +30,7 @@ ALLOWED = {
     "pulse.torch": {"threading"},
     "pulse.torch.own_thread": {"threading"},  # which thread asks: others are answered during an export
     "pulse.program.machine.team": {"threading"},  # the threads that share long steps
-    "pulse.program.native.specialised_kernels": {"time"},  # after which nothing more is compiled
+    "pulse.program.specialise.specialised_kernels": {"time"},  # after which nothing more is compiled
     "pulse.program.machine.machine": {"time"},  # how long a tick of the cycle counter is
 }
 

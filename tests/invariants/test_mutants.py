@@ -15,8 +15,8 @@ from pulse.program.native.native_program import NativeProgram
 from pulse.program.whole_stream import stream_whole
 from pulse.proof import prove_programs
 from pulse.proof.oracle import oracle_of
-from pulse.proof.signals import draw_feeds
 from pulse.proof.tolerance import Feeds
+from pulse.proof.trial_signals import draw_feeds
 from pulse.proof.trials import plan_trials, short_lengths
 from tests.invariants.mutants import (
     MODELS,

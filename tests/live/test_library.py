@@ -5,7 +5,7 @@ from ctypes.util import find_library
 import pytest
 
 from streaming.errors import DeviceError
-from streaming.hosts.portaudio.library import PortAudioLibrary
+from streaming.hosts.portaudio.portaudio_library import PortAudioLibrary
 from tests.live.servers import skip_or_fail
 
 

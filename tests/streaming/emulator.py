@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pulse.jit.lanes import LANE_COUNT_WORD, LANE_WORDS
+from pulse.jit.lane_bases import LANE_COUNT_WORD, LANE_WORDS
 from pulse.jit.registry import kernel_of
-from pulse.jit.storage.library import symbol_of
+from pulse.jit.storage.package_library import symbol_of
 from pulse.program.machine import machine
-from pulse.program.native import executable
-from pulse.program.native.executable import NativeExecutable
+from pulse.program.native import native_executable
+from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.table.memory import Region
 from pulse.program.table.table import row_starts
 
@@ -90,7 +90,7 @@ class Emulator:
             patch.setattr(machine, "runner", lambda: run)
             patch.setattr(machine, "lanes_runner", lambda: run_lanes)
             # a compiled step knows no other machine
-            patch.setattr(executable, "arrays_are_known", lambda: False)
+            patch.setattr(native_executable, "arrays_are_known", lambda: False)
             yield
 
     def _call(

@@ -18,7 +18,7 @@ from pulse.errors import CopyError
 from pulse.program.program import Program
 from streaming import Session
 from streaming.audio.files import AudioReader, AudioWriter
-from streaming.audio.frames import FramesFile
+from streaming.audio.frame_files import FramesFile
 from streaming.audio.resampling import Resampler
 from streaming.executor import Executor
 from streaming.live import Live

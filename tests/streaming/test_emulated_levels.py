@@ -10,7 +10,7 @@ import pytest
 import pulse
 from bench.models import tcn
 from pulse.errors import CompileError
-from pulse.jit.storage.library import file_of
+from pulse.jit.storage.package_library import file_of
 from pulse.program.compiler import compile_model
 from pulse.program.native.native_program import NativeProgram
 from pulse.pulsify.driver import pulsify

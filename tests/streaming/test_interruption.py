@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pulse.errors import InputError
-from pulse.program.native.state import NativeState
+from pulse.program.native.native_state import NativeState
 from pulse.program.program import Program
 from streaming import Session
 from streaming.audio.resampling import Resampler

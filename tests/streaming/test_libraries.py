@@ -19,8 +19,8 @@ from pulse.jit.levels import LEVELS, runnable_level
 from pulse.jit.python_call import builtin
 from pulse.jit.registry import KERNELS
 from pulse.jit.rows.pointer import operand
-from pulse.jit.storage import library as library_module
-from pulse.jit.storage.library import INDEX, checksum_of_sources, file_of, load, symbol_of
+from pulse.jit.storage import package_library
+from pulse.jit.storage.package_library import INDEX, checksum_of_sources, file_of, load, symbol_of
 from streaming.libraries import build
 
 HERE = next((level for level in LEVELS.values() if not level.missing_features), None)
@@ -110,7 +110,7 @@ def test_a_library_is_checked_again_only_if_it_changed(
         checks.extend(sources)
         return checksum_of_sources(sources)
 
-    monkeypatch.setattr(library_module, "checksum_of_sources", count_sources)
+    monkeypatch.setattr(package_library, "checksum_of_sources", count_sources)
     assert load(HERE, tmp_path) is not None
     assert "pulse/program/kernels/copy.py" in checks
     checks.clear()

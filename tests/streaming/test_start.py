@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pulse
-from pulse.jit.storage.library import library
+from pulse.jit.storage.package_library import library
 from tests.pulse.cases.build import node
 from tests.pulse.chunks import models
 

@@ -29,10 +29,10 @@ struct @NAME@_stream {
   int64_t end;      /* frames of the whole stream; -1 as long as it continues */
   int64_t last;     /* the number of the last pulse; -1 likewise */
   int64_t failed;   /* whether a value had no result */
-  int64_t bases[3]; /* of weights, state and scratch */
+  int64_t bases[3]; /* of weights, state and arena */
 };
 
-enum { WEIGHTS, STATE, SCRATCH };
+enum { WEIGHTS, STATE, ARENA };
 enum { STREAM_BYTES = 64, ALIGNMENT = 64, SNAPSHOT_BYTES = 40 };
 #define KIND INT64_C(0x6d61657274732f31)
 
@@ -159,7 +159,7 @@ static int advance(@NAME@_stream *stream, void *const outputs[]) {
   return @UPPER@_OK;
 }
 
-EXPORTED size_t @NAME@_size(void) { return STREAM_BYTES + STATE_ROOM + SCRATCH_BYTES; }
+EXPORTED size_t @NAME@_size(void) { return STREAM_BYTES + STATE_ROOM + ARENA_BYTES; }
 EXPORTED size_t @NAME@_alignment(void) { return ALIGNMENT; }
 EXPORTED size_t @NAME@_snapshot_size(void) { return SNAPSHOT_BYTES + STATE_BYTES; }
 
@@ -189,7 +189,7 @@ EXPORTED int @NAME@_init(void *memory, size_t bytes, @NAME@_stream **result) {
   stream->kind = KIND;
   stream->bases[WEIGHTS] = first_weights();
   stream->bases[STATE] = (int64_t)((uintptr_t)memory + STREAM_BYTES);
-  stream->bases[SCRATCH] = (int64_t)((uintptr_t)memory + STREAM_BYTES + STATE_ROOM);
+  stream->bases[ARENA] = (int64_t)((uintptr_t)memory + STREAM_BYTES + STATE_ROOM);
   *result = stream;
   return @NAME@_reset(stream);
 }

@@ -24,7 +24,7 @@ class Cut:
     block    parts begin at multiples of it
     moves    operand -> elements that it advances for each of the count; bytes if its type is not declared
     sets     fields with another value in the parts
-    scratch  operands that are scratch memory -> number of elements: each part has its own
+    scratch  operands for the row's own use -> number of elements: each part has its own
     shared   the approximate number of elements that every part reads
     """
 

@@ -48,7 +48,7 @@ class TableCheck:
     """The check of one table, row by row; ``finish`` checks all rows together.
 
     weights, initial  the images of the weights and of a stream's state
-    arena_bytes       the size of the scratch memory
+    arena_bytes       the size of the arena
     """
 
     def __init__(self, weights: NDArray[np.uint8], initial: NDArray[np.uint8], arena_bytes: int) -> None:
@@ -209,7 +209,7 @@ class TableCheck:
             self._record_written(pointer, run(1))
             return
         if pointer.region == ARENA:
-            raise UnsafeRowError(f"{field.name}: the time is kept in scratch memory")
+            raise UnsafeRowError(f"{field.name}: the time is kept in the arena")
         now = int(pointer.elements[pointer.start])
         if abs(now) > UNBOUNDED or (field.name == "clock" and now != 0):
             raise UnsafeRowError(f"{field.name} begins with {now}")

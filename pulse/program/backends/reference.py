@@ -14,7 +14,7 @@ from pulse.ops.fault import CountFaults
 from pulse.ops.source import Source
 from pulse.ops.stateful import Stateful
 from pulse.program.backends.implementations import OpFunction
-from pulse.program.backends.rounding import rounded_operands, with_rounded_bodies
+from pulse.program.backends.weight_rounding import rounded_operands, with_rounded_bodies
 from pulse.program.program import Program
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State

@@ -18,7 +18,7 @@ from pulse.program.file.container import encode
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.file.safety import require_safe
 from pulse.program.file.stored_interface import write_interface
-from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.table.place import Place
 from pulse.program.table.table import row_starts
 from pulse.support.blake2 import blake2b

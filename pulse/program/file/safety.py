@@ -5,24 +5,24 @@ from pulse.jit.registry import kernel_of
 from pulse.jit.rows.fields import WORD_BYTES
 from pulse.jit.rows.reach import TableCheck
 from pulse.jit.rows.span import UnsafeRowError, run
-from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.table.memory import Region
 from pulse.program.table.place import Place
 from pulse.program.table.table import row_starts
 
-MAX_SCRATCH_BYTES = 1 << 30
-"""Maximum number of bytes of scratch memory; a file that needs more is refused."""
+MAX_ARENA_BYTES = 1 << 30
+"""Maximum number of bytes of the arena; a file that needs more is refused."""
 
 
 def require_safe(program: NativeExecutable) -> None:
     """Check every memory access of a program from the numbers in its rows, without running it.
 
-    Raises LoadError naming a row that may reach outside the weights, the state or the scratch memory, write to
+    Raises LoadError naming a row that may reach outside the weights, the state or the arena, write to
     weights or to words of the clock, or run for minutes.
     """
-    if program.arena_bytes > MAX_SCRATCH_BYTES:
+    if program.arena_bytes > MAX_ARENA_BYTES:
         raise LoadError(
-            f"it needs {program.arena_bytes:,} bytes of scratch memory; more than {MAX_SCRATCH_BYTES:,} are refused"
+            f"its arena has {program.arena_bytes:,} bytes; more than {MAX_ARENA_BYTES:,} are refused"
         )
     check = TableCheck(program.weights, program.initial, program.arena_bytes)
     words = program.unlinked.tolist()

@@ -23,7 +23,7 @@ from pulse.program.file.program_file import layout_checksum, write_file
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.file.safety import require_safe
 from pulse.program.file.stored_interface import read_interface
-from pulse.program.native.streams import NativeStreams
+from pulse.program.native.native_streams import NativeStreams
 from pulse.program.table.memory import Region
 from pulse.program.table.place import Place
 from pulse.support.bounds import FAR_FRAMES, UNBOUNDED

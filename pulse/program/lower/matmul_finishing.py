@@ -53,7 +53,7 @@ class Finishing:
     gated: Value | None = None
 
     def allocate(self, lowering: Lowering, shape: Sequence[int], order: Sequence[int]) -> Value:
-        """Allocate the product's own rows: the wire's memory, or scratch if a gate follows."""
+        """Allocate the product's own rows: the wire's memory, or another tensor if a gate follows."""
         if self.gate is None:
             return allocate_part(lowering, self.outlet, order)
         self.gated = lowering.allocate_wire(self.outlet, order)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.jit.entries import Entry, entry
-from pulse.jit.lanes import LANE_WORDS, lane_bases_at
+from pulse.jit.lane_bases import LANE_WORDS, lane_bases_at
 from pulse.jit.language.address import words_at
 from pulse.jit.language.cpu_registers import flush_denormals, restore_denormals, tick_count
 from pulse.jit.language.foreign import c_function_at, c_signature

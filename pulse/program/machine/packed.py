@@ -137,7 +137,7 @@ def pack(
 ) -> PackedCall:
     """Pack a call of the machine: (table, rows, bases).
 
-    values   the constants' values, copied in each pulse, since scratch memory may overlap them
+    values   the constants' values, copied in each pulse, since the arena may overlap them
     faults   the address of the ``Count`` of values without a result
     """
     slots_in, input_bytes = _slots(inputs)

@@ -20,7 +20,7 @@ class ThreadCuts:
 
     threads        the number of threads
     rows           how each row is cut; None: it runs whole, on the stepping thread
-    scratch_bytes  scratch memory of the parts, after the arena
+    scratch_bytes  the scratch of the parts, at the end of the arena
     """
 
     threads: int
@@ -59,7 +59,7 @@ def _parts_of_row(row: list[int], threads: int) -> RowCut | None:
 
 
 def link_parts(table: RowTable, thread_cuts: ThreadCuts, team: Team, arena_bytes: int) -> RowTable:
-    """Link a table with rows in parts, whose scratch memory follows the arena.
+    """Link a table with rows in parts, whose scratch follows the first ``arena_bytes`` of the arena.
 
     Raises CompileError: a kernel cannot be compiled.
     """

@@ -25,7 +25,7 @@ from pulse.program.lower.interleaved.lowering import (
     NotInterleavedError,
     byte_of,
 )
-from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.native.sliding_windows import SlidingWindows, find_sliding_windows
 from pulse.program.table.emitted import EmittedInstruction
 from pulse.program.table.loops import Loops

@@ -9,8 +9,8 @@ from pulse.facts import Array
 from pulse.jit.language.simd import LANES
 from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT
 from pulse.program.machine import machine
-from pulse.program.native.executable import NativeExecutable
 from pulse.program.native.interleaved_table import Interleaved
+from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.native.sliding_windows import POSITIONS
 from pulse.program.streams.feeds import Feed
 from pulse.program.streams.lanes import LaneSelection

@@ -18,7 +18,7 @@ from pulse.program.file.proof_note import ProofNote
 from pulse.program.kernels.time import TickRow
 from pulse.program.lower import families as families
 from pulse.program.lowering import ENTRY_POINT_GROUP, LOWER
-from pulse.program.native.streams import NativeStreams
+from pulse.program.native.native_streams import NativeStreams
 from pulse.program.step import lower_step
 from pulse.program.table.copies import list_copies
 from pulse.program.table.cost import RowNote, cost_of
@@ -160,7 +160,7 @@ class NativeProgram(NativeStreams):
     def listing(self) -> list[str]:
         lines = [
             f"{len(self.instructions)} instructions, {self.weights.size} bytes of weights ({self.form}), "
-            f"{self.state_bytes} of state, {self.arena_bytes} of scratch memory{self._storage_text()}",
+            f"{self.state_bytes} of state, {self.arena_bytes} of arena{self._storage_text()}",
             *map(str, list_copies(self.instructions)),
         ]
         for index, (row, parts) in enumerate(zip(self.instructions, self.thread_cuts.rows)):

@@ -18,7 +18,7 @@ class Cost:
 
     weights      bytes of the shared weights, read; includes tables of offsets
     state        bytes of the stream's memory, read and written
-    arena        bytes of scratch, read and written
+    arena        bytes of the arena, read and written
     multiply_adds  terms of sums of products
     """
 

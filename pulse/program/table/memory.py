@@ -1,4 +1,4 @@
-"""The memories of a program: weights (shared by all streams), state (of one stream), arena (scratch of a step)."""
+"""The memories of a program: weights (shared by all streams), state (of one stream), arena (of a step)."""
 
 import mmap
 from collections.abc import Sequence

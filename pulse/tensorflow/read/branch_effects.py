@@ -1,7 +1,7 @@
 """The arguments of branches that are assigned variables."""
 
 from pulse.errors import LoadError
-from pulse.tensorflow.library import FunctionLibrary
+from pulse.tensorflow.function_library import FunctionLibrary
 from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput
 from pulse.tensorflow.read.assignments import HANDLE_FORWARDING, changes_variable
 from pulse.tensorflow.read.inlining import called_function

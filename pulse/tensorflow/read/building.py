@@ -13,7 +13,7 @@ from pulse.infer.fact import InferenceFact
 from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, add_model_constant
 from pulse.support.budget import current_spending
 from pulse.support.record import record
-from pulse.tensorflow.library import FunctionLibrary
+from pulse.tensorflow.function_library import FunctionLibrary
 from pulse.tensorflow.nodes import GraphNode, LibraryFunction, NodeOutput, declared_type, read_tensor
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.branch_effects import assigned_places

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from pulse.errors import LoadError
-from pulse.tensorflow.library import FunctionLibrary
+from pulse.tensorflow.function_library import FunctionLibrary
 from pulse.tensorflow.nodes import GraphNode, NodeOutput
 from pulse.tensorflow.read.assignments import ASSIGNMENTS, CHANGING_PREFIXES, HANDLE_FORWARDING
 from pulse.tensorflow.read.branch_effects import BRANCHES, branch_places, hidden_assignment, refusal

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.support.record import record
-from pulse.tensorflow.library import FunctionLibrary
+from pulse.tensorflow.function_library import FunctionLibrary
 from pulse.tensorflow.messages import GraphDef, Proto, SavedModel
 from pulse.tensorflow.nodes import GraphNode, NodeOutput, graph_nodes
 from pulse.tensorflow.read.checkpoint import CheckpointTensors

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.tensorflow.library import FunctionLibrary
+from pulse.tensorflow.function_library import FunctionLibrary
 from pulse.tensorflow.messages import Proto
 from pulse.tensorflow.nodes import GraphNode, NodeOutput
 from pulse.tensorflow.read.assignments import ASSIGNMENTS

@@ -11,7 +11,7 @@ from pulse.dim import SymbolScope
 from pulse.errors import LoadError, PulseWarning
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
-from pulse.infer.codes import Codes, codes_entry
+from pulse.infer.codes_metadata import Codes, codes_entry
 from pulse.infer.fact import InferenceFact
 from pulse.infer.network import FileNetwork, Input, ModelGraph, Variable, add_model_constant
 from pulse.onnx.read.inputs import input_facts

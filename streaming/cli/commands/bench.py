@@ -32,7 +32,7 @@ def bench(
       pulse bench model.onnx --threads 2                long steps on two cores
       pulse bench model.onnx --profile                  with every node and instruction
     """
-    from streaming.cli.model import compile_opened, open_model
+    from streaming.cli.model_opening import compile_opened, open_model
     from streaming.reports.benchmark import measure_steps
 
     opened = open_model(model, model_options)

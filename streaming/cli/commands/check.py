@@ -2,7 +2,7 @@
 
 from streaming.cli import options
 from streaming.cli.options import ModelOptions, ReportOptions, RoundingOptions, takes_groups
-from streaming.cli.proof import ProofOptions, require_outcome, require_proof
+from streaming.cli.proof_options import ProofOptions, require_outcome, require_proof
 
 
 @takes_groups
@@ -32,8 +32,8 @@ def check(
       pulse check model.onnx --pulse 160 --length 1 --length 48000
       pulse check model.onnx --long --seed 7
     """
-    from streaming.cli.model import kernel_preparation, open_model
-    from streaming.reports.check import StoredProof, check_model
+    from streaming.cli.model_opening import kernel_preparation, open_model
+    from streaming.reports.check_report import StoredProof, check_model
 
     opened = open_model(model, model_options)
     if opened.model.program is not None:

@@ -7,7 +7,7 @@ import typer
 
 from streaming.cli import options
 from streaming.cli.options import ModelOptions, ReportOptions, RoundingOptions, takes_groups
-from streaming.cli.proof import ProofOptions, require_proof
+from streaming.cli.proof_options import ProofOptions, require_proof
 
 
 @takes_groups
@@ -69,7 +69,7 @@ def compile(
     """
     from pulse.errors import InputError
     from pulse.support.wording import spell
-    from streaming.cli.model import kernel_preparation, open_model
+    from streaming.cli.model_opening import kernel_preparation, open_model
     from streaming.files.atomic import refuse_same
     from streaming.reports.compilation import compile_to_file
 

@@ -7,7 +7,7 @@ import typer
 
 from streaming.cli import options
 from streaming.cli.options import ModelOptions, ReportOptions, takes_groups
-from streaming.cli.proof import ProofOptions, require_outcome, require_proof
+from streaming.cli.proof_options import ProofOptions, require_outcome, require_proof
 
 
 @takes_groups
@@ -58,8 +58,8 @@ def convert(
       pulse convert model.onnx --pulse 160 --triton repository
     """
     from pulse.errors import InputError
-    from streaming.cli.model import open_model
-    from streaming.reports.conversion import ConversionReport
+    from streaming.cli.model_opening import open_model
+    from streaming.reports.conversion_report import ConversionReport
     from streaming.reports.exporting import export, is_nnef
     from streaming.reports.exporting_offline import export_offline
     from streaming.reports.triton import export_triton

@@ -10,10 +10,10 @@ from streaming.cli import options
 from streaming.cli.options import ModelOptions, ProgramOptions, ReportOptions, takes_groups
 
 if TYPE_CHECKING:
-    from pulse.costs.report import CostReport
+    from pulse.costs.cost_report import CostReport
     from pulse.loading.loaded_model import LoadedModel
     from pulse.models import PulsedModel, TypedModel
-    from pulse.program.native.streams import NativeStreams
+    from pulse.program.native.native_streams import NativeStreams
     from streaming.reports.opened_model import OpenedModel
 
 
@@ -61,7 +61,7 @@ def dump(
     """
     from pulse.errors import InputError
     from pulse.support.wording import spell
-    from streaming.cli.model import load_model, open_model
+    from streaming.cli.model_opening import load_model, open_model
     from streaming.terminal.output import write_text
 
     if stage not in tuple(DumpStage):
@@ -92,7 +92,7 @@ def _costs(opened: "OpenedModel", pulse: int | None, program_options: ProgramOpt
     """Compute the cost of the model, with its pulses and its program if it has them."""
     from pulse.costs.counting import cost_report
     from pulse.errors import CompileError, PulsifyError
-    from streaming.cli.model import compile_opened
+    from streaming.cli.model_opening import compile_opened
 
     try:
         program = compile_opened(opened, pulse, program_options)
@@ -147,10 +147,10 @@ def _text(
 ) -> str:
     """Show a model at one of the stages towards a program."""
     from pulse.errors import InputError
-    from pulse.program.native.streams import NativeStreams
+    from pulse.program.native.native_streams import NativeStreams
     from pulse.support.printable import printable
     from pulse.text import dump as dumps
-    from streaming.cli.model import compile_opened
+    from streaming.cli.model_opening import compile_opened
 
     show = dumps.dot if dot else dumps.text
     if stage is DumpStage.DECLUTTERED:

@@ -78,7 +78,7 @@ def fleet(
     elif action == "end":
         handle.end()
         return
-    from streaming.fleet.report import FleetReport
+    from streaming.fleet.fleet_report import FleetReport
 
     report.print(FleetReport(handle.status()))
 

@@ -32,7 +32,7 @@ def report(
     """
     from streaming.files.atomic import refuse_same
     from streaming.stats.reader import read_stats
-    from streaming.stats.report import StatsReport
+    from streaming.stats.stats_report import StatsReport
 
     refuse_same([source], [target])
     with progress(f"reading {source.name}") as advance:

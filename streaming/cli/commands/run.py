@@ -11,7 +11,7 @@ from streaming.cli import options
 from streaming.cli.audio_options import AudioOptions
 from streaming.cli.console import print_note, print_warning
 from streaming.cli.event_options import EventOptions
-from streaming.cli.live.options import LiveOptions
+from streaming.cli.live.live_options import LiveOptions
 from streaming.cli.options import ModelOptions, ProgramOptions, ReportOptions, takes_groups
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def run(
       pulse run model.onnx --live --mic usb --stats out.jsonl
       pulse run model.onnx in.wav out.wav --live      the file replaces the microphone, in real time
     """
-    from streaming.cli.model import compile_opened, open_or_carried
+    from streaming.cli.model_opening import compile_opened, open_or_carried
     from streaming.cli.run_request import RunRequest, sort_paths
 
     model, source, target = sort_paths(model, source, target, audio, live.live)

@@ -134,7 +134,7 @@ def serve(
 
 def open_programs(settings: "ServerSettings") -> "list[HostedProgram]":
     """Return the models of a server, compiled. Raises PulseError."""
-    from streaming.cli.model import compile_opened, open_model
+    from streaming.cli.model_opening import compile_opened, open_model
     from streaming.cli.options import ModelOptions, ProgramOptions
 
     programs: list[HostedProgram] = []

@@ -17,8 +17,8 @@ from streaming.cli.live.configuration import (
     realtime_options,
 )
 from streaming.cli.live.display import KeyCommand
-from streaming.cli.live.frames import FramesWriter
-from streaming.cli.live.options import LiveOptions
+from streaming.cli.live.frames_writer import FramesWriter
+from streaming.cli.live.live_options import LiveOptions
 from streaming.cli.live.view import LiveView
 from streaming.cli.options import ReportOptions
 from streaming.cli.run_request import RunRequest
@@ -28,7 +28,7 @@ from streaming.live.file_host import FileHost
 from streaming.live.live import Live
 from streaming.live.recorder import Recorder
 from streaming.reports.opened_model import OpenedModel
-from streaming.stats.statistics import LiveStatistics
+from streaming.stats.live_statistics import LiveStatistics
 from streaming.stats.summary import LiveReport
 from streaming.stats.writer import StatsWriter
 from streaming.terminal.keys import key_presses

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from pulse.support.record import record
 from streaming.cli.live.display_state import DisplayState, Peak
+from streaming.stats.live_statistics import Counters, LiveStatistics
 from streaming.stats.problems import describe_counters
 from streaming.stats.setup import Setup
-from streaming.stats.statistics import Counters, LiveStatistics
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -4,7 +4,7 @@ from dataclasses import field
 from math import inf, isnan, log10, nan
 
 from pulse.support.record import record
-from streaming.stats.statistics import LiveStatistics
+from streaming.stats.live_statistics import LiveStatistics
 from streaming.stats.ticks import Ticks
 
 HOLD_S = 1.5

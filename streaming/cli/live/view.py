@@ -13,9 +13,9 @@ from streaming.cli.live.display import (
     render,
 )
 from streaming.cli.live.display_state import DisplayState
+from streaming.stats.live_statistics import LiveStatistics
 from streaming.stats.problems import describe_counters
 from streaming.stats.setup import Setup
-from streaming.stats.statistics import LiveStatistics
 from streaming.stats.ticks import Ticks
 
 if TYPE_CHECKING:

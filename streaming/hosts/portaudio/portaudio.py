@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, DeviceKind, choose_device
 from streaming.hosts.host import Endpoint, StreamRequest
-from streaming.hosts.portaudio.library import PortAudioLibrary
+from streaming.hosts.portaudio.portaudio_library import PortAudioLibrary
 from streaming.hosts.portaudio.stream_spec import StreamSide
 from streaming.hosts.portaudio.system import AudioSystem
 

@@ -10,7 +10,7 @@ from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, DeviceKind
 from streaming.hosts.host import StreamRequest
 from streaming.hosts.portaudio.caller import Caller
-from streaming.hosts.portaudio.library import INSTALL
+from streaming.hosts.portaudio.portaudio_library import INSTALL
 from streaming.hosts.portaudio.stream_spec import StreamSide
 from streaming.hosts.portaudio.system import OPEN_TIMEOUT_S
 from streaming.native.callback_signature import ABORT, COMPLETE, FUNCTION

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from streaming.errors import DeviceError
 from streaming.hosts.devices import COMMON_RATES_HZ
-from streaming.hosts.portaudio import library as c
+from streaming.hosts.portaudio import portaudio_library as c
 from streaming.hosts.portaudio.stream_spec import StreamSide
 
 _REASONS = {

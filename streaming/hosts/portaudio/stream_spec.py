@@ -4,7 +4,7 @@ from ctypes import byref
 
 from pulse.support.record import record
 from streaming.hosts.devices import Device, DeviceKind
-from streaming.hosts.portaudio import library as c
+from streaming.hosts.portaudio import portaudio_library as c
 
 
 @record

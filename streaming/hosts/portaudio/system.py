@@ -9,7 +9,7 @@ from ctypes import byref, c_void_p
 from pulse.support.not_copyable import NotCopyable
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device
-from streaming.hosts.portaudio import library as c
+from streaming.hosts.portaudio import portaudio_library as c
 from streaming.hosts.portaudio.alsa_messages import capture_alsa_messages
 from streaming.hosts.portaudio.caller import Caller
 from streaming.hosts.portaudio.refusal import open_error

@@ -5,7 +5,7 @@ from typing import Any
 
 from pulse.facts import Array
 from pulse.program.program import Program
-from streaming.protocol.frames import EPOCH_MODULUS, FINAL, OUTPUT, Header, pack_frames
+from streaming.protocol.binary_messages import EPOCH_MODULUS, FINAL, OUTPUT, Header, pack_frames
 from streaming.protocol.ports import StreamPort
 from streaming.serve.lanes.turn import TurnResults, TurnTimes
 from streaming.serve.port_sound import Coded

@@ -12,8 +12,8 @@ from pulse.interface import Port
 from pulse.program.program import Program
 from pulse.support.not_copyable import NotCopyable
 from streaming.latency import Latency
-from streaming.serve.lanes.session import LaneSession
-from streaming.serve.lanes.stream import Answer, LaneStream
+from streaming.serve.lanes.lane_session import LaneSession
+from streaming.serve.lanes.lane_stream import Answer, LaneStream
 from streaming.serve.lanes.turn import TurnResults, TurnTimes
 
 MAX_LANES = 128

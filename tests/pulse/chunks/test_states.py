@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pulse.chunks.axes import output_axis, time_axis
-from pulse.chunks.names import looks_like_state, next_names
+from pulse.chunks.state_names import looks_like_state, next_names
 from pulse.chunks.states import Candidates
 from pulse.errors import PulsifyError
 

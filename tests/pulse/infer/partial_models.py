@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from pulse.loading.registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx as load
 from pulse.models import Model
 
 TYPES = {

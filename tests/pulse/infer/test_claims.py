@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 from pulse.errors import LoadError, PulseWarning
-from pulse.loading.registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx as load
 from tests.pulse.cases.build import floats, node
 from tests.pulse.infer.partial_models import facts, proto
 from tests.shared import shared_path

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 from pulse.jit import levels, notice
-from pulse.jit.storage import cache, library
+from pulse.jit.storage import cache, package_library
 
 COMPILING = {"PULSE_LEVEL": levels.NATIVE}
 """The environment of a process that compiles its kernels, whether or not libraries of them are built."""
@@ -20,7 +20,7 @@ def kernels_in(path, shared="0"):
         for name, value in COMPILING.items():
             patch.setenv(name, value)
         patch.setattr(notice, "warned", set())
-        decided = cache.cache_location, levels.named_level, library.library
+        decided = cache.cache_location, levels.named_level, package_library.library
         for function in decided:
             function.cache_clear()
         try:

@@ -14,10 +14,10 @@ import pytest
 from onnx import ModelProto
 
 import pulse
-from pulse.loading import registry
-from pulse.loading.registry import Content, Format
+from pulse.loading import format_registry
+from pulse.loading.format_registry import Content, Format
 from pulse.program.whole_stream import stream_whole
-from pulse.recipes.models import OPTIONS
+from pulse.recipes.model_stages import OPTIONS
 from pulse.support.wording import OF_CHUNKING
 from tests.noise import normal_noise
 from tests.pulse.cases.build import node
@@ -72,12 +72,12 @@ def test_a_format_is_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """A format that is added is read by every call, and recognised by its bytes."""
     negated = models.build([node("Neg", "x", "y")], {"x": [1, "T"]}, {"y": [1, "T"]})
     row = Format("words", lambda content: content.head == b"neg", lambda *_: pulse.load(negated).model)
-    monkeypatch.setattr(registry, "FORMATS", [])
-    registry.register(row)
+    monkeypatch.setattr(format_registry, "FORMATS", [])
+    format_registry.register(row)
     (tmp_path / "model.bin").write_bytes(b"neg")
     for source in (tmp_path / "model.bin", b"neg"):
         assert pulse.stream(source, backend="numpy").pulse == 1
-    assert registry.find_format(Content.of(tmp_path / "gone")).name == "ONNX"
+    assert format_registry.find_format(Content.of(tmp_path / "gone")).name == "ONNX"
 
 
 @pytest.fixture

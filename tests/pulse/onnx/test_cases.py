@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
-from pulse.loading.registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx as load
 from tests.pulse.cases.build import Feeds
 from tests.pulse.cases.families import all_cases
 from tests.pulse.onnx.reference import reference

@@ -14,12 +14,12 @@ from pulse.facts import Array
 from pulse.graph import View
 from pulse.models import PulsedModel
 from pulse.ops.quantize_rows import RoundRows, round_rows
-from pulse.program.backends.rounding import round_offline
+from pulse.program.backends.weight_rounding import round_offline
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
-from pulse.proof.signals import draw_feeds
 from pulse.proof.tolerance import ExpectedOutputs
+from pulse.proof.trial_signals import draw_feeds
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.weight_models import STACKS, assert_lanes_agree_with_streams, recurrence, stack
 

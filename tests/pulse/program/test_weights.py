@@ -16,7 +16,7 @@ from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.program.weights import MIN_ROUNDED_BYTES, as_halves, store
 from pulse.program.whole_stream import run_whole
-from pulse.proof.signals import draw_feeds
+from pulse.proof.trial_signals import draw_feeds
 from pulse.support.bf16 import from_bf16, to_bf16
 from tests.agreement import Expected
 from tests.pulse.cases.build import floats, model, node

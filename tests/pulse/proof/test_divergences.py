@@ -22,8 +22,8 @@ from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.table.memory import Value
 from pulse.proof.locating import first_divergence
 from pulse.proof.oracle import oracle_of
-from pulse.proof.signals import draw_feeds
 from pulse.proof.tolerance import ExpectedOutputs
+from pulse.proof.trial_signals import draw_feeds
 from pulse.proof.trials import Trial, short_lengths
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.stream_wires import StreamWire, Wiring

@@ -14,7 +14,7 @@ from pulse.ops.matmul import MatMul
 from pulse.proof import ProofChoice, prove_programs
 from pulse.proof.effort import Effort
 from pulse.proof.oracle import oracle_of
-from pulse.proof.signals import PURE
+from pulse.proof.trial_signals import PURE
 from pulse.proof.trials import LONG_S, TOTAL_S, plan_trials, receptive_frames, short_lengths
 from pulse.pulsify.driver import pulsify
 from tests.invariants.mutants import graph_mutants, program_of

@@ -7,9 +7,9 @@ import onnx
 import pytest
 
 import pulse
-from pulse.loading.registry import read_onnx
+from pulse.loading.format_registry import read_onnx
 from pulse.metadata import RECIPE
-from pulse.onnx.read.entries import stored_values
+from pulse.onnx.read.metadata_entries import stored_values
 from pulse.recipes.embedding import embed_recipe, require_opens
 from pulse.recipes.reading import MAX_FILE_BYTES
 from pulse.recipes.recipe import RecipeContext

@@ -15,7 +15,7 @@ import pulse
 from bench.models.recipe_pages import FORMAT, PUBLISHED, lay_out_recipe, recipes
 from pulse.front import FUNCTIONS
 from pulse.program.program import Program
-from pulse.recipes import models
+from pulse.recipes import model_stages
 from streaming import Session
 from streaming.events import Segments
 from tests.agreement import assert_close
@@ -110,7 +110,7 @@ def test_the_pages_are_complete() -> None:
     """All recipes have references; all options of models and all functions are named."""
     assert set(recipes()) == set(REFERENCES)
     text = FORMAT.read_text()
-    assert [name for name in models.OPTIONS if f"`{name}`" not in text] == []
+    assert [name for name in model_stages.OPTIONS if f"`{name}`" not in text] == []
     table = text.partition("| functions | what they compute |")[2].partition("\n\n")[0]
     named = {
         name

@@ -15,7 +15,7 @@ from streaming import Session
 from streaming.builtin import SAMPLE_RATE_HZ, model_path, noisy_path
 from streaming.builtin import program as builtin_program
 from streaming.builtin.program import INDEX, PROGRAM, carried_program
-from streaming.cli import model as opening
+from streaming.cli import model_opening
 from streaming.cli.options import ModelOptions, ProgramOptions
 
 
@@ -80,12 +80,12 @@ def test_a_damaged_program_is_not_used(folder: Path, monkeypatch: pytest.MonkeyP
 def packaged_program(built_program: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     """The built program, carried by the package during the test."""
     program = carried_program(built_program)
-    monkeypatch.setattr(opening, "carried_program", lambda: program)
+    monkeypatch.setattr(model_opening, "carried_program", lambda: program)
     return program
 
 
 def test_the_program_is_opened_in_place_of_the_built_in_model(packaged_program: Program) -> None:
-    opened = opening.open_or_carried(None, ModelOptions(), ProgramOptions())
+    opened = model_opening.open_or_carried(None, ModelOptions(), ProgramOptions())
     assert opened.model.program is packaged_program
     assert (opened.title, opened.rate_hz, opened.rate_from) == ("denoise", SAMPLE_RATE_HZ, "builtin")
 
@@ -105,5 +105,6 @@ def test_an_option_that_asks_for_another_program_opens_the_model(
     path: Path | None, options: ModelOptions, backend: str, weights: str | None
 ) -> None:
     assert (
-        opening.open_or_carried(path, options, ProgramOptions(weights, backend=backend)).model.program is None
+        model_opening.open_or_carried(path, options, ProgramOptions(weights, backend=backend)).model.program
+        is None
     )

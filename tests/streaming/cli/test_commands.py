@@ -346,7 +346,7 @@ def test_a_rate_that_contradicts_the_model_is_reported(tmp_path: Path) -> None:
 def test_dump_prints_costs_as_table_and_json() -> None:
     table = pulse("dump", "--stage", "costs").stdout
     assert table.startswith("denoise\n")
-    assert all(word in table for word in ("parameters", "per second", "of scratch memory"))
+    assert all(word in table for word in ("parameters", "per second", "of arena"))
     data = json.loads(pulse("dump", "--stage", "costs", "--json").stdout)
     assert data["macs_per_second"] > 0
     assert data["instructions"] > 0

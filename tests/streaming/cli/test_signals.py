@@ -30,7 +30,7 @@ def end_by_signal(code: str, number: Signals) -> tuple[int, str]:
 COMPILES = """
 import sys; sys.argv = ["pulse", "convert"]
 import llvmlite.binding as llvm
-import streaming.cli.model as model
+import streaming.cli.model_opening as model
 from streaming.cli import main
 
 llvm.initialize_native_target(); llvm.initialize_native_asmprinter()

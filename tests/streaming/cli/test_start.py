@@ -43,7 +43,7 @@ def test_an_interrupt_that_a_compiler_lost_ends_the_command() -> None:
     """Numba may turn KeyboardInterrupt into another error."""
     result = python(
         "import os, signal, sys; sys.argv = ['pulse', 'convert']\n"
-        "import streaming.cli.model as model\n"
+        "import streaming.cli.model_opening as model\n"
         "def broken(*_):\n"
         "    try: os.kill(os.getpid(), signal.SIGINT)\n"
         "    except KeyboardInterrupt: pass\n"

@@ -97,7 +97,7 @@ def test_check_compares_the_stream_with_the_module() -> None:
 
 def test_a_module_that_differs_from_its_model_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The module changes after the export, which compared them."""
-    from pulse.torch.original import ModuleOriginal
+    from pulse.torch.module_original import ModuleOriginal
 
     run_module = ModuleOriginal.run
 

@@ -32,7 +32,7 @@ from tests.streaming.live.runs import RATE, late_by, played_by, runs
 pytestmark = pytest.mark.usefixtures("working_folder")
 EVERY_GAIN = """
 import os, sys, time
-from pulse.program.native import specialised_kernels
+from pulse.program.specialise import specialised_kernels
 for name in ("MIN_GAIN", "MIN_KERNEL_GAIN", "MIN_SHARE"):
     setattr(specialised_kernels, name, 0.0)
 """
@@ -165,7 +165,8 @@ def test_a_process_that_fails_leaves_the_streams_alone(stub: Stub, code: str, pr
 
 def test_too_little_gain_changes_nothing(stub: Stub) -> None:
     stub(
-        "from pulse.program.native import specialised_kernels\nspecialised_kernels.MIN_GAIN = 100.0\n" + SERVE
+        "from pulse.program.specialise import specialised_kernels\nspecialised_kernels.MIN_GAIN = 100.0\n"
+        + SERVE
     )
     program = fresh()
     with BackgroundSpecialisation(program, seconds=0.0) as special:

@@ -10,7 +10,7 @@ from pulse.program.compiler import compile_model
 from pulse.program.native.native_program import NativeProgram
 from pulse.proof.oracle import oracle_of
 from pulse.pulsify.driver import pulsify
-from streaming.deploy.library import BuiltLibrary, build_library
+from streaming.deploy.built_library import BuiltLibrary, build_library
 
 PULSE = 16
 HERE = next((level.name for level in LEVELS.values() if not level.missing_features), None)

@@ -11,8 +11,8 @@ from bench.library.c_library import CLibrary
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
-from pulse.proof.signals import draw_feeds
-from streaming.cli.model import open_model
+from pulse.proof.trial_signals import draw_feeds
+from streaming.cli.model_opening import open_model
 from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
 from tests.streaming.deploy.building import build, compile_program

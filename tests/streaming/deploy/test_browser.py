@@ -13,10 +13,10 @@ import soundfile
 from bench.models.recipe_pages import lay_out_recipe
 from pulse.program.program import Program
 from streaming.builtin import noisy_path
-from streaming.cli.model import open_model
+from streaming.cli.model_opening import open_model
 from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
-from streaming.deploy.names import identifier
+from streaming.deploy.function_names import identifier
 from streaming.native.resample import NativeResampler
 from tests.noise import quiet_noise
 from tests.pulse.recipes.references import REFERENCES

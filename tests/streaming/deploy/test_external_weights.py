@@ -13,7 +13,7 @@ import pytest
 from bench.library.c_library import ALIGNMENT, NULL, OK, WEIGHTS, CLibrary, CStream, addresses
 from pulse.errors import InputError
 from pulse.program.native.native_program import NativeProgram
-from pulse.proof.signals import draw_feeds
+from pulse.proof.trial_signals import draw_feeds
 from tests.noise import quiet_noise
 from tests.streaming.deploy.building import HERE, PULSE, build
 from tests.streaming.deploy.node import require_tools, run_node

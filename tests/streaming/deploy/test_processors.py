@@ -7,7 +7,7 @@ import pytest
 
 from pulse.rounding import Rounding
 from streaming.builtin import model_path
-from streaming.cli.model import open_model
+from streaming.cli.model_opening import open_model
 from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
 from tests.streaming.deploy.emulated import PROCESSORS

@@ -12,11 +12,11 @@ from bench.models.recipe_pages import lay_out_recipe, recipes
 from pulse.c_library.deployed import prepare_deployment
 from pulse.c_library.vector import make_vector
 from pulse.jit.levels import TARGETS
-from streaming.cli.model import open_model
+from streaming.cli.model_opening import open_model
 from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
+from streaming.deploy.built_library import PROVIDED, build_library
 from streaming.deploy.elf import undefined_symbols
-from streaming.deploy.library import PROVIDED, build_library
 from tests.shared import ROOT, shared_path
 from tests.streaming.deploy.building import HERE
 from tests.streaming.deploy.emulated import PROCESSORS

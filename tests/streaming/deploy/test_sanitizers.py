@@ -12,7 +12,7 @@ from pulse.c_library.texts import fill, header, source
 from pulse.c_library.vector import make_vector
 from pulse.jit.levels import TARGETS
 from pulse.proof.oracle import oracle_of
-from streaming.deploy.objects import CompiledObjects, compile_objects
+from streaming.deploy.compiled_objects import CompiledObjects, compile_objects
 from tests.streaming.deploy.building import HERE, build, compile_program
 from tests.streaming.models import filter_model
 

@@ -6,7 +6,7 @@ import pytest
 
 from bench.models.recipe_pages import lay_out_recipe
 from streaming.builtin import model_path
-from streaming.cli.model import open_model
+from streaming.cli.model_opening import open_model
 from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
 from tests.shared import ROOT, shared_path

@@ -8,7 +8,7 @@ import pytest
 
 from streaming.events import Argmax, Ctc, Segments, Triggers
 from streaming.events.choice import DETECTORS
-from streaming.events.formats import FORMATS
+from streaming.events.event_formats import FORMATS
 
 TEXT = (Path(__file__).parents[3] / "docs" / "events.md").read_text("utf-8")
 SECTIONS = {Segments: "Segments", Triggers: "Triggers", Ctc: "Text", Argmax: "Classes"}

@@ -9,7 +9,7 @@ import pytest
 
 from pulse.errors import CopyError, InputError
 from streaming.events import Event, EventsFile
-from streaming.events.formats import CsvFormat, JsonLinesFormat
+from streaming.events.event_formats import CsvFormat, JsonLinesFormat
 from streaming.events.writers import EventsStream
 
 EVENTS = [

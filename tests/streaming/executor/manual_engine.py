@@ -12,7 +12,7 @@ import trio
 from trio.testing import MockClock
 
 from pulse.program.streams.state import State
-from streaming.executor.statistics import ExecutorStatistics
+from streaming.executor.executor_statistics import ExecutorStatistics
 from streaming.executor.thread_engine import ThreadSlots
 
 

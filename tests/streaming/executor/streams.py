@@ -12,7 +12,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.program.program import Program
-from streaming.executor.statistics import ExecutorStatistics
+from streaming.executor.executor_statistics import ExecutorStatistics
 from streaming.executor.stream import Stream
 from tests.streaming.models import (
     cached_program,

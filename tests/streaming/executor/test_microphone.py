@@ -13,8 +13,8 @@ from pulse.facts import Array
 from pulse.program.program import Program
 from streaming.errors import DeviceError, ExecutorError
 from streaming.executor import Executor, Microphone
-from streaming.executor.statistics import ExecutorStatistics
-from streaming.live.memory import RING_S
+from streaming.executor.executor_statistics import ExecutorStatistics
+from streaming.live.pipeline_memory import RING_S
 from streaming.virtual.host import VirtualDevice, VirtualHost
 from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pulse.facts import Array
 from streaming.executor import Executor, ExecutorError
-from streaming.executor.statistics import ExecutorStatistics
+from streaming.executor.executor_statistics import ExecutorStatistics
 from tests.agreement import assert_outputs_close
 from tests.noise import normal_noise
 from tests.streaming.executor.manual_engine import HeldEngine, run_held

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from streaming.fleet.fleet_table import HolderEntry
 from streaming.fleet.holder import Holder
-from streaming.fleet.table import HolderEntry
 
 
 class LocalHolders:

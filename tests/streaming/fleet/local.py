@@ -18,8 +18,8 @@ from pulse.program.program import Program
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
 from streaming.fleet.deployment import Deployment
-from streaming.fleet.table import FleetTable, WorkerEntry
-from streaming.fleet.worker import FleetWorker
+from streaming.fleet.fleet_table import FleetTable, WorkerEntry
+from streaming.fleet.fleet_worker import FleetWorker
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
 from tests.noise import normal_noise
 from tests.streaming.executor.streams import named_program

@@ -3,10 +3,10 @@
 import pytest
 
 from pulse.errors import InputError
+from streaming.fleet.fleet_table import FleetTable
 from streaming.fleet.holder import Holder
 from streaming.fleet.membership import Membership
 from streaming.fleet.store import HolderStore
-from streaming.fleet.table import FleetTable
 from streaming.protocol.errors import ProtocolError
 from streaming.serve.checkpoints import Checkpoint
 from tests.streaming.fleet.holders import LocalHolders

@@ -10,7 +10,7 @@ import pytest
 from pulse.errors import InputError
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, DeviceKind, choose_device
-from streaming.hosts.portaudio import library, portaudio, python_stream
+from streaming.hosts.portaudio import portaudio, portaudio_library, python_stream
 from streaming.hosts.portaudio.refusal import open_error
 from streaming.hosts.portaudio.stream_spec import StreamSide
 from tests.streaming.command import pulse, report
@@ -117,12 +117,18 @@ def test_invalid_latencies_are_refused(latency: str | float) -> None:
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        (library.INVALID_RATE, "does not run at 96000 Hz; use one of 44100, 48000 Hz$"),
-        (library.INVALID_CHANNELS, "4 input and 2 output channels were requested, it has 2 and 8; use fewer"),
-        (library.UNAVAILABLE, r"is busy, perhaps another program uses it exclusively; .* \(host says so\)$"),
-        (library.INVALID_DEVICE, "is no longer available; pulse devices"),
+        (portaudio_library.INVALID_RATE, "does not run at 96000 Hz; use one of 44100, 48000 Hz$"),
         (
-            library.UNFIT_DEVICES,
+            portaudio_library.INVALID_CHANNELS,
+            "4 input and 2 output channels were requested, it has 2 and 8; use fewer",
+        ),
+        (
+            portaudio_library.UNAVAILABLE,
+            r"is busy, perhaps another program uses it exclusively; .* \(host says so\)$",
+        ),
+        (portaudio_library.INVALID_DEVICE, "is no longer available; pulse devices"),
+        (
+            portaudio_library.UNFIT_DEVICES,
             r"cannot be opened; plug it in, start its sound server, .* \(host says so\)$",
         ),
         (-1, r"cannot be opened; choose another device \(host says so\)$"),
@@ -139,9 +145,9 @@ def test_refusals_name_both_devices_and_the_reason(code: int, message: str) -> N
 
 def test_a_refusal_depends_on_both_sides() -> None:
     apart = (StreamSide("input", DEVICES[0], 1, 0.01), StreamSide("output", DEVICES[4], 1, 0.01))
-    error = open_error(apart, 48000, library.UNFIT_DEVICES, "", lambda _: True)
+    error = open_error(apart, 48000, portaudio_library.UNFIT_DEVICES, "", lambda _: True)
     assert "belong to different audio systems; open a stream for each" in str(error)
-    never = open_error(apart[:1], 96000, library.INVALID_RATE, "", lambda _: False)
+    never = open_error(apart[:1], 96000, portaudio_library.INVALID_RATE, "", lambda _: False)
     assert "none of the usual rates works with these channels" in str(never)
 
 
@@ -149,9 +155,9 @@ def test_a_missing_portaudio_names_the_package_to_install(monkeypatch: pytest.Mo
     """The error comes only when devices are asked for."""
 
     def refuse_library() -> str:
-        raise DeviceError(library.INSTALL)
+        raise DeviceError(portaudio_library.INSTALL)
 
-    monkeypatch.setattr(library, "library_path", refuse_library)
+    monkeypatch.setattr(portaudio_library, "library_path", refuse_library)
     monkeypatch.setattr(portaudio, "systems", portaudio.Systems())
     monkeypatch.setitem(sys.modules, "sounddevice", None)
     with pytest.raises(DeviceError, match="apt install libportaudio2"):

@@ -15,8 +15,8 @@ from streaming.live import EngineConfig, Live, Plan
 from streaming.live import live as live_module
 from streaming.live.config import ENGINES
 from streaming.live.file_host import FileHost
-from streaming.realtime.options import UNCHANGED
-from streaming.stats.statistics import Counters
+from streaming.realtime.realtime_settings import UNCHANGED
+from streaming.stats.live_statistics import Counters
 from streaming.virtual.host import VirtualDevice
 from tests.noise import normal_noise
 from tests.streaming.live.manual_device import nothing_left

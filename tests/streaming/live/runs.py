@@ -20,7 +20,7 @@ from streaming.audio.channels import Channels
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.config import ENGINES
 from streaming.native.control_block import ControlBlock
-from streaming.realtime.options import UNCHANGED
+from streaming.realtime.realtime_settings import UNCHANGED
 from streaming.virtual.host import VirtualDevice, VirtualHost
 from tests.pulse.cases.build import node
 from tests.pulse.chunks.models import build, cached_filter

@@ -18,7 +18,7 @@ from streaming.audio.files import AudioWriter
 from streaming.errors import DeviceError
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.file_host import NO_DEVICE_NAME, FileHost, FileStream
-from streaming.realtime.options import UNCHANGED
+from streaming.realtime.realtime_settings import UNCHANGED
 from tests.noise import normal_noise
 from tests.streaming.file_size_limit import limit_files
 from tests.streaming.live.manual_device import HaltedFile, nothing_left

@@ -12,7 +12,7 @@ from pulse.errors import PulseError
 from pulse.facts import Array
 from streaming.live.config import ENGINES
 from streaming.policies import DEVICE_POLICIES
-from streaming.stats.statistics import Counters
+from streaming.stats.live_statistics import Counters
 from streaming.virtual.host import VirtualDevice
 from tests.streaming.live.runs import BLOCK, RATE, assert_frames_add_up, fields, late_by, runs, sum_model
 from tests.streaming.models import cached_program

@@ -14,7 +14,7 @@ from streaming.audio.files import AudioWriter
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.config import ENGINES
 from streaming.live.file_host import FileHost
-from streaming.realtime.options import UNCHANGED
+from streaming.realtime.realtime_settings import UNCHANGED
 from streaming.virtual.host import VirtualDevice
 from tests.noise import normal_noise
 from tests.streaming.file_size_limit import limit_files

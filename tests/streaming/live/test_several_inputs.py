@@ -11,7 +11,7 @@ from pulse.errors import InputError
 from streaming.audio.channels import Channels, Samples
 from streaming.live import EngineConfig, Live, Plan
 from streaming.live.file_host import FileHost
-from streaming.realtime.options import UNCHANGED
+from streaming.realtime.realtime_settings import UNCHANGED
 from streaming.routing import Route
 from streaming.virtual.host import VirtualDevice, VirtualHost
 from tests.noise import quiet_noise

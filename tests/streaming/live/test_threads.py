@@ -19,7 +19,7 @@ from streaming.live import control as control_module
 from streaming.live import live as live_module
 from streaming.live.file_host import FileHost
 from streaming.live.worker import Worker
-from streaming.realtime.options import UNCHANGED
+from streaming.realtime.realtime_settings import UNCHANGED
 from streaming.virtual.host import VirtualDevice, VirtualHost
 from tests.noise import normal_noise
 from tests.streaming.live.manual_device import (

@@ -12,7 +12,7 @@ from streaming.live import Live, Plan
 from streaming.live import live as live_module
 from streaming.live.plan import TEARDOWN_TIMEOUT_S
 from streaming.live.watchdog import FREQUENT_RETRIES_S, MAX_EVENTS, RARE_RETRY_S, RETRY_S
-from streaming.realtime.options import UNCHANGED
+from streaming.realtime.realtime_settings import UNCHANGED
 from streaming.virtual.host import VirtualDevice, VirtualHost
 from tests.noise import normal_noise
 from tests.streaming.live.runs import (

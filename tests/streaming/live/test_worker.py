@@ -21,7 +21,7 @@ from streaming.live.device_call import DeviceCall
 from streaming.live.outputs import Outputs
 from streaming.live.pipeline import Pipeline
 from streaming.live.worker import Worker
-from streaming.realtime.options import UNCHANGED
+from streaming.realtime.realtime_settings import UNCHANGED
 from tests.noise import normal_noise
 from tests.streaming.live.manual_device import nothing_left
 from tests.streaming.live.runs import BLOCK, RATE, delayed_model, session_outputs, sum_model

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from pulse.errors import InputError
-from streaming.realtime import Realtime, RealtimeSetting, apply_to_process, apply_to_thread, memory
-from streaming.realtime.options import UNCHANGED, cpu_count
+from streaming.realtime import Realtime, RealtimeSetting, apply_to_process, apply_to_thread, locked_memory
+from streaming.realtime.realtime_settings import UNCHANGED, cpu_count
 from streaming.realtime.rights import CAP_IPC_LOCK, status_field
 from tests.streaming.platform_marks import capable, linux
 
@@ -107,13 +107,13 @@ def test_memory_is_locked_until_the_last_stream_ends() -> None:
 def test_refused_memory_locks_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     class Libc:
         def mlockall(self, flags):
-            assert flags == memory.MCL_CURRENT | memory.MCL_ONFAULT
+            assert flags == locked_memory.MCL_CURRENT | locked_memory.MCL_ONFAULT
             ctypes.set_errno(12)
             return -1
 
     monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Libc())
-    monkeypatch.setattr(memory, "is_capable", lambda _: True)
-    monkeypatch.setattr(memory, "unlock_all", lambda: pytest.fail("it was not locked"))
+    monkeypatch.setattr(locked_memory, "is_capable", lambda _: True)
+    monkeypatch.setattr(locked_memory, "unlock_all", lambda: pytest.fail("it was not locked"))
     with apply_to_process(ONLY_LOCK) as settings:
         (setting,) = settings
     assert (

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread, memory, thread
+from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread, locked_memory, thread
 from streaming.realtime.rights import CAP_SYS_NICE
 from tests.streaming.platform_marks import capable, linux
 
@@ -144,4 +144,4 @@ def test_macos_has_classes_of_threads(monkeypatch: pytest.MonkeyPatch, refused: 
     assert (priority.granted, cpu.granted) == (granted, "any CPU")
     assert priority.reason
     assert cpu.reason == "not available on darwin"
-    assert memory.lock_all() == "not available on darwin"
+    assert locked_memory.lock_all() == "not available on darwin"

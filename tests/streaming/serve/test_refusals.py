@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from streaming.protocol.binary_messages import HEADER
 from streaming.protocol.errors import STATUSES, ProtocolError
-from streaming.protocol.frames import HEADER
 from streaming.serve.lanes.group import StepCost
 from streaming.serve.pace import Pace
 from streaming.serve.settings import LimitSettings, ModelSettings, ServerSettings
@@ -379,7 +379,7 @@ def test_ten_thousand_junk_messages_change_no_other_stream(server: Any) -> None:
 @given(st.binary(max_size=64))
 @settings(max_examples=200, deadline=None)
 def test_any_bytes_are_a_frame_or_a_protocol_error(data: bytes) -> None:
-    from streaming.protocol.frames import unpack_header
+    from streaming.protocol.binary_messages import unpack_header
 
     try:
         header = unpack_header(data)

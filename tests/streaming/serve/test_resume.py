@@ -22,8 +22,8 @@ import pulse
 from pulse.client import ClientError, connect
 from pulse.program.program import Program
 from streaming.builtin import model_path
+from streaming.protocol.binary_messages import HEADER, OUTPUT, Header, pack_frames, unpack_header
 from streaming.protocol.errors import ProtocolError
-from streaming.protocol.frames import HEADER, OUTPUT, Header, pack_frames, unpack_header
 from streaming.serve.checkpoints import Checkpoint, CheckpointFolder
 from streaming.serve.settings import ModelSettings
 from streaming.serve.unconfirmed import Unconfirmed

@@ -116,7 +116,7 @@ async def test_an_invalid_packet_of_opus_ends_only_its_stream(
     denoiser: tuple[RunningServer, Program], packet: bytes, frames: int
 ) -> None:
     pytest.importorskip("av", reason="needs the extra opus")
-    from streaming.protocol.frames import INPUT, Header, pack_frames
+    from streaming.protocol.binary_messages import INPUT, Header, pack_frames
     from tests.streaming.serve.websocket_client import raw
 
     server, _ = denoiser

@@ -15,7 +15,7 @@ from websockets.uri import parse_uri
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from streaming.protocol.frames import HEADER, INPUT, OUTPUT, Header, pack_frames
+from streaming.protocol.binary_messages import HEADER, INPUT, OUTPUT, Header, pack_frames
 from streaming.protocol.messages import read_message, write_message
 from tests.noise import normal_noise
 from tests.streaming.executor.streams import named_program

@@ -10,7 +10,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from pulse.facts import Array
-from streaming.protocol.frames import HEADER, INPUT, Header, pack_frames
+from streaming.protocol.binary_messages import HEADER, INPUT, Header, pack_frames
 from tests.streaming.serve.servers import RunningServer
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.stats.statistics import LiveStatistics
+from streaming.stats.live_statistics import LiveStatistics
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from pulse.errors import PulseWarning
 from streaming.latency import Latency
-from streaming.realtime.options import RealtimeSetting
+from streaming.realtime.realtime_settings import RealtimeSetting
 from streaming.stats.lines import TIMES
+from streaming.stats.live_statistics import Counters, DelayBreakdown, LiveStatistics
 from streaming.stats.reader import Stats, read_stats
 from streaming.stats.setup import Setup
-from streaming.stats.statistics import Counters, DelayBreakdown, LiveStatistics
 from streaming.stats.writer import StatsWriter
 
 DEADLINE_S = 0.01

@@ -9,10 +9,10 @@ import pytest
 from pulse.support.wording import use_spelling
 from streaming.cli.spelling import as_options
 from streaming.latency import LatencySummary
-from streaming.realtime.options import RealtimeSetting
+from streaming.realtime.realtime_settings import RealtimeSetting
+from streaming.stats.live_statistics import Counters, DelayBreakdown, StatisticsSummary
 from streaming.stats.problems import GROUPS, Problem, count_of, describe_counters, find_problems, group_count
 from streaming.stats.setup import Setup
-from streaming.stats.statistics import Counters, DelayBreakdown, StatisticsSummary
 from tests.streaming.stats.simulated_statistics import DELAY, SETUP, Simulation, add_counters
 
 EACH = Counters(*range(1, len(fields(Counters)) + 1))

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pulse.errors import InputError
 from streaming.stats import reader as stats_reader
 from streaming.stats.columns import Columns
+from streaming.stats.live_statistics import LiveStatistics
 from streaming.stats.reader import read_stats
-from streaming.stats.report import StatsReport
-from streaming.stats.statistics import LiveStatistics
+from streaming.stats.stats_report import StatsReport
 from tests.streaming.stats.simulated_statistics import Simulation, lines_of, read_quietly
 
 HARMLESS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]

@@ -13,8 +13,8 @@ import pytest
 
 from pulse.errors import InputError, PulseWarning
 from streaming.stats.lines import TIMES, HistogramLine
+from streaming.stats.live_statistics import Counters, LiveStatistics
 from streaming.stats.reader import read_stats
-from streaming.stats.statistics import Counters, LiveStatistics
 from streaming.stats.writer import StatsWriter
 from tests.streaming.stats.simulated_statistics import (
     DELAY,

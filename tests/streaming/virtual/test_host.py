@@ -124,7 +124,7 @@ def test_a_stopped_pipeline_ends_the_stream() -> None:
 def test_the_next_run_keeps_the_clock_and_resets_counters() -> None:
     host = VirtualHost(VirtualDevice(rate_hz=RATE))
     from streaming.live import EngineConfig, Live, Plan
-    from streaming.realtime.options import UNCHANGED
+    from streaming.realtime.realtime_settings import UNCHANGED
 
     for _ in range(3):
         with Live(cached_program(), Plan(RATE), EngineConfig(), UNCHANGED, host=host) as live:

@@ -2,7 +2,7 @@
 
 from operator import add
 
-from pulse.jit.lanes import lane, lane_count
+from pulse.jit.lane_bases import lane, lane_count
 from pulse.jit.language.simd import LANES
 from pulse.jit.language.tuples import each
 from pulse.jit.registers import HAS_REGISTERS_FOR_EIGHT

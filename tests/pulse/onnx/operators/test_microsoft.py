@@ -7,7 +7,7 @@ import pytest
 from onnx import ModelProto, helper
 
 from pulse.errors import LoadError, PulseError
-from pulse.loading.registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx as load
 from pulse.program.whole_stream import stream_whole
 from tests.pulse.cases.build import Feeds, floats, model, node
 from tests.pulse.onnx.reference import reference

@@ -5,7 +5,7 @@ import pytest
 
 import pulse
 from pulse.errors import FactError, PulsifyError
-from pulse.loading.registry import read_onnx as load
+from pulse.loading.format_registry import read_onnx as load
 from tests.pulse.cases.build import floats, model, node
 
 

@@ -147,7 +147,7 @@ def change_file(data: bytes, sections: dict[str, Any] | None = None, **header: A
             "was compiled by pulse 0.0.1, and this is pulse .*: compile the model again",
         ),
         (lambda data: change_file(data, pulse="4"), "no valid 'pulse'"),
-        (lambda data: change_file(data, arena_bytes=1 << 46), "bytes of scratch memory"),
+        (lambda data: change_file(data, arena_bytes=1 << 46), "its arena has .* bytes"),
         (lambda data: change_file(data, rows=3), "but its header has 3"),
         (lambda data: change_file(data, {"table": np.zeros(64, np.uint8)}), "row 0 is not valid"),
         (lambda data: change_file(data, assumptions=["T >= 0"] * 99), "too many assumptions"),

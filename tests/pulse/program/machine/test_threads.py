@@ -28,9 +28,9 @@ from pulse.jit.row_cuts import RowCut, best_cut, cut_rows
 from pulse.jit.rows.pointer import ARENA
 from pulse.ops.spectral import dft_matrix
 from pulse.program.machine import machine, team, thread_cuts
-from pulse.program.native.executable import NativeExecutable
+from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.native.native_program import NativeProgram
-from pulse.program.native.state import NativeState
+from pulse.program.native.native_state import NativeState
 from pulse.program.program import Program
 from pulse.program.table.memory import Region, align, aligned_bytes
 from pulse.program.table.table import link, row_starts

@@ -17,10 +17,9 @@ from pulse.program.compiler import compile_model
 from pulse.program.kernels.copy import CopyRow, FillRow
 from pulse.program.lower.interleaved.copy import find_gaps
 from pulse.program.machine.machine import run_python
-from pulse.program.native import interleaved_table, lane_blocks
-from pulse.program.native import lanes as native_lanes
-from pulse.program.native.executable import NativeExecutable
+from pulse.program.native import interleaved_table, lane_blocks, native_lanes
 from pulse.program.native.interleaved_table import Interleaved, interleave
+from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.sliding_windows import POSITIONS
 from pulse.program.streams.lanes import Lanes

@@ -17,7 +17,7 @@ from pulse.errors import CopyError, InputError, LoadError
 from pulse.jit import registry
 from pulse.jit.registry import KERNELS
 from pulse.program.native.native_program import NativeProgram
-from pulse.program.native.state import NativeState
+from pulse.program.native.native_state import NativeState
 from pulse.program.streams import executable
 from pulse.program.streams.state import State
 from pulse.pulsify.limit import longest_stream

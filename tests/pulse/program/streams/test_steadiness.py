@@ -11,7 +11,7 @@ import pytest
 
 from pulse.facts import Array
 from pulse.program.native.native_program import NativeProgram
-from pulse.program.native.state import NativeState
+from pulse.program.native.native_state import NativeState
 from pulse.pulsify.driver import pulsify
 from tests.noise import normal_noise
 from tests.pulse.model_builder import ModelBuilder

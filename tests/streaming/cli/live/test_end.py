@@ -25,7 +25,7 @@ from streaming.audio.frame_formats import NpyFormat
 from streaming.audio.target import Target
 from streaming.cli import signals
 from streaming.cli.live import command
-from streaming.cli.live.frames import FramesWriter
+from streaming.cli.live.frames_writer import FramesWriter
 from streaming.errors import DeviceError
 from streaming.files.partial import PartialFile
 from streaming.live import live as live_module

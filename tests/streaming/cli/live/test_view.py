@@ -14,8 +14,8 @@ from rich.text import Text
 from streaming.cli.live.display import ASCII, BLOCK_SIGNS, KeyCommand, Signs, render
 from streaming.cli.live.display_state import HOLD_S, DisplayState, Peak, decibels
 from streaming.cli.live.view import LiveView, plain_line
+from streaming.stats.live_statistics import LiveStatistics
 from streaming.stats.setup import Setup
-from streaming.stats.statistics import LiveStatistics
 from streaming.stats.summary import LiveReport, span
 from streaming.stats.ticks import Ticks
 from tests.streaming.stats.simulated_statistics import SETUP, Simulation

@@ -8,17 +8,17 @@ import pytest
 
 from pulse.facts import Array
 from pulse.program.program import Program
-from streaming.serve.lanes.stream import Answer
+from streaming.serve.lanes.lane_stream import Answer
 from tests.noise import normal_noise
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
-from streaming.protocol.frames import HEADER, unpack_header
+from streaming.protocol.binary_messages import HEADER, unpack_header
 from streaming.protocol.messages import Hello
 from streaming.serve.hosted_model import HostedModel
+from streaming.serve.lanes.lane_stream import Block
+from streaming.serve.lanes.lane_worker import LaneWorker
 from streaming.serve.lanes.loop_pacing import LoopPacing
-from streaming.serve.lanes.stream import Block
-from streaming.serve.lanes.worker import LaneWorker
 from streaming.serve.settings import ModelSettings
 from streaming.session import Session
 from tests.streaming.executor.lookup_model import PULSE as FAULTY_PULSE

@@ -1,0 +1,140 @@
+"""The part of a native program that its streams read: an instruction table over weights, state and arena."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.dim import TDim
+from pulse.facts import Array
+from pulse.ops.check import Site
+from pulse.program.machine import machine
+from pulse.program.program import Program
+from pulse.program.table.memory import align
+from pulse.program.table.place import Place
+from pulse.program.table.table import link
+
+if TYPE_CHECKING:
+    from pulse.program.machine.team import Team
+    from pulse.program.machine.thread_cuts import ThreadCuts
+    from pulse.program.table.cost import RowNote
+    from pulse.program.table.emitted import EmittedInstruction
+
+
+class NativeExecutable(Program):
+    """Instructions, weights, and the memory that a stream needs.
+
+    unlinked, table  the rows with kernel numbers, and with addresses; ``rows`` of them
+    weights          bytes that all streams share and only read
+    initial          the bytes of a stream's state before its first pulse
+    arena_bytes      the bytes of the arena of a step on one thread
+    received, sent   names and places of inputs and outputs; ``fetched``: of other fetched wires
+    ends             the lengths that rows read, and their byte offsets in the state
+    counters         each fault check (node, op, check), and the byte offset of its counter in the state
+    specialised_kernels  kernels whose rows have their own machine code, if it is on this machine
+    total_at, last_at  byte offsets in the state of the count of all faults, and of the number of the last pulse
+    """
+
+    unlinked: NDArray[np.int64]
+    _linked: NDArray[np.int64] | None = None
+    _cuts: "ThreadCuts | None" = None
+    _parallel: "tuple[NDArray[np.int64], Team] | None" = None
+    weights: Array
+    initial: Array
+    arena_bytes: int
+    received: tuple[tuple[str, Place], ...]
+    sent: tuple[tuple[str, Place], ...]
+    fetched: tuple[Place, ...]
+    ends: tuple[tuple[TDim, int], ...]
+    counters: tuple[tuple[Site, int], ...]
+    specialised_kernels: tuple[str, ...] = ()
+    total_at: int | None
+    last_at: int | None
+
+    @property
+    def backend(self) -> str:
+        return "numba"
+
+    @property
+    def state_bytes(self) -> int:
+        """The bytes of memory of each stream, without the arena."""
+        return self.initial.size
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """The number of instructions."""
+
+    @property
+    @abstractmethod
+    def notes(self) -> "Sequence[RowNote]":
+        """The note of each instruction, for reports."""
+
+    @property
+    def table(self) -> NDArray[np.int64]:
+        """The rows with addresses. Raises CompileError if a kernel cannot be compiled."""
+        if self._linked is None:
+            self.link()
+            assert self._linked is not None
+        return self._linked
+
+    @table.setter
+    def table(self, linked: NDArray[np.int64]) -> None:
+        self._linked = linked
+
+    @property
+    def thread_cuts(self) -> "ThreadCuts":
+        """The rows that run in parts, for streams on several threads."""
+        from pulse.program.machine.thread_cuts import cut_for_threads
+
+        if self._cuts is None:
+            self._cuts = cut_for_threads(self.unlinked, self.threads)
+        return self._cuts
+
+    def stream_table(self) -> "tuple[NDArray[np.int64], Team | None]":
+        """Return the table for each step of a stream, and the team that runs its rows in parts; keep both alive.
+
+        Raises CompileError; PulseError if this system does not support teams
+        """
+        if self.threads == 1 or self.thread_cuts.count == 0:
+            return self.table, None
+        from pulse.program.machine.team import Team
+        from pulse.program.machine.thread_cuts import link_parts
+
+        if self._parallel is None or not self._parallel[1].is_here:
+            team = Team.of(self.threads)
+            self._parallel = link_parts(self.unlinked, self.thread_cuts, team, self.arena_bytes), team
+        return self._parallel
+
+    @property
+    def helpers(self) -> tuple[int, ...]:
+        return () if self._parallel is None else self._parallel[1].helpers
+
+    @property
+    def stream_arena_bytes(self) -> int:
+        """The bytes of a stream's arena: ``arena_bytes``, and the scratch of rows in parts."""
+        return (
+            self.arena_bytes
+            if self.threads == 1
+            else align(self.arena_bytes) + self.thread_cuts.scratch_bytes
+        )
+
+    @property
+    def emitted_instructions(self) -> "Sequence[EmittedInstruction]":
+        """The instructions; empty if the program is from a file, which has only their rows."""
+        return ()
+
+    @abstractmethod
+    def listing(self) -> list[str]:
+        """Return the instructions as text: number, kernel, node, fields; preceded by the copies and their reasons."""
+
+    def link(self) -> None:
+        """Put the addresses of the kernels into the table, compiling those that are missing."""
+        self.table = link(self.unlinked)
+        if self.specialised_kernels:
+            from pulse.program.specialise.kernel_rows import put_kept_rows
+
+            put_kept_rows(self.unlinked, self.specialised_kernels, self.table)
+        machine.runner()

@@ -1,0 +1,1 @@
+"""Machine code for single rows of a program, with their fields as constants."""

@@ -1,0 +1,113 @@
+"""The proof of a module: compare its stream, and its author's own streaming mode, with the module."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from pulse.errors import DivergenceError, InputError
+from pulse.facts import Array
+from pulse.loading.load import load
+from pulse.loading.proving import prove_model
+from pulse.models import PulsedModel
+from pulse.proof.tolerance import ExpectedOutputs
+from pulse.torch import convert_module
+from pulse.torch.arguments import Dynamic
+from pulse.torch.module import to_array
+from pulse.torch.module_original import ModuleOriginal
+
+if TYPE_CHECKING:
+    from pulse.program.backends.registry import Prepare
+    from pulse.proof import ProofChoice, ProofReport
+
+Twin: TypeAlias = Callable[..., Any]
+"""An author's own streaming mode: takes a pulse of each input, returns the ready frames of each output."""
+
+TWIN_PULSES = 8
+"""The number of pulses given to a twin."""
+
+
+def prove_module(
+    module: Any,
+    example: Any,
+    twin: Twin | None,
+    pulse: int | None,
+    choice: "ProofChoice",
+    backend: str,
+    max_context: int | None,
+    prepare: "Prepare | None",
+    dynamic: Dynamic | None,
+    states: Mapping[str, Any] | None,
+    method: str,
+) -> "ProofReport":
+    """Prove the model that ``from_torch`` makes of a module, and compare its streams with the module.
+
+    module, example, dynamic, states, method  see ``from_torch``
+    twin    its frames, joined, must be the first ones that the module returns for the whole input
+    choice  which streams
+    pulse, backend, max_context, prepare  see ``pulse.verify``
+    Raises  the errors of ``from_torch``; DivergenceError: the twin differs
+    """
+    if example is None:
+        raise InputError(
+            f"the proof of {type(module).__name__}, a module, needs an input of it: verify(module, example=x)"
+        )
+    model, original = convert_module(module, example, dynamic, method=method, states=states)
+    loaded = replace(load(model), original=original).with_pulse(pulse)
+    pulsed = loaded.pulsify(pulse, max_context=max_context)
+    if twin is not None:
+        _require_twin(original, twin, pulsed, choice.seed)
+    return prove_model(loaded, pulsed, choice, backend, prepare)
+
+
+def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, seed: int) -> None:
+    """Compare the twin with the module. Raises DivergenceError: they differ."""
+    torch, title = original.torch, original.name
+    feeds = original.draw(pulsed, TWIN_PULSES * pulsed.pulse, seed)
+    with torch.no_grad():
+        frames = [
+            [
+                to_array(torch, leaf)
+                for leaf in torch.utils._pytree.tree_leaves(twin(*tensors))
+                if torch.is_tensor(leaf)
+            ]
+            for tensors in _pulses(torch, feeds, pulsed)
+        ]
+    reference = ExpectedOutputs.of(pulsed.typed, feeds, seed)
+    if any(len(frame) != len(pulsed.outputs) for frame in frames):
+        raise DivergenceError(
+            f"{title}: the twin returns {len(frames[0])} outputs for a pulse, the model {len(pulsed.outputs)}"
+        )
+    for index, port in enumerate(pulsed.outputs):
+        joined = np.concatenate([outputs[index] for outputs in frames], port.axis or 0)
+        expected = reference.native[port.name]
+        axis = port.axis or 0
+        frames_of_twin = joined.shape[axis] if joined.ndim == expected.ndim else 0
+        joined_part = (*(slice(None),) * axis, slice(0, frames_of_twin))
+        if not frames_of_twin or expected[joined_part].shape != joined.shape:
+            raise DivergenceError(
+                f"{title}, output {port.name}: the twin's frames have shape {list(joined.shape)}, the module's for "
+                f"the whole input {list(expected.shape)}"
+            )
+        joint = expected.copy()
+        joint[joined_part] = joined
+        wrong = reference.judge(port.name, joint, port.axis).wrong
+        if wrong is not None:
+            first = min(map(tuple, np.argwhere(wrong)), key=lambda location: location[port.axis or 0])
+            raise DivergenceError(
+                f"{title}, output {port.name}: the twin differs from the module at {list(map(int, first))}: "
+                f"{float(joint[first]):.6g}, not {float(expected[first]):.6g}; a twin begins with a new stream, "
+                "without frames that come before the result"
+            )
+
+
+def _pulses(torch: Any, feeds: dict[str, Array], pulsed: PulsedModel) -> list[list[Any]]:
+    """Return the tensors of each pulse, in the order of the inputs."""
+    split = [
+        [feeds[port.name]] * TWIN_PULSES
+        if port.axis is None
+        else np.split(feeds[port.name], TWIN_PULSES, port.axis)
+        for port in pulsed.inputs
+    ]
+    return [[torch.from_numpy(np.ascontiguousarray(part)) for part in pulse] for pulse in zip(*split)]

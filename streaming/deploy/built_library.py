@@ -1,0 +1,200 @@
+"""A library of a program: compiled, linked, tested if this machine can run it, and written to a folder."""
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pulse.c_library.deployed import LibraryContents
+from pulse.c_library.readme import readme
+from pulse.c_library.texts import fill, header, source
+from pulse.c_library.vector import TestVector
+from pulse.errors import CompileError, WriteError
+from pulse.jit.levels import Level
+from pulse.support.record import record
+from pulse.support.report import Pairs, Report, Section, byte_size
+from streaming.deploy.compiled_objects import Build, compile_objects
+from streaming.deploy.plugins import require_plugins, write_plugins
+from streaming.deploy.toolchain import Toolchain, find_toolchain
+from streaming.deploy.web import run_in_node, write_web
+
+PROVIDED = frozenset(("memcpy", "memmove", "memset"))
+ABI_PREFIX = "__"
+"""The prefix of a compiler's own helper functions, which come with it."""
+
+
+@record
+class BuiltLibrary(Report):
+    """A library that was written.
+
+    deployed        the model, prepared for C
+    target          the target that it is compiled for
+    toolchain       the toolchain that linked it
+    folder          its folder
+    sizes           file -> bytes
+    math_functions  the functions of libm that it calls
+    vector          its test vector
+    outcome         the result of the vector here, or why it was not run
+    """
+
+    deployed: LibraryContents
+    target: Level
+    toolchain: Toolchain
+    folder: Path
+    sizes: Mapping[str, int]
+    math_functions: tuple[str, ...]
+    vector: TestVector
+    outcome: str
+
+    def sections(self) -> list[Section]:
+        """Return the library's files and the result of its test vector."""
+        pairs = [
+            ("library", f"{self.deployed.title} as {self.deployed.name}, for {self.target.name}"),
+            (
+                "pulse",
+                f"{self.deployed.program.pulse} frames, {len(self.deployed.calls)} instructions, "
+                f"{len(self.deployed.kernels)} kernels",
+            ),
+            ("linked by", self.toolchain.name),
+            (
+                "needs",
+                ", ".join(self.math_functions)
+                if self.math_functions
+                else "only memcpy and similar functions",
+            ),
+            *((str(self.folder / name), byte_size(size)) for name, size in self.sizes.items()),
+            ("test vector", self.outcome),
+        ]
+        return [Pairs(pairs)]
+
+    def values(self) -> dict[str, Any]:
+        return {
+            "name": self.deployed.name,
+            "target": self.target.name,
+            "toolchain": self.toolchain.name,
+            "folder": self.folder,
+            "files": dict(self.sizes),
+            "needs": self.math_functions,
+            "vector": self.outcome,
+        }
+
+
+def build_library(
+    deployed: LibraryContents,
+    target: Level,
+    vector: TestVector,
+    folder: Path,
+    checks: bool = True,
+    plugins: tuple[str, ...] = (),
+) -> BuiltLibrary:
+    """Build the library of a program in a folder, which is made if it is missing.
+
+    checks   run the test vector, if this machine has the processor
+    plugins  the plug-ins to build: ``ladspa``, ``lv2``, ``clap``
+    Raises   CompileError: it cannot be compiled or linked, or the test vector fails; WriteError
+    """
+    if plugins:
+        require_plugins(deployed, target, plugins)
+    toolchain = find_toolchain(target)
+    with TemporaryDirectory() as scratch:
+        work, result = Path(scratch, "work"), Path(scratch, "result")
+        for directory in (work, result, result / "test"):
+            directory.mkdir()
+        compiled = compile_objects(deployed, target, work)
+        math_functions = tuple(
+            name for name in compiled.c_functions if name not in PROVIDED and not name.startswith(ABI_PREFIX)
+        )
+        build = Build(deployed, target, toolchain, compiled, math_functions, work, result)
+        _link(build)
+        if target.machine == "wasm32":
+            write_web(build)
+        if plugins:
+            write_plugins(build, plugins, folder)
+        _write_texts(build, vector)
+        outcome = _run_test_vector(build) if checks else "not run (--no-check)"
+        sizes = {
+            path.relative_to(result).as_posix(): path.stat().st_size
+            for path in sorted(result.rglob("*"))
+            if path.is_file()
+        }
+        _move_into_place(result, folder)
+    return BuiltLibrary(
+        deployed=deployed,
+        target=target,
+        toolchain=toolchain,
+        folder=folder,
+        sizes=sizes,
+        math_functions=math_functions,
+        vector=vector,
+        outcome=outcome,
+    )
+
+
+def _link(build: Build) -> None:
+    """Write the header, the C source as an object, and both libraries."""
+    deployed, result = build.deployed, build.result
+    (result / f"{deployed.name}.h").write_text(header(deployed))
+    code = build.work / f"{deployed.name}.c"
+    code.write_text(source(deployed, build.compiled.symbols))
+    build.toolchain.compile(code, code.with_suffix(".o"), f"-I{result}")
+    build.toolchain.archive(build.objects, result / f"lib{deployed.name}.a")
+    if build.target.machine != "wasm32":
+        build.toolchain.share(build.objects, result / f"lib{deployed.name}.so", bool(build.math_functions))
+
+
+def _write_texts(build: Build, vector: TestVector) -> None:
+    deployed, result, math_functions = build.deployed, build.result, build.math_functions
+    texts = {"LIBRARIES": "m" if math_functions else "", "LINK": " -lm" if math_functions else ""}
+    (result / f"{deployed.name}Config.cmake").write_text(fill("config.cmake", deployed, texts))
+    (result / f"{deployed.name}.pc").write_text(fill("package.pc", deployed, texts))
+    (result / "README.md").write_text(readme(deployed, build.target.name, math_functions, vector))
+    if deployed.external_weights:
+        (result / deployed.weights_file).write_bytes(deployed.program.weights.tobytes())
+    files = f"vector.bin {deployed.weights_file}" if deployed.external_weights else "vector.bin"
+    (result / "test" / f"run_{deployed.name}.c").write_text(fill("runner.c", deployed, {"ARGUMENTS": files}))
+    (result / "test" / "vector.bin").write_bytes(vector.content)
+
+
+def _run_test_vector(build: Build) -> str:
+    """Run the test vector. Returns its result, or why it was not run. Raises CompileError: it fails."""
+    deployed, result = build.deployed, build.result
+    if build.target.machine == "wasm32":
+        return run_in_node(deployed, result)
+    if build.target.missing_features:
+        return f"not run: this processor lacks {', '.join(build.target.missing_features)}"
+    runner = build.work / "runner"
+    arguments = (
+        f"-I{result}",
+        str(result / "test" / f"run_{deployed.name}.c"),
+        str(result / f"lib{deployed.name}.a"),
+        "-lm",
+    )
+    linking = subprocess.run(
+        (*build.toolchain.compiler, "-O1", *arguments, "-o", str(runner)), capture_output=True, text=True
+    )
+    if linking.returncode:
+        raise CompileError(f"{deployed.name}: the test program cannot be linked: {linking.stderr.strip()}")
+    files = [
+        result / "test" / "vector.bin",
+        *([result / deployed.weights_file] if deployed.external_weights else []),
+    ]
+    process = subprocess.run([str(runner), *map(str, files)], capture_output=True, text=True)
+    if process.returncode not in (0, 3):
+        reason = process.stderr.strip() or f"it ended with {process.returncode}"
+        raise CompileError(f"{deployed.name}: the library fails its test vector: {reason}")
+    return process.stdout.strip()
+
+
+def _move_into_place(result: Path, folder: Path) -> None:
+    try:
+        for path in sorted(result.rglob("*")):
+            target = folder / path.relative_to(result)
+            if path.is_dir():
+                target.mkdir(parents=True, exist_ok=True)
+            else:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
+    except OSError as error:
+        raise WriteError(f"{folder}: cannot be written ({error.strerror}); check the folder") from error

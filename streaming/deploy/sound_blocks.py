@@ -1,0 +1,30 @@
+"""The C code around a library that takes sound in blocks of any size and rate, for plug-ins and browsers."""
+
+from pathlib import Path
+
+from pulse.c_library.sound_ports import SoundPorts, blocks_source
+from pulse.c_library.texts import fill
+from streaming.deploy.compiled_objects import Build
+from streaming.native.filters import QUALITIES
+
+QUALITY = QUALITIES["medium"]
+"""Quality of the resampler."""
+
+
+def write_sound(build: Build, ports: SoundPorts) -> list[Path]:
+    """Write its header and source to the work folder; the objects that belong to it.
+
+    The library's header is already in the folder of the result.
+
+    Raises CompileError: the compiler fails
+    """
+    deployed, compiled, work = build.deployed, build.compiled, build.work
+    (work / f"{deployed.name}_blocks.h").write_text(fill("blocks/blocks.h", deployed))
+    code = work / f"{deployed.name}_blocks.c"
+    symbol = compiled.resampler_symbol
+    code.write_text(
+        blocks_source(deployed, ports, symbol, QUALITY.half_frames, QUALITY.phases, QUALITY.stop_db)
+    )
+    made_object = code.with_suffix(".o")
+    build.toolchain.compile(code, made_object, f"-I{work}", f"-I{build.result}")
+    return [made_object, compiled.resampler]
