@@ -23,7 +23,7 @@ LAYERS: Mapping[str, str] = {
     "audio": "streaming: latency native terminal compilation libraries audio builtin events routing",
     "devices": "streaming: realtime stats hosts",
     "live": "streaming: policies live virtual executor",
-    "reports": "streaming: reports deploy",
+    "reports": "streaming: opening reports deploy",
     "serving": "streaming: serve client",
     "fleets": "streaming: fleet",
     "facades": "pulse: client",
