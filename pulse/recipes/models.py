@@ -17,7 +17,7 @@ from pulse.loading.registry import read_onnx
 from pulse.metadata import is_exported
 from pulse.models import TypedModel
 from pulse.recipes.recipe import ITSELF, RecipeContext, RecipeStage
-from pulse.support.toml_values import TomlValue, describe_type, fits, quote, require_known
+from pulse.support.value_types import TomlValue, describe_type, fits, quote, require_known
 from pulse.support.wording import spell
 
 if TYPE_CHECKING:

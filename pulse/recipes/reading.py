@@ -10,7 +10,7 @@ from pulse.front import FUNCTIONS
 from pulse.recipes import functions, models
 from pulse.recipes.recipe import Recipe, RecipeContext, RecipeStage
 from pulse.support.printable import MAX_TITLE_LENGTH, is_title
-from pulse.support.toml_values import TomlValue, fits, get_value, quote, require_known
+from pulse.support.value_types import TomlValue, fits, get_value, quote, require_known
 
 MAX_FILE_BYTES = 1 << 20
 """Maximum number of bytes of a recipe; one of a hundred stages has some thousand."""

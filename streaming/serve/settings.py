@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from pulse.errors import InputError
 from pulse.support.record import record
-from pulse.support.toml_values import describe_type, fits
+from pulse.support.value_types import describe_type, fits
 
 SettingsT = TypeVar("SettingsT")
 SCRIPT, MODULE = "worklet.js", "module.wasm"
