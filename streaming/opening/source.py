@@ -32,8 +32,9 @@ def load_source(
     """
     name = None if path is None else read_module_name(path)
     if name is not None:
-        options = {"outputs": outputs, "symbol": symbol, "chunking": chunking, **of_reading}
-        return load_module(name, **{**(of_module or {}), **options})
+        return load_module(
+            name, outputs=outputs, symbol=symbol, chunking=chunking, **of_reading, **(of_module or {})
+        )
     if path is not None and is_program_file(path):
         return LoadedModel.of_program(read_program(path), outputs, symbol, chunking, *of_reading.values())
     from pulse.api import load

@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from pulse.errors import InputError
@@ -39,8 +38,8 @@ def load_module(
     example, dynamic, method  as for ``pulse.from_torch``, in place of those that come with the module
     options                   arguments of ``pulse.load``
     """
-    from pulse.loading.load import load
-    from pulse.torch import convert_module, import_torch
+    from pulse.torch import import_torch
+    from pulse.torch import load_module as load_torch_module
 
     named = _read_module(import_torch(), name, import_named(name))
     given = {"dynamic": dynamic, "method": method}
@@ -55,8 +54,7 @@ def load_module(
             f"{name}: is a module without an example of its input; give {spell('example', '1,1,4800')}, or name a "
             "function that returns (module, example)"
         )
-    model, original = convert_module(named.module, example, **keywords)
-    return replace(load(model, **options), original=original)
+    return load_torch_module(named.module, example, keywords, **options)
 
 
 def _read_module(torch: Any, name: ModuleName, value: Any) -> NamedModule:

@@ -113,7 +113,7 @@ class Hello:
                 raise _hello_error(f"{field.name} {value!r}", f"give {describe_type(field.type)}")
             if type(value) is int and value < 1:
                 raise _hello_error(f"{field.name} {value!r}", "give a positive integer")
-            values[field.name] = tuple(value) if field.name == "outputs" else value
+            values[field.name] = tuple(message["outputs"]) if field.name == "outputs" else value
         return cls(**values)
 
     def as_message(self) -> Message:
