@@ -24,8 +24,6 @@ from streaming.protocol.errors import ProtocolError
 
 REQUESTS = ("flush", "reset", "ping", "stats", "confirm")
 """The types that a client may send after its hello."""
-ANSWERS = ("ready", "ack", "event", "flushed", "reset", "pong", "stats", "servers", "error")
-"""The types that a server sends."""
 Message = dict[str, Any]
 
 

@@ -28,7 +28,6 @@ class LiveView:
     setup      the settings of the run
     controls   the keys
     quiet      show nothing
-    interval_s seconds per column of the latencies, and per line if stderr is not a terminal
     """
 
     def __init__(
@@ -36,7 +35,6 @@ class LiveView:
         setup: Setup,
         controls: Sequence[KeyCommand] = (),
         quiet: bool = False,
-        interval_s: float = 1.0,
         console: "Console | None" = None,
     ) -> None:
         from rich.live import Live
@@ -45,7 +43,7 @@ class LiveView:
 
         self.setup = setup
         self.controls = tuple(controls)
-        self.state = DisplayState(Ticks(interval_s))
+        self.state = DisplayState(Ticks())
         self._console = console or terminal(stderr=True, soft_wrap=False)
         self._quiet = quiet
         is_shown = self._console.is_terminal and not quiet
