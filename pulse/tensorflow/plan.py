@@ -25,7 +25,7 @@ class PlanKey(NamedTuple):
     targets: frozenset[str]
 
 
-class Plan:
+class RequestPlan:
     """The part of a graph that a request needs, and models of it by the shapes of their inputs. Raises LoadError."""
 
     def __init__(

@@ -13,7 +13,7 @@ from pulse.facts import Array, convert_numbers, dtype_name
 from pulse.tensorflow.messages import GraphDef
 from pulse.tensorflow.nodes import GraphNode, NodeOutput, declared_type, graph_nodes
 from pulse.tensorflow.partial_run import PartialRun
-from pulse.tensorflow.plan import Plan, PlanKey
+from pulse.tensorflow.plan import PlanKey, RequestPlan
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
 from pulse.tensorflow.read.building import WITHOUT_RESULT
 from pulse.tensorflow.read.checkpoint import CheckpointTensors
@@ -50,7 +50,7 @@ class Session:
         self._signatures = contents.signatures
         self._first = {name: value.copy() for name, value in contents.values.items()}
         self._values: dict[str, Array] = dict(self._first)
-        self._plans: OrderedDict[PlanKey, Plan] = OrderedDict()
+        self._plans: OrderedDict[PlanKey, RequestPlan] = OrderedDict()
         self._hits = self._misses = 0
         self._unfeedable: set[str] = set()
         self._unfetchable: set[str] = set()
@@ -286,12 +286,12 @@ class Session:
                 return value.known_type
         return None
 
-    def _plan(self, key: PlanKey) -> Plan:
+    def _plan(self, key: PlanKey) -> RequestPlan:
         if key in self._plans:
             self._hits += 1
             self._plans.move_to_end(key)
             return self._plans[key]
-        plan = Plan(self._nodes.values(), self._library, self._title, key)
+        plan = RequestPlan(self._nodes.values(), self._library, self._title, key)
         self._misses += 1
         self._plans[key] = plan
         if len(self._plans) > MAX_PLANS:

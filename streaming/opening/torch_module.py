@@ -42,10 +42,10 @@ def load_module(
     from pulse.torch import load_module as load_torch_module
 
     named = _read_module(import_torch(), name, import_named(name))
-    given = {"dynamic": dynamic, "method": method}
+    overrides = {"dynamic": dynamic, "method": method}
     keywords: dict[str, Any] = {
         **named.keywords,
-        **{key: value for key, value in given.items() if value is not None},
+        **{key: value for key, value in overrides.items() if value is not None},
     }
     if example is None:
         example = named.example

@@ -117,8 +117,8 @@ class Hello:
     def as_message(self) -> Message:
         """Return the message of text."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        given = {name: value for name, value in values.items() if value not in (None, False)}
-        return {"type": "hello", "version": PROTOCOL_VERSION, **given}
+        fields_given = {name: value for name, value in values.items() if value not in (None, False)}
+        return {"type": "hello", "version": PROTOCOL_VERSION, **fields_given}
 
 
 def _hello_error(problem: str, hint: str) -> ProtocolError:

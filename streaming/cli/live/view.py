@@ -16,7 +16,6 @@ from streaming.cli.live.display_state import DisplayState
 from streaming.stats.problems import describe_counters
 from streaming.stats.setup import Setup
 from streaming.stats.statistics import LiveStatistics
-from streaming.stats.ticks import Ticks
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,7 +42,7 @@ class LiveView:
 
         self.setup = setup
         self.controls = tuple(controls)
-        self.state = DisplayState(Ticks())
+        self.state = DisplayState()
         self._console = console or terminal(stderr=True, soft_wrap=False)
         self._quiet = quiet
         is_shown = self._console.is_terminal and not quiet
