@@ -12,7 +12,7 @@ from pulse.front import FUNCTIONS
 from pulse.models import TypedModel
 from pulse.recipes.rates import Rates
 from pulse.recipes.recipe import RecipeContext, RecipeStage
-from pulse.support.value_types import TomlValue, require_known, require_type
+from pulse.support.value_types import TomlTable, require_known, require_type
 
 SHAPES = ("shape", "mask_shape")
 """Parameters that are the shapes of the first input and of the second."""
@@ -28,7 +28,7 @@ def parameters(name: str) -> Mapping[str, object]:
     return {parameter: hints[parameter] for parameter in signature(FUNCTIONS[name]).parameters}
 
 
-def check_parameters(name: str, values: Mapping[str, TomlValue], location: str) -> dict[str, Any]:
+def check_parameters(name: str, values: TomlTable, location: str) -> dict[str, Any]:
     """Return the parameters in a recipe. Raises LoadError: unknown, missing, or of a wrong type."""
     types = parameters(name)
     require_known(values, types, location, f"parameter of {name}")

@@ -10,6 +10,7 @@ from pulse.support.naming import suggest_name
 
 TomlValue: TypeAlias = object
 """A value of TOML: text, number, boolean, time, list or table."""
+TomlTable: TypeAlias = Mapping[str, TomlValue]
 MAX_QUOTED_LENGTH = 40
 """Maximum number of characters of a value that messages quote."""
 _NAMES = {str: "text", int: "an integer", float: "a number", bool: "true or false"}
@@ -48,11 +49,11 @@ def describe_type(hint: object) -> str:
     if origin in (Sequence, tuple):
         return f"a list, each {describe_type(parts[0])}"
     if origin is Mapping:
-        return f"a table, each value {describe_type(parts[1])}"
+        return "a table" if parts[1] is object else f"a table, each value {describe_type(parts[1])}"
     return _NAMES[cast("type", hint)]
 
 
-def get_value(table: Mapping[str, TomlValue], key: str, hint: object, location: str, example: str) -> Any:
+def get_value(table: TomlTable, key: str, hint: object, location: str, example: str) -> Any:
     """Return the value of a key, or None if missing. Raises LoadError: it has another type."""
     value = table.get(key)
     if value is not None:
