@@ -109,26 +109,25 @@ def verify(
     from pulse.loading.proving import prove_model
     from pulse.proof import ProofChoice
 
-    choice = ProofChoice(lengths, seed, long)
     if is_module(source):
-        from pulse.torch.module_proof import prove_module
+        if example is None:
+            raise InputError(
+                f"the proof of {type(source).__name__}, a module, needs an input of it: verify(module, example=x)"
+            )
+        from pulse.torch import load_module
 
-        return prove_module(
-            module=source,
-            example=example,
-            twin=twin,
-            pulse=pulse,
-            choice=choice,
-            backend=backend,
-            max_context=max_context,
-            prepare=prepare,
-            dynamic=dynamic,
-            states=states,
-            method=method or "forward",
-        )
-    if any(argument is not None for argument in (example, twin, dynamic, states, method)):
+        keywords = {"dynamic": dynamic, "states": states, "method": method or "forward"}
+        model = load_module(source, example, keywords)
+    elif any(argument is not None for argument in (example, twin, dynamic, states, method)):
         raise InputError(
             "example, twin, dynamic, states and method are for a PyTorch module, which the source is not"
         )
-    model = load(source).with_pulse(pulse)
-    return prove_model(model, model.pulsify(pulse, max_context=max_context), choice, backend, prepare)
+    else:
+        model = load(source)
+    model = model.with_pulse(pulse)
+    pulsed = model.pulsify(pulse, max_context=max_context)
+    if twin is not None:
+        from pulse.torch.twin import require_twin
+
+        require_twin(model, pulsed, twin, seed)
+    return prove_model(model, pulsed, ProofChoice(lengths, seed, long), backend, prepare)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from streaming.fleet.deployment import Deployment
-from streaming.fleet.fleet_worker import Opener
 
 STORE_BYTES = 100 << 20
 """Bytes of Ray's object store on each node."""
@@ -14,7 +13,7 @@ BEGIN_TIMEOUT_S = 180.0
 
 
 @contextmanager
-def fleet_here(nodes: int, deployment: Deployment, opener: Opener) -> Iterator[tuple]:
+def fleet_here(nodes: int, deployment: Deployment) -> Iterator[tuple]:
     """Start a fleet on several nodes of this machine; return the fleet with all workers live, and the cluster."""
     warnings.simplefilter("ignore")
     import ray  # pyright: ignore[reportMissingImports]
@@ -29,7 +28,7 @@ def fleet_here(nodes: int, deployment: Deployment, opener: Opener) -> Iterator[t
             cluster.add_node(**node_options)
         cluster.wait_for_nodes()
         fleet = Fleet("pulse", cluster.address)
-        fleet.deploy(deployment, opener)
+        fleet.deploy(deployment)
         fleet.wait(
             lambda status: len(status.table.live(deployment.version)) >= deployment.min_workers,
             BEGIN_TIMEOUT_S,

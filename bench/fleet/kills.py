@@ -14,7 +14,6 @@ import pulse
 from bench.fleet.cluster import fleet_here
 from pulse.client import RemoteStream, connect
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
-from streaming.cli.commands.serve import open_programs
 from streaming.fleet.deployment import Deployment
 from streaming.serve.settings import ModelSettings, ServerSettings
 from streaming.session import Session
@@ -127,7 +126,7 @@ def measure_kills(
         budget=100.0,  # processors are shared with all else here, so a measured p99 has little meaning
     )
     deployment = Deployment(server=server, min_workers=nodes, max_workers=nodes)
-    with fleet_here(nodes, deployment, open_programs) as (fleet, _):
+    with fleet_here(nodes, deployment) as (fleet, _):
         return anyio.run(measure_kills_of, fleet, kills, streams, checkpoint_s, seed)
 
 

@@ -15,7 +15,6 @@ from bench.fleet.cluster import STORE_BYTES
 from bench.serve.__main__ import run
 from pulse.client import connect
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
-from streaming.cli.commands.serve import open_programs
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.fleet_control import FleetControl
 from streaming.fleet.fleet_plan import ClusterNode
@@ -26,6 +25,7 @@ from streaming.fleet.rendezvous import ranking
 from streaming.fleet.stream_name import StreamName
 from streaming.protocol.binary_messages import HEADER
 from streaming.serve.checkpoints import Checkpoint
+from streaming.serve.running import open_programs
 from streaming.serve.settings import ModelSettings, ServerSettings
 from streaming.session import Session
 
@@ -131,7 +131,7 @@ async def _opens() -> float:
     """Return the CPU time of a process that is server and client, for each stream that is opened and closed."""
     settings = ServerSettings((ModelSettings(streams=4),), port=0, budget=100.0)
     deployment = Deployment(server=settings, min_workers=1)
-    worker = FleetWorker("w", "node", "127.0.0.1", deployment, open_programs, _OneHolder())
+    worker = FleetWorker("w", "node", "127.0.0.1", deployment, open_programs(settings), _OneHolder())
     worker.set_table(FleetTable(1, (WorkerEntry("w", "node", "1", worker.url, "live"),), _OneHolder.entries))
     began = time.process_time()
     for _ in range(OPENS):

@@ -11,8 +11,8 @@ from typer.models import OptionInfo
 from bench.models.entry import Entry
 from bench.models.explicit import Explicit
 from pulse.errors import InputError
-from streaming.cli.chunk_options import parse_budget, parse_chunking, parse_constants
-from streaming.cli.model_opening import open_model, parse_inputs
+from streaming.cli.chunk_options import parse_budget, parse_chunking, parse_constants, parse_inputs
+from streaming.cli.model_opening import open_model
 from streaming.cli.options import ModelOptions
 from streaming.cli.spelling import option_names
 
@@ -61,7 +61,7 @@ def user_entry(path: Path, options: Namespace) -> Entry:
     pulsed, chunks = opened.pulsify(model_options.pulse), opened.model.chunks
     constant_values, chunk_options = parse_constants(model_options), parse_chunking(model_options)
     arguments = {
-        "inputs": parse_inputs(model_options.inputs),
+        "inputs": parse_inputs(model_options),
         "constants": constant_values,
         "outputs": model_options.keep,
         "symbol": model_options.symbol,

@@ -12,7 +12,7 @@ from bench.serve.onnxruntime_lanes import OnnxRuntimeProgram
 from pulse.api import load
 from pulse.support.cores import core_count
 from streaming.builtin import model_path
-from streaming.reports.opened_model import OpenedModel
+from streaming.opening.opened_model import OpenedModel
 from streaming.serve.running import loop_options
 from streaming.serve.server import Server, listen
 from streaming.serve.service import Service

@@ -25,7 +25,7 @@ LAYERS: Mapping[str, str] = {
     "audio": "streaming: audio events routing",
     "devices": "streaming: realtime hosts",
     "live": "streaming: stats policies live virtual executor",
-    "reports": "streaming: builtin reports",
+    "reports": "streaming: builtin opening reports",
     "deploy": "streaming: deploy",
     "serving": "streaming: protocol client serve",
     "fleets": "streaming: fleet",

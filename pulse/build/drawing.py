@@ -25,11 +25,11 @@ class Handle:
         drawing.handles[node_id] = self
 
 
-class Drawing:
-    """A canvas, the handles of its nodes by their ids, and the parts of it that are in use."""
+class Drawing(Canvas):
+    """A canvas with the handles of its nodes by their ids, and the parts of it that are in use."""
 
     def __init__(self, graph: ModelGraph | None = None, scope: SymbolScope | None = None) -> None:
-        self.canvas = Canvas(graph, scope)
+        super().__init__(graph, scope)
         self.handles: dict[int, Handle] = {}
         self.parts: WeakSet[Part] = WeakSet()
         self.views: list[Part] = []
@@ -54,13 +54,13 @@ class Drawing:
         """Take over all that is on another one. Raises InputError: both were read from files with named lengths."""
         if other is self:
             return
-        scopes = [drawing.canvas.scope for drawing in (self, other) if drawing.canvas.scope is not None]
+        scopes = [drawing.scope for drawing in (self, other) if drawing.scope is not None]
         if len(scopes) > 1:
             raise InputError(
                 "nodes of two loaded models cannot be connected here; join the models with pulse.chain"
             )
-        offset = self.canvas.graph.absorb(other.canvas.graph)
-        self.canvas.scope = next(iter(scopes), None)
+        offset = self.graph.absorb(other.graph)
+        self.scope = next(iter(scopes), None)
         for handle in other.handles.values():
             handle.drawing, handle.id = self, handle.id + offset
             self.handles[handle.id] = handle
@@ -72,7 +72,7 @@ class Drawing:
 
     def feed(self, open_input: OutletId, source: OutletId) -> None:
         """Connect all readers of an open input to another wire. Raises InputError: that would close a cycle."""
-        graph = self.canvas.graph
+        graph = self.graph
         if open_input == source:
             return
         readers = {inlet.node for inlet in graph.outlet(open_input).successors}
@@ -105,13 +105,18 @@ class Part:
         name: str = "",
     ) -> None:
         self.drawing, self._inputs, self._outputs = drawing, inputs, outputs
-        graph = drawing.canvas.graph
+        graph = drawing.graph
         self.nodes = sorted(node_id for node_id in nodes if is_operator(graph.nodes[node_id].op))
         self.titles: list[str] | None = None
         self.name, self.backend, self.kernel = name, "", ""
         if name:
             drawing.keep(self)
         drawing.parts.add(self)
+
+    @property
+    def graph(self) -> ModelGraph:
+        """The graph that its nodes are in."""
+        return self.drawing.graph
 
     def move(self, drawing: Drawing, offset: int) -> None:
         """Move the part to another drawing, where its nodes have other ids."""
@@ -133,24 +138,24 @@ class Part:
 
     def inputs(self) -> list[OutletId]:
         """Return the wires from outside that it reads, each once, except constants."""
-        ends, inside = self.drawing.canvas.open_inputs(self.nodes), set(self.nodes)
+        ends, inside = self.drawing.open_inputs(self.nodes), set(self.nodes)
         ends += [end for end in self.outputs() if end.node not in inside and end not in ends]
         first = [wire for wire in self._inputs or () if wire in ends]
         return [*first, *(wire for wire in ends if wire not in first)]
 
     def open_inputs(self) -> list[OutletId]:
         """Return the inputs that no node feeds yet."""
-        return [wire for wire in self.inputs() if is_open(self.drawing.canvas.op(wire))]
+        return [wire for wire in self.inputs() if is_open(self.drawing.op(wire))]
 
     def input_names(self) -> list[str]:
         """Return the names of the model's inputs, in the order of ``inputs``."""
         wires = self.inputs()
-        names = {outlet: name for name, outlet in self.drawing.canvas.input_names(wires).items()}
+        names = {outlet: name for name, outlet in self.drawing.input_names(wires).items()}
         return [names[outlet] for outlet in wires]
 
     def outputs(self) -> list[OutletId]:
         """Return the wires that are its results."""
-        return self.drawing.canvas.results(self.nodes) if self._outputs is None else list(self._outputs)
+        return self.drawing.results(self.nodes) if self._outputs is None else list(self._outputs)
 
     def network(self, shapes: Mapping[str, str], titles: Sequence[str] | None, title: str) -> FileNetwork:
         """Return the part as a separate network.
@@ -160,7 +165,7 @@ class Part:
         Raises  InputError: no such input, no such shape, another number of titles
         """
         ends = self.outputs()
-        network = self.drawing.canvas.network(
+        network = self.drawing.network(
             self.nodes, self.inputs(), ends, shapes, self.drawing.named_views(), title
         )
         names = self.titles if titles is None else list(titles)
@@ -175,7 +180,7 @@ class Part:
     def convert(self, conversion: DrawnOperators) -> None:
         """Add the nodes of a conversion to this part, and to all that have the whole of it."""
         holders = [part for part in self.drawing.parts if set(self.nodes) <= set(part.nodes)]
-        new_nodes, new_wires = conversion(self.drawing.canvas, self.nodes, self.inputs(), self.outputs())
+        new_nodes, new_wires = conversion(self.drawing, self.nodes, self.inputs(), self.outputs())
         for part in holders:
             part.nodes += new_nodes
             for old, new in new_wires.items():
@@ -183,19 +188,19 @@ class Part:
 
     def clone(self, shares_parameters: bool) -> "Part":
         """Return a copy of the operators on a new drawing."""
-        graph, drawing = self.drawing.canvas.graph, Drawing(scope=self.drawing.canvas.scope)
-        canvas, inside = drawing.canvas, set(self.nodes)
+        graph, drawing = self.graph, Drawing(scope=self.drawing.scope)
+        inside = set(self.nodes)
         copies: dict[OutletId, OutletId] = {}
         for wire in self.inputs():
             op, label = graph.node(wire).op, graph.label(wire)
-            copies[wire] = canvas.add(label, op if is_open(op) else OpenInput(preferred_name=label))
+            copies[wire] = drawing.add(label, op if is_open(op) else OpenInput(preferred_name=label))
         for node_id in graph.order([OutletId(node_id) for node_id in self.nodes]):
             node, outlet = graph.nodes[node_id], OutletId(node_id)
             if isinstance(node.op, Constant):
                 value = node.op.value if shares_parameters else node.op.value.copy()
-                copies[outlet] = canvas.add_constant(node.name, value)
+                copies[outlet] = drawing.add_constant(node.name, value)
             elif node_id in inside:
-                first = canvas.add(
+                first = drawing.add(
                     node.name, node.op, [copies[source] for source in node.inputs], len(node.outputs)
                 )
                 copies |= {
@@ -215,7 +220,7 @@ class Part:
                 f"{new_sizes[0]} and {new_sizes[1]}"
             )
         self.drawing.join(new.drawing)
-        drawing, graph = self.drawing, self.drawing.canvas.graph
+        drawing, graph = self.drawing, self.graph
         before, after = self.outputs(), new.outputs()
         for open_input, source in zip(new.open_inputs(), self.inputs()):
             drawing.feed(open_input, source)

@@ -35,7 +35,7 @@ class Node(Handle, ModelView):
 
     @property
     def _node(self) -> Any:
-        return self.drawing.canvas.graph.nodes[self.id]
+        return self.drawing.graph.nodes[self.id]
 
     @property
     def name(self) -> str:
@@ -75,19 +75,19 @@ class Node(Handle, ModelView):
         """Return the kind of an input: ``data``, ``param`` (constant) or ``optional`` (omitted). Raises InputError: no
         such input.
         """
-        source = self.drawing.canvas.source(self.id, in_)
+        source = self.drawing.source(self.id, in_)
         if source is None:
             return "optional"
-        return "param" if isinstance(self.drawing.canvas.op(source), Constant) else "data"
+        return "param" if isinstance(self.drawing.op(source), Constant) else "data"
 
     def inputs(self) -> "list[Connector | None]":
         """Return the wire of each input; None if nothing feeds it."""
-        canvas = self.drawing.canvas
-        sources = (canvas.source(self.id, index) for index in range(canvas.input_count(self.id)))
+        drawing = self.drawing
+        sources = (drawing.source(self.id, index) for index in range(drawing.input_count(self.id)))
         return [
             None
-            if outlet is None or is_open(canvas.op(outlet))
-            else Connector.of(Node.of(self.drawing, outlet.node), outlet.slot)
+            if outlet is None or is_open(drawing.op(outlet))
+            else Connector.of(Node.of(drawing, outlet.node), outlet.slot)
             for outlet in sources
         ]
 
@@ -97,7 +97,7 @@ class Node(Handle, ModelView):
 
     def parent(self, in_: int) -> "Node | None":
         """Return the node that an input reads; None if nothing feeds it. Raises InputError: no such input."""
-        self.drawing.canvas.source(self.id, in_)
+        self.drawing.source(self.id, in_)
         wire = self.inputs()[in_]
         return None if wire is None else wire.node
 
@@ -129,8 +129,8 @@ class Node(Handle, ModelView):
         If the node is fed already, another one with its operator and parameters (``share``) is fed instead.
         Raises InputError: the number of connectors differs from the data inputs
         """
-        node = self if self.drawing.canvas.open_input_indices(self.id) else self.share()
-        indices = node.drawing.canvas.open_input_indices(node.id)
+        node = self if self.drawing.open_input_indices(self.id) else self.share()
+        indices = node.drawing.open_input_indices(node.id)
         if len(connectors) != len(indices):
             raise InputError(
                 f"{node.name} ({node.type}): it has {len(indices)} data inputs, and {len(connectors)} connectors are "
@@ -146,7 +146,7 @@ class Node(Handle, ModelView):
 
         Both read the same parameters, which are stored and counted once; each has its own state.
         """
-        return Node.of(self.drawing, self.drawing.canvas.share(self.id))
+        return Node.of(self.drawing, self.drawing.share(self.id))
 
     def replace(self, other: "Node | GraphView") -> None:
         """Replace this node by a node or a view; as ``GraphView.replace``."""
@@ -168,7 +168,7 @@ class Connector(ModelView):
 
     def __init__(self, name: str = "x", shape: str = "") -> None:
         drawing = Drawing()
-        self.node = Node.of(drawing, drawing.canvas.add(name, OpenInput(shape, True, name)).node)
+        self.node = Node.of(drawing, drawing.add(name, OpenInput(shape, True, name)).node)
         self.slot = 0
 
     @classmethod
@@ -195,9 +195,9 @@ class Connector(ModelView):
                 raise InputError(f"the view has no open input {in_}; it has {len(open_inputs)}")
             other.feed(open_inputs[in_], self)
             return
-        other.drawing.canvas.source(other.id, in_)
+        other.drawing.source(other.id, in_)
         self.node.drawing.join(other.drawing)
-        self.node.drawing.canvas.connect(self.outlet, other.id, in_)
+        self.node.drawing.connect(self.outlet, other.id, in_)
 
     def graph(self, *others: "Connector") -> "GraphView":
         """Return the view of all that this wire, and the others, are computed from; they are its outputs."""
@@ -207,7 +207,7 @@ class Connector(ModelView):
         for other in others:
             self.node.drawing.join(other.node.drawing)
         drawing = self.node.drawing
-        order = drawing.canvas.graph.order([end.outlet for end in ends])
+        order = drawing.graph.order([end.outlet for end in ends])
         handles = [Node.of(drawing, node_id) for node_id in order]
         inputs = [Connector.of(node) for node in handles if is_open(node.op)]
         return GraphView([node for node in handles if is_operator(node.op)], inputs, ends)
@@ -217,11 +217,11 @@ class Connector(ModelView):
 
     def require_there(self) -> None:
         """Raise InputError for an input that another wire has replaced."""
-        if not self.node.drawing.canvas.graph.nodes[self.node.id].outputs:
+        if not self.node.drawing.graph.nodes[self.node.id].outputs:
             raise InputError("this connector was an input that another wire now feeds; use that wire")
 
     def __repr__(self) -> str:
-        return f"<Connector {self.node.drawing.canvas.graph.label(self.outlet)}>"
+        return f"<Connector {self.node.drawing.graph.label(self.outlet)}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Connector) and (self.node, self.slot) == (other.node, other.slot)
@@ -350,7 +350,7 @@ class GraphView(PartView):
 
         Raises InputError: not a query
         """
-        matches = find_matches(self.part.drawing.canvas.graph, query, set(self.part.nodes))
+        matches = find_matches(self.part.graph, query, set(self.part.nodes))
         return [GraphView(self._handles(match.nodes)) for match in matches]
 
     # use

@@ -56,15 +56,14 @@ def make_node(
 def new_node(op: ModelOp, inputs: Sequence[OperatorInput], name: str, outputs: int = 1) -> Node:
     """Return a node in its own graph: open inputs for data, constants for parameters."""
     drawing = Drawing()
-    canvas = drawing.canvas
     outlets = [
-        canvas.add(f"{name}.{operand}", OpenInput(preferred_name=operand))
+        drawing.add(f"{name}.{operand}", OpenInput(preferred_name=operand))
         if isinstance(operand, str)
-        else canvas.add_constant(f"{name}.{operand[0]}", operand[1])
+        else drawing.add_constant(f"{name}.{operand[0]}", operand[1])
         for operand in inputs
         if operand is not None
     ]
-    return Node.of(drawing, canvas.add(name, op, outlets, outputs).node)
+    return Node.of(drawing, drawing.add(name, op, outlets, outputs).node)
 
 
 def operator_function(make: Callable[Parameters, Node], title: str, about: str) -> Callable[Parameters, Node]:
@@ -124,7 +123,7 @@ def Producer(value: Any, name: str = "producer") -> Node:
     if array.dtype not in DTYPES.values():
         raise InputError(f"{name} (Producer): {value!r} does not consist of numbers")
     drawing = Drawing()
-    return Node.of(drawing, drawing.canvas.add_constant(name, array).node)
+    return Node.of(drawing, drawing.add_constant(name, array).node)
 
 
 Evaluation: TypeAlias = Callable[..., "Array | Sequence[Array]"]

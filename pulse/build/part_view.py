@@ -30,8 +30,7 @@ class PartView(ModelView):
 
     def unsupported_operators(self) -> list[str]:
         """Return the operators that nothing can compute, by name."""
-        graph = self.part.drawing.canvas.graph
-        ops = [graph.nodes[node_id].op for node_id in self.part.nodes]
+        ops = [self.part.graph.nodes[node_id].op for node_id in self.part.nodes]
         return sorted({op.name for op in ops if not op.is_supported})
 
     def graph(
@@ -103,7 +102,7 @@ class PartView(ModelView):
         Raises        InputError: another type
         """
         if weights_only:
-            round_parameters(self.part.drawing.canvas, self.part.nodes, dtype)
+            round_parameters(self.part.drawing, self.part.nodes, dtype)
         else:
             self.part.convert(partial(convert_types, name=dtype))
 

@@ -15,8 +15,6 @@ MAGIC = b"N\xef"
 MAX_RANK = 8
 """Maximum number of axes of a tensor in a file; the writer refuses more."""
 FLOAT, UNSIGNED, QUANTIZED_UNSIGNED, QUANTIZED_SIGNED, SIGNED, BOOL = range(6)
-TRACT_VENDOR = ord("T") << 8 | ord("R")
-"""The vendor of the kinds that only tract has."""
 DTYPES_BY_TYPE: Mapping[tuple[int, int], type[np.generic]] = {
     (FLOAT, 16): np.float16,
     (FLOAT, 32): np.float32,

@@ -35,10 +35,9 @@ class Clock:
 
     __slots__ = ("counter", "end", "last", "symbol", "word")
 
-    def __init__(
-        self, symbol: Symbol, pulse: int = 0, end: int | None = None, last: int | None = None
-    ) -> None:
-        self.symbol, self.end, self.last = symbol, end, last
+    def __init__(self, symbol: Symbol, pulse: int = 0, end: int | None = None) -> None:
+        self.symbol, self.end = symbol, end
+        self.last: int | None = None
         self.count_in(np.zeros(1, np.int64))
         self.pulse = pulse
 

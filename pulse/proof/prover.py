@@ -100,15 +100,12 @@ def prove_programs(
         lengths_run = [trial.length for trial in records]
         result = compare_with_original(original, model, oracle, programs[-1], lengths_run, choice.seed)
         original_record, divergence = (result, None) if isinstance(result, OriginalRecord) else (None, result)
-    backends = tuple(program.backend for program in programs)
-    skips = tuple(dict.fromkeys(skipped))
-    outputs = observed.coverage()
     return ProofReport(
         model=model,
-        backends=backends,
+        backends=tuple(program.backend for program in programs),
         tried=tuple(records),
-        skipped=skips,
-        outputs=outputs,
+        skipped=tuple(dict.fromkeys(skipped)),
+        outputs=observed.coverage(),
         trials=trials,
         seed=choice.seed,
         worst=worst,

@@ -12,7 +12,7 @@ from pulse.front import FUNCTIONS
 from pulse.models import TypedModel
 from pulse.recipes.rates import Rates
 from pulse.recipes.recipe import RecipeContext, RecipeStage
-from pulse.support.toml_values import TomlValue, describe_type, fits, quote, require_known
+from pulse.support.value_types import TomlTable, require_known, require_type
 
 SHAPES = ("shape", "mask_shape")
 """Parameters that are the shapes of the first input and of the second."""
@@ -28,15 +28,12 @@ def parameters(name: str) -> Mapping[str, object]:
     return {parameter: hints[parameter] for parameter in signature(FUNCTIONS[name]).parameters}
 
 
-def check_parameters(name: str, values: Mapping[str, TomlValue], location: str) -> dict[str, Any]:
+def check_parameters(name: str, values: TomlTable, location: str) -> dict[str, Any]:
     """Return the parameters in a recipe. Raises LoadError: unknown, missing, or of a wrong type."""
     types = parameters(name)
     require_known(values, types, location, f"parameter of {name}")
     for parameter, value in values.items():
-        if not fits(value, types[parameter]):
-            raise LoadError(
-                f"{location}: {parameter} = {quote(value)} must be {describe_type(types[parameter])}"
-            )
+        require_type(parameter, value, types[parameter], location)
     for parameter in signature(FUNCTIONS[name]).parameters.values():
         if parameter.default is parameter.empty and parameter.name not in values:
             raise LoadError(f"{location}: {name} needs {parameter.name}")

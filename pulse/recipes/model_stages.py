@@ -17,7 +17,7 @@ from pulse.loading.loaded_model import LoadedModel
 from pulse.metadata import is_exported
 from pulse.models import TypedModel
 from pulse.recipes.recipe import ITSELF, RecipeContext, RecipeStage
-from pulse.support.toml_values import TomlValue, describe_type, fits, quote, require_known
+from pulse.support.value_types import TomlTable, TomlValue, describe_type, fits, quote, require_known
 from pulse.support.wording import spell
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ EXAMPLES = {
 ARRAY_SUFFIX = ".npy"
 
 
-def check_options(path: TomlValue, values: Mapping[str, TomlValue], location: str) -> dict[str, Any]:
+def check_options(path: TomlValue, values: TomlTable, location: str) -> dict[str, Any]:
     """Return the options of a model, including its path. Raises LoadError: unknown, or of a wrong type or value."""
     if not isinstance(path, str) or not path:
         raise LoadError(f'{location}: model = {quote(path)} must be the path of a file, such as "model.onnx"')

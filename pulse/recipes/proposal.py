@@ -92,9 +92,8 @@ def _part(model: Path, folder: Path, notes: list[str], hop: int | None) -> Paire
     guess = guess_recipe(fact, output_fact, hop) if framed is None else framed.guess
     if guess is None:
         raise LoadError(
-            f"{model}: {name} ({fact}) is not audio, a spectrum, a filter bank or a frame of a usual size; write "
-            "its recipe "
-            f"by hand, see docs/recipes.md{_of_channels(fact)}"
+            f"{model}: {name} ({fact}) is not audio, a spectrum, a filter bank or a frame of a usual size; write its "
+            f"recipe by hand, see docs/recipes.md{_of_channels(fact)}"
         )
     guess = _with_codes(guess, whole.metadata, (name, fact), (outputs[0], output_fact), notes)
     rate_hz = stated_rate_hz(whole.metadata) if is_sound_shape(fact.shape) else None

@@ -10,7 +10,7 @@ from pulse.front import FUNCTIONS
 from pulse.recipes import function_stages, model_stages
 from pulse.recipes.recipe import Recipe, RecipeContext, RecipeStage
 from pulse.support.printable import MAX_TITLE_LENGTH, is_title
-from pulse.support.toml_values import TomlValue, fits, get_value, quote, require_known
+from pulse.support.value_types import TomlTable, TomlValue, fits, get_value, quote, require_known
 
 MAX_FILE_BYTES = 1 << 20
 """Maximum number of bytes of a recipe; one of a hundred stages has some thousand."""
@@ -57,7 +57,7 @@ def parse_recipe(text: str, context: RecipeContext) -> Recipe:
     return Recipe(context, title or context.path.stem, title is not None, rate, stages, outputs, inputs)
 
 
-def _inputs(table: Mapping[str, TomlValue], location: str) -> Mapping[str, str]:
+def _inputs(table: TomlTable, location: str) -> Mapping[str, str]:
     """Return the inputs that are declared, with their shapes."""
     declarations: Sequence[str] | Mapping[str, str] = (
         get_value(table, "inputs", Sequence[str] | Mapping[str, str], location, '["mic", "far"]') or ()
@@ -128,9 +128,7 @@ def _stage(number: int, entry: TomlValue, location: str) -> RecipeStage:
     return RecipeStage(number, function, options, reads, output_names)
 
 
-def _names(
-    table: Mapping[str, TomlValue], key: str, location: str
-) -> Sequence[str] | Mapping[str, str] | None:
+def _names(table: TomlTable, key: str, location: str) -> Sequence[str] | Mapping[str, str] | None:
     value = table.get(key)
     if value is None:
         return None

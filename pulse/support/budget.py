@@ -13,6 +13,7 @@ from typing import Any, cast
 from pulse.errors import LoadError
 from pulse.support.collector import fewer_collections
 from pulse.support.record import record
+from pulse.support.value_types import fits
 from pulse.support.wording import spell
 
 COMPUTED_PER_STORED = 4
@@ -48,7 +49,7 @@ class Budget:
         for name, limit in limits.items():
             if name not in names:
                 raise LoadError(f"{spell('budget')} has no limit {name!r}; choose one of {', '.join(names)}")
-            if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 0:
+            if not fits(limit, float) or not limit >= 0:
                 example = spell("budget", {name: 10**6})
                 raise LoadError(f"{spell('budget')}: {name} is {limit!r}; give a number, as in {example}")
         return replace(cls(), **limits)

@@ -2,29 +2,24 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from pulse.dim import SymbolScope
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array, convert_numbers, dtype_name
-from pulse.infer.fact import InferenceFact
-from pulse.support.budget import Spending, count_spending
 from pulse.tensorflow.messages import GraphDef
 from pulse.tensorflow.nodes import GraphNode, NodeOutput, declared_type, graph_nodes
 from pulse.tensorflow.partial_run import PartialRun
+from pulse.tensorflow.plan import PlanKey, RequestPlan
 from pulse.tensorflow.read.assignments import ASSIGNMENTS
-from pulse.tensorflow.read.building import NEXT_SUFFIX, WITHOUT_RESULT, Request, build_model, prepare_graph
+from pulse.tensorflow.read.building import WITHOUT_RESULT
 from pulse.tensorflow.read.checkpoint import CheckpointTensors
-from pulse.tensorflow.read.effects import VARIABLES, Variables
+from pulse.tensorflow.read.effects import VARIABLES
 from pulse.tensorflow.read.file import Contents, decode
-from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.tensors import RESOURCE, TensorType
-from pulse.typed import TypedNetwork
 
 MAX_PLANS = 64
 """Maximum number of plans that a session keeps; the oldest is dropped."""
@@ -42,22 +37,6 @@ class CacheInfo(NamedTuple):
     currsize: int
 
 
-class _Key(NamedTuple):
-    """The key of a plan: feeds, fetches and targets, in no order."""
-
-    feeds: frozenset[NodeOutput]
-    fetches: frozenset[NodeOutput]
-    targets: frozenset[str]
-
-
-@dataclass(eq=False)
-class _Plan:
-    """The graph of a request, and models of it by the shapes of their inputs."""
-
-    graph: FlatGraph
-    models: dict[Any, TypedNetwork] = field(default_factory=dict[Any, TypedNetwork])
-
-
 class Session:
     """A graph with its own variables.
 
@@ -71,7 +50,7 @@ class Session:
         self._signatures = contents.signatures
         self._first = {name: value.copy() for name, value in contents.values.items()}
         self._values: dict[str, Array] = dict(self._first)
-        self._plans: OrderedDict[_Key, _Plan] = OrderedDict()
+        self._plans: OrderedDict[PlanKey, RequestPlan] = OrderedDict()
         self._hits = self._misses = 0
         self._unfeedable: set[str] = set()
         self._unfetchable: set[str] = set()
@@ -163,13 +142,7 @@ class Session:
         """Return the nodes of the graph that a run of these would execute, functions inlined."""
         endpoints = [self._endpoint(name, "fetch") for name in fetches]
         fed = [self._endpoint(name, "feed") for name in feeds]
-        plan = self._plan(_Key(frozenset(fed), frozenset(endpoints), frozenset(targets)))
-        names = [endpoint.node for endpoint in endpoints if endpoint not in fed]
-        needed = plan.graph.find_needed([*names, *targets], fed)
-        variables = Variables(plan.graph, self._library)
-        effects = [node.name for node in needed.values() if variables.changed_variables(node)]
-        pure = [name for name in targets if name in needed and needed[name].op not in WITHOUT_RESULT]
-        return list(plan.graph.find_needed([*names, *effects, *pure], fed, controls=False))
+        return self._plan(PlanKey(frozenset(fed), frozenset(endpoints), frozenset(targets))).find_running()
 
     def cache_info(self) -> CacheInfo:
         """Return how often plans were found and made."""
@@ -313,18 +286,14 @@ class Session:
                 return value.known_type
         return None
 
-    def _plan(self, key: _Key) -> _Plan:
+    def _plan(self, key: PlanKey) -> RequestPlan:
         if key in self._plans:
             self._hits += 1
             self._plans.move_to_end(key)
             return self._plans[key]
-        names = sorted({*(fetch.node for fetch in key.fetches if fetch not in key.feeds), *key.targets})
-        with count_spending(Spending()):
-            graph = prepare_graph(
-                list(self._nodes.values()), self._library, self._title, names, list(key.feeds)
-            )
+        plan = RequestPlan(self._nodes.values(), self._library, self._title, key)
         self._misses += 1
-        plan = self._plans[key] = _Plan(graph)
+        self._plans[key] = plan
         if len(self._plans) > MAX_PLANS:
             self._plans.popitem(last=False)
         return plan
@@ -332,53 +301,21 @@ class Session:
     def _compute(
         self, endpoints: Sequence[NodeOutput], feeds: Mapping[NodeOutput, Array], targets: Sequence[str]
     ) -> dict[str, Array]:
-        key = _Key(frozenset(feeds), frozenset(endpoints), frozenset(targets))
+        key = PlanKey(frozenset(feeds), frozenset(endpoints), frozenset(targets))
         if not key.fetches and not key.targets:
             return {}
         plan = self._plan(key)
         for endpoint in key.fetches:
             self._require_tensor(endpoint)
-        values = {name: value for name, value in self._values.items() if name in plan.graph.nodes}
-        signature = tuple(sorted((name, value.shape, value.dtype.str) for name, value in values.items()))
-        signatures = (
-            tuple(sorted((str(end), array.shape, array.dtype.str) for end, array in feeds.items())),
-            signature,
-        )
-        if signatures not in plan.models:
-            plan.models[signatures] = self._model(plan, key, feeds, values)
-        model = plan.models[signatures]
-        arrays = {str(end): array for end, array in feeds.items()} | values
-        inputs = {name: _stored_form(array) for name, array in arrays.items() if name in model.inputs}
-        self._require_values(model, inputs)
-        results = model.run(inputs)
+        results, assigned = plan.run(feeds, self._values)
         fetches = {str(end): self._convert_result(end, results[str(end)]) for end in key.fetches}
-        for name in self._nodes:
-            if f"{name}{NEXT_SUFFIX}" in results:
-                self._values[name] = np.array(results[f"{name}{NEXT_SUFFIX}"])
+        self._values |= assigned
         return fetches
-
-    def _model(
-        self, plan: _Plan, key: _Key, feeds: Mapping[NodeOutput, Array], values: Mapping[str, Array]
-    ) -> TypedNetwork:
-        facts = {end: InferenceFact.like(_stored_form(array)) for end, array in feeds.items()}
-        fetches = {str(end): end for end in sorted(key.fetches)}
-        request = Request(fetches, tuple(sorted(key.targets)), facts, values, False)
-        with count_spending(Spending()):
-            return build_model(plan.graph, self._library, request, SymbolScope()).analyse()
 
     def _require_tensor(self, endpoint: NodeOutput) -> None:
         node = self._nodes[endpoint.node]
         if node.op == "VarHandleOp" or node.type_number("T") == RESOURCE:
             raise InputError(f"fetch {endpoint}: it is the handle of a variable; fetch its ReadVariableOp")
-
-    def _require_values(self, model: TypedNetwork, inputs: Mapping[str, Array]) -> None:
-        """Raise InputError if the run reads an uninitialised variable."""
-        for name in model.inputs:
-            if name not in inputs:
-                raise InputError(
-                    f"{name} ({self._nodes[name].op}): the variable has no value yet; run its initialiser, or give it "
-                    "a value with restore"
-                )
 
     def _convert_result(self, endpoint: NodeOutput, value: Array) -> Array:
         """Return a result in its type in the graph."""
@@ -409,11 +346,6 @@ def _result_types(node: GraphNode) -> list[Any]:
         return []
     names = ("DstT",) if node.op == "Cast" else ("Tcomplex", "Tout", "dtype", "T")
     return [node.attributes.get(name) for name in names]
-
-
-def _stored_form(array: Array) -> Array:
-    """Return complex numbers as a last axis of two."""
-    return np.stack([np.real(array), np.imag(array)], -1) if array.dtype.kind == "c" else array
 
 
 def _check_shape(node: GraphNode, array: Array, name: str) -> None:

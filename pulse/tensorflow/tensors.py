@@ -47,7 +47,7 @@ _VALUES = {
     22: "uint32_val",
     23: "uint64_val",
 }
-STRING, RESOURCE, VARIANT = 7, 20, 21
+STRING, RESOURCE = 7, 20
 MAX_ELEMENTS = 1 << 31
 """Maximum number of elements of a tensor; more are refused."""
 

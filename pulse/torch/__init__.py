@@ -3,12 +3,15 @@
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from pulse.errors import InputError, PulseWarning
 from pulse.loading.format_registry import read_onnx
+from pulse.loading.load import load
+from pulse.loading.loaded_model import LoadedModel
 from pulse.models import Model
 from pulse.support.mapping import MIN_MAPPED_BYTES, release_heap, release_pages
 from pulse.torch.arguments import Dynamic, read_call
@@ -73,6 +76,16 @@ def from_torch(
         method=method,
         states=states,
     )[0]
+
+
+def load_module(module: Any, example: Any, keywords: Mapping[str, Any], **options: Any) -> LoadedModel:
+    """Return a module as a loaded model; proofs of the model run the module too.
+
+    keywords  other arguments of ``from_torch``
+    options   arguments of ``pulse.load``
+    """
+    model, original = convert_module(module, example, **keywords)
+    return replace(load(model, **options), original=original)
 
 
 def convert_module(

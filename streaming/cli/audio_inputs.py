@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import field
 from pathlib import Path
 
 from pulse.errors import InputError
@@ -28,7 +27,7 @@ class AudioInputs:
 
     routed: list[RoutedAudio]
     arrays: Mapping[str, Array]
-    paths: list[Path] = field(default_factory=list[Path])
+    paths: list[Path]
 
     @property
     def title(self) -> str:

@@ -1,4 +1,4 @@
-"""Parse the options of models that take chunks and states."""
+"""Parse the options with a value for each name: of inputs, of reading, and of models of chunks."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +24,11 @@ def parse_pairs(option: str, texts: Sequence[str] | None, value_text: str, examp
             raise InputError(f"{option} {text!r}: {name} is given twice")
         values[name] = value
     return values
+
+
+def parse_inputs(options: ModelOptions) -> dict[str, str]:
+    """Return the shapes of inputs. Raises InputError."""
+    return parse_pairs("--input", options.inputs, "a shape", "x=1,80,T,f32")
 
 
 def parse_constants(options: ModelOptions) -> Mapping[str, Any]:

@@ -18,8 +18,8 @@ from streaming.cli.audio_inputs import open_audio_inputs
 from streaming.cli.run_request import RunRequest
 from streaming.cli.standard_output import take_stdout
 from streaming.files.atomic import refuse_same
+from streaming.opening.opened_model import OpenedModel
 from streaming.reports.file_report import FileReport, builtin_snr_db
-from streaming.reports.opened_model import OpenedModel
 from streaming.routing import find_output, is_playable, sound_inputs
 from streaming.terminal.progress import progress
 

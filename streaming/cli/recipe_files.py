@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pulse.errors import InputError
 from pulse.loading.format_registry import Content, find_format
 from pulse.recipes.recognition import holds_recipe, is_recipe_file
-from streaming.cli.module_import import read_module_name
 from streaming.files.atomic import complete_file, kind_of, refuse_same
+from streaming.opening.module_import import read_module_name
 
 if TYPE_CHECKING:
     from pulse.recipes.recipe import RecipeContext

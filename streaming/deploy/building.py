@@ -11,7 +11,7 @@ from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.proof.oracle import oracle_of
 from streaming.deploy.built_library import BuiltLibrary, build_library
-from streaming.reports.opened_model import OpenedModel
+from streaming.opening.opened_model import OpenedModel
 
 
 def find_target(name: str | None) -> Level:

@@ -10,7 +10,7 @@ from typing import Any
 from pulse.errors import InputError
 from pulse.interface import Port
 from pulse.support.record import record
-from pulse.support.toml_values import describe_type
+from pulse.support.value_types import describe_type
 from pulse.support.wording import spell
 from streaming.events.argmax import Argmax
 from streaming.events.ctc import Ctc

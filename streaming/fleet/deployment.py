@@ -5,8 +5,9 @@ from typing import Any
 
 from pulse.errors import InputError
 from pulse.support.record import record
+from pulse.support.value_types import TomlTable
 from streaming.fleet.stream_name import VERSION_NAME
-from streaming.serve.settings import ServerSettings, fill, read_table, read_toml, require_table
+from streaming.serve.settings import SERVER, ServerSettings, fill, read_table, read_toml, take_entry
 
 
 @record
@@ -82,7 +83,7 @@ def read_deployment(path: Path) -> Deployment:
     """
 
     def parse(table: dict[str, Any]) -> Deployment:
-        settings = require_table(table.pop("fleet", {}), "fleet")
+        settings = take_entry(table, "fleet", TomlTable, {}, SERVER)
         server = read_table({"port": 0, **table}, path.parent)
         return fill(Deployment(server=server), settings, "[fleet]", ("server",))
 

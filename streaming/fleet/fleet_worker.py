@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 
 import anyio
@@ -18,10 +18,7 @@ from streaming.fleet.store import Holders, HolderStore
 from streaming.serve.running import loop_options
 from streaming.serve.server import Server, listen
 from streaming.serve.service import HostedProgram, Service
-from streaming.serve.settings import ServerSettings
 
-Opener = Callable[[ServerSettings], Sequence[HostedProgram]]
-"""A function that returns the compiled models of a server."""
 SERVER_TIMEOUT_S = 20.0
 """A server that needs longer to begin or to end is an error."""
 ANY_ADDRESS = ("0.0.0.0", "::")
@@ -54,21 +51,28 @@ class WorkerStatus:
 class FleetWorker(NotCopyable):
     """A worker that serves until ``stop``.
 
-    host     the address of its machine
-    Raises   InputError: a model that cannot be served, an address in use
+    host      the address of its machine
+    programs  the models of its server, compiled
+    Raises    InputError: a model that cannot be served, an address in use
     """
 
     copy_error_reason = "it has a server in a thread"
 
     def __init__(
-        self, name: str, node: str, host: str, deployment: Deployment, opener: Opener, holders: Holders
+        self,
+        name: str,
+        node: str,
+        host: str,
+        deployment: Deployment,
+        programs: Sequence[HostedProgram],
+        holders: Holders,
     ) -> None:
         settings = deployment.server
         self.name, self.node = name, node
         self.membership = Membership(name, deployment.version)
         store = HolderStore(self.membership, node, holders, deployment.copies, settings.keep_s)
         threads = settings.threads or core_count()
-        self.service = Service(settings, opener(settings), threads, store, self.membership)
+        self.service = Service(settings, programs, threads, store, self.membership)
         self._deployment = deployment
         self._listening = listen(settings.host, settings.port, settings.limits.slow_s)
         self._server = Server(self.service, self._listening)

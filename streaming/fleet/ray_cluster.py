@@ -13,9 +13,10 @@ from streaming.fleet.cluster import Lost
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.fleet_plan import ClusterNode
 from streaming.fleet.fleet_table import FleetTable
-from streaming.fleet.fleet_worker import FleetWorker, Opener, WorkerStatus
+from streaming.fleet.fleet_worker import FleetWorker, WorkerStatus
 from streaming.fleet.holder import Holder, HolderStatus, Saved
 from streaming.serve.logs import log_to_stderr
+from streaming.serve.running import open_programs
 
 MEMBER_TIMEOUT_S = 2.0
 """The seconds that members may take to answer the control."""
@@ -126,9 +127,10 @@ class WorkerActor:
         self._worker: FleetWorker | None = None
         self._table = FleetTable()
 
-    def start(self, deployment: Deployment, opener: Opener) -> None:
+    def start(self, deployment: Deployment) -> None:
         log_to_stderr("warning")
-        worker = FleetWorker(self._name, self._node, self._host, deployment, opener, self._holders)
+        programs = open_programs(deployment.server)
+        worker = FleetWorker(self._name, self._node, self._host, deployment, programs, self._holders)
         worker.set_table(self._table)
         self._worker = worker
 
@@ -162,12 +164,11 @@ class RayCluster:
     """The ``Cluster`` of Ray that this process is connected to.
 
     namespace  the fleet's name
-    opener     opens the models of a worker, in its process
     keep_s     seconds that holders keep a checkpoint
     """
 
-    def __init__(self, namespace: str, opener: Opener, keep_s: float) -> None:
-        self._namespace, self._opener, self._keep_s = namespace, opener, keep_s
+    def __init__(self, namespace: str, keep_s: float) -> None:
+        self._namespace, self._keep_s = namespace, keep_s
         self._actors = Actors(namespace)
         self._starts: dict[str, Any] = {}
 
@@ -185,7 +186,7 @@ class RayCluster:
         actor = self._start(
             WorkerActor, name, node, cpus=deployment.cpus, calls=CONCURRENT_CALLS, arguments=arguments
         )
-        self._starts[name] = actor.start.remote(deployment, self._opener)
+        self._starts[name] = actor.start.remote(deployment)
 
     def start_holder(self, name: str, node: ClusterNode) -> None:
         """Start a holder; returns at once."""

@@ -16,7 +16,6 @@ from streaming.fleet.cluster import Lost
 from streaming.fleet.deployment import Deployment
 from streaming.fleet.fleet_control import FleetControl, FleetStatus
 from streaming.fleet.fleet_table import FleetTable
-from streaming.fleet.fleet_worker import Opener
 from streaming.fleet.ray_cluster import MEMBER_TIMEOUT_S, Actors, RayCluster, ask_actors
 from streaming.serve.logs import log_to_stderr
 
@@ -36,9 +35,9 @@ logger = logging.getLogger("pulse.fleet")
 class ControlActor:
     """A ``FleetControl`` that runs twice per second. Ray restarts it if it is lost."""
 
-    def __init__(self, namespace: str, opener: Opener, keep_s: float) -> None:
+    def __init__(self, namespace: str, keep_s: float) -> None:
         log_to_stderr("warning")
-        self._control = FleetControl(RayCluster(namespace, opener, keep_s), _table_of(namespace))
+        self._control = FleetControl(RayCluster(namespace, keep_s), _table_of(namespace))
         self._lock = threading.Lock()
         self._ended = threading.Event()
         threading.Thread(target=self._watch, name="pulse fleet control", daemon=True).start()
@@ -81,7 +80,7 @@ class Fleet:
                     f"no Ray cluster answers: {error}; start one with ray start --head, and give --address"
                 ) from None
 
-    def deploy(self, deployment: Deployment, opener: Opener) -> None:
+    def deploy(self, deployment: Deployment) -> None:
         """Start a fleet, or add a version to it.
 
         Raises InputError: clients could not reach the workers, or a model cannot be opened
@@ -104,7 +103,7 @@ class Fleet:
                 num_cpus=0,
                 max_restarts=-1,
                 max_concurrency=CONTROL_CALLS,
-            ).remote(self.name, opener, deployment.server.keep_s)
+            ).remote(self.name, deployment.server.keep_s)
         except ValueError as error:
             raise InputError(f"the fleet {self.name} cannot start: {error}") from None
         self._call("deploy", deployment)

@@ -12,19 +12,18 @@ Messages count the frames of each port in the epoch. What their words mean, and 
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, Literal, cast
 
 from pulse.support.record import record
 from pulse.support.report import parse_json
+from pulse.support.value_types import describe_type, fits
 from streaming.protocol import PROTOCOL_VERSION
 from streaming.protocol.errors import ProtocolError
 
-FORMATS = ("pcm16", "f32", "opus")
 REQUESTS = ("flush", "reset", "ping", "stats", "confirm")
 """The types that a client may send after its hello."""
-ANSWERS = ("ready", "ack", "event", "flushed", "reset", "pong", "stats", "servers", "error")
-"""The types that a server sends."""
 Message = dict[str, Any]
 
 
@@ -101,72 +100,25 @@ class Hello:
             raise _hello_error(
                 f"version {message['version']!r}", f"this server speaks version {PROTOCOL_VERSION}"
             )
-        format = _read_text(message, "format") or "f32"
-        if format not in FORMATS:
-            raise _hello_error(f"format {format!r}", f"the formats are {', '.join(FORMATS)}")
-        outputs: object = message.get("outputs")
-        if outputs is not None and not _is_text_list(outputs):
-            raise _hello_error(f"outputs {outputs!r}", "give a list of names")
-        return cls(
-            model=_read_text(message, "model"),
-            rate=_read_count(message, "rate"),
-            format=format,
-            block=_read_count(message, "block"),
-            outputs=None if outputs is None else tuple(cast("Iterable[str]", outputs)),
-            token=_read_text(message, "token"),
-            resume=_read_text(message, "resume"),
-            skip=_read_count(message, "skip"),
-            stream=_read_text(message, "stream"),
-            follows=_read_flag(message, "follows"),
-            confirms=_read_flag(message, "confirms"),
-        )
+        values: dict[str, Any] = {}
+        for field in fields(cls):
+            value = message.get(field.name)
+            if value is None:
+                continue
+            if isinstance(value, float) and value.is_integer():
+                value = int(value)
+            if not fits(value, field.type):
+                raise _hello_error(f"{field.name} {value!r}", f"give {describe_type(field.type)}")
+            if type(value) is int and value < 1:
+                raise _hello_error(f"{field.name} {value!r}", "give a positive integer")
+            values[field.name] = tuple(message["outputs"]) if field.name == "outputs" else value
+        return cls(**values)
 
     def as_message(self) -> Message:
         """Return the message of text."""
-        fields = {
-            "model": self.model,
-            "rate": self.rate,
-            "format": self.format,
-            "block": self.block,
-            "outputs": None if self.outputs is None else list(self.outputs),
-            "token": self.token,
-            "resume": self.resume,
-            "skip": self.skip,
-            "stream": self.stream,
-            "follows": self.follows or None,
-            "confirms": self.confirms or None,
-        }
-        values = {name: value for name, value in fields.items() if value is not None}
-        return {"type": "hello", "version": PROTOCOL_VERSION, **values}
-
-
-def _is_text_list(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[object]", value))
-
-
-def _read_text(message: Message, name: str) -> str | None:
-    value = message.get(name)
-    if value is not None and not isinstance(value, str):
-        raise _hello_error(f"{name} {value!r}", "give a text")
-    return value
-
-
-def _read_flag(message: Message, name: str) -> bool:
-    value = message.get(name, False)
-    if not isinstance(value, bool):
-        raise _hello_error(f"{name} {value!r}", "give true or false")
-    return value
-
-
-def _read_count(message: Message, name: str) -> int | None:
-    value = message.get(name)
-    if value is None:
-        return None
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise _hello_error(f"{name} {value!r}", "give a positive integer")
-    return value
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        fields_given = {name: value for name, value in values.items() if value not in (None, False)}
+        return {"type": "hello", "version": PROTOCOL_VERSION, **fields_given}
 
 
 def _hello_error(problem: str, hint: str) -> ProtocolError:

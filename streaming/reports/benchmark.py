@@ -15,7 +15,7 @@ from pulse.program.streams.state import State
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Table, Text, duration
 from streaming.latency import Latency
-from streaming.reports.opened_model import OpenedModel, backend_text
+from streaming.opening.opened_model import OpenedModel, backend_text
 from streaming.reports.profile_report import profile_dict, profile_sections
 
 WARM_UP_STEPS = 50

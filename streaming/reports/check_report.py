@@ -6,13 +6,13 @@ from typing import Any
 from pulse.accuracy import RoundingLoss, rounding_losses
 from pulse.loading.proving import prove_model
 from pulse.models import PulsedModel
-from pulse.program.backends.registry import Prepare
 from pulse.program.file.stored_program import StoredProgram
 from pulse.proof import ProofChoice
 from pulse.rounding import Rounding
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Text, byte_size
-from streaming.reports.opened_model import OpenedModel, backend_text
+from streaming.compilation.preparation import kernel_preparation
+from streaming.opening.opened_model import OpenedModel, backend_text
 from streaming.reports.timed_proof import TimedProof, time_proof
 
 
@@ -74,13 +74,13 @@ def check_model(
     choice: ProofChoice,
     backend: str,
     rounding: Rounding,
-    prepare: Prepare | None,
 ) -> CheckReport:
     """Verify a model in pulses; the arguments are those of ``pulse.proof.prove``.
 
     Raises PulsifyError: the model cannot be pulsified
     """
     form, row_form = rounding.resolve()
+    prepare = kernel_preparation()
     proof = time_proof(lambda: prove_model(opened.model, pulsed, choice, backend, prepare))
     errors: list[RoundingLoss] = []
     if form != "f32":

@@ -7,7 +7,6 @@ from typing import Any
 from pulse.accuracy import rounding_losses
 from pulse.errors import InputError
 from pulse.program.backends.reference import ReferenceProgram
-from pulse.program.backends.registry import Prepare
 from pulse.program.file.program_file import write_file
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.file.stored_program import read_program
@@ -21,8 +20,9 @@ from pulse.pulsify.network import PulsedNetwork
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, byte_size
 from pulse.version import __version__
+from streaming.compilation.preparation import kernel_preparation
 from streaming.files.atomic import kind_of
-from streaming.reports.opened_model import OpenedModel, backend_text
+from streaming.opening.opened_model import OpenedModel, backend_text
 from streaming.reports.timed_proof import TimedProof, time_proof
 
 SUFFIX = ".pulse"
@@ -84,7 +84,6 @@ def compile_to_file(
     program: Program,
     path: Path,
     choice: ProofChoice | None,
-    prepare: Prepare | None,
     specialisation: Specialisation | None,
 ) -> Compilation:
     """Prove the content of the file, as it would be read, and only then write it.
@@ -102,6 +101,7 @@ def compile_to_file(
         proof = time_proof(lambda: _prove(opened, program, model, choice))
         if program.form != "f32":
             form, rows, frames = program.form, program.activations, proof.proof.lengths[-1]
+            prepare = kernel_preparation()
             errors = rounding_losses(model, form, frames, prepare=prepare, activations=rows)
             rounding = tuple(f"{error.output}: {error}" for error in errors)
         note = _note(proof.proof, EXACT if program.form == "f32" else ROUNDED, rounding)

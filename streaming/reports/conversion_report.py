@@ -6,8 +6,8 @@ from pulse.interface import Port
 from pulse.models import PulsedModel
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Table, byte_size
+from streaming.opening.opened_model import OpenedModel
 from streaming.reports.exporting import ExportedFile
-from streaming.reports.opened_model import OpenedModel
 
 PORT_COLUMNS = ("name", "pulse", "axis", "delay", "rate", "length")
 NODE_COLUMNS = ("node", "op", "detail", "fact")

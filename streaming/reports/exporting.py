@@ -15,7 +15,7 @@ from pulse.runtimes.tract import has_tract
 from pulse.support.record import record
 from pulse.support.report import byte_size
 from streaming.files.atomic import complete_file, kind_of, publish, scratch_file, scratch_folder
-from streaming.reports.opened_model import OpenedModel
+from streaming.opening.opened_model import OpenedModel
 from streaming.reports.timed_proof import TimedProof, time_proof
 
 

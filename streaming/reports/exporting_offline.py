@@ -9,8 +9,8 @@ from pulse.runtimes.nnef_check import OfflineProof, check_offline
 from pulse.runtimes.tract import has_tract
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, byte_size
+from streaming.opening.opened_model import OpenedModel
 from streaming.reports.exporting import save_nnef
-from streaming.reports.opened_model import OpenedModel
 
 
 @record

@@ -14,7 +14,7 @@ from streaming.audio.aligned_audio import RoutedAudio
 from streaming.audio.audio_formats import float_way
 from streaming.audio.file_stream import FileRun
 from streaming.builtin import clean_path, noisy_path
-from streaming.reports.opened_model import OpenedModel, backend_text
+from streaming.opening.opened_model import OpenedModel, backend_text
 
 
 @record

@@ -14,8 +14,8 @@ from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.sequence import START, SequenceModel, SequenceState, sequence_model, shape_of
 from pulse.proof import ProofChoice
 from streaming.files.atomic import scratch_folder
+from streaming.opening.opened_model import OpenedModel
 from streaming.reports.exporting import ExportedFile, prove_export
-from streaming.reports.opened_model import OpenedModel
 
 TYPES = {
     TensorProto.FLOAT: "TYPE_FP32",

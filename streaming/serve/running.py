@@ -1,14 +1,17 @@
-"""Runs a server with its settings, for the command line."""
+"""Opens the models of a server, and runs it with its settings."""
 
 import logging
-from collections.abc import Sequence
 from importlib.util import find_spec
 from ipaddress import ip_address
 
 import anyio
 
+from pulse.chunks.chunking import Chunking
 from pulse.errors import InputError
+from pulse.rounding import Rounding
 from pulse.support.cores import core_count
+from streaming.opening.opened_model import OpenedModel
+from streaming.opening.source import load_source
 from streaming.serve.logs import log_to_stderr
 from streaming.serve.server import Server, listen, url_of
 from streaming.serve.service import HostedProgram, Service
@@ -18,12 +21,23 @@ LEVELS = ("debug", "info", "warning", "error")
 logger = logging.getLogger("pulse.serve")
 
 
-def run_server(settings: ServerSettings, programs: Sequence[HostedProgram], level: str) -> None:
-    """Serve until a signal. Raises InputError: invalid settings."""
+def open_programs(settings: ServerSettings) -> list[HostedProgram]:
+    """Return the models of a server, compiled. Raises PulseError."""
+    programs: list[HostedProgram] = []
+    for model in settings.models:
+        source = load_source(model.path, chunking=Chunking(pulse=model.pulse))
+        opened = OpenedModel.of(source, model.rate, builtin=model.path is None)
+        program = opened.compile(model.pulse, rounding=Rounding(model.weights, model.activations))
+        programs.append((model, program, opened.rate_hz))
+    return programs
+
+
+def run_server(settings: ServerSettings, level: str) -> None:
+    """Open the models and serve them until a signal. Raises PulseError: invalid settings, or a model."""
     if level not in LEVELS:
         raise InputError(f"--log-level {level}: the levels are {', '.join(LEVELS)}")
     log_to_stderr(level)
-    service = Service(settings, programs, settings.threads or core_count())
+    service = Service(settings, open_programs(settings), settings.threads or core_count())
     listening = listen(settings.host, settings.port, settings.limits.slow_s)
     server = Server(service, listening)
     names = [model.name for model in service.models]

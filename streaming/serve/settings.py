@@ -1,18 +1,20 @@
 """The settings of a server, from a file; options of the command line override them."""
 
 import tomllib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from pulse.errors import InputError
+from pulse.errors import InputError, LoadError
 from pulse.support.record import record
-from pulse.support.toml_values import describe_type, fits
+from pulse.support.value_types import TomlTable, require_known, require_type
 
 SettingsT = TypeVar("SettingsT")
 SCRIPT, MODULE = "worklet.js", "module.wasm"
 """The files that run a model in a browser."""
+SERVER, MODEL = "the server", "[[model]]"
+"""The parts of a file, in errors."""
 
 
 @record
@@ -144,19 +146,21 @@ def read_toml(path: Path, parse: Callable[[dict[str, Any]], SettingsT]) -> Setti
         raise InputError(f"{path}: not TOML: {error}") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    except InputError as error:
+    except (InputError, LoadError) as error:
         raise InputError(f"{path}: {error}") from None
 
 
 def read_table(table: Mapping[str, Any], folder: Path) -> ServerSettings:
-    """Read settings from a table; paths are relative to the folder. Raises InputError, naming the key."""
+    """Read settings from a table; paths are relative to the folder.
+
+    Raises LoadError: an unknown key, or a value of another type; InputError: settings that do not fit together
+    """
     entries = dict(table)
-    models = tuple(_model(table, folder) for table in _tables(entries.pop("model", [{}]), "model"))
-    limits = fill(LimitSettings(), require_table(entries.pop("limits", {}), "limits"), "limits")
-    for key in ("certificate", "key", "checkpoints"):
-        if key in entries:
-            entries[key] = folder / _require(entries[key], str, key)
-    return fill(replace(ServerSettings(models), limits=limits), entries, "the server", ("models", "limits"))
+    models = take_entry(entries, "model", Sequence[TomlTable], [{}], SERVER)
+    limits = fill(LimitSettings(), take_entry(entries, "limits", TomlTable, {}, SERVER), "limits")
+    _resolve_paths(entries, ("certificate", "key", "checkpoints"), folder, SERVER)
+    settings = ServerSettings(tuple(_model(model, folder) for model in models), limits=limits)
+    return fill(settings, entries, SERVER, ("models", "limits"))
 
 
 def read_tokens(path: Path) -> tuple[str, ...]:
@@ -169,46 +173,36 @@ def read_tokens(path: Path) -> tuple[str, ...]:
 
 def _model(table: Mapping[str, Any], folder: Path) -> ModelSettings:
     entries = dict(table)
-    for key in ("path", "web"):
+    _resolve_paths(entries, ("path", "web"), folder, MODEL)
+    events = take_entry(entries, "events", Mapping[str, TomlTable], {}, MODEL)
+    constants = take_entry(entries, "constants", TomlTable, {}, MODEL)
+    return fill(ModelSettings(events=events, constants=constants), entries, MODEL)
+
+
+def _resolve_paths(entries: dict[str, Any], keys: Iterable[str], folder: Path, what: str) -> None:
+    for key in keys:
         if key in entries:
-            entries[key] = folder / _require(entries[key], str, key)
-    events = {
-        output: require_table(choice, f"events.{output}")
-        for output, choice in require_table(entries.pop("events", {}), "events").items()
-    }
-    constants = require_table(entries.pop("constants", {}), "constants")
-    return fill(ModelSettings(events=events, constants=constants), entries, "[[model]]")
+            require_type(key, entries[key], str, what)
+            entries[key] = folder / entries[key]
+
+
+def take_entry(entries: dict[str, Any], key: str, hint: object, default: Any, what: str) -> Any:
+    """Remove a key and return its value. Raises LoadError: it has another type."""
+    value = entries.pop(key, default)
+    require_type(key, value, hint, what)
+    return value
 
 
 def fill(settings: SettingsT, table: Mapping[str, Any], what: str, others: Collection[str] = ()) -> SettingsT:
-    """Create settings from the values of a table. Raises InputError: an unknown key, or a wrong type.
+    """Create settings from the values of a table. Raises LoadError: an unknown key, or a wrong type.
 
     others  fields that are not keys of the table
     """
     types = {field.name: field.type for field in fields(cast("Any", settings)) if field.name not in others}
+    require_known(table, types, what, "key")
     values: dict[str, Any] = {}
     for key, value in table.items():
-        if key not in types:
-            raise InputError(f"{what} has no key {key!r}; the keys are {', '.join(sorted(types))}")
-        checked = _require(value, types[key], f"{what} {key}" if what.startswith("[") else key)
-        values[key] = tuple(checked) if isinstance(value, list) else checked
+        require_type(key, value, types[key], what)
+        as_declared = float(value) if types[key] is float else value
+        values[key] = tuple(cast("list[Any]", value)) if isinstance(value, list) else as_declared
     return replace(cast("Any", settings), **values)
-
-
-def _require(value: Any, hint: Any, key: str) -> Any:
-    if not fits(value, hint):
-        raise InputError(f"{key} = {value!r}: give {describe_type(hint)}")
-    return float(value) if hint is float else value
-
-
-def require_table(value: Any, key: str) -> dict[str, Any]:
-    """Return a table unchanged. Raises InputError for other values."""
-    if not isinstance(value, dict):
-        raise InputError(f"{key}: give a table")
-    return cast("dict[str, Any]", value)
-
-
-def _tables(value: Any, key: str) -> list[dict[str, Any]]:
-    if not isinstance(value, list):
-        raise InputError(f"{key}: write [[{key}]]")
-    return [require_table(entry, key) for entry in cast("list[Any]", value)]

@@ -7,6 +7,8 @@ from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
+from pulse.support.value_types import quote
+
 Decoder = Callable[[Any], Any]
 MAX_NUMBER = 1 << 63
 """Numbers from here on are refused: they do not fit into 64 bits."""
@@ -108,13 +110,13 @@ def _decode_member(name: str, decode_part: Decoder, value: Any) -> Any:
 
 def _require_type(type_: type, value: Any, words: str) -> Any:
     if not isinstance(value, type_):
-        raise MisfitError(f"{_shorten(value)} is not {words}")
+        raise MisfitError(f"{quote(value)} is not {words}")
     return value
 
 
 def _decode_count(value: Any) -> int:
     if type(value) is not int or not 0 <= value < MAX_NUMBER:
-        raise MisfitError(f"{_shorten(value)} is not a count")
+        raise MisfitError(f"{quote(value)} is not a count")
     return value
 
 
@@ -122,13 +124,8 @@ def _decode_number(value: Any) -> float:
     if type(value) is int and -MAX_NUMBER <= value < MAX_NUMBER:
         return float(value)
     if type(value) is not float or not isfinite(value):
-        raise MisfitError(f"{_shorten(value)} is not a finite number")
+        raise MisfitError(f"{quote(value)} is not a finite number")
     return value
-
-
-def _shorten(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 _SIMPLE: dict[Any, Decoder] = {

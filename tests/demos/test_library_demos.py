@@ -13,10 +13,9 @@ from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from streaming import Session
 from streaming.builtin import model_path, noisy_path
-from streaming.cli.model_opening import open_model
-from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
-from streaming.reports.opened_model import OpenedModel
+from streaming.opening.opened_model import OpenedModel
+from streaming.opening.source import load_source
 from tests.streaming.deploy.building import HERE, PULSE, build, compile_program
 from tests.streaming.models import filter_model
 
@@ -43,7 +42,7 @@ def small_model() -> TypedModel:
 @pytest.fixture(scope="module", params=["small", pytest.param("built-in", marks=pytest.mark.slow)])
 def opened_model(request: pytest.FixtureRequest) -> OpenedModel | None:
     """The built-in denoiser; None for the small model, whose kernels take less time to compile."""
-    return open_model(model_path(), ModelOptions()) if request.param == "built-in" else None
+    return OpenedModel.of(load_source(model_path())) if request.param == "built-in" else None
 
 
 @pytest.fixture(scope="module")

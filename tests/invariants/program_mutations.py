@@ -49,7 +49,7 @@ def mutated_program(number: int) -> tuple[str, bytes]:
         return f"{number}: {name} {change.__name__}", change(data, rng)
     container = open_container(data)
     sections = {section: container.section(section).copy() for section in SECTIONS}
-    header = {key: value for key, value in container.header.items() if key != "sections"}
+    header = {key: value for key, value in container.header.values.items() if key != "sections"}
     if kind == "header":
         _change_leaf(header, rng)
     elif kind == "table":

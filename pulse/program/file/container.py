@@ -15,6 +15,7 @@ import numpy as np
 
 from pulse.errors import LoadError
 from pulse.facts import Array
+from pulse.program.file.json_object import JsonObject
 from pulse.support.blake2 import blake2b
 from pulse.support.record import record
 
@@ -36,22 +37,18 @@ class Container:
 
     name      its name in errors
     content   all of its bytes, memory-mapped if it is a file
-    header    the values of its header by name
+    header    its header
     """
 
     name: str
     content: Array
-    header: dict[str, Any]
+    header: JsonObject
 
     def section(self, name: str) -> Array:
         """Return the bytes of a section, not copied. Raises LoadError if the header has no valid span for it."""
-        spans = self.header.get("sections")
-        span: Any = cast(dict[str, Any], spans).get(name) if isinstance(spans, dict) else None
-        if not (isinstance(span, list) and len(cast(list[Any], span)) == 2):
-            raise LoadError(f"{self.name}: has no section {name}; compile the model again")
-        start, size = cast(list[Any], span)
-        is_aligned = type(start) is int and type(size) is int and start % ALIGNMENT == 0
-        if not is_aligned or not FIXED_BYTES <= start <= start + size <= len(self.content):
+        span = self.header.record("sections").numbers(name)
+        start, size = span if len(span) == 2 else (0, 0)
+        if start % ALIGNMENT or not FIXED_BYTES <= start <= start + size <= len(self.content):
             raise LoadError(f"{self.name}: section {name} is outside the file; compile the model again")
         return self.content[start : start + size]
 
@@ -120,7 +117,7 @@ def open_container(source: str | bytes) -> Container:
         raise LoadError(f"{name}: its header is not JSON ({error}); compile the model again") from None
     if not isinstance(header, dict):
         raise LoadError(f"{name}: its header is not a JSON object; compile the model again")
-    return Container(name, content, cast(dict[str, Any], header))
+    return Container(name, content, JsonObject(name, cast(dict[str, Any], header)))
 
 
 def _map(source: str | bytes) -> Array:

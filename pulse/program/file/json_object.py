@@ -23,7 +23,7 @@ class JsonObject:
         """Return a string of at most this many characters."""
         value = self.values.get(key)
         if not isinstance(value, str) or len(value) > max_characters:
-            raise self._error(key)
+            raise self.error(key)
         return value
 
     def number(self, key: str, low: int = 0, high: int = 1 << 47) -> int:
@@ -42,21 +42,21 @@ class JsonObject:
         """Return a list of strings."""
         values = self._list(key)
         if not all(isinstance(value, str) for value in values):
-            raise self._error(key)
+            raise self.error(key)
         return tuple(values)
 
     def real(self, key: str) -> float:
         """Return a number that is finite and not negative."""
         value = self.values.get(key)
         if type(value) not in (int, float) or not 0 <= cast(float, value) < float("inf"):
-            raise self._error(key)
+            raise self.error(key)
         return float(cast(float, value))
 
     def flag(self, key: str) -> bool:
         """Return the boolean of a key."""
         value = self.values.get(key)
         if not isinstance(value, bool):
-            raise self._error(key)
+            raise self.error(key)
         return value
 
     def record(self, key: str) -> "JsonObject":
@@ -74,24 +74,25 @@ class JsonObject:
         """Return an object whose values all have the given type."""
         values = self.record(key).values
         if not all(type(value) is value_type for value in values.values()):
-            raise self._error(key)
+            raise self.error(key)
         return values
 
     def _list(self, key: str) -> list[Any]:
         value = self.values.get(key)
         if not isinstance(value, list):
-            raise self._error(key)
+            raise self.error(key)
         return cast(list[Any], value)
 
     def _record(self, key: str, value: Any) -> "JsonObject":
         if not isinstance(value, dict):
-            raise self._error(key)
+            raise self.error(key)
         return JsonObject(self.name, cast(dict[str, Any], value))
 
     def _number(self, key: str, value: Any, low: int, high: int) -> int:
         if type(value) is not int or not low <= value <= high:
-            raise self._error(key)
+            raise self.error(key)
         return value
 
-    def _error(self, key: str) -> LoadError:
+    def error(self, key: str) -> LoadError:
+        """Return the error of a value that is not valid."""
         return LoadError(f"{self.name}: its header has no valid {key!r}; compile the model again")

@@ -50,14 +50,14 @@ class StoredProgram(NativeStreams):
 
     def __init__(self, container: Container) -> None:
         """Raises LoadError: the header or a row is not valid, or a kernel is not installed."""
-        record = JsonObject(container.name, container.header)
+        record = container.header
         version = record.text("version")
         if version != __version__:
             raise LoadError(
                 f"{container.name}: was compiled by pulse {version}, and this is pulse {__version__}: compile the "
                 "model again with pulse compile"
             )
-        model = read_interface(record, container.header.get("chunks"))
+        model = read_interface(record, record.values.get("chunks"))
         super().__init__(model, record.text("form"), record.text("activations"))
         self.name = container.name
         self.metadata: dict[str, str] = record.mapping("metadata", str)
@@ -164,7 +164,7 @@ def _pairs(record: JsonObject) -> list[list[str]]:
         isinstance(pair, list) and [type(text) for text in cast(list[Any], pair)] == [str, str]
         for pair in cast(list[Any], pairs)
     ):
-        raise LoadError(f"{record.name}: its header has no valid 'detected'; compile the model again")
+        raise record.error("detected")
     return cast(list[list[str]], pairs)
 
 
@@ -174,7 +174,7 @@ def _hex(record: JsonObject) -> bytes:
     except ValueError:
         digest = b""
     if len(digest) != 16:
-        raise LoadError(f"{record.name}: its header has no valid 'fingerprint'; compile the model again")
+        raise record.error("fingerprint")
     return digest
 
 

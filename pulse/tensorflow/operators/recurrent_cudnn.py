@@ -54,20 +54,20 @@ def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
     ):
         raise node.error(f"rnn_mode {mode!r}, skipped inputs and projections: not all of it is supported")
     major = node.flag("time_major", True)
+    first_axis = 0 if major else 1
     if (
         x.rank != 3
         or h.rank != 3
-        or not x.shape[2].is_const
-        or not all(h.shape[axis].is_const for axis in (0 if major else 1, 2))
+        or not (x.shape[2].is_const and h.shape[first_axis].is_const and h.shape[2].is_const)
     ):
         shapes = "[time, batch, features] and h [layers, batch, cells]"
         if not major:
             shapes = "[batch, time, features] and h [batch, layers, cells]"
         raise node.error(f"x must be {shapes}, got {x} and {h}")
     directions = 2 if node.text("direction", "unidirectional") == "bidirectional" else 1
-    layers, size = int(h.shape[0 if major else 1]) // directions, int(h.shape[2])
+    layers, size = int(h.shape[first_axis]) // directions, int(h.shape[2])
     if node.has(LENGTHS):
-        _require_whole(node, x.shape[0 if major else 1])
+        _require_whole(node, x.shape[first_axis])
     if layers > node.numbers(PARAMS, "weights").size:
         raise node.error(f"{layers} layers have more weights than it has")
     wide = [int(x.shape[2]), *[size * directions] * (layers - 1)]

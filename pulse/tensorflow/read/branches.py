@@ -9,48 +9,41 @@ def branches_to_selects(graph: FlatGraph) -> FlatGraph:
     """Return the graph with both branches run, and a choice by the condition after them. Raises LoadError."""
     if not any(node.op in SWITCH for node in graph):
         return graph
-    sides = _Sides(graph)
     nodes: list[GraphNode] = []
     for node in graph:
         if node.op in SWITCH:
             nodes.append(GraphNode(node.name, "IdentityN", (node.inputs[0], node.inputs[0]), node.controls))
         elif node.op in MERGE and len(node.inputs) == 2:
-            condition, yes, no = sides.choice(node)
+            condition, yes, no = _choose(graph, node)
             nodes.append(GraphNode(node.name, "Select", (condition, yes, no), node.controls))
         else:
             nodes.append(node)
     return FlatGraph(nodes, graph.title)
 
 
-class _Sides:
-    """On which side of which condition a tensor is."""
+def _choose(graph: FlatGraph, merge: GraphNode) -> tuple[NodeOutput, NodeOutput, NodeOutput]:
+    """Return the condition of a Merge, and its results if that is true and if it is false. Raises LoadError."""
+    first, second = merge.inputs
+    sides = _find_conditions(graph, first), _find_conditions(graph, second)
+    for condition, slot in sides[0].items():
+        if sides[1].get(condition, slot) != slot:
+            return (condition, first, second) if slot == 1 else (condition, second, first)
+    raise merge.error(
+        "no Switch decides between its inputs; export the model again, with functional branches (If)"
+    )
 
-    def __init__(self, graph: FlatGraph) -> None:
-        self._graph = graph
-        self._sides: dict[NodeOutput, dict[NodeOutput, int]] = {}
 
-    def find_condition(self, endpoint: NodeOutput) -> dict[NodeOutput, int]:
-        """Return condition -> the output of Switch that a tensor depends on."""
-        sides: dict[NodeOutput, int] = {}
-        stack, visited = [endpoint], set[NodeOutput]()
-        while stack:
-            reached = stack.pop()
-            node = self._graph.nodes.get(reached.node)
-            if reached in visited or node is None:
-                continue
-            visited.add(reached)
-            if node.op in SWITCH and len(node.inputs) == 2:
-                sides.setdefault(self._graph.source_of(node.inputs[1]), reached.slot)
-            stack += [*node.inputs, *(NodeOutput(name) for name in node.controls)]
-        return sides
-
-    def choice(self, merge: GraphNode) -> tuple[NodeOutput, NodeOutput, NodeOutput]:
-        """Return the condition of a Merge, and its results if that is true and if it is false. Raises LoadError."""
-        first, second = merge.inputs
-        sides = self.find_condition(first), self.find_condition(second)
-        for condition, slot in sides[0].items():
-            if sides[1].get(condition, slot) != slot:
-                return (condition, first, second) if slot == 1 else (condition, second, first)
-        raise merge.error(
-            "no Switch decides between its inputs; export the model again, with functional branches (If)"
-        )
+def _find_conditions(graph: FlatGraph, endpoint: NodeOutput) -> dict[NodeOutput, int]:
+    """Return condition -> the output of Switch that a tensor depends on."""
+    sides: dict[NodeOutput, int] = {}
+    stack, visited = [endpoint], set[NodeOutput]()
+    while stack:
+        reached = stack.pop()
+        node = graph.nodes.get(reached.node)
+        if reached in visited or node is None:
+            continue
+        visited.add(reached)
+        if node.op in SWITCH and len(node.inputs) == 2:
+            sides.setdefault(graph.source_of(node.inputs[1]), reached.slot)
+        stack += [*node.inputs, *(NodeOutput(name) for name in node.controls)]
+    return sides

@@ -135,9 +135,7 @@ class _Conversion:
             raise LoadError(
                 f"{self._graph.title}: loop {name!r} has no condition (LoopCond); export the model again"
             )
-        outer = [variable.enter.inputs[0] for variable in loop.variables] + [
-            node.inputs[0] for node in loop.constant
-        ]
+        enters = [*(variable.enter for variable in loop.variables), *loop.constant]
         before = {NodeOutput(variable.merge.name): variable.merge.name for variable in loop.variables}
         updates = {
             NodeOutput(variable.switch or variable.merge.name, 1): variable.switch
@@ -145,21 +143,15 @@ class _Conversion:
             for variable in loop.variables
         }
         constants = {NodeOutput(node.name): node.name for node in loop.constant}
-        results = [variable.after.inputs[0] for variable in loop.variables] + [
-            NodeOutput(node.name) for node in loop.constant
-        ]
-        types = tuple(
-            node.type_number("T")
-            for node in (*(variable.enter for variable in loop.variables), *loop.constant)
-        )
+        results = [*(variable.after.inputs[0] for variable in loop.variables), *constants]
+        types = tuple(node.type_number("T") for node in enters)
         condition_function = self._function(
             f"{name}/condition", before | constants, types, [condition.inputs[0]]
         )
         body = self._function(f"{name}/body", updates | constants, types, results)
         loop_name = free_name(name or "while", self._graph.nodes.__contains__, "_", 2)
         exits = {exit_: index for index, variable in enumerate(loop.variables) for exit_ in variable.exits}
-        enters = [node.name for node in (*(variable.enter for variable in loop.variables), *loop.constant)]
-        inside = find_reached(self._graph, enters, set(exits))
+        inside = find_reached(self._graph, [node.name for node in enters], set(exits))
         nodes: list[GraphNode] = []
         for node in self._graph:
             if node.name in exits:
@@ -173,7 +165,8 @@ class _Conversion:
                 node = node.with_inputs(node.inputs, controls)
             nodes.append(node)
         functions = {"cond": self._library.add(condition_function), "body": self._library.add(body)}
-        nodes.append(GraphNode(loop_name, "While", tuple(outer), (), None, functions))
+        outer = tuple(node.inputs[0] for node in enters)
+        nodes.append(GraphNode(loop_name, "While", outer, (), None, functions))
         self._graph = FlatGraph(nodes, self._graph.title)
         del self._loops[name]
         for exit_ in exits:

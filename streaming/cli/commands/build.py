@@ -68,13 +68,13 @@ def build(
       pulse build recipe.toml --plugin lv2 -o out/       a plug-in
       pulse build model.pulse -o out/                    a program file
     """
-    from streaming.cli.model_opening import kernel_preparation, open_model
+    from streaming.cli.model_opening import open_model
     from streaming.deploy.building import build_model, find_target
     from streaming.deploy.function_names import identifier, require_identifier
 
     opened = open_model(model, model_options)
     symbol = identifier(opened.title) if name is None else require_identifier(name)
-    program = opened.compile(model_options.pulse, "numba", rounding, kernel_preparation())
+    program = opened.compile(model_options.pulse, "numba", rounding)
     folder, plugins = output or Path(symbol), tuple(dict.fromkeys(plugin or ()))
     library = build_model(
         opened=opened,

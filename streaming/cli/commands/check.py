@@ -32,7 +32,7 @@ def check(
       pulse check model.onnx --pulse 160 --length 1 --length 48000
       pulse check model.onnx --long --seed 7
     """
-    from streaming.cli.model_opening import kernel_preparation, open_model
+    from streaming.cli.model_opening import open_model
     from streaming.reports.check_report import StoredProof, check_model
 
     opened = open_model(model, model_options)
@@ -43,6 +43,6 @@ def check(
         require_outcome(proof_of_file.outcome, proof_of_file.verdict)
         return
     pulsed = opened.pulsify(model_options.pulse)
-    checked = check_model(opened, pulsed, proof.choice(), backend, rounding, kernel_preparation())
+    checked = check_model(opened, pulsed, proof.choice(), backend, rounding)
     report_options.print(checked)
     require_proof(checked.proof)

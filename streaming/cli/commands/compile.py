@@ -69,7 +69,7 @@ def compile(
     """
     from pulse.errors import InputError
     from pulse.support.wording import spell
-    from streaming.cli.model_opening import kernel_preparation, open_model
+    from streaming.cli.model_opening import open_model
     from streaming.files.atomic import refuse_same
     from streaming.reports.compilation import compile_to_file
 
@@ -80,10 +80,10 @@ def compile(
         raise InputError(f"{model}: is already a program; give the model to compile it otherwise")
     path = output or Path(f"{opened.title}.pulse")
     refuse_same([model], [path])
-    program = opened.compile(model_options.pulse, "numba", rounding, kernel_preparation())
+    program = opened.compile(model_options.pulse, "numba", rounding)
     specialisation = program.specialise(min_gain=min_gain) if specialise else None
     choice = proof.choice() if check else None
-    report = compile_to_file(opened, program, path, choice, kernel_preparation(), specialisation)
+    report = compile_to_file(opened, program, path, choice, specialisation)
     report_options.print(report)
     if report.proof is not None:
         require_proof(report.proof, f"; {path} is not written (--no-check writes it unproved)")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pulse.loading.loaded_model import LoadedModel
     from pulse.models import PulsedModel, TypedModel
     from pulse.program.native.native_streams import NativeStreams
-    from streaming.reports.opened_model import OpenedModel
+    from streaming.opening.opened_model import OpenedModel
 
 
 class DumpStage(StrEnum):

@@ -99,8 +99,6 @@ def read_file(path: Path | None) -> "Deployment":
 
 def deploy(handle: "Fleet", deployment: "Deployment", wait_s: float) -> None:
     """Deploy a version, and wait until its workers are live. Raises InputError."""
-    from streaming.cli.commands.serve import open_programs
-
-    handle.deploy(deployment, open_programs)
+    handle.deploy(deployment)
     version = deployment.version
     handle.wait(lambda status: len(status.table.live(version)) >= deployment.min_workers, wait_s)

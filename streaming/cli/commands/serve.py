@@ -11,7 +11,6 @@ from pulse.support.record import record
 from streaming.cli.options import extra_for, takes_groups
 
 if TYPE_CHECKING:
-    from streaming.serve.service import HostedProgram
     from streaming.serve.settings import ServerSettings
 
 
@@ -129,18 +128,4 @@ def serve(
     from streaming.serve.settings import ServerSettings, read_settings
 
     settings = server.apply(ServerSettings() if config is None else read_settings(config), models or [])
-    run_server(settings, open_programs(settings), log_level)
-
-
-def open_programs(settings: "ServerSettings") -> "list[HostedProgram]":
-    """Return the models of a server, compiled. Raises PulseError."""
-    from streaming.cli.model_opening import compile_opened, open_model
-    from streaming.cli.options import ModelOptions, ProgramOptions
-
-    programs: list[HostedProgram] = []
-    for model in settings.models:
-        opened = open_model(model.path, ModelOptions(pulse=model.pulse, rate=model.rate))
-        options = ProgramOptions(model.weights, model.activations)
-        program = compile_opened(opened, model.pulse, options)
-        programs.append((model, program, opened.rate_hz))
-    return programs
+    run_server(settings, log_level)

@@ -27,7 +27,7 @@ from streaming.cli.standard_output import take_stdout
 from streaming.live.file_host import FileHost
 from streaming.live.live import Live
 from streaming.live.recorder import Recorder
-from streaming.reports.opened_model import OpenedModel
+from streaming.opening.opened_model import OpenedModel
 from streaming.stats.live_statistics import LiveStatistics
 from streaming.stats.summary import LiveReport
 from streaming.stats.writer import StatsWriter

@@ -16,7 +16,6 @@ from streaming.cli.live.display_state import DisplayState
 from streaming.stats.live_statistics import LiveStatistics
 from streaming.stats.problems import describe_counters
 from streaming.stats.setup import Setup
-from streaming.stats.ticks import Ticks
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,7 +27,6 @@ class LiveView:
     setup      the settings of the run
     controls   the keys
     quiet      show nothing
-    interval_s seconds per column of the latencies, and per line if stderr is not a terminal
     """
 
     def __init__(
@@ -36,7 +34,6 @@ class LiveView:
         setup: Setup,
         controls: Sequence[KeyCommand] = (),
         quiet: bool = False,
-        interval_s: float = 1.0,
         console: "Console | None" = None,
     ) -> None:
         from rich.live import Live
@@ -45,7 +42,7 @@ class LiveView:
 
         self.setup = setup
         self.controls = tuple(controls)
-        self.state = DisplayState(Ticks(interval_s))
+        self.state = DisplayState()
         self._console = console or terminal(stderr=True, soft_wrap=False)
         self._quiet = quiet
         is_shown = self._console.is_terminal and not quiet

@@ -118,7 +118,7 @@ def test_a_wrong_program_is_not_written(tmp_path: Path, monkeypatch: pytest.Monk
 
     def read_with_changed_weights(content):
         container = open_container(content)
-        fields = {name: value for name, value in container.header.items() if name != "sections"}
+        fields = {name: value for name, value in container.header.values.items() if name != "sections"}
         sections = {name: container.section(name).copy() for name in ("table", "initial", "notes", "weights")}
         floats = sections["weights"].view(np.float32)
         floats[np.abs(floats) > 0.5] *= 1.5

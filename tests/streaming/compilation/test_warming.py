@@ -307,7 +307,7 @@ def test_commands_compile_side_by_side(
     names = []
     monkeypatch.setattr(CompiledFunction, "is_cached", False)
     monkeypatch.setattr(warming, "compile_in_parallel", lambda *entries: names.extend)
-    monkeypatch.setattr("streaming.cli.model_opening.STEPPING", (SimpleNamespace(is_cached=False),))
+    monkeypatch.setattr("streaming.compilation.preparation.STEPPING", (SimpleNamespace(is_cached=False),))
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output

@@ -12,9 +12,9 @@ from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
 from pulse.proof.trial_signals import draw_feeds
-from streaming.cli.model_opening import open_model
-from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
+from streaming.opening.opened_model import OpenedModel
+from streaming.opening.source import load_source
 from tests.streaming.deploy.building import build, compile_program
 from tests.streaming.models import filter_model
 
@@ -42,7 +42,7 @@ def compare(library: CLibrary, program: Program) -> int:
 if __name__ == "__main__":
     folder, level = Path(sys.argv[1]), os.environ["PULSE_LEVEL"]
     if len(sys.argv) > 2:
-        opened = open_model(Path(sys.argv[2]), ModelOptions())
+        opened = OpenedModel.of(load_source(Path(sys.argv[2])))
         program = opened.compile(None, "numba")
         library = build_model(opened, program, "small", find_target(level), folder, checks=True)
     else:

@@ -13,11 +13,11 @@ import soundfile
 from bench.models.recipe_pages import lay_out_recipe
 from pulse.program.program import Program
 from streaming.builtin import noisy_path
-from streaming.cli.model_opening import open_model
-from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
 from streaming.deploy.function_names import identifier
 from streaming.native.resample import NativeResampler
+from streaming.opening.opened_model import OpenedModel
+from streaming.opening.source import load_source
 from tests.noise import quiet_noise
 from tests.pulse.recipes.references import REFERENCES
 from tests.shared import shared_path
@@ -134,7 +134,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     def make(name: str, external: bool = False) -> tuple[Program, Path]:
         folder = tmp_path_factory.mktemp("browser")
         path = None if name == "denoise" else lay_out_recipe(name, folder, shared_path("models").parent)
-        model = open_model(path, ModelOptions())
+        model = OpenedModel.of(load_source(path))
         program = model.compile(None, "numba")
         out = folder / "out"
         target = find_target("wasm32")

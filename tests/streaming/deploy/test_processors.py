@@ -7,9 +7,9 @@ import pytest
 
 from pulse.rounding import Rounding
 from streaming.builtin import model_path
-from streaming.cli.model_opening import open_model
-from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
+from streaming.opening.opened_model import OpenedModel
+from streaming.opening.source import load_source
 from tests.streaming.deploy.emulated import PROCESSORS
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 def test_the_denoiser_runs(target: str, weights: str, tmp_path: Path) -> None:
     processor = PROCESSORS[target]
     processor.require()
-    opened = open_model(model_path(), ModelOptions())
+    opened = OpenedModel.of(load_source(model_path()))
     program = opened.compile(160, "numba", Rounding(weights))
     library = build_model(opened, program, "denoise", find_target(target), tmp_path, checks=True)
     assert not library.math_functions
@@ -39,7 +39,7 @@ def test_the_wheel_of_zig_links_the_denoiser(
         pytest.skip(f"{processor.emulator} is not installed")
     pytest.importorskip("ziglang", reason="pip install 'pulse-stream[build]'")
     monkeypatch.setenv("PATH", str(tmp_path))
-    opened = open_model(model_path(), ModelOptions())
+    opened = OpenedModel.of(load_source(model_path()))
     program = opened.compile(160, "numba")
     library = build_model(opened, program, "denoise", find_target(target), tmp_path, checks=True)
     assert library.toolchain.name == "zig"
@@ -53,7 +53,7 @@ def test_weights_may_be_a_file_next_to_the_library(target: str, tmp_path: Path) 
     """Mapped by the test program."""
     processor = PROCESSORS[target]
     processor.require()
-    opened = open_model(model_path(), ModelOptions())
+    opened = OpenedModel.of(load_source(model_path()))
     program = opened.compile(160, "numba")
     build_model(opened, program, "denoise", find_target(target), tmp_path, checks=True, external_weights=True)
     assert (tmp_path / "denoise.weights").stat().st_size == program.weights.size

@@ -12,11 +12,11 @@ from bench.models.recipe_pages import lay_out_recipe, recipes
 from pulse.c_library.deployed import prepare_deployment
 from pulse.c_library.vector import make_vector
 from pulse.jit.levels import TARGETS
-from streaming.cli.model_opening import open_model
-from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
 from streaming.deploy.built_library import PROVIDED, build_library
 from streaming.deploy.elf import undefined_symbols
+from streaming.opening.opened_model import OpenedModel
+from streaming.opening.source import load_source
 from tests.shared import ROOT, shared_path
 from tests.streaming.deploy.building import HERE
 from tests.streaming.deploy.emulated import PROCESSORS
@@ -63,7 +63,7 @@ def test_a_library_gives_the_bits_of_python(name: str, tmp_path: Path) -> None:
 def test_a_library_gives_the_frames_of_python_on_arm(name: str, tmp_path: Path) -> None:
     processor = PROCESSORS["aarch64"]
     processor.require()
-    opened = open_model(recipe(name, tmp_path), ModelOptions())
+    opened = OpenedModel.of(load_source(recipe(name, tmp_path)))
     program = opened.compile(None, "numba")
     build_model(opened, program, "model", find_target("aarch64"), tmp_path / "built", checks=True)
     print(processor.run_vector(tmp_path / "built", "model"))
@@ -72,7 +72,7 @@ def test_a_library_gives_the_frames_of_python_on_arm(name: str, tmp_path: Path) 
 @pytest.mark.parametrize("name", [name.removesuffix(".toml") for name in recipes()])
 def test_a_library_calls_memcpy_and_its_like_only(name: str, tmp_path: Path) -> None:
     """On every target: no function of libm."""
-    program = open_model(recipe(name, tmp_path), ModelOptions()).compile(None, "numba")
+    program = OpenedModel.of(load_source(recipe(name, tmp_path))).compile(None, "numba")
     deployed, vector = prepare_deployment(program, "model", name, None), make_vector(program, None)
     for target in TARGETS.values():
         folder = tmp_path / target.name

@@ -6,9 +6,9 @@ import pytest
 
 from bench.models.recipe_pages import lay_out_recipe
 from streaming.builtin import model_path
-from streaming.cli.model_opening import open_model
-from streaming.cli.options import ModelOptions
 from streaming.deploy.building import build_model, find_target
+from streaming.opening.opened_model import OpenedModel
+from streaming.opening.source import load_source
 from tests.shared import ROOT, shared_path
 from tests.streaming.deploy.building import HERE
 
@@ -27,7 +27,7 @@ def model(name: str, folder: Path) -> Path:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_library_is_small(name: str, tmp_path: Path) -> None:
-    opened = open_model(model(name, tmp_path), ModelOptions())
+    opened = OpenedModel.of(load_source(model(name, tmp_path)))
     program = opened.compile(None, "numba")
     build_model(opened, program, name, find_target(str(HERE)), tmp_path / "built", checks=True)
     assert 100_000 < (tmp_path / "built" / f"lib{name}.so").stat().st_size < MODELS[name]

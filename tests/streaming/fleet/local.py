@@ -44,8 +44,8 @@ def small_deployment(version: str = "1", **changes: float) -> Deployment:
     return Deployment(version=version, server=server, **changes)
 
 
-def open_small(settings: ServerSettings) -> list[tuple[ModelSettings, Program, int]]:
-    return [(settings.models[0], named_program("filtered", PULSE), RATE_HZ)]
+def small_programs(deployment: Deployment) -> list[tuple[ModelSettings, Program, int]]:
+    return [(deployment.server.models[0], named_program("filtered", PULSE), RATE_HZ)]
 
 
 class LocalFleet:
@@ -57,7 +57,8 @@ class LocalFleet:
         self.table = FleetTable(holders=self.holders.entries)
 
     def add(self, name: str, node: str, deployment: Deployment) -> None:
-        self.workers[name] = FleetWorker(name, node, "127.0.0.1", deployment, open_small, self.holders)
+        programs = small_programs(deployment)
+        self.workers[name] = FleetWorker(name, node, "127.0.0.1", deployment, programs, self.holders)
         entry = WorkerEntry(name, node, deployment.version, self.workers[name].url, "live")
         deployments = {**self.table.deployments, deployment.version: deployment}
         self.tell(workers=(*self.table.workers, entry), deployments=deployments)

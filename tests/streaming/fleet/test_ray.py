@@ -21,7 +21,6 @@ from bench.fleet.cluster import fleet_here  # noqa: E402
 from pulse.client import connect  # noqa: E402
 from pulse.errors import InputError  # noqa: E402
 from streaming.builtin import model_path  # noqa: E402
-from streaming.cli.commands.serve import open_programs  # noqa: E402
 from streaming.fleet.deployment import Deployment  # noqa: E402
 from streaming.fleet.stream_name import StreamName  # noqa: E402
 from streaming.serve.settings import ModelSettings, ServerSettings  # noqa: E402
@@ -52,7 +51,7 @@ def deployment(version: str = "1", **changes: Any) -> Any:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A fleet of three workers on three nodes, and the cluster."""
-    with fleet_here(3, deployment(), open_programs) as machines:
+    with fleet_here(3, deployment()) as machines:
         yield machines
 
 
@@ -149,7 +148,7 @@ async def test_an_operator_drains_a_worker(fleet: Any) -> None:
 
 async def test_a_stream_keeps_its_version_beside_a_new_one(fleet: Any) -> None:
     def deploy(worker, process):
-        fleet.deploy(deployment("2", min_workers=1), open_programs)
+        fleet.deploy(deployment("2", min_workers=1))
         live(fleet, 1, "2")
         os.kill(process, signal.SIGKILL)
 
@@ -158,14 +157,14 @@ async def test_a_stream_keeps_its_version_beside_a_new_one(fleet: Any) -> None:
     connections, name = await speak(fleet, lambda *_: None, "2", 1)
     assert (connections, name.version) == (1, "2")
     fleet.wait(lambda status: set(status.table.deployments) == {"2"}, LONG_S)
-    fleet.deploy(deployment("1"), open_programs)
+    fleet.deploy(deployment("1"))
     live(fleet)
     fleet.wait(lambda status: set(status.table.deployments) == {"1"}, LONG_S)
 
 
 async def test_a_fleet_grows_and_shrinks_with_the_load(fleet: Any) -> None:
     """A client that sends eight times as fast as real time makes the fleet grow; it shrinks when the load is gone."""
-    fleet.deploy(deployment(load=0.01, max_workers=4, down_after_s=1.0), open_programs)
+    fleet.deploy(deployment(load=0.01, max_workers=4, down_after_s=1.0))
     urls = [worker.url for worker in live(fleet)]
     async with connect(urls, reconnect_timeout_s=30) as stream, anyio.create_task_group() as tasks:
 
@@ -177,13 +176,13 @@ async def test_a_fleet_grows_and_shrinks_with_the_load(fleet: Any) -> None:
         tasks.start_soon(hurry)
         await anyio.to_thread.run_sync(live, fleet, 4)
         tasks.cancel_scope.cancel()
-    fleet.deploy(deployment(down_after_s=1.0), open_programs)
+    fleet.deploy(deployment(down_after_s=1.0))
     fleet.wait(lambda status: len(status.table.workers) == 3, LONG_S)
 
 
 def test_a_version_that_cannot_begin_reports_the_reason(fleet: Any, tmp_path: Path) -> None:
     server = ServerSettings((ModelSettings(path=tmp_path / "missing.onnx"),), port=0)
-    fleet.deploy(Deployment("broken", server, min_workers=1), open_programs)
+    fleet.deploy(Deployment("broken", server, min_workers=1))
     status = fleet.wait(
         lambda status_now: any("missing.onnx" in problem for problem in status_now.problems), LONG_S
     )
@@ -210,7 +209,7 @@ def test_the_command_shows_and_drains(cluster: Any) -> None:
     assert process.returncode == 2
     assert "no fleet is called 'other'" in process.stderr
     with pytest.raises(InputError, match="another version"):
-        fleet.deploy(Deployment("1"), open_programs)
+        fleet.deploy(Deployment("1"))
 
 
 def test_streams_in_real_time_survive_kills(cluster: Any) -> None:

@@ -91,7 +91,7 @@ def change_line(line: dict[str, float | str], place: list[Any], value: Any) -> d
             "x",
             ", line 1: setup.deadline_s: 'x' is not a finite number; the file is",
         ),
-        (1, ["setup", "pulse_frames"], True, ", line 1: setup.pulse_frames: True is not a count"),
+        (1, ["setup", "pulse_frames"], True, ", line 1: setup.pulse_frames: true is not a count"),
         (
             1,
             ["setup", "realtime_settings", 0, "name"],

@@ -119,7 +119,7 @@ def test_a_program_of_numpy_is_not_saved(tmp_path: Path) -> None:
 def change_file(data: bytes, sections: dict[str, Any] | None = None, **header: Any) -> bytes:
     """A file with other values in its header, or other sections, its checksum right."""
     container = open_container(data)
-    fields = {name: value for name, value in container.header.items() if name != "sections"}
+    fields = {name: value for name, value in container.header.values.items() if name != "sections"}
     return encode(
         {**fields, **header}, {name: container.section(name) for name in SECTIONS} | (sections or {})
     )
@@ -193,14 +193,14 @@ def test_missing_and_empty_files_are_refused(tmp_path: Path) -> None:
 )
 def test_lengths_with_which_a_flush_may_take_years_are_refused(length: str, message: str) -> None:
     data = make_program("windows").to_bytes()
-    ports = open_container(data).header["inputs"]
+    ports = open_container(data).header.values["inputs"]
     with pytest.raises(LoadError, match=message):
         pulse.load(change_file(data, inputs=[{**port, "length": length} for port in ports]))
 
 
 def test_a_kernel_that_is_not_installed_is_named() -> None:
     data = make_program("windows").to_bytes()
-    kernels = open_container(data).header["kernels"]
+    kernels = open_container(data).header.values["kernels"]
     named = [{**kernels[0], "name": "telephone", "module": "os.path"}, *kernels[1:]]
     message = "kernel telephone of os.path is not installed here; install the package that declares it"
     with pytest.raises(LoadError, match=message):
@@ -214,7 +214,7 @@ def test_a_kernel_that_is_not_installed_is_named() -> None:
 def test_moved_kernels_and_missing_ones_have_different_errors(module: str) -> None:
     """A module of pulse that is no more, or that has the kernel no more: no package helps."""
     data = make_program("windows").to_bytes()
-    kernels = open_container(data).header["kernels"]
+    kernels = open_container(data).header.values["kernels"]
     named = [{**kernels[0], "name": "unknown", "module": f"pulse.program.kernels.{module}"}, *kernels[1:]]
     message = (
         f"no kernel unknown in pulse.program.kernels.{module}; compile the model again with pulse compile"
@@ -236,7 +236,7 @@ def test_moved_kernels_and_missing_ones_have_different_errors(module: str) -> No
 )
 def test_a_file_cannot_choose_imports(tmp_path: Path, module: str) -> None:
     data = make_program("windows").to_bytes()
-    kernels = open_container(data).header["kernels"]
+    kernels = open_container(data).header.values["kernels"]
     (tmp_path / "harm.py").write_text("raise SystemExit('imported')")
     named = [{**kernels[0], "name": "unknown", "module": module}, *kernels[1:]]
     with pytest.raises(LoadError, match=r"is not installed here|this version has no kernel unknown"):

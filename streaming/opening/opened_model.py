@@ -1,20 +1,29 @@
-"""A model and the rate of its stream, with which every report begins."""
+"""A model that streams, and the rate of its stream."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import InputError, PulseWarning
+from pulse.facts import is_sound_shape
 from pulse.interface import Interface, Port
 from pulse.loading.loaded_model import LoadedModel
-from pulse.metadata import RATE_KEY
+from pulse.metadata import RATE_KEY, stated_rate_hz
 from pulse.program.program import Program
 from pulse.rounding import Rounding
 from pulse.support.record import record
+from streaming.builtin import SAMPLE_RATE_HZ
+from streaming.compilation.preparation import kernel_preparation
 
 if TYPE_CHECKING:
     from pulse.models import PulsedModel, TypedModel
-    from pulse.program.backends.registry import Prepare
     from pulse.pulsify.receptive_fields import Receptive
 
+DEFAULT_RATE_HZ = 16_000
+"""The rate of a model that states none and for which none is given; reports call it assumed."""
 PULSE_S = 0.01
 """The minimum of audio in a pulse if none is given."""
 RATE_ORIGINS = {
@@ -40,6 +49,24 @@ class OpenedModel:
     rate_from: str | None
     max_context: int | None = None
 
+    @classmethod
+    def of(
+        cls,
+        model: LoadedModel,
+        rate_hz: int | None = None,
+        max_context: int | None = None,
+        *,
+        builtin: bool = False,
+    ) -> "OpenedModel":
+        """Return a model with the given rate, or that of its metadata; warn if they differ.
+
+        Raises PulseError: it does not stream, or its metadata has no valid rate
+        """
+        if not model.defines_pulse:
+            model.typed_model.find_symbol(model.symbol)
+        rate, origin = _choose_rate(model, rate_hz, builtin)
+        return cls(model, rate, origin, max_context)
+
     @property
     def typed_model(self) -> "TypedModel":
         """The decluttered model."""
@@ -62,16 +89,20 @@ class OpenedModel:
         pulse: int | None,
         backend: str = "numba",
         rounding: Rounding = Rounding(),
-        prepare: "Prepare | None" = None,
+        live: bool = False,
     ) -> Program:
-        """Compile it in such pulses; see ``LoadedModel.compile``. Raises PulseError: it cannot be compiled."""
+        """Compile it in such pulses; a progress bar shows kernels that are compiled for the first time.
+
+        live     compile the functions of a live run too
+        Raises   PulseError: it cannot be compiled
+        """
         return self.model.compile(
             pulse,
             min_pulse=self._min_pulse,
             max_context=self.max_context,
             backend=backend,
             weights=rounding.weights,
-            prepare=prepare,
+            prepare=kernel_preparation(live),
             activations=rounding.activations,
         )
 
@@ -158,3 +189,46 @@ def backend_text(program: Program) -> str:
     weights += "" if program.activations == "f32" else f", {program.activations} activations"
     threads = "" if program.threads == 1 else f", {program.threads} threads"
     return f"{program.backend}{weights}{threads}"
+
+
+def _choose_rate(model: LoadedModel, rate_hz: int | None, builtin: bool) -> tuple[int | None, str | None]:
+    """Return the rate and its source; warn if ``rate_hz`` contradicts the model."""
+    model_rate_hz, origin = (
+        (SAMPLE_RATE_HZ, "builtin") if builtin else (_stated_rate(model, rate_hz), "model")
+    )
+    if rate_hz is None:
+        if model_rate_hz is not None:
+            return model_rate_hz, origin
+        return (DEFAULT_RATE_HZ, "default") if _takes_sound(model) else (None, None)
+    if model_rate_hz is not None and model_rate_hz != rate_hz:
+        who = "the built-in model" if builtin else f"{model.title}: by its metadata the model"
+        warn(
+            f"{who} is made for {model_rate_hz} Hz; --rate {rate_hz} would shift all frequencies: omit it",
+            PulseWarning,
+            stacklevel=3,
+        )
+    return rate_hz, "option"
+
+
+def _stated_rate(model: LoadedModel, rate_hz: int | None) -> int | None:
+    """Return the rate in the metadata; None if there is none. Raises InputError."""
+    stated_hz, text = stated_rate_hz(model.metadata), model.metadata.get(RATE_KEY)
+    if stated_hz is None and text is not None and rate_hz is None:
+        raise InputError(
+            f"{model.title}: its metadata has sample_rate {text!r}, which is not an integer; give --rate"
+        )
+    return stated_hz
+
+
+def _takes_sound(model: LoadedModel) -> bool:
+    """Return whether all streaming inputs are f32 with one value per frame of the symbol; states do not count."""
+    if model.defines_pulse:
+        program = model.pulsify() if model.program is None else model.program
+        ports = [port for port in program.inputs if port.streams]
+        return bool(ports) and all(port.is_sound for port in ports)
+    typed, symbol = model.typed_model, model.symbol
+    stream = TDim.of(typed.find_symbol(symbol))
+    facts = [fact for fact in typed.inputs.values() if any(dim.symbols for dim in fact.shape)]
+    return bool(facts) and all(
+        fact.dtype == np.float32 and stream in fact.shape and is_sound_shape(fact.shape) for fact in facts
+    )

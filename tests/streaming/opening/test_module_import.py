@@ -8,7 +8,7 @@ import pytest
 
 import pulse.torch
 from pulse.errors import InputError
-from streaming.cli.module_import import import_named, read_module_name
+from streaming.opening.module_import import import_named, read_module_name
 from tests.streaming.command import refusal
 
 pytestmark = pytest.mark.usefixtures("working_folder")

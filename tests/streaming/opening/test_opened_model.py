@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import pulse
-from streaming.reports.opened_model import OpenedModel
+from streaming.opening.opened_model import OpenedModel
 from tests.pulse.cases.build import node
 from tests.pulse.chunks import models
 

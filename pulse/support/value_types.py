@@ -1,4 +1,4 @@
-"""Checks of values from TOML; the error for a wrong one states in one line what is allowed."""
+"""Checks of values from TOML and JSON; the error for a wrong one states in one line what is allowed."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
@@ -10,6 +10,7 @@ from pulse.support.naming import suggest_name
 
 TomlValue: TypeAlias = object
 """A value of TOML: text, number, boolean, time, list or table."""
+TomlTable: TypeAlias = Mapping[str, TomlValue]
 MAX_QUOTED_LENGTH = 40
 """Maximum number of characters of a value that messages quote."""
 _NAMES = {str: "text", int: "an integer", float: "a number", bool: "true or false"}
@@ -48,18 +49,23 @@ def describe_type(hint: object) -> str:
     if origin in (Sequence, tuple):
         return f"a list, each {describe_type(parts[0])}"
     if origin is Mapping:
-        return f"a table, each value {describe_type(parts[1])}"
+        return "a table" if parts[1] is object else f"a table, each value {describe_type(parts[1])}"
     return _NAMES[cast("type", hint)]
 
 
-def get_value(table: Mapping[str, TomlValue], key: str, hint: object, location: str, example: str) -> Any:
+def get_value(table: TomlTable, key: str, hint: object, location: str, example: str) -> Any:
     """Return the value of a key, or None if missing. Raises LoadError: it has another type."""
     value = table.get(key)
-    if value is not None and not fits(value, hint):
-        raise LoadError(
-            f"{location}: {key} = {quote(value)} must be {describe_type(hint)}, such as {key} = {example}"
-        )
+    if value is not None:
+        require_type(key, value, hint, location, example)
     return value
+
+
+def require_type(key: str, value: TomlValue, hint: object, location: str, example: str = "") -> None:
+    """Raise LoadError if a value has another type."""
+    if not fits(value, hint):
+        such_as = f", such as {key} = {example}" if example else ""
+        raise LoadError(f"{location}: {key} = {quote(value)} must be {describe_type(hint)}{such_as}")
 
 
 def quote(value: TomlValue) -> str:

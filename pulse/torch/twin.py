@@ -1,25 +1,17 @@
-"""The proof of a module: compare its stream, and its author's own streaming mode, with the module."""
+"""The comparison of a module with its author's own streaming mode."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from pulse.errors import DivergenceError, InputError
+from pulse.errors import DivergenceError
 from pulse.facts import Array
-from pulse.loading.load import load
-from pulse.loading.proving import prove_model
+from pulse.loading.loaded_model import LoadedModel
 from pulse.models import PulsedModel
 from pulse.proof.tolerance import ExpectedOutputs
-from pulse.torch import convert_module
-from pulse.torch.arguments import Dynamic
 from pulse.torch.module import to_array
 from pulse.torch.module_original import ModuleOriginal
-
-if TYPE_CHECKING:
-    from pulse.program.backends.registry import Prepare
-    from pulse.proof import ProofChoice, ProofReport
 
 Twin: TypeAlias = Callable[..., Any]
 """An author's own streaming mode: takes a pulse of each input, returns the ready frames of each output."""
@@ -28,41 +20,13 @@ TWIN_PULSES = 8
 """The number of pulses given to a twin."""
 
 
-def prove_module(
-    module: Any,
-    example: Any,
-    twin: Twin | None,
-    pulse: int | None,
-    choice: "ProofChoice",
-    backend: str,
-    max_context: int | None,
-    prepare: "Prepare | None",
-    dynamic: Dynamic | None,
-    states: Mapping[str, Any] | None,
-    method: str,
-) -> "ProofReport":
-    """Prove the model that ``from_torch`` makes of a module, and compare its streams with the module.
+def require_twin(model: LoadedModel, pulsed: PulsedModel, twin: Twin, seed: int) -> None:
+    """Compare the twin with the module of a model. Raises DivergenceError: they differ.
 
-    module, example, dynamic, states, method  see ``from_torch``
-    twin    its frames, joined, must be the first ones that the module returns for the whole input
-    choice  which streams
-    pulse, backend, max_context, prepare  see ``pulse.verify``
-    Raises  the errors of ``from_torch``; DivergenceError: the twin differs
+    twin     its frames, joined, must be the first ones that the module returns for the whole input
     """
-    if example is None:
-        raise InputError(
-            f"the proof of {type(module).__name__}, a module, needs an input of it: verify(module, example=x)"
-        )
-    model, original = convert_module(module, example, dynamic, method=method, states=states)
-    loaded = replace(load(model), original=original).with_pulse(pulse)
-    pulsed = loaded.pulsify(pulse, max_context=max_context)
-    if twin is not None:
-        _require_twin(original, twin, pulsed, choice.seed)
-    return prove_model(loaded, pulsed, choice, backend, prepare)
-
-
-def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, seed: int) -> None:
-    """Compare the twin with the module. Raises DivergenceError: they differ."""
+    original = model.original
+    assert isinstance(original, ModuleOriginal)
     torch, title = original.torch, original.name
     feeds = original.draw(pulsed, TWIN_PULSES * pulsed.pulse, seed)
     with torch.no_grad():
