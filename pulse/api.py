@@ -109,26 +109,20 @@ def verify(
     from pulse.loading.proving import prove_model
     from pulse.proof import ProofChoice
 
-    choice = ProofChoice(lengths, seed, long)
     if is_module(source):
-        from pulse.torch.proof import prove_module
+        from pulse.torch.proof import load_module
 
-        return prove_module(
-            module=source,
-            example=example,
-            twin=twin,
-            pulse=pulse,
-            choice=choice,
-            backend=backend,
-            max_context=max_context,
-            prepare=prepare,
-            dynamic=dynamic,
-            states=states,
-            method=method or "forward",
-        )
-    if any(argument is not None for argument in (example, twin, dynamic, states, method)):
+        model = load_module(source, example, dynamic, states, method)
+    elif any(argument is not None for argument in (example, twin, dynamic, states, method)):
         raise InputError(
             "example, twin, dynamic, states and method are for a PyTorch module, which the source is not"
         )
-    model = load(source).with_pulse(pulse)
-    return prove_model(model, model.pulsify(pulse, max_context=max_context), choice, backend, prepare)
+    else:
+        model = load(source)
+    model = model.with_pulse(pulse)
+    pulsed = model.pulsify(pulse, max_context=max_context)
+    if twin is not None:
+        from pulse.torch.proof import require_twin
+
+        require_twin(model.original, twin, pulsed, seed)
+    return prove_model(model, pulsed, ProofChoice(lengths, seed, long), backend, prepare)

@@ -7,7 +7,7 @@ they are called, so that ``import pulse`` is fast.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, Unpack
 
 from pulse.chunks.chunk_scan import pulsify_chunks, scan_over_chunks
 from pulse.chunks.chunking import DETECT_ALL, Chunking
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from pulse.nnef.archive import Archive
+    from pulse.pulsify.driver import PulsifyOptions
 
 Network: TypeAlias = FileNetwork | TypedNetwork | PulsedNetwork
 N = TypeVar("N", bound=Network)
@@ -120,16 +121,13 @@ class TypedModel(TypedNetwork):
         self,
         symbol: str | Symbol | None = None,
         pulse: int | None = None,
-        *,
-        min_pulse: int = 1,
-        align: bool = False,
-        max_context: int | None = None,
+        **options: "Unpack[PulsifyOptions]",
     ) -> "PulsedModel":
         """Return the model in pulses of constant size; see ``pulse.pulsify.driver.pulsify``.
 
         A file that was written in pulses comes back as the stream that it was; see ``pulse.chunks.exported_streams``.
         """
-        return PulsedModel.of(pulsify_or_reopen(self, symbol, pulse, min_pulse, align, max_context))
+        return PulsedModel.of(pulsify_or_reopen(self, symbol, pulse, **options))
 
     def pulsify_chunks(
         self,

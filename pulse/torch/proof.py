@@ -1,25 +1,22 @@
-"""The proof of a module: compare its stream, and its author's own streaming mode, with the module."""
+"""What the proof of a module adds: its model keeps the module, and its author's own streaming mode is compared."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pulse.errors import DivergenceError, InputError
 from pulse.facts import Array
 from pulse.loading.load import load
-from pulse.loading.proving import prove_model
+from pulse.loading.loaded_model import LoadedModel
 from pulse.models import PulsedModel
+from pulse.proof.original import Original
 from pulse.proof.tolerance import ExpectedOutputs
 from pulse.torch import convert_module
 from pulse.torch.arguments import Dynamic
 from pulse.torch.module import to_array
 from pulse.torch.original import ModuleOriginal
-
-if TYPE_CHECKING:
-    from pulse.program.backends.registry import Prepare
-    from pulse.proof import ProofChoice, ProofReport
 
 Twin: TypeAlias = Callable[..., Any]
 """An author's own streaming mode: takes a pulse of each input, returns the ready frames of each output."""
@@ -28,41 +25,32 @@ TWIN_PULSES = 8
 """The number of pulses given to a twin."""
 
 
-def prove_module(
+def load_module(
     module: Any,
     example: Any,
-    twin: Twin | None,
-    pulse: int | None,
-    choice: "ProofChoice",
-    backend: str,
-    max_context: int | None,
-    prepare: "Prepare | None",
     dynamic: Dynamic | None,
     states: Mapping[str, Any] | None,
-    method: str,
-) -> "ProofReport":
-    """Prove the model that ``from_torch`` makes of a module, and compare its streams with the module.
+    method: str | None,
+) -> LoadedModel:
+    """Return the model that ``from_torch`` makes of a module, which proofs then run too; see there for the arguments.
 
-    module, example, dynamic, states, method  see ``from_torch``
-    twin    its frames, joined, must be the first ones that the module returns for the whole input
-    choice  which streams
-    pulse, backend, max_context, prepare  see ``pulse.verify``
-    Raises  the errors of ``from_torch``; DivergenceError: the twin differs
+    Raises InputError: there is no example, or as ``from_torch``
     """
     if example is None:
         raise InputError(
             f"the proof of {type(module).__name__}, a module, needs an input of it: verify(module, example=x)"
         )
-    model, original = convert_module(module, example, dynamic, method=method, states=states)
-    loaded = replace(load(model), original=original).with_pulse(pulse)
-    pulsed = loaded.pulsify(pulse, max_context=max_context)
-    if twin is not None:
-        _require_twin(original, twin, pulsed, choice.seed)
-    return prove_model(loaded, pulsed, choice, backend, prepare)
+    model, original = convert_module(module, example, dynamic, method=method or "forward", states=states)
+    return replace(load(model), original=original)
 
 
-def _require_twin(original: ModuleOriginal, twin: Twin, pulsed: PulsedModel, seed: int) -> None:
-    """Compare the twin with the module. Raises DivergenceError: they differ."""
+def require_twin(original: Original | None, twin: Twin, pulsed: PulsedModel, seed: int) -> None:
+    """Compare the author's own streaming mode with the module.
+
+    twin    its frames, joined, must be the first ones that the module returns for the whole input
+    Raises  DivergenceError: they differ
+    """
+    assert isinstance(original, ModuleOriginal), "only modules have a twin"
     torch, title = original.torch, original.name
     feeds = original.draw(pulsed, TWIN_PULSES * pulsed.pulse, seed)
     with torch.no_grad():

@@ -72,7 +72,7 @@ def open_model(path: Path | None, options: ModelOptions) -> OpenedModel:
     if not model.defines_pulse:
         model.typed_model.find_symbol(options.symbol)
     rate, origin = _rate(model, options.rate, builtin=path is None)
-    return OpenedModel(model, rate, origin, options.max_context)
+    return OpenedModel(model, rate, origin, options.pulse, {"max_context": options.max_context})
 
 
 def open_or_carried(path: Path | None, options: ModelOptions, program_options: ProgramOptions) -> OpenedModel:
@@ -134,11 +134,9 @@ def takes_sound(model: LoadedModel) -> bool:
     )
 
 
-def compile_opened(
-    opened: OpenedModel, pulse: int | None, options: ProgramOptions, live: bool = False
-) -> Program:
+def compile_opened(opened: OpenedModel, options: ProgramOptions, live: bool = False) -> Program:
     """Compile a program, and what else a live run needs, with a progress bar the first time. Raises PulseError."""
-    program = opened.compile(pulse, options.backend, options, kernel_preparation(live))
+    program = opened.compile(options.backend, options, kernel_preparation(live))
     return program.with_threads(options.threads)
 
 

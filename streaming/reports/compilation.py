@@ -98,7 +98,7 @@ def compile_to_file(
         raise InputError(f"{path}: a program is written as {SUFFIX}, not {kind_of(path)}")
     proof, note, rounding = None, None, tuple[str, ...]()
     if choice is not None:
-        model = program.network if program.activations == "f32" else opened.pulsify(program.pulse)
+        model = program.network if program.activations == "f32" else opened.pulsify()
         proof = time_proof(lambda: _prove(opened, program, model, choice))
         if program.form != "f32":
             form, rows, frames = program.form, program.activations, proof.proof.lengths[-1]

@@ -139,7 +139,7 @@ class NativeProgram(NativeStreams):
         chunks = None if model.chunks is None else json_value(model.chunks)
         sizes = tuple(("size", f"{name} = {size}") for name, size in model.sizes.items())
         lines = () if model.chunks is None else tuple(model.chunks.lines())
-        return encode_program(self, {**model.typed.metadata, **metadata}, proof, chunks, (*lines, *sizes))
+        return encode_program(self, {**model.metadata, **metadata}, proof, chunks, (*lines, *sizes))
 
     def _storage_text(self) -> str:
         """Describe the forms of the instructions' weights; small matrices stay f32."""

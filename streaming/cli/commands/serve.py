@@ -140,7 +140,6 @@ def open_programs(settings: "ServerSettings") -> "list[HostedProgram]":
     programs: list[HostedProgram] = []
     for model in settings.models:
         opened = open_model(model.path, ModelOptions(pulse=model.pulse, rate=model.rate))
-        options = ProgramOptions(model.weights, model.activations)
-        program = compile_opened(opened, model.pulse, options)
+        program = compile_opened(opened, ProgramOptions(model.weights, model.activations))
         programs.append((model, program, opened.rate_hz))
     return programs

@@ -64,7 +64,7 @@ def test_a_library_gives_the_frames_of_python_on_arm(name: str, tmp_path: Path) 
     processor = PROCESSORS["aarch64"]
     processor.require()
     opened = open_model(recipe(name, tmp_path), ModelOptions())
-    program = opened.compile(None, "numba")
+    program = opened.compile()
     build_model(opened, program, "model", find_target("aarch64"), tmp_path / "built", checks=True)
     print(processor.run_vector(tmp_path / "built", "model"))
 
@@ -72,7 +72,7 @@ def test_a_library_gives_the_frames_of_python_on_arm(name: str, tmp_path: Path) 
 @pytest.mark.parametrize("name", [name.removesuffix(".toml") for name in recipes()])
 def test_a_library_calls_memcpy_and_its_like_only(name: str, tmp_path: Path) -> None:
     """On every target: no function of libm."""
-    program = open_model(recipe(name, tmp_path), ModelOptions()).compile(None, "numba")
+    program = open_model(recipe(name, tmp_path), ModelOptions()).compile()
     deployed, vector = prepare_deployment(program, "model", name, None), make_vector(program, None)
     for target in TARGETS.values():
         folder = tmp_path / target.name
