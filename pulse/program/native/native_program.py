@@ -27,6 +27,7 @@ from pulse.program.table.memory import Value, aligned_bytes
 from pulse.program.table.place import Place
 from pulse.pulsify.faults import find_unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
+from pulse.rounding import Rounding
 from pulse.support.mapping import MIN_MAPPED_BYTES, release_heap
 from pulse.support.plugins import load_plugins
 from pulse.support.report import json_value
@@ -43,16 +44,15 @@ class NativeProgram(NativeStreams):
         self,
         model: PulsedNetwork,
         fetches: Sequence[OutletId] = (),
-        form: str = "f32",
+        rounding: Rounding = Rounding(),
         prepare: Callable[[Sequence[str]], None] | None = None,
-        activations: str = "f32",
     ) -> None:
-        super().__init__(model, form, activations)
+        super().__init__(model, rounding)
         step = lower_step(
             model.graph,
             registers=model.registers,
             fetches=fetches,
-            form=form,
+            form=self.form,
             checks=model.checks,
             unchecked=find_unchecked_bodies(model),
         )
