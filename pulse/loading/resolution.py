@@ -12,7 +12,7 @@ from pulse.dim import Symbol
 from pulse.errors import FactError, LoadError, PulsifyError
 from pulse.loading.sizes import ChunkCall, find_call, stream_counts, symbols_of
 from pulse.metadata import is_exported
-from pulse.models import Model, PulsedModel, TypedModel
+from pulse.models import Model, PulsedModel, TypedModel, model_of
 from pulse.support.budget import count_spending
 from pulse.support.record import record
 from pulse.support.wording import spell
@@ -55,7 +55,7 @@ class ResolvedModel:
                 )
             return self.pulsed
         if self.chunks is not None:
-            model = PulsedModel.of(pulsify_chunks(self.typed_model, self.chunks, pulse, **options))
+            model = model_of(pulsify_chunks(self.typed_model, self.chunks, pulse, **options))
         else:
             model = self.typed_model.pulsify(self.symbol, pulse, **options)
         return replace(model, sizes=self.sizes)
@@ -76,7 +76,7 @@ def resolve(
     """
     if isinstance(model, PulsedModel):
         return ResolvedModel(
-            TypedModel.of(model.typed), model.symbol.name, model.chunks, sizes=model.sizes, pulsed=model
+            model_of(model.typed), model.symbol.name, model.chunks, sizes=model.sizes, pulsed=model
         )
     if is_exported(model.metadata):
         return _resolve_exported(model, chunking, symbol, outputs)
@@ -124,7 +124,7 @@ def _resolve_call(
         )
     with count_spending(call.spending):
         offline, chunks = scan_over_chunks(call, chunking, sized.symbol, outputs, sized.axes)
-    return ResolvedModel(TypedModel.of(offline), sized.symbol, chunks, call, _by_name(sized.sizes))
+    return ResolvedModel(model_of(offline), sized.symbol, chunks, call, _by_name(sized.sizes))
 
 
 def _analyse_call(model: Model | TypedModel, call: ChunkCall) -> TypedModel:
