@@ -117,12 +117,14 @@ class LoadedModel:
             return True
         return self.chunks is not None or self.resolution.pulsed is not None
 
-    def analyse(self) -> "TypedModel":
+    def analyse(self, pulse: int | None = None) -> "TypedModel":
         """Return the offline model with every dtype and shape known; for a model of chunks, the loop over its calls.
 
         ``model.analyse()`` is the file alone: for a model of chunks, one call with all its symbols.
+
+        pulse  frames of a chunk, unless the model or the user determines them
         """
-        return self.resolution.offline
+        return self.with_pulse(pulse).resolution.offline
 
     def with_pulse(self, pulse: int | None) -> "LoadedModel":
         """Return the model with chunks of this many frames, unless their length is fixed. Raises PulsifyError."""
@@ -181,14 +183,16 @@ class LoadedModel:
 
             return compile_model(self.pulsify(pulse, **options), backend, rounding, prepare=prepare)
         options.pop("min_pulse", None)  # a program keeps its pulse
-        given = {
+        arguments = {
             "pulse": (pulse, program.pulse),
             "backend": (backend, program.backend),
             "weights": (rounding.weights, program.form),
             "activations": (rounding.activations, program.activations),
             **{name: (value, False) for name, value in options.items()},
         }
-        other = [spell(name, value) for name, (value, fixed) in given.items() if value not in (None, fixed)]
+        other = [
+            spell(name, value) for name, (value, fixed) in arguments.items() if value not in (None, fixed)
+        ]
         if other:
             rows = "" if program.activations == "f32" else f" and {program.activations} activations"
             raise CompileError(

@@ -54,7 +54,7 @@ def build_model(
     if isinstance(program, NativeProgram):
         network = program.network
         if program.activations == "f32":
-            original = opened.model.with_pulse(program.pulse).analyse()
+            original = opened.model.analyse(program.pulse)
         else:  # the effect of rounding on rounded rows if the library runs on another processor
             original = round_offline(network.typed, Rounding(program.form, program.activations))
         offline = network, oracle_of(network, original)

@@ -120,7 +120,7 @@ def _prove(
     """Prove the file to be written, with f32 weights if its own are rounded; ``model`` has f32 activations."""
     exact = program if program.form == "f32" else NativeProgram(model)
     stored = read_program(exact.to_bytes())
-    oracle = oracle_of(model, opened.model.with_pulse(program.pulse).analyse())
+    oracle = oracle_of(model, opened.model.analyse(program.pulse))
     programs = [ReferenceProgram(model), stored]
     return prove_programs(model, oracle, programs, choice, opened.model.original)
 
