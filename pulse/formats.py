@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pulse.errors import LoadError
 from pulse.loading.format_registry import Content, Format, ReadOptions, read_onnx, register
-from pulse.models import Model, TypedModel
+from pulse.models import Model, TypedModel, model_of
 from pulse.nnef.recognition import holds_graph
 from pulse.onnx.registry import DOMAIN_SUPPORTS
 from pulse.program.file.container import is_program
@@ -68,7 +68,7 @@ def _tflite(content: Content, options: ReadOptions) -> Model:
     from pulse.tflite.read.opening import load
 
     assert isinstance(content.source, Path | bytes)
-    return Model.of(
+    return model_of(
         load(
             content.source,
             inputs=options.inputs,

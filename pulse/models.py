@@ -7,7 +7,7 @@ they are called, so that ``import pulse`` is fast.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, Unpack, overload
 
 from pulse.chunks.chunk_scan import pulsify_chunks, scan_over_chunks
 from pulse.chunks.chunking import DETECT_ALL, Chunking
@@ -31,32 +31,29 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from pulse.nnef.archive import Archive
+    from pulse.pulsify.driver import PulsifyOptions
 
 Network: TypeAlias = FileNetwork | TypedNetwork | PulsedNetwork
-N = TypeVar("N", bound=Network)
 
 
-def _with_steps_of(model_class: type[N], network: Network) -> N:
-    """Return the same network with the steps of ``model_class``, a class of it."""
-    if isinstance(network, model_class):
-        return network
-    return model_class(**{field.name: getattr(network, field.name) for field in fields(network)})
-
-
+@overload
+def model_of(network: FileNetwork) -> "Model": ...
+@overload
+def model_of(network: TypedNetwork) -> "TypedModel": ...
+@overload
+def model_of(network: PulsedNetwork) -> "PulsedModel": ...
 def model_of(network: Network) -> "Model | TypedModel | PulsedModel":
-    """Return a network of any kind with its next steps."""
+    """Return the same network with its next steps."""
+    if isinstance(network, Model | TypedModel | PulsedModel):
+        return network
+    parts = {field.name: getattr(network, field.name) for field in fields(network)}
     if isinstance(network, FileNetwork):
-        return Model.of(network)
-    return TypedModel.of(network) if isinstance(network, TypedNetwork) else PulsedModel.of(network)
+        return Model(**parts)
+    return TypedModel(**parts) if isinstance(network, TypedNetwork) else PulsedModel(**parts)
 
 
 class Model(FileNetwork):
     """A model as its file states it; facts may be partial."""
-
-    @classmethod
-    def of(cls, network: FileNetwork) -> "Model":
-        """Return a network that was read, with its next steps."""
-        return _with_steps_of(cls, network)
 
     def analyse(self) -> "TypedModel":
         """Derive every type and shape; input shapes that the file does not state are inferred first.
@@ -64,7 +61,7 @@ class Model(FileNetwork):
         Warns if shapes in the file are wrong, and if the budget does not suffice for its constants.
         Raises LoadError (operators not supported, unknown dims), FactError.
         """
-        return TypedModel.of(super().analyse())
+        return model_of(super().analyse())
 
     def dot(self) -> str:
         """Return the file's own graph as Graphviz DOT."""
@@ -81,11 +78,6 @@ class ModelView(ABC):
 
 class TypedModel(TypedNetwork):
     """A model that runs offline: every dtype and shape known, the length of the stream a symbol."""
-
-    @classmethod
-    def of(cls, network: TypedNetwork) -> "TypedModel":
-        """Return a typed network with its next steps."""
-        return _with_steps_of(cls, network)
 
     def with_sizes(self, sizes: Mapping[Symbol, int]) -> "TypedModel":
         """Return the model with numbers in place of some symbols, in a new scope. Raises FactError: they do not fit."""
@@ -105,7 +97,7 @@ class TypedModel(TypedNetwork):
         """
         from pulse.pulsify.constant_start import constant_start
 
-        return TypedModel.of(constant_start(self, self.find_symbol(symbol), fill))
+        return model_of(constant_start(self, self.find_symbol(symbol), fill))
 
     def to_nnef(self) -> "Archive":
         """Return the offline model as NNEF with tract's operators if it needs them; see ``pulse.nnef``.
@@ -120,16 +112,13 @@ class TypedModel(TypedNetwork):
         self,
         symbol: str | Symbol | None = None,
         pulse: int | None = None,
-        *,
-        min_pulse: int = 1,
-        align: bool = False,
-        max_context: int | None = None,
+        **options: "Unpack[PulsifyOptions]",
     ) -> "PulsedModel":
         """Return the model in pulses of constant size; see ``pulse.pulsify.driver.pulsify``.
 
         A file that was written in pulses comes back as the stream that it was; see ``pulse.chunks.exported_streams``.
         """
-        return PulsedModel.of(pulsify_or_reopen(self, symbol, pulse, min_pulse, align, max_context))
+        return model_of(pulsify_or_reopen(self, symbol, pulse, **options))
 
     def pulsify_chunks(
         self,
@@ -147,16 +136,11 @@ class TypedModel(TypedNetwork):
 
         with count_spending(self.spending):
             model, chunks = scan_over_chunks(self, chunking or DETECT_ALL, symbol, outputs, {})
-            return PulsedModel.of(pulsify_chunks(declutter(model), chunks, pulse))
+            return model_of(pulsify_chunks(declutter(model), chunks, pulse))
 
 
 class PulsedModel(PulsedNetwork):
     """A model that takes pulses of constant size."""
-
-    @classmethod
-    def of(cls, network: PulsedNetwork) -> "PulsedModel":
-        """Return a pulsed network with its next steps."""
-        return _with_steps_of(cls, network)
 
     def compile(
         self,

@@ -27,25 +27,24 @@ class Rounding:
     weights: str | None = None
     activations: str | None = None
 
-    def resolve(self) -> "tuple[str, RowForm | None]":
-        """Return the form of the weights, and that of rounded activations; None for f32.
+    @property
+    def form(self) -> str:
+        """The form of the weights."""
+        return self.weights or "f32"
 
-        Raises CompileError: a form is unknown, or that of the activations is not the weights'
-        """
-        weights, activations = check_form(self.weights or "f32"), self.activations or "f32"
-        if activations not in FORMS:
-            raise CompileError(f"no {activations!r} activations; {_CHOICE}")
-        if activations == "f32":
-            return weights, None
-        if activations != weights:
+    @property
+    def row_form(self) -> "RowForm | None":
+        """The form of rounded activations; None: they stay f32."""
+        return self.activations if self.activations in ("bf16", "int8") else None
+
+    def check(self) -> None:
+        """Raises CompileError: a form is unknown, or that of the activations is not the weights'."""
+        if self.form not in FORMS:
+            raise CompileError(f"unknown weight form {self.form!r}; {_CHOICE}")
+        if self.activations not in (None, *FORMS):
+            raise CompileError(f"no {self.activations!r} activations; {_CHOICE}")
+        if self.row_form not in (None, self.form):
             raise CompileError(
-                f"{spell('activations', activations)} needs {spell('weights', activations)}, got {weights} weights"
+                f"{spell('activations', self.row_form)} needs {spell('weights', self.row_form)}, got {self.form} "
+                "weights"
             )
-        return weights, activations
-
-
-def check_form(form: str) -> str:
-    """Return the form of weights. Raises CompileError if it is unknown."""
-    if form not in FORMS:
-        raise CompileError(f"unknown weight form {form!r}; {_CHOICE}")
-    return form

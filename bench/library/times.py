@@ -37,7 +37,7 @@ def measure(name: str, folder: Path) -> None:
         model_path() if name == BUILTIN else lay_out_recipe(f"{name}.toml", folder, PUBLISHED.parent),
         ModelOptions(),
     )
-    program = opened.compile(None, "numba")
+    program = opened.compile()
     build_model(opened, program, name, find_target(os.environ[LEVEL_VARIABLE]), folder / "built", checks=True)
     (input_port,), (sent,) = program.inputs, program.outputs
     pulse = np.random.default_rng(0).standard_normal(input_port.shape).astype(np.float32)

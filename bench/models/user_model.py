@@ -58,7 +58,7 @@ def user_entry(path: Path, options: Namespace) -> Entry:
         **{field.name: getattr(options, field.name) for field in fields(ModelOptions)}
     )
     opened = open_model(path, model_options)
-    pulsed, chunks = opened.pulsify(model_options.pulse), opened.model.chunks
+    pulsed, chunks = opened.pulsify(), opened.model.chunks
     constant_values, chunk_options = parse_constants(model_options), parse_chunking(model_options)
     arguments = {
         "inputs": parse_inputs(model_options),

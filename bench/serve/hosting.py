@@ -29,7 +29,7 @@ def serve(
     if core is not None:
         os.sched_setaffinity(0, {core})
     opened = OpenedModel(load(source or model_path()), RATE_HZ, "option")
-    pulsed = opened.pulsify(None)
+    pulsed = opened.pulsify()
     program: Any = pulsed.compile()
     if behind == "onnxruntime":
         program = OnnxRuntimeProgram(pulsed, program)

@@ -9,7 +9,7 @@ from pulse.build.conversions import LAYOUTS, convert_layout, convert_types, roun
 from pulse.build.drawing import Part
 from pulse.errors import InputError
 from pulse.facts import Array, dtype_name
-from pulse.models import Model, ModelView
+from pulse.models import Model, ModelView, model_of
 from pulse.pulsify.receptive_fields import Receptive
 
 
@@ -51,7 +51,7 @@ class PartView(ModelView):
             if len(names) != 1:
                 raise InputError(f"{title}: give shapes by name, the inputs are {', '.join(names) or 'none'}")
             inputs = {names[0]: inputs}
-        return Model.of(self.part.network(inputs or {}, outputs, title))
+        return model_of(self.part.network(inputs or {}, outputs, title))
 
     def to_model(self, inputs: Mapping[str, str] | None = None) -> Model:
         return self.graph(inputs)

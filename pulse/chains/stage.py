@@ -7,7 +7,7 @@ from pulse.chunks.exported_streams import scan_over_pulses
 from pulse.facts import TypedFact
 from pulse.loading.load import load
 from pulse.metadata import is_exported
-from pulse.models import ModelView, TypedModel
+from pulse.models import ModelView, TypedModel, model_of
 from pulse.support.record import record
 from pulse.support.torch_modules import is_module
 
@@ -43,4 +43,4 @@ class Stage:
         if callable(model) and not isinstance(model, ModelView) and not is_module(model):
             return model(facts)
         original = load(cast("Loadable", model)).analyse()
-        return TypedModel.of(scan_over_pulses(original)) if is_exported(original.metadata) else original
+        return model_of(scan_over_pulses(original)) if is_exported(original.metadata) else original

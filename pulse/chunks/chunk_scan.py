@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from pulse.support.budget import count_spending
 from pulse.support.wording import spell
 from pulse.typed import TypedGraph, TypedNetwork, add_constant, add_source, sources
 from pulse.wiring import wire
+
+if TYPE_CHECKING:
+    from pulse.pulsify.driver import PulsifyOptions
 
 SYMBOL = "T"
 """The frames of a chunk model's stream, if its file has no name for them."""
@@ -79,7 +82,7 @@ def scan_over_calls(
 
 
 def pulsify_chunks(
-    typed: TypedNetwork, chunks: Chunks, pulse: int | None = None, align: bool = False
+    typed: TypedNetwork, chunks: Chunks, pulse: int | None = None, **options: "Unpack[PulsifyOptions]"
 ) -> PulsedNetwork:
     """Return a scan over chunks in pulses of whole chunks, one by default. Raises PulsifyError: another pulse."""
     frames = chunks.pulse
@@ -92,7 +95,7 @@ def pulsify_chunks(
     from pulse.pulsify.driver import pulsify
 
     with count_spending(typed.spending):
-        return replace(pulsify(typed, None, pulse or frames, align=align), chunks=chunks)
+        return replace(pulsify(typed, None, pulse or frames, **options), chunks=chunks)
 
 
 class _Scanning:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
@@ -24,14 +25,15 @@ from pulse.pulsify.stream_wires import Wiring
 from pulse.support.budget import count_spending
 from pulse.typed import TypedNetwork
 
+if TYPE_CHECKING:
+    from pulse.pulsify.driver import PulsifyOptions
+
 
 def pulsify_or_reopen(
     typed: TypedNetwork,
     symbol: str | Symbol | None,
     pulse: int | None,
-    min_pulse: int,
-    align: bool,
-    max_context: int | None,
+    **options: "Unpack[PulsifyOptions]",
 ) -> PulsedNetwork:
     """Pulsify a model to pulses of constant size; a file written in pulses is reopened as its original stream."""
     from pulse.pulsify.driver import pulsify
@@ -39,7 +41,7 @@ def pulsify_or_reopen(
     with count_spending(typed.spending):
         if is_exported(typed.metadata):
             return reopen_stream(typed, pulse, symbol)
-        return pulsify(typed, symbol, pulse, min_pulse=min_pulse, align=align, max_context=max_context)
+        return pulsify(typed, symbol, pulse, **options)
 
 
 def reopen_stream(

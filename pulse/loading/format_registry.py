@@ -9,7 +9,7 @@ from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.metadata import TITLE, is_exported
-from pulse.models import Model, TypedModel
+from pulse.models import Model, TypedModel, model_of
 from pulse.program.file.stored_program import StoredProgram
 from pulse.support.printable import is_title
 from pulse.support.record import record
@@ -112,7 +112,7 @@ def read_onnx(
     """
     from pulse.onnx.read.reader import load
 
-    return Model.of(load(source, inputs, constants, ignore_value_info, budget, tensors))
+    return model_of(load(source, inputs, constants, ignore_value_info, budget, tensors))
 
 
 def _read_onnx(content: Content, options: ReadOptions) -> Model:

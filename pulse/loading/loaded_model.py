@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from pulse.chunks.chunking import DETECT_ALL, Chunking, Chunks
-from pulse.errors import CompileError, LoadError, PulsifyError
+from pulse.errors import CompileError, LoadError
 from pulse.metadata import is_exported
 from pulse.program.file.stored_program import StoredProgram
 from pulse.program.program import Program
+from pulse.rounding import Rounding
 from pulse.support.record import record
 from pulse.support.wording import spell
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pulse.models import Model, PulsedModel, TypedModel
     from pulse.program.backends.registry import Prepare
     from pulse.proof.original import Original
+    from pulse.pulsify.driver import PulsifyOptions
 
 
 @record(eq=False)
@@ -64,12 +66,7 @@ class LoadedModel:
     @property
     def metadata(self) -> Mapping[str, str]:
         """The metadata of the file."""
-        if isinstance(self.source_model, StoredProgram):
-            return self.source_model.metadata
-        from pulse.models import PulsedModel
-
-        model = self.source_model
-        return model.typed.metadata if isinstance(model, PulsedModel) else model.metadata
+        return self.source_model.metadata
 
     @property
     def program(self) -> StoredProgram | None:
@@ -116,15 +113,18 @@ class LoadedModel:
     @property
     def defines_pulse(self) -> bool:
         """Whether the model itself determines the pulse: it takes chunks, or is in pulses."""
-        ready = self.program is not None or self._pulsed_model is not None
-        return ready or is_exported(self.metadata) or self.chunks is not None
+        if self.program is not None or is_exported(self.metadata):
+            return True
+        return self.chunks is not None or self.resolution.pulsed is not None
 
-    def analyse(self) -> "TypedModel":
+    def analyse(self, pulse: int | None = None) -> "TypedModel":
         """Return the offline model with every dtype and shape known; for a model of chunks, the loop over its calls.
 
         ``model.analyse()`` is the file alone: for a model of chunks, one call with all its symbols.
+
+        pulse  frames of a chunk, unless the model or the user determines them
         """
-        return self.resolution.original
+        return self.with_pulse(pulse).resolution.offline
 
     def with_pulse(self, pulse: int | None) -> "LoadedModel":
         """Return the model with chunks of this many frames, unless their length is fixed. Raises PulsifyError."""
@@ -142,73 +142,62 @@ class LoadedModel:
             return False
         return leaves_pulse_open(model, self.chunking, self.symbol)
 
-    @property
-    def _pulsed_model(self) -> "PulsedModel | None":
-        """The model in pulses, if it is one already."""
-        from pulse.models import PulsedModel
+    def pulsify(self, pulse: int | None = None, **options: "Unpack[PulsifyOptions]") -> "PulsedModel":
+        """Return the model in pulses; of whole chunks, one by default, if it takes chunks.
 
-        return self.source_model if isinstance(self.source_model, PulsedModel) else None
-
-    def pulsify(
-        self,
-        pulse: int | None = None,
-        *,
-        min_pulse: int = 1,
-        align: bool = False,
-        max_context: int | None = None,
-    ) -> "PulsedModel":
-        """Return the model in pulses; of whole chunks, one by default, if it takes chunks. Raises PulseError: it
-        cannot.
-
-        min_pulse  the minimum pulse if none is given; a model that defines its pulse keeps it
+        pulse    frames of the symbol in each step; default: the smallest possible
+        options  ``min_pulse``, ``align``, ``max_context``, see ``pulse.pulsify.driver.PulsifyOptions``; a model that
+                 defines its pulse keeps it
+        Raises   PulseError: it cannot stream, or it has another pulse
         """
-        if self.program is not None:
-            raise self.program.no_model_error()
-        model = self._pulsed_model
-        if model is None:
-            return self.with_pulse(pulse).resolution.pulsify(
-                pulse, min_pulse=min_pulse, align=align, max_context=max_context
-            )
-        if pulse not in (None, model.pulse):
-            raise PulsifyError(
-                f"pulse {pulse}: {self.title} is in pulses of {model.pulse} frames; give the model before it "
-                "is pulsified"
-            )
-        return model
+        return self.with_pulse(pulse).resolution.pulsify(pulse, **options)
 
     def compile(
         self,
         pulse: int | None = None,
         *,
-        min_pulse: int = 1,
-        align: bool = False,
-        max_context: int | None = None,
         backend: str = "numba",
         weights: str | None = None,
         prepare: "Prepare | None" = None,
         activations: str | None = None,
+        **options: "Unpack[PulsifyOptions]",
     ) -> Program:
         """Compile the model to a program; see ``pulsify`` and ``PulsedModel.compile`` for the arguments.
 
         A program file returns its program. Raises PulseError: also if it was compiled with other arguments
         """
+        return self.compile_rounded(Rounding(weights, activations), pulse, backend, prepare, **options)
+
+    def compile_rounded(
+        self,
+        rounding: Rounding,
+        pulse: int | None = None,
+        backend: str = "numba",
+        prepare: "Prepare | None" = None,
+        **options: "Unpack[PulsifyOptions]",
+    ) -> Program:
+        """Compile as ``compile`` does, with the forms of weights and activations as one value."""
         program = self.program
         if program is None:
-            model = self.pulsify(pulse, min_pulse=min_pulse, align=align, max_context=max_context)
-            return model.compile(backend, weights=weights, prepare=prepare, activations=activations)
-        other = {
-            spell("pulse", pulse): pulse not in (None, program.pulse),
-            "align": align,
-            spell("max_context", max_context): max_context is not None,
-            spell("backend", backend): backend != program.backend,
-            spell("weights", weights): weights not in (None, program.form),
-            spell("activations", activations): activations not in (None, program.activations),
+            from pulse.program.compiler import compile_model
+
+            return compile_model(self.pulsify(pulse, **options), backend, rounding, prepare=prepare)
+        options.pop("min_pulse", None)  # a program keeps its pulse
+        arguments = {
+            "pulse": (pulse, program.pulse),
+            "backend": (backend, program.backend),
+            "weights": (rounding.weights, program.form),
+            "activations": (rounding.activations, program.activations),
+            **{name: (value, False) for name, value in options.items()},
         }
-        if wrong := [text for text, differs in other.items() if differs]:
+        other = [
+            spell(name, value) for name, (value, fixed) in arguments.items() if value not in (None, fixed)
+        ]
+        if other:
             rows = "" if program.activations == "f32" else f" and {program.activations} activations"
             raise CompileError(
                 f"{self.title}: is a program with pulses of {program.pulse} frames and {program.form} weights"
-                f"{rows}; omit {', '.join(wrong)}, or compile the model with that"
+                f"{rows}; omit {', '.join(other)}, or compile the model with that"
             )
         if prepare is not None:
             prepare(program.kernel_names)

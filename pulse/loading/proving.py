@@ -20,7 +20,7 @@ def prove_model(
     prepare: Prepare | None,
 ) -> ProofReport:
     """Prove a pulsed model against its offline model; see ``pulse.proof.prove`` for the arguments and errors."""
-    original = model.with_pulse(pulsed.pulse).analyse()
+    original = model.analyse(pulsed.pulse)
     oracle = oracle_of(pulsed, original)
     return prove(
         model=pulsed,
@@ -41,7 +41,7 @@ def prove_file(
     return check_onnx(
         proto=proto,
         model=pulsed,
-        typed=model.with_pulse(pulsed.pulse).analyse(),
+        typed=model.analyse(pulsed.pulse),
         choice=choice,
         original=model.original,
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Unpack
 
 from pulse.chunks.chunk_plan import find_candidates
 from pulse.chunks.chunk_scan import pulsify_chunks, scan_over_chunks
@@ -11,44 +12,52 @@ from pulse.dim import Symbol
 from pulse.errors import FactError, LoadError, PulsifyError
 from pulse.loading.sizes import ChunkCall, find_call, stream_counts, symbols_of
 from pulse.metadata import is_exported
-from pulse.models import Model, PulsedModel, TypedModel
+from pulse.models import Model, PulsedModel, TypedModel, model_of
 from pulse.support.budget import count_spending
 from pulse.support.record import record
 from pulse.support.wording import spell
+
+if TYPE_CHECKING:
+    from pulse.pulsify.driver import PulsifyOptions
 
 
 @record
 class ResolvedModel:
     """A model whose way of streaming is known.
 
-    original  a scan over its calls if it takes chunks: what a stream has to equal
-    symbol    the name of the stream's length, if the file or the user has one
-    chunks    how it is called; None if it is offline and to be pulsified
-    call      one call of it, as it was read, if it takes chunks
-    sizes     symbols of the file -> the numbers that replaced them
+    offline  what a stream has to equal; a scan over its calls if it takes chunks
+    symbol   the name of the stream's length, if the file or the user has one
+    chunks   how it is called; None if it is offline and to be pulsified
+    call     one call of it, as it was read, if it takes chunks
+    sizes    symbols of the file -> the numbers that replaced them
+    pulsed   the model in pulses, if it was read as such
     """
 
-    original: TypedModel
+    offline: TypedModel
     symbol: str | None
     chunks: Chunks | None = None
     call: TypedModel | None = None
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    pulsed: PulsedModel | None = None
 
     @cached_property
     def typed_model(self) -> TypedModel:
-        """The original, decluttered."""
-        return self.original.declutter()
+        """The offline model, decluttered."""
+        return self.offline.declutter()
 
-    def pulsify(
-        self, pulse: int | None, *, min_pulse: int, align: bool, max_context: int | None
-    ) -> PulsedModel:
+    def pulsify(self, pulse: int | None, **options: "Unpack[PulsifyOptions]") -> PulsedModel:
         """Pulsify it; if it takes chunks, in pulses of whole chunks, one by default. Raises PulsifyError: it cannot."""
+        if self.pulsed is not None:
+            if pulse not in (None, self.pulsed.pulse):
+                raise PulsifyError(
+                    f"pulse {pulse}: {self.pulsed.title} is in pulses of {self.pulsed.pulse} frames; give the model "
+                    "before it is pulsified"
+                )
+            return self.pulsed
         if self.chunks is not None:
-            model = PulsedModel.of(pulsify_chunks(self.typed_model, self.chunks, pulse, align))
+            model = model_of(pulsify_chunks(self.typed_model, self.chunks, pulse, **options))
         else:
-            model = self.typed_model.pulsify(
-                self.symbol, pulse, min_pulse=min_pulse, align=align, max_context=max_context
-            )
+            model = self.typed_model.pulsify(self.symbol, pulse, **options)
         return replace(model, sizes=self.sizes)
 
 
@@ -66,7 +75,9 @@ def resolve(
     Raises PulseError: the description, the symbol or the outputs do not fit
     """
     if isinstance(model, PulsedModel):
-        return ResolvedModel(TypedModel.of(model.typed), model.symbol.name, model.chunks, sizes=model.sizes)
+        return ResolvedModel(
+            model_of(model.typed), model.symbol.name, model.chunks, sizes=model.sizes, pulsed=model
+        )
     if is_exported(model.metadata):
         return _resolve_exported(model, chunking, symbol, outputs)
     if not symbols_of(model):
@@ -112,8 +123,8 @@ def _resolve_call(
             f"set_backend of {', '.join(names)}"
         )
     with count_spending(call.spending):
-        original, chunks = scan_over_chunks(call, chunking, sized.symbol, outputs, sized.axes)
-    return ResolvedModel(TypedModel.of(original), sized.symbol, chunks, call, _by_name(sized.sizes))
+        offline, chunks = scan_over_chunks(call, chunking, sized.symbol, outputs, sized.axes)
+    return ResolvedModel(model_of(offline), sized.symbol, chunks, call, _by_name(sized.sizes))
 
 
 def _analyse_call(model: Model | TypedModel, call: ChunkCall) -> TypedModel:

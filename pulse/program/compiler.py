@@ -33,13 +33,13 @@ def compile_model(
     Raises    CompileError: an op has no kernel; the backend, the form of weights or of activations is unknown;
               or no product takes rows of it
     """
-    weights, row_form = rounding.resolve()
-    if row_form is not None:
-        model = with_rounded_rows(model, row_form)
+    rounding.check()
+    if rounding.row_form is not None:
+        model = with_rounded_rows(model, rounding.row_form)
     if backend not in BACKENDS:
         *names, last = BACKENDS
         raise CompileError(f"no backend {backend!r}; choose {', '.join(names)} or {last}")
-    request = CompileRequest(model, weights, row_form or "f32", fetches, prepare)
+    request = CompileRequest(model, rounding, fetches, prepare)
     in_parts = BACKENDS[backend].in_parts
     if in_parts or any(
         view.backend not in ("", backend) or view.kernel for view in model.graph.views.values()

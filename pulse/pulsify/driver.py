@@ -1,5 +1,7 @@
 """``pulsify``: relate the ops, fit the pulse, schedule the wires, describe the ports."""
 
+from typing import TypedDict
+
 from pulse.dim import Symbol
 from pulse.errors import PulsifyError, Refusal
 from pulse.facts import PulsedFact
@@ -18,6 +20,20 @@ from pulse.support.wording import spell
 from pulse.typed import TypedNetwork
 
 
+class PulsifyOptions(TypedDict, total=False):
+    """The options of ``pulsify``, for functions that pass them on as ``**options``.
+
+    min_pulse    the minimum for the default of ``pulse``
+    align        delay the earlier outputs so that all belong to the same moment of the input
+    max_context  the most frames of the symbol in a stream, for attention to all earlier frames. Memory and work grow
+                 with it, and longer streams are refused
+    """
+
+    min_pulse: int
+    align: bool
+    max_context: int | None
+
+
 def pulsify(
     model: TypedNetwork,
     symbol: str | Symbol | None = None,
@@ -29,13 +45,10 @@ def pulsify(
 ) -> PulsedNetwork:
     """Rewrite a model so that it takes ``pulse`` frames of ``symbol`` at a time and outputs exact results.
 
-    symbol       the stream; may be omitted if there is only one
-    pulse        frames of the symbol in each step; default: the smallest possible
-    min_pulse    the minimum for this default
-    align        delay the earlier outputs so that all belong to the same moment of the input
-    max_context  the most frames of the symbol in a stream, for attention to all earlier frames. Memory and work grow
-                 with it, and longer streams are refused
-    Raises       PulsifyError: lists every node that cannot stream, or the pulses that would suit
+    symbol   the stream; may be omitted if there is only one
+    pulse    frames of the symbol in each step; default: the smallest possible
+    min_pulse, align, max_context  see ``PulsifyOptions``
+    Raises   PulsifyError: lists every node that cannot stream, or the pulses that would suit
     """
     stream = model.find_symbol(symbol)
     if max_context is not None and max_context < 1:

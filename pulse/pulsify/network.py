@@ -71,9 +71,14 @@ class PulsedNetwork:
         return self.typed.title
 
     @property
+    def metadata(self) -> Mapping[str, str]:
+        """The metadata of the file."""
+        return self.typed.metadata
+
+    @property
     def is_reopened(self) -> bool:
         """Whether it was read from a file in pulses, which has no offline form."""
-        return is_exported(self.typed.metadata)
+        return is_exported(self.metadata)
 
     @property
     def assumptions(self) -> Sequence[TDim]:

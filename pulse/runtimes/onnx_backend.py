@@ -25,8 +25,10 @@ def _compile_session(request: CompileRequest) -> Program:
     """Compile a part for onnxruntime. Raises CompileError: it is not installed, or weights are not f32."""
     if find_spec(NAME) is None:
         raise CompileError(f"the backend onnxruntime is not installed: pip install 'pulse-stream[{NAME}]'")
-    if request.weights != "f32":
-        raise CompileError(f"the backend onnxruntime keeps weights as they are, not as {request.weights}")
+    if request.rounding.form != "f32":
+        raise CompileError(
+            f"the backend onnxruntime keeps weights as they are, not as {request.rounding.form}"
+        )
     from pulse.onnx.write.model import to_onnx
     from pulse.runtimes.onnxruntime import RuntimeProgram
 

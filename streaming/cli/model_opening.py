@@ -1,6 +1,7 @@
 """Open and compile the model of a command as its options say."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pulse.loading.loaded_model import LoadedModel
 from pulse.program.program import Program
@@ -10,6 +11,9 @@ from streaming.cli.module_options import parse_module_options
 from streaming.cli.options import ModelOptions, ProgramOptions
 from streaming.opening.opened_model import OpenedModel
 from streaming.opening.source import load_source
+
+if TYPE_CHECKING:
+    from pulse.pulsify.driver import PulsifyOptions
 
 
 def load_model(path: Path | None, options: ModelOptions) -> LoadedModel:
@@ -31,7 +35,8 @@ def load_model(path: Path | None, options: ModelOptions) -> LoadedModel:
 def open_model(path: Path | None, options: ModelOptions) -> OpenedModel:
     """Load a model that streams, with its rate. Raises PulseError."""
     model = load_model(path, options)
-    return OpenedModel.of(model, options.rate, options.max_context, builtin=path is None)
+    pulsify_options: PulsifyOptions = {"max_context": options.max_context}
+    return OpenedModel.of(model, options.rate, options.pulse, pulsify_options, builtin=path is None)
 
 
 def open_or_carried(path: Path | None, options: ModelOptions, program_options: ProgramOptions) -> OpenedModel:
@@ -45,8 +50,6 @@ def open_or_carried(path: Path | None, options: ModelOptions, program_options: P
     return open_model(path, options)
 
 
-def compile_opened(
-    opened: OpenedModel, pulse: int | None, options: ProgramOptions, live: bool = False
-) -> Program:
+def compile_opened(opened: OpenedModel, options: ProgramOptions, live: bool = False) -> Program:
     """Compile a program, and what else a live run needs. Raises PulseError."""
-    return opened.compile(pulse, options.backend, options, live).with_threads(options.threads)
+    return opened.compile(options.backend, options, live).with_threads(options.threads)

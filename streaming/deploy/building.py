@@ -10,6 +10,7 @@ from pulse.program.backends.weight_rounding import round_offline
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.proof.oracle import oracle_of
+from pulse.rounding import Rounding
 from streaming.deploy.built_library import BuiltLibrary, build_library
 from streaming.opening.opened_model import OpenedModel
 
@@ -53,8 +54,8 @@ def build_model(
     if isinstance(program, NativeProgram):
         network = program.network
         if program.activations == "f32":
-            original = opened.model.with_pulse(program.pulse).analyse()
+            original = opened.model.analyse(program.pulse)
         else:  # the effect of rounding on rounded rows if the library runs on another processor
-            original = round_offline(network.typed, program.form, program.activations)
+            original = round_offline(network.typed, Rounding(program.form, program.activations))
         offline = network, oracle_of(network, original)
     return build_library(deployed, target, make_vector(program, offline), folder, checks, plugins)

@@ -20,6 +20,7 @@ from streaming.compilation.preparation import kernel_preparation
 
 if TYPE_CHECKING:
     from pulse.models import PulsedModel, TypedModel
+    from pulse.pulsify.driver import PulsifyOptions
     from pulse.pulsify.receptive_fields import Receptive
 
 DEFAULT_RATE_HZ = 16_000
@@ -36,25 +37,28 @@ RATE_ORIGINS = {
 
 @record
 class OpenedModel:
-    """A model and the rate of its frames.
+    """A model, the rate of its frames, and how it is converted to pulses.
 
-    model        the model as loaded
-    rate_hz      frames of the symbol per second; None if unknown
-    rate_from    one of ``RATE_ORIGINS``; None without a rate
-    max_context  the longest stream, for attention to all earlier frames
+    model      the model as loaded
+    rate_hz    frames of the symbol per second; None if unknown
+    rate_from  one of ``RATE_ORIGINS``; None without a rate
+    pulse      frames in each step; by default the smallest pulse of at least 10 ms, if the rate is known
+    options    the other options of ``LoadedModel.pulsify``
     """
 
     model: LoadedModel
     rate_hz: int | None
     rate_from: str | None
-    max_context: int | None = None
+    pulse: int | None = None
+    options: "PulsifyOptions | None" = None
 
     @classmethod
     def of(
         cls,
         model: LoadedModel,
         rate_hz: int | None = None,
-        max_context: int | None = None,
+        pulse: int | None = None,
+        options: "PulsifyOptions | None" = None,
         *,
         builtin: bool = False,
     ) -> "OpenedModel":
@@ -65,7 +69,7 @@ class OpenedModel:
         if not model.defines_pulse:
             model.typed_model.find_symbol(model.symbol)
         rate, origin = _choose_rate(model, rate_hz, builtin)
-        return cls(model, rate, origin, max_context)
+        return cls(model, rate, origin, pulse, options)
 
     @property
     def typed_model(self) -> "TypedModel":
@@ -77,38 +81,26 @@ class OpenedModel:
         """The model's name."""
         return self.model.title
 
-    def pulsify(self, pulse: int | None) -> "PulsedModel":
-        """Pulsify with the given pulse; by default with the smallest of at least 10 ms, if the rate is known.
-
-        Raises PulsifyError: an op cannot stream, or the pulse does not fit
-        """
-        return self.model.pulsify(pulse, min_pulse=self._min_pulse, max_context=self.max_context)
+    def pulsify(self) -> "PulsedModel":
+        """Convert it to pulses. Raises PulsifyError: an op cannot stream, or the pulse does not fit."""
+        return self.model.pulsify(self.pulse, **self._options())
 
     def compile(
         self,
-        pulse: int | None,
         backend: str = "numba",
         rounding: Rounding = Rounding(),
         live: bool = False,
     ) -> Program:
-        """Compile it in such pulses; a progress bar shows kernels that are compiled for the first time.
+        """Compile it; a progress bar shows kernels that are compiled for the first time.
 
         live     compile the functions of a live run too
         Raises   PulseError: it cannot be compiled
         """
-        return self.model.compile(
-            pulse,
-            min_pulse=self._min_pulse,
-            max_context=self.max_context,
-            backend=backend,
-            weights=rounding.weights,
-            prepare=kernel_preparation(live),
-            activations=rounding.activations,
-        )
+        prepare = kernel_preparation(live)
+        return self.model.compile_rounded(rounding, self.pulse, backend, prepare, **self._options())
 
-    @property
-    def _min_pulse(self) -> int:
-        return 1 if self.rate_hz is None else int(self.rate_hz * PULSE_S)
+    def _options(self) -> "PulsifyOptions":
+        return {"min_pulse": int((self.rate_hz or 0) * PULSE_S), **(self.options or {})}
 
     @property
     def rate_metadata(self) -> dict[str, str]:

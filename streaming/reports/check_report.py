@@ -21,17 +21,15 @@ class CheckReport(Report):
     """The result of ``check_model``.
 
     opened, pulsed  what was proved
-    proof    the proof with f32 weights
-    weights  the form to which weights are rounded for ``errors``
-    activations  the same for the activations that they are multiplied by
-    errors   the errors of rounded weights, by output
+    proof     the proof with f32 weights
+    rounding  the forms to which weights and activations are rounded for ``errors``
+    errors    the errors of rounded weights, by output
     """
 
     opened: OpenedModel
     pulsed: PulsedModel
     proof: TimedProof
-    weights: str
-    activations: str
+    rounding: Rounding
     errors: Sequence[RoundingLoss]
 
     @property
@@ -47,7 +45,8 @@ class CheckReport(Report):
             (f"{name} sees", opened.receptive_text(field)) for name, field in pulsed.receptive_fields.items()
         ]
         pairs += [("state", byte_size(self.state_bytes)), *self.proof.pairs()]
-        rounded = self.weights if self.activations == "f32" else f"{self.weights} by {self.activations}"
+        form, row_form = self.rounding.form, self.rounding.row_form
+        rounded = form if row_form is None else f"{form} by {row_form}"
         pairs += [(f"{error.output} in {rounded}", str(error)) for error in self.errors]
         return [Pairs(pairs), *self.proof.verdict()]
 
@@ -60,8 +59,8 @@ class CheckReport(Report):
             },
             "state_bytes": self.state_bytes,
             "proof": self.proof,
-            "weights": self.weights,
-            "activations": self.activations,
+            "weights": self.rounding.form,
+            "activations": self.rounding.row_form or "f32",
             "weight_errors": {
                 error.output: {"largest": error.largest, "snr_db": error.snr_db} for error in self.errors
             },
@@ -79,21 +78,21 @@ def check_model(
 
     Raises PulsifyError: the model cannot be pulsified
     """
-    form, row_form = rounding.resolve()
+    rounding.check()
     prepare = kernel_preparation()
     proof = time_proof(lambda: prove_model(opened.model, pulsed, choice, backend, prepare))
     errors: list[RoundingLoss] = []
-    if form != "f32":
+    if rounding.form != "f32":
         errors = rounding_losses(
             pulsed,
-            form,
+            rounding.form,
             proof.proof.lengths[-1],
             backend=backend,
             seed=choice.seed,
             prepare=prepare,
-            activations=row_form,
+            activations=rounding.activations,
         )
-    return CheckReport(opened, pulsed, proof, form, row_form or "f32", errors)
+    return CheckReport(opened, pulsed, proof, rounding, errors)
 
 
 UNPROVED = "nothing was proved when it was compiled (--no-check): compile the model again, or check the model"

@@ -97,7 +97,7 @@ def compile_to_file(
         raise InputError(f"{path}: a program is written as {SUFFIX}, not {kind_of(path)}")
     proof, note, rounding = None, None, tuple[str, ...]()
     if choice is not None:
-        model = program.network if program.activations == "f32" else opened.pulsify(program.pulse)
+        model = program.network if program.activations == "f32" else opened.pulsify()
         proof = time_proof(lambda: _prove(opened, program, model, choice))
         if program.form != "f32":
             form, rows, frames = program.form, program.activations, proof.proof.lengths[-1]
@@ -120,7 +120,7 @@ def _prove(
     """Prove the file to be written, with f32 weights if its own are rounded; ``model`` has f32 activations."""
     exact = program if program.form == "f32" else NativeProgram(model)
     stored = read_program(exact.to_bytes())
-    oracle = oracle_of(model, opened.model.with_pulse(program.pulse).analyse())
+    oracle = oracle_of(model, opened.model.analyse(program.pulse))
     programs = [ReferenceProgram(model), stored]
     return prove_programs(model, oracle, programs, choice, opened.model.original)
 

@@ -108,7 +108,7 @@ def _export_nnef(
     archive = pulsed.to_nnef()
     proof = None
     if choice is not None and has_tract():
-        typed = opened.model.with_pulse(pulsed.pulse).analyse()
+        typed = opened.model.analyse(pulsed.pulse)
         proof = time_proof(lambda: check_nnef(archive, pulsed, typed, choice))
     is_proved = proof is None or proof.proof.equal
     if is_proved:

@@ -26,8 +26,8 @@ def open_programs(settings: ServerSettings) -> list[HostedProgram]:
     programs: list[HostedProgram] = []
     for model in settings.models:
         source = load_source(model.path, chunking=Chunking(pulse=model.pulse))
-        opened = OpenedModel.of(source, model.rate, builtin=model.path is None)
-        program = opened.compile(model.pulse, rounding=Rounding(model.weights, model.activations))
+        opened = OpenedModel.of(source, model.rate, model.pulse, builtin=model.path is None)
+        program = opened.compile(rounding=Rounding(model.weights, model.activations))
         programs.append((model, program, opened.rate_hz))
     return programs
 

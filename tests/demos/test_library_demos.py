@@ -47,9 +47,7 @@ def opened_model(request: pytest.FixtureRequest) -> OpenedModel | None:
 
 @pytest.fixture(scope="module")
 def program(opened_model: OpenedModel | None) -> Program:
-    return (
-        compile_program(small_model(), PULSE) if opened_model is None else opened_model.compile(None, "numba")
-    )
+    return compile_program(small_model(), PULSE) if opened_model is None else opened_model.compile()
 
 
 @pytest.fixture(scope="module")

@@ -188,7 +188,7 @@ class _Export:
         )
         inherited = {
             key: text
-            for key, text in model.typed.metadata.items()
+            for key, text in model.metadata.items()
             if key != RECIPE and not is_exported({key: text})
         }
         helper.set_model_props(proto, {**inherited, **metadata, **self._metadata(outputs).dump()})

@@ -31,7 +31,7 @@ class MixedProgram(Program):
     """
 
     def __init__(self, request: CompileRequest, backend: str) -> None:
-        super().__init__(request.model, request.weights, request.activations)
+        super().__init__(request.model, request.rounding)
         self._default = backend
         self.fetches = tuple(request.fetches)
         self.parts: list[tuple[BackendGroup, Program]] = []

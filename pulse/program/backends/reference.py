@@ -20,6 +20,7 @@ from pulse.program.streams.feeds import Feed
 from pulse.program.streams.state import State
 from pulse.pulsify.faults import body_sites, find_unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
+from pulse.rounding import Rounding
 
 BODIES_KEY = -1
 """The key, among the memories of nodes, of the count of faults in bodies."""
@@ -36,12 +37,11 @@ class ReferenceProgram(Program):
         self,
         model: PulsedNetwork,
         fetches: Sequence[OutletId] = (),
-        form: str = "f32",
+        rounding: Rounding = Rounding(),
         arithmetic: Arithmetic = NATIVE,
         computes: Mapping[int, OpFunction] | None = None,
-        activations: str = "f32",
     ) -> None:
-        super().__init__(model, form, activations)
+        super().__init__(model, rounding)
         self.arithmetic = arithmetic
         self.computes = dict(computes or {})
         self.fetches = tuple(fetches)
@@ -59,10 +59,10 @@ class ReferenceProgram(Program):
         self.rounded = {
             (node.id, slot): value
             for node in nodes
-            for slot, value in rounded_operands(node.name, node.op, graph.input_facts(node), form)
+            for slot, value in rounded_operands(node.name, node.op, graph.input_facts(node), self.form)
         }
         """(node, slot) -> the f32 value of a weight's stored form, if it differs from the weight."""
-        self.ops = {node.id: with_rounded_bodies(node.name, node.op, form) for node in nodes}
+        self.ops = {node.id: with_rounded_bodies(node.name, node.op, self.form) for node in nodes}
         """Node -> its op, with the weights of its bodies rounded."""
 
     @property

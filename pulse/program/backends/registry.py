@@ -18,6 +18,7 @@ from pulse.program.backends.implementations import (
 )
 from pulse.program.program import Program
 from pulse.pulsify.network import PulsedNetwork
+from pulse.rounding import Rounding
 from pulse.support.record import record
 
 Prepare: TypeAlias = Callable[[Sequence[str]], None]
@@ -28,17 +29,15 @@ Prepare: TypeAlias = Callable[[Sequence[str]], None]
 class CompileRequest:
     """What a backend compiles.
 
-    model        the model in pulses, with rounded rows if activations are rounded
-    weights      the form of its weights
-    activations  the form to which they are rounded; f32: they are not
-    fetches      other wires of it to keep, for inspection
-    prepare      see ``compile_model``
-    choices      node -> its implementation; none: the backend chooses
+    model     the model in pulses, with rounded rows if activations are rounded
+    rounding  the forms of weights and activations
+    fetches   other wires of it to keep, for inspection
+    prepare   see ``compile_model``
+    choices   node -> its implementation; none: the backend chooses
     """
 
     model: PulsedNetwork
-    weights: str = "f32"
-    activations: str = "f32"
+    rounding: Rounding = Rounding()
     fetches: Sequence[OutletId] = ()
     prepare: Prepare | None = None
     choices: Mapping[int, ImplementationChoice] = field(default_factory=dict[int, ImplementationChoice])
@@ -75,9 +74,7 @@ def register_backend(backend: Backend) -> None:
 def _compile_kernels(request: CompileRequest) -> Program:
     from pulse.program.native.native_program import NativeProgram
 
-    return NativeProgram(
-        request.model, request.fetches, request.weights, request.prepare, request.activations
-    )
+    return NativeProgram(request.model, request.fetches, request.rounding, request.prepare)
 
 
 def _refuse_without_kernel(op: Op, facts: Sequence[TypedFact]) -> str:
@@ -91,9 +88,7 @@ def _compile_reference(request: CompileRequest) -> Program:
 
     choice_of = request.choices or choices(request.model, "numpy")
     computes = {node: c for node, choice in choice_of.items() if (c := choice.implementation.compute)}
-    return ReferenceProgram(
-        request.model, request.fetches, request.weights, computes=computes, activations=request.activations
-    )
+    return ReferenceProgram(request.model, request.fetches, request.rounding, computes=computes)
 
 
 register_backend(Backend("numba", "kernels", _compile_kernels, _refuse_without_kernel))

@@ -25,16 +25,16 @@ def rounded_operands(
             yield slot, operand.values
 
 
-def round_offline(model: TypedNetwork, form: str, activations: str) -> TypedNetwork:
+def round_offline(model: TypedNetwork, rounding: Rounding) -> TypedNetwork:
     """Return the offline model that a program with rounded weights, and perhaps activations, equals.
 
     Raises CompileError: int8 cannot hold a weight, or the forms do not fit
     """
     rounded = model.copy()
-    _, row_form = Rounding(form, activations).resolve()
-    if row_form is not None:
-        round_rows(rounded.graph, row_form)
-    _round_weights("", form, rounded.graph)
+    rounding.check()
+    if rounding.row_form is not None:
+        round_rows(rounded.graph, rounding.row_form)
+    _round_weights("", rounding.form, rounded.graph)
     return rounded
 
 

@@ -26,6 +26,7 @@ from pulse.program.file.stored_interface import read_interface
 from pulse.program.native.native_streams import NativeStreams
 from pulse.program.table.memory import Region
 from pulse.program.table.place import Place
+from pulse.rounding import Rounding
 from pulse.support.bounds import FAR_FRAMES, UNBOUNDED
 from pulse.support.collector import fewer_collections
 from pulse.support.plugins import load_plugins
@@ -58,7 +59,7 @@ class StoredProgram(NativeStreams):
                 "model again with pulse compile"
             )
         model = read_interface(record, record.values.get("chunks"))
-        super().__init__(model, record.text("form"), record.text("activations"))
+        super().__init__(model, Rounding(record.text("form"), record.text("activations")))
         self.name = container.name
         self.metadata: dict[str, str] = record.mapping("metadata", str)
         self.detected = tuple((kind, text) for kind, text in _pairs(record))

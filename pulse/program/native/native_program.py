@@ -27,6 +27,7 @@ from pulse.program.table.memory import Value, aligned_bytes
 from pulse.program.table.place import Place
 from pulse.pulsify.faults import find_unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork
+from pulse.rounding import Rounding
 from pulse.support.blake2 import blake2b
 from pulse.support.mapping import MIN_MAPPED_BYTES, release_heap
 from pulse.support.plugins import load_plugins
@@ -44,16 +45,15 @@ class NativeProgram(NativeStreams):
         self,
         model: PulsedNetwork,
         fetches: Sequence[OutletId] = (),
-        form: str = "f32",
+        rounding: Rounding = Rounding(),
         prepare: Callable[[Sequence[str]], None] | None = None,
-        activations: str = "f32",
     ) -> None:
-        super().__init__(model, form, activations)
+        super().__init__(model, rounding)
         step = lower_step(
             model.graph,
             registers=model.registers,
             fetches=fetches,
-            form=form,
+            form=self.form,
             checks=model.checks,
             unchecked=find_unchecked_bodies(model),
         )
@@ -145,7 +145,7 @@ class NativeProgram(NativeStreams):
         chunks = None if model.chunks is None else json_value(model.chunks)
         sizes = tuple(("size", f"{name} = {size}") for name, size in model.sizes.items())
         lines = () if model.chunks is None else tuple(model.chunks.lines())
-        return encode_program(self, {**model.typed.metadata, **metadata}, proof, chunks, (*lines, *sizes))
+        return encode_program(self, {**model.metadata, **metadata}, proof, chunks, (*lines, *sizes))
 
     def _storage_text(self) -> str:
         """Describe the forms of the instructions' weights; small matrices stay f32."""

@@ -7,6 +7,7 @@ from typing import Any, Self
 from pulse.errors import LoadError
 from pulse.interface import Interface
 from pulse.pulsify.limit import longest_stream
+from pulse.rounding import Rounding
 from pulse.version import __version__
 
 _WRITER = "pickled by"
@@ -21,11 +22,11 @@ class Executable(ABC):
     threads: int = 1
     """The number of threads that may share a step of a stream."""
 
-    def __init__(self, model: Interface, form: str = "f32", activations: str = "f32") -> None:
+    def __init__(self, model: Interface, rounding: Rounding = Rounding()) -> None:
         self.model = model
-        self.form = form
+        self.form = rounding.form
         """The form of stored weights: ``f32``, ``bf16`` or ``int8``."""
-        self.activations = activations
+        self.activations = rounding.row_form or "f32"
         """The form of the weights if their operands are rounded too, else ``f32``."""
         self.inputs = model.inputs
         self.outputs = model.outputs

@@ -36,7 +36,7 @@ def bench(
     from streaming.reports.benchmark import measure_steps
 
     opened = open_model(model, model_options)
-    program = compile_opened(opened, model_options.pulse, program_options)
+    program = compile_opened(opened, program_options)
     with progress(f"{rounds} rounds of {steps} steps") as advance:
         benchmark = measure_steps(opened, program, steps, rounds, details, advance)
     report_options.print(benchmark)

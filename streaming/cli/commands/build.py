@@ -74,7 +74,7 @@ def build(
 
     opened = open_model(model, model_options)
     symbol = identifier(opened.title) if name is None else require_identifier(name)
-    program = opened.compile(model_options.pulse, "numba", rounding)
+    program = opened.compile("numba", rounding)
     folder, plugins = output or Path(symbol), tuple(dict.fromkeys(plugin or ()))
     library = build_model(
         opened=opened,

@@ -37,12 +37,12 @@ def check(
 
     opened = open_model(model, model_options)
     if opened.model.program is not None:
-        opened.compile(model_options.pulse, backend, rounding)
+        opened.compile(backend, rounding)
         proof_of_file = StoredProof(opened, opened.model.program)
         report_options.print(proof_of_file)
         require_outcome(proof_of_file.outcome, proof_of_file.verdict)
         return
-    pulsed = opened.pulsify(model_options.pulse)
+    pulsed = opened.pulsify()
     checked = check_model(opened, pulsed, proof.choice(), backend, rounding)
     report_options.print(checked)
     require_proof(checked.proof)

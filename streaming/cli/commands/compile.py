@@ -80,7 +80,7 @@ def compile(
         raise InputError(f"{model}: is already a program; give the model to compile it otherwise")
     path = output or Path(f"{opened.title}.pulse")
     refuse_same([model], [path])
-    program = opened.compile(model_options.pulse, "numba", rounding)
+    program = opened.compile("numba", rounding)
     specialisation = program.specialise(min_gain=min_gain) if specialise else None
     choice = proof.choice() if check else None
     report = compile_to_file(opened, program, path, choice, specialisation)

@@ -73,7 +73,7 @@ def convert(
         if not exported.skipped:
             require_outcome(exported.outcome, exported.verdict, f"; {output} is not written")
         return
-    pulsed = opened.pulsify(model_options.pulse)
+    pulsed = opened.pulsify()
     report = None
     if output is not None:
         report = export(opened, pulsed, output, opset, proof.choice() if check else None)

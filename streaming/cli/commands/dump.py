@@ -73,29 +73,28 @@ def dump(
         raise InputError("--match searches nodes of a graph: omit --dot, and --stage program and costs")
     if stage in (DumpStage.LOAD, DumpStage.TYPED):
         loaded = load_model(model, model_options)
-        matched = match is not None
-        write_text(_matches(match, stage, None, loaded, None) if matched else _read(stage, loaded, dot))
+        write_text(_read(stage, loaded, dot) if match is None else _matches_as_read(match, stage, loaded))
         return
     opened = open_model(model, model_options)
     if match is not None:
-        write_text(_matches(match, stage, opened, None, model_options.pulse))
+        write_text(_matches(match, stage, opened))
         return
     if stage is not DumpStage.COSTS:
-        write_text(_text(stage, opened, model_options.pulse, program_options, dot))
+        write_text(_text(stage, opened, program_options, dot))
         return
     if dot:
         raise InputError("the costs are a table, not a graph; omit --dot")
-    report_options.print(_costs(opened, model_options.pulse, program_options))
+    report_options.print(_costs(opened, program_options))
 
 
-def _costs(opened: "OpenedModel", pulse: int | None, program_options: ProgramOptions) -> "CostReport":
+def _costs(opened: "OpenedModel", program_options: ProgramOptions) -> "CostReport":
     """Compute the cost of the model, with its pulses and its program if it has them."""
     from pulse.costs.counting import cost_report
     from pulse.errors import CompileError, PulsifyError
     from streaming.cli.model_opening import compile_opened
 
     try:
-        program = compile_opened(opened, pulse, program_options)
+        program = compile_opened(opened, program_options)
         return cost_report(program, opened.rate_hz)
     except (PulsifyError, CompileError) as error:
         return replace(cost_report(opened.typed_model, opened.rate_hz), refused=str(error))
@@ -107,44 +106,44 @@ def _totals(model: "PulsedModel | TypedModel", rate_hz: float | None = None) -> 
     return cost_report(model, rate_hz).totals().text() + "\n"
 
 
-def _matches(
-    query: str,
-    stage: DumpStage,
-    opened: "OpenedModel | None",
-    loaded: "LoadedModel | None",
-    pulse: int | None,
-) -> str:
-    """List the parts of a stage's graph that match a query, one per line."""
-    from pulse.models import Model
+def _matches_as_read(query: str, stage: DumpStage, loaded: "LoadedModel") -> str:
+    """List the parts of a model as read that match a query, one per line."""
     from pulse.text.matching import matches_text
 
-    if opened is not None:
-        if stage is DumpStage.DECLUTTERED:
-            return matches_text(opened.typed_model.graph, query)
-        return matches_text(opened.pulsify(pulse).graph, query)
-    assert loaded is not None
     if stage is DumpStage.LOAD:
         return matches_text(loaded.model.graph, query)
-    typed = loaded.source_model.analyse() if isinstance(loaded.source_model, Model) else loaded.analyse()
-    return matches_text(typed.graph, query)
+    return matches_text(_typed_as_read(loaded).graph, query)
+
+
+def _matches(query: str, stage: DumpStage, opened: "OpenedModel") -> str:
+    """List the parts of a decluttered or pulsed model that match a query, one per line."""
+    from pulse.text.matching import matches_text
+
+    if stage is DumpStage.DECLUTTERED:
+        return matches_text(opened.typed_model.graph, query)
+    return matches_text(opened.pulsify().graph, query)
+
+
+def _typed_as_read(loaded: "LoadedModel") -> "TypedModel":
+    """Return the typed model of the file alone; for a model of chunks, one call."""
+    from pulse.models import Model
+
+    return loaded.source_model.analyse() if isinstance(loaded.source_model, Model) else loaded.analyse()
 
 
 def _read(stage: DumpStage, loaded: "LoadedModel", dot: bool) -> str:
     """Show a model as read: its own nodes, or its typed ones; for a model of chunks, one call."""
-    from pulse.models import Model
     from pulse.text import dump as dumps
 
     if stage is DumpStage.LOAD:
         model = loaded.model
         return model.dot() if dot else "\n".join(model.lines()) + "\n"
-    typed = loaded.source_model.analyse() if isinstance(loaded.source_model, Model) else loaded.analyse()
+    typed = _typed_as_read(loaded)
     text = (dumps.dot if dot else dumps.text)(typed.graph, f"{typed.title}, typed")
     return text if dot else _totals(typed) + text
 
 
-def _text(
-    stage: DumpStage, opened: "OpenedModel", pulse: int | None, program_options: ProgramOptions, dot: bool
-) -> str:
+def _text(stage: DumpStage, opened: "OpenedModel", program_options: ProgramOptions, dot: bool) -> str:
     """Show a model at one of the stages towards a program."""
     from pulse.errors import InputError
     from pulse.program.native.native_streams import NativeStreams
@@ -157,13 +156,13 @@ def _text(
         drawn_graph = show(opened.typed_model.graph, f"{opened.title}, decluttered")
         return drawn_graph if dot else _totals(opened.typed_model, opened.rate_hz) + drawn_graph
     if stage is DumpStage.PULSED:
-        pulsed = opened.pulsify(pulse)
+        pulsed = opened.pulsify()
         drawn_graph = show(pulsed.graph, f"{opened.title}, pulse {pulsed.pulse}")
         detected = "".join(f"{what}: {text}\n" for what, text in opened.model.detections())
         return drawn_graph if dot else _totals(pulsed, opened.rate_hz) + drawn_graph + detected
     if dot:
         raise InputError("a program is a list, not a graph; omit --dot")
-    program = compile_opened(opened, pulse, program_options)
+    program = compile_opened(opened, program_options)
     if not isinstance(program, NativeStreams):
         raise InputError(
             f"the {program_options.backend} backend has no instructions to list; use --backend numba"

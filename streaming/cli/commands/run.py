@@ -83,7 +83,7 @@ def run(
     else:
         request.refuse_file(live)
     opened = open_or_carried(model, model_options, program_options)
-    program = compile_opened(opened, model_options.pulse, program_options, live.live)
+    program = compile_opened(opened, program_options, live.live)
     with specialise_during(program) if specialise else nullcontext():
         if live.live:
             from streaming.cli.live.command import run_live

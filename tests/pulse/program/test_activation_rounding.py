@@ -20,6 +20,7 @@ from pulse.program.program import Program
 from pulse.program.whole_stream import stream_whole
 from pulse.proof.tolerance import ExpectedOutputs
 from pulse.proof.trial_signals import draw_feeds
+from pulse.rounding import Rounding
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.weight_models import STACKS, assert_lanes_agree_with_streams, recurrence, stack
 
@@ -37,7 +38,7 @@ def code_program(model: PulsedModel, backend: str = "numba", form: str = "int8")
 def assert_agrees_with_offline(model: PulsedModel, frames: int, form: str) -> dict[str, dict[str, Array]]:
     """Both backends give what the offline model of rounded weights and rows gives."""
     feeds = draw_feeds(model, frames, seed=0)
-    reference = ExpectedOutputs.of(round_offline(model.typed, form, form), feeds)
+    reference = ExpectedOutputs.of(round_offline(model.typed, Rounding(form, form)), feeds)
     results = {
         backend: stream_whole(code_program(model, backend, form), feeds) for backend in ("numba", "numpy")
     }

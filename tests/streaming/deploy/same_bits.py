@@ -43,7 +43,7 @@ if __name__ == "__main__":
     folder, level = Path(sys.argv[1]), os.environ["PULSE_LEVEL"]
     if len(sys.argv) > 2:
         opened = OpenedModel.of(load_source(Path(sys.argv[2])))
-        program = opened.compile(None, "numba")
+        program = opened.compile()
         library = build_model(opened, program, "small", find_target(level), folder, checks=True)
     else:
         program = compile_program(filter_model(), 16)

@@ -135,7 +135,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
         folder = tmp_path_factory.mktemp("browser")
         path = None if name == "denoise" else lay_out_recipe(name, folder, shared_path("models").parent)
         model = OpenedModel.of(load_source(path))
-        program = model.compile(None, "numba")
+        program = model.compile()
         out = folder / "out"
         target = find_target("wasm32")
         build_model(

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.slow
 def test_the_denoiser_runs(target: str, weights: str, tmp_path: Path) -> None:
     processor = PROCESSORS[target]
     processor.require()
-    opened = OpenedModel.of(load_source(model_path()))
-    program = opened.compile(160, "numba", Rounding(weights))
+    opened = OpenedModel.of(load_source(model_path()), pulse=160)
+    program = opened.compile(rounding=Rounding(weights))
     library = build_model(opened, program, "denoise", find_target(target), tmp_path, checks=True)
     assert not library.math_functions
     assert "within the tolerance" in processor.run_vector(tmp_path, "denoise")
@@ -39,8 +39,8 @@ def test_the_wheel_of_zig_links_the_denoiser(
         pytest.skip(f"{processor.emulator} is not installed")
     pytest.importorskip("ziglang", reason="pip install 'pulse-stream[build]'")
     monkeypatch.setenv("PATH", str(tmp_path))
-    opened = OpenedModel.of(load_source(model_path()))
-    program = opened.compile(160, "numba")
+    opened = OpenedModel.of(load_source(model_path()), pulse=160)
+    program = opened.compile()
     library = build_model(opened, program, "denoise", find_target(target), tmp_path, checks=True)
     assert library.toolchain.name == "zig"
     assert library.sizes["libdenoise.so"] < 1_200_000
@@ -53,8 +53,8 @@ def test_weights_may_be_a_file_next_to_the_library(target: str, tmp_path: Path) 
     """Mapped by the test program."""
     processor = PROCESSORS[target]
     processor.require()
-    opened = OpenedModel.of(load_source(model_path()))
-    program = opened.compile(160, "numba")
+    opened = OpenedModel.of(load_source(model_path()), pulse=160)
+    program = opened.compile()
     build_model(opened, program, "denoise", find_target(target), tmp_path, checks=True, external_weights=True)
     assert (tmp_path / "denoise.weights").stat().st_size == program.weights.size
     assert "within the tolerance" in processor.run_vector(tmp_path, "denoise")

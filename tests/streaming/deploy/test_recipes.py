@@ -64,7 +64,7 @@ def test_a_library_gives_the_frames_of_python_on_arm(name: str, tmp_path: Path) 
     processor = PROCESSORS["aarch64"]
     processor.require()
     opened = OpenedModel.of(load_source(recipe(name, tmp_path)))
-    program = opened.compile(None, "numba")
+    program = opened.compile()
     build_model(opened, program, "model", find_target("aarch64"), tmp_path / "built", checks=True)
     print(processor.run_vector(tmp_path / "built", "model"))
 
@@ -72,7 +72,7 @@ def test_a_library_gives_the_frames_of_python_on_arm(name: str, tmp_path: Path) 
 @pytest.mark.parametrize("name", [name.removesuffix(".toml") for name in recipes()])
 def test_a_library_calls_memcpy_and_its_like_only(name: str, tmp_path: Path) -> None:
     """On every target: no function of libm."""
-    program = OpenedModel.of(load_source(recipe(name, tmp_path))).compile(None, "numba")
+    program = OpenedModel.of(load_source(recipe(name, tmp_path))).compile()
     deployed, vector = prepare_deployment(program, "model", name, None), make_vector(program, None)
     for target in TARGETS.values():
         folder = tmp_path / target.name

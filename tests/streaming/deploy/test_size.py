@@ -28,6 +28,6 @@ def model(name: str, folder: Path) -> Path:
 @pytest.mark.parametrize("name", MODELS)
 def test_a_library_is_small(name: str, tmp_path: Path) -> None:
     opened = OpenedModel.of(load_source(model(name, tmp_path)))
-    program = opened.compile(None, "numba")
+    program = opened.compile()
     build_model(opened, program, name, find_target(str(HERE)), tmp_path / "built", checks=True)
     assert 100_000 < (tmp_path / "built" / f"lib{name}.so").stat().st_size < MODELS[name]
