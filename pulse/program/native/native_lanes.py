@@ -3,6 +3,7 @@ of the weights.
 """
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from pulse.jit.registry import KERNELS
 from pulse.jit.rows.fields import FLOAT_BYTES
 from pulse.program.kernels import families as families
 from pulse.program.machine import machine
+from pulse.program.machine.array_step import ArrayStep
 from pulse.program.machine.packed import PackedCall
 from pulse.program.native.interleaved_table import Interleaved
 from pulse.program.native.lane_blocks import CallBlocks, LaneBlocks
@@ -76,9 +78,17 @@ class LaneState(NativeState):
         self._separate()
         return super().memory
 
-    def step(self, feed: Feed | Array, outputs: Feed | Array | None = None) -> dict[str, Array]:
-        self._separate()
-        return super().step(feed, outputs)
+    @cached_property
+    def try_step(self) -> ArrayStep:
+        try_step = super().try_step
+
+        def try_separated(
+            feed: Feed | Array, outputs: Feed | Array | None, refuses_nan: bool
+        ) -> dict[str, Array] | None:
+            self._separate()
+            return try_step(feed, outputs, refuses_nan)
+
+        return try_separated
 
     def _run(self, feed: Feed) -> dict[str, Array]:
         self._separate()

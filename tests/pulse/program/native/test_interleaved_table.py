@@ -227,14 +227,18 @@ def test_lanes_stall_reset_end_and_continue_independently() -> None:
         pair.step()
 
 
-def test_a_lane_writes_into_arrays_between_steps_of_all() -> None:
+@pytest.mark.parametrize("call", ["step", "step_into", "try_step"])
+def test_a_lane_writes_into_arrays_between_steps_of_all(call: str) -> None:
     pair = LanesAndStates(program(), 16, seed=2)
     for _ in range(3):
         pair.step()
         x = floats("own", *pair.port.shape)
         (port,) = pair.program.outputs
         mine = {port.name: np.zeros(port.shape, port.dtype)}
-        assert_lanes_close(pair.lanes[3].step(x, mine), pair.states[3].step(x))
+        step, arguments = getattr(pair.lanes[3], call), (x, mine)
+        results = step(*arguments, False) if call == "try_step" else step(*arguments)
+        assert_lanes_close(results, pair.states[3].step(x))
+        assert results[port.name] is mine[port.name]
 
 
 def test_snapshots_copies_and_pickles_of_lanes_continue_alike() -> None:
