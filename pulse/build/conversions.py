@@ -10,6 +10,7 @@ from pulse.errors import InputError
 from pulse.facts import DTYPES, Array, DType
 from pulse.graph import InletId, OutletId
 from pulse.infer.network import Constant
+from pulse.onnx.operators.elementwise import OPERATORS
 from pulse.onnx.read.node import OnnxOp
 from pulse.onnx.tensors import element_type
 
@@ -18,37 +19,7 @@ LAYOUTS = ("NCHW", "NHWC")
 _SPATIAL = ("Conv", "ConvTranspose", "MaxPool", "AveragePool")
 _CHANNELS = (*_SPATIAL, "BatchNormalization")
 """The operators whose first input and output have channels on axis 1."""
-_EACH = (
-    *(
-        "Relu",
-        "Sigmoid",
-        "Tanh",
-        "Elu",
-        "HardSwish",
-        "HardSigmoid",
-        "Gelu",
-        "Softplus",
-        "LeakyRelu",
-        "Identity",
-    ),
-    *(
-        "Dropout",
-        "Neg",
-        "Abs",
-        "Exp",
-        "Log",
-        "Sqrt",
-        "Clip",
-        "Cast",
-        "Add",
-        "Sub",
-        "Mul",
-        "Div",
-        "Pow",
-        "Max",
-        "Min",
-    ),
-)
+_EACH = (*OPERATORS, "Identity", "Dropout", "Gelu", "Clip", "Cast")
 """The operators that treat all axes in the same way."""
 
 

@@ -7,6 +7,7 @@ from pulse.graph import OutletId
 from pulse.infer.relations import FactRelation, HasRank, HasType, SameShape, SameSize, SameType
 from pulse.infer.shapes import Broadcasting
 from pulse.infer.wire_facts import Axis
+from pulse.ops.elementwise_functions import ELEMENTWISE
 from pulse.tensorflow.tensors import TensorType
 
 Wires: TypeAlias = Sequence[OutletId]
@@ -68,15 +69,18 @@ def image(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Itera
         yield SameSize([Axis(inputs[0], 3), Axis(inputs[1], 2)])
 
 
-UNARY = (
-    "Abs Neg Exp Log Sqrt Rsqrt Square Floor Ceil Round Sign Erf Sin Cos Relu Relu6 LeakyRelu Elu Selu Sigmoid Tanh "
-    "Softplus Softsign Softmax LogSoftmax Identity StopGradient Cumsum"
-)
-BINARY = ("AddV2", "Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference")
+UNARY = "Exp Rsqrt Square Relu6 LeakyRelu Softmax LogSoftmax Identity StopGradient Cumsum"
+"""Operators that keep type and shape and are no function of the table by themselves."""
 
 RULES: dict[str, InferenceRule] = {
+    **{
+        name: unary if row.arity == 1 else arithmetic
+        for row in ELEMENTWISE.values()
+        if row.result == "same"
+        for name in row.names.tensorflow.split()
+    },
     **dict.fromkeys(UNARY.split(), unary),
-    **dict.fromkeys(BINARY, arithmetic),
+    **dict.fromkeys(("Mul", "SquaredDifference"), arithmetic),
     "MatMul": product,
     "BiasAdd": bias,
     "Conv2D": image,

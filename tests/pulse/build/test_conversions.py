@@ -13,6 +13,7 @@ from pulse.build import (
     Concat,
     Connector,
     Conv2D,
+    GenericOperator,
     GraphView,
     Parallel,
     ReLU,
@@ -128,6 +129,15 @@ def test_a_part_with_channels_last_changes_nothing_outside() -> None:
     np.testing.assert_allclose(after, before, rtol=1e-6, atol=1e-6)
     pulse.verify(whole.graph("1,3,T,8"), pulse=2).require()
     part.set_layout("NCHW")
+
+
+@pytest.mark.parametrize("function", ["Sin", "Mish", "Softsign"])
+def test_each_elementwise_function_treats_all_axes_alike(function: str) -> None:
+    whole = Sequential([Conv2D(3, 4, 1, "conv"), GenericOperator(function)])
+    (before,) = whole.forward(sound()).values()
+    whole.set_layout("NHWC")
+    (after,) = whole.forward(sound().transpose(0, 2, 3, 1)).values()
+    np.testing.assert_allclose(after.transpose(0, 3, 1, 2), before, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize(
