@@ -18,7 +18,7 @@ from pulse.errors import CompileError
 from pulse.facts import Array, PulsedFact
 from pulse.ops.op import Op
 from pulse.ops.weight_units import UnitLayout
-from pulse.program.lower.spectral_basis import find_dft_basis
+from pulse.program.spectral_basis import find_dft_basis
 from pulse.support.bf16 import from_bf16, to_bf16
 from pulse.support.record import record
 from pulse.support.wording import spell

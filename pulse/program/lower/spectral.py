@@ -9,8 +9,8 @@ from pulse.facts import Array
 from pulse.program.kernels.matmul.finish import ADD, FinishStep
 from pulse.program.kernels.spectral import FourierRow
 from pulse.program.lower.matmul_windows import WindowProduct
-from pulse.program.lower.spectral_basis import DftBasis, dft_tables, find_dft_basis
 from pulse.program.lowering import Lowering
+from pulse.program.spectral_basis import DftBasis, dft_tables, find_dft_basis
 
 
 def find_bases(product: WindowProduct) -> list[DftBasis] | None:

@@ -20,7 +20,7 @@ from pulse.program.kernels.reduce_interleaved import InterleavedReduceRow
 from pulse.program.kernels.spectral import FourierRow
 from pulse.program.kernels.spectral_interleaved import InterleavedFourierRow, angles_last
 from pulse.program.lower.spectral import are_pairs, find_contiguous_start
-from pulse.program.lower.spectral_basis import dft_tables, find_dft_basis
+from pulse.program.spectral_basis import dft_tables, find_dft_basis
 from pulse.support.bounds import UNBOUNDED
 from tests.noise import next_noise
 from tests.pulse.program.dft_matrices import arrange_parts

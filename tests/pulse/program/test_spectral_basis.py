@@ -8,7 +8,7 @@ from pulse.facts import Array
 from pulse.ops.spectral import dft_matrix
 from pulse.program.kernels.spectral import FourierRow
 from pulse.program.lower.spectral import are_pairs, find_contiguous_start
-from pulse.program.lower.spectral_basis import dft_tables, find_dft_basis
+from pulse.program.spectral_basis import dft_tables, find_dft_basis
 from tests.noise import next_noise
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.dft_matrices import arrange_parts, pack_parts
