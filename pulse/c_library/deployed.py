@@ -14,9 +14,10 @@ from pulse.jit.registry import Kernel
 from pulse.program.native.native_executable import NativeExecutable
 from pulse.program.program import Program
 from pulse.program.specialise.kernel_rows import rows_by_kernel
-from pulse.program.table.memory import ALIGNMENT, align
+from pulse.program.table.memory import align
 from pulse.program.table.place import Place
 from pulse.program.table.table import kernels_of, row_starts
+from pulse.support.mapping import ALIGNMENT
 from pulse.support.record import record
 
 

@@ -20,6 +20,8 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 FASTMATH = {"reassoc", "contract", "nsz"}
 """The flags of LLVM for kernels. With ``arcp``, it makes 1/sqrt(0) and 1/sqrt(inf) NaN."""
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": FASTMATH}
+KERNEL_PLUGINS = "pulse.kernels"
+"""The entry points of plugins whose import declares kernels, and how ops are lowered to them."""
 
 
 class Kernel(CompiledFunction):

@@ -1,6 +1,7 @@
 """The int8 codes of rounded rows; see ``quantize_rows``. Kernels use this module too, so it imports no op."""
 
 MAX_CODE = 127
+"""The largest magnitude of a code: -128 is not used."""
 ZERO_CODE = 128
 """Added to the codes of weights, which are stored without signs."""
 MAX_ROW = 4096

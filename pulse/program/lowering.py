@@ -8,6 +8,7 @@ import numpy as np
 from pulse.errors import CompileError
 from pulse.facts import Array, DType, PulsedFact, dtype_name
 from pulse.graph import OutletId
+from pulse.jit.registry import KERNEL_PLUGINS
 from pulse.jit.rows.instruction import Instruction, number_fields
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
@@ -34,9 +35,7 @@ GroupFinder: TypeAlias = Callable[
 """(graph, order) -> an order in which all inputs of a group are before its first node; the groups."""
 
 LOWER = Registry[type[Op], Lower]()
-"""Class of ops -> its lowering; the files of ``pulse.program.lower`` fill it."""
-ENTRY_POINT_GROUP = "pulse.kernels"
-"""The entry points of plugins whose import fills ``LOWER`` too."""
+"""Class of ops -> its lowering; the files of ``pulse.program.lower`` fill it, and ``KERNEL_PLUGINS``."""
 GROUP_FINDERS: list[GroupFinder] = []
 """Functions that claim groups of nodes before a step is lowered; the files of ``pulse.program.lower`` fill it."""
 
@@ -303,7 +302,7 @@ class Lowering:
 
 def _require_lowerings(nodes: Sequence[PulsedNode]) -> None:
     if not all(map(_is_lowered, nodes)):
-        load_plugins(ENTRY_POINT_GROUP)
+        load_plugins(KERNEL_PLUGINS)
     missing = [f"{node.name} ({node.op.name})" for node in nodes if not _is_lowered(node)]
     if missing:
         raise CompileError(f"no kernel for {', '.join(missing)}; use {spell('backend', 'numpy')}")

@@ -17,6 +17,7 @@ import numpy as np
 from pulse.errors import CompileError
 from pulse.facts import Array, PulsedFact
 from pulse.ops.op import Op
+from pulse.ops.quantize_codes import MAX_CODE
 from pulse.ops.weight_units import UnitLayout
 from pulse.program.spectral_basis import find_dft_basis
 from pulse.support.bf16 import from_bf16, to_bf16
@@ -25,7 +26,6 @@ from pulse.support.wording import spell
 
 MIN_ROUNDED_BYTES = 4096
 """The smallest f32 matrix that is rounded: smaller ones stay in the nearest cache, so fewer bits save no time."""
-MAX_CODE = 127
 
 
 @record(eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ALIGNMENT = 64
-"""The alignment of arrays, in bytes."""
+"""The alignment of arrays and buffers: the bytes of a cache line and of the widest vector register."""
 MIN_MAPPED_BYTES = 1 << 26
 """The minimum size of weights that are mapped from a file, so that their memory is released early."""
 

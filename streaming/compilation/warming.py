@@ -16,11 +16,10 @@ from queue import SimpleQueue
 from pulse.errors import CompileError, PulseWarning
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.entries import ENTRIES
-from pulse.jit.registry import KERNELS
+from pulse.jit.registry import KERNEL_PLUGINS, KERNELS
 from pulse.jit.storage.cache import cache_location, storage_problem, warn_if_nothing_is_cached
 from pulse.program.backends.registry import Prepare
 from pulse.program.kernels import families as families
-from pulse.program.lowering import ENTRY_POINT_GROUP
 from pulse.program.machine import team as team
 from pulse.program.machine.array_step import STEPPING
 from pulse.support.collector import collect_rarely
@@ -87,7 +86,7 @@ class WarmReport(Report):
 
 def kernel_names() -> list[str]:
     """Return all that is compiled: kernels, those of plugins too, and the machine's entry points."""
-    load_plugins(ENTRY_POINT_GROUP)
+    load_plugins(KERNEL_PLUGINS)
     return [*KERNELS, *ENTRIES]
 
 
@@ -233,7 +232,7 @@ def serve_requests() -> None:
     """Run the loop of a compiling process: module and name on stdin, a ``_Compiled`` or an error as JSON on stdout."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt ends it at once; the parent reports it
     warnings.simplefilter("ignore", PulseWarning)  # the parent looks at the same files
-    load_plugins(ENTRY_POINT_GROUP)
+    load_plugins(KERNEL_PLUGINS)
     collect_rarely()  # else 8 % of a compilation is a search for garbage
     answers = reserve_stdout()
     for request in sys.stdin:

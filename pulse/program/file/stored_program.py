@@ -15,7 +15,7 @@ from pulse.dim import Symbol, TDim, scope_of
 from pulse.errors import DimError, LoadError
 from pulse.facts import DTYPES, MAX_AXES
 from pulse.interface import Port
-from pulse.jit.registry import KERNELS, Kernel
+from pulse.jit.registry import KERNEL_PLUGINS, KERNELS, Kernel
 from pulse.ops.check import Check, Site
 from pulse.program.file.container import Container, open_container
 from pulse.program.file.json_object import JsonObject
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 OWN_KERNELS = "pulse.program.kernels."
 """The package that declares this project's kernels."""
-PLUGINS = "pulse.kernels"
 MAX_OFFSET = 1 << 47
 """The largest size or stride that a file may state: an address has 48 bits."""
 
@@ -228,7 +227,7 @@ def _kernel(record: JsonObject) -> Kernel:
         with suppress(ImportError):  # reported below, like every missing kernel
             import_module(module)
     if name not in KERNELS:
-        load_plugins(PLUGINS)
+        load_plugins(KERNEL_PLUGINS)
     kernel = KERNELS.get(name)
     if kernel is None and module.startswith(OWN_KERNELS):
         raise LoadError(
@@ -237,7 +236,7 @@ def _kernel(record: JsonObject) -> Kernel:
     if kernel is None:
         raise LoadError(
             f"{record.name}: its kernel {name} of {module} is not installed here; install the package that declares "
-            f"it with an entry point {PLUGINS}, or import it first"
+            f"it with an entry point {KERNEL_PLUGINS}, or import it first"
         )
     if layout_checksum(kernel) != record.text("layout"):
         raise LoadError(

@@ -7,6 +7,7 @@ from typing import Any
 
 from pulse.graph import OutletId
 from pulse.jit.registry import (
+    KERNEL_PLUGINS,
     KERNELS,
     compile_kernels,
     modules_of,
@@ -17,7 +18,7 @@ from pulse.program.file.program_file import encode_program, write_file
 from pulse.program.file.proof_note import ProofNote
 from pulse.program.kernels.time import TickRow
 from pulse.program.lower import families as families
-from pulse.program.lowering import ENTRY_POINT_GROUP, LOWER
+from pulse.program.lowering import LOWER
 from pulse.program.native.native_streams import NativeStreams
 from pulse.program.step import lower_step
 from pulse.program.table.copies import list_copies
@@ -174,7 +175,7 @@ class NativeProgram(NativeStreams):
 def has_kernel(op: Op) -> bool:
     """Return whether an op has a lowering, plugins included."""
     if type(op) not in LOWER:
-        load_plugins(ENTRY_POINT_GROUP)
+        load_plugins(KERNEL_PLUGINS)
     return type(op) in LOWER
 
 

@@ -10,10 +10,9 @@ import numpy as np
 
 from pulse.facts import Array, DType
 from pulse.support.blake2 import blake2b
+from pulse.support.mapping import ALIGNMENT
 from pulse.support.record import record
 
-ALIGNMENT = 64
-"""The bytes of a cache line and of the widest vector register."""
 MIN_RELEASED_BYTES = 1 << 18
 """Minimum number of bytes of a run with memory of its own, which is released as soon as it is in the image."""
 

@@ -14,8 +14,8 @@ from pulse.ops.shape import Transpose
 from pulse.program.native.native_program import NativeProgram
 from pulse.program.native.native_state import NativeState
 from pulse.program.table.copies import list_copies
-from pulse.program.table.memory import ALIGNMENT
 from pulse.pulsify.driver import pulsify
+from pulse.support.mapping import ALIGNMENT
 from tests.noise import normal_noise
 from tests.pulse.model_builder import ModelBuilder
 

@@ -10,8 +10,9 @@ from pulse.facts import Array
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.program.streams.state import State
-from pulse.program.table.memory import ALIGNMENT, Buffer, Image, Region
+from pulse.program.table.memory import Buffer, Image, Region
 from pulse.pulsify.driver import pulsify
+from pulse.support.mapping import ALIGNMENT
 from tests.backends import BACKENDS
 from tests.pulse.model_builder import ModelBuilder
 from tests.pulse.program.programs import are_bit_identical

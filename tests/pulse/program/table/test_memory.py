@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulse.program.table.memory import (
-    ALIGNMENT,
     Buffer,
     Image,
     Region,
@@ -16,6 +15,7 @@ from pulse.program.table.memory import (
     dense_strides,
     place_buffers,
 )
+from pulse.support.mapping import ALIGNMENT
 
 LIFETIME = st.tuples(st.integers(0, 500), st.integers(0, 30), st.integers(0, 30))
 
