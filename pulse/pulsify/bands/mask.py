@@ -16,6 +16,7 @@ from pulse.ops.source import Const
 from pulse.pulsify.bands.attention_refusals import BOTH_DIRECTIONS, both_directions_help
 from pulse.pulsify.bands.mask_proof import MaskProof
 from pulse.pulsify.bands.pattern import PatternExtent
+from pulse.pulsify.lengths import min_value_for
 from pulse.pulsify.limit import allows_length, longest_stream
 from pulse.support.record import record
 from pulse.support.wording import spell
@@ -351,16 +352,11 @@ class Mask:
         return self._samples[frames]
 
     def _length(self, frames: int) -> int:
-        low, high = 0, 1
-        while self.rows.eval({self.symbol: high}) < frames:
-            high *= 2
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (
-                (low, middle) if self.rows.eval({self.symbol: middle}) >= frames else (middle + 1, high)
-            )
+        shortest = min_value_for(self.rows, frames, self.symbol)
         allowed = (
-            low + more for more in range(64) if allows_length(low + more, self.symbol, self.assumptions)
+            shortest + more
+            for more in range(64)
+            if allows_length(shortest + more, self.symbol, self.assumptions)
         )
         length = next(allowed, None)
         if length is None:
