@@ -14,9 +14,9 @@ from pulse.ops.norm import Softmax
 from pulse.ops.op import Op
 from pulse.ops.shape import Transpose, matrix_transpose
 from pulse.patch import Patch
-from pulse.pulsify.bands.attention_refusals import refuse_attention, refuse_unknown_scores
+from pulse.pulsify.bands.attention_refusals import NoBandError, refuse_attention, refuse_unknown_scores
 from pulse.pulsify.bands.attention_sums import join_products
-from pulse.pulsify.bands.mask import Band, Mask, NoBandError, ScoreStep
+from pulse.pulsify.bands.mask import Band, Mask, ScoreStep
 from pulse.pulsify.bands.readers import Reader, find_readers
 from pulse.pulsify.bands.relative_pairs import pairs_near
 from pulse.pulsify.bands.relative_shift import (

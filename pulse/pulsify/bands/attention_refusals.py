@@ -16,6 +16,16 @@ BOTH_DIRECTIONS = (
     "every frame meets frames up to the end of the stream: attention in both directions is exact only when the whole "
     "stream is known"
 )
+LIMIT_REACH = "limit its reach (a window, or chunks)"
+
+
+class NoBandError(Exception):
+    """Why an attention has no limited reach, and what would help; reported as a refusal."""
+
+    def __init__(self, reason: str, advice: str = LIMIT_REACH) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.advice = advice
 
 
 def both_directions_help() -> str:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pulse.dim import Symbol, TDim
 from pulse.facts import Array
@@ -13,8 +12,14 @@ from pulse.graph import OutletId
 from pulse.ops.attention import BandedAttention
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.source import Const
-from pulse.pulsify.bands.attention_refusals import BOTH_DIRECTIONS, both_directions_help
+from pulse.pulsify.bands.attention_refusals import (
+    BOTH_DIRECTIONS,
+    LIMIT_REACH,
+    NoBandError,
+    both_directions_help,
+)
 from pulse.pulsify.bands.mask_proof import MaskProof
+from pulse.pulsify.bands.mask_samples import Sample
 from pulse.pulsify.bands.pattern import PatternExtent
 from pulse.pulsify.lengths import min_value_for
 from pulse.pulsify.limit import allows_length, longest_stream
@@ -35,19 +40,6 @@ MAX_POSITIONS = 1 << 16
 """Maximum number of positions of a table that is run."""
 SAMPLE_LENGTHS = (64, 512)
 """The stream lengths, in frames, at which a mask is run first."""
-MAX_COUNTEREXAMPLES = 16
-"""Maximum number of rows that refuted other shifts and are compared before all the others."""
-
-LIMIT_REACH = "limit its reach (a window, or chunks)"
-
-
-class NoBandError(Exception):
-    """Why an attention has no limited reach, and what would help; reported as a refusal."""
-
-    def __init__(self, reason: str, advice: str = LIMIT_REACH) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.advice = advice
 
 
 @record
@@ -70,94 +62,6 @@ class Band:
     bias: Array
     back: int
     limited: bool = False
-
-
-@record(eq=False)
-class Sample:
-    """The bias at one length, [A..., N, N], and whether a masked score is a finite number."""
-
-    bias: Array
-    finite: bool
-    tolerance: float = 0.0
-
-    @property
-    def frames(self) -> int:
-        """The number of frames, N."""
-        return self.bias.shape[-1]
-
-    @property
-    def has_blind_frame(self) -> bool:
-        """Whether some frame sees nothing."""
-        return bool((self.bias == -np.inf).all(axis=-1).any())
-
-    def reach(self) -> tuple[int, int]:
-        """Return the most frames that any frame sees back and ahead."""
-        visible = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
-        rows = np.flatnonzero(visible.any(1))
-        if not rows.size:
-            raise NoBandError("it masks every frame")
-        first, last = visible[rows].argmax(axis=1), self.frames - 1 - visible[rows, ::-1].argmax(axis=1)
-        return int((rows - first).max()), int((last - rows).max())
-
-    def sinks(self) -> int:
-        """Return the number of first frames that every frame sees although the last skips some in between (sinks)."""
-        visible = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
-        last, half = ~visible[-1], self.frames // 2
-        count = int(last.argmax()) if last.any() else 0
-        return count if count < half and bool(visible[half:, :count].all()) and last[count:half].any() else 0
-
-    def agrees(self, other: Array) -> bool:
-        """Return whether another bias is equal."""
-        return (self.tolerance == 0 and np.array_equal(self.bias, other)) or bool(self._close(other).all())
-
-    def _close(self, other: Array) -> NDArray[np.bool_]:
-        """Return a mask of the entries at which another bias is equal."""
-        return np.isclose(self.bias, other, 1e-6, self.tolerance or 1e-6)
-
-    def period(self) -> int | None:
-        """Return the smallest shift of rows and columns together that keeps the bias; None if there is none."""
-        x = self.bias
-        counterexamples = [self.frames - 1]  # rows that refuted one shift refute most of the next ones too
-        for c in range(1, self.frames // 3 + 1):
-            rows = [row for row in counterexamples[-MAX_COUNTEREXAMPLES:] if row >= c]
-            if not all(replace(self, bias=x[..., row, c:]).agrees(x[..., row - c, :-c]) for row in rows):
-                continue
-            shifted_sample = replace(self, bias=x[..., c:, c:])
-            if shifted_sample.agrees(x[..., :-c, :-c]):
-                return c
-            unlike = ~shifted_sample._close(x[..., :-c, :-c]).all(axis=-1).reshape(-1, self.frames - c).all(
-                axis=0
-            )
-            counterexamples.append(c + int(unlike.argmax()))
-        return None
-
-    def relative(self) -> "Sample":
-        """Return each row minus its maximum, which a softmax ignores."""
-        top = self.bias.max(axis=-1, keepdims=True)
-        finite = self.bias[self.bias > -np.inf]
-        size = float(np.abs(finite).max()) if finite.size else 0.0
-        bias = self.bias - np.where(top > -np.inf, top, 0)
-        return Sample(bias, self.finite, 4 * size * float(np.finfo(np.float32).eps))
-
-    def table(self, period: int, back: int, ahead: int) -> Array:
-        """Return the bias of column j for row i at [i mod period, j - i + back]; -inf if no row has that pair.
-
-        Rounded numbers are the most exact in the first rows.
-        """
-        shape = (*self.bias.shape[:-2], period, back + 1 + ahead)
-        table = np.full(shape, -np.inf, self.bias.dtype)
-        filled = np.zeros(shape[-2:], np.bool_)
-        rows = range(self.frames)
-        for i in rows if self.tolerance else reversed(rows):
-            first, last = max(0, i - back), min(self.frames, i + ahead + 1)
-            columns = np.arange(first, last) - i + back
-            new = ~filled[i % period, columns]
-            if new.any():
-                table[..., i % period, columns[new]] = self.bias[..., i, first:last][..., new]
-                filled[i % period, columns] = True
-            if filled.all():
-                break
-        return table
 
 
 @record(eq=False)
