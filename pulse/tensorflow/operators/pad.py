@@ -6,9 +6,10 @@ from pulse.infer import nhwc
 from pulse.ops.conv import NO_PAD
 from pulse.ops.pad import Pad, PadMode
 from pulse.tensorflow.node import TensorflowNode
-from pulse.tensorflow.read.dilation import PAD_OP
 from pulse.tensorflow.registry import tensorflow_op
 
+PAD_OP = "_PadOfDilation"
+"""Pads by the first list minus the second: the padding that remains at both ends after the crops."""
 MODES: dict[str, PadMode] = {"REFLECT": "reflect", "SYMMETRIC": "symmetric"}
 
 

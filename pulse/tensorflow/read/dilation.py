@@ -8,12 +8,11 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.tensorflow.nodes import GraphNode, NodeOutput, read_tensor
+from pulse.tensorflow.operators.pad import PAD_OP
 from pulse.tensorflow.read.flat import FlatGraph
 
 CONVOLUTIONS = ("Conv2D", "DepthwiseConv2dNative")
 PASSED = ("BiasAdd", "Identity", "Squeeze", "ExpandDims")
-PAD_OP = "_PadOfDilation"
-"""Pads by the first list minus the second: the padding that remains at both ends after the crops."""
 
 
 def merge_dilation(graph: FlatGraph, fetched: Collection[str], fed: Collection[NodeOutput]) -> FlatGraph:

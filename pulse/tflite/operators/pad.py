@@ -8,8 +8,10 @@ from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.tflite.codes import requantize_input
 from pulse.tflite.node import TfliteNode, decode
-from pulse.tflite.read.dilation import PAD_OP
 from pulse.tflite.registry import tflite_op
+
+PAD_OP = "_PAD_OF_DILATION"
+"""Pads by the first list minus the second: the padding that remains at both ends after the crops."""
 
 
 @tflite_op("PAD", "PADV2")
