@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pulse.errors import InputError, LoadError, PulseError, WriteError
 from pulse.program.streams.executable import Executable
@@ -27,6 +27,7 @@ MAX_SPECIALISE_SECONDS, MAX_SPECIALISE_MEGABYTES = 30.0, 2.0
 class Program(Executable):
     """A compiled pulsed model, ``network``: immutable, shared by all of its streams. One of a file has no model."""
 
+    NOT_PICKLED = ("choices",)
     reader: "ClassVar[Callable[[str | PathLike[str] | bytes], Program]]"
     """The function that ``load`` calls; ``pulse.program`` sets it."""
 
@@ -91,11 +92,6 @@ class Program(Executable):
         from pulse.program.digest import digest
 
         return digest(self.network, f"{__version__} {self.backend} {self.pulse} {self.form}")
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        state.pop("choices", None)  # computed again on demand
-        return state
 
     def with_threads(self, threads: int) -> Self:
         """Return the same program with long steps shared among ``threads`` threads; the results are bit-identical.

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,8 @@ class NativeExecutable(Program):
     specialised_kernels  kernels whose rows have their own machine code, if it is on this machine
     total_at, last_at  byte offsets in the state of the count of all faults, and of the number of the last pulse
     """
+
+    NOT_PICKLED = (*Program.NOT_PICKLED, "unlinked", "_linked", "_cuts", "_parallel")
 
     unlinked: NDArray[np.int64]
     _linked: NDArray[np.int64] | None = None
@@ -92,6 +94,17 @@ class NativeExecutable(Program):
         if self._cuts is None:
             self._cuts = cut_for_threads(self.unlinked, self.threads)
         return self._cuts
+
+    def with_threads(self, threads: int) -> Self:
+        from pulse.program.machine.team import require_threads
+
+        require_threads(threads)
+        if threads == self.threads:
+            return self
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        other.threads, other._cuts, other._parallel = threads, None, None
+        return other
 
     def stream_table(self) -> "tuple[NDArray[np.int64], Team | None]":
         """Return the table for each step of a stream, and the team that runs its rows in parts; keep both alive.

@@ -104,11 +104,8 @@ class NativeProgram(NativeStreams):
         super().link()
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        for made_here in ("unlinked", "_linked", "_parallel", "_cuts", "_lanes_form"):
-            state.pop(made_here, None)
         rows = [(row.kernel, dict(vars(row.instruction)), row.node, row.op) for row in self.instructions]
-        return {**state, "instructions": rows, _MODULES: modules_of(self._kernels())}
+        return {**super().__getstate__(), "instructions": rows, _MODULES: modules_of(self._kernels())}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         parts = dict(state)

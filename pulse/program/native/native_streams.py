@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from pulse.errors import InputError
 from pulse.program.native.native_executable import NativeExecutable
@@ -20,21 +20,12 @@ if TYPE_CHECKING:
 class NativeStreams(NativeExecutable):
     """A program of native kernels, compiled or from a file; it makes streams."""
 
+    NOT_PICKLED = (*NativeExecutable.NOT_PICKLED, "_lanes_form")
+
     def spawn(self, constants: Feed | None = None) -> NativeState:
         return NativeState(
             self, constants, aligned_bytes(self.initial.size), aligned_bytes(self.stream_arena_bytes)
         )
-
-    def with_threads(self, threads: int) -> Self:
-        from pulse.program.machine.team import require_threads
-
-        require_threads(threads)
-        if threads == self.threads:
-            return self
-        other = object.__new__(type(self))
-        vars(other).update(vars(self))
-        other.threads, other._cuts, other._parallel = threads, None, None
-        return other
 
     def specialise(
         self,

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pulse.errors import LoadError
 from pulse.interface import Interface
@@ -21,6 +21,8 @@ class Executable(ABC):
 
     threads: int = 1
     """The number of threads that may share a step of a stream."""
+    NOT_PICKLED: ClassVar[tuple[str, ...]] = ()
+    """Attributes that are valid in this process only, or are computed again on demand."""
 
     def __init__(self, model: Interface, rounding: Rounding = Rounding()) -> None:
         self.model = model
@@ -46,8 +48,9 @@ class Executable(ABC):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without values that are valid in one process only."""
-        return {**self.__dict__, _WRITER: __version__}
+        """Return the state without the attributes of ``NOT_PICKLED``."""
+        kept = {name: value for name, value in vars(self).items() if name not in self.NOT_PICKLED}
+        return {**kept, _WRITER: __version__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Raises LoadError if another version of pulse wrote it."""
