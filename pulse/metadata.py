@@ -15,6 +15,7 @@ pulse_awaits       JSON list of {frames, offset, length}: pulses continue until 
 pulse_assumptions  JSON list of what must hold of the symbol
 sample_rate        frames of the symbol a second, if that is known
 title              the name of the model, if a recipe sets one
+codes of NAME      ``scale zero``: an input or output of codes, whose values are ``scale * (code - zero)``
 
 Lengths are integer arithmetic on the symbol: + - * min max, and / that rounds down.
 
@@ -27,7 +28,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -40,12 +41,34 @@ RECIPE = "pulse_recipe"
 """The entry with the recipe of a file."""
 TITLE = "title"
 RATE_KEY = "sample_rate"
+CODES_PREFIX = "codes of "
 
 
 def stated_rate_hz(metadata: Mapping[str, str]) -> int | None:
     """Return how many frames of its symbol a model has each second; None if it states no positive integer."""
     text = metadata.get(RATE_KEY, "")
     return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
+
+
+class Codes(NamedTuple):
+    """The scale of a port's codes, and the code of zero."""
+
+    scale: float
+    zero: int
+
+
+def codes_entry(name: str, codes: Codes) -> tuple[str, str]:
+    """Return the entry of a port: its key and its text."""
+    return f"{CODES_PREFIX}{name}", f"{codes.scale!r} {codes.zero}"
+
+
+def read_codes(metadata: Mapping[str, str], name: str) -> Codes | None:
+    """Return the codes in the entry of a port; None if it is missing or cannot be read."""
+    scale, _, zero = metadata.get(f"{CODES_PREFIX}{name}", "").partition(" ")
+    try:
+        return Codes(float(scale), int(zero))
+    except ValueError:
+        return None
 
 
 @record

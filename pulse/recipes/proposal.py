@@ -13,10 +13,9 @@ import numpy as np
 from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError, PulseError, PulseWarning, PulsifyError
 from pulse.facts import TypedFact, is_sound_shape, shape_text
-from pulse.infer.codes_metadata import read_codes
 from pulse.loading.load import load
 from pulse.loading.loaded_model import LoadedModel
-from pulse.metadata import is_exported, stated_rate_hz
+from pulse.metadata import is_exported, read_codes, stated_rate_hz
 from pulse.recipes.framing import called_on_frames
 from pulse.recipes.guessing import USUAL_BLOCKS, Guess, guess_recipe
 from pulse.recipes.pairing import PairedModel, Stages, pair_stages

@@ -11,9 +11,9 @@ from pulse.dim import SymbolScope
 from pulse.errors import LoadError, PulseWarning
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
-from pulse.infer.codes_metadata import Codes, codes_entry
 from pulse.infer.fact import InferenceFact
 from pulse.infer.network import FileNetwork, Input, ModelGraph, Variable, add_model_constant
+from pulse.metadata import Codes, codes_entry
 from pulse.onnx.read.inputs import input_facts
 from pulse.support.budget import current_spending
 from pulse.support.wording import spell

@@ -1,8 +1,8 @@
-"""The meaning of codes, through metadata."""
+"""Metadata of files: what they say is read back."""
 
 import pytest
 
-from pulse.infer.codes_metadata import Codes, codes_entry, read_codes
+from pulse.metadata import Codes, codes_entry, read_codes
 
 
 def test_codes_are_read_back_from_metadata() -> None:
