@@ -9,7 +9,7 @@ from streaming.audio.frame_files import READABLE
 from streaming.audio.source import is_audio_source, is_stream
 from streaming.builtin import noisy_path
 from streaming.cli.audio_options import AudioOptions
-from streaming.cli.live.live_options import LiveOptions
+from streaming.cli.live_options import LiveOptions
 from streaming.files.atomic import refuse_same
 
 if TYPE_CHECKING:

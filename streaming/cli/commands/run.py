@@ -11,7 +11,7 @@ from streaming.cli import options
 from streaming.cli.audio_options import AudioOptions
 from streaming.cli.console import print_note, print_warning
 from streaming.cli.event_options import EventOptions
-from streaming.cli.live.live_options import LiveOptions
+from streaming.cli.live_options import LiveOptions
 from streaming.cli.options import ModelOptions, ProgramOptions, ReportOptions, takes_groups
 
 if TYPE_CHECKING:

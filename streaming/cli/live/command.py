@@ -18,8 +18,8 @@ from streaming.cli.live.configuration import (
 )
 from streaming.cli.live.display import KeyCommand
 from streaming.cli.live.frames_writer import FramesWriter
-from streaming.cli.live.live_options import LiveOptions
 from streaming.cli.live.view import LiveView
+from streaming.cli.live_options import LiveOptions
 from streaming.cli.options import ReportOptions
 from streaming.cli.run_request import RunRequest
 from streaming.cli.signals import gather_signals

@@ -8,7 +8,7 @@ from pulse.interface import Port
 from pulse.program.program import Program
 from streaming.audio.channels import Channels
 from streaming.audio.target import Target
-from streaming.cli.live.live_options import LiveOptions
+from streaming.cli.live_options import LiveOptions
 from streaming.cli.run_request import RunRequest
 from streaming.live.config import EngineConfig
 from streaming.live.file_host import FileHost
