@@ -59,13 +59,13 @@ def load(
         raise LoadError(f"chunking must be a pulse.Chunking, not {type(user_chunking).__name__}")
     if isinstance(source, ModelView):
         source, inputs = source.to_model(inputs), None
+    of_reading = {"inputs": inputs, "constants": constants, "budget": budget, "signature": signature}
     if isinstance(source, LoadedModel | Network | Program):
-        of_reading = {"inputs": inputs, "constants": constants, "budget": budget, "signature": signature}
         return _reopen(_wrap_model(source), outputs, symbol, chunking, of_reading)
     options = ReadOptions(inputs, constants, chunking or DETECT_ALL, ignore_value_info, budget, signature)
     opened = _read(source, options)
     if isinstance(opened, StoredProgram):
-        return LoadedModel.of_program(opened, outputs, symbol, chunking, inputs, constants, budget, signature)
+        return LoadedModel.of_program(opened, chunking, outputs=outputs, symbol=symbol, **of_reading)
     return LoadedModel(opened, outputs, symbol, chunking or DETECT_ALL)
 
 
@@ -84,7 +84,7 @@ def _reopen(
                 "read; give it when the file is read"
             )
     if isinstance(model.source_model, StoredProgram):
-        return LoadedModel.of_program(model.source_model, outputs, symbol, chunking)
+        return LoadedModel.of_program(model.source_model, chunking, outputs=outputs, symbol=symbol)
     if isinstance(model.source_model, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
         raise LoadError(
             f"{model.title}: is already in pulses; omit {spell('outputs')}, {spell('symbol')} and "

@@ -41,19 +41,15 @@ class LoadedModel:
 
     @classmethod
     def of_program(
-        cls,
-        program: StoredProgram,
-        outputs: Sequence[str] | None = None,
-        symbol: str | None = None,
-        chunking: Chunking | None = None,
-        *options_of_reading: object,
+        cls, program: StoredProgram, chunking: Chunking | None = None, **of_reading: object
     ) -> "LoadedModel":
-        """Return the program of a file. Raises LoadError: an option for reading a model is given."""
-        states = chunking is not None and (chunking.is_chunked or chunking.states is not None)
-        if any((outputs, symbol, states, *options_of_reading)):
+        """Return the program of a file. Raises LoadError: an option for reading its model is given."""
+        fixed = [option for option, value in of_reading.items() if value]
+        fixed += [option for option in (chunking or DETECT_ALL).given_options if option != "pulse"]
+        if fixed:
             raise LoadError(
-                f"{program.model.title}: is a program; the options for reading its model are fixed: omit them, or "
-                f"compile the model with them"
+                f"{program.model.title}: is a program; the options for reading its model are fixed: "
+                f"omit {', '.join(map(spell, fixed))}, or compile the model with that"
             )
         return cls(program)
 

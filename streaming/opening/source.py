@@ -36,7 +36,9 @@ def load_source(
             name, outputs=outputs, symbol=symbol, chunking=chunking, **of_reading, **(of_module or {})
         )
     if path is not None and is_program_file(path):
-        return LoadedModel.of_program(read_program(path), outputs, symbol, chunking, *of_reading.values())
+        return LoadedModel.of_program(
+            read_program(path), chunking, outputs=outputs, symbol=symbol, **of_reading
+        )
     from pulse.api import load
 
     return load(

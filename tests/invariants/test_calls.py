@@ -11,7 +11,7 @@ MAX_POSITIONAL = 7
 """The positional arguments that a reader still counts."""
 INSTRUCTIONS = ("pulse/jit/", "pulse/program/kernels/")
 """Folders whose calls become machine code, which has no keywords."""
-ANY_NUMBER = {"rule", "_add", "of_program", "write_channels", "pack"}
+ANY_NUMBER = {"rule", "_add", "write_channels", "pack"}
 """Functions that take any number of arguments, or are compiled."""
 
 

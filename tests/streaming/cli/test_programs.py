@@ -65,7 +65,7 @@ def test_the_other_commands_take_a_program(program: str) -> None:
         (["dump", PROGRAM, "--stage", "load"], "is a program"),
         (["run", PROGRAM, noisy_path(), "o.wav", "--pulse", "320"], "omit --pulse 320"),
         (["bench", PROGRAM, "--weights", "int8"], "omit --weights int8"),
-        (["run", PROGRAM, noisy_path(), "o.wav", "--keep", "y"], "the options for reading its model"),
+        (["run", PROGRAM, noisy_path(), "o.wav", "--keep", "y"], "fixed: omit --keep, or compile the model"),
         (["compile", PROGRAM], "is already a program"),
         (["compile", "-o", "denoise.onnx"], "written as .pulse"),
         (["compile", "--min-gain", "1.2"], "--min-gain 1.2: give --specialise too"),

@@ -103,8 +103,12 @@ def test_commands_that_need_the_model_are_refused(call: Callable[[Path], object]
 def test_options_that_a_program_has_fixed_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "windows.pulse"
     make_program("windows").save(path)
-    with pytest.raises(LoadError, match="the options for reading its model are fixed"):
-        pulse.load(path, symbol="T")
+    chunking = pulse.Chunking(states={}, pulse=4)
+    with pytest.raises(
+        LoadError,
+        match=r"reading its model are fixed: omit symbol=, chunking=Chunking\(states=\), or compile",
+    ):
+        pulse.load(path, symbol="T", chunking=chunking)
     with pytest.raises(
         CompileError, match=r"pulses of 4 frames and f32 weights; omit pulse=8, weights=\"int8\""
     ):
