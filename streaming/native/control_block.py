@@ -11,7 +11,10 @@ from pulse.program.table.memory import align
 class Side(Struct):
     """One side of the device; written by its callback.
 
+    callbacks                       its calls so far
     last_ns                         the time of the last call
+    longest_gap_ns                  the longest time from one call to the next
+    input_underflows, input_overflows, output_underflows, output_overflows  as the audio system reports them
     callback_times, interval_times  histograms; their addresses are written by Python
     input_age_s, played_in_s        the time since the first input sample of the last call was captured, and until its
                                     first output sample is played; 0 if the device does not report it
@@ -40,30 +43,36 @@ class ControlBlock(Struct):
     Settings, written by Python before anything runs:
 
     virtual_clock          1: the time is ``virtual_now_ns``, set by a test
+    virtual_now_ns         that time
     engine                 IN_CALLBACK or ON_WORKER
     policy                 WAIT, DROP_OLDEST, SILENCE_THEN_CATCH_UP or ABORT
     wake, wait             descriptors: to wake the worker (-1: none), and to wait in it
+    in_channels            the channels of the device
     in_ring                address of float32 [in_ring_frames, in_channels]
-    in_ring_frames         a power of two; ``out_ring_frames`` too
+    in_ring_frames, out_ring_frames  powers of two
     out_channels           0: nothing is played
     out_ring               address of float32 [out_ring_frames, out_channels]
     played_ring            address of float32 [out_ring_frames, out_channels]: the played sound, with silence
     marks, mark_count      address of the marks, and their number, a power of two
+    streams                the number of streams, which run side by side
     stream_inputs          address of the inputs of the first stream
     input_count            the number of audio inputs of each stream
+    pulse_frames           the model's frames in each pulse
     max_output_frames      the most frames that a pulse adds to the ring of output
     deadline_ns            the time after the arrival of its last frame at which a pulse counts as missed
     gains                  address of the ``Gains``
     records, record_count  address of the ring of records, and their number, a power of two
+    record_bytes           the bytes of a record: its header and all outputs
     piece_frames           device frames that are processed at a time
     scratch                address of float32 [piece_frames]
+    rate_in_hz, rate_out_hz  sample rates of the input and the output device
     drift                  address of the ``drift.Drift``; 0: one clock
-    total_times            address of a histogram, as are ``waiting_times`` and ``compute_times``
+    total_times, waiting_times, compute_times  addresses of histograms
     output_bytes           the bytes of one stream's outputs in a record
     pump                   address of the C function that runs all complete pulses
     run_pulse              address of the C function that runs the pulse in the slots
     rate_hz                sample rate of the model
-    block_frames           size of a played block, if all blocks have one size; ``block_ns``: its duration
+    block_frames, block_ns  size and duration of a played block, if all blocks have one size
     planned_block_frames   the longest block for which the delay suffices, if block sizes are not known; else -1
 
     The device:
@@ -71,27 +80,47 @@ class ControlBlock(Struct):
     input_side             the side with input, and perhaps output
     output_side            a side with output only
 
+    Capture. Positions count the frames that were written to a ring, or read from it, since the start:
+
+    frames_in              frames of the device, lost ones too
+    frames_lost            frames that did not fit into the ring of input
+    in_written             position in the ring of input after its last frame
+    marks_written          the number of marks so far
+
     The worker:
 
+    in_read                position in the ring of input of the next frame
+    marks_read             the number of marks that are no longer needed
+    out_written            position in the ring of output after its last frame
     filled_frames          frames that are in the slots of the next pulse
+    pulses                 pulses that were finished, dropped ones too
+    pulses_dropped         pulses that were not computed, being late
     missed                 pulses that were finished after ``deadline_ns``
     nonfinite              samples of the model that were NaN or infinite
     status                 RUNNING, WAS_LATE or LIMIT_REACHED
+    records_written        the number of records so far
+    records_lost           pulses whose record did not fit into the ring of records
     instances              address of the first instance
     next_instances         address of the first instance of the next program; 0: there is none
     priming                pulses that the next instances compute before they are played
+    compute_ns             the time of all computed pulses
     begun_ns               when the computation of the pulse in the slots began
     pulse_dropped          1: the pulse in the slots is not computed
     saved_state_pulses     pulses that the states had run when they were saved
     load_count             how often states were loaded
     state_pulse_offset     pulses that the states have run, less ``pulses``; loading states sets it
     initial_frames         frames of silence that were written to the ring of output as delay
+    last_compute_ns        the time of the last computed pulse
     expected_ns            expected time of a pulse: the shorter of the last two; halved when one is dropped
     faults                 values for which a node of the played model had no result
 
-    The player. It plays silence and counts nothing until more than ``anchor`` frames have arrived. The worker writes
-    here at a restart, when no device is open:
+    The player. The worker writes here at a restart, when no device is open:
 
+    out_read               position in the ring of output of the next frame
+    frames_out             frames that were played, silence included
+    frames_silent          silent frames that were played because nothing was ready
+    frames_skipped         frames that were ready too late, and not played
+    anchor                 ``frames_in`` at the restart: until more arrive, silence is played and nothing counted
     anchor_position        position in the ring of input of the first of these frames
     frames_before_restart  delay from underruns that the last restart of a device removed
     frames_cut             frames that were skipped so that the output has the agreed delay
@@ -103,6 +132,8 @@ class ControlBlock(Struct):
     command                SAVE, LOAD, SWAP or RESTART; its thread sets it to TAKEN, and at the end to NONE
     argument_memory        an address
     argument_number        a number of pulses
+    stop                   1: the worker ends
+    records_read           the number of records that Python has read
     """
 
     # Settings
@@ -210,7 +241,7 @@ class StreamInput(Struct):
     slot_in                      address of the f32 [pulse_frames] that the model reads
     in_resampler, out_resampler  addresses of a ``ResamplerState``; 0: the rates are equal
     dry                          address of the f32 [pulse_frames] of the unprocessed input
-    dry_delay_line               address of f32 [dry_frames], which delays it as the model does its sound
+    dry_delay_line, dry_frames   address of f32 [dry_frames], which delays it as the model does its sound
     dry_index                    the next position in ``dry_delay_line``
     """
 
@@ -233,9 +264,9 @@ class Instance(Struct):
     sound_out           address of f32 [pulse_frames]: the part of it that is played
     delay_frames        the model's delay
     delay_left_frames   the part of them that is still to come
-    delay_line          address of f32 [delay_line_frames], which equalises the delays of programs
+    delay_line, delay_line_frames  address of f32 [delay_line_frames], which equalises the delays of programs
     delay_line_index    the next position in ``delay_line``
-    memory              address of the ``memory_bytes`` of the state
+    memory, memory_bytes  address of the state, and its bytes
     pulses_run          pulses that the state has run
     max_pulses          the most pulses that it may run
     """
@@ -263,7 +294,12 @@ class Mark(Struct):
 
 
 class Gains(Struct):
-    """The gains of the model's sound and of the input: present, requested by Python, and at the end of this pulse."""
+    """The gains of the model's sound and of the input.
+
+    model, bypass                the present ones
+    wanted_model, wanted_bypass  those that Python requests
+    next_model, next_bypass      those at the end of this pulse
+    """
 
     model: float
     bypass: float

@@ -38,6 +38,8 @@ class ResamplerState(Struct):
     fraction  the time from frame ``first`` to the next output, in units
     first     the first frame of the history that the next output needs
     end       the frame after the last one in the history
+    taps      the frames that an output is made of
+    phases    the positions between two frames with separate coefficients
     window    the most frames that are kept; the history holds twice as many
     table     address of f32 [phases + 1, taps]
     history   address of f32 [2 * window]

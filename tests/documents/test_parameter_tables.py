@@ -11,9 +11,10 @@ from tests.sources import modules_in, name_of, tree_of
 FOLDERS = ("pulse", "streaming", "bench")
 ROW = re.compile(r" {0,3}([a-z_]\w*(?:, [a-z_]\w*)*) {2,}\S")
 """``name  meaning`` or ``name, name  meaning``, in lowercase. Values are in backticks."""
-HOLDERS = {"record", "dataclass"}
+HOLDERS = {"record", "dataclass", "Struct"}
+"""Decorators and bases of classes that hold values."""
 MIN_FIELDS = 4
-TABLES_REQUIRED = re.compile(r"pulse/(ops/)?\w+\.py|streaming/\w+\.py")
+TABLES_REQUIRED = re.compile(r"pulse/(ops/)?\w+\.py|streaming/(native/control_block|\w+)\.py")
 """Files whose classes with this many fields have a table. A table is complete in all files."""
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 MAKERS = ("__init__", "__new__")
@@ -70,7 +71,7 @@ def fields_in(node: ast.ClassDef) -> Iterator[str]:
 def unexplained_fields(tree: ast.Module, requires_table: bool) -> Iterator[tuple[str, list[str]]]:
     """Yield public classes that hold values, with the fields that are missing in their tables."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef) and node.name[0] != "_" and HOLDERS & decorators_of(node):
+        if isinstance(node, ast.ClassDef) and node.name[0] != "_" and HOLDERS & origins_of(node):
             fields, explained = [*fields_in(node)], table_names(ast.get_docstring(node) or "")
             missing = [name for name in fields if name not in explained]
             has_table = len(missing) < len(fields)
@@ -78,9 +79,9 @@ def unexplained_fields(tree: ast.Module, requires_table: bool) -> Iterator[tuple
                 yield node.name, missing
 
 
-def decorators_of(node: ast.ClassDef) -> set[str]:
-    """The names of its decorators, called or not."""
-    return {ast.unparse(decorator).split("(")[0] for decorator in node.decorator_list}
+def origins_of(node: ast.ClassDef) -> set[str]:
+    """The names of its decorators, called or not, and of its bases."""
+    return {ast.unparse(origin).split("(")[0] for origin in (*node.decorator_list, *node.bases)}
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,9 @@ class Interpreter(Struct):
     header                          ``HEADER_BYTES``
     array_type, dict_type, nothing  numpy.ndarray, dict, None
     array_new                       PyArray_Empty
-    dict_size … restore_thread      the functions in ``FUNCTIONS``
+    dict_size, dict_get, dict_new, dict_set   functions in ``FUNCTIONS``, as all that follow
+    increment, decrement, clear_error         of references and of the error that is raised
+    save_thread, restore_thread               release and acquire the lock of Python
     """
 
     header: int
