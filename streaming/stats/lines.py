@@ -16,8 +16,14 @@ LINES_FORMAT = "pulse live statistics"
 LINES_VERSION = 1
 """A file of another version is refused."""
 HEADER, INTERVAL, SUMMARY = "header", "interval", "summary"
-TIMES = ("total", "waiting", "compute", "callback", "interval")
-"""The histograms of statistics."""
+TIMES = {
+    "total": "arrival -> output ready",
+    "waiting": "arrival -> start of computing",
+    "compute": "start -> end of computing",
+    "callback": "inside a callback",
+    "interval": "callback -> callback",
+}
+"""The histograms of statistics, and what each measures."""
 
 
 @record

@@ -7,29 +7,22 @@ from pulse.support.wording import spell
 from streaming.stats.live_statistics import Counters, StatisticsSummary
 from streaming.stats.setup import Setup
 
-GROUPS = {
-    "late": ("missed",),
-    "silent": ("frames_silent",),
-    "lost": ("frames_lost", "frames_skipped", "pulses_dropped"),
-    "xrun": ("input_underflows", "input_overflows", "output_underflows", "output_overflows"),
-    "device": ("stalls", "reopened"),
-    "model": ("faults",),
+COUNTERS = {
+    "missed": ("late pulse", "late"),
+    "frames_silent": ("silent frame", "silent"),
+    "frames_lost": ("lost frame", "lost"),
+    "frames_skipped": ("skipped frame", "lost"),
+    "pulses_dropped": ("dropped pulse", "lost"),
+    "input_underflows": ("input underflow", "xrun"),
+    "input_overflows": ("input overflow", "xrun"),
+    "output_underflows": ("output underflow", "xrun"),
+    "output_overflows": ("output overflow", "xrun"),
+    "stalls": ("stall", "device"),
+    "reopened": ("reopening", "device"),
+    "faults": ("model fault", "model"),
 }
-"""Counters of problems, by the effect for a listener."""
-_NOUNS = {
-    "missed": "late pulse",
-    "frames_silent": "silent frame",
-    "frames_lost": "lost frame",
-    "frames_skipped": "skipped frame",
-    "pulses_dropped": "dropped pulse",
-    "input_underflows": "input underflow",
-    "input_overflows": "input overflow",
-    "output_underflows": "output underflow",
-    "output_overflows": "output overflow",
-    "stalls": "stall",
-    "reopened": "reopening",
-    "faults": "model fault",
-}
+"""Each counter of a problem -> what it counts, and its group: the effect for a listener."""
+GROUPS = tuple(dict.fromkeys(group for _, group in COUNTERS.values()))
 MIN_IRREGULAR_GAP = 1.5
 """A gap between callbacks of at least this many blocks is attributed to the audio system."""
 
@@ -53,12 +46,12 @@ class Problem:
 
 def group_count(counters: Counters, name: str) -> int:
     """Return the sum of a group of counters. It adds frames to pulses, so it only shows whether problems occurred."""
-    return sum(getattr(counters, field) for field in GROUPS[name])
+    return sum(getattr(counters, field) for field, (_, group) in COUNTERS.items() if group == name)
 
 
 def describe_counters(counters: Counters) -> str:
     """Describe all counters of problems, such as ``3 late pulses, 1 stall``; empty if there are none."""
-    counts = [(getattr(counters, name), noun) for name, noun in _NOUNS.items()]
+    counts = [(getattr(counters, name), noun) for name, (noun, _) in COUNTERS.items()]
     return ", ".join(count_of(count, noun) for count, noun in counts if count)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from pulse.support.record import record
 from pulse.support.report import Pairs, Report, Section, Table, duration
 from streaming.latency import LatencySummary
-from streaming.stats.lines import IntervalStatistics
+from streaming.stats.lines import TIMES, IntervalStatistics
 from streaming.stats.live_statistics import Counters, DelayBreakdown, StatisticsSummary
 from streaming.stats.problems import GROUPS, describe_counters, find_problems, group_count
 from streaming.stats.reader import Stats
@@ -17,13 +17,6 @@ MAX_WORST = 5
 """How many of the worst intervals a report lists."""
 BAR_COLUMNS = 30
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
-TIMES = {
-    "total": "arrival -> output ready",
-    "waiting": "arrival -> start of computing",
-    "compute": "start -> end of computing",
-    "callback": "inside a callback",
-    "interval": "callback -> callback",
-}
 
 
 @record
