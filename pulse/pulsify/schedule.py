@@ -140,7 +140,7 @@ class Scheduler:
             case Pointwise():
                 return self._schedule_pointwise(node, relation, inputs, flows)
             case Window():
-                return [schedule_window(self.wiring, node, relation, inputs, flows[0].rate, length)]
+                return [schedule_window(self.wiring, node.name, relation, inputs, flows[0].rate, length)]
             case Ends() if isinstance(mirrored := inputs[0], MirroredWire):
                 return [mirrored.surround(relation, length)]
             case Ends():

@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Array, StreamFact, TypedFact
-from pulse.graph import Node, OutletId
+from pulse.facts import Array, StreamFact
+from pulse.graph import OutletId
 from pulse.ops.clock import frames_at
-from pulse.ops.op import Ends, Op, Relation, Window
+from pulse.ops.op import Ends, Relation, Window
 from pulse.ops.source import Const
 from pulse.ops.time_ends import FillEnds
 from pulse.pulsify.ends import (
@@ -60,19 +60,13 @@ def takes_mirrored(relation: Relation | None, wire: MirroredWire) -> bool:
 
 
 def schedule_window(
-    wiring: Wiring,
-    node: Node[TypedFact, Op],
-    window: Window,
-    inputs: list[AnyWire],
-    rate: Fraction,
-    length: TDim,
+    wiring: Wiring, name: str, window: Window, inputs: list[AnyWire], rate: Fraction, length: TDim
 ) -> StreamWire:
     """Wire an op over a window: its ends, then the buffer; the offset is that of ``pulse.pulsify.schedule``.
 
     rate, length  rate and length of the output
     Raises        PulsifyError: no delay is long enough for its ends, or a buffer would be too large
     """
-    name = node.name
     window, inputs = _soonest_window(wiring, name, window, inputs)
     wire = inputs[window.source]
     stretched = wire if isinstance(wire, MirroredWire) else fix_offset(wiring, wire, window, name)
@@ -84,30 +78,27 @@ def schedule_window(
             stretched = extend_ends(wiring, name, window.ends, stretched, stretched.fact.length + extra)
     if isinstance(stretched, MirroredWire) and stretched.has_frames_after:
         stretched = replace(stretched, stream=delay_by_lag(wiring, stretched.stream, name))
-    if isinstance(stretched, MirroredWire) and window.op is not None:
-        return _wire_mirrored_window(wiring, node, window, inputs, stretched, rate, length)
-    stream = (
-        write_mirrored_ends(wiring, name, stretched) if isinstance(stretched, MirroredWire) else stretched
-    )
     if window.op is None:
+        stream = (
+            write_mirrored_ends(wiring, name, stretched) if isinstance(stretched, MirroredWire) else stretched
+        )
         offset = stream.fact.offset + window.skip
         fact = replace(stream.fact, length=length, offset=offset, prefix=_after_skip(stream, window.skip))
         return StreamWire(stream.outlet, fact)
-    return _wire_window(wiring, node, window, inputs, stream, rate, length)
+    if isinstance(stretched, MirroredWire):
+        frames, group = _wire_mirrored_groups(wiring, name, window, stretched)
+        prefix = None
+    else:
+        frames, group, prefix = _wire_groups(wiring, name, window, inputs, stretched)
+    fact = StreamFact(window.axis, length, rate, group * window.up + window.skip, prefix)
+    reads = [frames if slot == window.source else static_outlet(wire) for slot, wire in enumerate(inputs)]
+    return wiring.expect(StreamWire(wiring.add(name, window.op, reads, fact), fact), name)
 
 
-def _wire_window(
-    wiring: Wiring,
-    node: Node[TypedFact, Op],
-    window: Window,
-    inputs: list[AnyWire],
-    stream: StreamWire,
-    rate: Fraction,
-    length: TDim,
-) -> StreamWire:
-    """Wire an op over a window of a stream whose ends are written: the buffer, whole groups of it, the op."""
-    assert window.op is not None
-    name = node.name
+def _wire_groups(
+    wiring: Wiring, name: str, window: Window, inputs: list[AnyWire], stream: StreamWire
+) -> tuple[OutletId, int, Array | None]:
+    """Wire whole groups of a stream whose ends are written; return them, the first one's index, and the prefix."""
     values = [wiring.known_value(wire) if isinstance(wire, OutletId) else None for wire in inputs]
     if stream.fact.offset < 0 and any(
         value is None for slot, value in enumerate(values) if slot != window.source
@@ -119,11 +110,9 @@ def _wire_window(
     groups = wiring.frames(stream.fact.rate) // window.stride
     first = max(0, start)
     outlet = wiring.crop(outlet, stream.fact.axis, first, first + window.needs(groups), name)
-    offset = first_group * window.up + window.skip
-    prefix = _window_prefix(window, stream, values, -first_group, name) if offset < 0 else None
-    fact = StreamFact(window.axis, length, rate, offset, prefix)
-    reads = [outlet if slot == window.source else static_outlet(wire) for slot, wire in enumerate(inputs)]
-    return wiring.expect(StreamWire(wiring.add(name, window.op, reads, fact), fact), name)
+    has_prefix = first_group * window.up + window.skip < 0
+    prefix = _window_prefix(window, stream, values, -first_group, name) if has_prefix else None
+    return outlet, first_group, prefix
 
 
 def _soonest_window(
@@ -181,21 +170,14 @@ def _window_prefix(
     return frames_at(result, window.axis, window.skip, groups * window.up)
 
 
-def _wire_mirrored_window(
-    wiring: Wiring,
-    node: Node[TypedFact, Op],
-    window: Window,
-    inputs: list[AnyWire],
-    wire: MirroredWire,
-    rate: Fraction,
-    length: TDim,
-) -> StreamWire:
-    """Wire a window over a stream with mirrored ends; the window fills them into its own buffer.
+def _wire_mirrored_groups(
+    wiring: Wiring, name: str, window: Window, wire: MirroredWire
+) -> tuple[OutletId, int]:
+    """Wire whole groups of a stream, and fill mirrored ends into their buffer; return them, and the first one's index.
 
     The first group that sees a frame before the first one waits until that frame's source has arrived.
     """
-    assert window.op is not None
-    name, before, outer = node.name, int(wire.ends.before), wire.outer
+    before, outer = int(wire.ends.before), wire.outer
     front = 0 if outer is None else int(outer.before)
     require_size([before + front], name)
     fact = wire.stream.fact
@@ -218,9 +200,7 @@ def _wire_mirrored_window(
     if outer is not None:
         frames = _fill_outer(wiring, name, wire, outer, frames, keep)
     frames = wiring.crop(frames, fact.axis, start + keep, start + keep + window.needs(groups), name)
-    out = StreamFact(window.axis, length, rate, first_group * window.up + window.skip)
-    reads = [frames if slot == window.source else static_outlet(other) for slot, other in enumerate(inputs)]
-    return wiring.expect(StreamWire(wiring.add(name, window.op, reads, out), out), name)
+    return frames, first_group
 
 
 def _fill_outer(
