@@ -61,7 +61,7 @@ class FileNode:
     def _attribute(self, name: str, types: type[T] | tuple[type[T], ...], default: T | None) -> T:
         value = self.attributes.get(name, default)
         if value is None:
-            raise self.error(f"attribute {name} is missing")
+            raise self.error(f"attribute {name} is missing; export the model again")
         if not isinstance(value, types):
             raise self.error(f"attribute {name} has the wrong type: {value!r}")
         return value

@@ -210,7 +210,7 @@ def q_linear_concat(node: NodeContext) -> OutletId:
     """Join quantized numbers, each with a scale and a zero point, and quantize the result."""
     parts = [_floats(node, slot, f"x{slot}") for slot in range(2, len(node.inputs), 3)]
     if not parts:
-        raise node.error("nothing to join")
+        raise node.error("it has no inputs; it needs at least one")
     axis = node.axis(node.integer("axis"), node.graph.fact(parts[0]).rank)
     return _codes(node, node.wire(Concat(axis), parts, "value"), 0)
 

@@ -21,7 +21,7 @@ def fleet(
         str | None,
         typer.Argument(
             metavar="FILE|WORKER|MACHINE|VERSION",
-            help="deploy: settings (.toml), by default of the built-in denoiser; drain: a worker or a machine; "
+            help="deploy: a settings file (.toml), default: the built-in denoiser; drain: a worker or a machine; "
             "set-weight: a version.",
         ),
     ] = None,
@@ -41,7 +41,9 @@ def fleet(
     ] = None,
     wait: Annotated[
         float,
-        typer.Option(metavar="SECONDS", min=0, help="deploy: the time in which workers must be live."),
+        typer.Option(
+            metavar="SECONDS", min=0, help="deploy: the longest time to wait until the workers are ready."
+        ),
     ] = 300.0,
     report: ReportOptions,
 ) -> None:

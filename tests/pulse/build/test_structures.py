@@ -333,6 +333,7 @@ def test_a_parameter_gives_way_to_a_node() -> None:
             id="bias and no_bias",
         ),
         pytest.param(lambda: Dropout(training=True), "does not train", id="training"),
+        pytest.param(lambda: Dropout(1), "1 must be at least 0 and less than 1", id="everything dropped"),
         pytest.param(lambda: Add()(Connector()), "2 data inputs, and 1 connectors", id="too few connectors"),
         pytest.param(lambda: Sequential([]), "at least one part", id="empty sequence"),
         pytest.param(
