@@ -89,7 +89,7 @@ class _Chain:
 
     def add(self, stage: Stage, title: str) -> None:
         """Join one more model. Raises PulseError: it cannot be opened, or does not fit."""
-        model = stage.open(self._facts(stage, title))
+        model = stage.to_typed(self._facts(stage, title))
         location = f"{title} ({model.title})"
         reads = self._reads(stage, model, location)
         self.unread = [name for name in self.unread if name not in reads.values()]

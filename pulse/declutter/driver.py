@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.declutter.affine import AFFINE
 from pulse.declutter.caches import CACHES
-from pulse.declutter.common import COMMON
+from pulse.declutter.common_subexpressions import COMMON
 from pulse.declutter.conditions import CONDITIONS
 from pulse.declutter.movement import BROADCASTS, MOVEMENT
 from pulse.declutter.noops import CONSTANTS, NOOPS

@@ -10,7 +10,7 @@ from pulse.errors import DimError, LoadError
 from pulse.facts import Array, TypedFact
 from pulse.graph import Graph, Node, OutletId
 from pulse.infer.analyser import Facts, infer_facts
-from pulse.infer.claims import Claim, warn_contradicted, warn_refuted, warn_unfolded
+from pulse.infer.claims import Claim, warn_contradicted, warn_not_folded, warn_refuted
 from pulse.infer.fact import InferenceFact
 from pulse.infer.op import ModelOp
 from pulse.ops.source import Source
@@ -131,7 +131,7 @@ class FileNetwork:
         with count_spending(self.spending) as spending:
             typed = (self if self._are_inputs_known(self.inputs.values()) else self.infer())._translate()
         if spending is not self.spending:
-            warn_unfolded(self.title, spending.unfolded.values())
+            warn_not_folded(self.title, spending.not_folded.values())
         return typed
 
     def _are_inputs_known(self, facts: Iterable[InferenceFact]) -> bool:

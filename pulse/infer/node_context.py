@@ -102,12 +102,12 @@ class NodeContext(FileNode):
 
     def error(self, message: str) -> LoadError:
         """Return a LoadError that names the node, and earlier computations that exceeded the budget."""
-        unfolded = current_spending().unfolded
-        if not unfolded:
+        not_folded = current_spending().not_folded
+        if not not_folded:
             return super().error(message)
         reads = [outlet for outlet in (*self.inputs, *self.captures.values()) if outlet is not None]
         names = (self.graph.nodes[node_id].name for node_id in self.graph.order(reads))
-        reason = next((unfolded[name] for name in names if name in unfolded), None)
+        reason = next((not_folded[name] for name in names if name in not_folded), None)
         return super().error(message if reason is None else f"{message}. {reason}")
 
     def integers(self, slot: int, subject: str) -> list[int]:

@@ -95,7 +95,7 @@ def apply_outcome(outcome: Outcome, wire_facts: WireFacts, outputs: Sequence[Out
     for hole, size in solutions.items():
         axis = outcome.holes[hole]
         if axis is not None:
-            wire_facts.give(axis, size)
+            wire_facts.set_size(axis, size)
     for outlet, fact in zip(outputs, outcome.facts):
         wire_facts.refine(outlet, _substitute(fact, solutions, outcome.holes))
 

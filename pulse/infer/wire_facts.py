@@ -58,7 +58,7 @@ class WireFacts:
             self.facts[wire] = better
             self.changed = True
 
-    def give(self, axis: Axis, size: TDim) -> None:
+    def set_size(self, axis: Axis, size: TDim) -> None:
         """Set the size of an axis. Raises FactError: it is negative, differs, or there is no such axis."""
         if size.prove_ge(0).no:
             raise FactError(f"{self._label(axis.wire)}: axis {axis.axis} would have the size {size}")

@@ -123,7 +123,7 @@ class GraphNode:
         for name in names:
             value = self.attributes.get(name)
             if isinstance(value, TensorType):
-                return value.plain
+                return value.base_number
         return 0
 
     def with_inputs(self, inputs: Iterable[NodeOutput], controls: Iterable[str] | None = None) -> "GraphNode":
@@ -252,7 +252,7 @@ def read_function(
     return LibraryFunction(
         signature.name,
         tuple(arg.name for arg in signature.input_arg),
-        tuple(TensorType(arg.type).plain for arg in signature.input_arg),
+        tuple(TensorType(arg.type).base_number for arg in signature.input_arg),
         tuple(nodes),
         tuple(endpoint(proto.ret[arg.name]) for arg in signature.output_arg),
         tuple(proto.control_ret[name] for name in sorted(proto.control_ret)),

@@ -132,7 +132,7 @@ class TableStream(NotCopyable):
 
     name        the name in messages
     descriptor  is closed at the end of the ``with`` block
-    axis        the axis of frames; None for a tensor without time
+    axis        the time axis; None for a tensor without time
     rate_hz     frames per second, for the times; None numbers the frames
     """
 

@@ -46,6 +46,7 @@ RULES = {
     ),
     "this many, not so many": r"\bso (many|much|few|long)\b(?!( \w+)? that\b)",
     "as in, not as of": r"\bas of ``",
+    "the time axis, not the axis of time or of frames": r"\baxis of (time|frames)\b",
 }
 """Rule of words in CONTRIBUTING -> pattern of excluded text."""
 REAL_MEANINGS = re.compile(

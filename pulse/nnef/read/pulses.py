@@ -137,7 +137,7 @@ class _Pulsed(StreamTiming):
             raise node.error(
                 f"the property {INPUT_AXES} says that its axis {axis} streams; it has {len(dims)}"
             )
-        self._pulses.add(node.plain(dims[axis], "shape"))
+        self._pulses.add(node.as_integer(dims[axis], "shape"))
         if len(self._pulses) > 1:
             raise node.error(
                 "its pulse differs in length from another input's; give the model before it was pulsified"

@@ -125,7 +125,7 @@ class _DocumentReader:
                         graph.lengths.axis_of.setdefault(symbol, (name, len(dims)))
                 dims.append(str(dim))
                 continue
-            size = node.plain(dim, "shape")
+            size = node.as_integer(dim, "shape")
             if size < 0:
                 raise node.error(f"its shape has the size {size}")
             dims.append(size)

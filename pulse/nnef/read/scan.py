@@ -99,7 +99,7 @@ def _entries(node: NodeReader, fragment: Fragment) -> Entries:
     scanned: dict[str, tuple[NnefWire, int, int]] = {}
     for name, value, axis, chunk in _tuples(node, "scan", 4):
         wire = node.as_wire(value, "scan")
-        scan_axis, step = node.plain(axis, "axis"), node.plain(chunk, "step")
+        scan_axis, step = node.as_integer(axis, "axis"), node.as_integer(chunk, "step")
         if not 0 <= scan_axis < wire.rank or step == 0:
             raise node.error(f"it iterates over axis {scan_axis} in steps of {step}")
         scanned[inner_name(name, names)] = (wire, scan_axis, step)
@@ -112,7 +112,12 @@ def _entries(node: NodeReader, fragment: Fragment) -> Entries:
     if missing:
         raise node.error(f"the body's {sorted(missing)[0]} gets no value")
     outputs = [
-        (inner_name(name, results), _name(node, kind), node.plain(axis, "axis"), node.plain(chunk, "step"))
+        (
+            inner_name(name, results),
+            _name(node, kind),
+            node.as_integer(axis, "axis"),
+            node.as_integer(chunk, "step"),
+        )
         for name, kind, axis, chunk in _tuples(node, "output", 4)
     ]
     return Entries(scanned, full, states, outputs)

@@ -106,10 +106,10 @@ class _LoopTranslation:
         trip_count = self._number(limit)
         assert trip_count is not None
         states, gathered = self._states(), list[list[OutletId]]()
-        account = current_spending()
-        before = account.nodes
+        spending = current_spending()
+        before = spending.nodes
         for iteration in range(trip_count):
-            if iteration == MAX_ITERATIONS or account.nodes - before > MAX_NODES:
+            if iteration == MAX_ITERATIONS or spending.nodes - before > MAX_NODES:
                 raise NotUnrolledError
             results = self._iteration(iteration, states)
             condition = self._number(results[0])

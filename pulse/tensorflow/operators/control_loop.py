@@ -397,14 +397,14 @@ class _While:
         graph.inputs = sources(graph)
         graph.set_outputs([again, *results], [f"result{result}" for result in range(1 + len(results))])
         before = {source: self._first[index] for source, index in tested.items()}
-        (go_on,) = graft(condition, [condition.graph.outputs[0]], node.graph, before)
+        (first_condition,) = graft(condition, [condition.graph.outputs[0]], node.graph, before)
         model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
         open_ = [index for index in indices if self._constant[index]]
-        names = ("iteration", "go_on", *(graph.label(inner[index]) for index in states))
+        names = ("iteration", "condition", *(graph.label(inner[index]) for index in states))
         op = Loop(model, names, tuple(graph.label(inner[index]) for index in open_), None)
         limit = node.constant(np.array(ENDLESS), "endless")
-        go_on = node.as_scalar(go_on, "condition")
-        operands = [limit, go_on, *(self._first[index] for index in (*states, *open_))]
+        first_condition = node.as_scalar(first_condition, "condition")
+        operands = [limit, first_condition, *(self._first[index] for index in (*states, *open_))]
         outlets = wire(node.graph, node.wire_name, op, operands)
         values = dict(zip(states, outlets))
         return [values.get(index, first) for index, first in enumerate(self._first)]

@@ -8,7 +8,7 @@ from pulse.tensorflow.function_library import FunctionLibrary
 from pulse.tensorflow.nodes import GraphNode, NodeOutput
 from pulse.tensorflow.read.assignments import ASSIGNMENTS, CHANGING_PREFIXES, HANDLE_FORWARDING
 from pulse.tensorflow.read.branch_effects import BRANCHES, branch_places, hidden_assignment, refusal
-from pulse.tensorflow.read.flat import FlatGraph, order
+from pulse.tensorflow.read.flat import FlatGraph, sort_topologically
 from pulse.tensorflow.read.loops import MERGE, SWITCH
 
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
@@ -153,7 +153,7 @@ def run_order(needed: Mapping[str, GraphNode], variables: Variables, title: str)
     for first, then in pairs:
         if first != then and not _reaches(after, first, then):
             after[then].add(first)
-    return order(dict(needed), after, title)
+    return sort_topologically(dict(needed), after, title)
 
 
 def _reaches(after: Mapping[str, set[str]], later: str, earlier: str) -> bool:

@@ -10,7 +10,7 @@ from pulse.tflite.read.file import Operator, Subgraph
 
 CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 BEFORE, AFTER = ("EXPAND_DIMS",), ("RESHAPE", "SQUEEZE")
-"""The operators allowed between the blocks and the convolution, and after it, if there is one axis of frames."""
+"""The operators allowed between the blocks and the convolution, and after it, if there is one time axis."""
 PAD_OP = "_PAD_OF_DILATION"
 """Pads by the first list minus the second: the padding that remains at both ends after the crops."""
 VALID = 1

@@ -133,7 +133,7 @@ def test_deep_nesting_agrees_with_manual_wiring() -> None:
     x = normal_noise(1, 4, 11)
     (y,) = deep.forward(x).values()
 
-    def plain(x: np.ndarray, seed: int) -> np.ndarray:
+    def inception_by_numpy(x: np.ndarray, seed: int) -> np.ndarray:
         def conv(cin: int, cout: int, value: np.ndarray) -> np.ndarray:
             return next(iter(GraphView([Conv1D(cin, cout, 1, seed=seed)]).forward(value).values()))
 
@@ -143,7 +143,9 @@ def test_deep_nesting_agrees_with_manual_wiring() -> None:
         third = conv(4, 2, np.maximum(np.maximum(wide[..., :-2], wide[..., 1:-1]), wide[..., 2:]))
         return conv(8, 4, np.concatenate([first, second, third], 1))
 
-    np.testing.assert_allclose(y, np.maximum(plain(plain(x, 1), 2), 0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        y, np.maximum(inception_by_numpy(inception_by_numpy(x, 1), 2), 0), rtol=1e-5, atol=1e-6
+    )
     pulse.verify(deep.graph("1,4,T"), pulse=3, backend="numpy").require()
 
 

@@ -35,7 +35,7 @@ def series() -> list[LiveStatistics]:
     return list(Simulation(slow={1: 20}, notes={3: "opened again"}).series(SECONDS, events=EVENTS))
 
 
-def plain(values: dict[str, dict[str, Any] | float]) -> dict[str, dict[str, Any] | float]:
+def as_written(values: dict[str, dict[str, Any] | float]) -> dict[str, dict[str, Any] | float]:
     """Values as JSON, rounded to the written digits."""
     return json.loads(json.dumps(values), parse_float=lambda text: round(float(text), 9))
 
@@ -45,7 +45,7 @@ def test_written_statistics_are_read_back(path: Path, series: list[LiveStatistic
     assert stats.complete
     assert stats.header.setup == SETUP
     assert stats.header.versions["numba"]
-    assert plain(asdict(stats.statistics)) == plain(series[-1].as_dict())
+    assert as_written(asdict(stats.statistics)) == as_written(series[-1].as_dict())
     assert stats.statistics.notes == ("opened again",)
     for name in TIMES:
         expected = getattr(series[-1], name)

@@ -60,7 +60,7 @@ def test_microsoft_operators_run_as_in_onnxruntime(proto: ModelProto, feeds: Fee
 
 
 def linear_attention(feeds: Feeds, **attributes: Any) -> ModelProto:
-    """Attention with a state, of two heads; T is the axis of time."""
+    """Attention with a state, of two heads; T is the time axis."""
     operator = node(
         "LinearAttention",
         "q k v _ g b",
