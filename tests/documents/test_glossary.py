@@ -8,9 +8,9 @@ import pytest
 
 import pulse
 import streaming
-from tests.documents.pages import ROOT, pages
+from tests.documents.pages import pages
 from tests.documents.vocabulary import commands, definitions, docstrings, messages
-from tests.sources import modules_in, name_of, nodes_in, tree_of
+from tests.sources import ROOT, modules_in, name_of, nodes_in, tree_of
 
 MAX_TERMS = 40
 TERM = re.compile(r"^\| ([a-z][a-z -]*) \|", re.MULTILINE)

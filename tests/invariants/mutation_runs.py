@@ -5,11 +5,9 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
-
+from tests.sources import ROOT
 
 PEAK_MIB = 1024
 """Memory that a process may use; its limit is twice that."""

@@ -149,7 +149,7 @@ def test_deep_nesting_agrees_with_manual_wiring() -> None:
     pulse.verify(deep.graph("1,4,T"), pulse=3, backend="numpy").require()
 
 
-def test_parameters_are_given_or_come_of_a_seed() -> None:
+def test_parameters_are_given_or_drawn_from_a_seed() -> None:
     w, b = normal_noise(4, 2, 3), normal_noise(4)
     conv = Conv1D(2, 4, 3, weight=w, bias=b)
     x = normal_noise(1, 2, 5)
@@ -182,7 +182,7 @@ def test_shared_parameters_are_stored_once_and_states_separately() -> None:
     assert not np.allclose(a, b)
 
 
-def test_called_again_a_node_is_shared() -> None:
+def test_a_node_called_twice_shares_its_parameters() -> None:
     conv = Conv1D(1, 2, 1)
     x = Connector("x", "1,1,T")
     view = Add()(conv(x), conv(x)).graph()

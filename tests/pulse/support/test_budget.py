@@ -141,7 +141,7 @@ def test_lists_beyond_the_budget_are_refused() -> None:
         pulse.load(proto, budget={"elements": 10_000}).analyse()
 
 
-def test_a_step_that_is_done_twice_takes_no_more() -> None:
+def test_a_repeated_analysis_is_counted_once() -> None:
     read = pulse.load(with_constants(3, 1000), budget={"elements": 5000}).model
     first = read.analyse()
     for _ in range(5):
