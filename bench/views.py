@@ -85,7 +85,7 @@ def compile_variant(title: str, make: Callable[[], Model]) -> Program:
 
 
 def view_times(rounds: int, steps: int) -> list[ViewTime]:
-    """Return the times of all variants. Raises AssertionError if results of compiled variants are not bit-identical."""
+    """Return the times of all variants. Raises AssertionError: results of compiled variants are not bit-identical."""
     variants_by_title = variants()
     programs = {title: compile_variant(title, make) for title, make in variants_by_title.items()}
     spent: dict[str, list[float]] = {title: [] for title in variants_by_title}

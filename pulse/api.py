@@ -53,7 +53,7 @@ def stream(
                  ``int8`` weights, and rounds row by row. ``bf16`` needs ``bf16`` weights, and is faster on processors
                  with AVX512-BF16. Both are less exact; ``pulse.accuracy`` measures the error
     specialise   compile machine code for the shapes of this program, see ``Program.specialise``; takes a few seconds
-    Raises       PulseError
+    Raises       PulseError: the model cannot be read, cannot stream, or cannot be compiled
     """
     with fewer_collections():
         program = load(source).compile(

@@ -93,7 +93,7 @@ class TypedModel(TypedNetwork):
         """Return a copy in which paddings that mirror or repeat frames before the stream pad with ``fill`` instead.
 
         A stream with mirrored frames has to wait for them, and keeps this delay. Frames that do not depend on the
-        padding do not change. Warns with the nodes that change. Raises PulsifyError if there are none.
+        padding do not change. Warns with the nodes that change. Raises PulsifyError: there are none.
         """
         from pulse.pulsify.constant_start import constant_start
 

@@ -112,7 +112,7 @@ def _match(graph: TypedGraph, node: TypedNode, rewrites: Sequence[Rewrite]) -> t
 
 
 def _recheck(graph: TypedGraph, new_nodes: Sequence[int], rewrite: Rewrite) -> None:
-    """Derive the facts of new nodes and their readers again. Raises PulseError if one differs."""
+    """Derive the facts of new nodes and their readers again. Raises PulseError: one differs."""
     readers = {
         inlet.node for new in new_nodes for outlet in graph.nodes[new].outputs for inlet in outlet.successors
     }

@@ -28,7 +28,7 @@ ZERO, ONE = constant(0), constant(1)
 
 
 def common_scope(*dims: TDim) -> DimScope | None:
-    """Return the scope of the operands. Raises DimError if they belong to two."""
+    """Return the scope of the operands. Raises DimError: they belong to two."""
     first: TDim | None = None
     for dim in dims:
         if dim.scope is None:
@@ -61,7 +61,7 @@ def combine(left: TDim, a: int, right: TDim, b: int) -> TDim:
 
 
 def multiply(left: TDim, right: TDim) -> TDim:
-    """Return the product. Raises DimError if it is too large to be a length."""
+    """Return the product. Raises DimError: it is too large to be a length."""
     if (
         not left.terms
         and not right.terms

@@ -92,7 +92,7 @@ class Ratio:
         return Ratio(nearest - odd, 1)
 
     def truncate(self) -> TDim:
-        """Round towards 0. Raises DimError if the sign is unknown."""
+        """Round towards 0. Raises DimError: the sign is unknown."""
         if self.den == 1:
             return self.num
         if not self.num.prove_ge(0).yes:

@@ -101,7 +101,7 @@ class DimOperators:
         )
 
     def slope(self, symbol: Symbol) -> Fraction:
-        """Return growth per unit of ``symbol`` towards +infinity. Raises DimError if not eventually linear."""
+        """Return growth per unit of ``symbol`` towards +infinity. Raises DimError: it is not eventually linear."""
         return self.algebra.slope(TDim.of(self), symbol)
 
     def bounds(self) -> tuple[int | None, int | None]:
@@ -138,7 +138,7 @@ class DimOperators:
         return NotImplemented if _coerce(other) is None else bool(self.prove_lt(other))
 
     def __bool__(self) -> bool:
-        """Return whether the value differs from 0. Raises DimError if that is undecided."""
+        """Return whether the value differs from 0. Raises DimError: that is undecided."""
         return not self.prove_eq(0)
 
     def __copy__(self) -> Any:
@@ -380,7 +380,7 @@ class DimScope(ABC):
     def assume(self, condition: str | TDim) -> None:
         """Assume a comparison (>=, >, <=, <, ==) from now on.
 
-        Raises DimError if it is not a comparison or contradicts an earlier assumption.
+        Raises DimError: it is not a comparison or contradicts an earlier assumption.
         """
 
 

@@ -125,7 +125,7 @@ def compress(
     Output   compressed, as x
 
     exponent  above 0; 1/exponent expands again
-    Raises    InputError
+    Raises    InputError: an option is out of range, or the shape does not fit
     """
     function = "compress"
     require_number(function, "exponent", exponent, 0, above=True)

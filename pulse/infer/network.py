@@ -142,7 +142,7 @@ class FileNetwork:
 
         The file's claims about wires are used if some input is still unknown, unless they lead to a contradiction; its
         names of output sizes are used if an input is then still unknown.
-        Raises LoadError if facts contradict each other, naming the node and both.
+        Raises LoadError: facts contradict each other; it names the node and both.
         """
         with count_spending(self.spending):
             return self._infer()

@@ -184,7 +184,7 @@ class NodeContext(FileNode):
     def remove_axes(self, x: OutletId, axes: Sequence[int] | None, rank: int) -> OutletId:
         """Remove the axes of size 1 that are listed, or all such axes if None; only the first ``rank`` axes count.
 
-        Raises FactError, LoadError if one is named twice
+        Raises FactError: one is out of range; LoadError: one is named twice
         """
         if axes is None:
             axes = [axis for axis, dim in enumerate(self.graph.fact(x).shape[:rank]) if dim == 1]

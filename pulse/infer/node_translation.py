@@ -43,7 +43,7 @@ def translate_node(
     """Return the outcome of a translation; None if too little is known for it.
 
     A node that cannot be translated has no outcome here: it is refused, with the reason, when the model is analysed.
-    Raises FactError if known inputs do not fit each other.
+    Raises FactError: known inputs do not fit each other.
     """
     facts = [wire_facts.fact(wire) for wire in inputs]
     if not op.uniform and any(fact.to_typed() is None for fact in facts):

@@ -17,7 +17,7 @@ class FactRelation(Protocol):
     """A condition on wires."""
 
     def apply(self, facts: WireFacts) -> None:
-        """Refine the facts of the wires by each other. Raises FactError if they contradict it."""
+        """Refine the facts of the wires by each other. Raises FactError: they contradict it."""
         ...
 
 

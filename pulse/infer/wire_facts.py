@@ -49,7 +49,7 @@ class WireFacts:
         return None if value is None or has_gaps(value) else value
 
     def refine(self, wire: OutletId, fact: InferenceFact) -> None:
-        """Refine the fact of a wire. Raises FactError if it contradicts the known fact."""
+        """Refine the fact of a wire. Raises FactError: it contradicts the known fact."""
         try:
             better = meet(self.facts[wire], fact)
         except FactError as error:

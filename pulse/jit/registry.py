@@ -63,7 +63,7 @@ def _qualified_name(function: KernelFunction) -> str:
 
 
 def kernel(function: KernelFunction) -> Kernel:
-    """Declare a kernel with the name of its function. Raises ValueError if another function has it."""
+    """Declare a kernel with the name of its function. Raises ValueError: another function has it."""
     return named_kernel(function.__name__)(function)
 
 
@@ -89,7 +89,7 @@ def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
 
 @cache
 def _instruction_of(function: KernelFunction) -> type[Instruction]:
-    """Return the type of a kernel's parameter. Raises TypeError if that is not an instruction."""
+    """Return the type of a kernel's parameter. Raises TypeError: that is not an instruction."""
     kind_or_none = next((kind for name, kind in get_type_hints(function).items() if name != "return"), None)
     if not (isinstance(kind_or_none, type) and issubclass(kind_or_none, Instruction)):
         raise TypeError(f"kernel {function.__name__}: its parameter must have an Instruction as its type")
@@ -152,7 +152,7 @@ def modules_of(names: Iterable[str]) -> dict[str, str]:
 
 
 def require_kernels(modules: Mapping[str, str]) -> None:
-    """Import the modules of kernels that are not declared yet. Raises LoadError if one cannot be found."""
+    """Import the modules of kernels that are not declared yet. Raises LoadError: one cannot be found."""
     for name, module in modules.items():
         if name in KERNELS:
             continue

@@ -68,7 +68,7 @@ class Op:
         return self
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        """Return the facts of the outputs. Raises FactError if the inputs do not fit."""
+        """Return the facts of the outputs. Raises FactError: the inputs do not fit."""
         raise NotImplementedError
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:

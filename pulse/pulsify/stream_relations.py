@@ -86,7 +86,10 @@ class StreamRelations:
         return rate / relation.up if isinstance(relation, Window) else rate
 
     def fit(self, graph: TypedGraph, pulse: int | None, min_pulse: int) -> int:
-        """Check the pulse, or return the smallest possible one of at least ``min_pulse``. Raises PulsifyError."""
+        """Check the pulse, or return the smallest possible one of at least ``min_pulse``.
+
+        Raises PulsifyError: the pulse is too large, or not a positive multiple of the divisor
+        """
         divisor = self.divisor
         if pulse is None and min_pulse <= divisor:
             return divisor

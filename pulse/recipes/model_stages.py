@@ -100,7 +100,7 @@ def open_stage_model(stage: RecipeStage, context: RecipeContext, limits: Mapping
     """Return the model of a stage.
 
     limits   ``budget`` and ``ignore_value_info`` as in ``pulse.load``
-    Raises   PulseError
+    Raises   PulseError: the model cannot be read, or is ``"."`` in a recipe that is a separate file
     """
     options = dict(stage.options)
     name = options.pop("model")

@@ -105,7 +105,10 @@ def dims_in(value: object) -> KnownSizes:
 
 
 def tensor_value(proto: Proto, location: str) -> Array:
-    """Return a TensorProto; a list that is shorter than the tensor repeats its last element. Raises LoadError."""
+    """Return a TensorProto; a list that is shorter than the tensor repeats its last element.
+
+    Raises LoadError: it is damaged, too large, or of a type that is not supported
+    """
     type_ = TensorType(proto.dtype)
     dtype = type_.known_type
     if dtype is None:

@@ -47,7 +47,10 @@ class PartialFile(NotCopyable):
             raise write_error(self.path, error.strerror) from error
 
     def publish(self, path: Path | None = None) -> None:
-        """End the file and rename it to its name, or another one. Raises InputError; the file is then removed."""
+        """End the file and rename it to its name, or another one.
+
+        Raises InputError: it cannot be renamed; then it is removed
+        """
         self._file.close()
         publish(self.temporary_path, path or self.path)
 

@@ -232,7 +232,7 @@ class NativeResampler(NotCopyable):
         self._changing = False
 
     def snapshot(self) -> bytes:
-        """Return the state between two blocks, including the tuning. Raises InputError if a call was interrupted."""
+        """Return the state between two blocks, including the tuning. Raises InputError: a call was interrupted."""
         self._require_whole()
         state = self.state
         numbers = [self.rate_in_hz, self.rate_out_hz, state.taps, state.fraction, state.step]

@@ -24,7 +24,7 @@ def outcomes(*arguments: object) -> Iterator[dict[str, Any]]:
 
 
 def assert_harmless(*arguments: object) -> Counter[str]:
-    """Run all files of a worker; return how far they went. Raises AssertionError if one fails."""
+    """Run all files of a worker; return how far they went. Raises AssertionError: one fails."""
     stages: Counter[str] = Counter()
     for report in outcomes(*arguments):
         assert not report["failure"], f"{report['end']}:\n{report['failure']}"

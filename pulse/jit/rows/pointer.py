@@ -22,7 +22,7 @@ Bases = Sequence[NDArray[np.uint8]]
 
 
 def operand(region: int, byte_offset: int) -> int:
-    """Return the argument for bytes from ``byte_offset`` of ``region``. Raises ValueError if one is out of range."""
+    """Return the argument for bytes from ``byte_offset`` of ``region``. Raises ValueError: one is out of range."""
     if not 0 <= region < MAX_REGIONS or not 0 <= byte_offset < 1 << REGION_SHIFT:
         raise ValueError(f"operand: region {region} at byte {byte_offset} does not exist")
     return region << REGION_SHIFT | byte_offset

@@ -194,7 +194,10 @@ class NodeReader:
         return value
 
     def length(self, value: TDim) -> NnefWire:
-        """Compute a size that may depend on symbols, an i64 scalar. Raises LoadError."""
+        """Compute a size that may depend on symbols, an i64 scalar.
+
+        Raises LoadError: a symbol is not a size of an input
+        """
         try:
             return self.graph.lengths.wire(value)
         except WriteError as error:
@@ -223,7 +226,7 @@ class NodeReader:
         return float(value)
 
     def truth(self, name: str) -> bool:
-        """Return a boolean argument. Raises LoadError if it is none."""
+        """Return a boolean argument. Raises LoadError: it is none."""
         value = self.arguments[name]
         if not isinstance(value, bool):
             raise self.error(f"{name} must be true or false")

@@ -34,7 +34,10 @@ class StreamTiming:
     """The outputs that are cut; the wires before the cut have other names."""
 
     def dims(self, node: NodeReader, dims: list[NnefValue], stream: TDim | None) -> list[NnefValue]:
-        """Return the shape of an input, from the shape of its ``external``. Raises LoadError."""
+        """Return the shape of an input, from the shape of its ``external``.
+
+        Raises LoadError: the properties of the file, or another input, contradict it
+        """
         return dims
 
     def state(self, node: NodeReader, name: str, initial: NnefWire) -> NnefWire | None:
@@ -49,7 +52,7 @@ class StreamTiming:
         return wire
 
     def finish(self, model: ModelProto, outputs: Sequence[str]) -> None:
-        """Complete the model. Raises LoadError."""
+        """Complete the model. Raises LoadError: the properties of the file cannot be read."""
 
 
 def read_timing(document: Document, title: str) -> StreamTiming:

@@ -29,9 +29,10 @@ class Entries:
 def read_scan(
     node: NodeReader, fragment: Fragment, run: RunBody, timing: StreamTiming | None
 ) -> NnefWire | tuple[NnefWire, ...]:
-    """Return a scan over frames, each of size 1; or one iteration over the whole axis. Raises LoadError.
+    """Return a scan over frames, each of size 1; or one iteration over the whole axis.
 
     timing  the timing of the file, if the scan is not inside another one
+    Raises  LoadError: it takes several frames in each iteration, or its arguments do not fit its body
     """
     entries = _entries(node, fragment)
     skip = node.integer("skip")
@@ -50,7 +51,10 @@ def read_scan(
 
 
 def _begin_later(node: NodeReader, entries: Entries, skip: int) -> Entries:
-    """Return a scan that begins at frame ``skip``, as in tract's own pulses. Raises LoadError."""
+    """Return a scan that begins at frame ``skip``, as in tract's own pulses.
+
+    Raises LoadError: it does not run forward, frame by frame
+    """
     if skip < 0 or any(chunk != 1 for _, _, chunk in entries.scanned.values()):
         raise node.error(
             f"it skips {skip} iterations, which is supported only if it runs forward, frame by frame"

@@ -76,7 +76,7 @@ def choices(network: PulsedNetwork, backend: str) -> dict[int, ImplementationCho
 def _choose_kernel(
     network: PulsedNetwork, nodes: Iterable[int], backend: str, kernel: str
 ) -> dict[int, ImplementationChoice]:
-    """Choose a kernel of this name for the nodes that it can compute. Raises CompileError if there is none."""
+    """Choose a kernel of this name for the nodes that it can compute. Raises CompileError: there is none."""
     graph = network.graph
     choices_by_node: dict[int, ImplementationChoice] = {}
     errors: list[CompileError] = []

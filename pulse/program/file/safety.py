@@ -41,7 +41,7 @@ def require_safe(program: NativeExecutable) -> None:
 
 
 def _check_python_accesses(program: NativeExecutable, check: TableCheck) -> None:
-    """Check the accesses of Python before and after the rows. Raises UnsafeRowError if one is outside its memory."""
+    """Check the accesses of Python before and after the rows. Raises UnsafeRowError: one is outside its memory."""
     for name, place in program.received:
         if 0 not in place.shape:
             check.note_bytes_written(place.region, *_bytes(name, place))

@@ -103,13 +103,16 @@ class _While:
         return counters(body, self._sources(body, self._function.inputs), values)
 
     def _iterations(self) -> TDim:
-        """Return how often the loop runs its body. Raises NotUnrolledError."""
+        """Return how often the loop runs its body.
+
+        Raises NotUnrolledError: the condition is not that counters are below limits
+        """
         condition = self._condition
         names = self._node.functions.find(self._node.function("cond")).inputs
         return iteration_count(condition, self._sources(condition, names), self._counters)
 
     def _unroll_or_scan(self) -> list[OutletId]:
-        """Return the loop unrolled or as a scan. Raises NotUnrolledError."""
+        """Return the loop unrolled or as a scan. Raises NotUnrolledError: it can be neither."""
         iterations = self._iterations()
         parts = self._parts(iterations)
         if iterations.is_const:
@@ -121,7 +124,10 @@ class _While:
         return self._scan(iterations, parts)
 
     def _parts(self, iterations: TDim) -> LoopParts:
-        """Return the role of each variable in the loop. Raises NotUnrolledError."""
+        """Return the role of each variable in the loop.
+
+        Raises NotUnrolledError: a list is not written in the order of the iterations
+        """
         body = self._body
         sources = self._sources(body, self._function.inputs)
         own_sources = {variable: source for source, variable in sources.items()}
@@ -147,7 +153,10 @@ class _While:
         return LoopParts(own_sources, elements, heads, last, states, self._elements_read(sources))
 
     def _head(self, outlet: OutletId, start: TDim, iterations: TDim) -> list[OutletId]:
-        """Return the elements of a list before the loop, which writes all later ones. Raises NotUnrolledError."""
+        """Return the elements of a list before the loop, which writes all later ones.
+
+        Raises NotUnrolledError: they are not all known, or the list has another size
+        """
         graph = self._node.graph
         values: dict[int, OutletId] = {}
         producer = graph.node(outlet)

@@ -40,7 +40,10 @@ def read_model(
     signature: str | None = None,
     outputs: Sequence[str] | None = None,
 ) -> tuple[FileNetwork, FlatGraph]:
-    """Return the model of a file, and its nodes; ``outputs`` are any of its tensors. Raises LoadError."""
+    """Return the model of a file, and its nodes; ``outputs`` are any of its tensors.
+
+    Raises LoadError: it has no such signature or output, or a node cannot be read
+    """
     if contents.signatures:
         side = _signature(contents, signature)
         selection = side.outputs if outputs is None else _select_outputs(contents, side, outputs)

@@ -48,7 +48,10 @@ class LstmWeights:
 
 
 def read_weights(node: TfliteNode, gates: Sequence[int]) -> LstmWeights:
-    """Return the weights of the gates, in an order of the gates of the file. Raises LoadError."""
+    """Return the weights of the gates, in an order of the gates of the file.
+
+    Raises LoadError: weights or biases are not stored in the file
+    """
 
     def read_stored(first: int) -> tuple[Array, Array]:
         values, scales = list[Array](), list[Array]()

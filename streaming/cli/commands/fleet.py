@@ -93,14 +93,20 @@ def open_fleet(name: str, address: str | None) -> "Fleet":
 
 
 def read_file(path: Path | None) -> "Deployment":
-    """Read the deployment in a file; without a file, return one with the built-in denoiser. Raises InputError."""
+    """Read the deployment in a file; without a file, return one with the built-in denoiser.
+
+    Raises InputError as ``read_deployment``
+    """
     from streaming.fleet.deployment import Deployment, read_deployment
 
     return Deployment() if path is None else read_deployment(path.resolve())
 
 
 def deploy(handle: "Fleet", deployment: "Deployment", wait_s: float) -> None:
-    """Deploy a version, and wait until its workers are live. Raises InputError."""
+    """Deploy a version, and wait until its workers are live.
+
+    Raises InputError: clients or models are out of reach, or the workers are not live in time
+    """
     handle.deploy(deployment)
     version = deployment.version
     handle.wait(lambda status: len(status.table.live(version)) >= deployment.min_workers, wait_s)
