@@ -77,7 +77,7 @@ def store(weight: Array, form: str, layout: UnitLayout) -> StoredWeight:
 
 
 def are_codes(weight: Array) -> bool:
-    """Return whether int8 holds every weight exactly, as in a model that is already quantized."""
+    """Return whether int8 holds every weight exactly, as in a model that is already quantised."""
     if float(weight.ravel()[0]) % 1 or not np.isfinite(weight).all():
         return False
     info = np.iinfo(np.int8)

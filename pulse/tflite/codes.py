@@ -1,6 +1,6 @@
 """Arithmetic of codes as in LiteRT: exact sums, rounded once to the scale of the result.
 
-A quantized wire holds ``code - zero`` in f32. A sum of products is exact as long as no partial sum can pass 2**24;
+A quantised wire holds ``code - zero`` in f32. A sum of products is exact as long as no partial sum can pass 2**24;
 if one can, the operands are taken apart into small digits whose sums are exact, and these are joined in f64.
 
 LiteRT runs int8 in XNNPACK: the sum as f32 times an f32 scale, halves to even. int16 activations go through its
@@ -268,7 +268,7 @@ def input_range(node: TfliteNode) -> tuple[int, int]:
     source = node.input_tensor(0)
     if not source.has_codes or source.dtype is None:
         raise node.error(
-            f"its input {source.name} is {source.type_name}, but its output is quantized; both must be"
+            f"its input {source.name} is {source.type_name}, but its output is quantised; both must be"
         )
     return code_range(source.dtype, int(node.quantization(0).zero[0]))
 

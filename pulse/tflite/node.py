@@ -2,7 +2,7 @@
 
 An activation that the file stores as codes is an f32 wire that holds ``code - zero``: integers, which sums and
 f32 products keep exactly up to 2**24. So all ops on floats serve for codes as well. 32-bit integers are
-wires of i64, as shapes are. Quantized constants are as they are stored.
+wires of i64, as shapes are. Quantised constants are as they are stored.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -62,7 +62,7 @@ class TfliteNode(NodeContext):
         return tensor
 
     def quantization(self, slot: int) -> Quantization:
-        """Return the quantization of an input. Raises LoadError: the file does not state it."""
+        """Return the quantisation of an input. Raises LoadError: the file does not state it."""
         quantization = self.input_tensor(slot).quantization
         if quantization is None:
             raise self.error(f"its input {slot}, {self.input_tensor(slot).name}, has no scale")
@@ -116,7 +116,7 @@ def subtract_zero(tensor: Tensor) -> Array:
 
 
 def decode(tensor: Tensor) -> Array:
-    """Return a stored quantized tensor as f32 numbers."""
+    """Return a stored quantised tensor as f32 numbers."""
     assert tensor.quantization is not None
     scale = spread_on_axis(tensor.quantization.scale, tensor.quantization.axis, subtract_zero(tensor).ndim)
     return (subtract_zero(tensor).astype(np.float32) * scale).astype(np.float32)

@@ -47,6 +47,7 @@ RULES = {
     "this many, not so many": r"\bso (many|much|few|long)\b(?!( \w+)? that\b)",
     "as in, not as of": r"\bas of ``",
     "the time axis, not the axis of time or of frames": r"\baxis of (time|frames)\b",
+    "quantised, not quantized": r"(?<![\w-])quantiz(ed|es|ing)\b",
 }
 """Rule of words in CONTRIBUTING -> pattern of excluded text."""
 REAL_MEANINGS = re.compile(

@@ -130,7 +130,7 @@ def convolve(
 
 
 def _meets_codes(node: TfliteNode, slot: int) -> bool:
-    """Return whether floats times stored codes come in calls of constant size: LiteRT then quantizes the floats."""
+    """Return whether floats times stored codes come in calls of constant size: LiteRT then quantises the floats."""
     fact = node.fact(slot)
     return (
         fact.dtype == np.float32

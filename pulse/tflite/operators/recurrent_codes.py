@@ -1,4 +1,4 @@
-"""Quantized LSTM layers: 8-bit frames and weights, 16-bit gates and cell state.
+"""Quantised LSTM layers: 8-bit frames and weights, 16-bit gates and cell state.
 
 gates = sums in steps of 2**-12, through sigmoid and tanh in steps of 2**-15
 c = f * c + i * g, in steps of a power of two;  h = o * tanh(c), in steps of the output

@@ -1,6 +1,6 @@
-"""Float LSTM and RNN layers with quantized weights or a clipped cell state.
+"""Float LSTM and RNN layers with quantised weights or a clipped cell state.
 
-If the weights are codes, LiteRT quantizes each frame, and the state before it, with one scale for each row.
+If the weights are codes, LiteRT quantises each frame, and the state before it, with one scale for each row.
 """
 
 from collections.abc import Sequence
