@@ -59,7 +59,8 @@ class Model(FileNetwork):
         """Derive every type and shape; input shapes that the file does not state are inferred first.
 
         Warns if shapes in the file are wrong, and if the budget does not suffice for its constants.
-        Raises LoadError (operators not supported, unknown dims), FactError.
+
+        Raises LoadError: an operator is not supported, or a size is not known; FactError: an op refuses its inputs
         """
         return model_of(super().analyse())
 

@@ -229,7 +229,7 @@ class TypedNetwork:
 
 
 def _evaluate(node: TypedNode, inputs: Sequence[Array], env: Env, arithmetic: Arithmetic) -> Sequence[Array]:
-    """Return the results of one node. Raises InputError, and FaultError as ``run`` does."""
+    """Return the results of one node. Raises InputError, FaultError as ``run``."""
     if isinstance(node.op, Source):
         raise InputError(f"input {node.name} ({node.op.fact}) is not fed")
     inputs = _with_results(node, inputs, arithmetic)

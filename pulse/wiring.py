@@ -28,7 +28,7 @@ SYMBOLIC_ELEMENTS, SYMBOLIC_S = 64, 1e-4
 def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
     """Add a node whose facts the op derives, or a constant if all its inputs are known.
 
-    Raises FactError, naming the node and its inputs.
+    Raises FactError: the op refuses its inputs
     """
     facts = [graph.fact(outlet) for outlet in inputs]
     try:

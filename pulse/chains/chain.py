@@ -38,7 +38,7 @@ def chain(
     title    title of the model; by default the titles of its parts
     inputs   name -> shape of inputs that stages read by name, such as ``{"mic": "1,T", "far": "1,T"}``: those of one
              symbol have one length. Inputs that read nothing are inputs, too
-    Raises   PulseError, naming both sides of what does not fit
+    Raises   PulseError: a model cannot be read, or two do not fit
     """
     parts = [stage if isinstance(stage, Stage) else Stage(stage) for stage in stages]
     if not parts:

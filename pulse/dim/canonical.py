@@ -117,7 +117,7 @@ def dim_max(*dims: DimLike) -> TDim:
 
 
 def broadcast(*dims: DimLike) -> TDim:
-    """Return the common size of dims that are 1 or equal. Raises DimError for two different numbers."""
+    """Return the common size of dims that are 1 or equal. Raises DimError: two are different numbers."""
     options = _options(Broadcast, dims)
     scope = common_scope(*options)
     sizes = sorted({int(option) for option in options if option.is_const} - {1})

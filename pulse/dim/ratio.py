@@ -29,7 +29,7 @@ class Ratio:
 
     @staticmethod
     def of(value: DimLike | float | Ratio) -> Ratio:
-        """Return the ratio that equals a number. Raises DimError for a float that is not a simple fraction."""
+        """Return the ratio that equals a number. Raises DimError: a float is not a simple fraction."""
         if isinstance(value, Ratio):
             return value
         if not isinstance(value, float):

@@ -231,7 +231,7 @@ class TDim(DimOperators):
 
     @staticmethod
     def of(value: object) -> TDim:
-        """Return the dim of an int, a symbol or a dim. Raises DimError for anything else."""
+        """Return the dim of an int, a symbol or a dim. Raises DimError: it is something else."""
         if type(value) is TDim:
             return value
         dim = _coerce(value)
@@ -256,7 +256,7 @@ class TDim(DimOperators):
         return frozenset[Symbol]().union(*(atom.symbols for monomial, _ in self.terms for atom in monomial))
 
     def eval(self, values: Mapping[Symbol, int]) -> int:
-        """Return the value at a point. Raises DimError for a symbol without value or a broadcast of unequal sizes."""
+        """Return the value at a point. Raises DimError: a symbol has no value, or broadcast sizes differ."""
         total = self.const
         for monomial, coefficient in self.terms:
             for atom in monomial:
@@ -374,7 +374,7 @@ class DimScope(ABC):
 
     @abstractmethod
     def symbol(self, name: str) -> Symbol:
-        """Return the symbol of that name, always the same. Raises DimError for an empty name or a backquote."""
+        """Return the symbol of that name, always the same. Raises DimError: the name is empty, or has a backquote."""
 
     @abstractmethod
     def assume(self, condition: str | TDim) -> None:

@@ -126,7 +126,8 @@ class FileNetwork:
         """Derive every type and shape; input shapes that the file does not state are inferred first.
 
         Warns if shapes in the file are wrong, and if the budget does not suffice for its constants.
-        Raises LoadError (operators not supported, unknown dims), FactError.
+
+        Raises LoadError: an operator is not supported, or a size is not known; FactError: an op refuses its inputs
         """
         with count_spending(self.spending) as spending:
             typed = (self if self._are_inputs_known(self.inputs.values()) else self.infer())._translate()

@@ -49,7 +49,7 @@ class Kernel(CompiledFunction):
         return kernel_signature(self.instruction, self.form)
 
     def python(self, row: Row, regions: Bases) -> None:
-        """Run as plain Python on a whole row and uint8 regions. Raises IndexError out of bounds."""
+        """Run as plain Python on a whole row and uint8 regions. Raises IndexError: an access is out of bounds."""
         with np.errstate(all="ignore"):
             self.function(self.instruction.from_words(row, 0, regions, self.form))
 

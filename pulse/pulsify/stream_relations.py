@@ -127,7 +127,7 @@ class StreamRelations:
 def relate(
     model: TypedNetwork, symbol: Symbol, refused: Mapping[str, Refusal | None] | None = None
 ) -> StreamRelations:
-    """Find how each wire and node streams. Raises PulsifyError with every node that cannot.
+    """Find how each wire and node streams. Raises PulsifyError: some nodes cannot.
 
     refused  name of a node that is known not to stream -> why; None if another node's refusal covers it
     """

@@ -45,7 +45,7 @@ def recipe_model(source: "ModelSource", limits: Mapping[str, Any] | None = None)
 
     source   its file, or a model that holds one in its metadata
     limits   ``budget`` and ``ignore_value_info`` as in ``pulse.load``, for each of its models
-    Raises   LoadError, naming the file and the number of the stage
+    Raises   LoadError: a file cannot be read, or a stage does not fit the ones before it
     """
     path = path_of(source)
     with _guard_recursion(path):

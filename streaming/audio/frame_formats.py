@@ -34,7 +34,7 @@ class FrameFormat(Protocol):
     def complete(self, part: PartialFile, frames: int) -> PartialFile:
         """Complete the file after this many frames in ``part``.
 
-        Raises InputError, which says where the frames are if they are no longer in ``part``.
+        Raises InputError: it cannot be written; the error says where the frames are if they are no longer in ``part``
         """
         ...
 

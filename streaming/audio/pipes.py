@@ -170,7 +170,7 @@ class _Descriptor(FileIO):
         return data
 
     def put(self, data: bytes, name: str) -> None:
-        """Write all of the data. Raises InputError, which begins with the name."""
+        """Write all of the data. Raises InputError: it cannot be written."""
         try:
             write_all(self._put_some, data)
         except OSError as error:

@@ -85,7 +85,7 @@ def _run_audio(opened: OpenedModel, program: Program, request: RunRequest) -> Fi
 
 
 def _audio_rate_hz(opened: OpenedModel, program: Program) -> int:
-    """Return the rate of a model that takes audio. Raises InputError for others."""
+    """Return the rate of a model that takes audio. Raises InputError: it takes none."""
     if sound_inputs(program) and opened.rate_hz is not None:
         return opened.rate_hz
     port_texts = "; ".join(str(port).partition(", ")[0] for port in program.inputs)

@@ -10,7 +10,10 @@ from streaming.files.atomic import publish, temporary_file, write_error
 
 
 def write_all(write: Callable[[memoryview], int], data: bytes) -> None:
-    """Write with the function of a raw file, which may take a part at a time. Raises OSError, perhaps after a part."""
+    """Write with the function of a raw file, which may take a part at a time.
+
+    Raises OSError: the function does, perhaps after a part
+    """
     unwritten = memoryview(data)
     while unwritten:
         unwritten = unwritten[write(unwritten) :]

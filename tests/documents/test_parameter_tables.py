@@ -17,8 +17,8 @@ TABLES_REQUIRED = re.compile(r"pulse/(ops/)?\w+\.py|streaming/\w+\.py")
 """Files whose classes with this many fields have a table. A table is complete in all files."""
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 MAKERS = ("__init__", "__new__")
-ERRORS = r"[A-Z]\w*(?:Error|Exception)"
-WITHOUT_CAUSE = re.compile(rf"\b(?:Raises\s+|; ){ERRORS}(?:,\s+{ERRORS})*(?:;|\.?\s*\Z|\.\s|\s+if\b|\n\s*\n)")
+ERRORS = r"(?:[A-Z]\w*(?:Error|Exception)|struct\.error)"
+WITHOUT_CAUSE = re.compile(rf"\b(?:Raises|;)\s+{ERRORS}(?:,\s+{ERRORS})*+(?!\w|:\s|\s+as\s+``)")
 """An error without its cause, or with another form than ``Raises LoadError: it is damaged``."""
 
 
@@ -144,6 +144,7 @@ def test_classes_that_hold_values_explain_their_fields() -> None:
         ("Read it. Raises LoadError. Then close it.", True),
         ("Read it. Raises LoadError, InputError.", True),
         ("Read it. Raises LoadError if it is damaged.", True),
+        ("Read it. Raises LoadError, naming the file.", True),
         ("Read it.\n\n    Raises   LoadError\n", True),
         ("Read it.\n\n    Raises   LoadError; InputError: it is closed\n", True),
     ],

@@ -46,7 +46,7 @@ class Pointer:
         return Pointer(self.elements, self.start + int(count))
 
     def span(self, i: int, count: int) -> slice:
-        """Return the ``count`` elements from i as a slice of ``elements``. Raises IndexError outside the region."""
+        """Return the ``count`` elements from i as a slice of ``elements``. Raises IndexError: they leave the region."""
         first = self.start + int(i)
         if first < 0 or first + count > len(self.elements):
             size = f"{len(self.elements)} {self.elements.dtype}"

@@ -37,7 +37,7 @@ def read_nnef(files: Files, budget: Mapping[str, float] | None) -> ModelProto:
     """Return the model of files as ONNX.
 
     budget  limits of what fragments and lists unfold to; see ``pulse.support.budget``
-    Raises  LoadError, naming the line and the operator
+    Raises  LoadError: a file is damaged, or an operator is not supported
     """
     title = f"{files.title}: graph.nnef"
     document = parse(files.text(), title)

@@ -125,7 +125,7 @@ class State(ABC):
 
     @abstractmethod
     def _load(self, memory: bytes) -> None:
-        """Restore what ``_save`` returned; sets ``changing``. Raises InputError before that if the size differs."""
+        """Restore what ``_save`` returned; sets ``changing``. Raises InputError: the size differs, before that."""
 
     @abstractmethod
     def _keep(self) -> Any:

@@ -17,7 +17,7 @@ class FlatGraph:
         return iter(self.nodes.values())
 
     def node(self, name: str, reader: str) -> GraphNode:
-        """Return a node. Raises LoadError, naming who reads it."""
+        """Return a node. Raises LoadError: there is none of this name."""
         node = self.nodes.get(name)
         if node is None:
             raise LoadError(f"{self.title}: {reader} reads {name!r}, but no node has this name")
